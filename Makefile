@@ -1,0 +1,47 @@
+# Every target makes its own virtual environment and installs what it needs.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+CONSTRAINTS := .ci/constraints.txt
+# Several processes at work: one BLAS thread each (two levels of threads are ten times slower).
+export OPENBLAS_NUM_THREADS ?= 1
+export MPLBACKEND := Agg
+
+.PHONY: help test check format bench clean
+
+help:  ## show this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+
+$(VENV)/.base: pyproject.toml $(CONSTRAINTS)
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install --upgrade pip
+	$(PIP) install -c $(CONSTRAINTS) -e .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.base
+	$(PIP) install -c $(CONSTRAINTS) -e '.[test,check]'
+	@touch $@
+
+$(VENV)/.bench: $(VENV)/.base
+	$(PIP) install -c $(CONSTRAINTS) -e '.[test,bench]'
+	@touch $@
+
+test: check  ## lint, type check and all tests
+	$(BIN)/python -m pytest -n 2
+
+check: $(VENV)/.test  ## lint, format and types, without changing anything
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.test  ## put the code in its standard form
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/.bench  ## run the benchmarks; tables on screen, JSON in benchmarks/results
+	$(BIN)/python -m benchmarks
+
+clean:  ## remove the environment and everything that was built
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis demo_output
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

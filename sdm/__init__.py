@@ -1,0 +1,27 @@
+"""Species distribution models by maximum entropy, each fit with a proof of how near it is to the optimum.
+
+>>> from sdm import Maxent
+>>> model = Maxent(features="lqh")  # .fit(X, y), .predict(X), .save("species.npz")
+"""
+
+from importlib import import_module
+from typing import Any
+
+from sdm._version import __version__
+
+# Loaded when first used, so that importing the package costs nothing.
+_HOMES = {
+    "Maxent": "sdm.estimator",
+    "Model": "sdm.model",
+    "load_model": "sdm.modelfile",
+    "save_model": "sdm.modelfile",
+    "SdmError": "sdm.errors",
+}
+
+__all__ = ["Maxent", "Model", "SdmError", "__version__", "load_model", "save_model"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'sdm' has no attribute '{name}'")

@@ -1,0 +1,192 @@
+"""Prediction, compiled (MATH.md §5): one piecewise quadratic a variable, one product a pair, one lookup a class.
+
+Linear, quadratic, hinge and threshold weights of one variable sum to a function that is quadratic between knots. It
+is stored as segments; a cell finds its segment from a coarse grid over the knots, not by a search among them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm._jit import jit
+from sdm.features.domain import Array
+from sdm.features.terms import CATEGORY, FORWARD, LINEAR, PRODUCT, QUADRATIC, REVERSE, THRESHOLD, Terms
+
+BLOCK = 16_384
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The additive effect of one continuous variable: `a + (x − x0)(b + c (x − x0))` on each segment.
+
+    Segment `s` holds the values from `breaks[s − 1]` (included) to `breaks[s]`; `first[g]` is a segment at or before
+    the one where grid cell `g` begins, the grid being `(x − origin) · inverse`.
+    """
+
+    breaks: Array
+    x0: Array
+    a: Array
+    b: Array
+    c: Array
+    origin: float
+    inverse: float
+    first: NDArray[np.int32]
+
+
+class Compiled:
+    """The score function of a model.
+
+    Parameters
+    ----------
+    terms : Terms
+        With their weights.
+    lo, hi : (V,) arrays
+        Range of each variable over the training domain, for clamping.
+    """
+
+    def __init__(self, terms: Terms, lo: Array, hi: Array) -> None:
+        self.lo, self.hi = lo, hi
+        self.curves: dict[int, Curve] = {}
+        self.classes: dict[int, tuple[Array, Array]] = {}
+        for v in np.unique(terms.var[terms.kind != PRODUCT]):
+            own = np.flatnonzero((terms.var == v) & (terms.kind != PRODUCT))
+            if np.all(terms.kind[own] == CATEGORY):
+                own = own[np.argsort(terms.knot[own])]
+                self.classes[int(v)] = terms.knot[own], terms.weight[own]
+            else:
+                self.curves[int(v)] = _compile_curve(terms, own, lo[v])
+        pairs = np.flatnonzero(terms.kind == PRODUCT)
+        self.pairs = np.stack([terms.var[pairs], terms.other[pairs]])
+        slope = 1.0 / (terms.hi[pairs] - terms.lo[pairs])
+        self.pair_slope, self.pair_lo, self.pair_weight = slope, terms.lo[pairs], terms.weight[pairs]
+
+    def scores(self, columns: Sequence[NDArray[np.floating]], clamp: bool = True) -> Array:
+        """Return `λ·f(x)` for cells given as one array a variable; missing values give NaN."""
+        theta = np.zeros(len(columns[0]))
+        for a in range(0, theta.size, BLOCK):
+            self._score_block([column[a : a + BLOCK] for column in columns], clamp, theta[a : a + BLOCK])
+        return theta
+
+    def _score_block(self, columns: list[NDArray[np.floating]], clamp: bool, theta: Array) -> None:
+        """Add the scores of some cells."""
+        contiguous: dict[int, NDArray[np.floating]] = {}
+
+        def column(v: int) -> NDArray[np.floating]:
+            if v not in contiguous:
+                contiguous[v] = np.ascontiguousarray(columns[v])
+            return contiguous[v]
+
+        for v in range(len(columns)):
+            low, high = (self.lo[v], self.hi[v]) if clamp else (-np.inf, np.inf)
+            if v in self.curves:
+                k = self.curves[v]
+                _add_curve(column(v), low, high, k.breaks, k.x0, k.a, k.b, k.c, k.origin, k.inverse, k.first, theta)
+            elif v in self.classes:
+                _add_classes(column(v), *self.classes[v], theta)
+            else:
+                _spread_missing(column(v), theta)
+        for k, (u, v) in enumerate(self.pairs.T):
+            ranges = (self.lo[u], self.hi[u], self.lo[v], self.hi[v])
+            scale = (self.pair_lo[k], self.pair_slope[k], self.pair_weight[k])
+            _add_product(column(int(u)), column(int(v)), *ranges, *scale, clamp, theta)
+
+
+def _compile_curve(terms: Terms, own: NDArray[np.int64], low: float) -> Curve:
+    """Sum the terms of one variable into segments."""
+    knotted = own[terms.kind[own] >= FORWARD]
+    breaks = np.unique(terms.knot[knotted])
+    x0 = np.concatenate([[min(low, breaks[0]) if breaks.size else low], breaks])
+    a, b, c = (np.zeros(x0.size) for _ in range(3))
+    for j in own:
+        w, kind = terms.weight[j], int(terms.kind[j])
+        lo, hi, knot = terms.lo[j], terms.hi[j], terms.knot[j]
+        after = x0 >= knot if knot > x0[0] else np.ones(x0.size, dtype=bool)
+        if kind == LINEAR:
+            a += w * (x0 - lo) / (hi - lo)
+            b += w / (hi - lo)
+        elif kind == QUADRATIC:
+            a += w * (x0 * x0 - lo) / (hi - lo)
+            b += w * 2 * x0 / (hi - lo)
+            c += w / (hi - lo)
+        elif kind == FORWARD:
+            a[after] += w * (x0[after] - knot) / (hi - knot)
+            b[after] += w / (hi - knot)
+        elif kind == REVERSE:
+            a[~after] += w * (knot - x0[~after]) / (knot - lo)
+            b[~after] -= w / (knot - lo)
+        elif kind == THRESHOLD:
+            a[after] += w
+    return Curve(breaks, x0, a, b, c, *_grid(breaks))
+
+
+def _grid(breaks: Array) -> tuple[float, float, NDArray[np.int32]]:
+    """Lay a grid over the breaks, with the segment in which each of its cells begins (or one before)."""
+    if breaks.size < 2:
+        return 0.0, 0.0, np.zeros(1, dtype=np.int32)
+    size = int(min(4 * breaks.size, 65_536))
+    origin, width = float(breaks[0]), float(breaks[-1] - breaks[0])
+    # A hair to the left, so that rounding in `(x − origin) · inverse` can never start a cell too late.
+    edges = origin + width * (np.arange(size) / size - 1e-9)
+    return origin, size / width, np.searchsorted(breaks, edges, side="right").astype(np.int32)
+
+
+@jit
+def _add_curve(x, lo, hi, breaks, x0, a, b, c, origin, inverse, first, theta):  # type: ignore[no-untyped-def]
+    """theta[i] += a_s + (x − x0_s)(b_s + c_s (x − x0_s)) on x's segment s."""
+    last = first.size - 1
+    n = breaks.size
+    for i in range(x.size):
+        u = np.float64(x[i])
+        if u != u:
+            theta[i] = np.nan
+            continue
+        u = min(max(u, lo), hi)
+        g = (u - origin) * inverse
+        s = first[0 if g < 0 else last if g > last else int(g)]
+        while s < n and u >= breaks[s]:
+            s += 1
+        d = u - x0[s]
+        theta[i] += a[s] + d * (b[s] + c[s] * d)
+
+
+@jit
+def _add_classes(x, values, weights, theta):  # type: ignore[no-untyped-def]
+    """theta[i] += the weight of x's class; a class without a weight, or never seen, adds nothing."""
+    for i in range(x.size):
+        u = np.float64(x[i])
+        if u != u:
+            theta[i] = np.nan
+            continue
+        low, high = 0, values.size
+        while low < high:
+            middle = (low + high) // 2
+            if values[middle] < u:
+                low = middle + 1
+            else:
+                high = middle
+        if low < values.size and values[low] == u:
+            theta[i] += weights[low]
+
+
+@jit
+def _spread_missing(x, theta):  # type: ignore[no-untyped-def]
+    """A variable without weight still makes a cell missing where its value is."""
+    for i in range(x.size):
+        if x[i] != x[i]:
+            theta[i] = np.nan
+
+
+@jit
+def _add_product(x, y, x_lo, x_hi, y_lo, y_hi, lo, slope, weight, clamp, theta):  # type: ignore[no-untyped-def]
+    """theta[i] += weight · (xy − lo) slope, variables and feature clamped to their training ranges if asked."""
+    for i in range(x.size):
+        u, v = np.float64(x[i]), np.float64(y[i])
+        if clamp:
+            u = min(max(u, x_lo), x_hi)
+            v = min(max(v, y_lo), y_hi)
+        f = (u * v - lo) * slope
+        if clamp:
+            f = min(max(f, 0.0), 1.0)
+        theta[i] += weight * f

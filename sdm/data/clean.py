@@ -1,0 +1,323 @@
+"""From records to presences in cells, with a ledger of where every record went.
+
+Cleaning has two steps, so that the rasters are read once: `locate` does all that needs no values, then whoever
+reads the rasters looks up the values at `Located.cells`, then `finish` does the rest. `clean` does all in one call.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from rasterio.crs import CRS
+
+from sdm.data.area import Grid, StudyArea
+from sdm.data.layers import Stack
+from sdm.data.occurrences import Occurrences, project
+from sdm.errors import DataError, OptionError
+
+REASONS = (
+    "kept",
+    "no_coordinates",
+    "zero_coordinates",
+    "swapped",
+    "outside_extent",
+    "outside_area",
+    "nodata",
+    "duplicates",
+)
+"""What can become of a record, by code; all but the first are reasons to drop it."""
+KEPT, NO_COORDINATES, ZERO, SWAPPED, OUTSIDE, OUTSIDE_AREA, NODATA, DUPLICATE = range(len(REASONS))
+_WORDS = {
+    "no_coordinates": "without coordinates",
+    "zero_coordinates": "at (0, 0)",
+    "swapped": "with longitude and latitude swapped, it seems",
+    "outside_extent": "outside the extent of the layers",
+    "outside_area": "outside the study area",
+    "nodata": "on nodata",
+    "duplicates": "in a cell that had one already",
+}
+
+
+@dataclass(frozen=True)
+class Located:
+    """Records in their cells, before any raster is read.
+
+    Parameters
+    ----------
+    occurrences
+        The records, as read.
+    stack
+        The layers.
+    x, y
+        Coordinates of all n records in the CRS of the stack.
+    reason
+        (n,) what became of each record, an index into `REASONS`; 0 if nothing yet speaks against it.
+    record
+        Which records are still in, in file order.
+    rows, cols
+        The distinct cells that hold a record, in row-major order: the cells whose values `finish` wants.
+    cell
+        For each of `record`, its cell as an index into `rows` and `cols`.
+    """
+
+    occurrences: Occurrences
+    stack: Stack
+    x: np.ndarray
+    y: np.ndarray
+    reason: np.ndarray
+    record: np.ndarray
+    rows: np.ndarray
+    cols: np.ndarray
+    cell: np.ndarray
+
+    @property
+    def cells(self) -> tuple[np.ndarray, np.ndarray]:
+        """Rows and columns to look up, for ``sample_background(..., also=located.cells)``."""
+        return self.rows, self.cols
+
+
+@dataclass(frozen=True)
+class CleanPoints:
+    """The presences of one species.
+
+    Parameters
+    ----------
+    species
+        Its name.
+    rows, cols
+        Their cells.
+    x, y
+        Their coordinates in the CRS of the stack; the centre of the new cell for those that were moved.
+    index
+        Which records of the occurrences they are.
+    values
+        (m, V) values of the layers.
+    """
+
+    species: str
+    rows: np.ndarray
+    cols: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
+    index: np.ndarray
+    values: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """What became of the records of each species: ``read`` is the sum of all drops and ``kept``.
+
+    Parameters
+    ----------
+    counts
+        For each species, in order of appearance: ``read``, a count for each of `REASONS`, and ``snapped``, the
+        number of records moved off nodata (they are among the kept and the duplicates).
+    degrees
+        False if coordinates were taken for degrees but cannot be.
+    """
+
+    counts: dict[str, dict[str, int]]
+    degrees: bool = True
+
+    def rows(self) -> list[dict[str, str | int]]:
+        """Return one flat dictionary a species, for a table."""
+        return [{"species": species, **count} for species, count in self.counts.items()]
+
+    def as_dict(self) -> dict[str, dict[str, int]]:
+        """Return the counts by species, for JSON."""
+        return {species: dict(count) for species, count in self.counts.items()}
+
+    def total(self) -> dict[str, int]:
+        """Return the counts summed over species."""
+        columns = next(iter(self.counts.values()), {})
+        return {key: sum(count[key] for count in self.counts.values()) for key in columns}
+
+    def describe(self, species: str) -> str:
+        """Return in words where the dropped records of a species went; empty if none was dropped."""
+        count = self.counts[species]
+        return ", ".join(f"{count[key]:,} {words}" for key, words in _WORDS.items() if count[key])
+
+    def check(self, species: str) -> None:
+        """Raise DataError, saying where the records went, if a species has none left."""
+        count = self.counts[species]
+        if count["kept"]:
+            return
+        hint = "check --crs and the layers"
+        if not self.degrees:
+            hint = "the coordinates are not degrees, give their CRS with --crs (for instance --crs EPSG:25833)"
+        elif count["nodata"]:
+            hint += ", or try --snap 1"
+        raise DataError(f"{species}: none of {count['read']:,} records can be used ({self.describe(species)}): {hint}")
+
+
+def locate(occurrences: Occurrences, stack: Stack, *, study_area: StudyArea | None = None) -> Located:
+    """Find the cell of every record, and drop those that have none; reads no raster.
+
+    Parameters
+    ----------
+    occurrences
+        In any CRS.
+    stack
+        The layers.
+    study_area
+        Drop records in cells outside it.
+    """
+    x, y = project(occurrences.x, occurrences.y, occurrences.crs, stack.crs)
+    rows, cols = stack.rowcol(x, y)
+    inside = rows >= 0
+    # The first reason that applies counts, so the last to be written is the first in rank.
+    reason = np.where(inside, KEPT, OUTSIDE).astype(np.int8)
+    if study_area is not None:
+        reason[inside] = np.where(study_area.contains(stack, rows[inside], cols[inside]), KEPT, OUTSIDE_AREA)
+    reason[_swapped(occurrences, stack, inside)] = SWAPPED
+    reason[(occurrences.x == 0) & (occurrences.y == 0)] = ZERO
+    reason[~(np.isfinite(occurrences.x) & np.isfinite(occurrences.y))] = NO_COORDINATES
+    record = np.flatnonzero(reason == KEPT)
+    flat, cell = np.unique(rows[record] * stack.width + cols[record], return_inverse=True)
+    return Located(occurrences, stack, x, y, reason, record, flat // stack.width, flat % stack.width, cell)
+
+
+def _swapped(occurrences: Occurrences, grid: Grid, inside: np.ndarray) -> np.ndarray:
+    """Return which records are outside, but would be a place, or inside, if longitude and latitude were swapped."""
+    x, y = occurrences.x, occurrences.y
+    if not CRS.from_user_input(occurrences.crs).is_geographic:
+        return np.zeros(len(x), dtype=bool)
+    suspect = ~inside & (np.abs(x) <= 90) & (np.abs(y) <= 180)
+    rows, _ = grid.rowcol(*project(y[suspect], x[suspect], occurrences.crs, grid.crs))
+    suspect[suspect] = (np.abs(y[suspect]) > 90) | (rows >= 0)
+    return suspect
+
+
+def finish(
+    located: Located, values: np.ndarray, *, snap: float = 0, remove_duplicates: bool = True
+) -> tuple[dict[str, CleanPoints], Ledger]:
+    """Drop records on nodata (or move them) and duplicates, and divide the rest by species.
+
+    Parameters
+    ----------
+    located
+        From `locate`.
+    values
+        (M, V) values at ``located.cells``, NaN for nodata.
+    snap
+        Move a record on nodata to the nearest cell with data in all layers, at most this many cells away
+        (between centres; the northernmost, then the westernmost of equally near ones).
+    remove_duplicates
+        Keep only the first record of a species in a cell.
+
+    Returns
+    -------
+    points : dict
+        Presences by species, in order of appearance; species with none left are not in it.
+    ledger : Ledger
+        ``ledger.check(species)`` raises the error for these.
+    """
+    if not snap >= 0:
+        raise OptionError(f"snap is {snap}: expected a number of cells, 0 or more")
+    stack, reason = located.stack, located.reason.copy()
+    rows, cols, values, moved = _snap(located, values, snap)
+    usable = ~np.isnan(values).any(axis=1)[located.cell]
+    reason[located.record[~usable]] = NODATA
+    record, cell = located.record[usable], located.cell[usable]
+    code, names = pd.factorize(located.occurrences.species)
+    if remove_duplicates:
+        key = code[record] * stack.n_cells + rows[cell] * stack.width + cols[cell]
+        first = np.zeros(len(record), dtype=bool)
+        first[np.unique(key, return_index=True)[1]] = True
+        reason[record[~first]] = DUPLICATE
+        record, cell = record[first], cell[first]
+    snapped = located.record[moved[located.cell]]
+    ledger = Ledger(_count(code, names, reason, snapped), _may_be_degrees(located.occurrences))
+    points = {}
+    order = np.argsort(code[record], kind="stable")
+    for some in np.split(order, np.flatnonzero(np.diff(code[record][order])) + 1):
+        if len(some):
+            i, c = record[some], cell[some]
+            centre = stack.xy(rows[c], cols[c])
+            x, y = (np.where(moved[c], mid, own[i]) for mid, own in zip(centre, (located.x, located.y)))
+            name = str(names[code[i[0]]])
+            points[name] = CleanPoints(name, rows[c], cols[c], x, y, i, values[c])
+    return points, ledger
+
+
+def clean(
+    occurrences: Occurrences,
+    stack: Stack,
+    *,
+    snap: float = 0,
+    remove_duplicates: bool = True,
+    study_area: StudyArea | None = None,
+) -> tuple[dict[str, CleanPoints], Ledger]:
+    """Clean the records of all species against a stack, in one call.
+
+    Returns
+    -------
+    points : dict
+        Presences by species; species with none left are not in it.
+    ledger : Ledger
+        Where every record went.
+
+    Raises
+    ------
+    DataError
+        If no species has a record left.
+    """
+    located = locate(occurrences, stack, study_area=study_area)
+    values = stack.sample(*located.cells)
+    points, ledger = finish(located, values, snap=snap, remove_duplicates=remove_duplicates)
+    if not points:
+        ledger.check(next(iter(ledger.counts)))
+    return points, ledger
+
+
+def _snap(located: Located, values: np.ndarray, snap: float) -> tuple[np.ndarray, ...]:
+    """Return rows, columns and values of the cells after moving those without data, and which were moved."""
+    rows, cols, values = located.rows.copy(), located.cols.copy(), values.copy()
+    moved = np.zeros(len(rows), dtype=bool)
+    bad = np.flatnonzero(np.isnan(values).any(axis=1))
+    reach, stack = int(snap), located.stack
+    dr, dc = (part.ravel() for part in np.mgrid[-reach : reach + 1, -reach : reach + 1])
+    distance = dr**2 + dc**2
+    order = np.lexsort((dc, dr, distance))
+    order = order[(distance[order] > 0) & (distance[order] <= snap**2)]
+    step = max(1, 1_000_000 // max(1, len(order)))  # bounds the memory
+    for start in range(0, len(bad) if len(order) else 0, step):
+        some = bad[start : start + step]
+        r, c = rows[some, None] + dr[order], cols[some, None] + dc[order]
+        inside = (r >= 0) & (r < stack.height) & (c >= 0) & (c < stack.width)
+        flat, back = np.unique(r[inside] * stack.width + c[inside], return_inverse=True)
+        found = stack.sample(flat // stack.width, flat % stack.width)
+        good = np.zeros(r.shape, dtype=bool)
+        good[inside] = ~np.isnan(found).any(axis=1)[back]
+        hit = np.flatnonzero(good.any(axis=1))
+        nearest = good[hit].argmax(axis=1)
+        rows[some[hit]], cols[some[hit]] = r[hit, nearest], c[hit, nearest]
+        values[some[hit]] = found[np.searchsorted(flat, r[hit, nearest] * stack.width + c[hit, nearest])]
+        moved[some[hit]] = True
+    return rows, cols, values, moved
+
+
+def _count(code: np.ndarray, names: np.ndarray, reason: np.ndarray, snapped: np.ndarray) -> dict[str, dict[str, int]]:
+    """Count records by species and by what became of them."""
+    width = len(REASONS)
+    table = np.bincount(code * width + reason, minlength=len(names) * width).reshape(-1, width)
+    moved = np.bincount(code[snapped], minlength=len(names))
+    return {
+        str(name): {
+            "read": int(line.sum()),
+            **{REASONS[k]: int(line[k]) for k in range(1, width)},
+            "snapped": int(moves),
+            "kept": int(line[KEPT]),
+        }
+        for name, line, moves in zip(names, table, moved)
+    }
+
+
+def _may_be_degrees(occurrences: Occurrences) -> bool:
+    """Whether the coordinates can be what their CRS says: not so if most are degrees beyond a full turn."""
+    x = occurrences.x[np.isfinite(occurrences.x)]
+    geographic = CRS.from_user_input(occurrences.crs).is_geographic
+    return not (geographic and len(x) and np.median(np.abs(x)) > 360)

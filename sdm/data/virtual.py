@@ -1,0 +1,497 @@
+"""Virtual species in a virtual landscape: layers, records and survey sites whose truth is known.
+
+The niche of a virtual species is a formula of the layers, so a model of it can be compared with the truth, not
+only with held-out records. Everything follows from one seed, to the byte.
+"""
+
+import csv
+import json
+import os
+import re
+import tempfile
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import rasterio
+from numpy.typing import ArrayLike, NDArray
+from rasterio.errors import RasterioError
+from rasterio.windows import Window
+
+from sdm.data.landscape import CLASSES, LAYERS, Array, Grid, Landscape, place, round_to
+from sdm.errors import DataError, OptionError, OutputError
+
+NODATA = -9999.0
+_BLOCK = 256  # side of a tile, and rows in a strip
+_CACHE = 64 * 2**20  # bytes of GDAL's block cache; its default, 5 % of the memory, is far more than needed
+_WORKERS = min(3, os.cpu_count() or 1)
+Progress = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True)
+class Response:
+    """How suitability follows one layer, from 0 to 1.
+
+    Parameters
+    ----------
+    variable : str
+        Name of the layer.
+    shape : {'gaussian', 'logistic', 'threshold'}
+        ``exp(-z²/2)``, ``1 / (1 + exp(-z))`` or ``z > 0``, with ``z = (x - centre) / width``.
+    centre, width : float
+        In the layer's unit; with a negative width a logistic or threshold response falls.
+    """
+
+    variable: str
+    shape: str
+    centre: float
+    width: float
+
+    def __call__(self, x: ArrayLike) -> Array:
+        """Return the response at the values ``x``."""
+        z = (np.asarray(x, dtype=np.float64) - self.centre) / self.width
+        if self.shape == "gaussian":
+            return np.exp(-0.5 * z * z)
+        if self.shape == "logistic":
+            return 1.0 / (1.0 + np.exp(np.clip(-z, -700.0, 700.0)))
+        return (z > 0.0).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Interaction:
+    """A gate on two layers at once: suitability is 0 unless ``above > low`` and ``below < high``."""
+
+    above: str
+    low: float
+    below: str
+    high: float
+
+
+@dataclass(frozen=True)
+class VirtualSpecies:
+    """A species whose niche is known: the product of its responses, its land-cover preference and its gate.
+
+    Examples
+    --------
+    >>> species = VirtualSpecies("Virtualis albus", (Response("temperature", "gaussian", 10.0, 2.0),))
+    >>> species.suitability({"temperature": np.array([10.0, 14.0])}).round(3).tolist()
+    [1.0, 0.135]
+    """
+
+    name: str
+    responses: tuple[Response, ...]
+    classes: Mapping[int, float] | None = None
+    interaction: Interaction | None = None
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The layers that the niche depends on."""
+        names = [r.variable for r in self.responses]
+        names += ["landcover"] if self.classes is not None else []
+        names += [self.interaction.above, self.interaction.below] if self.interaction else []
+        return tuple(dict.fromkeys(names))
+
+    def suitability(self, values: Mapping[str, ArrayLike]) -> Array:
+        """Return the suitability in [0, 1] where the layers have these values.
+
+        Parameters
+        ----------
+        values : mapping of layer name to array
+            All of one shape; layers that the niche does not use are ignored. A land-cover class without a
+            preference has suitability 0.
+        """
+        if missing := [name for name in self.variables if name not in values]:
+            have = ", ".join(sorted(values)) or "none"
+            raise DataError(f"{self.name} needs the layers {', '.join(missing)}, got {have}: give those too")
+        result = np.ones(np.shape(values[self.variables[0]]))
+        for response in self.responses:
+            result *= response(values[response.variable])
+        if self.classes is not None:
+            cover, preference = np.asarray(values["landcover"]), np.zeros(result.shape)
+            for number, value in self.classes.items():
+                preference[cover == number] = value
+            result *= preference
+        if gate := self.interaction:
+            result *= (np.asarray(values[gate.above]) > gate.low) & (np.asarray(values[gate.below]) < gate.high)
+        return result
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "VirtualSpecies":
+        """Return a species from plain data as ``truth.json`` holds it."""
+        gate, classes = data.get("interaction"), data.get("classes")
+        return cls(
+            data["name"],
+            tuple(Response(**r) for r in data["responses"]),
+            None if classes is None else {int(k): float(v) for k, v in classes.items()},
+            None if gate is None else Interaction(**gate),
+        )
+
+
+class _Niche(NamedTuple):
+    """A niche before there is a landscape: centres and gates are quantiles over the land."""
+
+    name: str
+    responses: tuple[tuple[str, str, float, float], ...]  # layer, shape, centre, width as a share of the 5-95 % range
+    classes: tuple[float, ...]  # preference for the land-cover classes 1 … 7
+    gate: tuple[str, float, str, float]  # above, low, below, high
+
+
+# fmt: off
+_NICHES = (
+    _Niche("montanus", (("temperature", "gaussian", 0.15, 0.14), ("precipitation", "logistic", 0.3, 0.06)),
+           (0.3, 1.0, 0.9, 0.3, 0.3, 0.6, 0.05), ("precipitation", 0.4, "temperature", 0.35)),
+    _Niche("silvestris", (("temperature", "gaussian", 0.55, 0.16), ("precipitation", "logistic", 0.5, 0.05)),
+           (1.0, 0.7, 0.1, 0.1, 0.3, 0.02, 0.1), ("precipitation", 0.6, "temperature", 0.7)),
+    _Niche("aridus", (("temperature", "logistic", 0.6, 0.06), ("precipitation", "gaussian", 0.15, 0.15)),
+           (0.3, 0.2, 0.9, 1.0, 0.1, 0.8, 0.5), ("temperature", 0.6, "precipitation", 0.4)),
+    _Niche("palustris", (("wetness", "logistic", 0.75, 0.05), ("temperature", "gaussian", 0.6, 0.25)),
+           (0.4, 0.3, 0.7, 0.2, 1.0, 0.0, 0.4), ("precipitation", 0.3, "temperature", 0.8)),
+    _Niche("saxatilis", (("slope", "logistic", 0.8, 0.07), ("temperature", "gaussian", 0.3, 0.22)),
+           (0.4, 0.5, 1.0, 0.8, 0.1, 1.0, 0.1), ("precipitation", 0.2, "temperature", 0.5)),
+    _Niche("pratensis", (("slope", "threshold", 0.6, -0.1), ("precipitation", "gaussian", 0.5, 0.2)),
+           (0.3, 0.1, 1.0, 0.5, 0.5, 0.0, 0.9), ("temperature", 0.4, "precipitation", 0.6)),
+    _Niche("borealis", (("temperature", "threshold", 0.3, -0.1), ("seasonality", "logistic", 0.4, 0.08)),
+           (0.5, 1.0, 0.8, 0.3, 0.8, 0.6, 0.2), ("precipitation", 0.3, "temperature", 0.25)),
+    _Niche("litoralis", (("seasonality", "logistic", 0.2, -0.05), ("temperature", "logistic", 0.5, 0.08)),
+           (0.5, 0.4, 0.9, 1.0, 0.7, 0.4, 0.6), ("temperature", 0.6, "precipitation", 0.7)),
+)
+# fmt: on
+
+
+def _species(look: Mapping[str, NDArray], count: int, interaction: bool) -> tuple[VirtualSpecies, ...]:
+    """Fit the niches to a landscape: quantiles become values, responses to layers that are not made are left out."""
+
+    def at(name: str, q: float) -> float:
+        return float(f"{np.quantile(look[name], q):.3g}")
+
+    found = []
+    for name, responses, preference, (above, low, below, high) in _NICHES[:count]:
+        spread = {v: at(v, 0.95) - at(v, 0.05) for v, *_ in responses if v in look}
+        made = [(v, s, at(v, q), float(f"{w * spread[v]:.2g}")) for v, s, q, w in responses if v in spread]
+        gate = Interaction(above, at(above, low), below, at(below, high)) if interaction else None
+        classes = dict(zip(CLASSES, preference))
+        found.append(VirtualSpecies(f"Virtualis {name}", tuple(Response(*m) for m in made), classes, gate))
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """Everything that decides what is written."""
+
+    world: Landscape
+    grid: Grid
+    layers: tuple[str, ...]
+    species: tuple[VirtualSpecies, ...]
+    towns: list[dict[str, float]]
+    records: int
+    sites: int
+
+    def truth(self, species: VirtualSpecies) -> str:
+        """Return the path of a species' truth raster in the result folder."""
+        return f"truth/{species.name.replace(' ', '_')}.tif"
+
+
+def _chosen(rank: Array, n: int, top: int, *columns: NDArray) -> Array:
+    """Return rank, row, column and ``columns`` of the ``n`` cells of lowest finite rank in a strip, one cell a line.
+
+    With ranks ``-log(u) / weight`` these are draws without replacement with probability proportional to weight
+    (Efraimidis and Spirakis 2006), and strips can be drawn from one by one.
+    """
+    flat = rank.ravel()
+    best = np.argpartition(flat, n)[:n] if flat.size > n else np.arange(flat.size)
+    best = best[np.isfinite(flat[best])]
+    rows, cols = np.divmod(best, rank.shape[1])
+    return np.column_stack([flat[best], rows + top, cols, *(c.ravel()[best] for c in columns)])
+
+
+def _strip(plan: _Plan, top: int) -> tuple[dict[str, NDArray], list[Array], Array]:
+    """Make the strip that begins at row ``top``: its rasters by path, its draws, its land cells and sums of truth."""
+    world, bottom = plan.world, min(top + _BLOCK, plan.world.rows)
+    few = max(8, 2**18 // world.cols)  # rows at a time: the intermediate arrays stay in the cache
+    parts = [world.strip(row, min(row + few, bottom), plan.layers) for row in range(top, bottom, few)]
+    layers = {name: np.concatenate([part[0][name] for part in parts]) for name in plan.layers}
+    land = np.concatenate([part[1] for part in parts])
+    effort = world.effort(plan.towns, top, bottom) if plan.towns else np.ones(land.shape, np.float32)
+    cells = np.arange(top, bottom)[:, None], np.arange(world.cols)
+    draws, truths = [], []
+    with np.errstate(divide="ignore"):  # a weight of 0 makes an infinite rank, which is never chosen
+        for species in plan.species:
+            truths.append(round_to(species.suitability(layers), 1e-4) * land)
+            rank = -np.log(world.white(species.name, *cells)) / (truths[-1] * effort)
+            draws.append(_chosen(rank, plan.records, top))
+        draws.append(_chosen(-np.log(world.white("sites", *cells)) / land, plan.sites, top, *truths))
+    sums = np.array([land.sum(), *(truth.sum(dtype=np.float64) for truth in truths)])
+    rasters = {f"layers/{name}.tif": values for name, values in layers.items()}
+    rasters |= {plan.truth(species): truth for species, truth in zip(plan.species, truths)}
+    rasters |= {"effort.tif": effort} if plan.towns else {}
+    for values in rasters.values():
+        values[~land] = 0 if values.dtype == np.uint8 else NODATA
+    return rasters, draws, sums
+
+
+def _ahead(task: Callable[[int], Any], items: Sequence[int]) -> Generator[Any]:
+    """Yield ``task(item)`` in order, with a few of them at work at a time so that memory stays bounded."""
+    pool, pending = ThreadPoolExecutor(_WORKERS), deque[Any]()
+    try:
+        for item in items:
+            pending.append(pool.submit(task, item))
+            if len(pending) > _WORKERS:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _create(path: Path, plan: _Plan) -> Any:
+    """Open one raster for writing. Rounded numbers compress best, and read fastest, as differences of integers."""
+    path.parent.mkdir(exist_ok=True)
+    dtype, nodata = ("uint8", 0.0) if path.stem == "landcover" else ("float32", NODATA)
+    target = rasterio.open(
+        path, "w", driver="GTiff", width=plan.grid.cols, height=plan.grid.rows, count=1, crs=plan.grid.crs,
+        transform=plan.grid.transform, dtype=dtype, nodata=nodata, tiled=True, blockxsize=_BLOCK, blockysize=_BLOCK,
+        compress="deflate", zlevel=4, predictor=2, bigtiff="if_safer",
+    )  # fmt: skip
+    for layer in LAYERS:
+        if layer.name == path.stem:
+            target.set_band_description(1, layer.text)
+            target.set_band_unit(1, layer.unit)
+    if path.stem == "landcover":
+        target.update_tags(1, **{f"CLASS_{number}": text for number, text in CLASSES.items()})
+    return target
+
+
+def _rasters(plan: _Plan, stage: Path, progress: Progress | None) -> tuple[list[Array], Array]:
+    """Write all rasters strip by strip; return the draws (records, then sites), land cells and truth sums."""
+    tops = range(0, plan.grid.rows, _BLOCK)
+    sizes = [plan.records] * len(plan.species) + [plan.sites]
+    drawn, sums = list[Array](), np.zeros(1 + len(plan.species))
+    with rasterio.Env(GDAL_CACHEMAX=_CACHE), ExitStack() as stack:
+        files: dict[str, Any] = {}
+        strips = stack.enter_context(closing(_ahead(lambda top: _strip(plan, top), tops)))
+        for top, (rasters, draws, part) in zip(tops, strips):
+            for name, values in rasters.items():
+                if name not in files:
+                    files[name] = stack.enter_context(_create(stage / name, plan))
+                files[name].write(values, 1, window=Window(0, top, plan.grid.cols, len(values)))
+            both = [np.concatenate(pair) for pair in zip(drawn, draws)] or draws
+            drawn = [b[np.lexsort((b[:, 2], b[:, 1], b[:, 0]))[:n]] for b, n in zip(both, sizes)]
+            sums += part
+            if progress:
+                progress(top // _BLOCK + 1, len(tops), "landscape")
+    return drawn, sums
+
+
+def _tables(plan: _Plan, stage: Path, drawn: list[Array]) -> None:
+    """Write the records, and the survey sites with what was found at each."""
+    records, sites, survey = list[list[str]](), list[list[str]](), drawn[-1]
+    if len(survey) < plan.sites:
+        raise OptionError(f"sites is {plan.sites:,}, the land has {len(survey):,} cells: lower sites or raise size")
+    places = _places(plan, "sites", survey)
+    for k, (species, draw) in enumerate(zip(plan.species, drawn)):
+        if len(draw) < plan.records:
+            few = f"{species.name} can live in {len(draw):,} cells"
+            raise OptionError(f"records is {plan.records:,}, {few}: lower records or raise size")
+        records += [[species.name, *place] for place in _places(plan, species.name, draw)]
+        found = plan.world.white(f"{species.name} found", survey[:, 1], survey[:, 2]) < survey[:, 3 + k]
+        sites += [[species.name, *place, str(int(yes))] for place, yes in zip(places, found)]
+    for name, lines in (("occurrences.csv", records), ("presence_absence.csv", sites)):
+        head = ["species", "longitude", "latitude", "presence"][: len(lines[0])]
+        with open(stage / name, "w", encoding="utf-8", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows([head, *lines])
+
+
+def _places(plan: _Plan, stream: str, draw: Array) -> list[tuple[str, str]]:
+    """Return longitude and latitude somewhere within the drawn cells, a tenth of a cell or more from the edges."""
+    rows, cols = draw[:, 1], draw[:, 2]
+    down = 0.1 + 0.8 * plan.world.white(f"{stream} down", rows, cols)
+    right = 0.1 + 0.8 * plan.world.white(f"{stream} right", rows, cols)
+    x, y = plan.grid.lonlat(rows + down, cols + right)
+    return [(f"{a:.6f}", f"{b:.6f}") for a, b in zip(x, y)]
+
+
+def _describe(plan: _Plan, sums: Array) -> dict[str, Any]:
+    """Return what ``truth.json`` holds."""
+    about = {layer.name: {"unit": layer.unit, "text": layer.text} for layer in LAYERS}
+    about["landcover"], grid = {"unit": "class", "text": "land cover"}, plan.grid
+    return {
+        "format": "sdm-virtual/1",
+        "seed": plan.world.seed,
+        "rows": grid.rows,
+        "cols": grid.cols,
+        "crs": grid.crs.to_string(),
+        "transform": list(grid.transform)[:6],
+        "sea": round(1.0 - sums[0] / (grid.rows * grid.cols), 4),
+        "layers": {n: about.get(n, {"unit": "", "text": "noise: no species knows it"}) for n in plan.layers},
+        "categorical": {"landcover": CLASSES},
+        "records": plan.records,
+        "sites": plan.sites,
+        "effort": {"file": "effort.tif", "towns": plan.towns} if plan.towns else None,
+        "species": [
+            {**asdict(s), "truth": plan.truth(s), "prevalence": round(total / sums[0], 4)}
+            for s, total in zip(plan.species, sums[1:])
+        ],
+    }
+
+
+_OURS = re.compile(
+    rf"(layers/(landcover|noise\d+|{'|'.join(layer.name for layer in LAYERS)})|truth/Virtualis_[a-z]+|effort)"
+    r"\.tif(\.aux\.xml)?|occurrences\.csv|presence_absence\.csv|truth\.json"
+)
+
+
+@contextmanager
+def _staged(folder: Path, overwrite: bool) -> Iterator[Path]:
+    """Give a temporary folder beside the results; move its files into place only when all went well."""
+    old = [p for p in (*folder.glob("*"), *folder.glob("*/*")) if _OURS.fullmatch(p.relative_to(folder).as_posix())]
+    if old and not overwrite:
+        raise OutputError(f"{old[0]} exists already: choose another folder, or give --overwrite to replace it")
+    try:
+        base = next(p for p in (folder, *folder.absolute().parents) if p.exists())  # one disk: files move by renaming
+        with tempfile.TemporaryDirectory(prefix=".simulate-", dir=base, ignore_cleanup_errors=True) as name:
+            stage = Path(name)
+            yield stage
+            new = [p.relative_to(stage) for p in sorted(stage.rglob("*")) if p.is_file()]
+            for path in new:
+                (folder / path).parent.mkdir(parents=True, exist_ok=True)
+                os.replace(stage / path, folder / path)
+        for path in set(old) - {folder / path for path in new}:
+            path.unlink()
+    except (OSError, RasterioError) as error:
+        why = getattr(error, "strerror", None) or error.__cause__ or error
+        raise OutputError(f"{folder} cannot be written ({why}): choose a folder with room and write access") from error
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """What :func:`simulate` wrote, and the species it is about."""
+
+    folder: Path
+    layers: tuple[Path, ...]
+    occurrences: Path
+    presence_absence: Path
+    truth: tuple[Path, ...]
+    truth_json: Path
+    effort: Path | None
+    species: tuple[VirtualSpecies, ...]
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """All files, layers first."""
+        more = (self.effort,) if self.effort else ()
+        return (*self.layers, *self.truth, *more, self.occurrences, self.presence_absence, self.truth_json)
+
+
+def read_truth(path: str | Path) -> tuple[VirtualSpecies, ...]:
+    """Return the species that a ``truth.json`` describes."""
+    try:
+        data = json.loads(Path(path).read_text(encoding="utf-8"))
+        return tuple(VirtualSpecies.from_dict(species) for species in data["species"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{path} is not a truth.json of sdm simulate ({error}): make it anew") from error
+
+
+def _whole(name: str, value: Any, low: int, high: int) -> int:
+    """Check one whole number."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not low <= value <= high:
+        raise OptionError(f"{name} is {value!r}, expected a whole number from {low:,} to {high:,}: change {name}")
+    return int(value)
+
+
+def simulate(
+    folder: str | Path,
+    *,
+    size: int | tuple[int, int] = 200,
+    layers: int = 7,
+    species: int = 1,
+    records: int = 200,
+    sites: int = 500,
+    seed: int = 1,
+    noise: int = 0,
+    bias: bool = False,
+    interaction: bool = False,
+    crs: str = "EPSG:4326",
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> Simulation:
+    """Make a virtual landscape and virtual species in it, and write what a study would have, and the truth.
+
+    Parameters
+    ----------
+    folder : path
+        Gets ``layers/*.tif``, ``occurrences.csv``, ``presence_absence.csv``, ``truth/*.tif``, ``truth.json``, and
+        ``effort.tif`` with ``bias``. Files appear there all at the end, or not at all.
+    size : int or (int, int)
+        Cells a side, or rows and columns. The same seed with more cells is the same world in more detail.
+    layers : int
+        3 … 14: the first of ``sdm.data.landscape.LAYERS``, the last one always the categorical ``landcover``.
+    species : int
+        1 … 8, each with a niche of its own.
+    records : int
+        Occurrences of each species: cells drawn by suitability (times effort with ``bias``), without replacement.
+    sites : int
+        Survey sites, drawn uniformly from the land; a species is found there with its suitability as probability.
+    seed : int
+        Everything follows from it: the same options and seed give the same bytes.
+    noise : int
+        Further layers ``noise1``, ``noise2``, … of independent numbers that no species knows.
+    bias : bool
+        Records come more often from near five towns; the effort is written too.
+    interaction : bool
+        Each species is also confined to where one layer is above and another below a limit.
+    crs : str
+        WGS 84 cells of 4°/size by default; 400 km/size in a projected CRS. Tables are always in WGS 84.
+    overwrite : bool
+        Replace an earlier simulation in ``folder``.
+    progress : callable (done, total, text), optional
+        Called after each strip.
+
+    Raises
+    ------
+    OptionError
+        A value makes no sense, or a species has fewer cells than records.
+    OutputError
+        The folder holds such files already, or cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     made = simulate(folder, size=64, layers=3, records=20)
+    >>> [path.name for path in made.layers]
+    ['temperature.tif', 'precipitation.tif', 'landcover.tif']
+    """
+    folder = Path(folder)
+    shape = tuple(size) if isinstance(size, Sequence) else (size, size)
+    if len(shape) != 2:
+        raise OptionError(f"size is {size!r}, expected one number of cells or rows and columns: change size")
+    rows, cols = (_whole("size", n, 32, 100_000) for n in shape)
+    names = [layer.name for layer in LAYERS[: _whole("layers", layers, 3, 14) - 1]] + ["landcover"]
+    names += [f"noise{k + 1}" for k in range(_whole("noise", noise, 0, 100))]
+    _whole("species", species, 1, len(_NICHES))
+    records, sites = _whole("records", records, 1, 10**7), _whole("sites", sites, 1, 10**7)
+    seed = _whole("seed", seed, 0, 2**63 - 1)
+    grid = place(rows, cols, crs)
+    with _staged(folder, overwrite) as stage:
+        world = Landscape(rows, cols, seed)
+        niches = _species(world.sample(names), species, interaction)
+        plan = _Plan(world, grid, tuple(names), niches, world.towns() if bias else [], records, sites)
+        drawn, sums = _rasters(plan, stage, progress)
+        _tables(plan, stage, drawn)
+        text = json.dumps(_describe(plan, sums), indent=2, ensure_ascii=False)
+        (stage / "truth.json").write_text(text + "\n", encoding="utf-8", newline="\n")
+    return Simulation(
+        folder,
+        layers=tuple(folder / f"layers/{name}.tif" for name in names),
+        occurrences=folder / "occurrences.csv",
+        presence_absence=folder / "presence_absence.csv",
+        truth=tuple(folder / plan.truth(s) for s in niches),
+        truth_json=folder / "truth.json",
+        effort=folder / "effort.tif" if bias else None,
+        species=niches,
+    )

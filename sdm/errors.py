@@ -1,0 +1,21 @@
+"""What goes wrong on the user's side: each message says what, got, expected, and what to do next."""
+
+
+class SdmError(Exception):
+    """A mistake that the user can mend; the command line prints it in one line, without a traceback."""
+
+
+class DataError(SdmError, ValueError):
+    """Occurrences, layers or a table that cannot be used as they are."""
+
+
+class OptionError(SdmError, ValueError):
+    """An option with a value that makes no sense."""
+
+
+class ModelFileError(SdmError):
+    """A model file that is damaged, is not ours, or was written by a newer version."""
+
+
+class OutputError(SdmError):
+    """A result that cannot be written: it exists already, or the folder does not let us."""

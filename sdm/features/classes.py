@@ -1,0 +1,47 @@
+"""Which feature classes to use: the field's letters, and Java Maxent's rule by sample size."""
+
+from collections.abc import Sequence
+
+from sdm.errors import OptionError
+
+LETTERS = "lqphtc"
+NAMES = {
+    "linear": "l",
+    "quadratic": "q",
+    "product": "p",
+    "hinge": "h",
+    "threshold": "t",
+    "category": "c",
+    "categorical": "c",
+}
+
+
+def auto_classes(presences: float) -> str:
+    """Return Java Maxent's classes for a number of presences: l, then q from 10, h from 15, p from 80."""
+    return "l" + "".join(letter for letter, least in (("q", 10), ("p", 80), ("h", 15)) if presences >= least)
+
+
+def parse_classes(features: str | Sequence[str], presences: float) -> str:
+    """Return the classes as letters in the order `lqphtc`.
+
+    Accepts ``auto``, letters in any case and order (``LQH``), or names (``["linear", "hinge"]``, ``"linear,hinge"``).
+    """
+    if isinstance(features, str):
+        text = features.strip().lower()
+        if text == "auto":
+            return auto_classes(presences)
+        parts = [part.strip() for part in text.replace("+", ",").split(",")]
+    else:
+        parts = [str(part).strip().lower() for part in features]
+    found: set[str] = set()
+    for part in parts:
+        if part in NAMES:
+            found.add(NAMES[part])
+        elif part and set(part) <= set(LETTERS):
+            found.update(part)
+        else:
+            raise OptionError(
+                f"features={features!r}: '{part}' is no feature class; expected 'auto', letters of {LETTERS} such as "
+                f"'lqh', or names among {', '.join(dict.fromkeys(NAMES))}"
+            )
+    return "".join(letter for letter in LETTERS if letter in found)

@@ -1,0 +1,166 @@
+"""The domain: cells, their variables as ranks of distinct values, and measures over them.
+
+Every feature of one variable is a function of that variable's distinct values. So a cell is stored as the rank of
+its value in each variable, a measure is summed once per variable into its *marginal* (mass on each distinct value),
+and every linear, quadratic, hinge, threshold and category expectation is read off the marginals.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm._jit import jit
+from sdm.errors import DataError
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Variable:
+    """One environmental variable over the domain.
+
+    Attributes
+    ----------
+    name : str
+    categorical : bool
+    values : (d,) array
+        Distinct values in ascending order (the codes, for a categorical variable).
+    """
+
+    name: str
+    categorical: bool
+    values: Array
+
+    @property
+    def lo(self) -> float:
+        """Smallest value over the domain."""
+        return float(self.values[0])
+
+    @property
+    def hi(self) -> float:
+        """Largest value over the domain."""
+        return float(self.values[-1])
+
+
+class Domain:
+    """Cells `x_1..x_n` with a base measure `q0`.
+
+    Parameters
+    ----------
+    x : (n, V) array
+        Raw values, one row a cell. Missing values are refused.
+    names : sequence of str
+    categorical : sequence of str
+        Names of the variables whose values are classes.
+    q0 : (n,) array, optional
+        Base measure, positive; scaled to sum to one. Uniform by default.
+    """
+
+    def __init__(
+        self, x: Array, names: Sequence[str], categorical: Sequence[str] = (), q0: Array | None = None
+    ) -> None:
+        self.n, n_variables = x.shape
+        _refuse_missing(x, names)
+        self.codes = np.empty((n_variables, self.n), dtype=np.int32)
+        variables = []
+        for v, name in enumerate(names):
+            values, self.codes[v] = np.unique(x[:, v], return_inverse=True)
+            variables.append(Variable(name, name in categorical, values.astype(np.float64)))
+        self.variables = tuple(variables)
+        self.values = np.concatenate([variable.values for variable in variables])
+        self.start = np.concatenate([[0], np.cumsum([variable.values.size for variable in variables])]).astype(np.int64)
+        self.continuous = np.array([v for v, a in enumerate(variables) if not a.categorical], dtype=np.int64)
+        self.raw = np.ascontiguousarray(x[:, self.continuous], dtype=np.float64)
+        self.q0 = np.full(self.n, 1.0 / self.n) if q0 is None else _normalised(q0)
+
+    def measure(self, mass: Array) -> "Measure":
+        """Put a mass on every cell (a probability, or any signed weights)."""
+        return Measure(self, mass)
+
+    def lookup(self, table: Array) -> Array:
+        """Sum over the variables of `table` at each cell's distinct value: all univariate features at once."""
+        theta = np.zeros(self.n)
+        used = np.array([bool(np.any(table[a:b])) for a, b in zip(self.start[:-1], self.start[1:])])
+        _lookup(self.codes, self.start, table, used, theta)
+        return theta
+
+
+class Measure:
+    """A mass on each cell, with its marginals and second moments computed once, when first asked for."""
+
+    def __init__(self, domain: Domain, mass: Array) -> None:
+        self.domain = domain
+        self.mass = mass
+
+    @cached_property
+    def total(self) -> float:
+        """The mass in all."""
+        return float(self.mass.sum())
+
+    @cached_property
+    def marginals(self) -> Array:
+        """Mass on each distinct value of each variable, in one flat array laid out by `domain.start`."""
+        out = np.zeros(self.domain.values.size)
+        _marginals(self.domain.codes, self.domain.start, self.mass, out)
+        return out
+
+    @cached_property
+    def gram(self) -> Array:
+        """`Xᵀ diag(mass) X` of the raw continuous variables."""
+        return weighted_gram(self.domain.raw, self.mass)
+
+
+def weighted_gram(x: Array, mass: Array, block: int = 4096) -> Array:
+    """Return `xᵀ diag(mass) x`, block by block so that the weighted copy stays in cache."""
+    out = np.zeros((x.shape[1], x.shape[1]))
+    for a in range(0, x.shape[0], block):
+        part = x[a : a + block]
+        out += part.T @ (part * mass[a : a + block, None])
+    return out
+
+
+def _refuse_missing(x: Array, names: Sequence[str]) -> None:
+    """Refuse NaN and infinities with a message that names each column and how many it has."""
+    bad = [(name, int(np.count_nonzero(~np.isfinite(x[:, v])))) for v, name in enumerate(names)]
+    bad = [(name, count) for name, count in bad if count]
+    if bad:
+        listed = ", ".join(f"'{name}' has {count:,}" for name, count in bad)
+        raise DataError(f"missing or infinite values: {listed} of {x.shape[0]:,} rows; drop or fill those rows first")
+
+
+def _normalised(q0: Array) -> Array:
+    """Scale a base measure to sum to one; refuse what is not positive."""
+    q0 = np.asarray(q0, dtype=np.float64)
+    if not np.all(np.isfinite(q0)) or np.any(q0 <= 0):
+        bad = int(np.count_nonzero(~(q0 > 0) | ~np.isfinite(q0)))
+        raise DataError(
+            f"the base measure has {bad:,} weights that are not positive numbers; expected every cell's weight > 0, "
+            "so leave out cells of weight zero"
+        )
+    return q0 / q0.sum()
+
+
+@jit
+def _marginals(codes, start, mass, out):  # type: ignore[no-untyped-def]
+    """out[start[v] + codes[v, i]] += mass[i] for every variable v and cell i."""
+    for v in range(codes.shape[0]):
+        base = start[v]
+        for i in range(codes.shape[1]):
+            out[base + codes[v, i]] += mass[i]
+
+
+@jit
+def _lookup(codes, start, table, used, theta):  # type: ignore[no-untyped-def]
+    """theta[i] += Σ_v table[start[v] + codes[v, i]], in blocks of cells that stay in the first cache."""
+    n = codes.shape[1]
+    for a in range(0, n, 4096):
+        b = min(a + 4096, n)
+        for v in range(codes.shape[0]):
+            if used[v]:
+                base = start[v]
+                for i in range(a, b):
+                    theta[i] += table[base + codes[v, i]]

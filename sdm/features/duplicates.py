@@ -1,0 +1,69 @@
+"""Features that say the same: found through the oracle, without a matrix.
+
+Two features that agree on every cell (or one of which is one minus the other) have the same expectation (or
+expectations that sum to one) under every probability. So each feature is signed by its expectations under two
+random probabilities; features with equal signatures are then compared cell by cell.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm.features.domain import Array
+from sdm.features.feature_set import FeatureSet
+
+_TOLERANCE = 1e-12
+
+
+def find_duplicates(features: FeatureSet, price: Array) -> tuple[NDArray[np.bool_], dict[int, int]]:
+    """Mark the features to keep; of several that say the same, the cheapest stays (the first among equals).
+
+    Under an l1 price the dearer copy never gets a weight, so the optimum is unchanged.
+
+    Returns
+    -------
+    keep : (size,) bool array
+    copies : dict
+        For each feature left out, the feature that says the same.
+    """
+    signatures = _signatures(features)
+    order = np.lexsort((signatures[1], signatures[0]))
+    keep = np.ones(features.size, dtype=bool)
+    copies: dict[int, int] = {}
+    for run in _runs(signatures, order):
+        by_price = sorted(run, key=lambda j: (price[j], j))
+        columns: list[tuple[int, Array]] = []
+        for j in by_price:
+            column = features.column(j)
+            twin = next((i for i, kept in columns if _same(kept, column)), None)
+            if twin is None:
+                columns.append((j, column))
+            else:
+                keep[j] = False
+                copies[j] = twin
+    return keep, copies
+
+
+def _signatures(features: FeatureSet) -> Array:
+    """Return the expectations under two random probabilities, folded so that f and 1 − f agree."""
+    rng = np.random.default_rng(20260714)
+    out = np.empty((2, features.size))
+    for row in out:
+        mass = rng.random(features.domain.n) + 0.5
+        mass /= mass.sum()
+        row[:] = features.expectations(features.domain.measure(mass))
+    flip = out[0] > 0.5
+    out[:, flip] = 1.0 - out[:, flip]
+    return out
+
+
+def _runs(signatures: Array, order: NDArray[np.int64]) -> list[list[int]]:
+    """Return the sets of two or more features, consecutive in `order`, whose signatures agree."""
+    first, second = signatures[:, order]
+    near = (np.diff(first) < _TOLERANCE) & (np.abs(np.diff(second)) < _TOLERANCE)
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], near, [False]]).astype(np.int8)))
+    return [order[a : b + 1].tolist() for a, b in zip(edges[::2], edges[1::2])]
+
+
+def _same(a: Array, b: Array) -> bool:
+    """Tell whether two columns are the same feature, or one is one minus the other."""
+    return bool(np.abs(a - b).max() < 1e-9 or np.abs(a + b - 1.0).max() < 1e-9)

@@ -1,0 +1,66 @@
+"""What a feature family answers (MATH.md §3): an oracle over all of its features, never their matrix."""
+
+from abc import ABC, abstractmethod
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm.features.domain import Array, Domain, Measure
+from sdm.features.terms import Terms
+
+
+class Family(ABC):
+    """A set of features scaled to [0, 1] over a domain.
+
+    Attributes
+    ----------
+    letter : str
+        The field's letter for the class: l q p h t c.
+    domain : Domain
+    var : (size,) int array
+        The variable of each feature (the first of the two, for products).
+    """
+
+    letter: str
+    domain: Domain
+    var: NDArray[np.int64]
+
+    @property
+    def size(self) -> int:
+        """How many features there are."""
+        return int(self.var.size)
+
+    @abstractmethod
+    def moments(self, measure: Measure) -> tuple[Array, Array]:
+        """Return `mass[f_j]` and `mass[f_j²]` for every feature, in one pass."""
+
+    @abstractmethod
+    def column(self, j: int) -> Array:
+        """Return feature `j` at every cell."""
+
+    @abstractmethod
+    def add_scores(self, weights: Array, table: Array, theta: Array) -> None:
+        """Add `Σ_j weights_j f_j`: to `table`, over distinct values, where univariate; else to `theta`, over cells."""
+
+    @abstractmethod
+    def terms(self) -> Terms:
+        """Return the definition of every feature, with weight zero."""
+
+    @abstractmethod
+    def subset(self, keep: NDArray[np.bool_]) -> Self:
+        """Return the same family with only the features marked in `keep`."""
+
+    @property
+    def groups(self) -> NDArray[np.int64]:
+        """Features with neighbouring knots are near copies: group them by variable, so that one stands for all."""
+        return self.var
+
+    def expectations(self, measure: Measure) -> Array:
+        """Return `mass[f_j]` for every feature."""
+        return self.moments(measure)[0]
+
+
+def segments(start: NDArray[np.int64], var: NDArray[np.int64]) -> list[slice]:
+    """Return where each variable of `var` lies in an array laid out by `start`."""
+    return [slice(int(start[v]), int(start[v + 1])) for v in var]

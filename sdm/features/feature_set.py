@@ -1,0 +1,126 @@
+"""All families of a fit, side by side, as one oracle with one numbering of the features."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm.errors import DataError
+from sdm.features.category import Category
+from sdm.features.domain import Array, Domain, Measure
+from sdm.features.family import Family
+from sdm.features.hinge import Hinge
+from sdm.features.knots import Knots, hinge_knots, threshold_knots
+from sdm.features.linear import Linear
+from sdm.features.product import Product
+from sdm.features.quadratic import Quadratic
+from sdm.features.terms import Terms
+from sdm.features.threshold import Threshold
+
+
+class FeatureSet:
+    """Families in order; feature `j` of the set is feature `j − offsets[k]` of family `k`."""
+
+    def __init__(self, domain: Domain, families: Sequence[Family]) -> None:
+        self.domain = domain
+        self.families = tuple(family for family in families if family.size)
+        self.offsets = np.concatenate([[0], np.cumsum([f.size for f in self.families])]).astype(np.int64)
+        if not self.size:
+            raise DataError("there is no feature to fit: every variable is constant over the background and presences")
+
+    @property
+    def size(self) -> int:
+        """How many features there are in all."""
+        return int(self.offsets[-1])
+
+    def split(self, vector: Array) -> list[Array]:
+        """Cut a vector over all features into one part a family."""
+        return [vector[a:b] for a, b in zip(self.offsets[:-1], self.offsets[1:])]
+
+    def letters(self) -> NDArray[np.str_]:
+        """Return each feature's class letter."""
+        return np.repeat([family.letter for family in self.families], np.diff(self.offsets))
+
+    def groups(self) -> NDArray[np.int64]:
+        """Number the groups of near copies across families."""
+        out, base = [], 0
+        for family in self.families:
+            out.append(base + family.groups)
+            base = int(out[-1].max()) + 1
+        return np.concatenate(out)
+
+    def expectations(self, measure: Measure) -> Array:
+        """Return `mass[f_j]` for every feature."""
+        return np.concatenate([family.expectations(measure) for family in self.families])
+
+    def variances(self, measure: Measure) -> Array:
+        """Return the variance of every feature under the measure scaled to a probability."""
+        parts = [family.moments(measure) for family in self.families]
+        mean = np.concatenate([first for first, _ in parts]) / measure.total
+        square = np.concatenate([second for _, second in parts]) / measure.total
+        return np.maximum(square - mean * mean, 0.0)
+
+    def scores(self, weights: Array) -> Array:
+        """Return `(F weights)_i = Σ_j weights_j f_j(x_i)` at every cell, without any feature's column."""
+        table = np.zeros(self.domain.values.size)
+        theta = np.zeros(self.domain.n)
+        for family, part in zip(self.families, self.split(weights)):
+            if np.any(part):
+                family.add_scores(part, table, theta)
+        return theta + self.domain.lookup(table)
+
+    def column(self, j: int) -> Array:
+        """Return feature `j` at every cell."""
+        k = int(np.searchsorted(self.offsets, j, side="right")) - 1
+        return self.families[k].column(int(j - self.offsets[k]))
+
+    def terms(self, weights: Array | None = None) -> Terms:
+        """Return the definition of every feature, or of those whose weight is not zero."""
+        terms = Terms.concatenate([family.terms() for family in self.families])
+        if weights is None:
+            return terms
+        used = np.flatnonzero(weights)
+        return terms.take(used, weights[used])
+
+    def subset(self, keep: NDArray[np.bool_]) -> "FeatureSet":
+        """Return the set with only the features marked in `keep`."""
+        parts = [keep[a:b] for a, b in zip(self.offsets[:-1], self.offsets[1:])]
+        return FeatureSet(
+            self.domain,
+            [f if part.all() else f.subset(part) for f, part in zip(self.families, parts) if part.any()],
+        )
+
+
+def build_features(
+    domain: Domain, classes: str, *, knots: Knots = "maxent", sample: Array, empty_categories: bool = False
+) -> FeatureSet:
+    """Make the families of the given class letters over a domain.
+
+    Parameters
+    ----------
+    domain : Domain
+    classes : str
+        Letters of l q p h t c, as from `parse_classes`. Categorical variables get their classes with or without c.
+    knots : {"maxent", "maxnet", "all"} or int
+    sample : (n,) array
+        The presences' mass on cells.
+    empty_categories : bool
+        Keep a class without any presence (as maxnet does) or not (as Java Maxent does).
+    """
+    families: list[Family] = []
+    if "l" in classes:
+        families.append(Linear(domain))
+    if "q" in classes:
+        families.append(Quadratic(domain))
+    if "p" in classes:
+        families.append(Product(domain))
+    if "h" in classes:
+        places = hinge_knots(domain, knots)
+        families += [Hinge(domain, places, "forward"), Hinge(domain, places, "reverse")]
+    if "t" in classes:
+        families.append(Threshold(domain, threshold_knots(domain, knots, sample)))
+    category = Category(domain)
+    if not empty_categories:
+        category = category.subset(category.expectations(domain.measure(sample)) > 0)
+    families.append(category)
+    return FeatureSet(domain, families)

@@ -1,0 +1,136 @@
+"""Terms: the portable definition of features, apart from any data. What a model keeps of the families.
+
+One row a feature. With raw values `x` of variable `var` (and `y` of `other`), the feature is
+
+==========  ==================================  =========================
+kind        value                               scaled to [0, 1] by
+==========  ==================================  =========================
+linear      (x − lo) / (hi − lo)                range of x
+quadratic   (x² − lo) / (hi − lo)               range of x²
+product     (x·y − lo) / (hi − lo)              range of x·y
+forward     (x − knot)₊ / (hi − knot)           hi the largest x
+reverse     (knot − x)₊ / (knot − lo)           lo the smallest x
+threshold   1 if x ≥ knot else 0
+category    1 if x = knot else 0
+==========  ==================================  =========================
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm.features.domain import Array
+
+LINEAR, QUADRATIC, PRODUCT, FORWARD, REVERSE, THRESHOLD, CATEGORY = range(7)
+KINDS = ("linear", "quadratic", "product", "forward", "reverse", "threshold", "category")
+
+
+@dataclass(frozen=True)
+class Terms:
+    """A table of features, column by column; all columns have the same length."""
+
+    kind: NDArray[np.int8]
+    var: NDArray[np.int32]
+    other: NDArray[np.int32]
+    knot: Array
+    lo: Array
+    hi: Array
+    weight: Array
+
+    @classmethod
+    def build(
+        cls,
+        kind: int,
+        var: NDArray[np.integer],
+        *,
+        other: NDArray[np.integer] | None = None,
+        knot: Array | None = None,
+        lo: Array | None = None,
+        hi: Array | None = None,
+        weight: Array | None = None,
+    ) -> "Terms":
+        """Make a table of terms of one kind; columns that the kind does not use are zero (`other`: −1)."""
+        size = len(var)
+
+        def column(given: Array | None, default: float) -> Array:
+            return np.full(size, default) if given is None else np.asarray(given, dtype=np.float64)
+
+        return cls(
+            np.full(size, kind, dtype=np.int8),
+            np.asarray(var, dtype=np.int32),
+            np.full(size, -1, dtype=np.int32) if other is None else np.asarray(other, dtype=np.int32),
+            column(knot, 0.0),
+            column(lo, 0.0),
+            column(hi, 1.0),
+            column(weight, 0.0),
+        )
+
+    @classmethod
+    def concatenate(cls, parts: Sequence["Terms"]) -> "Terms":
+        """Join tables, in order."""
+        return cls(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)))
+
+    def __len__(self) -> int:
+        return len(self.kind)
+
+    def take(self, rows: NDArray[np.integer], weight: Array) -> "Terms":
+        """Return some of the terms, in the given order, with their weights."""
+        columns = {field.name: getattr(self, field.name)[rows] for field in fields(self)}
+        return Terms(**{**columns, "weight": np.asarray(weight, dtype=np.float64)})
+
+    def evaluate(self, x: Array) -> Array:
+        """Return the dense feature matrix `(n, len(self))` of raw values `x`: slow and plain, for a few terms."""
+        out = np.empty((x.shape[0], len(self)))
+        for j in range(len(self)):
+            u = x[:, self.var[j]]
+            knot, lo, hi = self.knot[j], self.lo[j], self.hi[j]
+            match int(self.kind[j]):
+                case 0:
+                    out[:, j] = (u - lo) / (hi - lo)
+                case 1:
+                    out[:, j] = (u * u - lo) / (hi - lo)
+                case 2:
+                    out[:, j] = (u * x[:, self.other[j]] - lo) / (hi - lo)
+                case 3:
+                    out[:, j] = np.maximum(u - knot, 0.0) / (hi - knot)
+                case 4:
+                    out[:, j] = np.maximum(knot - u, 0.0) / (knot - lo)
+                case 5:
+                    out[:, j] = u >= knot
+                case _:
+                    out[:, j] = u == knot
+        return out
+
+    def slopes(self) -> Array:
+        """Return by how much each scaled feature grows per unit of its raw form (for thresholds and classes: 1)."""
+        slope = np.ones(len(self))
+        span = np.where(self.kind == FORWARD, self.hi - self.knot, self.hi - self.lo)
+        span = np.where(self.kind == REVERSE, self.knot - self.lo, span)
+        scaled = self.kind <= REVERSE
+        slope[scaled] = 1.0 / span[scaled]
+        return slope
+
+    def names(self, variables: Sequence[str], labels: dict[int, Sequence[str]] | None = None) -> list[str]:
+        """Write each term as a person reads it; `labels` names the classes of categorical variables by code."""
+        return [self._name(j, variables, labels or {}) for j in range(len(self))]
+
+    def _name(self, j: int, variables: Sequence[str], labels: dict[int, Sequence[str]]) -> str:
+        v = int(self.var[j])
+        name, knot = variables[v], f"{self.knot[j]:.10g}"
+        match int(self.kind[j]):
+            case 0:
+                return name
+            case 1:
+                return f"{name}^2"
+            case 2:
+                return f"{name}*{variables[self.other[j]]}"
+            case 3:
+                return f"hinge({name}, {knot}..)"
+            case 4:
+                return f"hinge({name}, ..{knot})"
+            case 5:
+                return f"threshold({name}, {knot})"
+            case _:
+                return f"({name}={labels[v][int(self.knot[j])] if v in labels else knot})"

@@ -1,0 +1,58 @@
+"""The columns of the few features that Newton's method looks at, and the curvature on them."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm.features.domain import Array
+from sdm.features.feature_set import FeatureSet
+
+# The columns serve only to find a direction; objective, gradient and gap are computed in double precision.
+DTYPE = np.float32
+
+
+class ColumnPool:
+    """Columns of features that were in the working set at some time, so that none is computed twice.
+
+    Parameters
+    ----------
+    features : FeatureSet
+    capacity : int
+        How many columns to hold at most; when it is full, those not asked for in the present round go.
+    """
+
+    def __init__(self, features: FeatureSet, capacity: int = 400) -> None:
+        self.features = features
+        self.capacity = capacity
+        self._columns: dict[int, NDArray[np.float32]] = {}
+
+    def columns(self, members: NDArray[np.int64]) -> list[NDArray[np.float32]]:
+        """Return the members' columns, computing those that are missing."""
+        wanted = [int(j) for j in members]
+        missing = [j for j in wanted if j not in self._columns]
+        if len(self._columns) + len(missing) > self.capacity:
+            self._columns = {j: self._columns[j] for j in wanted if j in self._columns}
+        for j in missing:
+            self._columns[j] = self.features.column(j).astype(DTYPE)
+        return [self._columns[j] for j in wanted]
+
+    def hessian(self, members: NDArray[np.int64], weights: Array, block: int = 2048) -> Array:
+        """Return the Hessian of `Ω*(Fλ)` on the members: `F (diag(w) − w wᵀ/Σw) Fᵀ`.
+
+        Block by block of cells, from columns centred on their weighted means, so that no copy of them all is made.
+        """
+        columns = self.columns(members)
+        root, w = np.sqrt(weights).astype(DTYPE), (weights / weights.sum()).astype(DTYPE)
+        centre = np.array([column @ w for column in columns], dtype=DTYPE)[:, None]
+        out = np.zeros((members.size, members.size))
+        part = np.empty((members.size, block), dtype=DTYPE)
+        for a in range(0, root.size, block):
+            b = min(a + block, root.size)
+            here = part[:, : b - a] if b - a == block else np.empty((members.size, b - a), dtype=DTYPE)
+            for row, column in zip(here, columns):
+                row[:] = column[a:b]
+            here -= centre
+            here *= root[a:b]
+            out += here @ here.T
+        # Single precision leaves an error of about a millionth: lift the diagonal by that, to stay positive definite.
+        out[np.diag_indices(members.size)] *= 1.0 + 1e-6
+        return out

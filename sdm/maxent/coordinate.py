@@ -1,0 +1,103 @@
+"""One weight at a time: the best change of each weight under the lower bounds of SUMMET and PLUMMET.
+
+generalized-maxent.txt bounds the change of `Q` when `δ` is added to weight `j`, with `q = p[f_j]`, `μ = π̃[f_j]` and
+`P` the price of the weight, from below by
+
+- SUMMET, eq. (24): `−ln(1 + (e^δ − 1) q) + δμ − P(λ + δ) + P(λ)`;
+- PLUMMET, eq. (40): `−q(e^δ − 1) + δμ − P(λ + δ) + P(λ)`.
+
+Both are concave in δ. For the l1 price the best δ is explicit (Fig. 3 and 5); for the others it is found by bisection.
+"""
+
+import numpy as np
+
+from sdm._jit import jit
+from sdm.maxent.penalty import CODE_ELASTIC, CODE_L1, CODE_L2SQ, CODE_NONE, CODE_SMOOTHED_L1
+
+SELECTIVE, PARALLEL = 0, 1
+
+_NONE, _L1, _SMOOTHED, _L2SQ, _ELASTIC = CODE_NONE, CODE_L1, CODE_SMOOTHED_L1, CODE_L2SQ, CODE_ELASTIC
+
+
+@jit
+def best_changes(bound, q, mu, lam, code, beta, ridge, smoothing, delta, gain):  # type: ignore[no-untyped-def]
+    """Fill in the best change of every weight, and what the bound promises for it."""
+    for j in range(q.size):
+        delta[j], gain[j] = 0.0, 0.0
+        if q[j] <= 0.0 or (bound == SELECTIVE and q[j] >= 1.0):
+            continue
+        if code == _NONE or code == _L1:
+            delta[j] = _explicit(bound, q[j], mu[j], lam[j], beta[j] if code == _L1 else 0.0)
+        else:
+            delta[j] = _bisection(bound, q[j], mu[j], lam[j], code, beta[j], ridge[j], smoothing)
+        d = delta[j]
+        if bound == SELECTIVE:
+            loss = np.log1p(np.expm1(d) * q[j])
+        else:
+            loss = q[j] * np.expm1(d)
+        old = _price(lam[j], code, beta[j], ridge[j], smoothing)
+        gain[j] = d * mu[j] - loss - _price(lam[j] + d, code, beta[j], ridge[j], smoothing) + old
+
+
+@jit
+def _explicit(bound, q, mu, lam, beta):  # type: ignore[no-untyped-def]
+    """Fig. 3 and 5: δ₊ if it leaves the weight positive, δ₋ if negative, else the weight becomes zero."""
+    for sign in (1.0, -1.0):
+        target = mu - sign * beta
+        odds = 1.0 - target if bound == SELECTIVE else 1.0
+        if target > 0.0 and odds > 0.0:
+            delta = np.log(target / q)
+            if bound == SELECTIVE:
+                delta += np.log((1.0 - q) / odds)
+            if sign * (lam + delta) > 0.0 or beta == 0.0:
+                return delta
+    return -lam
+
+
+@jit
+def _price(z, code, beta, ridge, smoothing):  # type: ignore[no-untyped-def]
+    """U*_π̃ of one weight."""
+    if code == _NONE:
+        return 0.0
+    if code == _SMOOTHED:
+        u = abs(z) / smoothing
+        return smoothing * beta * (u + np.log1p(np.exp(-2.0 * u)) - np.log(2.0))
+    price = 0.5 * ridge * z * z
+    if code != _L2SQ:
+        price += beta * abs(z)
+    return price
+
+
+@jit
+def _slope(bound, z, q, mu, lam, code, beta, ridge, smoothing, side):  # type: ignore[no-untyped-def]
+    """Derivative of the bound at the new weight `z`; `side` is the sign to take for a price that jumps at zero."""
+    e = np.exp(z - lam)
+    slope = mu - (q * e / (1.0 + (e - 1.0) * q) if bound == SELECTIVE else q * e)
+    if code == _SMOOTHED:
+        return slope - beta * np.tanh(z / smoothing)
+    slope -= ridge * z
+    return slope - side * beta if code == _ELASTIC else slope
+
+
+@jit
+def _bisection(bound, q, mu, lam, code, beta, ridge, smoothing):  # type: ignore[no-untyped-def]
+    """Find the new weight where the slope changes sign, first on which side of zero it lies."""
+    side = 0.0
+    if _slope(bound, 0.0, q, mu, lam, code, beta, ridge, smoothing, 1.0) > 0.0:
+        side = 1.0
+    elif _slope(bound, 0.0, q, mu, lam, code, beta, ridge, smoothing, -1.0) < 0.0:
+        side = -1.0
+    if side == 0.0:
+        return -lam
+    near, far = 0.0, side
+    while side * _slope(bound, far, q, mu, lam, code, beta, ridge, smoothing, side) > 0.0 and abs(far) < 1e6:
+        near, far = far, 2.0 * far
+    for _ in range(200):
+        middle = 0.5 * (near + far)
+        if middle == near or middle == far:
+            break
+        if side * _slope(bound, middle, q, mu, lam, code, beta, ridge, smoothing, side) > 0.0:
+            near = middle
+        else:
+            far = middle
+    return 0.5 * (near + far) - lam

@@ -1,0 +1,158 @@
+"""Tsallis entropies relative to a base measure, Shannon among them: one code path (MATH.md §1).
+
+With density ratios `r_i = p_i / q0_i`, the negative entropy is `Ω(p) = Σ q0_i φ_α(r_i)`, with `φ_1(r) = r ln r` and
+`φ_α(r) = (r^α − r) / (α(α − 1))`. Its conjugate's gradient is `r_i = exp(θ_i − τ)` for α = 1 and
+`r_i = [1 + (α − 1)(θ_i − τ)]₊^{1/(α−1)}` for α in (1, 2], where τ makes the probabilities sum to one.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sdm._jit import jit
+from sdm.errors import OptionError
+from sdm.features.domain import Array
+
+
+@dataclass(frozen=True)
+class Gibbs:
+    """The distribution that scores `θ` define: density ratios `r`, normaliser `tau`, conjugate `Ω*(θ)`."""
+
+    ratio: Array
+    tau: float
+    conjugate: float
+
+
+class Entropy:
+    """The entropy of order `alpha` in [1, 2]: 1 is Shannon, 2 gives sparsemax."""
+
+    def __init__(self, alpha: float = 1.0) -> None:
+        if not (isinstance(alpha, (int, float)) and 1.0 <= alpha <= 2.0):
+            raise OptionError(f"entropy={alpha!r}: expected a number from 1 (Shannon) to 2 (sparsemax)")
+        self.alpha = float(alpha)
+
+    def gibbs(self, theta: Array, q0: Array, tau: float = np.nan) -> Gibbs:
+        """Return the distribution of scores `theta`; `tau` is a guess from nearby scores."""
+        ratio = np.empty_like(theta)
+        tau, conjugate = _gibbs(theta, q0, self.alpha, tau, ratio)
+        return Gibbs(ratio, tau, conjugate)
+
+    def ratio(self, theta: Array, tau: float) -> Array:
+        """Return the density ratios of scores `theta` under a known normaliser."""
+        out = np.empty_like(theta)
+        _ratios(theta, self.alpha, tau, out)
+        return out
+
+    def value(self, p: Array, q0: Array) -> float:
+        """Return `Ω(p)`, the negative entropy relative to `q0`."""
+        return float(_value(p, q0, self.alpha))
+
+    def curvature(self, ratio: Array, q0: Array) -> Array:
+        """Return `w_i = q0_i r_i^{2−α}` (zero where `r_i` is): the Hessian of `Ω*` is `diag(w) − w wᵀ / Σw`."""
+        if self.alpha == 1.0:
+            return q0 * ratio
+        if self.alpha == 2.0:
+            return np.where(ratio > 0, q0, 0.0)
+        return q0 * ratio ** (2.0 - self.alpha)
+
+
+@jit
+def _power(s, alpha):  # type: ignore[no-untyped-def]
+    """[1 + (α − 1) s]₊^{1/(α−1)}, the inverse of φ' up to a constant; exp(s) at α = 1."""
+    if alpha == 1.0:
+        return np.exp(s)
+    base = 1.0 + (alpha - 1.0) * s
+    if base <= 0.0:
+        return 0.0
+    if alpha == 2.0:
+        return base
+    if alpha == 1.5:
+        return base * base
+    return base ** (1.0 / (alpha - 1.0))
+
+
+@jit
+def _ratios(theta, alpha, tau, out):  # type: ignore[no-untyped-def]
+    """r_i = [1 + (α − 1)(θ_i − τ)]₊^{1/(α−1)}."""
+    for i in range(theta.size):
+        out[i] = _power(theta[i] - tau, alpha)
+
+
+@jit
+def _phi(r, alpha):  # type: ignore[no-untyped-def]
+    """φ_α(r), zero at r = 0 and r = 1."""
+    if r <= 0.0:
+        return 0.0
+    if alpha == 1.0:
+        return r * np.log(r)
+    if alpha == 2.0:
+        return 0.5 * (r * r - r)
+    return (r**alpha - r) / (alpha * (alpha - 1.0))
+
+
+@jit
+def _value(p, q0, alpha):  # type: ignore[no-untyped-def]
+    """Σ q0_i φ_α(p_i / q0_i)."""
+    total = 0.0
+    for i in range(p.size):
+        total += q0[i] * _phi(p[i] / q0[i], alpha)
+    return total
+
+
+@jit
+def _gibbs(theta, q0, alpha, tau, ratio):  # type: ignore[no-untyped-def]
+    """Fill `ratio`; return τ and Ω*(θ)."""
+    if alpha == 1.0:
+        top = theta.max()
+        total = 0.0
+        for i in range(theta.size):
+            ratio[i] = np.exp(theta[i] - top)
+            total += q0[i] * ratio[i]
+        for i in range(theta.size):
+            ratio[i] /= total
+        tau = top + np.log(total)
+        return tau, tau
+    tau = _tau(theta, q0, alpha, tau)
+    _ratios(theta, alpha, tau, ratio)
+    conjugate = 0.0
+    for i in range(theta.size):
+        conjugate += q0[i] * (ratio[i] * theta[i] - _phi(ratio[i], alpha))
+    return tau, conjugate
+
+
+@jit
+def _tau(theta, q0, alpha, guess):  # type: ignore[no-untyped-def]
+    """Find the root of g(τ) = Σ q0_i r_i(τ) − 1 by Newton's method.
+
+    g is convex and decreasing for α ≤ 2, so from any point left of the root Newton climbs to it without passing it,
+    and from a point right of it one step leads to its left. By Jensen's inequality the mean score is left of it.
+    """
+    mean = 0.0
+    top = theta[0]
+    for i in range(theta.size):
+        mean += q0[i] * theta[i]
+        top = max(top, theta[i])
+    tau = guess if mean <= guess < top + 1.0 / (alpha - 1.0) else mean
+    for turn in range(200):
+        total, slope = 0.0, 0.0
+        for i in range(theta.size):
+            base = 1.0 + (alpha - 1.0) * (theta[i] - tau)
+            if base > 0.0:
+                if alpha == 2.0:
+                    total += q0[i] * base
+                    slope += q0[i]
+                elif alpha == 1.5:
+                    total += q0[i] * base * base
+                    slope += q0[i] * base
+                else:
+                    r = base ** (1.0 / (alpha - 1.0))
+                    total += q0[i] * r
+                    slope += q0[i] * r / base
+        if slope == 0.0:
+            tau = mean
+            continue
+        step = (total - 1.0) / slope
+        if turn > 0 and step <= 0.0:  # only rounding is left
+            break
+        tau = max(tau + step, mean)
+    return tau

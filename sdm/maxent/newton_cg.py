@@ -1,0 +1,155 @@
+"""Newton's method for penalties that keep every feature: curvature only as a product, through the oracles.
+
+A product with the Hessian is `Fᵀ(diag(w) − w wᵀ/Σw)F v`: one call of `scores` and one of `expectations`, whatever the
+number of features. Conjugate gradients, preconditioned by the features' variances, give the step. A few hundred
+features are quicker as a matrix, and then the step is solved for directly.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from sdm.features.domain import Array
+from sdm.maxent.penalty import L2, L2Squared, NoPenalty, SmoothedL1
+from sdm.maxent.problem import Problem, State
+from sdm.maxent.search import Run, line_search
+from sdm.maxent.solution import CONVERGED, MAX_ITERATIONS, SEPARABLE, STALLED, Solution
+
+# Below these sizes (features; numbers in their matrix) a dense solve beats conjugate gradients.
+DENSE_FEATURES = 700
+DENSE_NUMBERS = 25_000_000
+
+# Scores this far apart mean densities that differ by e^300: only weights that grow without bound get there.
+ENDLESS = 300.0
+
+
+def solve_newton_cg(problem: Problem, *, start: Array | None, tolerance: float, max_iterations: int) -> Solution:
+    """Minimise an objective with a smooth penalty (`none`, `smoothed_l1`, `l2`, `l2sq`) to a certified gap."""
+    run = Run(problem, tolerance)
+    free = isinstance(problem.penalty, NoPenalty)
+    features = problem.features
+    state = problem.state(np.zeros(features.size) if start is None else start)
+    dense = features.size <= DENSE_FEATURES and features.size * problem.domain.n <= DENSE_NUMBERS
+    matrix = np.array([features.column(j) for j in range(features.size)]) if dense else None
+    for _ in range(max_iterations):
+        leaving_zero = isinstance(problem.penalty, L2) and not np.any(state.lam)
+        if leaving_zero:
+            gap, step = problem.gap(state), _off_zero(problem, state)
+        else:
+            step = _step(problem, state, matrix)
+            gap = corrected_gap(problem, state, step) if free else problem.gap(state)
+        done = run.record(state, gap, features.size)
+        if free and (_recedes(problem, step) or _endless(problem, state)):
+            return run.finish(SEPARABLE)
+        if done:
+            return run.finish(CONVERGED)
+        new = line_search(problem, state, step)
+        if new is None or run.stuck():
+            return run.finish(STALLED)
+        state = new
+    return run.finish(MAX_ITERATIONS)
+
+
+def free_gap(problem: Problem, state: State) -> float:
+    """Certify a state where no price lets expectations differ from the sample's."""
+    return corrected_gap(problem, state, _step(problem, state, None))
+
+
+def corrected_gap(problem: Problem, state: State, step: Array) -> float:
+    """Bound the distance to the optimum where expectations must match exactly.
+
+    One Newton step in the distribution, `p' = p + w ∘ (s − w[s]/Σw)` with `s = F·step`, matches them; if it is
+    non-negative it is feasible and `Ω(p') − Q(λ)` is a gap. What the linear solve left over is charged at the size
+    of the weights. Otherwise only the sample is known to be feasible.
+    """
+    w = problem.entropy.curvature(state.gibbs.ratio, problem.q0)
+    s = problem.features.scores(step)
+    moved = state.p + w * (s - (w @ s) / w.sum())
+    if moved.min() < -1e-18:
+        return problem.gap(state)
+    moved = np.maximum(moved, 0.0)
+    left = np.abs(problem.features.expectations(problem.domain.measure(moved)) - problem.mu).max()
+    slack = float(left) * float(np.abs(state.lam).sum() + np.abs(step).sum())
+    return problem.entropy.value(moved, problem.q0) + state.objective + slack
+
+
+def _recedes(problem: Problem, step: Array) -> bool:
+    """Tell whether the loss falls for ever along `step`: every presence has the largest score that it gives."""
+    scores = problem.features.scores(step)
+    width = float(np.ptp(scores))
+    return width > 0.3 and float(scores.max()) - float(scores @ problem.sample) <= 1e-6 * width
+
+
+def _endless(problem: Problem, state: State) -> bool:
+    """Tell whether scores are further apart than any density is (log densities, so for Shannon only)."""
+    return problem.entropy.alpha == 1.0 and float(np.ptp(state.theta)) > ENDLESS
+
+
+def _off_zero(problem: Problem, state: State) -> Array:
+    """Return a step off zero for the l2 ball, whose price has no gradient there."""
+    return -1e-3 * state.eps / problem.penalty.beta**2 / np.linalg.norm(state.eps / problem.penalty.beta)
+
+
+def _step(problem: Problem, state: State, matrix: Array | None) -> Array:
+    """Return the Newton step: by a direct solve with the features' `(J, n)` matrix, or by conjugate gradients."""
+    features, domain = problem.features, problem.domain
+    w = problem.entropy.curvature(state.gibbs.ratio, problem.q0)
+    total = w.sum()
+    bend, diagonal = _penalty_curvature(problem, state.lam)
+    gradient = state.eps + problem.penalty.gradient(state.lam)
+    if matrix is not None:
+        centred = (matrix - ((matrix @ w) / total)[:, None]) * np.sqrt(w)
+        hessian = centred @ centred.T + bend(np.eye(features.size))
+        if not np.any(diagonal):  # features may depend on each other: the least-squares step is the shortest one
+            return np.linalg.lstsq(hessian, -gradient, rcond=1e-13)[0]
+        hessian[np.diag_indices(features.size)] *= 1.0 + 1e-13
+        return np.linalg.solve(hessian, -gradient)
+
+    def product(v: Array) -> Array:
+        s = features.scores(v)
+        s -= (w @ s) / total
+        s *= w
+        return features.expectations(domain.measure(s)) + bend(v)
+
+    scale = total * features.variances(domain.measure(w)) + diagonal
+    scale = np.maximum(scale, 1e-12 * float(scale.max()))
+    return _conjugate_gradients(product, -gradient, scale)
+
+
+def _penalty_curvature(problem: Problem, lam: Array) -> tuple[Callable[[Array], Array], Array]:
+    """Return the penalty's Hessian as a product (with a vector, or with the rows of a symmetric matrix), and its diagonal."""
+    penalty = problem.penalty
+    if isinstance(penalty, SmoothedL1):
+        d = penalty.beta / penalty.smoothing * (1.0 - np.tanh(lam / penalty.smoothing) ** 2)
+        return (lambda v: d * v), d
+    if isinstance(penalty, L2Squared):
+        return (lambda v: penalty.beta * v), penalty.beta
+    if isinstance(penalty, L2):
+        size, weight = penalty.value(lam), penalty.beta**2
+        pull = weight * lam / size
+        return (lambda v: (weight * v - np.multiply.outer(v @ pull, pull)) / size), (weight - pull**2) / size
+    return (lambda v: 0.0 * v), np.zeros_like(lam)
+
+
+def _conjugate_gradients(product: Callable[[Array], Array], b: Array, scale: Array) -> Array:
+    """Solve `A x = b` roughly when `b` is large and ever more exactly as it vanishes (so Newton stays superlinear)."""
+    x = np.zeros_like(b)
+    r = b.copy()
+    y = r / scale
+    d = y.copy()
+    rho = first = float(r @ y)
+    goal = first * min(1e-2, first) ** 2
+    for _ in range(min(4 * b.size + 20, 2000)):
+        if rho <= max(goal, 1e-30):
+            break
+        q = product(d)
+        bend = float(d @ q)
+        if bend <= 1e-18 * float(d @ (scale * d)):  # a flat direction: what there is to gain is along it already
+            break
+        step = rho / bend
+        x += step * d
+        r -= step * q
+        y = r / scale
+        rho, old = float(r @ y), rho
+        d = y + (rho / old) * d
+    return x if np.any(x) else y

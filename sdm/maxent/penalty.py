@@ -1,0 +1,298 @@
+"""Penalties `U*` on the weights and their potentials `U` (generalized-maxent.txt Table 1 and §5.1–5.6).
+
+All are taken relative to the sample: `value` is `U*_π̃(λ)`, `potential` is `U_π̃(u)` at `u = π̃[f] − p[f]`, and every
+penalty has a price `β_j > 0` a feature.
+
+=============  ===============================  =========================================
+name           value(λ)                         potential(u)
+=============  ===============================  =========================================
+none           0                                0 if u = 0 else ∞
+l1             Σ β|λ|                           0 if |u| ≤ β else ∞
+smoothed_l1    Σ aβ ln cosh(λ/a)                Σ aβ D((1 + u/β)/2 ‖ 1/2)
+l2             √Σ β²λ²                          0 if Σ (u/β)² ≤ 1 else ∞
+l2sq           Σ βλ²/2                          Σ u²/(2β)
+elastic        Σ β|λ| + cβλ²/2                  Σ (|u| − β)₊²/(2cβ)
+=============  ===============================  =========================================
+"""
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm.errors import OptionError
+from sdm.features.domain import Array
+
+(
+    CODE_NONE,
+    CODE_L1,
+    CODE_SMOOTHED_L1,
+    CODE_L2,
+    CODE_L2SQ,
+    CODE_ELASTIC,
+) = range(6)
+
+
+class Penalty(ABC):
+    """What the weights cost.
+
+    Attributes
+    ----------
+    beta : (size,) array
+        Price of each feature.
+    ridge : (size,) array
+        Coefficient of `λ²/2` (zero where there is none).
+    smoothing : float
+        The `a` of `smoothed_l1`, else zero.
+    sparse : bool
+        Whether optimal weights can be exactly zero one by one.
+    code : int
+        How kernels know it.
+    """
+
+    code: int
+    sparse = False
+    smoothing = 0.0
+
+    def __init__(self, beta: Array) -> None:
+        self.beta = np.asarray(beta, dtype=np.float64)
+        if not np.all(np.isfinite(self.beta)) or np.any(self.beta <= 0):
+            raise OptionError("every price β must be a positive number; for no price at all use regularization='none'")
+        self.ridge = np.zeros_like(self.beta)
+
+    @abstractmethod
+    def value(self, lam: Array) -> float:
+        """Return `U*_π̃(λ)`."""
+
+    @abstractmethod
+    def potential(self, u: Array) -> float:
+        """Return `U_π̃(u)`, infinite outside its domain."""
+
+    @abstractmethod
+    def gradient(self, lam: Array) -> Array:
+        """Return a gradient of the value (zero where it jumps through zero)."""
+
+    @abstractmethod
+    def distance(self, lam: Array, eps: Array) -> Array:
+        """Return how far `−ε = π̃[f] − p[f]` is from the subdifferential at `λ`, feature by feature."""
+
+    def mixing(self, u: Array) -> float:
+        """Return the smallest share `t` of the sample that brings `(1 − t) u` into the potential's domain."""
+        return 0.0
+
+    def subset(self, keep: NDArray[np.integer] | NDArray[np.bool_]) -> "Penalty":
+        """Return the same penalty on some of the features."""
+        return type(self)(self.beta[keep])
+
+
+class NoPenalty(Penalty):
+    """No price: the expectations must match the sample exactly."""
+
+    code = CODE_NONE
+
+    def value(self, lam: Array) -> float:
+        """Return zero."""
+        return 0.0
+
+    def potential(self, u: Array) -> float:
+        """Return zero if every expectation matches."""
+        return 0.0 if not np.any(u) else np.inf
+
+    def gradient(self, lam: Array) -> Array:
+        """Return zero."""
+        return np.zeros_like(lam)
+
+    def distance(self, lam: Array, eps: Array) -> Array:
+        """Return how far each expectation is off."""
+        return np.abs(eps)
+
+    def mixing(self, u: Array) -> float:
+        """Return one unless every expectation matches: then only the sample itself is feasible for certain."""
+        return 1.0 if np.any(u) else 0.0
+
+
+class L1(Penalty):
+    """Box constraints `|π̃[f_j] − p[f_j]| ≤ β_j`."""
+
+    code = CODE_L1
+    sparse = True
+
+    def value(self, lam: Array) -> float:
+        """Return `Σ β|λ|`."""
+        return float(self.beta @ np.abs(lam))
+
+    def potential(self, u: Array) -> float:
+        """Return zero inside the box."""
+        return 0.0 if np.all(np.abs(u) <= self.beta * (1 + 1e-12)) else np.inf
+
+    def gradient(self, lam: Array) -> Array:
+        """Return `β sign(λ)`."""
+        return self.beta * np.sign(lam)
+
+    def distance(self, lam: Array, eps: Array) -> Array:
+        """At zero weight the excess of `|ε|` over β; elsewhere how far `−ε` is from `β sign(λ)`."""
+        return np.where(lam == 0, np.maximum(np.abs(eps) - self.beta, 0.0), np.abs(eps + self.beta * np.sign(lam)))
+
+    def mixing(self, u: Array) -> float:
+        """Return `max_j (1 − β_j/|u_j|)₊`."""
+        worst = float(np.max(np.abs(u) / self.beta))
+        return max(0.0, 1.0 - 1.0 / worst) if worst > 0 else 0.0
+
+
+class SmoothedL1(Penalty):
+    """`aβ ln cosh(λ/a)`: nearly l1, with a gradient everywhere (§5.2)."""
+
+    code = CODE_SMOOTHED_L1
+
+    def __init__(self, beta: Array, smoothing: float = 0.1) -> None:
+        super().__init__(beta)
+        if not smoothing > 0:
+            raise OptionError(f"smoothing={smoothing!r}: expected a positive number, such as 0.1")
+        self.smoothing = float(smoothing)
+
+    def value(self, lam: Array) -> float:
+        """Return `Σ aβ ln cosh(λ/a)`, without overflow."""
+        z = np.abs(lam) / self.smoothing
+        return float(self.smoothing * (self.beta @ (z + np.log1p(np.exp(-2 * z)) - np.log(2.0))))
+
+    def potential(self, u: Array) -> float:
+        """Return `Σ aβ D((1 + u/β)/2 ‖ 1/2)`."""
+        s = np.clip(u / self.beta, -1.0, 1.0)
+        if np.any(np.abs(u) > self.beta * (1 + 1e-12)):
+            return np.inf
+        entropy = np.log(2.0) + _xlogx((1 + s) / 2) + _xlogx((1 - s) / 2)
+        return float(self.smoothing * (self.beta @ entropy))
+
+    def gradient(self, lam: Array) -> Array:
+        """Return `β tanh(λ/a)`."""
+        return self.beta * np.tanh(lam / self.smoothing)
+
+    def distance(self, lam: Array, eps: Array) -> Array:
+        """Return the size of the gradient."""
+        return np.abs(eps + self.gradient(lam))
+
+    def mixing(self, u: Array) -> float:
+        """Return what brings `u` into the box."""
+        worst = float(np.max(np.abs(u) / self.beta))
+        return max(0.0, 1.0 - 1.0 / worst) if worst > 0 else 0.0
+
+    def subset(self, keep: NDArray[np.integer] | NDArray[np.bool_]) -> "SmoothedL1":
+        """Return the same penalty on some of the features."""
+        return SmoothedL1(self.beta[keep], self.smoothing)
+
+
+class L2(Penalty):
+    """A ball (with unequal β: an ellipsoid) around the sample's expectations (§5.3)."""
+
+    code = CODE_L2
+
+    def value(self, lam: Array) -> float:
+        """Return `√Σ β²λ²`."""
+        return float(np.linalg.norm(self.beta * lam))
+
+    def potential(self, u: Array) -> float:
+        """Return zero inside the ellipsoid."""
+        return 0.0 if np.linalg.norm(u / self.beta) <= 1 + 1e-12 else np.inf
+
+    def gradient(self, lam: Array) -> Array:
+        """Return `β²λ / √Σ β²λ²` (zero at zero)."""
+        size = self.value(lam)
+        return self.beta**2 * lam / size if size > 0 else np.zeros_like(lam)
+
+    def distance(self, lam: Array, eps: Array) -> Array:
+        """At zero, what sticks out of the ellipsoid; elsewhere the size of the gradient."""
+        if np.any(lam):
+            return np.abs(eps + self.gradient(lam))
+        outside = np.linalg.norm(eps / self.beta)
+        return np.abs(eps) * max(0.0, 1.0 - 1.0 / outside) if outside > 0 else np.zeros_like(eps)
+
+    def mixing(self, u: Array) -> float:
+        """Return what brings `u` into the ellipsoid."""
+        outside = float(np.linalg.norm(u / self.beta))
+        return max(0.0, 1.0 - 1.0 / outside) if outside > 0 else 0.0
+
+
+class L2Squared(Penalty):
+    """A quadratic price, a Gaussian prior (§5.4)."""
+
+    code = CODE_L2SQ
+
+    def __init__(self, beta: Array) -> None:
+        super().__init__(beta)
+        self.ridge = self.beta
+
+    def value(self, lam: Array) -> float:
+        """Return `Σ βλ²/2`."""
+        return float(0.5 * (self.beta @ lam**2))
+
+    def potential(self, u: Array) -> float:
+        """Return `Σ u²/(2β)`."""
+        return float(0.5 * np.sum(u * u / self.beta))
+
+    def gradient(self, lam: Array) -> Array:
+        """Return `βλ`."""
+        return self.beta * lam
+
+    def distance(self, lam: Array, eps: Array) -> Array:
+        """Return the size of the gradient."""
+        return np.abs(eps + self.beta * lam)
+
+
+class Elastic(Penalty):
+    """The l1 price plus a quadratic one of `ratio` times its size (§5.6)."""
+
+    code = CODE_ELASTIC
+    sparse = True
+
+    def __init__(self, beta: Array, ratio: float = 1.0) -> None:
+        super().__init__(beta)
+        if not ratio > 0:
+            raise OptionError(f"ratio={ratio!r}: expected a positive number, the l2² price over the l1 price")
+        self.ratio = float(ratio)
+        self.ridge = self.ratio * self.beta
+
+    def value(self, lam: Array) -> float:
+        """Return `Σ β|λ| + cβλ²/2`."""
+        return float(self.beta @ (np.abs(lam) + 0.5 * self.ratio * lam**2))
+
+    def potential(self, u: Array) -> float:
+        """Return `Σ (|u| − β)₊²/(2cβ)`."""
+        return float(0.5 * np.sum(np.maximum(np.abs(u) - self.beta, 0.0) ** 2 / self.ridge))
+
+    def gradient(self, lam: Array) -> Array:
+        """Return `β sign(λ) + cβλ`."""
+        return self.beta * np.sign(lam) + self.ridge * lam
+
+    def distance(self, lam: Array, eps: Array) -> Array:
+        """As for l1, with the quadratic part's gradient added."""
+        return np.where(lam == 0, np.maximum(np.abs(eps) - self.beta, 0.0), np.abs(eps + self.gradient(lam)))
+
+    def subset(self, keep: NDArray[np.integer] | NDArray[np.bool_]) -> "Elastic":
+        """Return the same penalty on some of the features."""
+        return Elastic(self.beta[keep], self.ratio)
+
+
+def _xlogx(x: Array) -> Array:
+    """Return `x ln x` with zero at zero."""
+    return x * np.log(np.where(x > 0, x, 1.0))
+
+
+PENALTIES = ("none", "l1", "smoothed_l1", "l2", "l2sq", "elastic")
+
+
+def make_penalty(name: str, beta: Array, *, smoothing: float = 0.1, ratio: float = 1.0) -> Penalty:
+    """Return the penalty of a name (`PENALTIES`) with prices `beta`."""
+    match name:
+        case "none":
+            return NoPenalty(beta)
+        case "l1":
+            return L1(beta)
+        case "smoothed_l1":
+            return SmoothedL1(beta, smoothing)
+        case "l2":
+            return L2(beta)
+        case "l2sq":
+            return L2Squared(beta)
+        case "elastic":
+            return Elastic(beta, ratio)
+    raise OptionError(f"regularization={name!r}: expected one of {', '.join(PENALTIES)}")

@@ -1,0 +1,86 @@
+"""The price β of every feature, from how well a sample of its size determines the feature's mean."""
+
+import numpy as np
+
+from sdm.errors import OptionError
+from sdm.features.domain import Array
+from sdm.features.feature_set import FeatureSet
+
+# Java Maxent's tables: number of presences, β. Interpolated linearly, flat beyond the ends (CONVENTIONS.md).
+_LINEAR_ONLY = ((10, 30, 100), (1.0, 0.2, 0.05))
+_LINEAR_QUADRATIC = ((0, 10, 17, 30, 100), (1.3, 0.8, 0.5, 0.25, 0.05))
+_WITH_PRODUCT = ((0, 10, 17, 30, 100), (2.6, 1.6, 0.9, 0.55, 0.05))
+_THRESHOLD = ((0, 100), (2.0, 1.0))
+_HINGE = ((0,), (0.5,))
+_CATEGORY = ((0, 10, 17), (0.65, 0.5, 0.25))
+_FLOOR = 0.001
+
+RULES = ("maxent", "maxnet", "deviation", "corollary7")
+
+
+def feature_prices(
+    features: FeatureSet,
+    sample: Array,
+    size: float,
+    *,
+    rule: str | float = "maxent",
+    multiplier: float = 1.0,
+    delta: float = 0.05,
+) -> Array:
+    """Return `β_j` for every feature.
+
+    Parameters
+    ----------
+    features : FeatureSet
+    sample : (n,) array
+        The empirical distribution as a mass on cells.
+    size : float
+        How many presences it is worth (`m`; with weights Kish's effective number).
+    rule : {"maxent", "maxnet", "deviation", "corollary7"} or float
+        `maxent` and `maxnet`: the sample-size tables, as either program applies them. `deviation`: `σ̃_j/√m`, so that
+        the multiplier is the β₀ of generalized-maxent.txt §8. `corollary7`: the bound of its Corollary 7 at
+        confidence `1 − delta`. A number: the same price for every feature.
+    multiplier : float
+        Multiplies every price.
+    """
+    if not (np.isfinite(multiplier) and multiplier > 0):
+        raise OptionError(f"multiplier={multiplier!r}: expected a positive number; for no price use regularization='none'")
+    if isinstance(rule, (int, float)) and not isinstance(rule, bool):
+        return np.full(features.size, float(rule) * multiplier)
+    if rule not in RULES:
+        raise OptionError(f"beta={rule!r}: expected one of {', '.join(RULES)}, a number, or a price for every feature")
+    measure = features.domain.measure(sample)
+    unbias = size / (size - 1) if size > 1 else 1.0
+    deviation = np.sqrt(features.variances(measure) * unbias)
+    if rule == "deviation":
+        return np.maximum(multiplier * deviation / np.sqrt(size), _FLOOR * multiplier)
+    if rule == "corollary7":
+        return multiplier * corollary7(deviation, size, features.size, delta)
+    return _tabulated(features, features.expectations(measure), deviation, size, rule, multiplier)
+
+
+def corollary7(deviation: Array, m: float, n_features: int, delta: float) -> Array:
+    """Return the data-driven price of generalized-maxent.txt, Corollary 7 (in the form of its Appendix A)."""
+    e = np.log(4 * n_features / delta) / (3 * m)
+    spread = deviation**2 + np.sqrt(np.log(2 * n_features / delta) / (2 * m))
+    return np.sqrt(6 * e) * np.sqrt(spread + e / 6) + e
+
+
+def _tabulated(
+    features: FeatureSet, mean: Array, deviation: Array, m: float, rule: str, multiplier: float
+) -> Array:
+    """Return `table · multiplier · s_j / √m` with each program's own exceptions."""
+    letters = features.letters()
+    present = set(letters.tolist())
+    smooth = _WITH_PRODUCT if "p" in present else _LINEAR_QUADRATIC if "q" in present else _LINEAR_ONLY
+    tables = {"l": smooth, "q": smooth, "p": smooth, "h": _HINGE, "t": _THRESHOLD, "c": _CATEGORY}
+    table = np.empty(features.size)
+    for letter in present:
+        table[letters == letter] = np.interp(m, *tables[letter])
+    spread = np.minimum(deviation, 0.5) if rule == "maxent" else deviation
+    spread = np.where(letters == "h", np.maximum(spread, 1.0 / np.sqrt(m)), spread)
+    beta = np.maximum(table * spread / np.sqrt(m), _FLOOR)
+    if rule == "maxnet":
+        constant = (letters == "t") & ((mean < 1e-12) | (mean > 1 - 1e-12))
+        beta[constant] = 1.0
+    return multiplier * beta

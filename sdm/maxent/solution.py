@@ -1,0 +1,77 @@
+"""What a solver returns: status is data, never an exception."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sdm.features.domain import Array
+
+CONVERGED = "converged"
+MAX_ITERATIONS = "max_iterations"
+SEPARABLE = "separable"
+STALLED = "stalled"
+
+MEANING = {
+    CONVERGED: "the gap is within the tolerance",
+    MAX_ITERATIONS: "the iteration limit was reached first; the gap says how near the result is",
+    SEPARABLE: "without a price the weights grow without bound, since the presences lie on the edge of what the "
+    "features can tell apart; use a penalty",
+    STALLED: "no step improves the objective any more at this precision; the gap says how near the result is",
+}
+
+
+@dataclass(frozen=True)
+class Round:
+    """One round of a solver: size of the working set, objective, certified gap."""
+
+    working_set: int
+    objective: float
+    gap: float
+
+
+@dataclass
+class Solution:
+    """The weights and the proof that comes with them.
+
+    Attributes
+    ----------
+    status : str
+        `converged`, `max_iterations`, `separable` or `stalled`; `message` spells it out.
+    weights : (J,) array
+    objective : float
+        `F(λ)`, minimised. The regularised gain is its negative.
+    gap : float
+        Proved bound on `F(λ) − min F`, in nats.
+    iterations : int
+    history : list of Round
+    seconds : float
+    tau : float
+        Normaliser of the fitted distribution.
+    p : (n,) array
+        The fitted distribution over the domain.
+    """
+
+    status: str
+    weights: Array
+    objective: float
+    gap: float
+    iterations: int
+    seconds: float
+    tau: float
+    p: Array = field(repr=False)
+    history: list[Round] = field(default_factory=list, repr=False)
+
+    @property
+    def message(self) -> str:
+        """What the status means."""
+        return MEANING[self.status]
+
+    @property
+    def gain(self) -> float:
+        """The regularised gain."""
+        return -self.objective
+
+    @property
+    def n_nonzero(self) -> int:
+        """How many features have a weight."""
+        return int(np.count_nonzero(self.weights))

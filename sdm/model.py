@@ -1,0 +1,166 @@
+"""A fitted model: what is saved, and what predicts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm.compiled import Compiled
+from sdm.errors import DataError, OptionError
+from sdm.features.domain import Array
+from sdm.features.terms import Terms
+from sdm.maxent.entropy import Entropy
+
+SCALES = ("raw", "cumulative", "cloglog", "logistic", "link")
+UNSEEN = ("zero", "error")
+
+# A cumulative table of this many rows is exact enough (steps of 0.01 %) and keeps files small.
+CUMULATIVE_ROWS = 10_000
+
+
+@dataclass(frozen=True)
+class ModelVariable:
+    """What a model knows of a variable: its training range, and for a categorical one its classes.
+
+    `labels` names the classes when they came as text; code `k` is `labels[k]`.
+    """
+
+    name: str
+    categorical: bool
+    lo: float
+    hi: float
+    classes: tuple[float, ...] = ()
+    labels: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Model:
+    """Weights with the features they belong to, and the constants of the output scales.
+
+    Attributes
+    ----------
+    variables : tuple of ModelVariable
+    terms : Terms
+        The features with a weight.
+    alpha : float
+        Order of the entropy.
+    tau : float
+        Normaliser: the density ratio of scores `θ` is `exp(θ − τ)`, or its Tsallis form.
+    n_domain : int
+        Number of cells (background and added presences) that `raw` sums to one over.
+    entropy : float
+        `H` of the fitted distribution over the domain.
+    prevalence : float
+        The τ of the logistic scale.
+    cumulative : (k, 2) array
+        Ascending raw values, and the percentage of the distribution at or below each.
+    unseen : {"zero", "error"}
+        What a class that was not in the training data does: nothing, or an error.
+    meta : dict
+        How the model came about: status, gap, gain, settings, data, seed, versions. JSON values only.
+    """
+
+    variables: tuple[ModelVariable, ...]
+    terms: Terms
+    alpha: float
+    tau: float
+    n_domain: int
+    entropy: float
+    prevalence: float
+    cumulative: Array
+    unseen: str = "zero"
+    meta: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the variables, in the order in which `predict` expects them."""
+        return tuple(variable.name for variable in self.variables)
+
+    @property
+    def feature_names(self) -> list[str]:
+        """The features with a weight, as a person reads them."""
+        labels = {v: a.labels for v, a in enumerate(self.variables) if a.labels is not None}
+        return self.terms.names(self.names, labels)
+
+    @cached_property
+    def compiled(self) -> Compiled:
+        """The score function, compiled when first needed."""
+        lo = np.array([-np.inf if a.categorical else a.lo for a in self.variables])
+        hi = np.array([np.inf if a.categorical else a.hi for a in self.variables])
+        return Compiled(self.terms, lo, hi)
+
+    def predict(
+        self, x: NDArray[np.floating] | Sequence[NDArray[np.floating]], scale: str = "cloglog", clamp: bool = True
+    ) -> Array:
+        """Predict from raw values.
+
+        Parameters
+        ----------
+        x : (n, V) array, or V arrays of length n
+            Variables in the order of `names`, classes as numbers. Missing values (NaN) give NaN.
+        scale : {"cloglog", "raw", "cumulative", "logistic", "link"}
+        clamp : bool
+            Hold variables (and products of them) at the limits of their training ranges.
+
+        Returns
+        -------
+        (n,) array
+        """
+        columns = list(x.T) if isinstance(x, np.ndarray) else list(x)
+        if len(columns) != len(self.variables):
+            raise DataError(
+                f"got {len(columns)} variables, the model has {len(self.variables)}: {', '.join(self.names)}"
+            )
+        if self.unseen == "error":
+            self._refuse_unseen(columns)
+        return self.from_scores(self.compiled.scores(columns, clamp), scale)
+
+    def from_scores(self, theta: Array, scale: str = "cloglog") -> Array:
+        """Turn scores `λ·f(x)` into an output scale.
+
+        With `r` the density ratio to the domain: `raw = r/n`; `cumulative` the percentage of the distribution in
+        cells of at most that raw value; `cloglog = 1 − exp(−raw·e^H)`; `logistic = τ raw e^H/(1 − τ + τ raw e^H)` with τ
+        the prevalence; `link` is `ln raw` for Shannon's entropy and `θ − τ` for the others.
+        """
+        if scale not in SCALES:
+            raise OptionError(f"scale={scale!r}: expected one of {', '.join(SCALES)}")
+        if scale == "link":
+            return theta - self.tau - (np.log(self.n_domain) if self.alpha == 1.0 else 0.0)
+        raw = Entropy(self.alpha).ratio(theta, self.tau) / self.n_domain
+        if scale == "raw":
+            return raw
+        if scale == "cumulative":
+            return np.interp(raw, self.cumulative[:, 0], self.cumulative[:, 1], left=0.0)
+        strength = raw * np.exp(self.entropy)
+        if scale == "cloglog":
+            return -np.expm1(-strength)
+        return self.prevalence * strength / (1.0 - self.prevalence + self.prevalence * strength)
+
+    def _refuse_unseen(self, columns: Sequence[NDArray[np.floating]]) -> None:
+        """Raise for a class that the training data did not have."""
+        for variable, column in zip(self.variables, columns):
+            if variable.categorical:
+                values = np.unique(column[np.isfinite(column)])
+                extra = np.setdiff1d(values, np.array(variable.classes))
+                if extra.size:
+                    listed = ", ".join(f"{value:g}" for value in extra[:5])
+                    raise DataError(
+                        f"variable '{variable.name}' has {extra.size} classes that the model never saw ({listed}"
+                        f"{', …' if extra.size > 5 else ''}): use unseen='zero' to give them no effect"
+                    )
+
+
+def cumulative_table(raw: Array, p: Array) -> Array:
+    """Return ascending distinct raw values and the percentage of `p` at or below each, thinned to a bounded size."""
+    order = np.argsort(raw, kind="stable")
+    values, total = raw[order], np.cumsum(p[order])
+    last = np.append(np.flatnonzero(np.diff(values) > 0), values.size - 1)
+    table = np.column_stack([values[last], 100.0 * np.minimum(total[last] / total[-1], 1.0)])
+    if table.shape[0] > CUMULATIVE_ROWS:
+        levels = np.linspace(table[0, 1], 100.0, CUMULATIVE_ROWS)
+        rows = np.unique(np.append(np.searchsorted(table[:, 1], levels), table.shape[0] - 1).clip(max=len(table) - 1))
+        table = table[rows]
+    return table

@@ -1,0 +1,391 @@
+"""Raster stacks: what is read must be what is in the files, in any format, by any window, by any thread."""
+
+import pickle
+import sys
+import warnings
+
+import numpy as np
+import pytest
+import rasterio
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from rasterio.windows import Window
+
+from sdm.data.layers import open_stack
+from sdm.errors import DataError, OptionError
+
+
+def whole(stack) -> np.ndarray:
+    with stack.reader() as reader:
+        return reader.read(Window(0, 0, stack.width, stack.height))
+
+
+def naive(landscape, names) -> np.ndarray:
+    """Read everything with rasterio's own masks."""
+    planes = []
+    for name in names:
+        with rasterio.open(landscape / f"{name}.tif") as data:
+            planes.append(data.read(1, masked=True).astype("float32").filled(np.nan))
+    return np.array(planes)
+
+
+def ascii_grid(path, array, *, x0=10, y0=20, cell=0.5, nodata=-9999):
+    head = f"ncols {array.shape[1]}\nnrows {array.shape[0]}\nxllcorner {x0}\nyllcorner {y0}\ncellsize {cell}\n"
+    rows = "\n".join(" ".join(str(v) for v in row) for row in array)
+    path.write_text(f"{head}NODATA_value {nodata}\n{rows}\n")
+    return path
+
+
+def test_folder_gives_sorted_layers_and_nan_for_nodata(stack, landscape):
+    assert stack.names == ("cover", "heat", "rain")
+    assert stack.categorical == ("cover",)
+    assert stack.dtype == np.float32
+    assert any("categorical layers: cover" in notice for notice in stack.notices)
+    np.testing.assert_array_equal(whole(stack), naive(landscape, stack.names))
+
+
+def test_glob_list_and_single_files_are_the_same(stack, landscape):
+    for layers in (
+        str(landscape / "*.tif"),
+        str(landscape / "*"),
+        [landscape / "rain.tif", str(landscape / "heat.tif"), landscape / "cover.tif"],
+        [str(landscape / "[hr]*.tif"), landscape / "cover.tif"],
+    ):
+        assert open_stack(layers).names == stack.names
+    assert open_stack(landscape / "heat.tif").names == ("heat",)
+
+
+def test_names_choose_and_order(landscape):
+    stack = open_stack(landscape, names=["rain", "cover"])
+    assert stack.names == ("rain", "cover")
+    np.testing.assert_array_equal(whole(stack), naive(landscape, stack.names))
+    with pytest.raises(DataError, match=r"layer 'rein' does not exist: did you mean 'rain'\?.*cover, heat, rain"):
+        open_stack(landscape, names=["rein"])
+
+
+def test_damaged_file_matters_only_if_its_layer_is_wanted(landscape, tmp_path):
+    for name in ("heat", "rain"):
+        (tmp_path / f"{name}.tif").write_bytes((landscape / f"{name}.tif").read_bytes())
+    (tmp_path / "other.tif").write_bytes(b"II*\0nonsense")
+    assert open_stack(tmp_path, names=["heat", "rain"]).names == ("heat", "rain")
+    with pytest.raises(DataError, match=r"layer 'other.tif' cannot be opened"):
+        open_stack(tmp_path)
+
+
+def test_multiband_names(write_raster, tmp_path):
+    path = write_raster(tmp_path / "climate.tif", np.arange(24, dtype="int16").reshape(2, 3, 4))
+    assert open_stack(path).names == ("climate_1", "climate_2")
+    with rasterio.open(path, "r+") as data:
+        data.set_band_description(2, "bio12")
+    stack = open_stack(path)
+    assert stack.names == ("bio12", "climate_1")
+    np.testing.assert_array_equal(whole(stack)[:, 0, 0], [12, 0])
+
+
+def test_doubtful_suffix_is_left_out_with_a_notice(landscape, tmp_path, write_raster):
+    write_raster(tmp_path / "a.tif", np.ones((3, 4), "uint8"))
+    (tmp_path / "b.grd").write_text("something else")
+    stack = open_stack(tmp_path)
+    assert stack.names == ("a",)
+    assert "file 'b.grd' is not a raster that GDAL reads: left out" in stack.notices
+
+
+def test_nothing_found_is_an_error(tmp_path):
+    with pytest.raises(DataError, match="no raster layer found"):
+        open_stack(tmp_path)
+    with pytest.raises(DataError, match="does not exist: expected a folder"):
+        open_stack(tmp_path / "nowhere")
+    with pytest.raises(DataError, match="no file matches"):
+        open_stack(str(tmp_path / "*.tif"))
+
+
+def test_two_layers_of_one_name_are_an_error(tmp_path, write_raster):
+    write_raster(tmp_path / "a" / "bio1.tif", np.ones((3, 4), "uint8"))
+    write_raster(tmp_path / "b" / "bio1.tif", np.ones((3, 4), "uint8"))
+    with pytest.raises(DataError, match="two layers are called 'bio1'"):
+        open_stack([tmp_path / "a", tmp_path / "b"])
+
+
+def test_unknown_categorical_layer_suggests_the_nearest(landscape):
+    with pytest.raises(OptionError, match=r"'covr' does not exist: did you mean 'cover'\? .*cover, heat, rain"):
+        open_stack(landscape, categorical=["covr"])
+    assert open_stack(landscape, categorical="cover").categorical == ("cover",)
+
+
+def test_ascii_grid_without_crs(tmp_path):
+    ascii_grid(tmp_path / "a.asc", np.array([[1, 2], [3, -9999]]))
+    stack = open_stack(tmp_path)
+    assert stack.crs.to_epsg() == 4326
+    assert any("taken to be in WGS 84" in notice for notice in stack.notices)
+    np.testing.assert_array_equal(whole(stack)[0], [[1, 2], [3, np.nan]])
+
+
+def test_ascii_grid_keeps_decimals_after_100_kb_of_integers(tmp_path):
+    """GDAL guesses the type from the first 100 kB: such a layer would lose all its decimals."""
+    array = np.full((300, 200), -9999.0).astype(object)
+    array[:, :] = -9999
+    array[-1, :] = 0.25
+    ascii_grid(tmp_path / "a.asc", array)
+    stack = open_stack(tmp_path)
+    assert stack.dtype == np.float32
+    assert (whole(stack)[0, -1] == 0.25).all()
+
+
+def test_ascii_grid_takes_the_crs_of_the_others(tmp_path, write_raster):
+    ascii_grid(tmp_path / "a.asc", np.ones((3, 4)), x0=249000, y0=6630500, cell=500)
+    write_raster(tmp_path / "b.tif", np.ones((3, 4), "uint8"), origin=(249000, 6632000), cell=500, crs="EPSG:25833")
+    stack = open_stack(tmp_path)
+    assert stack.crs.to_epsg() == 25833
+    assert any("(a): taken to be in that of the other layers" in notice for notice in stack.notices)
+
+
+def test_no_crs_and_not_degrees(tmp_path):
+    ascii_grid(tmp_path / "a.asc", np.ones((3, 4)), x0=249000, y0=6630500, cell=500)
+    stack = open_stack(tmp_path)
+    assert stack.crs is None
+    assert any("no layer has a coordinate reference system" in notice for notice in stack.notices)
+
+
+def test_raster_without_georeference_gives_a_notice_not_a_warning(tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with rasterio.open(tmp_path / "a.tif", "w", driver="GTiff", width=4, height=3, count=1, dtype="uint8") as data:
+            data.write(np.ones((1, 3, 4), "uint8"))
+    stack = open_stack(tmp_path)
+    assert any("no layer has a coordinate reference system" in notice for notice in stack.notices)
+    assert [array.shape for _, array in stack.scan(stack.windows(rows=1))] == [(1, 1, 4)] * 3
+
+
+def test_netcdf_variables_are_layers(tmp_path, write_raster):
+    from rasterio.shutil import copy
+
+    tif = write_raster(tmp_path / "x.tif", np.arange(24, dtype="float32").reshape(2, 3, 4), nodata=5)
+    copy(tif, tmp_path / "x.nc", driver="netCDF")
+    stack = open_stack(tmp_path / "x.nc")
+    assert stack.names == ("Band1", "Band2")
+    assert stack.crs.to_epsg() == 4326
+    expected = np.arange(24.0).reshape(2, 3, 4)
+    expected[0, 1, 1] = np.nan
+    np.testing.assert_array_equal(whole(stack), expected)
+
+
+def test_mismatched_grids_are_refused(tmp_path, write_raster):
+    write_raster(tmp_path / "bio1.tif", np.ones((30, 40), "uint8"))
+    write_raster(tmp_path / "bio12.tif", np.ones((31, 40), "uint8"))
+    with pytest.raises(DataError, match="layer 'bio12' has 40×31 cells, the stack has 40×30: use --align to resample"):
+        open_stack(tmp_path)
+
+
+def test_grids_within_a_hair_are_accepted_with_a_notice(tmp_path, write_raster):
+    write_raster(tmp_path / "a.tif", np.ones((3, 4), "uint8"))
+    write_raster(tmp_path / "b.tif", np.ones((3, 4), "uint8"), origin=(10 + 1e-8, 50))
+    write_raster(tmp_path / "c.tif", np.ones((3, 4), "uint8"), origin=(10 + 1e-5, 50))
+    stack = open_stack([tmp_path / "a.tif", tmp_path / "b.tif"])
+    assert any("less than 1e-6 of a cell are taken as one: b" in notice for notice in stack.notices)
+    with pytest.raises(DataError, match="layer 'c' starts at"):
+        open_stack(tmp_path)
+
+
+def test_align_resamples_by_kind_and_says_so(tmp_path, write_raster):
+    fine = np.arange(48, dtype="float32").reshape(6, 8)
+    coarse = np.array([[1, 5], [9, 13]], dtype="int16")
+    write_raster(tmp_path / "fine.tif", fine, cell=0.5)
+    write_raster(tmp_path / "class.tif", coarse, cell=2.0, nodata=13)
+    write_raster(tmp_path / "slope.tif", coarse, cell=2.0, nodata=13)
+    with pytest.raises(DataError, match="use --align"):
+        open_stack(tmp_path)
+    stack = open_stack(tmp_path, align="fine", categorical=["class"])
+    assert (stack.height, stack.width) == (6, 8)
+    assert any("'class' has 2×2 cells, the stack has 8×6: resampled (nearest cell)" in n for n in stack.notices)
+    assert any("'slope' has 2×2 cells, the stack has 8×6: resampled (bilinear)" in n for n in stack.notices)
+    values = dict(zip(stack.names, whole(stack)))
+    np.testing.assert_array_equal(values["fine"], fine)
+    np.testing.assert_array_equal(values["class"][:4, :4], np.ones((4, 4)))
+    assert np.isnan(values["class"][4:, 4:]).all()
+    slope = values["slope"]
+    assert 1 <= np.nanmin(slope) < np.nanmax(slope) <= 9  # no trace of the nodata code
+    assert len(np.unique(slope[np.isfinite(slope)])) > 3
+    with pytest.raises(OptionError, match="layer to align to 'fin' does not exist: did you mean 'fine'"):
+        open_stack(tmp_path, align="fin")
+
+
+def test_align_first_is_the_first_that_was_named(tmp_path, write_raster):
+    write_raster(tmp_path / "a.tif", np.ones((2, 2), "uint8"), cell=1.0)
+    write_raster(tmp_path / "b.tif", np.full((4, 4), 3, "uint8"), cell=0.5)
+    assert open_stack(tmp_path, align="first").width == 2
+    stack = open_stack([tmp_path / "b.tif", tmp_path / "a.tif"], align="first")
+    assert stack.width == 4
+    assert stack.names == ("a", "b")
+    np.testing.assert_array_equal(whole(stack), np.array([np.ones((4, 4)), np.full((4, 4), 3)]))
+
+
+def test_align_reprojects(tmp_path, write_raster):
+    write_raster(tmp_path / "a.tif", np.ones((20, 20), "float32"), origin=(14.9, 50.1), cell=0.01)
+    write_raster(
+        tmp_path / "b.tif", np.full((60, 60), 7, "float32"), origin=(470e3, 5560e3), cell=1e3, crs="EPSG:32633"
+    )
+    stack = open_stack(tmp_path, align="a")
+    np.testing.assert_allclose(whole(stack)[1], 7)
+
+
+def test_align_refuses_two_nodata_codes(tmp_path, write_raster):
+    write_raster(tmp_path / "a.tif", np.ones((2, 2), "float32"), cell=1.0)
+    write_raster(tmp_path / "b.tif", np.ones((4, 4), "float32"), cell=0.5, nodata=-1)
+    with pytest.raises(OptionError, match="two nodata codes"):
+        open_stack(tmp_path, align="a", nodata=-2)
+
+
+def test_nodata_by_tag_nan_infinity_and_option(tmp_path, write_raster):
+    array = np.array([[-128, -9999, 5], [np.nan, np.inf, 6]], dtype="float32")
+    write_raster(tmp_path / "a.tif", array, nodata=-9999)
+    np.testing.assert_array_equal(np.isnan(whole(open_stack(tmp_path))[0]), [[0, 1, 0], [1, 1, 0]])
+    np.testing.assert_array_equal(np.isnan(whole(open_stack(tmp_path, nodata=-128))[0]), [[1, 1, 0], [1, 1, 0]])
+
+
+def test_nodata_tag_that_float32_cannot_hold(tmp_path, write_raster):
+    """WorldClim 1.4 says -1.7e308 and stores the smallest float32; -3.4e38 is rounded in many tags."""
+    lowest = np.finfo("float32").min
+    write_raster(tmp_path / "a.tif", np.array([[lowest, 1]], dtype="float32"), nodata=float(lowest))
+    write_raster(tmp_path / "b.tif", np.array([[1e300, 1]], dtype="float64"), nodata=1e300)
+    stack = open_stack(tmp_path)
+    np.testing.assert_array_equal(whole(stack)[:, 0], [[np.nan, 1], [np.nan, 1]])
+
+
+def test_dtype_holds_every_value_exactly(tmp_path, write_raster):
+    write_raster(tmp_path / "a.tif", np.array([[2**24 + 1, 3]], dtype="int32"))
+    write_raster(tmp_path / "b.tif", np.array([[0.1, 3]], dtype="float32"), nodata=float(np.float32(0.1)))
+    stack = open_stack(tmp_path)
+    assert stack.dtype == np.float64
+    np.testing.assert_array_equal(whole(stack), [[[2**24 + 1, 3]], [[np.nan, 3]]])
+
+
+def test_scale_and_offset_of_the_file_are_applied(tmp_path, write_raster):
+    """CHELSA stores tenths of kelvin, differently for the future: unscaled values would project nonsense."""
+    path = write_raster(tmp_path / "bio1.tif", np.array([[2981, 0]], dtype="uint16"), nodata=0)
+    with rasterio.open(path, "r+") as data:
+        data.scales, data.offsets = [0.1], [-273.15]
+    stack = open_stack(path)
+    np.testing.assert_allclose(whole(stack)[0, 0], [24.95, np.nan], rtol=1e-6)
+    assert any("× 0.1 + -273.15" in notice for notice in stack.notices)
+
+
+def test_rotated_grid_is_refused(tmp_path):
+    transform = rasterio.Affine(1, 0.2, 0, 0.2, -1, 0)
+    with rasterio.open(
+        tmp_path / "a.tif", "w", driver="GTiff", width=4, height=3, count=1, dtype="uint8", transform=transform
+    ) as data:
+        data.write(np.ones((1, 3, 4), "uint8"))
+    with pytest.raises(DataError, match="rotated grid"):
+        open_stack(tmp_path)
+
+
+@pytest.mark.parametrize("part", [0.5, 0.02])
+def test_truncated_file_is_named(tmp_path, write_raster, part, capfd):
+    path = write_raster(
+        tmp_path / "heat.tif", np.random.default_rng(0).random((600, 600)), tiled=True, compress="deflate"
+    )
+    content = path.read_bytes()
+    path.write_bytes(content[: int(len(content) * part)])
+    with pytest.raises(DataError, match=r"layer 'heat.tif' cannot be read at rows \d+-\d+: .*damaged") as caught:
+        open_stack(path).summary()
+    assert "\n" not in str(caught.value)
+    assert capfd.readouterr().err == ""
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=20)
+@given(budget=st.integers(1, 60_000), threads=st.integers(1, 3))
+def test_scan_gives_the_whole_raster_whatever_the_windows(stack, landscape, budget, threads):
+    result = np.zeros((3, 60, 90), dtype="float32")
+    for window, array in stack.scan(stack.windows(budget=budget * 12), threads=threads):
+        result[(slice(None), *window.toslices())] = array
+    np.testing.assert_array_equal(result, naive(landscape, stack.names))
+
+
+def test_windows_are_blocks_in_bounded_memory(stack):
+    assert [(w.width, w.height) for w in stack.windows()] == [(90, 60)]
+    assert [(w.width, w.height) for w in stack.windows(rows=25)] == [(90, 25), (90, 25), (90, 10)]
+    narrow = stack.windows(budget=16 * 32 * 3 * 4)
+    assert all(w.width <= 32 and w.height <= 16 and w.row_off % 16 == 0 and w.col_off % 16 == 0 for w in narrow)
+
+
+def test_scan_runs_a_function_in_the_readers_and_can_be_left(stack):
+    counts = [n for _, n in stack.scan(stack.windows(rows=16), each=lambda w, a: int(w.row_off) + a.shape[1])]
+    assert counts == [16, 32, 48, 60]
+    scan = stack.scan(stack.windows(rows=1))
+    next(scan)
+    scan.close()
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=30)
+@given(st.lists(st.tuples(st.integers(0, 59), st.integers(0, 89)), max_size=40))
+def test_sample_is_the_value_of_the_cell(stack, landscape, cells):
+    rows, cols = np.array(cells, dtype=np.int64).reshape(-1, 2).T
+    np.testing.assert_array_equal(stack.sample(rows, cols), naive(landscape, stack.names)[:, rows, cols].T)
+
+
+def test_sample_reads_few_blocks_for_few_points(stack):
+    assert len(stack._windows_at(np.array([0, 1]), np.array([0, 89]))) == 2
+    every = np.arange(60).repeat(90), np.tile(np.arange(90), 60)
+    assert stack._windows_at(*every) == stack.windows()
+
+
+def test_summary_counts_and_ranges(stack, landscape):
+    expected = naive(landscape, stack.names)
+    summary = stack.summary()
+    np.testing.assert_array_equal(summary.minimum, np.nanmin(expected, axis=(1, 2)))
+    np.testing.assert_array_equal(summary.maximum, np.nanmax(expected, axis=(1, 2)))
+    np.testing.assert_array_equal(summary.count, np.isfinite(expected).sum(axis=(1, 2)))
+    assert summary.n_valid == np.isfinite(expected).all(axis=0).sum() == 60 * 90 - 100 - 100
+    with stack.reader() as reader:
+        assert reader.valid(Window(0, 0, 90, 60)).sum() == summary.n_valid
+
+
+def test_layer_without_valid_cell_is_an_error(tmp_path, write_raster):
+    write_raster(tmp_path / "a.tif", np.array([[1, 2]], dtype="int16"))
+    write_raster(tmp_path / "b.tif", np.array([[-9, -9]], dtype="int16"), nodata=-9)
+    stack = open_stack(tmp_path)
+    with pytest.raises(DataError, match=r"layer 'b.tif' has no valid cell among 2"):
+        stack.summary().check(stack)
+
+
+def test_layers_that_never_overlap_are_an_error(tmp_path, write_raster):
+    write_raster(tmp_path / "a.tif", np.array([[1, -9, 3]], dtype="int16"), nodata=-9)
+    write_raster(tmp_path / "b.tif", np.array([[-9, 2, -9]], dtype="int16"), nodata=-9)
+    stack = open_stack(tmp_path)
+    with pytest.raises(DataError, match=r"no cell has data in all 2 layers; 'b' has the fewest \(1 of 3\)"):
+        stack.summary().check(stack)
+
+
+def test_stack_can_be_sent_to_another_process(stack):
+    copy = pickle.loads(pickle.dumps(stack))  # noqa: S301
+    assert copy == stack
+    np.testing.assert_array_equal(whole(copy), whole(stack))
+
+
+def test_csv_and_geotiff_need_no_vector_library(landscape):
+    """Importing geopandas costs 0.7 s that most runs need not pay."""
+    import subprocess
+
+    code = (
+        "import sys; from sdm.data.background import sample_background; from sdm.data.layers import open_stack;"
+        "import sdm.data.clean, sdm.data.table;"
+        f"sample_background(open_stack({str(landscape)!r}), n=10);"
+        "print([m for m in ('geopandas', 'pyogrio', 'shapely', 'scipy', 'numba') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_bradypus_layers(shared):
+    stack = open_stack(shared / "phillips2006" / "layers", categorical=["ecoreg"])
+    assert (stack.width, stack.height, len(stack.names)) == (1212, 1592, 14)
+    assert stack.summary().n_valid == 648_658
+
+
+def test_grassland_layers(shared):
+    folder = shared / "grassland"
+    classes = sorted(path.stem for path in (folder / "categorical").glob("*.tif"))
+    stack = open_stack([folder / "continuous", folder / "categorical"], categorical=classes)
+    assert len(stack.names) == 13
+    assert stack.crs.to_epsg() == 25833
+    assert stack.summary().n_valid == 17_479

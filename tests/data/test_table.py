@@ -1,0 +1,109 @@
+"""The table that is fitted: the right rows, the right columns, nothing missing."""
+
+import numpy as np
+import pytest
+
+from sdm.data.background import sample_background
+from sdm.data.clean import clean
+from sdm.data.occurrences import Occurrences, read_swd
+from sdm.data.table import CellLookup, SampleTable, Summary
+from sdm.errors import DataError
+
+
+def write(path, text):
+    path.write_text(text)
+    return path
+
+
+def test_from_stack(stack):
+    x, y = np.array([20.0, 30.0]), np.array([30.0, 40.0])
+    points, _ = clean(Occurrences(np.array(["oak", "oak"], dtype=object), x, y), stack)
+    background = sample_background(stack, n=50, seed=1)
+    table = SampleTable.from_stack(stack, points["oak"], background)
+    assert table.species == "oak"
+    assert table.names == stack.names
+    assert table.categorical == ("cover",)
+    assert (table.n_presences, table.n_background) == (2, 50)
+    assert table.presence.dtype == table.background.dtype == np.float64
+    assert table.presence.flags.c_contiguous
+    assert table.weights is None
+    np.testing.assert_array_equal(table.presence_x, x)
+
+
+def test_unequal_weights_are_kept(stack):
+    points, _ = clean(Occurrences(np.array(["oak"], dtype=object), np.array([20.0]), np.array([30.0])), stack)
+    background = sample_background(stack, n="all", area_weighted=True)
+    table = SampleTable.from_stack(stack, points["oak"], background, presence_weights=np.array([2.0]))
+    np.testing.assert_array_equal(table.weights, background.weight)
+    assert table.presence_weights.tolist() == [2]
+
+
+SWD = """species,x,y,heat,cover
+oak,1,2,20,wet
+elm,3,4,21,dry
+oak,5,6,,wet
+background,7,8,10,dry
+background,9,10,11,
+background,11,12,12,moor
+"""
+
+
+def test_from_swd_codes_classes_and_drops_gaps(tmp_path):
+    swd = read_swd(write(tmp_path / "a.csv", SWD), categorical=["cover"])
+    table = SampleTable.from_swd(swd, "oak")
+    assert table.levels == {"cover": ("dry", "moor", "wet")}
+    np.testing.assert_array_equal(table.presence, [[20, 2]])
+    np.testing.assert_array_equal(table.background, [[10, 0], [12, 1]])
+    assert table.presence_x.tolist() == [1]
+    assert table.background_y.tolist() == [8, 12]
+    assert table.notes == ("2 rows without a value for every variable left out",)
+
+
+def test_from_swd_with_a_file_of_background(tmp_path):
+    presences = read_swd(write(tmp_path / "a.csv", "species,x,y,heat,wet\noak,1,2,20,5\n"))
+    background = read_swd(write(tmp_path / "b.csv", "name,x,y,wet,heat\nother,1,2,6,30\nother,1,2,7,31\n"))
+    table = SampleTable.from_swd(presences, background=background)
+    np.testing.assert_array_equal(table.background, [[30, 6], [31, 7]])
+    short = read_swd(write(tmp_path / "c.csv", "name,x,y,wet\nother,1,2,6\n"))
+    with pytest.raises(DataError, match=r"background 'c.csv' has no column 'heat'"):
+        SampleTable.from_swd(presences, background=short)
+
+
+def test_from_swd_errors(tmp_path):
+    swd = read_swd(write(tmp_path / "a.csv", SWD), categorical=["cover"])
+    with pytest.raises(DataError, match="holds several species: choose one of oak, elm"):
+        SampleTable.from_swd(swd)
+    with pytest.raises(DataError, match="holds no species 'ash': choose one of oak, elm"):
+        SampleTable.from_swd(swd, "ash")
+    lonely = read_swd(write(tmp_path / "b.csv", "species,heat\noak,1\n"))
+    with pytest.raises(DataError, match="oak: no background point"):
+        SampleTable.from_swd(lonely)
+
+
+def test_bradypus_swd(shared):
+    swd = read_swd(shared / "bradypus_swd" / "bradypus.csv", categorical=["ecoreg"])
+    table = SampleTable.from_swd(swd)
+    assert (table.n_presences, table.n_background, len(table.names)) == (116, 1000, 14)
+    assert table.categorical == ("ecoreg",)
+    assert not table.levels
+
+
+def test_summaries_add_up():
+    rng = np.random.default_rng(0)
+    array = rng.normal(size=(3, 8, 5)).astype("float32")
+    array[0, :2] = np.nan
+    array[1, 5:] = np.nan
+    whole, valid = Summary.of(array)
+    parts = Summary.of(array[:, :3])[0] + Summary.of(array[:, 3:])[0] + Summary.empty(3)
+    np.testing.assert_array_equal(whole.minimum, parts.minimum)
+    np.testing.assert_array_equal(whole.maximum, parts.maximum)
+    np.testing.assert_array_equal(whole.count, [30, 25, 40])
+    np.testing.assert_array_equal(whole.count, parts.count)
+    assert whole.n_valid == parts.n_valid == valid.sum() == 15
+
+
+def test_lookup_of_nothing(stack):
+    lookup = CellLookup(stack, np.array([], dtype=int), np.array([], dtype=int))
+    for window, array in stack.scan():
+        lookup.take(window, array)
+    assert lookup.values.shape == (0, 3)

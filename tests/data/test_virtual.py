@@ -1,0 +1,415 @@
+"""Sample data whose truth is known: reproducible to the byte, plausible as a landscape, honest as a sample."""
+
+import csv
+import json
+import math
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import rasterio
+from rasterio.warp import transform as reproject
+
+from sdm.data import virtual
+from sdm.data.landscape import CLASSES, LAYERS, Landscape, key
+from sdm.data.virtual import Interaction, Response, Simulation, VirtualSpecies, read_truth, simulate
+from sdm.errors import DataError, OptionError, OutputError
+
+ALL = [layer.name for layer in LAYERS] + ["landcover"]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Simulation:
+    """All layers, more than one strip of rows, several species, noise."""
+    folder = tmp_path_factory.mktemp("virtual") / "made"
+    return simulate(folder, size=(300, 280), layers=14, species=8, records=300, sites=2000, seed=3, noise=2)
+
+
+def read(path: Path) -> np.ma.MaskedArray:
+    with rasterio.open(path) as source:
+        return source.read(1, masked=True)
+
+
+def table(path: Path) -> dict[str, np.ndarray]:
+    """Rows by species: longitude, latitude and what else there is."""
+    rows: dict[str, list[list[float]]] = {}
+    with open(path, encoding="utf-8") as file:
+        for line in list(csv.reader(file))[1:]:
+            rows.setdefault(line[0], []).append([float(value) for value in line[1:]])
+    return {name: np.array(values) for name, values in rows.items()}
+
+
+def cells(path: Path, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Fractional rows and columns of longitudes and latitudes in a raster."""
+    with rasterio.open(path) as source:
+        x, y = places[:, 0], places[:, 1]
+        if source.crs.to_epsg() != 4326:
+            x, y = (np.array(v) for v in reproject("EPSG:4326", source.crs, x, y))
+        return (y - source.transform.f) / source.transform.e, (x - source.transform.c) / source.transform.a
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+# --- one seed, the same bytes --------------------------------------------------------------------------------------
+
+
+def test_one_seed_gives_the_same_bytes_whatever_the_number_of_threads(tmp_path, monkeypatch):
+    options = {"size": (300, 80), "layers": 8, "species": 2, "seed": 11, "noise": 1, "bias": True, "records": 50}
+    first = contents(simulate(tmp_path / "a", **options).folder)
+    monkeypatch.setattr(virtual, "_WORKERS", 1)
+    assert contents(simulate(tmp_path / "b", **options).folder) == first
+    monkeypatch.setattr(virtual, "_CACHE", 2**20)  # GDAL writes blocks at other times, but in the same order
+    assert contents(simulate(tmp_path / "c", **options).folder) == first
+
+
+def test_another_seed_gives_another_world(tmp_path):
+    a, b = (read(simulate(tmp_path / str(seed), size=64, records=50, seed=seed).layers[0]) for seed in (1, 2))
+    assert not np.array_equal(a.filled(0), b.filled(0))
+
+
+@pytest.mark.parametrize("height", [1, 7, 50])
+def test_a_strip_does_not_depend_on_its_height(height):
+    world = Landscape(50, 40, 5)
+    whole, land = world.strip(0, 50, [*ALL, "noise1"])
+    parts = [world.strip(row, min(row + height, 50), [*ALL, "noise1"]) for row in range(0, 50, height)]
+    assert np.array_equal(np.concatenate([part[1] for part in parts]), land)
+    for name in whole:
+        assert np.array_equal(np.concatenate([part[0][name] for part in parts]), whole[name]), name
+
+
+def test_uniform_numbers_are_the_hash_that_the_text_says():
+    """The slow, obvious way in Python's integers: another compiler or machine cannot give another sample."""
+
+    def mix(i: int, j: int, code: int) -> int:
+        h = (i * 0x9E3779B97F4A7C15 + j * 0xC2B2AE3D27D4EB4F + code) % 2**64
+        h = (h ^ (h >> 33)) * 0xFF51AFD7ED558CCD % 2**64
+        h = (h ^ (h >> 33)) * 0xC4CEB9FE1A85EC53 % 2**64
+        return h ^ (h >> 33)
+
+    rows, cols = np.array([0, 3, 41_000]), np.array([0, 99_999, 7])
+    expected = [((mix(i, j, int(key(9, "x"))) >> 12) + 0.5) / 2**52 for i, j in zip(rows.tolist(), cols.tolist())]
+    assert Landscape(32, 32, 9).white("x", rows, cols).tolist() == expected
+    many = Landscape(32, 32, 9).white("x", np.arange(200)[:, None], np.arange(200))
+    assert abs(many.mean() - 0.5) < 0.006
+    assert abs(np.corrcoef(many[1:].ravel(), many[:-1].ravel())[0, 1]) < 0.02
+
+
+# --- the landscape -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "rows, cols, seed", [(100, 100, seed) for seed in range(8)] + [(32, 32, 1), (60, 300, 1), (300, 60, 2)]
+)
+def test_every_world_has_sea_and_all_classes_of_land(rows, cols, seed):
+    layers, land = Landscape(rows, cols, seed).strip(0, rows, ALL)
+    assert 0.15 <= 1.0 - land.mean() <= 0.30
+    assert set(np.unique(layers["landcover"])) <= set(CLASSES)
+    assert all(np.isfinite(values).all() for values in layers.values())
+    if rows == cols == 100:
+        assert len(np.unique(layers["landcover"][land])) >= 6
+
+
+def test_terrain_is_neither_white_noise_nor_stripes():
+    """Neighbours are alike, and equally so along rows, columns and both diagonals."""
+    height = Landscape(160, 160, 4).strip(0, 160, ["elevation"])[0]["elevation"].astype(float)
+    steps = {
+        "right": height[:, 4:] - height[:, :-4],
+        "down": height[4:] - height[:-4],
+        "diagonal": (height[3:, 3:] - height[:-3, :-3]) * 4 / math.hypot(3, 3),
+        "other": (height[3:, :-3] - height[:-3, 3:]) * 4 / math.hypot(3, 3),
+    }
+    rough = [step.std() for step in steps.values()]
+    assert max(rough) < 0.5 * height.std()
+    assert max(rough) < 2.0 * min(rough)
+    assert np.diff(height, axis=0).std() > 0.05 * height.std()  # nor a smooth blob
+
+
+def test_climate_follows_the_terrain():
+    layers, land = Landscape(200, 200, 6).strip(0, 200, ALL)
+    at = {name: values[land].astype(float) for name, values in layers.items()}
+    rows = np.broadcast_to(np.arange(200.0)[:, None], land.shape)[land]
+    lapse, south, _ = np.linalg.lstsq(np.column_stack([at["elevation"], rows, np.ones(rows.size)]), at["temperature"])[
+        0
+    ]
+    assert -0.008 < lapse < -0.004  # degrees a metre
+    assert south > 0.0
+    assert np.corrcoef(at["coast_distance"], at["seasonality"])[0, 1] > 0.5
+    assert np.corrcoef(at["slope"], at["wetness"])[0, 1] < -0.3
+    assert (at["slope"] >= 0).all()
+    assert (at["precipitation"] > 0).all()
+    assert (at["dry_quarter"] < at["precipitation"] / 4).all()
+
+
+def test_more_rain_falls_before_a_mountain_than_behind():
+    layers, land = Landscape(200, 200, 6).strip(0, 200, ["elevation", "precipitation"])
+    height, rain = layers["elevation"].astype(float), layers["precipitation"].astype(float)
+    rise = height[:, 16:] - height[:, :-16]  # eastwards, over 32 km; the wind comes from the west
+    both = land[:, 8:-8] & land[:, 16:] & land[:, :-16]
+    middle = rain[:, 8:-8]
+    assert middle[both & (rise > 300)].mean() > 1.2 * middle[both & (rise < -300)].mean()
+
+
+def test_more_cells_show_the_same_world_in_more_detail():
+    coarse, fine = (Landscape(n, n, 8).strip(0, n, ["temperature"])[0]["temperature"] for n in (100, 300))
+    mean = fine.reshape(100, 3, 100, 3).mean(axis=(1, 3))
+    assert np.corrcoef(mean.ravel(), coarse.ravel())[0, 1] > 0.97
+
+
+def test_noise_layers_know_nothing(made):
+    layers = {path.stem: read(path) for path in made.layers}
+    for name in ("noise1", "noise2"):
+        for other in {"temperature", "precipitation", "noise1", "noise2"} - {name}:
+            r = np.corrcoef(layers[name].compressed(), layers[other].compressed())[0, 1]
+            assert abs(r) < 0.03
+    assert not {"noise1", "noise2"} & {name for species in made.species for name in species.variables}
+
+
+# --- the files -----------------------------------------------------------------------------------------------------
+
+
+def test_layers_are_tiled_geotiffs_on_one_grid(made):
+    assert [path.stem for path in made.layers] == [*ALL, "noise1", "noise2"]
+    masks = []
+    for path in (*made.layers, *made.truth):
+        with rasterio.open(path) as source:
+            assert (source.height, source.width, source.count) == (300, 280, 1)
+            assert source.crs.to_epsg() == 4326
+            assert source.transform.a == pytest.approx(4 / 300)
+            assert source.transform.e == pytest.approx(-4 / 300)
+            assert source.block_shapes == [(256, 256)]
+            assert source.compression.name == "deflate"
+            categorical = path.stem == "landcover"
+            assert (source.dtypes[0], source.nodata) == (("uint8", 0) if categorical else ("float32", -9999))
+            masks.append(source.read_masks(1) > 0)
+    assert all(np.array_equal(mask, masks[0]) for mask in masks)
+    with rasterio.open(made.folder / "layers/temperature.tif") as source:
+        assert source.units == ("°C",)
+    with rasterio.open(made.folder / "layers/landcover.tif") as source:
+        assert source.tags(1)["CLASS_5"] == "wetland"
+
+
+def test_the_default_sample_is_small(tmp_path):
+    made = simulate(tmp_path / "sample")
+    assert [path.stem for path in made.layers] == [*ALL[:6], "landcover"]
+    assert sorted(contents(made.folder)) == sorted(path.relative_to(made.folder).as_posix() for path in made.files)
+    assert sum(path.stat().st_size for path in made.files) < 1_000_000
+    assert made.occurrences.read_text().startswith("species,longitude,latitude\nVirtualis montanus,-1")
+    assert made.presence_absence.read_text().startswith("species,longitude,latitude,presence\n")
+
+
+def test_progress_is_told(tmp_path):
+    calls: list[tuple[int, int, str]] = []
+    simulate(tmp_path / "x", size=(300, 32), layers=3, records=20, progress=lambda *call: calls.append(call))
+    assert [call[:2] for call in calls] == [(1, 2), (2, 2)]
+
+
+def test_projected_landscape_with_records_in_wgs84(tmp_path):
+    made = simulate(tmp_path / "utm", size=100, records=60, crs="EPSG:32628", layers=3)
+    with rasterio.open(made.layers[0]) as source:
+        assert source.crs.to_epsg() == 32628
+        assert source.res == (4000.0, 4000.0)
+    places = table(made.occurrences)["Virtualis montanus"]
+    assert (np.abs(places - [-15, 40]) < 3).all()
+    rows, cols = cells(made.truth[0], places)
+    assert (read(made.truth[0])[rows.astype(int), cols.astype(int)].filled(0) > 0).all()
+
+
+# --- the species ---------------------------------------------------------------------------------------------------
+
+
+def test_responses_are_what_their_formulas_say():
+    x = [8.0, 10.0, 12.0]
+    assert Response("a", "gaussian", 10, 2)(x) == pytest.approx([math.exp(-0.5), 1, math.exp(-0.5)])
+    assert Response("a", "logistic", 10, -2)(x) == pytest.approx([1 / (1 + math.exp(-1)), 0.5, 1 / (1 + math.exp(1))])
+    assert Response("a", "threshold", 10, 1)(x).tolist() == [0, 0, 1]
+    assert Response("a", "threshold", 10, -1)(x).tolist() == [1, 0, 0]
+    assert Response("a", "logistic", 0, 1e-9)([-9999.0, 9999.0]) == pytest.approx([0, 1])
+
+
+def test_a_niche_is_the_product_of_its_parts():
+    species = VirtualSpecies(
+        "Virtualis albus", (Response("a", "threshold", 0, 1),), {1: 1.0, 2: 0.5}, Interaction("a", 1.0, "b", 5.0)
+    )
+    assert species.variables == ("a", "landcover", "b")
+    values = {"a": [2, 2, 2, 1, 2, -1], "landcover": [1, 2, 9, 1, 1, 1], "b": [0, 0, 0, 0, 5, 0]}
+    assert species.suitability(values).tolist() == [1, 0.5, 0, 0, 0, 0]
+    with pytest.raises(DataError, match="needs the layers landcover, b, got a"):
+        species.suitability({"a": [1.0]})
+
+
+def test_truth_rasters_are_the_niches_of_the_written_layers(made):
+    """Whoever has the layers and truth.json has the truth."""
+    layers = {path.stem: read(path) for path in made.layers}
+    land = ~layers["temperature"].mask
+    listed = json.loads(made.truth_json.read_text(encoding="utf-8"))
+    assert read_truth(made.truth_json) == made.species
+    assert (listed["seed"], listed["rows"], listed["cols"]) == (3, 300, 280)
+    for species, path, entry in zip(made.species, made.truth, listed["species"]):
+        truth = read(path)
+        expected = species.suitability({name: layers[name].data[land] for name in species.variables})
+        assert np.allclose(truth.data[land], expected, atol=6e-5)
+        assert truth.min() >= 0
+        assert 0.8 < truth.max() <= 1
+        assert made.folder / entry["truth"] == path
+        assert entry["prevalence"] == pytest.approx(truth.mean(dtype=float), abs=1e-3)
+        assert 0.02 < entry["prevalence"] < 0.5
+
+
+def test_records_are_cells_drawn_by_suitability(made):
+    for path, (name, places) in zip(made.truth, table(made.occurrences).items()):
+        assert path.stem == name.replace(" ", "_")
+        truth = read(path)
+        rows, cols = cells(path, places)
+        assert len(set(zip(rows.astype(int), cols.astype(int)))) == 300  # without replacement
+        for part in (rows % 1, cols % 1):  # the rule for points on an edge never matters
+            assert part.min() > 0.099
+            assert part.max() < 0.901
+        found = truth[rows.astype(int), cols.astype(int)]
+        assert (found.filled(0) > 0).all()
+        values = truth.compressed().astype(float)
+        expected = (values**2).sum() / values.sum()  # mean suitability at draws proportional to it
+        spread = np.sqrt((values**3).sum() / values.sum() - expected**2) / np.sqrt(300)
+        assert abs(found.mean(dtype=float) - expected) < 5 * spread
+
+
+def test_draws_without_replacement_have_the_right_odds():
+    """First draw of many: a cell of weight 3 comes three times as often as one of weight 1, one of 0 never."""
+    weight, rng = np.array([[0.0, 1.0, 3.0]]), np.random.default_rng(1)
+    first = []
+    with np.errstate(divide="ignore"):
+        for _ in range(4000):
+            first.append(virtual._chosen(-np.log(rng.random((1, 3))) / weight, 1, 10)[0])
+        everything = virtual._chosen(-np.log(rng.random((1, 3))) / weight, 3, 10, weight)
+    lines = np.array(first)
+    assert set(lines[:, 1]) == {10.0}
+    assert abs((lines[:, 2] == 2).mean() - 0.75) < 0.03
+    assert sorted(everything[:, 3]) == [1.0, 3.0]
+
+
+def test_survey_finds_a_species_as_often_as_it_is_suitable(made):
+    survey = table(made.presence_absence)
+    first = next(iter(survey.values()))
+    for path, sites in zip(made.truth, survey.values()):
+        assert np.array_equal(sites[:, :2], first[:, :2])  # one survey, all species
+        rows, cols = cells(path, sites)
+        p = read(path)[rows.astype(int), cols.astype(int)]
+        assert not np.ma.getmaskarray(p).any()
+        assert set(sites[:, 2]) == {0.0, 1.0}
+        assert abs(sites[:, 2].sum() - p.sum()) < 5 * np.sqrt((p * (1 - p)).sum())
+        assert sites[p < 0.0001, 2].sum() == 0
+
+
+def test_biased_records_come_from_where_observers_are(tmp_path):
+    fair, biased = (
+        simulate(tmp_path / str(bias), size=120, records=150, layers=3, bias=bias) for bias in (False, True)
+    )
+    assert fair.effort is None
+    assert (
+        contents(fair.folder)["truth/Virtualis_montanus.tif"] == contents(biased.folder)["truth/Virtualis_montanus.tif"]
+    )
+    effort = read(biased.effort)
+    assert effort.min() > 0
+    assert effort.max() <= 1
+    means = []
+    for made in (fair, biased):
+        rows, cols = cells(biased.effort, table(made.occurrences)["Virtualis montanus"])
+        means.append(effort[rows.astype(int), cols.astype(int)].mean())
+    assert means[1] > 1.4 * means[0]
+    assert len(json.loads(biased.truth_json.read_text(encoding="utf-8"))["effort"]["towns"]) == 5
+
+
+def test_interaction_confines_a_species(tmp_path):
+    made = simulate(tmp_path / "x", size=100, layers=3, records=40, species=3, interaction=True)
+    layers = {path.stem: read(path) for path in made.layers}
+    for species, path in zip(made.species, made.truth):
+        gate = species.interaction
+        outside = (layers[gate.above] <= gate.low) | (layers[gate.below] >= gate.high)
+        assert read(path)[outside.filled(False)].max() == 0
+        assert read(path).max() > 0.5
+
+
+def test_truth_that_is_not_one(tmp_path):
+    (tmp_path / "truth.json").write_text("{}")
+    with pytest.raises(DataError, match="is not a truth"):
+        read_truth(tmp_path / "truth.json")
+    with pytest.raises(DataError, match="is not a truth"):
+        read_truth(tmp_path / "none.json")
+
+
+# --- what goes wrong -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"size": 31}, "size is 31, expected a whole number from 32"),
+        ({"size": (100, 100, 3)}, "expected one number of cells or rows and columns"),
+        ({"size": 99.5}, "size is 99.5"),
+        ({"size": "big"}, "size is 'big'"),
+        ({"layers": 2}, "layers is 2, expected a whole number from 3 to 14"),
+        ({"layers": 15}, "layers is 15"),
+        ({"species": 9}, "species is 9, expected a whole number from 1 to 8"),
+        ({"species": True}, "species is True"),
+        ({"records": 0}, "records is 0"),
+        ({"records": 5000, "size": 64}, "records is 5,000, Virtualis montanus can live in .* cells: lower records"),
+        ({"sites": 5000, "size": 64, "records": 9}, "sites is 5,000, the land has .* cells: lower sites"),
+        ({"seed": -1}, "seed is -1"),
+        ({"noise": -1}, "noise is -1"),
+        ({"crs": "EPSG:99999"}, "crs is 'EPSG:99999', expected a coordinate system"),
+        ({"crs": "EPSG:4978"}, "crs is 'EPSG:4978', expected a coordinate system"),
+    ],
+)
+def test_a_bad_option_is_one_sentence_and_nothing_is_written(tmp_path, options, message, capfd):
+    with pytest.raises(OptionError, match=message):
+        simulate(tmp_path / "new" / "x", **options)
+    assert not list(tmp_path.iterdir())
+    assert capfd.readouterr() == ("", "")
+
+
+def test_results_are_never_overwritten_unasked(tmp_path):
+    small = {"size": 48, "layers": 3, "records": 20}
+    simulate(tmp_path, **{**small, "layers": 5, "noise": 1, "bias": True})
+    (tmp_path / "layers/mine.tif").write_text("mine")
+    (tmp_path / "README.md").write_text("mine")
+    before = contents(tmp_path)
+    with pytest.raises(OutputError, match="exists already: choose another folder, or give --overwrite"):
+        simulate(tmp_path, **small)
+    assert contents(tmp_path) == before
+    made = simulate(tmp_path, **small, overwrite=True)
+    left = {path.relative_to(tmp_path).as_posix() for path in made.files} | {"layers/mine.tif", "README.md"}
+    assert set(contents(tmp_path)) == left  # no layer of the earlier landscape stays among those of the new one
+
+
+def test_an_interrupted_run_leaves_nothing_behind(tmp_path):
+    def stop(done: int, total: int, text: str) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        simulate(tmp_path / "x", size=48, layers=3, progress=stop)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_cannot_be_written(tmp_path):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(OutputError, match=r"cannot be written \(Not a directory\)"):
+        simulate(tmp_path / "file" / "x", size=48, layers=3)
+    with pytest.raises(OutputError, match="cannot be written"):
+        simulate(tmp_path / "file", size=48, layers=3)
+
+
+@pytest.mark.skipif(sys.platform == "win32" or not hasattr(os, "fork"), reason="needs a limit on file sizes")
+def test_a_full_disk_is_an_output_error_and_leaves_nothing(tmp_path):
+    import resource
+
+    old = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, old[1]))
+    try:
+        with pytest.raises(OutputError, match="choose a folder with room"):
+            simulate(tmp_path / "x", size=200)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, old)
+    assert not list(tmp_path.iterdir())
