@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 
@@ -49,7 +49,7 @@ def _prepare_cache() -> bool:
         probe.unlink()
     except (OSError, RuntimeError):
         return False
-    numba.config.CACHE_DIR = str(folder)
+    cast(Any, numba.config).CACHE_DIR = str(folder)  # numba sets its options at run time
     return True
 
 
@@ -58,4 +58,4 @@ CACHED = _prepare_cache()
 
 def jit(function: F) -> F:
     """Compile a kernel: no Python objects, the lock released, IEEE division, cached on disk where possible."""
-    return numba.njit(nogil=True, error_model="numpy", cache=CACHED)(function)  # type: ignore[no-any-return]
+    return cast(F, numba.njit(nogil=True, error_model="numpy", cache=CACHED)(function))

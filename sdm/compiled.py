@@ -87,9 +87,9 @@ class Compiled:
                 _add_classes(column(v), *self.classes[v], theta)
             else:
                 _spread_missing(column(v), theta)
-        for k, (u, v) in enumerate(self.pairs.T):
+        for pair, (u, v) in enumerate(self.pairs.T):
             ranges = (self.lo[u], self.hi[u], self.lo[v], self.hi[v])
-            scale = (self.pair_lo[k], self.pair_slope[k], self.pair_weight[k])
+            scale = (self.pair_lo[pair], self.pair_slope[pair], self.pair_weight[pair])
             _add_product(column(int(u)), column(int(v)), *ranges, *scale, clamp, theta)
 
 

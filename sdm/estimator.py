@@ -133,7 +133,7 @@ class Maxent:
 
     def fit(
         self,
-        X: Any,  # noqa: N803 - scikit-learn's name
+        X: Any,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         start: "Maxent | Model | None" = None,
@@ -155,9 +155,8 @@ class Maxent:
         labels = _labels(y, x.shape[0])
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         maxnet = self.knots == "maxnet"
-        domain, sample, size = build_domain(
-            x, labels, encoder.names, encoder.categorical, weight, self.add_presences or ("distinct" if maxnet else "all")
-        )
+        add = self.add_presences or ("distinct" if maxnet else "all")
+        domain, sample, size = build_domain(x, labels, encoder.names, encoder.categorical, weight, add)
         classes = parse_classes(self.features, size)
         built = build_features(domain, classes, knots=self.knots, sample=sample, empty_categories=maxnet)
         beta = self._prices(built, sample, size)
@@ -198,7 +197,9 @@ class Maxent:
             return feature_prices(features, sample, size, rule=rule, multiplier=self.multiplier)
         given = np.asarray(rule, dtype=np.float64)
         if given.shape != (features.size,):
-            raise OptionError(f"beta has shape {given.shape}, expected one price for each of the {features.size} features")
+            raise OptionError(
+                f"beta has shape {given.shape}, expected one price for each of the {features.size} features"
+            )
         return given * self.multiplier
 
     def _check_options(self) -> None:
@@ -224,7 +225,11 @@ class Maxent:
         raw = ratio / domain.n
         variables = tuple(
             ModelVariable(
-                a.name, a.categorical, a.lo, a.hi, tuple(a.values.tolist()) if a.categorical else (),
+                a.name,
+                a.categorical,
+                a.lo,
+                a.hi,
+                tuple(a.values.tolist()) if a.categorical else (),
                 encoder.labels.get(a.name),
             )
             for a in domain.variables
@@ -260,12 +265,12 @@ class Maxent:
         labels = {v: a.labels for v, a in enumerate(self.model_.variables) if a.labels is not None}
         return self.feature_set_.terms().names(self.model_.names, labels)
 
-    def predict(self, X: Any, scale: str = "cloglog", clamp: bool = True) -> Array:  # noqa: N803
+    def predict(self, X: Any, scale: str = "cloglog", clamp: bool = True) -> Array:
         """Predict on an output scale: cloglog (default), raw, cumulative, logistic or link."""
         self._require_fit()
         return self.model_.predict(self._encoder.encode(_table(X)), scale, clamp)
 
-    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:  # noqa: N803
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the mean log density ratio of the presences to the training domain: the (test) gain, in nats.
 
         Minus infinity if a presence falls where an entropy above 1 puts the density at zero.

@@ -122,8 +122,8 @@ class Model:
         """Turn scores `λ·f(x)` into an output scale.
 
         With `r` the density ratio to the domain: `raw = r/n`; `cumulative` the percentage of the distribution in
-        cells of at most that raw value; `cloglog = 1 − exp(−raw·e^H)`; `logistic = τ raw e^H/(1 − τ + τ raw e^H)` with τ
-        the prevalence; `link` is `ln raw` for Shannon's entropy and `θ − τ` for the others.
+        cells of at most that raw value; `cloglog = 1 − exp(−raw·e^H)`; `logistic = τ raw e^H/(1 − τ + τ raw e^H)` with
+        τ the prevalence; `link` is `ln raw` for Shannon's entropy and `θ − τ` for the others.
         """
         if scale not in SCALES:
             raise OptionError(f"scale={scale!r}: expected one of {', '.join(SCALES)}")

@@ -116,7 +116,9 @@ def _read(archive: zipfile.ZipFile, path: Path) -> Model:
     for name in ("cumulative", *(f"terms_{column.name}" for column in fields(Terms))):
         arrays[name] = np.lib.format.read_array(io.BytesIO(archive.read(f"{name}.npy")), allow_pickle=False)
     if _digest(header, arrays) != header["digest"]:
-        raise ModelFileError(f"{path} was changed after it was written (its digest does not match): copy or fit it again")
+        raise ModelFileError(
+            f"{path} was changed after it was written (its digest does not match): copy or fit it again"
+        )
     terms = Terms(**{column.name: arrays[f"terms_{column.name}"] for column in fields(Terms)})
     variables = tuple(_variable(record) for record in header["variables"])
     model = Model(

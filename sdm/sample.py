@@ -40,7 +40,9 @@ def build_domain(
         How many equally weighted presences the sample is worth, `(Σw)²/Σw²`.
     """
     if weight is not None and weight.shape != present.shape:
-        raise DataError(f"sample_weight has shape {weight.shape}, expected one weight for each of {present.size:,} rows")
+        raise DataError(
+            f"sample_weight has shape {weight.shape}, expected one weight for each of {present.size:,} rows"
+        )
     shares = _shares(weight, present)
     cells, presences = x[~present], x[present]
     if not cells.shape[0]:
@@ -54,7 +56,8 @@ def build_domain(
         base = weight[~present]
         q0 = np.concatenate([base, np.full(len(added), base.mean())])
     domain = Domain(np.vstack([cells, added]) if len(added) else cells, names, categorical, q0)
-    sample = np.bincount(place, weights=shares, minlength=domain.n)
+    sample = np.zeros(domain.n)
+    np.add.at(sample, place, shares)
     return domain, sample, float(1.0 / np.sum(shares**2))
 
 

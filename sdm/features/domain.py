@@ -63,7 +63,8 @@ class Domain:
     def __init__(
         self, x: Array, names: Sequence[str], categorical: Sequence[str] = (), q0: Array | None = None
     ) -> None:
-        self.n, n_variables = x.shape
+        self.n: int = x.shape[0]
+        n_variables = x.shape[1]
         _refuse_missing(x, names)
         self.codes = np.empty((n_variables, self.n), dtype=np.int32)
         variables = []

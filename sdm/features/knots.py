@@ -21,7 +21,7 @@ def check(knots: Knots) -> Knots:
 
 
 def hinge_knots(domain: Domain, knots: Knots) -> list[Array]:
-    """Return the hinge knots of every variable (none for categorical ones); ends that make no hinge may be among them."""
+    """Return the hinge knots of every variable, none for categorical ones; ends that make no hinge may be there."""
 
     def place(v: int) -> Array:
         variable = domain.variables[v]

@@ -15,7 +15,7 @@ category    1 if x = knot else 0
 ==========  ==================================  =========================
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -112,11 +112,11 @@ class Terms:
         slope[scaled] = 1.0 / span[scaled]
         return slope
 
-    def names(self, variables: Sequence[str], labels: dict[int, Sequence[str]] | None = None) -> list[str]:
+    def names(self, variables: Sequence[str], labels: Mapping[int, Sequence[str]] | None = None) -> list[str]:
         """Write each term as a person reads it; `labels` names the classes of categorical variables by code."""
         return [self._name(j, variables, labels or {}) for j in range(len(self))]
 
-    def _name(self, j: int, variables: Sequence[str], labels: dict[int, Sequence[str]]) -> str:
+    def _name(self, j: int, variables: Sequence[str], labels: Mapping[int, Sequence[str]]) -> str:
         v = int(self.var[j])
         name, knot = variables[v], f"{self.knot[j]:.10g}"
         match int(self.kind[j]):

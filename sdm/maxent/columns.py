@@ -35,13 +35,15 @@ class ColumnPool:
             self._columns[j] = self.features.column(j).astype(DTYPE)
         return [self._columns[j] for j in wanted]
 
-    def hessian(self, members: NDArray[np.int64], weights: Array, block: int = 2048) -> Array:
-        """Return the Hessian of `Ω*(Fλ)` on the members: `F (diag(w) − w wᵀ/Σw) Fᵀ`.
+    def hessian(self, members: NDArray[np.int64], weights: Array, stride: int = 1, block: int = 2048) -> Array:
+        """Return the Hessian of `Ω*(Fλ)` on the members, `F (diag(w) − w wᵀ/Σw) Fᵀ`, from every `stride`-th cell.
 
         Block by block of cells, from columns centred on their weighted means, so that no copy of them all is made.
         """
-        columns = self.columns(members)
-        root, w = np.sqrt(weights).astype(DTYPE), (weights / weights.sum()).astype(DTYPE)
+        columns = [column[::stride] for column in self.columns(members)]
+        total, weights = weights.sum(), weights[::stride]
+        weights = weights * (total / weights.sum())
+        root, w = np.sqrt(weights).astype(DTYPE), (weights / total).astype(DTYPE)
         centre = np.array([column @ w for column in columns], dtype=DTYPE)[:, None]
         out = np.zeros((members.size, members.size))
         part = np.empty((members.size, block), dtype=DTYPE)

@@ -26,7 +26,7 @@ def best_changes(bound, q, mu, lam, code, beta, ridge, smoothing, delta, gain): 
         delta[j], gain[j] = 0.0, 0.0
         if q[j] <= 0.0 or (bound == SELECTIVE and q[j] >= 1.0):
             continue
-        if code == _NONE or code == _L1:
+        if code in (_NONE, _L1):
             delta[j] = _explicit(bound, q[j], mu[j], lam[j], beta[j] if code == _L1 else 0.0)
         else:
             delta[j] = _bisection(bound, q[j], mu[j], lam[j], code, beta[j], ridge[j], smoothing)
@@ -94,7 +94,7 @@ def _bisection(bound, q, mu, lam, code, beta, ridge, smoothing):  # type: ignore
         near, far = far, 2.0 * far
     for _ in range(200):
         middle = 0.5 * (near + far)
-        if middle == near or middle == far:
+        if middle in (near, far):
             break
         if side * _slope(bound, middle, q, mu, lam, code, beta, ridge, smoothing, side) > 0.0:
             near = middle

@@ -117,7 +117,7 @@ def _step(problem: Problem, state: State, matrix: Array | None) -> Array:
 
 
 def _penalty_curvature(problem: Problem, lam: Array) -> tuple[Callable[[Array], Array], Array]:
-    """Return the penalty's Hessian as a product (with a vector, or with the rows of a symmetric matrix), and its diagonal."""
+    """Return the penalty's Hessian as a product (with a vector, or a symmetric matrix's rows), and its diagonal."""
     penalty = problem.penalty
     if isinstance(penalty, SmoothedL1):
         d = penalty.beta / penalty.smoothing * (1.0 - np.tanh(lam / penalty.smoothing) ** 2)

@@ -44,7 +44,9 @@ def feature_prices(
         Multiplies every price.
     """
     if not (np.isfinite(multiplier) and multiplier > 0):
-        raise OptionError(f"multiplier={multiplier!r}: expected a positive number; for no price use regularization='none'")
+        raise OptionError(
+            f"multiplier={multiplier!r}: expected a positive number; for no price use regularization='none'"
+        )
     if isinstance(rule, (int, float)) and not isinstance(rule, bool):
         return np.full(features.size, float(rule) * multiplier)
     if rule not in RULES:
@@ -66,9 +68,7 @@ def corollary7(deviation: Array, m: float, n_features: int, delta: float) -> Arr
     return np.sqrt(6 * e) * np.sqrt(spread + e / 6) + e
 
 
-def _tabulated(
-    features: FeatureSet, mean: Array, deviation: Array, m: float, rule: str, multiplier: float
-) -> Array:
+def _tabulated(features: FeatureSet, mean: Array, deviation: Array, m: float, rule: str, multiplier: float) -> Array:
     """Return `table · multiplier · s_j / √m` with each program's own exceptions."""
     letters = features.letters()
     present = set(letters.tolist())

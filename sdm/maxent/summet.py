@@ -34,7 +34,8 @@ def _solve(problem: Problem, bound: int, start: Array | None, tolerance: float, 
     name = "summet" if bound == SELECTIVE else "plummet"
     if problem.entropy.alpha != 1.0:
         raise OptionError(
-            f"solver='{name}' is derived for Shannon's entropy, got entropy={problem.entropy.alpha:g}: use solver='newton'"
+            f"solver='{name}' is derived for Shannon's entropy, got entropy={problem.entropy.alpha:g}: "
+            "use solver='newton'"
         )
     if isinstance(problem.penalty, L2):
         return solve_ball(problem, lambda p, s, t, k: _solve(p, bound, s, t, k), start, tolerance, max_iterations)

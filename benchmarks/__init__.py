@@ -1,0 +1,1 @@
+"""Benchmarks: each prints its tables and writes them to `benchmarks/results/` as JSON."""

@@ -1,0 +1,147 @@
+"""The engine: one fit against elapid, the whole of South America, growth with cells and knots, prediction speed."""
+
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.harness import best_of, in_fresh_process, once, peak_gigabytes, save, shared, table
+from sdm import Maxent
+
+Table = tuple[NDArray[np.float64], NDArray[np.float64], list[str]]
+
+
+def bradypus() -> Table:
+    """Return all valid cells of the 14 layers of Phillips et al. (2006), the 116 presences' values, and the names."""
+    from sdm.data.clean import clean
+    from sdm.data.layers import open_stack
+    from sdm.data.occurrences import read_occurrences
+
+    folder = shared() / "phillips2006"
+    stack = open_stack(folder / "layers", categorical=["ecoreg"])
+    parts = []
+    for _, array in stack.scan():
+        flat = array.reshape(len(stack.names), -1)
+        parts.append(flat[:, np.isfinite(flat).all(axis=0)].T.astype(np.float64))
+    points, _ = clean(read_occurrences(folder / "bradypus.csv"), stack, remove_duplicates=False)
+    (species,) = points.values()
+    return np.vstack(parts), np.asarray(species.values, dtype=np.float64), list(stack.names)
+
+
+def labelled(presences: NDArray[np.float64], background: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Stack presences on background, with labels."""
+    return np.vstack([presences, background]), np.repeat([1, 0], [len(presences), len(background)])
+
+
+def against_elapid() -> list[dict[str, Any]]:
+    """10,000 background points + 116 presences, 14 variables, all classes, maxnet's knots."""
+    import pandas as pd
+    from elapid import MaxentModel
+
+    cells, presences, names = bradypus()
+    rng = np.random.default_rng(1)
+    x, y = labelled(presences, cells[rng.choice(len(cells), 10_000, replace=False)])
+    frame = pd.DataFrame(x, columns=names)
+    seconds, model = best_of(lambda: Maxent("lqpht", knots="maxnet", categorical=["ecoreg"]).fit(frame, y), 5)
+    other = MaxentModel(
+        feature_types=["linear", "quadratic", "product", "hinge", "threshold"],
+        n_hinge_features=50,
+        n_threshold_features=50,
+        n_cpus=1,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        theirs, _ = once(lambda: other.fit(frame, y, categorical=[names.index("ecoreg")]))
+    return [
+        {
+            "program": "sdm",
+            "seconds": seconds,
+            "features": model.feature_set_.size,
+            "gap": model.solution_.gap,
+            "times faster": theirs / seconds,
+        },
+        {"program": "elapid", "seconds": theirs, "features": len(other.beta_scores_), "gap": "-", "times faster": 1.0},
+    ]
+
+
+def whole_domain() -> dict[str, Any]:
+    """Every valid cell as domain, a threshold and hinge between every two distinct values."""
+    cells, presences, names = bradypus()
+    x, y = labelled(presences, cells)
+    del cells
+    model = Maxent("lqpht", knots="all", categorical=[names.index("ecoreg")], tolerance=1e-5, add_presences="distinct")
+    seconds, _ = once(lambda: model.fit(x, y))
+    solution = model.solution_
+    return {
+        "cells": model.problem_.domain.n,
+        "features": model.feature_set_.size,
+        "seconds": seconds,
+        "gap": solution.gap,
+        "iterations": solution.iterations,
+        "nonzero": solution.n_nonzero,
+        "peak GB": peak_gigabytes(),
+    }
+
+
+def growth() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """How cost grows with cells (100 knots) and with knots (100,000 cells), on smooth random variables."""
+    rng = np.random.default_rng(2)
+    cells = rng.normal(size=(1_000_000, 8))
+    cells[:, 1] += 0.5 * cells[:, 0]
+    niche = np.exp(-0.5 * ((cells[:, 0] - 1) ** 2 + (cells[:, 1] - 0.5) ** 2 + 0.5 * cells[:, 2]))
+    presences = cells[rng.choice(len(cells), 200, p=niche / niche.sum())]
+
+    def row(n: int, knots: int) -> dict[str, Any]:
+        x, y = labelled(presences, cells[:n])
+        seconds, model = best_of(lambda: Maxent("lqht", knots=knots, tolerance=1e-5).fit(x, y), 2)
+        solution = model.solution_
+        per = seconds / solution.iterations / n * 1e9
+        return {
+            "cells": n,
+            "knots": knots,
+            "features": model.feature_set_.size,
+            "seconds": seconds,
+            "rounds": solution.iterations,
+            "ns per cell and round": per,
+            "gap": solution.gap,
+        }
+
+    return [row(n, 100) for n in (10_000, 100_000, 1_000_000)], [row(100_000, k) for k in (10, 100, 1000)]
+
+
+def prediction() -> list[dict[str, Any]]:
+    """Cells a second, one thread, of a model with linear, quadratic, hinge, threshold and category features."""
+    cells, presences, names = bradypus()
+    rng = np.random.default_rng(3)
+    x, y = labelled(presences, cells[rng.choice(len(cells), 10_000, replace=False)])
+    rows = []
+    for knots in ("maxent", "maxnet"):
+        model = Maxent("lqht", knots=knots, categorical=[names.index("ecoreg")], multiplier=0.5).fit(x, y).model_
+        columns = list(np.ascontiguousarray(cells.T.astype(np.float32)))
+        for scale in ("link", "cloglog"):
+            seconds, _ = best_of(lambda m=model, s=scale: m.predict(columns, s))  # type: ignore[misc]
+            speed = len(cells) / seconds / 1e6
+            rows.append({"knots": knots, "terms": len(model.terms), "scale": scale, "million cells/s": speed})
+    return rows
+
+
+def main() -> None:
+    began = time.perf_counter()
+    results: dict[str, Any] = {}
+    results["against elapid"] = against_elapid()
+    table("One fit: 10,000 + 116 points, 14 variables, L Q P H T C, single process", results["against elapid"])
+    results["whole domain"] = in_fresh_process("benchmarks.engine", "whole_domain")
+    table("Every cell of the Bradypus layers, thresholds and hinges at every distinct value", [results["whole domain"]])
+    results["growth with cells"], results["growth with knots"] = growth()
+    table("Growth with cells (8 variables, L Q H T)", results["growth with cells"])
+    table("Growth with knots", results["growth with knots"])
+    results["prediction"] = prediction()
+    table("Prediction, 14 variables, one core", results["prediction"])
+    save("engine", results)
+    print(f"engine: {time.perf_counter() - began:.0f} s in all")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,135 @@
+#HEAD
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grid:
+    """A north-up raster without its values: size, place and coordinate reference system.
+
+    Parameters
+    ----------
+    width, height
+        Number of columns and of rows.
+    transform
+        From (column, row) to (x, y) of a cell's upper left corner; never rotated.
+    crs
+        None when no file says it and it cannot be guessed.
+    """
+
+    width: int
+    height: int
+    transform: Affine
+    crs: CRS | None
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells, valid or not."""
+        return self.width * self.height
+
+    @property
+    def bounds(self) -> tuple[float, float, float, float]:
+        """Left, bottom, right and top, in the units of the CRS."""
+        x0, y0 = self.transform.c, self.transform.f
+        x1, y1 = x0 + self.width * self.transform.a, y0 + self.height * self.transform.e
+        return min(x0, x1), min(y0, y1), max(x0, x1), max(y0, y1)
+
+    def rowcol(self, x: ArrayLike, y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+        """Return row and column of the cell that holds each point, both -1 where there is none.
+
+        A point exactly on an edge between cells belongs to the cell to the east and to the south
+        (``floor((x - x0) / dx)``, ``floor((y0 - y) / dy)``); on the outer east or south edge of the
+        raster it belongs to the last cell. "Exactly" means within ``EDGE_SNAP`` of a cell, because most
+        decimal fractions are not binary numbers.
+
+        Examples
+        --------
+        >>> grid = Grid(width=4, height=3, transform=Affine(0.1, 0, 0, 0, -0.1, 0.3), crs=None)
+        >>> grid.rowcol([0.05, 0.3, 0.4, 0.41], [0.25, 0.2, 0.0, 0.1])
+        (array([ 0,  1,  2, -1]), array([ 0,  3,  3, -1]))
+        """
+        col, in_x = _cell_number(x, self.transform.c, self.transform.a, self.width)
+        row, in_y = _cell_number(y, self.transform.f, self.transform.e, self.height)
+        inside = in_x & in_y
+        return np.where(inside, row, -1), np.where(inside, col, -1)
+
+    def xy(self, rows: ArrayLike, cols: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+        """Return the coordinates of the centres of cells."""
+        x = self.transform.c + (np.asarray(cols) + 0.5) * self.transform.a
+        y = self.transform.f + (np.asarray(rows) + 0.5) * self.transform.e
+        return x, y
+
+    def cell_area(self, rows: ArrayLike) -> np.ndarray:
+        """Return the area of a cell in each row, relative to a cell of the same grid at the equator.
+
+        In a geographic CRS a cell between latitudes b and t covers (sin t - sin b) / (t - b) of what it
+        would at the equator (on the sphere, exact for a cell of any height); otherwise all are 1.
+        """
+        row = np.asarray(rows, dtype=np.float64)
+        if self.crs is None or not self.crs.is_geographic:
+            return np.ones_like(row)
+        step = np.deg2rad(self.transform.e)
+        one = np.deg2rad(self.transform.f) + row * step
+        limit = np.pi / 2
+        covered = np.sin(np.clip(one, -limit, limit)) - np.sin(np.clip(one + step, -limit, limit))
+        return np.abs(covered / step)
+
+    @property
+    def looks_geographic(self) -> bool:
+        """Whether the coordinates may be degrees; a file without georeference has the identity as transform."""
+        left, bottom, right, top = self.bounds
+        degrees = left >= -360 and right <= 360 and bottom >= -90.5 and top <= 90.5
+        return degrees and self.transform != Affine.identity()
+
+    def difference(self, other: "Grid") -> str | None:
+        """Return in what way this grid is not the other one, the stack's, as the end of a sentence; None if it is.
+
+        Origins and cell sizes that differ by less than ``GRID_TOLERANCE`` of a cell are the same.
+        """
+        if not same_crs(self.crs, other.crs):
+            return f"is in {_crs_name(self.crs)}, the stack is in {_crs_name(other.crs)}"
+        if (self.width, self.height) != (other.width, other.height):
+            return f"has {self.width:,}×{self.height:,} cells, the stack has {other.width:,}×{other.height:,}"
+        one, two = self.transform, other.transform
+        apart = max(abs(one.a - two.a), abs(one.c - two.c)) / abs(two.a)
+        apart = max(apart, max(abs(one.e - two.e), abs(one.f - two.f)) / abs(two.e))
+        if apart < GRID_TOLERANCE:
+            return None
+        return (
+            f"starts at ({one.c:.10g}, {one.f:.10g}) with cells of {one.a:.10g}×{-one.e:.10g}, "
+            f"the stack at ({two.c:.10g}, {two.f:.10g}) with cells of {two.a:.10g}×{-two.e:.10g}"
+        )
+
+    def tiles(self, height: int, width: int) -> list[Window]:
+        """Cut the grid into windows of at most this size, row by row."""
+        return [
+            Window(col, row, min(width, self.width - col), min(height, self.height - row))
+            for row in range(0, self.height, height)
+            for col in range(0, self.width, width)
+        ]
+
+    def tile_size(self, block: tuple[int, int], cells: int) -> tuple[int, int]:
+        """Return height and width of tiles made of whole blocks, of at most so many cells if that is possible.
+
+        They are as wide as the grid, unless one row of blocks is too large already.
+        """
+        height, width = min(block[0], self.height), min(block[1], self.width)
+        if height * self.width <= cells:
+            return height * (cells // (height * self.width)), self.width
+        width = min(self.width, width * max(1, cells // (height * width)))
+        return max(1, min(height, cells // width)), width
+
+    def window_transform(self, window: Window) -> Affine:
+        """Return the transform of a window of this grid."""
+        t = self.transform
+        return Affine(t.a, 0.0, t.c + window.col_off * t.a, 0.0, t.e, t.f + window.row_off * t.e)
+
+
+def _crs_name(crs: CRS | None) -> str:
+    """Return a short name of a reference system."""
+    return "no known CRS" if crs is None else crs.to_string()[:60]
+
+
+def same_crs(one: CRS | None, other: CRS | None) -> bool:
+    """Whether two reference systems are the same, whatever dialect of WKT they are written in."""
+    if one is None or other is None:
+        return one is other
+    return bool(one == other) or bool(one.to_dict() and one.to_dict() == other.to_dict())

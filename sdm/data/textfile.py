@@ -1,0 +1,175 @@
+#HEAD
+
+
+class TextTable:
+    """A text table, and how it is written, as seen from its first rows."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.notes: list[str] = []
+        self.content = self._unzip()
+        head = self._start()
+        self.encoding, text = self._decode(head)
+        if len(head) == HEAD_BYTES:
+            text = text[: text.rfind("\n") + 1] or text
+        blank = re.match(r"(?:[ \t]*\r?\n)*", text)
+        start = blank.end() if blank else 0
+        self.skip = text.count("\n", 0, start)
+        self.delimiter, self.quoting, rows = self._split(text[start:])
+        if not any(cell.strip() for row in rows for cell in row):
+            raise DataError(f"file '{path.name}' is empty: expected a header and one row a record")
+        self.header, self.sample = self._columns(rows)
+        comma = self.delimiter != "," and any(re.fullmatch(r"\s*-?\d+,\d+\s*", cell) for row in rows for cell in row)
+        self.decimal = "," if comma else "."
+        name = {"\t": "tab", ";": "semicolon", "|": "bar", " ": "space"}.get(self.delimiter)
+        if name:
+            self.notes.append(f"columns are separated by {name}" + (", with decimal comma" if comma else ""))
+
+    def _unzip(self) -> bytes | None:
+        """Return the table in a zip file such as GBIF sends; None if the file is not zipped."""
+        names = in_zip(self.path, (".csv", ".tsv", ".txt"))
+        main = [name for name in names if Path(name).name == "occurrence.txt"] or names
+        if not main:
+            return None
+        if len(main) > 1:
+            raise DataError(f"file '{self.path.name}' holds several tables ({', '.join(main)}): unzip it and give one")
+        with zipfile.ZipFile(self.path) as archive:
+            return archive.read(main[0])
+
+    def _start(self) -> bytes:
+        """Return the first bytes."""
+        if self.content is not None:
+            return self.content[:HEAD_BYTES]
+        with self.path.open("rb") as file:
+            return file.read(HEAD_BYTES)
+
+    def _decode(self, head: bytes) -> tuple[str, str]:
+        """Return the encoding and the text of the first bytes."""
+        for mark, encoding in (
+            (codecs.BOM_UTF8, "utf-8-sig"),
+            (codecs.BOM_UTF16_LE, "utf-16"),
+            (codecs.BOM_UTF16_BE, "utf-16"),
+        ):
+            if head.startswith(mark):
+                return encoding, codecs.getincrementaldecoder(encoding)().decode(head)
+        if b"\0" in head or head.startswith(b"PK\x03\x04"):
+            raise DataError(f"file '{self.path.name}' is not text: expected a table such as CSV; save it as CSV first")
+        try:
+            return "utf-8", codecs.getincrementaldecoder("utf-8")().decode(head)
+        except UnicodeDecodeError:
+            return "cp1252", head.decode("cp1252", errors="replace")
+
+    def _split(self, text: str) -> tuple[str, int, list[list[str]]]:
+        """Return the delimiter that divides the first rows most evenly, the rule for quotes, and the rows."""
+        best: tuple[tuple[float, int], str, list[list[str]]] = ((0.0, 0), ",", [])
+        for delimiter in (",", ";", "\t", "|"):
+            rows = _rows(text, delimiter)
+            width = len(rows[0]) if rows else 0
+            even = sum(len(row) in (width, width + 1) for row in rows if row) / max(1, sum(map(bool, rows)))
+            if width > 1 and (even, width) > best[0]:
+                best = ((even, width), delimiter, rows)
+        _, delimiter, rows = best
+        if not rows:
+            delimiter = " " if " " in text.split("\n", 1)[0].strip() else ","
+            rows = _rows(text, delimiter)
+        if delimiter == "\t" and "gbifid" in map(plain, rows[0]):
+            # GBIF does not quote: a lone quotation mark is part of a place's name.
+            return delimiter, csv.QUOTE_NONE, _rows(text, delimiter, csv.QUOTE_NONE)
+        return delimiter, csv.QUOTE_MINIMAL, rows
+
+    def _columns(self, rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
+        """Return the names of the columns, and the first rows of data; sets how many lines to skip."""
+        names = [name.strip() for name in rows[0]]
+        if len(names) == 3 and is_number(names[1]) and is_number(names[2]):
+            self.notes.append("the file has no header: columns taken as species, x, y")
+            return ["species", "x", "y"], rows
+        self.skip += 1
+        data = {number: row for number, row in enumerate(rows) if number and any(cell.strip() for cell in row)}
+        if data and all(len(row) == len(names) + 1 for row in data.values()):
+            if all(row[-1].strip() == "" for row in data.values()):
+                names.append("")  # every row ends in a delimiter
+            else:
+                names.insert(0, "")  # R writes row names without a header
+        for number, row in data.items():
+            if len(row) > len(names):
+                raise DataError(
+                    f"file '{self.path.name}' has {len(row)} fields in row {self.skip + number}, the header has "
+                    f"{len(names)}: put text that holds a delimiter in quotation marks"
+                )
+        unique: dict[str, None] = {}
+        for k, name in enumerate(names):
+            unique[name if name and name not in unique else f"{name or 'column'}_{k + 1}"] = None
+        return list(unique), list(data.values())
+
+    def read(self, as_text: set[str | None], only: list[str] | None = None) -> tuple[pd.DataFrame, np.ndarray]:
+        """Return the table, and the number of each of its rows in the file; columns `as_text` stay text."""
+        options: dict[str, Any] = {
+            "sep": self.delimiter,
+            "header": None,
+            "names": self.header,
+            "usecols": only,
+            "skiprows": self.skip,
+            "decimal": self.decimal,
+            "quoting": self.quoting,
+            "dtype": {name: str for name in as_text if name},
+            "na_values": ["\\N"],
+            "skip_blank_lines": False,  # so that row numbers are those of the file
+            "low_memory": False,
+            "index_col": False,
+        }
+        for encoding in dict.fromkeys([self.encoding, "cp1252", "latin-1"]):
+            stream = self.path if self.content is None else io.BytesIO(self.content)
+            try:
+                frame = pd.read_csv(stream, encoding=encoding, **options)
+                break
+            except UnicodeDecodeError:
+                continue
+            except (pd.errors.ParserError, pd.errors.EmptyDataError) as problem:
+                reason = re.sub(r".*C error: ", "", " ".join(str(problem).split()))
+                raise DataError(f"file '{self.path.name}' cannot be read as a table: {reason}") from problem
+        if encoding in ("cp1252", "latin-1"):
+            self.notes.append(f"the file is not UTF-8: read as {encoding}")
+        full = frame.notna().any(axis=1).to_numpy()
+        row = np.arange(len(frame)) + self.skip + 1
+        if not full.any():
+            raise DataError(f"file '{self.path.name}' has a header but no record: expected one row a record")
+        return (frame, row) if full.all() else (frame[full].reset_index(drop=True), row[full])
+
+
+def _rows(text: str, delimiter: str, quoting: Any = csv.QUOTE_MINIMAL) -> list[list[str]]:
+    """Return the first rows of a text."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quoting=quoting)
+    return list(itertools.islice(reader, SAMPLE_ROWS))
+
+
+def in_zip(path: Path, suffixes: tuple[str, ...]) -> list[str]:
+    """Return the files with such suffixes in a zip file; none if it is not one."""
+    if path.suffix.lower() != ".zip" or not zipfile.is_zipfile(path):
+        return []
+    with zipfile.ZipFile(path) as archive:
+        return [name for name in archive.namelist() if name.lower().endswith(suffixes)]
+
+
+def plain(name: str) -> str:
+    """Return a column name without case, spaces and punctuation."""
+    return re.sub(r"[\W_]", "", name).lower()
+
+
+def is_number(word: str) -> bool:
+    """Whether a word is a number, with point or comma."""
+    return bool(re.fullmatch(r"\s*[-+]?(\d+[.,]?\d*|[.,]\d+)([eE][-+]?\d+)?\s*", word))
+
+
+def numbers(column: pd.Series, row: np.ndarray, source: str) -> np.ndarray:
+    """Return a column as float64, NaN where it is empty; raise DataError at the first word."""
+    if is_numeric_dtype(column):
+        return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    words = column.astype("str").str.strip().str.replace(",", ".", regex=False).str.replace("−", "-", regex=False)
+    number = pd.to_numeric(words, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    bad = np.flatnonzero(np.isnan(number) & column.notna().to_numpy() & (words != "").to_numpy())
+    if len(bad):
+        raise DataError(
+            f"file '{source}', row {row[bad[0]]}, column '{column.name}': '{column.iloc[bad[0]]}' is not a number; "
+            f"correct it or remove the row ({len(bad):,} such)"
+        )
+    return number
