@@ -79,18 +79,29 @@ class Compiled:
             return contiguous[v]
 
         for v in range(len(columns)):
-            low, high = (self.lo[v], self.hi[v]) if clamp else (-np.inf, np.inf)
-            if v in self.curves:
-                k = self.curves[v]
-                _add_curve(column(v), low, high, k.breaks, k.x0, k.a, k.b, k.c, k.origin, k.inverse, k.first, theta)
-            elif v in self.classes:
-                _add_classes(column(v), *self.classes[v], theta)
-            else:
-                _spread_missing(column(v), theta)
+            self._add_own(v, column(v), clamp, theta)
         for pair, (u, v) in enumerate(self.pairs.T):
             ranges = (self.lo[u], self.hi[u], self.lo[v], self.hi[v])
             scale = (self.pair_lo[pair], self.pair_slope[pair], self.pair_weight[pair])
             _add_product(column(int(u)), column(int(v)), *ranges, *scale, clamp, theta)
+
+
+    def contribution(self, v: int, x: Array, clamp: bool = True) -> Array:
+        """Return variable `v`'s own part of the score at its values `x` (its products with others left out)."""
+        out = np.zeros(x.size)
+        self._add_own(v, np.ascontiguousarray(x), clamp, out)
+        return out
+
+    def _add_own(self, v: int, x: NDArray[np.floating], clamp: bool, theta: Array) -> None:
+        """Add variable `v`'s own part of the scores."""
+        low, high = (self.lo[v], self.hi[v]) if clamp else (-np.inf, np.inf)
+        if v in self.curves:
+            k = self.curves[v]
+            _add_curve(x, low, high, k.breaks, k.x0, k.a, k.b, k.c, k.origin, k.inverse, k.first, theta)
+        elif v in self.classes:
+            _add_classes(x, *self.classes[v], theta)
+        else:
+            _spread_missing(x, theta)
 
 
 def _compile_curve(terms: Terms, own: NDArray[np.int64], low: float) -> Curve:

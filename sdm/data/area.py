@@ -1,4 +1,16 @@
-#HEAD
+"""Vector files, and the study area that they outline."""
+
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rasterio.crs import CRS
+from rasterio.windows import Window
+
+from sdm.data.grid import Grid
+from sdm.errors import DataError
 
 
 def read_vector(path: str | Path, layer: str | None = None) -> tuple[Any, list[str]]:

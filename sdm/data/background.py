@@ -13,10 +13,10 @@ import numpy as np
 from rasterio.windows import Window
 
 from sdm.data.area import StudyArea
+from sdm.data.cells import CellLookup, Summary
 from sdm.data.clean import finish, locate
-from sdm.data.layers import Stack
 from sdm.data.occurrences import Occurrences
-from sdm.data.table import CellLookup, Summary
+from sdm.data.stack import Stack
 from sdm.errors import DataError, OptionError
 
 WeightFunction = Callable[[Window], np.ndarray]

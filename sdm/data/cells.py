@@ -1,4 +1,16 @@
-#HEAD
+"""What is in the cells of a stack, gathered while its windows go by: ranges, and values at given cells."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from rasterio.windows import Window
+
+from sdm.errors import DataError
+
+if TYPE_CHECKING:  # a stack is read through this module, not the other way round
+    from sdm.data.stack import Stack
 
 
 def all_valid(array: np.ndarray) -> np.ndarray:

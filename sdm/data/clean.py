@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 from rasterio.crs import CRS
 
-from sdm.data.area import Grid, StudyArea
-from sdm.data.layers import Stack
+from sdm.data.area import StudyArea
+from sdm.data.grid import Grid
 from sdm.data.occurrences import Occurrences, project
+from sdm.data.stack import Stack
 from sdm.errors import DataError, OptionError
 
 REASONS = (
@@ -36,6 +37,10 @@ _WORDS = {
     "nodata": "on nodata",
     "duplicates": "in a cell that had one already",
 }
+_TURNED = (
+    "most would be inside with 360 added to their longitude, for the layers go beyond 180°: "
+    "add it to the records, or bring the layers to -180 … 180"
+)
 
 
 @dataclass(frozen=True)
@@ -58,6 +63,8 @@ class Located:
         The distinct cells that hold a record, in row-major order: the cells whose values `finish` wants.
     cell
         For each of `record`, its cell as an index into `rows` and `cols`.
+    turned
+        (n,) whether a record is outside, but would be inside a whole turn further east.
     """
 
     occurrences: Occurrences
@@ -69,6 +76,7 @@ class Located:
     rows: np.ndarray
     cols: np.ndarray
     cell: np.ndarray
+    turned: np.ndarray
 
     @property
     def cells(self) -> tuple[np.ndarray, np.ndarray]:
@@ -117,10 +125,14 @@ class Ledger:
         number of records moved off nodata (they are among the kept and the duplicates).
     degrees
         False if coordinates were taken for degrees but cannot be.
+    turned
+        The species most of whose records are west of layers that go beyond 180°, but would be inside them with
+        360 added to their longitude.
     """
 
     counts: dict[str, dict[str, int]]
     degrees: bool = True
+    turned: frozenset[str] = frozenset()
 
     def rows(self) -> list[dict[str, str | int]]:
         """Return one flat dictionary a species, for a table."""
@@ -137,6 +149,10 @@ class Ledger:
 
     def describe(self, species: str) -> str:
         """Return in words where the dropped records of a species went; empty if none was dropped."""
+        return f"{self._drops(species)}; {_TURNED}" if species in self.turned else self._drops(species)
+
+    def _drops(self, species: str) -> str:
+        """Return how many records of a species were dropped for what reason."""
         count = self.counts[species]
         return ", ".join(f"{count[key]:,} {words}" for key, words in _WORDS.items() if count[key])
 
@@ -148,9 +164,11 @@ class Ledger:
         hint = "check --crs and the layers"
         if not self.degrees:
             hint = "the coordinates are not degrees, give their CRS with --crs (for instance --crs EPSG:25833)"
+        elif species in self.turned:
+            hint = _TURNED
         elif count["nodata"]:
             hint += ", or try --snap 1"
-        raise DataError(f"{species}: none of {count['read']:,} records can be used ({self.describe(species)}): {hint}")
+        raise DataError(f"{species}: none of {count['read']:,} records can be used ({self._drops(species)}): {hint}")
 
 
 def locate(occurrences: Occurrences, stack: Stack, *, study_area: StudyArea | None = None) -> Located:
@@ -172,20 +190,28 @@ def locate(occurrences: Occurrences, stack: Stack, *, study_area: StudyArea | No
     reason = np.where(inside, KEPT, OUTSIDE).astype(np.int8)
     if study_area is not None:
         reason[inside] = np.where(study_area.contains(stack, rows[inside], cols[inside]), KEPT, OUTSIDE_AREA)
-    reason[_swapped(occurrences, stack, inside)] = SWAPPED
+    turned = _turned(x, y, stack, inside)
+    reason[_swapped(occurrences, stack, inside | turned)] = SWAPPED
     reason[(occurrences.x == 0) & (occurrences.y == 0)] = ZERO
     reason[~(np.isfinite(occurrences.x) & np.isfinite(occurrences.y))] = NO_COORDINATES
     record = np.flatnonzero(reason == KEPT)
     flat, cell = np.unique(rows[record] * stack.width + cols[record], return_inverse=True)
-    return Located(occurrences, stack, x, y, reason, record, flat // stack.width, flat % stack.width, cell)
+    return Located(occurrences, stack, x, y, reason, record, flat // stack.width, flat % stack.width, cell, turned)
 
 
-def _swapped(occurrences: Occurrences, grid: Grid, inside: np.ndarray) -> np.ndarray:
-    """Return which records are outside, but would be a place, or inside, if longitude and latitude were swapped."""
+def _turned(x: np.ndarray, y: np.ndarray, grid: Grid, inside: np.ndarray) -> np.ndarray:
+    """Return which points are outside, but would be inside with 360° added: layers of 0 … 360°, points of ±180°."""
+    if grid.crs is None or not grid.crs.is_geographic or grid.bounds[2] <= 180:
+        return np.zeros(len(x), dtype=bool)
+    return ~inside & (grid.rowcol(x + 360, y)[0] >= 0)
+
+
+def _swapped(occurrences: Occurrences, grid: Grid, placed: np.ndarray) -> np.ndarray:
+    """Return which records have no place, but would be one, or inside, if longitude and latitude were swapped."""
     x, y = occurrences.x, occurrences.y
     if not CRS.from_user_input(occurrences.crs).is_geographic:
         return np.zeros(len(x), dtype=bool)
-    suspect = ~inside & (np.abs(x) <= 90) & (np.abs(y) <= 180)
+    suspect = ~placed & (np.abs(x) <= 90) & (np.abs(y) <= 180)
     rows, _ = grid.rowcol(*project(y[suspect], x[suspect], occurrences.crs, grid.crs))
     suspect[suspect] = (np.abs(y[suspect]) > 90) | (rows >= 0)
     return suspect
@@ -230,7 +256,8 @@ def finish(
         reason[record[~first]] = DUPLICATE
         record, cell = record[first], cell[first]
     snapped = located.record[moved[located.cell]]
-    ledger = Ledger(_count(code, names, reason, snapped), _may_be_degrees(located.occurrences))
+    counts = _count(code, names, reason, snapped)
+    ledger = Ledger(counts, _may_be_degrees(located.occurrences), _mostly(located.turned, code, names, reason))
     points = {}
     order = np.argsort(code[record], kind="stable")
     for some in np.split(order, np.flatnonzero(np.diff(code[record][order])) + 1):
@@ -314,6 +341,13 @@ def _count(code: np.ndarray, names: np.ndarray, reason: np.ndarray, snapped: np.
         }
         for name, line, moves in zip(names, table, moved)
     }
+
+
+def _mostly(turned: np.ndarray, code: np.ndarray, names: np.ndarray, reason: np.ndarray) -> frozenset[str]:
+    """Return the species more than half of whose records with coordinates are outside by a whole turn."""
+    placed = np.bincount(code[reason != NO_COORDINATES], minlength=len(names))
+    away = np.bincount(code[turned & (reason == OUTSIDE)], minlength=len(names))
+    return frozenset(str(name) for name in names[2 * away > placed])
 
 
 def _may_be_degrees(occurrences: Occurrences) -> bool:

@@ -1,5 +1,10 @@
-#HEAD
+"""Which column of a file is the species, which are the coordinates, and which says presence or absence."""
 
+import re
+from collections.abc import Sequence
+
+from sdm.data.textfile import is_number, plain
+from sdm.errors import DataError, OptionError
 
 # Names of columns, without case, spaces and punctuation; the first that a file has wins.
 COORDINATES = (
@@ -13,17 +18,8 @@ COORDINATES = (
 )
 SPECIES = (
     *("species", "speciesname", "scientificname", "acceptedscientificname", "sciname", "taxon", "taxonname"),
-    *(
-        "binomial",
-        "canonicalname",
-        "speciesid",
-        "spid",
-        "speciescode",
-        "spname",
-        "sp",
-        "verbatimscientificname",
-        "name",
-    ),
+    *("binomial", "canonicalname", "speciesid", "spid", "speciescode", "spname", "sp"),
+    *("verbatimscientificname", "name"),
 )
 PRESENCE = ("presence", "presenceabsence", "presabs", "pa", "pb", "occ", "occurrence")
 # What may be text in a file without a column for the species.
@@ -33,11 +29,11 @@ NOT_SPECIES = re.compile(
 DATE = re.compile(r"\d{4}-\d{1,2}|\d{1,4}[./]\d{1,2}[./]\d{1,4}")
 
 
-def _find_columns(
+def find_columns(
     header: list[str], sample: list[list[str]], wanted: tuple[str | None, str | None, str | None], source: str
 ) -> tuple[str | None, str, str]:
     """Return the columns of species (None: there is none), x and y."""
-    found = _pair(header)
+    found = coordinate_pair(header)
     x, y = (found[k] if name is None else _named(name, header, source) for k, name in enumerate(wanted[1:]))
     by_position = len(header) == 3 and all(len(row) == 3 and is_number(row[1]) and is_number(row[2]) for row in sample)
     if (x is None or y is None) and by_position:
@@ -48,14 +44,14 @@ def _find_columns(
             f"the like, and for decimalLatitude, latitude, lat, y, northing; it has {', '.join(header)}; "
             "name them with --x-column and --y-column"
         )
-    return _species_column(header, sample, wanted[0], source, (x, y)), x, y
+    return species_column(header, sample, wanted[0], source, (x, y)), x, y
 
 
-def _species_column(
+def species_column(
     header: list[str], sample: list[list[str]], wanted: str | None, source: str, taken: tuple[str, ...] = ()
 ) -> str | None:
     """Return the column of species: named, known, or else the first that holds words."""
-    found = _first(header, SPECIES) if wanted is None else _named(wanted, header, source)
+    found = first_of(header, SPECIES) if wanted is None else _named(wanted, header, source)
     if found:
         return found
     for k, name in enumerate(header):
@@ -67,24 +63,24 @@ def _species_column(
     return None
 
 
-def _first(header: list[str], names: Sequence[str]) -> str | None:
+def first_of(header: list[str], names: Sequence[str]) -> str | None:
     """Return the column that has the first of these names that occurs."""
     known = {plain(name): name for name in reversed(header)}
     return next((known[name] for name in names if name in known), None)
 
 
-def _pair(header: list[str]) -> tuple[str | None, str | None]:
+def coordinate_pair(header: list[str]) -> tuple[str | None, str | None]:
     """Return the columns of x and y: of one pair if possible."""
     known = {plain(name): name for name in reversed(header)}
     for x, y in COORDINATES:
         if x in known and y in known:
             return known[x], known[y]
-    return _first(header, [x for x, _ in COORDINATES]), _first(header, [y for _, y in COORDINATES])
+    return first_of(header, [x for x, _ in COORDINATES]), first_of(header, [y for _, y in COORDINATES])
 
 
 def _named(name: str, header: list[str], source: str) -> str:
     """Return the column that the user named."""
-    found = name if name in header else _first(header, [plain(name)])
+    found = name if name in header else first_of(header, [plain(name)])
     if found is None:
         raise OptionError(f"file '{source}' has no column '{name}': it has {', '.join(header)}")
     return found

@@ -1,6 +1,32 @@
-#HEAD
+"""A virtual landscape: fractal terrain, and the climate, soil and land cover that follow from it.
 
+Every value is a function of the seed and of the place alone: gradient noise on lattices whose gradients are
+hashes, so a landscape is made strip by strip, in any order, in bounded memory, with the same bits each time.
+What needs a wide view (rain shadow, distance to the coast, relief) is computed on a coarse grid and interpolated.
 
+The world is a square of 400 km; ``size`` is how finely it is looked at. Terrain uses only ``+ - * / sqrt``, which
+IEEE 754 fixes to the last bit, and what is derived from it is rounded, so that machines agree.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from math import floor
+
+import numpy as np
+import rasterio
+from affine import Affine
+from numpy.typing import ArrayLike, NDArray
+from rasterio.crs import CRS
+from rasterio.errors import RasterioError
+from rasterio.warp import transform as reproject
+
+from sdm._jit import jit
+from sdm.data import noise
+from sdm.data.grid import Grid
+from sdm.data.noise import Array
+from sdm.errors import OptionError
+
+Codes = NDArray[np.uint64]
 SIDE = 400_000.0  # metres: the longer side of every landscape
 DEGREES = 4.0  # the same in a geographic CRS: a degree counts as 100 km
 CENTRE = (-15.0, 40.0)  # longitude, latitude: open sea, where no real land is
@@ -10,7 +36,7 @@ _MARGIN = 8  # coarse cells around it: splines need neighbours, the west wind ne
 
 
 @dataclass(frozen=True)
-class Layer:
+class Variable:
     """One layer of the landscape: its unit, the step its values are rounded to, and what it is."""
 
     name: str
@@ -21,19 +47,19 @@ class Layer:
 
 #: The continuous layers, in the order in which ``layers=n`` takes them.
 LAYERS = (
-    Layer("temperature", "°C", 0.01, "annual mean temperature"),
-    Layer("precipitation", "mm", 1.0, "annual precipitation"),
-    Layer("elevation", "m", 1.0, "height above sea level"),
-    Layer("slope", "degrees", 0.1, "steepness"),
-    Layer("seasonality", "°C", 0.01, "standard deviation of the monthly temperatures"),
-    Layer("wetness", "index", 0.01, "topographic wetness: 0 dry crest, 10 wet hollow"),
-    Layer("insolation", "%", 0.1, "sunlight on the slope, flat ground 100"),
-    Layer("coast_distance", "km", 0.1, "distance to the sea"),
-    Layer("dry_quarter", "mm", 1.0, "precipitation of the driest quarter"),
-    Layer("soil_ph", "pH", 0.01, "acidity of the soil"),
-    Layer("sand", "%", 0.1, "sand in the soil"),
-    Layer("soil_carbon", "g/kg", 0.1, "organic carbon in the soil"),
-    Layer("relief", "m", 1.0, "difference between the highest and the lowest place within 6 km"),
+    Variable("temperature", "°C", 0.01, "annual mean temperature"),
+    Variable("precipitation", "mm", 1.0, "annual precipitation"),
+    Variable("elevation", "m", 1.0, "height above sea level"),
+    Variable("slope", "degrees", 0.1, "steepness"),
+    Variable("seasonality", "°C", 0.01, "standard deviation of the monthly temperatures"),
+    Variable("wetness", "index", 0.01, "topographic wetness: 0 dry crest, 10 wet hollow"),
+    Variable("insolation", "%", 0.1, "sunlight on the slope, flat ground 100"),
+    Variable("coast_distance", "km", 0.1, "distance to the sea"),
+    Variable("dry_quarter", "mm", 1.0, "precipitation of the driest quarter"),
+    Variable("soil_ph", "pH", 0.01, "acidity of the soil"),
+    Variable("sand", "%", 0.1, "sand in the soil"),
+    Variable("soil_carbon", "g/kg", 0.1, "organic carbon in the soil"),
+    Variable("relief", "m", 1.0, "difference between the highest and the lowest place within 6 km"),
 )
 #: The classes of the layer ``landcover``; 0 is the sea.
 CLASSES = {
@@ -51,15 +77,15 @@ CLASSES = {
 def _terrain(shore: Array, height: Array, y: Array, x: Array, codes: Codes, octaves: int, sea: float) -> None:
     """Fill the shore function (land where it exceeds ``sea``) and the height in metres, on the lattice y × x."""
     for i in range(y.size):
-        p, q = _scaled(x, 1.0), np.full(x.size, y[i])
-        bend, warp = _fractal(p, q, 2.0, codes[0], 2, 0.4), _fractal(p, q, 2.0, codes[1], 2, 0.4)
+        p, q = noise.scaled(x, 1.0), np.full(x.size, y[i])
+        bend, warp = noise.fractal(p, q, 2.0, codes[0], 2, 0.4), noise.fractal(p, q, 2.0, codes[1], 2, 0.4)
         for j in range(x.size):
             p[j] += 0.1 * bend[j]
             q[j] += 0.1 * warp[j]
-        coast = _fractal(p, q, 2.0, codes[2], octaves, 0.5)
-        ridge = _ridged(p, q, 5.0, codes[3], octaves - 1, 0.55)
-        belt = _fractal(p, q, 2.0, codes[4], 2, 0.5)
-        hills = _fractal(p, q, 8.0, codes[5], octaves - 2, 0.6)
+        coast = noise.fractal(p, q, 2.0, codes[2], octaves, 0.5)
+        ridge = noise.ridged(p, q, 5.0, codes[3], octaves - 1, 0.55)
+        belt = noise.fractal(p, q, 2.0, codes[4], 2, 0.5)
+        hills = noise.fractal(p, q, 8.0, codes[5], octaves - 2, 0.6)
         for j in range(x.size):
             dx, dy = x[j] - 0.58, y[i] - 0.5
             shore[i, j] = coast[j] - 1.6 * max(0.0, np.sqrt(dx * dx + dy * dy) - 0.25)
@@ -157,7 +183,7 @@ class Landscape:
         self.side = max(rows, cols)
         self.cell = SIDE / self.side
         self._octaves = max(3, (self.side // 2).bit_length() - 1)
-        self._codes = np.array([key(seed, f"terrain {k}") for k in range(6)])
+        self._codes = np.array([noise.key(seed, f"terrain {k}") for k in range(6)])
         n = np.arange(128)
         y, x = (n + 0.5) / 128 * (rows / self.side), (n + 0.5) / 128 * (cols / self.side)
         self._sea = 0.0
@@ -196,7 +222,7 @@ class Landscape:
         """Return a fractal field of its own, mean 0 and mostly within ±1; ``octaves=0`` goes down to the cell."""
         out = np.empty((y.size, x.size))
         finest = int(self.side / (2.0 * scale)).bit_length()
-        _field(out, y, x, key(self.seed, name), scale, octaves or max(2, finest), gain)
+        noise.field(out, y, x, noise.key(self.seed, name), scale, octaves or max(2, finest), gain)
         return out
 
     def strip(self, top: int, bottom: int, names: Collection[str]) -> tuple[dict[str, NDArray], NDArray[np.bool_]]:
@@ -229,7 +255,7 @@ class Landscape:
         """Return independent uniform numbers in (0, 1), one for each cell, of the stream ``name``."""
         i, j = (np.array(part, np.int64) for part in np.broadcast_arrays(rows, cols))
         out = np.empty(i.size)
-        _white(out, i.ravel(), j.ravel(), key(self.seed, name))
+        noise.white(out, i.ravel(), j.ravel(), noise.key(self.seed, name))
         return out.reshape(i.shape)
 
     def sample(self, names: Collection[str]) -> dict[str, NDArray]:
@@ -334,7 +360,8 @@ def place(rows: int, cols: int, name: str) -> Grid:
                 side = SIDE / crs.linear_units_factor[1]
                 x, y = (float(np.rint(v[0])) for v in reproject(CRS.from_epsg(4326), crs, [x], [y]))
         cell = side / max(rows, cols)
-        grid = Grid(rows, cols, crs, Affine(cell, 0.0, x - cell * cols / 2, 0.0, -cell, y + cell * rows / 2))
+        corner = Affine(cell, 0.0, x - cell * cols / 2, 0.0, -cell, y + cell * rows / 2)
+        grid = Grid(width=cols, height=rows, transform=corner, crs=crs)
         known = bool(np.isfinite(grid.lonlat(np.array([0.0, 0.0, rows, rows]), np.array([0.0, cols, 0.0, cols]))).all())
     except (RasterioError, ValueError, OverflowError):
         known = False

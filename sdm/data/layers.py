@@ -1,4 +1,28 @@
-#HEAD
+"""Layers as they lie in files: found, named, and checked to share one grid."""
+
+import difflib
+import glob
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from rasterio.crs import CRS
+from rasterio.env import set_gdal_config
+
+from sdm.data.grid import Grid
+from sdm.data.stack import Layer, Stack, open_raster
+from sdm.errors import DataError, OptionError
+
+__all__ = ["Layer", "Stack", "open_stack"]
+
+GDAL_CACHE_MB = 32  # GDAL's own default is 5 % of the machine's memory
+SUFFIXES = frozenset(
+    {".tif", ".tiff", ".asc", ".vrt", ".nc", ".nc4", ".img", ".bil", ".bip", ".bsq", ".flt", ".grd", ".sdat"}
+    | {".rst", ".map", ".ers", ".kea", ".jp2", ".grb", ".grb2", ".grib"}
+)
+DOUBTFUL = frozenset({".grd", ".map"})  # suffixes that other programs use as well
 
 
 @dataclass(frozen=True)
@@ -132,7 +156,7 @@ def _files(places: Sequence[str | Path]) -> Iterator[tuple[str, bool]]:
 
 def _bands(path: str, variable: str | None = None) -> list[_Found]:
     """Return the bands of a file, or of the variables in it."""
-    with _open(path) as data:
+    with open_raster(path) as data:
         if data.count == 0 and data.subdatasets:
             parts = [(sub, sub.rsplit(":", 1)[-1].strip('/"')) for sub in data.subdatasets]
             return [

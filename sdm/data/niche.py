@@ -1,4 +1,14 @@
-#HEAD
+"""The niche of a virtual species: a formula of the layers, known to the last digit."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sdm.data.landscape import CLASSES, Array
+from sdm.errors import DataError
 
 
 @dataclass(frozen=True)
@@ -110,7 +120,7 @@ class _Niche(NamedTuple):
 
 
 # fmt: off
-_NICHES = (
+NICHES = (
     _Niche("montanus", (("temperature", "gaussian", 0.15, 0.14), ("precipitation", "logistic", 0.3, 0.06)),
            (0.3, 1.0, 0.9, 0.3, 0.3, 0.6, 0.05), ("precipitation", 0.4, "temperature", 0.35)),
     _Niche("silvestris", (("temperature", "gaussian", 0.55, 0.16), ("precipitation", "logistic", 0.5, 0.05)),
@@ -131,14 +141,14 @@ _NICHES = (
 # fmt: on
 
 
-def _species(look: Mapping[str, NDArray], count: int, interaction: bool) -> tuple[VirtualSpecies, ...]:
-    """Fit the niches to a landscape: quantiles become values, responses to layers that are not made are left out."""
+def make_species(look: Mapping[str, NDArray], count: int, interaction: bool) -> tuple[VirtualSpecies, ...]:
+    """Lay the niches into a landscape: quantiles become values, responses to layers that are not made are left out."""
 
     def at(name: str, q: float) -> float:
         return float(f"{np.quantile(look[name], q):.3g}")
 
     found = []
-    for name, responses, preference, (above, low, below, high) in _NICHES[:count]:
+    for name, responses, preference, (above, low, below, high) in NICHES[:count]:
         spread = {v: at(v, 0.95) - at(v, 0.05) for v, *_ in responses if v in look}
         made = [(v, s, at(v, q), float(f"{w * spread[v]:.2g}")) for v, s, q, w in responses if v in spread]
         gate = Interaction(above, at(above, low), below, at(below, high)) if interaction else None

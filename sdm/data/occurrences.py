@@ -1,5 +1,21 @@
-#HEAD
+"""Records of where species were found, read from the files that people have."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pandas.api.types import is_numeric_dtype
+from rasterio.crs import CRS
+from rasterio.errors import CRSError
+
+from sdm.data.area import read_vector
+from sdm.data.columns import PRESENCE, SPECIES, coordinate_pair, find_columns, first_of, species_column
+from sdm.data.grid import same_crs
+from sdm.data.textfile import SAMPLE_ROWS, TextTable, in_zip, numbers, plain
+from sdm.errors import DataError, OptionError
 
 # Of the fifty columns of a GBIF download, those of use here; two million rows of all would not fit in memory.
 GBIF = frozenset(
@@ -159,9 +175,9 @@ def read_swd(path: str | Path, *, categorical: Sequence[str] = (), variables: Se
     """
     _check_file(Path(path))
     text = TextTable(Path(path))
-    named = [_first(text.header, SPECIES), *_pair(text.header), _first(text.header, PRESENCE)]
+    named = [first_of(text.header, SPECIES), *coordinate_pair(text.header), first_of(text.header, PRESENCE)]
     if named[0] is None and named[3] is None:
-        named[0] = _species_column(text.header, text.sample, None, text.path.name, tuple(categorical))
+        named[0] = species_column(text.header, text.sample, None, text.path.name, tuple(categorical))
     frame, row = text.read(as_text={named[0]})
     species = _species(frame, named[0], text.path.stem)
     x, y, presence = (
@@ -226,7 +242,7 @@ def _check_file(path: Path) -> None:
 
 def _read_text(text: TextTable, wanted: tuple[str | None, str | None, str | None]) -> Occurrences:
     """Make records of a text table."""
-    species, x, y = _find_columns(text.header, text.sample, wanted, text.path.name)
+    species, x, y = find_columns(text.header, text.sample, wanted, text.path.name)
     only = None
     if "gbifid" in map(plain, text.header):
         only = [name for name in text.header if plain(name) in GBIF or name in (species, x, y)]
@@ -261,7 +277,7 @@ def _read_vector(path: Path, layer: str | None, wanted: tuple[str | None, str | 
     frame, notes = read_vector(path, layer)
     if not hasattr(frame, "geometry"):  # Parquet without geometry
         sample = [[str(v) for v in line] for line in frame.head(SAMPLE_ROWS).to_numpy()]
-        columns = _find_columns([str(c) for c in frame.columns], sample, wanted, path.name)
+        columns = find_columns([str(c) for c in frame.columns], sample, wanted, path.name)
         return _records(frame, np.arange(len(frame)) + 1, columns, path, tuple(notes))
     import shapely
 
@@ -276,7 +292,7 @@ def _read_vector(path: Path, layer: str | None, wanted: tuple[str | None, str | 
     xy[shapely.get_num_coordinates(points)[index] > 0] = shapely.get_coordinates(points)
     table = pd.DataFrame(frame.drop(columns=frame.geometry.name)).iloc[index].reset_index(drop=True)
     sample = [[str(v) for v in line] for line in table.head(SAMPLE_ROWS).to_numpy()]
-    species = _species_column([str(c) for c in table.columns], sample, wanted[0], path.name)
+    species = species_column([str(c) for c in table.columns], sample, wanted[0], path.name)
     return Occurrences(
         species=_species(table, species, path.stem),
         x=xy[:, 0],
@@ -301,7 +317,7 @@ def _drop_unwanted(found: Occurrences) -> Occurrences:
     """Leave out, and count, rows without species, recorded absences, and fossil or captive specimens."""
     tests = [("without a species name", found.species == "")]
     for column, words in (("occurrencestatus", ("ABSENT",)), ("basisofrecord", ("FOSSIL_SPECIMEN", "LIVING_SPECIMEN"))):
-        name = _first([str(c) for c in found.extra.columns], (column,))
+        name = first_of([str(c) for c in found.extra.columns], (column,))
         if name is not None:
             value = found.extra[name].astype("str").str.strip().str.upper().to_numpy()
             tests += [(f"with {name}={word}", value == word) for word in words]

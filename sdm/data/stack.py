@@ -1,7 +1,33 @@
-#HEAD
+"""A stack of layers on one grid, read window by window in bounded memory."""
+
+import itertools
+import threading
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+import numpy as np
+import rasterio
+from rasterio.enums import Resampling
+from rasterio.errors import NotGeoreferencedWarning, RasterioError
+from rasterio.vrt import WarpedVRT
+from rasterio.windows import Window
+
+from sdm.data.cells import CellLookup, Summary, all_valid
+from sdm.data.grid import Grid
+from sdm.errors import DataError
+
+WINDOW_BYTES = 32 << 20  # all layers of one window; a scan holds about four windows
+_OPENING = threading.Lock()  # Python's warning filters are shared by all threads
 
 
-def _open(path: str) -> Any:
+def open_raster(path: str) -> Any:
     """Open a raster, without warnings."""
     # GDAL takes an ASCII grid for integers if its first 100 kB hold no point, and then cuts off all decimals.
     options = {"datatype": "Float32"} if path.lower().endswith(".asc") else {}
@@ -184,7 +210,7 @@ class StackReader:
         try:
             for layer in stack.layers:
                 if layer.path not in files:
-                    files[layer.path] = self._opened.enter_context(_open(layer.path))
+                    files[layer.path] = self._opened.enter_context(open_raster(layer.path))
                 source = files[layer.path]
                 self._data.append(self._opened.enter_context(self._warp(source, layer)) if layer.resample else source)
         except BaseException:

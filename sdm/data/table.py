@@ -1,4 +1,19 @@
-#HEAD
+"""The table that is fitted: the variables at the presences of one species and at the background."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sdm.errors import DataError
+
+if TYPE_CHECKING:  # a table is made of these, and needs none of their code
+    from sdm.data.background import Background
+    from sdm.data.clean import CleanPoints
+    from sdm.data.occurrences import Swd
+    from sdm.data.stack import Stack
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,22 @@
-#HEAD
+"""Text tables as people write them: any delimiter, decimal sign, encoding and style of quotes."""
+
+import codecs
+import csv
+import io
+import itertools
+import re
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pandas.api.types import is_numeric_dtype
+
+from sdm.errors import DataError
+
+HEAD_BYTES = 1 << 16
+SAMPLE_ROWS = 100
 
 
 class TextTable:

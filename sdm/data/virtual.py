@@ -1,5 +1,32 @@
-#HEAD
+"""Virtual species in a virtual landscape: layers, records and survey sites whose truth is known.
 
+The niche of a virtual species is a formula of the layers, so a model of it can be compared with the truth, not
+only with held-out records. Everything follows from one seed, to the byte.
+"""
+
+import csv
+import json
+import os
+import re
+import tempfile
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import rasterio
+from numpy.typing import NDArray
+from rasterio.errors import RasterioError
+from rasterio.windows import Window
+
+from sdm.data.grid import Grid
+from sdm.data.landscape import CLASSES, LAYERS, Array, Landscape, place, round_to
+from sdm.data.niche import NICHES, VirtualSpecies, make_species
+from sdm.errors import DataError, OptionError, OutputError
 
 NODATA = -9999.0
 _BLOCK = 256  # side of a tile, and rows in a strip
@@ -82,7 +109,7 @@ def _create(path: Path, plan: _Plan) -> Any:
     path.parent.mkdir(exist_ok=True)
     dtype, nodata = ("uint8", 0.0) if path.stem == "landcover" else ("float32", NODATA)
     target = rasterio.open(
-        path, "w", driver="GTiff", width=plan.grid.cols, height=plan.grid.rows, count=1, crs=plan.grid.crs,
+        path, "w", driver="GTiff", width=plan.grid.width, height=plan.grid.height, count=1, crs=plan.grid.crs,
         transform=plan.grid.transform, dtype=dtype, nodata=nodata, tiled=True, blockxsize=_BLOCK, blockysize=_BLOCK,
         compress="deflate", zlevel=4, predictor=2, bigtiff="if_safer",
     )  # fmt: skip
@@ -97,7 +124,7 @@ def _create(path: Path, plan: _Plan) -> Any:
 
 def _rasters(plan: _Plan, stage: Path, progress: Progress | None) -> tuple[list[Array], Array]:
     """Write all rasters strip by strip; return the draws (records, then sites), land cells and truth sums."""
-    tops = range(0, plan.grid.rows, _BLOCK)
+    tops = range(0, plan.grid.height, _BLOCK)
     sizes = [plan.records] * len(plan.species) + [plan.sites]
     drawn, sums = list[Array](), np.zeros(1 + len(plan.species))
     with rasterio.Env(GDAL_CACHEMAX=_CACHE), ExitStack() as stack:
@@ -107,7 +134,7 @@ def _rasters(plan: _Plan, stage: Path, progress: Progress | None) -> tuple[list[
             for name, values in rasters.items():
                 if name not in files:
                     files[name] = stack.enter_context(_create(stage / name, plan))
-                files[name].write(values, 1, window=Window(0, top, plan.grid.cols, len(values)))
+                files[name].write(values, 1, window=Window(0, top, plan.grid.width, len(values)))
             both = [np.concatenate(pair) for pair in zip(drawn, draws)] or draws
             drawn = [b[np.lexsort((b[:, 2], b[:, 1], b[:, 0]))[:n]] for b, n in zip(both, sizes)]
             sums += part
@@ -151,11 +178,11 @@ def _describe(plan: _Plan, sums: Array) -> dict[str, Any]:
     return {
         "format": "sdm-virtual/1",
         "seed": plan.world.seed,
-        "rows": grid.rows,
-        "cols": grid.cols,
-        "crs": grid.crs.to_string(),
+        "rows": grid.height,
+        "cols": grid.width,
+        "crs": None if grid.crs is None else grid.crs.to_string(),
         "transform": list(grid.transform)[:6],
-        "sea": round(1.0 - sums[0] / (grid.rows * grid.cols), 4),
+        "sea": round(1.0 - sums[0] / (grid.n_cells), 4),
         "layers": {n: about.get(n, {"unit": "", "text": "noise: no species knows it"}) for n in plan.layers},
         "categorical": {"landcover": CLASSES},
         "records": plan.records,
@@ -302,13 +329,13 @@ def simulate(
     rows, cols = (_whole("size", n, 32, 100_000) for n in shape)
     names = [layer.name for layer in LAYERS[: _whole("layers", layers, 3, 14) - 1]] + ["landcover"]
     names += [f"noise{k + 1}" for k in range(_whole("noise", noise, 0, 100))]
-    _whole("species", species, 1, len(_NICHES))
+    _whole("species", species, 1, len(NICHES))
     records, sites = _whole("records", records, 1, 10**7), _whole("sites", sites, 1, 10**7)
     seed = _whole("seed", seed, 0, 2**63 - 1)
     grid = place(rows, cols, crs)
     with _staged(folder, overwrite) as stage:
         world = Landscape(rows, cols, seed)
-        niches = _species(world.sample(names), species, interaction)
+        niches = make_species(world.sample(names), species, interaction)
         plan = _Plan(world, grid, tuple(names), niches, world.towns() if bias else [], records, sites)
         drawn, sums = _rasters(plan, stage, progress)
         _tables(plan, stage, drawn)

@@ -32,7 +32,7 @@ def parse_classes(features: str | Sequence[str], presences: float) -> str:
             return auto_classes(presences)
         parts = [part.strip() for part in text.replace("+", ",").split(",")]
     else:
-        parts = [str(part).strip().lower() for part in features]
+        parts = [str(part).strip().lower() for part in features] or [""]
     found: set[str] = set()
     for part in parts:
         if part in NAMES:

@@ -1,13 +1,14 @@
 """Small rasters and the real data, for the tests of sdm/data."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 import rasterio
 from affine import Affine
+from rasterio.windows import Window
 
 from sdm.data.layers import Stack, open_stack
 
@@ -55,6 +56,31 @@ def landscape(tmp_path_factory) -> Path:
     (folder / "heat.tif.aux.xml").write_text("<PAMDataset/>")
     (folder / "readme.txt").write_text("not a raster")
     return folder
+
+
+@pytest.fixture(scope="session")
+def whole() -> Callable[[Stack], np.ndarray]:
+    """Read all of a stack at once, as (V, h, w)."""
+
+    def read(stack: Stack) -> np.ndarray:
+        with stack.reader() as reader:
+            return reader.read(Window(0, 0, stack.width, stack.height))
+
+    return read
+
+
+@pytest.fixture(scope="session")
+def naive() -> Callable[[Path, Sequence[str]], np.ndarray]:
+    """Read all layers of a folder with rasterio's own masks, as (V, h, w)."""
+
+    def read(folder: Path, names: Sequence[str]) -> np.ndarray:
+        planes = []
+        for name in names:
+            with rasterio.open(folder / f"{name}.tif") as data:
+                planes.append(data.read(1, masked=True).astype("float32").filled(np.nan))
+        return np.array(planes)
+
+    return read
 
 
 @pytest.fixture

@@ -139,7 +139,7 @@ def test_layer_without_data_is_an_error(tmp_path, write_raster):
 
 
 def test_own_points(stack):
-    x, y = np.array([20, 20.1, 12, 30, np.nan]), np.array([30, 29.9, 48, 40, 3])
+    x, y = np.array([20, 20.1, 12, 30, np.nan]), np.array([30, 30.1, 48, 40, 3])
     own = Occurrences(np.array(["p", "q", "p", "q", "p"], dtype=object), x, y)
     background = background_from_points(stack, own)
     assert len(background) == background.n_valid == 3  # two in one cell both count

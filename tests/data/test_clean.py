@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sdm.data.area import StudyArea
 from sdm.data.clean import REASONS, clean, finish, locate
 from sdm.data.layers import open_stack
-from sdm.data.occurrences import Occurrences, read_occurrences
+from sdm.data.occurrences import Occurrences, read_occurrences, read_swd
 from sdm.errors import DataError, OptionError
 
 SETTINGS = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
@@ -54,7 +54,7 @@ def test_ledger_adds_up(stack, rows, snap, remove_duplicates):
 def test_each_reason(stack):
     """The landscape is x 10..55, y 20..50, with nodata in x 10..15, y 45..50 and x 50..55, y 20..25."""
     x = [20, 20.1, np.nan, 0, 30, 40, 100, 12, 20]
-    y = [30, 29.9, 30, 0, 15, 130, 40, 48, 30.6]
+    y = [30, 30.1, 30, 0, 15, 130, 40, 48, 30.6]
     # swapped: (30, 15) is south of the extent, but (15, 30) is in it; (40, 130) has no latitude
     points, ledger = clean(records(x, y), stack)
     assert ledger.counts["a"] == {
@@ -77,10 +77,10 @@ def test_each_reason(stack):
 
 
 def test_duplicates_are_by_species(stack):
-    points, _ = clean(records([20, 20, 20.1], [30, 30, 29.9], ["b", "a", "b"]), stack)
+    points, _ = clean(records([20, 20, 20.1], [30, 30, 30.1], ["b", "a", "b"]), stack)
     assert list(points) == ["b", "a"]
     assert [len(p) for p in points.values()] == [1, 1]
-    points, _ = clean(records([20, 20, 20.1], [30, 30, 29.9], ["b", "a", "b"]), stack, remove_duplicates=False)
+    points, _ = clean(records([20, 20, 20.1], [30, 30, 30.1], ["b", "a", "b"]), stack, remove_duplicates=False)
     assert [len(p) for p in points.values()] == [2, 1]
 
 
@@ -116,11 +116,11 @@ def test_snap_must_be_a_number_of_cells(stack):
 
 
 def test_records_in_another_crs(stack):
-    """20° E, 30° N in Web Mercator must be the same cell as in degrees."""
-    points, _ = clean(records([2226389.816], [3503549.844], crs="EPSG:3857"), stack)
-    there, _ = clean(records([20.001], [29.999]), stack)
+    """A place in Web Mercator must be in the same cell as in degrees."""
+    points, _ = clean(records([2250000], [3520000], crs="EPSG:3857"), stack)
+    there, _ = clean(records([20.2], [30.1]), stack)
     assert (points["a"].rows, points["a"].cols) == (there["a"].rows, there["a"].cols)
-    assert points["a"].x[0] == pytest.approx(20)
+    assert points["a"].x[0] == pytest.approx(20.2121, abs=1e-4)
 
 
 def test_no_record_left_says_where_they_went(stack):
@@ -169,16 +169,54 @@ def test_stack_without_crs_takes_points_as_they_are(tmp_path):
     assert points["a"].values.tolist() == [[2]]
 
 
+def global_stack(tmp_path, write_raster, left, width=36):
+    array = np.ones((18, width), dtype="uint8")
+    return open_stack(write_raster(tmp_path / "a.tif", array, origin=(left, 90.0), cell=10.0))
+
+
+def test_layers_of_0_to_360_degrees_give_a_hint(tmp_path, write_raster):
+    """Many climate models count longitude from 0 to 360: all of America would be 'outside', or 'swapped'."""
+    stack = global_stack(tmp_path, write_raster, 0.0)
+    hint = r"most would be inside with 360 added to their longitude, for the layers go beyond 180°"
+    west = records([-60, -65, -70, np.nan], [10, -10, 5, 1])
+    with pytest.raises(DataError, match=rf"1 without coordinates, 3 outside the extent of the layers\): {hint}"):
+        clean(west, stack)
+    species = ["a", "a", "a", "b", "b", "b"]
+    points, ledger = clean(records([-60, -65, 20, 20, 30, -60], [10, 5, 5, 5, 5, 5], species), stack)
+    assert [len(points[name]) for name in "ab"] == [1, 2]
+    assert ledger.turned == {"a"}
+    assert ledger.describe("a").startswith("2 outside the extent of the layers; most would be inside with 360")
+    assert ledger.describe("b") == "1 outside the extent of the layers"
+    moved, _ = clean(records(west.x + 360, west.y), stack)
+    assert len(moved["a"]) == 3
+
+
+@pytest.mark.parametrize("left, width", [(-180.0, 36), (0.0, 18)])
+def test_other_layers_give_no_such_hint(tmp_path, write_raster, left, width):
+    stack = global_stack(tmp_path, write_raster, left, width)
+    _, ledger = finish(located := locate(records([-190, -200], [80, 80]), stack), stack.sample(*located.cells))
+    assert not ledger.turned
+    assert ledger.describe("a") == "2 outside the extent of the layers"
+
+
 def test_bradypus(shared):
-    """79 of the 116 points lie on an edge: the rule, not float noise, decides; so these numbers may not change."""
+    """79 of the 116 points lie on an edge: the stated rule decides, so these numbers may not change."""
     stack = open_stack(shared / "phillips2006" / "layers", categorical=["ecoreg"])
     found = read_occurrences(shared / "phillips2006" / "bradypus.csv")
     points, ledger = clean(found, stack)
     count = ledger.counts["bradypus_variegatus"]
-    assert {key: n for key, n in count.items() if n} == {"read": 116, "nodata": 2, "duplicates": 1, "kept": 113}
-    assert len(points["bradypus_variegatus"]) == 113
-    _, snapped = clean(found, stack, snap=1)
-    assert snapped.counts["bradypus_variegatus"]["snapped"] == 2
+    assert {key: n for key, n in count.items() if n} == {"read": 116, "duplicates": 2, "kept": 114}
+    assert len(points["bradypus_variegatus"]) == 114
+
+
+def test_bradypus_records_carry_the_published_values(shared):
+    """Record by record the 14 values of maxnet's table: else no result could be compared with published ones."""
+    stack = open_stack(shared / "phillips2006" / "layers", categorical=["ecoreg"])
+    points, _ = clean(read_occurrences(shared / "phillips2006" / "bradypus.csv"), stack, remove_duplicates=False)
+    published = read_swd(shared / "bradypus_swd" / "bradypus.csv", categorical=["ecoreg"])
+    expected = published.table.loc[~published.is_background, list(stack.names)]
+    assert expected.shape == (116, 14)
+    np.testing.assert_array_equal(points["bradypus_variegatus"].values, expected)
 
 
 def test_grassland_records(shared):

@@ -1,32 +1,14 @@
-"""Raster stacks: what is read must be what is in the files, in any format, by any window, by any thread."""
+"""Layers in files: what is read must be what is in them, in any format, or be refused in one sentence."""
 
-import pickle
 import sys
 import warnings
 
 import numpy as np
 import pytest
 import rasterio
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from rasterio.windows import Window
 
 from sdm.data.layers import open_stack
 from sdm.errors import DataError, OptionError
-
-
-def whole(stack) -> np.ndarray:
-    with stack.reader() as reader:
-        return reader.read(Window(0, 0, stack.width, stack.height))
-
-
-def naive(landscape, names) -> np.ndarray:
-    """Read everything with rasterio's own masks."""
-    planes = []
-    for name in names:
-        with rasterio.open(landscape / f"{name}.tif") as data:
-            planes.append(data.read(1, masked=True).astype("float32").filled(np.nan))
-    return np.array(planes)
 
 
 def ascii_grid(path, array, *, x0=10, y0=20, cell=0.5, nodata=-9999):
@@ -36,7 +18,7 @@ def ascii_grid(path, array, *, x0=10, y0=20, cell=0.5, nodata=-9999):
     return path
 
 
-def test_folder_gives_sorted_layers_and_nan_for_nodata(stack, landscape):
+def test_folder_gives_sorted_layers_and_nan_for_nodata(stack, landscape, whole, naive):
     assert stack.names == ("cover", "heat", "rain")
     assert stack.categorical == ("cover",)
     assert stack.dtype == np.float32
@@ -55,7 +37,7 @@ def test_glob_list_and_single_files_are_the_same(stack, landscape):
     assert open_stack(landscape / "heat.tif").names == ("heat",)
 
 
-def test_names_choose_and_order(landscape):
+def test_names_choose_and_order(landscape, whole, naive):
     stack = open_stack(landscape, names=["rain", "cover"])
     assert stack.names == ("rain", "cover")
     np.testing.assert_array_equal(whole(stack), naive(landscape, stack.names))
@@ -72,7 +54,7 @@ def test_damaged_file_matters_only_if_its_layer_is_wanted(landscape, tmp_path):
         open_stack(tmp_path)
 
 
-def test_multiband_names(write_raster, tmp_path):
+def test_multiband_names(write_raster, tmp_path, whole):
     path = write_raster(tmp_path / "climate.tif", np.arange(24, dtype="int16").reshape(2, 3, 4))
     assert open_stack(path).names == ("climate_1", "climate_2")
     with rasterio.open(path, "r+") as data:
@@ -112,7 +94,7 @@ def test_unknown_categorical_layer_suggests_the_nearest(landscape):
     assert open_stack(landscape, categorical="cover").categorical == ("cover",)
 
 
-def test_ascii_grid_without_crs(tmp_path):
+def test_ascii_grid_without_crs(tmp_path, whole):
     ascii_grid(tmp_path / "a.asc", np.array([[1, 2], [3, -9999]]))
     stack = open_stack(tmp_path)
     assert stack.crs.to_epsg() == 4326
@@ -120,7 +102,7 @@ def test_ascii_grid_without_crs(tmp_path):
     np.testing.assert_array_equal(whole(stack)[0], [[1, 2], [3, np.nan]])
 
 
-def test_ascii_grid_keeps_decimals_after_100_kb_of_integers(tmp_path):
+def test_ascii_grid_keeps_decimals_after_100_kb_of_integers(tmp_path, whole):
     """GDAL guesses the type from the first 100 kB: such a layer would lose all its decimals."""
     array = np.full((300, 200), -9999.0).astype(object)
     array[:, :] = -9999
@@ -156,7 +138,22 @@ def test_raster_without_georeference_gives_a_notice_not_a_warning(tmp_path):
     assert [array.shape for _, array in stack.scan(stack.windows(rows=1))] == [(1, 1, 4)] * 3
 
 
-def test_netcdf_variables_are_layers(tmp_path, write_raster):
+def test_south_up_raster_is_read_as_it_lies(tmp_path, write_raster):
+    """Some programs write the southernmost row first: a point must find the value of its place all the same."""
+    array = np.arange(12, dtype="float32").reshape(3, 4)
+    north = open_stack(write_raster(tmp_path / "north.tif", array, origin=(0.0, 13.0), cell=1.0))
+    south_up = rasterio.Affine(1, 0, 0, 0, 1, 10)
+    south = open_stack(write_raster(tmp_path / "south.tif", array[::-1], transform=south_up))
+    assert south.bounds == north.bounds
+    x, y = np.array([0.5, 3.5, 2.0, 4.0]), np.array([10.5, 12.5, 11.0, 13.0])
+    np.testing.assert_array_equal(south.sample(*south.rowcol(x, y)), north.sample(*north.rowcol(x, y)))
+    with pytest.raises(DataError, match=r"layer 'south' starts at \(0, 10\).*: use --align to resample"):
+        open_stack(tmp_path)
+    both = open_stack(tmp_path, align="north")
+    np.testing.assert_array_equal(both.sample(*both.rowcol(x, y)), np.repeat(north.sample(*north.rowcol(x, y)), 2, 1))
+
+
+def test_netcdf_variables_are_layers(tmp_path, write_raster, whole):
     from rasterio.shutil import copy
 
     tif = write_raster(tmp_path / "x.tif", np.arange(24, dtype="float32").reshape(2, 3, 4), nodata=5)
@@ -186,7 +183,7 @@ def test_grids_within_a_hair_are_accepted_with_a_notice(tmp_path, write_raster):
         open_stack(tmp_path)
 
 
-def test_align_resamples_by_kind_and_says_so(tmp_path, write_raster):
+def test_align_resamples_by_kind_and_says_so(tmp_path, write_raster, whole):
     fine = np.arange(48, dtype="float32").reshape(6, 8)
     coarse = np.array([[1, 5], [9, 13]], dtype="int16")
     write_raster(tmp_path / "fine.tif", fine, cell=0.5)
@@ -209,7 +206,7 @@ def test_align_resamples_by_kind_and_says_so(tmp_path, write_raster):
         open_stack(tmp_path, align="fin")
 
 
-def test_align_first_is_the_first_that_was_named(tmp_path, write_raster):
+def test_align_first_is_the_first_that_was_named(tmp_path, write_raster, whole):
     write_raster(tmp_path / "a.tif", np.ones((2, 2), "uint8"), cell=1.0)
     write_raster(tmp_path / "b.tif", np.full((4, 4), 3, "uint8"), cell=0.5)
     assert open_stack(tmp_path, align="first").width == 2
@@ -219,7 +216,7 @@ def test_align_first_is_the_first_that_was_named(tmp_path, write_raster):
     np.testing.assert_array_equal(whole(stack), np.array([np.ones((4, 4)), np.full((4, 4), 3)]))
 
 
-def test_align_reprojects(tmp_path, write_raster):
+def test_align_reprojects(tmp_path, write_raster, whole):
     write_raster(tmp_path / "a.tif", np.ones((20, 20), "float32"), origin=(14.9, 50.1), cell=0.01)
     write_raster(
         tmp_path / "b.tif", np.full((60, 60), 7, "float32"), origin=(470e3, 5560e3), cell=1e3, crs="EPSG:32633"
@@ -235,14 +232,14 @@ def test_align_refuses_two_nodata_codes(tmp_path, write_raster):
         open_stack(tmp_path, align="a", nodata=-2)
 
 
-def test_nodata_by_tag_nan_infinity_and_option(tmp_path, write_raster):
+def test_nodata_by_tag_nan_infinity_and_option(tmp_path, write_raster, whole):
     array = np.array([[-128, -9999, 5], [np.nan, np.inf, 6]], dtype="float32")
     write_raster(tmp_path / "a.tif", array, nodata=-9999)
     np.testing.assert_array_equal(np.isnan(whole(open_stack(tmp_path))[0]), [[0, 1, 0], [1, 1, 0]])
     np.testing.assert_array_equal(np.isnan(whole(open_stack(tmp_path, nodata=-128))[0]), [[1, 1, 0], [1, 1, 0]])
 
 
-def test_nodata_tag_that_float32_cannot_hold(tmp_path, write_raster):
+def test_nodata_tag_that_float32_cannot_hold(tmp_path, write_raster, whole):
     """WorldClim 1.4 says -1.7e308 and stores the smallest float32; -3.4e38 is rounded in many tags."""
     lowest = np.finfo("float32").min
     write_raster(tmp_path / "a.tif", np.array([[lowest, 1]], dtype="float32"), nodata=float(lowest))
@@ -251,7 +248,7 @@ def test_nodata_tag_that_float32_cannot_hold(tmp_path, write_raster):
     np.testing.assert_array_equal(whole(stack)[:, 0], [[np.nan, 1], [np.nan, 1]])
 
 
-def test_dtype_holds_every_value_exactly(tmp_path, write_raster):
+def test_dtype_holds_every_value_exactly(tmp_path, write_raster, whole):
     write_raster(tmp_path / "a.tif", np.array([[2**24 + 1, 3]], dtype="int32"))
     write_raster(tmp_path / "b.tif", np.array([[0.1, 3]], dtype="float32"), nodata=float(np.float32(0.1)))
     stack = open_stack(tmp_path)
@@ -259,7 +256,7 @@ def test_dtype_holds_every_value_exactly(tmp_path, write_raster):
     np.testing.assert_array_equal(whole(stack), [[[2**24 + 1, 3]], [[np.nan, 3]]])
 
 
-def test_scale_and_offset_of_the_file_are_applied(tmp_path, write_raster):
+def test_scale_and_offset_of_the_file_are_applied(tmp_path, write_raster, whole):
     """CHELSA stores tenths of kelvin, differently for the future: unscaled values would project nonsense."""
     path = write_raster(tmp_path / "bio1.tif", np.array([[2981, 0]], dtype="uint16"), nodata=0)
     with rasterio.open(path, "r+") as data:
@@ -277,89 +274,6 @@ def test_rotated_grid_is_refused(tmp_path):
         data.write(np.ones((1, 3, 4), "uint8"))
     with pytest.raises(DataError, match="rotated grid"):
         open_stack(tmp_path)
-
-
-@pytest.mark.parametrize("part", [0.5, 0.02])
-def test_truncated_file_is_named(tmp_path, write_raster, part, capfd):
-    path = write_raster(
-        tmp_path / "heat.tif", np.random.default_rng(0).random((600, 600)), tiled=True, compress="deflate"
-    )
-    content = path.read_bytes()
-    path.write_bytes(content[: int(len(content) * part)])
-    with pytest.raises(DataError, match=r"layer 'heat.tif' cannot be read at rows \d+-\d+: .*damaged") as caught:
-        open_stack(path).summary()
-    assert "\n" not in str(caught.value)
-    assert capfd.readouterr().err == ""
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=20)
-@given(budget=st.integers(1, 60_000), threads=st.integers(1, 3))
-def test_scan_gives_the_whole_raster_whatever_the_windows(stack, landscape, budget, threads):
-    result = np.zeros((3, 60, 90), dtype="float32")
-    for window, array in stack.scan(stack.windows(budget=budget * 12), threads=threads):
-        result[(slice(None), *window.toslices())] = array
-    np.testing.assert_array_equal(result, naive(landscape, stack.names))
-
-
-def test_windows_are_blocks_in_bounded_memory(stack):
-    assert [(w.width, w.height) for w in stack.windows()] == [(90, 60)]
-    assert [(w.width, w.height) for w in stack.windows(rows=25)] == [(90, 25), (90, 25), (90, 10)]
-    narrow = stack.windows(budget=16 * 32 * 3 * 4)
-    assert all(w.width <= 32 and w.height <= 16 and w.row_off % 16 == 0 and w.col_off % 16 == 0 for w in narrow)
-
-
-def test_scan_runs_a_function_in_the_readers_and_can_be_left(stack):
-    counts = [n for _, n in stack.scan(stack.windows(rows=16), each=lambda w, a: int(w.row_off) + a.shape[1])]
-    assert counts == [16, 32, 48, 60]
-    scan = stack.scan(stack.windows(rows=1))
-    next(scan)
-    scan.close()
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=30)
-@given(st.lists(st.tuples(st.integers(0, 59), st.integers(0, 89)), max_size=40))
-def test_sample_is_the_value_of_the_cell(stack, landscape, cells):
-    rows, cols = np.array(cells, dtype=np.int64).reshape(-1, 2).T
-    np.testing.assert_array_equal(stack.sample(rows, cols), naive(landscape, stack.names)[:, rows, cols].T)
-
-
-def test_sample_reads_few_blocks_for_few_points(stack):
-    assert len(stack._windows_at(np.array([0, 1]), np.array([0, 89]))) == 2
-    every = np.arange(60).repeat(90), np.tile(np.arange(90), 60)
-    assert stack._windows_at(*every) == stack.windows()
-
-
-def test_summary_counts_and_ranges(stack, landscape):
-    expected = naive(landscape, stack.names)
-    summary = stack.summary()
-    np.testing.assert_array_equal(summary.minimum, np.nanmin(expected, axis=(1, 2)))
-    np.testing.assert_array_equal(summary.maximum, np.nanmax(expected, axis=(1, 2)))
-    np.testing.assert_array_equal(summary.count, np.isfinite(expected).sum(axis=(1, 2)))
-    assert summary.n_valid == np.isfinite(expected).all(axis=0).sum() == 60 * 90 - 100 - 100
-    with stack.reader() as reader:
-        assert reader.valid(Window(0, 0, 90, 60)).sum() == summary.n_valid
-
-
-def test_layer_without_valid_cell_is_an_error(tmp_path, write_raster):
-    write_raster(tmp_path / "a.tif", np.array([[1, 2]], dtype="int16"))
-    write_raster(tmp_path / "b.tif", np.array([[-9, -9]], dtype="int16"), nodata=-9)
-    stack = open_stack(tmp_path)
-    with pytest.raises(DataError, match=r"layer 'b.tif' has no valid cell among 2"):
-        stack.summary().check(stack)
-
-
-def test_layers_that_never_overlap_are_an_error(tmp_path, write_raster):
-    write_raster(tmp_path / "a.tif", np.array([[1, -9, 3]], dtype="int16"), nodata=-9)
-    write_raster(tmp_path / "b.tif", np.array([[-9, 2, -9]], dtype="int16"), nodata=-9)
-    stack = open_stack(tmp_path)
-    with pytest.raises(DataError, match=r"no cell has data in all 2 layers; 'b' has the fewest \(1 of 3\)"):
-        stack.summary().check(stack)
-
-
-def test_stack_can_be_sent_to_another_process(stack):
-    copy = pickle.loads(pickle.dumps(stack))  # noqa: S301
-    assert copy == stack
-    np.testing.assert_array_equal(whole(copy), whole(stack))
 
 
 def test_csv_and_geotiff_need_no_vector_library(landscape):

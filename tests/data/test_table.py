@@ -6,7 +6,7 @@ import pytest
 from sdm.data.background import sample_background
 from sdm.data.clean import clean
 from sdm.data.occurrences import Occurrences, read_swd
-from sdm.data.table import CellLookup, SampleTable, Summary
+from sdm.data.table import SampleTable
 from sdm.errors import DataError
 
 
@@ -86,24 +86,3 @@ def test_bradypus_swd(shared):
     assert (table.n_presences, table.n_background, len(table.names)) == (116, 1000, 14)
     assert table.categorical == ("ecoreg",)
     assert not table.levels
-
-
-def test_summaries_add_up():
-    rng = np.random.default_rng(0)
-    array = rng.normal(size=(3, 8, 5)).astype("float32")
-    array[0, :2] = np.nan
-    array[1, 5:] = np.nan
-    whole, valid = Summary.of(array)
-    parts = Summary.of(array[:, :3])[0] + Summary.of(array[:, 3:])[0] + Summary.empty(3)
-    np.testing.assert_array_equal(whole.minimum, parts.minimum)
-    np.testing.assert_array_equal(whole.maximum, parts.maximum)
-    np.testing.assert_array_equal(whole.count, [30, 25, 40])
-    np.testing.assert_array_equal(whole.count, parts.count)
-    assert whole.n_valid == parts.n_valid == valid.sum() == 15
-
-
-def test_lookup_of_nothing(stack):
-    lookup = CellLookup(stack, np.array([], dtype=int), np.array([], dtype=int))
-    for window, array in stack.scan():
-        lookup.take(window, array)
-    assert lookup.values.shape == (0, 3)

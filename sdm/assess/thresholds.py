@@ -1,0 +1,119 @@
+"""Thresholds that turn a prediction into presence and absence: Java Maxent's, by its own definitions.
+
+With raw values at the presences and over the domain, a threshold has an *omission* (share of presences below it) and
+a predicted *area* (share of the domain at or above it).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from sdm.errors import OptionError
+from sdm.features.domain import Array
+
+FIXED = (1.0, 5.0, 10.0)
+# Names for the command line, and the ones in maxentResults.csv.
+NAMES = {
+    **{f"fixed{value:g}": f"Fixed cumulative value {value:g}" for value in FIXED},
+    "mtp": "Minimum training presence",
+    "10p": "10 percentile training presence",
+    "equal": "Equal training sensitivity and specificity",
+    "maxsss": "Maximum training sensitivity plus specificity",
+    "balance": "Balance training omission, predicted area and threshold value",
+    "entropy": "Equate entropy of thresholded and original distributions",
+}
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """One threshold on the raw scale, with what it does; `test_omission` is NaN without test records."""
+
+    key: str
+    name: str
+    raw: float
+    cumulative: float
+    area: float
+    training_omission: float
+    test_omission: float
+
+
+class Curve:
+    """Omission and area against the threshold.
+
+    Parameters
+    ----------
+    presence, domain : arrays
+        Raw values at the training presences, and over the domain that they are part of.
+    cumulative : callable
+        Turns raw values into cumulative ones (percent).
+    test : array, optional
+        Raw values at test presences.
+    """
+
+    def __init__(
+        self, presence: Array, domain: Array, cumulative: Callable[[Array], Array], test: Array | None = None
+    ) -> None:
+        self.presence, self.domain = np.sort(presence), np.sort(domain)
+        self.test = None if test is None else np.sort(test)
+        self.cumulative = cumulative
+        self.raw = np.unique(np.concatenate([presence, domain]))
+        self.omission, self.area = self.at(self.raw)
+
+    def at(self, raw: Array) -> tuple[Array, Array]:
+        """Return the omission and the area at thresholds."""
+        omission = np.searchsorted(self.presence, raw, side="left") / self.presence.size
+        return omission, 1.0 - np.searchsorted(self.domain, raw, side="left") / self.domain.size
+
+    def table(self, steps: int = 101) -> list[dict[str, float]]:
+        """Return omission and area against the cumulative threshold, from 0 to 100 percent."""
+        values = self.cumulative(self.raw)
+        rows = []
+        for level in np.linspace(0.0, 100.0, steps):
+            raw = float(np.interp(level, values, self.raw))
+            omission, area = self.at(np.array([raw]))
+            row = {
+                "Cumulative threshold": float(level),
+                "Raw threshold": raw,
+                "Fractional area": float(area[0]),
+                "Training omission": float(omission[0]),
+            }
+            if self.test is not None:
+                row["Test omission"] = _below(self.test, raw)
+            rows.append(row)
+        return rows
+
+    def thresholds(self, entropy: float) -> list[Threshold]:
+        """Return all of Java Maxent's thresholds; `entropy` is that of the fitted distribution, in nats."""
+        cumulative = self.cumulative(self.raw)
+        mtp = float(self.presence[0])
+        at_tenth = float(self.presence[int(0.1 * self.presence.size)])
+        raws = {f"fixed{c:g}": float(np.interp(c, cumulative, self.raw)) for c in FIXED}
+        raws |= {"mtp": mtp, "10p": at_tenth}
+        raws["equal"] = self._best(-np.abs(self.omission - self.area))
+        raws["maxsss"] = self._best(-self.omission - self.area)
+        raws["balance"] = self._best(-(6 * self.omission + 0.04 * cumulative + 1.6 * self.area))
+        share = np.exp(entropy) / self.domain.size
+        raws["entropy"] = self._best(np.where(self.area <= share * (1 + 1e-9), self.area, -1.0))
+        return [self._threshold(key, raws[key]) for key in NAMES]
+
+    def _best(self, score: Array) -> float:
+        return float(self.raw[int(np.argmax(score))])
+
+    def _threshold(self, key: str, raw: float) -> Threshold:
+        omission, area = self.at(np.array([raw]))
+        test = float("nan") if self.test is None else _below(self.test, raw)
+        percent = float(self.cumulative(np.array([raw]))[0])
+        return Threshold(key, NAMES[key], raw, percent, float(area[0]), float(omission[0]), test)
+
+
+def _below(ordered: Array, value: float) -> float:
+    return float(np.searchsorted(ordered, value, side="left") / ordered.size)
+
+
+def choose(thresholds: list[Threshold], key: str) -> Threshold:
+    """Return the threshold of a name."""
+    for threshold in thresholds:
+        if threshold.key == key:
+            return threshold
+    raise OptionError(f"threshold={key!r}: expected one of {', '.join(NAMES)}, or a number")

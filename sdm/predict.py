@@ -1,0 +1,199 @@
+"""Maps: a model applied window by window to a stack of layers, written as a Cloud-Optimized GeoTIFF.
+
+Reading, decompression and scoring run in a few threads (kernels release the lock); one thread writes. Memory is
+a few windows, whatever the size of the raster.
+"""
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import rasterio
+import rasterio.shutil
+from numpy.typing import NDArray
+from rasterio.windows import Window
+
+from sdm._version import __version__
+from sdm.data.area import StudyArea
+from sdm.data.layers import Stack
+from sdm.errors import DataError, OutputError
+from sdm.model import Model
+from sdm.modelfile import model_bytes
+
+NODATA = -9999.0
+BINARY_NODATA = 255
+Progress = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True)
+class RasterSummary:
+    """What a written map holds."""
+
+    path: Path
+    cells: int
+    minimum: float
+    maximum: float
+    mean: float
+    deviation: float
+
+
+def model_id(model: Model) -> str:
+    """Return a short name for exactly this model."""
+    return hashlib.sha256(model_bytes(model)).hexdigest()[:16]
+
+
+def predict_raster(
+    model: Model,
+    stack: Stack,
+    path: str | Path,
+    *,
+    scale: str = "cloglog",
+    clamp: bool = True,
+    threshold: float | None = None,
+    study_area: StudyArea | None = None,
+    threads: int = 2,
+    tags: dict[str, str] | None = None,
+    progress: Progress | None = None,
+) -> RasterSummary:
+    """Write a map of the model over the stack's cells.
+
+    Parameters
+    ----------
+    model : Model
+    stack : Stack
+        With the model's variables, in its order (`open_stack(…, names=model.names)`).
+    path : path
+        Replaced in one step when the map is complete.
+    scale : {"cloglog", "raw", "cumulative", "logistic"}
+    clamp : bool
+    threshold : float, optional
+        Write 1 where the prediction is at least this and 0 elsewhere (bytes, nodata 255).
+    study_area : StudyArea, optional
+        Cells outside it are nodata.
+    threads : int
+    tags : dict, optional
+        More tags for the file; model id, scale and version are always there.
+    progress : callable, optional
+        Called with windows done, windows in all, and what is going on.
+    """
+    if tuple(stack.names) != model.names:
+        raise DataError(f"the layers are {', '.join(stack.names)}; the model needs {', '.join(model.names)}")
+    path = Path(path)
+    describe = {"model_id": model_id(model), "scale": scale, "software": f"sdm {__version__}", **(tags or {})}
+
+    def score(window: Window, values: NDArray[np.floating]) -> NDArray[Any]:
+        flat = values.reshape(values.shape[0], -1)
+        out = model.predict(list(flat), scale, clamp)
+        missing = np.isnan(out)
+        if study_area is not None:
+            missing |= ~study_area.mask(stack, window).ravel()
+        if threshold is None:
+            band = out.astype(np.float32)
+            band[missing] = NODATA
+        else:
+            band = (out >= threshold).astype(np.uint8)
+            band[missing] = BINARY_NODATA
+        return band.reshape(values.shape[1:])
+
+    return write_cog(
+        stack,
+        path,
+        score,
+        nodata=NODATA if threshold is None else BINARY_NODATA,
+        dtype="float32" if threshold is None else "uint8",
+        tags=describe,
+        threads=threads,
+        progress=progress,
+    )
+
+
+def write_cog(
+    stack: Stack,
+    path: Path,
+    compute: Callable[[Window, NDArray[np.floating]], NDArray[Any]],
+    *,
+    nodata: float,
+    dtype: str,
+    tags: dict[str, str],
+    threads: int = 2,
+    progress: Progress | None = None,
+) -> RasterSummary:
+    """Compute a band window by window and write it as a Cloud-Optimized GeoTIFF."""
+    profile = {
+        "driver": "GTiff",
+        "width": stack.width,
+        "height": stack.height,
+        "count": 1,
+        "dtype": dtype,
+        "nodata": nodata,
+        "crs": stack.crs,
+        "transform": stack.transform,
+        "tiled": True,
+        "blockxsize": 256,
+        "blockysize": 256,
+        "BIGTIFF": "IF_SAFER",
+    }
+    windows = list(stack.windows())
+    moments = np.zeros(3)
+    low, high = np.inf, -np.inf
+    try:
+        with tempfile.TemporaryDirectory(prefix=".sdm-", suffix=".part", dir=path.parent) as folder:
+            plain, final = Path(folder) / "plain.tif", Path(folder) / "cog.tif"
+            with rasterio.open(plain, "w", **profile) as out:
+                for done, (window, band) in enumerate(stack.scan(windows, each=compute, threads=threads), start=1):
+                    out.write(band, 1, window=window)
+                    valid = band[band != band.dtype.type(nodata)].astype(np.float64)
+                    if valid.size:
+                        moments += valid.size, valid.sum(), valid @ valid
+                        low, high = min(low, float(valid.min())), max(high, float(valid.max()))
+                    if progress:
+                        progress(done, len(windows), "predicting")
+                summary = _summarise(path, moments, low, high)
+                out.update_tags(**tags)
+                out.update_tags(1, **_statistics(summary))
+            _to_cog(plain, final, dtype, threads)
+            os.replace(final, path)
+    except (rasterio.errors.RasterioError, OSError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise OutputError(f"{path} cannot be written ({reason}); nothing was kept") from error
+    return summary
+
+
+def _to_cog(source: Path, target: Path, dtype: str, threads: int) -> None:
+    """Copy a GeoTIFF with GDAL's COG driver: tiles, overviews, statistics."""
+    floating = dtype == "float32"
+    rasterio.shutil.copy(
+        source,
+        target,
+        driver="COG",
+        COMPRESS="DEFLATE",
+        LEVEL=1,
+        PREDICTOR="FLOATING_POINT" if floating else "NO",
+        BLOCKSIZE=256,
+        OVERVIEW_RESAMPLING="AVERAGE" if floating else "NEAREST",
+        NUM_THREADS=threads,
+        BIGTIFF="IF_SAFER",
+    )
+
+
+def _summarise(path: Path, moments: NDArray[np.float64], low: float, high: float) -> RasterSummary:
+    count, total, squares = moments
+    if not count:
+        raise DataError(f"{path.name} would have no cell: no cell of the layers has a value in every layer")
+    mean = total / count
+    return RasterSummary(path, int(count), low, high, mean, float(np.sqrt(max(squares / count - mean**2, 0.0))))
+
+
+def _statistics(summary: RasterSummary) -> dict[str, str]:
+    """Return the band's statistics under the names that GIS programs read."""
+    return {
+        "STATISTICS_MINIMUM": f"{summary.minimum:.9g}",
+        "STATISTICS_MAXIMUM": f"{summary.maximum:.9g}",
+        "STATISTICS_MEAN": f"{summary.mean:.9g}",
+        "STATISTICS_STDDEV": f"{summary.deviation:.9g}",
+    }

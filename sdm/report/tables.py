@@ -1,0 +1,73 @@
+"""Tables as CSV, under the names that other programs read."""
+
+import csv
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sdm.assess.profiles import Profile
+from sdm.assess.thresholds import Threshold
+
+
+def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
+    """Write dictionaries with the same keys as a CSV file."""
+    with path.open("w", newline="", encoding="utf-8") as out:
+        writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({key: _text(value) for key, value in row.items()} for row in rows)
+    return path
+
+
+def write_profiles(path: Path, profiles: Iterable[Profile]) -> Path:
+    """Write curves in long form: variable, kind, value, class, response."""
+    rows = [
+        {
+            "variable": p.variable,
+            "kind": p.kind,
+            "value": x,
+            "class": p.classes[k] if p.classes else "",
+            "response": y,
+            "in training range": bool(p.classes) or p.lo <= x <= p.hi,
+        }
+        for p in profiles
+        for k, (x, y) in enumerate(zip(p.x.tolist(), p.y.tolist()))
+    ]
+    return write_rows(path, rows)
+
+
+def maxent_results(numbers: Mapping[str, Any], thresholds: Iterable[Threshold], cloglog: Mapping[str, float]) -> dict[str, Any]:
+    """Return a row of maxentResults.csv, under Java Maxent's column names."""
+    row: dict[str, Any] = {
+        "Species": numbers["species"],
+        "#Training samples": numbers["training_presences"],
+        "Regularized training gain": numbers["regularized_gain"],
+        "Unregularized training gain": numbers["gain"],
+        "Iterations": numbers["iterations"],
+        "Training AUC": numbers["auc_train"],
+    }
+    if numbers.get("auc_test") is not None:
+        row |= {
+            "#Test samples": numbers["test_presences"],
+            "Test gain": numbers["test_gain"],
+            "Test AUC": numbers["auc_test"],
+            "AUC Standard Deviation": numbers["auc_test_deviation"],
+        }
+    row |= {
+        "#Background points": numbers["background_points"],
+        "Entropy": numbers["entropy"],
+        "Prevalence (average probability of presence over background sites)": numbers["mean_cloglog"],
+    }
+    for threshold in thresholds:
+        row |= {
+            f"{threshold.name} cumulative threshold": threshold.cumulative,
+            f"{threshold.name} Cloglog threshold": cloglog[threshold.key],
+            f"{threshold.name} area": threshold.area,
+            f"{threshold.name} training omission": threshold.training_omission,
+        }
+        if numbers.get("auc_test") is not None:
+            row[f"{threshold.name} test omission"] = threshold.test_omission
+    return row
+
+
+def _text(value: Any) -> Any:
+    return f"{value:.10g}" if isinstance(value, float) else value

@@ -1,0 +1,124 @@
+"""A run: every species of a file, one after the other; one that fails does not stop the others."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sdm.config import RunOptions
+from sdm.data.clean import CleanPoints
+from sdm.errors import DataError, OptionError, SdmError
+from sdm.features.domain import Array
+from sdm.files import refuse_existing, safe_name, staging
+from sdm.run.fitting import Fitted, fit_species
+from sdm.run.prepare import Prepared, prepare
+from sdm.run.writing import Written, write_ledger, write_species, write_summary
+
+log = logging.getLogger("sdm")
+
+Progress = Callable[[int, int, str], None]
+
+
+@dataclass
+class SpeciesResult:
+    """One species of a run: its folder, numbers and files, or why it failed."""
+
+    species: str
+    folder: Path | None = None
+    numbers: dict[str, Any] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    error: str | None = None
+
+
+@dataclass
+class RunResult:
+    """What a run did."""
+
+    folder: Path
+    species: list[SpeciesResult]
+    notices: list[str]
+    ledger: dict[str, dict[str, int]]
+
+    @property
+    def failed(self) -> list[SpeciesResult]:
+        """The species that could not be fitted."""
+        return [result for result in self.species if result.error is not None]
+
+
+def run(options: RunOptions, *, command: str = "", progress: Progress | None = None) -> RunResult:
+    """Fit, map and measure every species of the options' occurrence file.
+
+    Results of a single species lie in the output folder itself; of several, in a folder each, beside a summary.
+
+    Raises
+    ------
+    SdmError
+        For what concerns the whole run, or the only species. With several species a failure is in the result.
+    """
+    if options.output.folder is None:
+        raise OptionError("no output folder: give it with -o, or as output.folder")
+    target = Path(options.output.folder)
+    refuse_existing(target, overwrite=options.output.overwrite)
+    prepared = prepare(options)
+    for notice in prepared.notices:
+        log.info(notice)
+    names = [*prepared.tables, *prepared.failures]
+    result = RunResult(target, [], prepared.notices, prepared.ledger.as_dict() if prepared.ledger else {})
+    if not names:
+        raise DataError(f"{options.occurrences.file} holds no species to model")
+    if len(names) == 1:
+        if prepared.failures:
+            raise DataError(next(iter(prepared.failures.values())))
+        result.species.append(_one(prepared, names[0], options, target, command, progress))
+        return result
+    for k, species in enumerate(names):
+        log.info("%s (%d of %d)", species, k + 1, len(names))
+        try:
+            if species in prepared.failures:
+                raise DataError(prepared.failures[species])
+            result.species.append(_one(prepared, species, options, target / safe_name(species), command, progress))
+        except SdmError as error:
+            log.error(str(error))
+            result.species.append(SpeciesResult(species, error=str(error)))
+    if len(result.failed) == len(names):
+        raise DataError(f"none of {len(names)} species could be fitted; the first: {result.failed[0].error}")
+    write_summary(target / "summary.csv", [_summary_row(item) for item in result.species])
+    write_ledger(target / "records.csv", prepared)
+    return result
+
+
+def _one(
+    prepared: Prepared, species: str, options: RunOptions, folder: Path, command: str, progress: Progress | None
+) -> SpeciesResult:
+    """Fit one species and write its results in one step."""
+    fitted = fit_species(prepared.tables[species], options, _test_points(prepared.tests.get(species)))
+    with staging(folder, overwrite=options.output.overwrite) as stage:
+        written = write_species(fitted, prepared, options, stage, command, progress)
+        if len(prepared.tables) + len(prepared.failures) == 1:
+            write_ledger(stage / "records.csv", prepared)
+    return _result(species, folder, fitted, written)
+
+
+def _test_points(points: CleanPoints | None) -> tuple[Array, Array, Array] | None:
+    if points is None:
+        return None
+    return np.asarray(points.values, dtype=np.float64), points.x, points.y
+
+
+def _result(species: str, folder: Path, fitted: Fitted, written: Written) -> SpeciesResult:
+    return SpeciesResult(species, folder, fitted.numbers, written.files, [*fitted.notes, *written.notes])
+
+
+def _summary_row(result: SpeciesResult) -> dict[str, Any]:
+    keys = (
+        "training_presences", "features_with_weight", "regularized_gain", "gain", "auc_train", "log_loss_train",
+        "auc_test", "log_loss_test", "entropy", "gap",
+    )  # fmt: skip
+    row: dict[str, Any] = {"species": result.species, "status": "failed" if result.error else result.numbers["status"]}
+    row |= {key: result.numbers[key] for key in keys if result.numbers.get(key) is not None}
+    row |= {"folder": str(result.folder.name) if result.folder else "", "error": result.error or ""}
+    return row

@@ -1,0 +1,240 @@
+"""One species: fit, test, and gather every number, curve and threshold."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from sdm._version import __version__
+from sdm.assess.measures import auc, auc_deviation, log_loss
+from sdm.assess.profiles import Profile, additive, marginal, only
+from sdm.assess.thresholds import Curve, Threshold
+from sdm.config import FitOptions, RunOptions
+from sdm.data.table import SampleTable
+from sdm.errors import DataError
+from sdm.estimator import Maxent
+from sdm.features.domain import Array
+from sdm.model import Model
+
+
+@dataclass
+class Fitted:
+    """A fitted species.
+
+    Attributes
+    ----------
+    table : SampleTable
+        What it was fitted on (the training part).
+    test : (k, V) array or None
+        Values at test records; `test_xy` are their coordinates.
+    model : Model
+    numbers : dict
+        Everything measured, for `sp.json`.
+    thresholds : list of Threshold
+    omission : list of dict
+        Omission and area against the threshold.
+    profiles : list of Profile
+    notes : list of str
+    """
+
+    table: SampleTable
+    test: Array | None
+    test_xy: tuple[Array, Array] | None
+    model: Model
+    numbers: dict[str, Any]
+    thresholds: list[Threshold]
+    omission: list[dict[str, float]]
+    profiles: list[Profile]
+    notes: list[str]
+
+
+def fit_species(table: SampleTable, options: RunOptions, test: tuple[Array, Array, Array] | None = None) -> Fitted:
+    """Fit one species and measure the result.
+
+    Parameters
+    ----------
+    table : SampleTable
+    options : RunOptions
+    test : tuple, optional
+        Values, x and y of test records; otherwise `options.test.percent` of the records are set aside.
+    """
+    if table.n_presences < 2:
+        raise DataError(f"{table.species}: one usable presence only, expected at least 2 (better 10 or more)")
+    rng = np.random.default_rng([options.seed, 1])
+    if test is None and options.test.percent > 0:
+        table, test = _set_aside(table, options.test.percent, rng)
+    estimator = fit_table(table, options)
+    model = _with_record(estimator.model_, table, options)
+    values = None if test is None else test[0]
+    numbers, curve = _measure(table, estimator, model, values)
+    thresholds = curve.thresholds(model.entropy)
+    if options.test.folds > 1:
+        numbers["cross_validation"] = _cross_validate(table, options, rng)
+    numbers["thresholds"] = {t.key: {**_plain(t), **_on_scales(model, t.raw)} for t in thresholds}
+    profiles = _profiles(table, model, options) if options.output.curves else []
+    return Fitted(
+        table,
+        values,
+        None if test is None else test[1:],
+        model,
+        numbers,
+        thresholds,
+        curve.table(),
+        profiles,
+        [*table.notes, *estimator.notes_],
+    )
+
+
+def fit_table(table: SampleTable, options: RunOptions, columns: list[int] | None = None) -> Maxent:
+    """Fit the model of the options to a table, or to some of its columns."""
+    import pandas as pd
+
+    chosen = list(range(len(table.names))) if columns is None else columns
+    names = [table.names[v] for v in chosen]
+    x = pd.DataFrame(np.vstack([table.presence, table.background])[:, chosen], columns=names)
+    y = np.repeat([1, 0], [table.n_presences, table.n_background])
+    weight = None
+    if table.weights is not None or table.presence_weights is not None:
+        own = np.ones(table.n_presences) if table.presence_weights is None else table.presence_weights
+        base = np.ones(table.n_background) if table.weights is None else table.weights
+        weight = np.concatenate([own, base])
+    return estimator(options, [name for name in table.categorical if name in names]).fit(x, y, weight)
+
+
+def estimator(options: RunOptions, categorical: list[str]) -> Maxent:
+    """Return the estimator that the options describe."""
+    settings = {name: getattr(options.fit, name) for name in FitOptions.model_fields}
+    return Maxent(
+        **settings, categorical=categorical, prevalence=options.predict.prevalence, unseen=options.predict.unseen
+    )
+
+
+def _with_record(model: Model, table: SampleTable, options: RunOptions) -> Model:
+    """Add to a model where it came from."""
+    labels = [table.levels.get(variable.name) for variable in model.variables]
+    variables = tuple(replace(a, labels=b) if b else a for a, b in zip(model.variables, labels))
+    record = {"species": table.species, "seed": options.seed, "background_points": table.n_background}
+    return replace(model, variables=variables, meta={**model.meta, **record})
+
+
+def _set_aside(
+    table: SampleTable, percent: float, rng: np.random.Generator
+) -> tuple[SampleTable, tuple[Array, Array, Array]]:
+    """Divide the presences at random; at least one is set aside and at least two are kept."""
+    m = table.n_presences
+    count = min(max(1, round(m * percent / 100)), m - 2)
+    if count < 1:
+        raise DataError(f"{table.species}: {m} presences are too few to set {percent:g} % aside for testing")
+    out = np.zeros(m, dtype=bool)
+    out[rng.permutation(m)[:count]] = True
+    return _part(table, ~out), (table.presence[out], table.presence_x[out], table.presence_y[out])
+
+
+def _part(table: SampleTable, keep: Array) -> SampleTable:
+    """Return the table with some of the presences."""
+    own = table.presence_weights
+    return replace(
+        table,
+        presence=table.presence[keep],
+        presence_x=table.presence_x[keep],
+        presence_y=table.presence_y[keep],
+        presence_weights=None if own is None else own[keep],
+    )
+
+
+def _measure(
+    table: SampleTable, fitted: Maxent, model: Model, test: Array | None
+) -> tuple[dict[str, Any], Curve]:
+    """Compute the numbers of a fit, and its omission curve."""
+    solution, domain = fitted.solution_, fitted.problem_.domain
+    raw_domain = solution.p / domain.q0 / domain.n
+    raw = model.predict(table.presence, "raw")
+    raw_test = None if test is None else model.predict(test, "raw")
+
+    def cumulative(values: Array) -> Array:
+        return np.interp(values, model.cumulative[:, 0], model.cumulative[:, 1], left=0.0)
+
+    strength = raw_domain * np.exp(model.entropy)
+    numbers: dict[str, Any] = {
+        "species": table.species,
+        "version": __version__,
+        "training_presences": table.n_presences,
+        "background_points": domain.n,
+        "status": solution.status,
+        "gap": solution.gap,
+        "iterations": solution.iterations,
+        "features": fitted.feature_set_.size,
+        "features_with_weight": solution.n_nonzero,
+        "classes": model.meta["classes"],
+        "regularized_gain": solution.gain,
+        "gain": float(np.log(domain.n)) - log_loss(raw),
+        "log_loss_train": log_loss(raw),
+        "entropy": model.entropy,
+        "auc_train": auc(raw, raw_domain),
+        "mean_cloglog": float(np.mean(-np.expm1(-strength))),
+    }
+    if raw_test is not None:
+        numbers |= {
+            "test_presences": len(raw_test),
+            "log_loss_test": log_loss(raw_test),
+            "test_gain": float(np.log(domain.n)) - log_loss(raw_test),
+            "auc_test": auc(raw_test, raw_domain),
+            "auc_test_deviation": auc_deviation(raw_test, raw_domain),
+        }
+    return numbers, Curve(raw, raw_domain, cumulative, raw_test)
+
+
+def _cross_validate(table: SampleTable, options: RunOptions, rng: np.random.Generator) -> dict[str, Any]:
+    """Fit without each random fold of the presences in turn, and measure on it."""
+    folds = min(options.test.folds, table.n_presences)
+    label = rng.permutation(np.arange(table.n_presences) % folds)
+    rows = []
+    for k in range(folds):
+        held = label == k
+        if np.count_nonzero(~held) < 2:
+            raise DataError(f"{table.species}: {table.n_presences} presences are too few for {folds} folds")
+        part = _part(table, ~held)
+        fitted = fit_table(part, options)
+        numbers, _ = _measure(part, fitted, fitted.model_, table.presence[held])
+        keys = ("training_presences", "test_presences", "auc_train", "auc_test", "log_loss_test", "test_gain", "gap")
+        rows.append({"fold": k + 1, **{key: numbers[key] for key in keys}})
+    means = {key: float(np.mean([row[key] for row in rows])) for key in ("auc_test", "log_loss_test", "test_gain")}
+    return {"folds": rows, "mean": means}
+
+
+def _profiles(table: SampleTable, model: Model, options: RunOptions) -> list[Profile]:
+    """Compute every variable's curves; a constant variable has none of its own."""
+    scale, clamp = options.predict.scale, options.predict.clamp
+    out = []
+    for v, variable in enumerate(model.variables):
+        if variable.categorical and len(variable.classes) < 2 or not variable.categorical and variable.lo == variable.hi:
+            continue
+        single = fit_table(table, options, [v]).model_
+        out += [
+            marginal(model, v, table.presence, scale, clamp),
+            only(single, model, v, scale, clamp),
+            additive(model, v, clamp),
+        ]
+    return out
+
+
+def _plain(threshold: Threshold) -> dict[str, Any]:
+    test = threshold.test_omission
+    return {
+        "name": threshold.name,
+        "raw": threshold.raw,
+        "cumulative": threshold.cumulative,
+        "area": threshold.area,
+        "training_omission": threshold.training_omission,
+        "test_omission": None if np.isnan(test) else test,
+    }
+
+
+def _on_scales(model: Model, raw: float) -> dict[str, float]:
+    """Return a raw value on the cloglog and logistic scales."""
+    strength = raw * float(np.exp(model.entropy))
+    prevalence = model.prevalence
+    return {
+        "cloglog": float(-np.expm1(-strength)),
+        "logistic": prevalence * strength / (1.0 - prevalence + prevalence * strength),
+    }

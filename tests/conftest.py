@@ -1,0 +1,35 @@
+"""What all tests share: hypothesis' settings, the real data, and Bradypus as a table."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, settings
+
+# The same examples on every run, so that a red test is always about the change at hand. `HYPOTHESIS_PROFILE=explore`
+# draws new ones, and more of them. No deadline: the first call of a kernel compiles it.
+settings.register_profile("repeat", deadline=None, derandomize=True, max_examples=60)
+settings.register_profile(
+    "explore", deadline=None, max_examples=1000, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeat"))
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of real data and reference figures; tests that need it are skipped where it is not."""
+    root = Path(os.environ.get("SDM_SHARED", ROOT.parent / "shared"))
+    if not (root / "reference").is_dir():
+        pytest.skip(f"the reference figures are not at {root} (set SDM_SHARED)")
+    return root
+
+
+@pytest.fixture(scope="session")
+def bradypus(shared: Path) -> tuple[pd.DataFrame, np.ndarray]:
+    """Bradypus variegatus: 116 presences and 1,000 background points with 14 variables, and their labels."""
+    table = pd.read_csv(shared / "data" / "bradypus_swd" / "bradypus.csv")
+    return table.drop(columns="presence"), table["presence"].to_numpy().astype(int)

@@ -1,0 +1,104 @@
+"""Features that say the same: the cheapest stays, and the optimum does not move."""
+
+import naive
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from strategies import cases, seeds, small_case
+
+from sdm.features.domain import Domain
+from sdm.features.duplicates import find_duplicates
+from sdm.features.feature_set import build_features
+from sdm.maxent.entropy import Entropy
+from sdm.maxent.newton import solve_newton
+from sdm.maxent.penalty import L1
+from sdm.maxent.problem import Problem
+
+
+def build(x, classes, names=None, knots="maxent"):
+    names = names or [f"v{v}" for v in range(x.shape[1])]
+    sample = np.full(len(x), 1 / len(x))
+    return build_features(Domain(x, names), classes, knots=knots, sample=sample)
+
+
+def kept_names(features, price):
+    keep, copies = find_duplicates(features, price)
+    names = np.array(features.terms().names([a.name for a in features.domain.variables]))
+    return names[keep].tolist(), {names[a]: names[b] for a, b in copies.items()}
+
+
+def test_the_same_variable_twice():
+    x = np.random.default_rng(0).normal(size=(30, 1))
+    kept, copies = kept_names(build(np.hstack([x, x]), "l"), np.array([0.1, 0.1]))
+    assert kept == ["v0"]
+    assert copies == {"v1": "v0"}
+
+
+def test_the_cheapest_of_copies_stays():
+    x = np.random.default_rng(0).normal(size=(30, 1))
+    kept, copies = kept_names(build(np.hstack([x, 5 - 2 * x, x]), "l"), np.array([0.3, 0.1, 0.2]))
+    assert kept == ["v1"]
+    assert copies == {"v0": "v1", "v2": "v1"}
+
+
+def test_a_binary_variable_is_its_own_square_threshold_and_hinges():
+    x = np.random.default_rng(0).integers(0, 2, (30, 1)).astype(float)
+    features = build(x, "lqht", knots="all")
+    assert features.size == 5
+    kept, _ = kept_names(features, np.ones(5))
+    assert kept == ["v0"]
+
+
+def test_one_minus_a_feature_is_a_copy():
+    x = np.random.default_rng(0).random((30, 1))
+    kept, _ = kept_names(build(np.hstack([x, 1 - x]), "l"), np.ones(2))
+    assert kept == ["v0"]
+
+
+def test_near_copies_are_not_copies():
+    """A variable that differs in one cell of a thousand is another variable."""
+    x = np.random.default_rng(0).random((1000, 1))
+    other = x.copy()
+    other[500] += 1e-3
+    kept, copies = kept_names(build(np.hstack([x, other]), "l"), np.ones(2))
+    assert kept == ["v0", "v1"]
+    assert not copies
+
+
+@given(cases(max_cells=15), seeds)
+def test_exactly_the_copies_are_found(case, seed):
+    assume(case.dense("lqpht", 3))
+    features = case.features("lqpht", 3)
+    columns = naive.matrix(case.dense("lqpht", 3))
+    price = np.random.default_rng(seed).integers(1, 4, features.size) / 10
+
+    def same(a, b, tolerance):
+        straight, turned = np.abs(columns[:, a] - columns[:, b]), np.abs(columns[:, a] + columns[:, b] - 1)
+        return min(straight.max(), turned.max()) < tolerance
+
+    keep, copies = find_duplicates(features, price)
+    assert set(copies) == set(np.flatnonzero(~keep).tolist())
+    for left, kept in copies.items():
+        assert keep[kept]
+        assert same(left, kept, 1e-8)
+        assert (price[kept], kept) < (price[left], left)
+    survivors = np.flatnonzero(keep)
+    for a in survivors:
+        assert not any(same(a, b, 1e-14) for b in survivors if b > a)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 2.0])
+def test_the_optimum_is_unchanged(alpha):
+    case = small_case(3)
+    binary = (case.x[:, :1] > 0).astype(float)
+    x = np.hstack([case.x, case.x[:, :1], 3 - case.x[:, 1:2], binary])
+    features = build_features(
+        Domain(x, [f"v{v}" for v in range(5)], (), case.q0), "lqht", knots=4, sample=case.sample
+    )
+    beta = 0.02 * (1 + np.arange(features.size) % 4)
+    keep, copies = find_duplicates(features, beta)
+    assert len(copies) >= 5
+    whole = solve_newton(Problem(features, case.sample, Entropy(alpha), L1(beta)), tolerance=1e-10)
+    part = solve_newton(Problem(features.subset(keep), case.sample, Entropy(alpha), L1(beta[keep])), tolerance=1e-10)
+    assert part.objective == pytest.approx(whole.objective, abs=1e-9)
+    np.testing.assert_allclose(part.p, whole.p, atol=1e-6)

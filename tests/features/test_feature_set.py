@@ -1,0 +1,115 @@
+"""One numbering over all families, and names that a person reads."""
+
+import naive
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from strategies import Case, cases, small_case
+
+from sdm.errors import DataError
+from sdm.features.domain import Domain
+from sdm.features.feature_set import build_features
+from sdm.features.terms import KINDS, Terms
+
+
+@given(cases())
+def test_a_vector_is_cut_where_the_families_meet(case):
+    assume(case.dense())
+    features = case.features()
+    vector = np.arange(features.size, dtype=float)
+    parts = features.split(vector)
+    assert [part.size for part in parts] == [family.size for family in features.families]
+    np.testing.assert_array_equal(np.concatenate(parts), vector)
+
+
+@given(cases())
+def test_groups_never_mix_families_or_variables(case):
+    """Newton lets one feature a group in at a time: a group of strangers would starve some of them."""
+    assume(case.dense())
+    features = case.features()
+    kind, var = features.terms().kind, features.terms().var
+    groups = features.groups()
+    for group in np.unique(groups):
+        members = groups == group
+        assert np.unique(kind[members]).size == 1
+        assert np.unique(var[members]).size == 1
+
+
+def test_names():
+    domain = Domain(np.array([[1.0, 5.0, 7], [2.0, 6.0, 8], [4.0, 9.0, 8]]), ["heat", "rain", "soil"], ["soil"])
+    features = build_features(domain, "lqpht", knots="all", sample=np.full(3, 1 / 3))
+    names = features.terms().names(["heat", "rain", "soil"])
+    assert names[:5] == ["heat", "rain", "heat^2", "rain^2", "heat*rain"]
+    assert "hinge(heat, 1.5..)" in names
+    assert "hinge(rain, ..5.5)" in names
+    assert "threshold(rain, 7.5)" in names
+    assert names[-2:] == ["(soil=7)", "(soil=8)"]
+    assert len(set(names)) == len(names)
+
+
+def test_classes_read_by_their_labels():
+    terms = Terms.build(KINDS.index("category"), np.array([0, 0]), knot=np.array([0.0, 1.0]))
+    assert terms.names(["soil"], {0: ("clay", "sand")}) == ["(soil=clay)", "(soil=sand)"]
+
+
+def test_java_drops_classes_without_presence_and_maxnet_keeps_them():
+    x = np.array([1.0, 1.0, 2.0, 3.0])[:, None]
+    sample = np.array([0.5, 0.0, 0.5, 0.0])
+    domain = Domain(x, ["soil"], ["soil"])
+    java = build_features(domain, "l", knots="maxent", sample=sample)
+    maxnet = build_features(domain, "l", knots="maxnet", sample=sample, empty_categories=True)
+    assert java.terms().knot.tolist() == [1.0, 2.0]
+    assert maxnet.terms().knot.tolist() == [1.0, 2.0, 3.0]
+
+
+def test_constant_features_are_left_out():
+    """|x| is constant for x = ±2: its square says nothing, and scaling it would divide by zero."""
+    x = np.array([[-2.0, 3.0, 0.5], [2.0, 3.0, -0.5]])
+    features = build_features(Domain(x, ["a", "flat", "b"]), "lqp", sample=np.full(2, 0.5))
+    assert features.terms().names(["a", "flat", "b"]) == ["a", "b", "a*flat", "flat*b"]
+
+
+def test_no_feature_at_all_is_an_error():
+    with pytest.raises(DataError, match="no feature to fit"):
+        build_features(Domain(np.ones((5, 2)), ["a", "b"]), "lqpht", sample=np.full(5, 0.2))
+
+
+@given(cases())
+def test_slopes_turn_scaled_weights_into_raw_ones(case: Case):
+    """Warm starts onto another domain rely on it."""
+    assume(case.dense())
+    terms = case.features().terms()
+    values = terms.evaluate(case.x)
+    for j, (kind, slope) in enumerate(zip(terms.kind, terms.slopes())):
+        x, y, knot = case.x[:, terms.var[j]], case.x[:, terms.other[j]], terms.knot[j]
+        raw = {
+            "linear": x,
+            "quadratic": x * x,
+            "product": x * y,
+            "forward": np.maximum(x - knot, 0),
+            "reverse": np.maximum(knot - x, 0),
+        }.get(KINDS[kind], values[:, j])
+        np.testing.assert_allclose(values[:, j], slope * (raw - raw.min()) + values[:, j].min(), atol=1e-6)
+
+
+def test_take_keeps_the_order_asked_for():
+    terms = small_case(0).features("lqp").terms()
+    part = terms.take(np.array([3, 0]), np.array([2.0, -1.0]))
+    assert part.names(["v0", "v1"]) == ["v1^2", "v0"]
+    assert part.weight.tolist() == [2.0, -1.0]
+
+
+def test_scores_without_any_weight_are_zero():
+    features = small_case(1).features("lqpht")
+    assert not features.scores(np.zeros(features.size)).any()
+
+
+def test_scores_of_many_cells_match_the_columns():
+    """More cells than the kernels' blocks."""
+    rng = np.random.default_rng(5)
+    x = np.column_stack([rng.normal(size=9000), rng.integers(0, 30, 9000)])
+    sample = np.full(9000, 1 / 9000)
+    features = build_features(Domain(x, ["a", "b"]), "lqpht", knots=20, sample=sample)
+    weights = rng.normal(size=features.size)
+    expected = naive.matrix(naive.dense_features(x, "lqpht", 20, sample)) @ weights
+    np.testing.assert_allclose(features.scores(weights), expected, atol=1e-10)

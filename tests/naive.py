@@ -1,0 +1,371 @@
+"""Slow and obvious re-implementations of what the engine computes, written from the definitions and from nothing else.
+
+Nothing here imports `sdm`. Features are dense columns, sums are taken in extended precision, normalisers are found by
+bisection, optima by a general-purpose optimiser. Every fast path is compared with these.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+
+LONG = np.longdouble
+
+# ---------------------------------------------------------------------------------------------------- features
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One dense column, and what it is: class letter, variable(s), knot."""
+
+    letter: str
+    var: int
+    column: np.ndarray
+    knot: float = 0.0
+    other: int = -1
+    direction: str = ""
+
+
+def scaled(raw):
+    """Scale to [0, 1] by the range over the domain; None for a constant."""
+    raw = np.asarray(raw, dtype=float)
+    return None if raw.max() == raw.min() else (raw - raw.min()) / (raw.max() - raw.min())
+
+
+def midpoints(x):
+    """Between every two consecutive distinct values."""
+    values = sorted(set(x.tolist()))
+    middles = [a / 2 + b / 2 for a, b in zip(values[:-1], values[1:])]
+    return [m if m > a else b for m, a, b in zip(middles, values[:-1], values[1:])]
+
+
+def quantiles(x, count):
+    """For each level k/(count+1): the mid-point above the first value with that share of cells at or below it."""
+    values, knots = sorted(set(x.tolist())), midpoints(x)
+    chosen = set()
+    for k in range(1, count + 1):
+        at = next(i for i, v in enumerate(values) if np.mean(x <= v) >= k / (count + 1))
+        chosen.add(min(at, len(values) - 2))
+    return [knots[i] for i in sorted(chosen)]
+
+
+def hinge_knots(x, preset):
+    if preset == "maxnet":
+        return np.linspace(x.min(), x.max(), 50).tolist()
+    return midpoints(x) if isinstance(preset, str) else quantiles(x, preset)
+
+
+def threshold_knots(x, preset, present):
+    if preset == "maxnet":
+        return np.linspace(x.min(), x.max(), 52)[1:-1].tolist()
+    if not isinstance(preset, str):
+        return quantiles(x, preset)
+    if preset == "all":
+        return midpoints(x)
+    return [k for k in midpoints(x) if x[present].min() < k <= x[present].max()]
+
+
+def dense_features(x, classes, knots="maxent", sample=None, categorical=(), empty_categories=False):
+    """Return every feature of the given classes in the engine's order: family by family, variable by variable."""
+    n_variables = x.shape[1]
+    present = np.ones(len(x), dtype=bool) if sample is None else np.asarray(sample) > 0
+    continuous = [v for v in range(n_variables) if v not in categorical]
+    varied = [v for v in continuous if x[:, v].max() > x[:, v].min()]
+    out = []
+
+    def add(letter, var, column, **more):
+        if column is not None:
+            out.append(Feature(letter, var, np.asarray(column, dtype=float), **more))
+
+    if "l" in classes:
+        for v in continuous:
+            add("l", v, scaled(x[:, v]))
+    if "q" in classes:
+        for v in continuous:
+            add("q", v, scaled(x[:, v] ** 2))
+    if "p" in classes:
+        for a, v in enumerate(continuous):
+            for w in continuous[a + 1 :]:
+                add("p", v, scaled(x[:, v] * x[:, w]), other=w)
+    if "h" in classes:
+        for v in varied:
+            top = x[:, v].max()
+            for k in hinge_knots(x[:, v], knots):
+                if k < top:
+                    add("h", v, np.maximum(x[:, v] - k, 0) / (top - k), knot=k, direction="forward")
+        for v in varied:
+            bottom = x[:, v].min()
+            for k in hinge_knots(x[:, v], knots):
+                if k > bottom:
+                    add("h", v, np.maximum(k - x[:, v], 0) / (k - bottom), knot=k, direction="reverse")
+    if "t" in classes:
+        for v in varied:
+            for k in threshold_knots(x[:, v], knots, present):
+                add("t", v, x[:, v] >= k, knot=k)
+    for v in categorical:
+        levels = sorted(set(x[:, v].tolist()))
+        for level in levels if len(levels) > 1 else []:
+            column = x[:, v] == level
+            if empty_categories or np.any(column[present]):
+                add("c", v, column, knot=level)
+    return out
+
+
+def matrix(features):
+    """Return the `(n, J)` matrix of a list of features."""
+    return np.column_stack([feature.column for feature in features])
+
+
+def expectations(columns, mass):
+    """Return Σ_i mass_i f_j(x_i) for every column, in extended precision."""
+    return np.array([(LONG(1) * columns[:, j] * mass).sum() for j in range(columns.shape[1])], dtype=float)
+
+
+def deviations(columns, weights):
+    """Return the sample standard deviation of every column at presences with weights; m is Kish's size."""
+    share = np.asarray(weights, dtype=LONG) / np.sum(weights, dtype=LONG)
+    m = 1 / np.sum(share**2)
+    mean = share @ columns
+    variance = share @ (columns - mean) ** 2
+    return np.sqrt(np.asarray(variance * (m / (m - 1) if m > 1 else 1), dtype=float))
+
+
+# ------------------------------------------------------------------------------------------------------ prices
+
+TABLES = {
+    "l": [(10, 1.0), (30, 0.2), (100, 0.05)],
+    "q": [(0, 1.3), (10, 0.8), (17, 0.5), (30, 0.25), (100, 0.05)],
+    "p": [(0, 2.6), (10, 1.6), (17, 0.9), (30, 0.55), (100, 0.05)],
+    "t": [(0, 2.0), (100, 1.0)],
+    "h": [(0, 0.5)],
+    "c": [(0, 0.65), (10, 0.5), (17, 0.25)],
+}
+
+
+def interpolate(table, m):
+    """Linear between the rows, flat beyond the ends."""
+    if m <= table[0][0]:
+        return table[0][1]
+    for (a, u), (b, v) in zip(table[:-1], table[1:]):
+        if m <= b:
+            return u + (v - u) * (m - a) / (b - a)
+    return table[-1][1]
+
+
+def tabulated_price(letter, classes, m, s, mean, rule, multiplier=1.0):
+    """CONVENTIONS.md: table · multiplier · s/√m, with each program's exceptions."""
+    if letter in "lqp":
+        table = TABLES["p" if "p" in classes else "q" if "q" in classes else "l"]
+    else:
+        table = TABLES[letter]
+    if rule == "maxnet" and letter == "t" and mean in (0.0, 1.0):
+        return multiplier
+    if rule == "maxent":
+        s = min(s, 0.5)
+    if letter == "h":
+        s = max(s, 1 / np.sqrt(m))
+    return multiplier * max(interpolate(table, m) * s / np.sqrt(m), 0.001)
+
+
+def corollary7(sigma2, m, n, delta):
+    """generalized-maxent.txt, Appendix A: β_j = √(6ε) √(σ̃² + √(ln(2n/δ)/(2m)) + ε/6) + ε, ε = ln(4n/δ)/(3m)."""
+    epsilon = np.log(4 * n / delta) / (3 * m)
+    return np.sqrt(6 * epsilon) * np.sqrt(sigma2 + np.sqrt(np.log(2 * n / delta) / (2 * m)) + epsilon / 6) + epsilon
+
+
+# --------------------------------------------------------------------------------------------------- entropies
+
+
+def phi(r, alpha):
+    """φ_1(r) = r ln r, φ_α(r) = (r^α − r)/(α(α − 1))."""
+    r = np.asarray(r, dtype=LONG)
+    if alpha == 1:
+        return r * np.log(np.where(r > 0, r, 1))
+    return (r ** LONG(alpha) - r) / (LONG(alpha) * (LONG(alpha) - 1))
+
+
+def omega(p, q0, alpha):
+    """Ω(p) = Σ q0 φ_α(p/q0)."""
+    return float(np.sum(q0 * phi(np.asarray(p, dtype=LONG) / q0, alpha)))
+
+
+def ratios(theta, tau, alpha):
+    s = np.asarray(theta, dtype=LONG) - tau
+    if alpha == 1:
+        return np.exp(s)
+    base = np.maximum(1 + (LONG(alpha) - 1) * s, 0)
+    return base ** (1 / (LONG(alpha) - 1))
+
+
+def gibbs(theta, q0, alpha):
+    """Return `p` and `Ω*(θ) = θ·p − Ω(p)`, the normaliser by bisection in extended precision."""
+    theta, q0 = np.asarray(theta, dtype=LONG), np.asarray(q0, dtype=LONG)
+    low, high = theta.min() - 1, theta.max() + 1
+    for _ in range(300):
+        middle = (low + high) / 2
+        if np.sum(q0 * ratios(theta, middle, alpha)) > 1:
+            low = middle
+        else:
+            high = middle
+    p = q0 * ratios(theta, (low + high) / 2, alpha)
+    p = p / p.sum()
+    conjugate = np.sum(p * theta) - np.sum(q0 * phi(p / q0, alpha))
+    return np.asarray(p, dtype=float), float(conjugate)
+
+
+# --------------------------------------------------------------------------------------------------- penalties
+
+
+def price(lam, name, beta, smoothing=0.1, ratio=1.0):
+    """U*(λ) of each penalty (generalized-maxent.txt Table 1)."""
+    lam, beta = np.asarray(lam, dtype=LONG), np.asarray(beta, dtype=LONG)
+    match name:
+        case "none":
+            return 0.0
+        case "l1":
+            return float(np.sum(beta * np.abs(lam)))
+        case "smoothed_l1":
+            z = lam / smoothing
+            return float(np.sum(smoothing * beta * (np.logaddexp(z, -z) - np.log(LONG(2)))))
+        case "l2":
+            return float(np.sqrt(np.sum((beta * lam) ** 2)))
+        case "l2sq":
+            return float(np.sum(beta * lam**2) / 2)
+        case "elastic":
+            return float(np.sum(beta * np.abs(lam) + ratio * beta * lam**2 / 2))
+    raise AssertionError(name)
+
+
+def price_gradient(lam, name, beta, smoothing=0.1, ratio=1.0):
+    """∇U*(λ), where it has one."""
+    match name:
+        case "none":
+            return np.zeros_like(lam)
+        case "l1":
+            return beta * np.sign(lam)
+        case "smoothed_l1":
+            return beta * np.tanh(lam / smoothing)
+        case "l2":
+            size = np.sqrt(np.sum((beta * lam) ** 2))
+            return beta**2 * lam / size if size > 0 else np.zeros_like(lam)
+        case "l2sq":
+            return beta * lam
+        case "elastic":
+            return beta * np.sign(lam) + ratio * beta * lam
+    raise AssertionError(name)
+
+
+# ----------------------------------------------------------------------------------------------------- problem
+
+
+@dataclass(frozen=True)
+class Dense:
+    """The problem of MATH.md §1 with a dense feature matrix `f` of shape (n, J)."""
+
+    f: np.ndarray
+    q0: np.ndarray
+    sample: np.ndarray
+    alpha: float
+    name: str
+    beta: np.ndarray
+    smoothing: float = 0.1
+    ratio: float = 1.0
+
+    def objective(self, lam):
+        """F(λ) = Ω*(Fλ) − λ·μ̃ + U*(λ)."""
+        _, conjugate = gibbs(self.f @ lam, self.q0, self.alpha)
+        cost = price(lam, self.name, self.beta, self.smoothing, self.ratio)
+        return conjugate - float(self.sample @ self.f @ lam) + cost
+
+    def optimum(self):
+        """Return the least objective that a general-purpose optimiser finds, from several starts."""
+        size = self.f.shape[1]
+        rng = np.random.default_rng(0)
+        starts = [np.zeros(size), rng.normal(size=size) * 0.1]
+        return min(self._minimise(start) for start in starts)
+
+    def _minimise(self, start):
+        mu = self.sample @ self.f
+        split = self.name in ("l1", "elastic")
+
+        def smooth(lam):
+            theta = self.f @ lam
+            p, conjugate = fast_gibbs(theta, self.q0, self.alpha)
+            return conjugate - mu @ lam, self.f.T @ p - mu
+
+        def whole(z):
+            if split:  # λ = u − v with u, v ≥ 0 makes |λ| linear
+                u, v = np.split(z, 2)
+                value, gradient = smooth(u - v)
+                ridge = self.ratio * self.beta if self.name == "elastic" else 0.0 * self.beta
+                value += self.beta @ (u + v) + 0.5 * ridge @ (u - v) ** 2
+                bend = ridge * (u - v)
+                return value, np.concatenate([gradient + self.beta + bend, -gradient + self.beta - bend])
+            value, gradient = smooth(z)
+            args = (z, self.name, self.beta, self.smoothing, self.ratio)
+            return value + price(*args), gradient + price_gradient(*args)
+
+        z = np.concatenate([np.maximum(start, 0), np.maximum(-start, 0)]) if split else start
+        bounds = [(0, None)] * z.size if split else None
+        best = whole(z)[0]
+        for _ in range(3):  # restarting forgets the curvature of a bad region
+            options = {"maxiter": 5000, "maxfun": 100_000, "ftol": 1e-16, "gtol": 1e-12, "maxcor": 30}
+            found = minimize(whole, z, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+            z, best = found.x, min(best, found.fun)
+        return float(best)
+
+
+def fast_gibbs(theta, q0, alpha):
+    """`gibbs` in double precision, with bisection on a tight bracket: quick enough to sit inside an optimiser."""
+    if alpha == 1:
+        top = theta.max()
+        weights = q0 * np.exp(theta - top)
+        return weights / weights.sum(), float(top + np.log(weights.sum()))
+    low, high = float(q0 @ theta), float(theta.max())
+    for _ in range(80):
+        tau = 0.5 * (low + high)
+        total = q0 @ np.maximum(1 + (alpha - 1) * (theta - tau), 0) ** (1 / (alpha - 1))
+        if total > 1:
+            low = tau
+        else:
+            high = tau
+    p = q0 * np.maximum(1 + (alpha - 1) * (theta - tau), 0) ** (1 / (alpha - 1))
+    p /= p.sum()
+    r = p / q0
+    return p, float(p @ theta - np.sum(q0 * (r**alpha - r)) / (alpha * (alpha - 1)))
+
+
+# -------------------------------------------------------------------------------------------------- prediction
+
+
+def predict_scores(terms, x, lo, hi, clamp):
+    """Return λ·f(x) cell by cell and term by term; `terms` are tuples (kind, var, other, knot, lo, hi, weight).
+
+    With `clamp`, continuous variables are held at their training ranges `lo, hi` and products at theirs.
+    """
+    out = np.zeros(len(x))
+    for i, row in enumerate(np.asarray(x, dtype=float)):
+        if np.any(np.isnan(row)):
+            out[i] = np.nan
+            continue
+        for kind, v, w, knot, low, high, weight in terms:
+            a = min(max(row[v], lo[v]), hi[v]) if clamp and kind != "category" else row[v]
+            b = min(max(row[w], lo[w]), hi[w]) if clamp else row[w]
+            match kind:
+                case "linear":
+                    f = (a - low) / (high - low)
+                case "quadratic":
+                    f = (a * a - low) / (high - low)
+                case "product":
+                    f = (a * b - low) / (high - low)
+                    f = min(max(f, 0.0), 1.0) if clamp else f
+                case "forward":
+                    f = max(a - knot, 0.0) / (high - knot)
+                case "reverse":
+                    f = max(knot - a, 0.0) / (knot - low)
+                case "threshold":
+                    f = 1.0 if a >= knot else 0.0
+                case "category":
+                    f = 1.0 if a == knot else 0.0
+            out[i] += weight * f
+    return out
