@@ -76,8 +76,8 @@ class LayerOptions(Section):
 class BackgroundOptions(Section):
     """The points that the species' environment is compared with."""
 
-    points: Count | Literal["all"] = option(10_000, "How many background points to draw, or 'all' cells.", "maximumbackground")
-    file: str | None = option(None, "Your own background points, in any format that occurrences come in.")
+    points: Count | Literal["all"] = option(10_000, "How many background points to draw, or 'all' cells.", "background_points", "maximumbackground")
+    file: str | None = option(None, "Your own background points, in any format that occurrences come in.", "background_file")
     area: str | None = option(None, "Study area: polygons outside which nothing is drawn or counted.", "study_area")
     area_weighted: bool = option(False, "Draw cells by their true area (for layers in degrees).")
 
@@ -121,7 +121,7 @@ class PredictOptions(Section):
 class OutputOptions(Section):
     """What is written, and where."""
 
-    folder: str | None = option(None, "Folder for the results.", "outputdirectory")
+    folder: str | None = option(None, "Folder for the results.", "output", "outputdirectory")
     overwrite: bool = option(False, "Replace results that are there already.")
     curves: bool = option(True, "Draw response curves, marginal and variable-only.", "responsecurves")
     map: bool = option(True, "Write the map (GeoTIFF) and its picture.", "pictures")
@@ -158,6 +158,8 @@ class Leaf:
         aliases = list(extra["aliases"]) if isinstance(extra, dict) else []  # type: ignore[arg-type]
         short = [] if name in ambiguous or name == self.dotted else [name]
         self.spellings = [*short, self.dotted, *map(str, aliases)]
+        # The spelling to show: one of several words says more than one that is short.
+        self.shown = next((word for word in map(str, aliases) if "_" in word), self.spellings[0])
 
     @property
     def multiple(self) -> bool:
@@ -188,7 +190,7 @@ def leaves() -> Iterator[Leaf]:
     for section, model in sections.items():
         for name, field in model.model_fields.items():
             if name not in sections:
-                yield Leaf(section, name, field, ambiguous | {"map"})
+                yield Leaf(section, name, field, ambiguous)
 
 
 def read_yaml(path: str | Path) -> dict[str, Any]:

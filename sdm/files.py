@@ -75,3 +75,18 @@ def _remove_if_empty(folder: Path) -> None:
         folder.rmdir()
     except OSError:
         return
+
+
+def write_text(path: Path, text: str, *, overwrite: bool = False) -> Path:
+    """Write a text file in one step, never over another one unless asked to."""
+    refuse_existing(path, overwrite=overwrite)
+    try:
+        part = path.with_name(f".{path.name}.part")
+        try:
+            part.write_text(text, encoding="utf-8")
+            os.replace(part, path)
+        finally:
+            part.unlink(missing_ok=True)
+    except OSError as error:
+        raise OutputError(f"{path} cannot be written ({error.strerror or error})") from error
+    return path

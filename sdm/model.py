@@ -129,7 +129,11 @@ class Model:
             raise OptionError(f"scale={scale!r}: expected one of {', '.join(SCALES)}")
         if scale == "link":
             return theta - self.tau - (np.log(self.n_domain) if self.alpha == 1.0 else 0.0)
-        raw = Entropy(self.alpha).ratio(theta, self.tau) / self.n_domain
+        return self.from_raw(Entropy(self.alpha).ratio(theta, self.tau) / self.n_domain, scale)
+
+    def from_raw(self, raw: Array | float, scale: str) -> Array:
+        """Turn raw values into another output scale."""
+        raw = np.asarray(raw, dtype=np.float64)
         if scale == "raw":
             return raw
         if scale == "cumulative":

@@ -44,6 +44,7 @@ def save_model(model: Model, path: str | os.PathLike[str], *, overwrite: bool = 
         try:
             with os.fdopen(handle, "wb") as out:
                 out.write(content)
+            os.chmod(temporary, 0o644)  # a temporary file is private, a result is not
             os.replace(temporary, path)
         except BaseException:
             Path(temporary).unlink(missing_ok=True)

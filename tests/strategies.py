@@ -42,6 +42,17 @@ class Case:
         return naive.dense_features(self.x, classes, knots, self.sample, self.categorical, empty)
 
 
+def rounding(case: Case, dense: list[naive.Feature]) -> np.ndarray:
+    """What double precision loses when a raw feature far from zero is scaled to [0, 1], feature by feature."""
+    raw = {"q": lambda f: case.x[:, f.var] ** 2, "p": lambda f: case.x[:, f.var] * case.x[:, f.other]}
+    out = np.full(len(dense), 1e-12)
+    for j, feature in enumerate(dense):
+        if feature.letter in raw:
+            values = raw[feature.letter](feature)
+            out[j] += 1e-14 * np.abs(values).max() / np.ptp(values)
+    return out
+
+
 @st.composite
 def columns(draw, n: int) -> np.ndarray:
     """One variable: distinct, tied, with two values, constant; near zero, negative, or far from it."""

@@ -17,7 +17,7 @@ from sdm.errors import DataError, OptionError
 
 __all__ = ["Layer", "Stack", "open_stack"]
 
-GDAL_CACHE_MB = 32  # GDAL's own default is 5 % of the machine's memory
+GDAL_CACHE_BYTES = 64 << 20  # GDAL's own default is 5 % of the machine's memory
 SUFFIXES = frozenset(
     {".tif", ".tiff", ".asc", ".vrt", ".nc", ".nc4", ".img", ".bil", ".bip", ".bsq", ".flt", ".grd", ".sdat"}
     | {".rst", ".map", ".ers", ".kea", ".jp2", ".grb", ".grb2", ".grib"}
@@ -68,7 +68,7 @@ def open_stack(
         If `categorical`, `align` or `nodata` make no sense.
     """
     if "GDAL_CACHEMAX" not in os.environ:
-        set_gdal_config("GDAL_CACHEMAX", GDAL_CACHE_MB)
+        set_gdal_config("GDAL_CACHEMAX", GDAL_CACHE_BYTES)
     notices: list[str] = []
     found = _one_crs(_find(layers, names, notices), notices)
     known = [item.layer.name for item in found]

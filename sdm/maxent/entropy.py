@@ -27,7 +27,7 @@ class Entropy:
     """The entropy of order `alpha` in [1, 2]: 1 is Shannon, 2 gives sparsemax."""
 
     def __init__(self, alpha: float = 1.0) -> None:
-        if not (isinstance(alpha, (int, float)) and 1.0 <= alpha <= 2.0):
+        if not (isinstance(alpha, (int, float, np.floating, np.integer)) and 1.0 <= alpha <= 2.0):
             raise OptionError(f"entropy={alpha!r}: expected a number from 1 (Shannon) to 2 (sparsemax)")
         self.alpha = float(alpha)
 
@@ -125,14 +125,18 @@ def _tau(theta, q0, alpha, guess):  # type: ignore[no-untyped-def]
     """Find the root of g(τ) = Σ q0_i r_i(τ) − 1 by Newton's method.
 
     g is convex and decreasing for α ≤ 2, so from any point left of the root Newton climbs to it without passing it,
-    and from a point right of it one step leads to its left. By Jensen's inequality the mean score is left of it.
+    and from a point right of it one step leads to its left. Left of it are the mean score, by Jensen's inequality,
+    and the point where the cell of the largest score alone has all mass; from the larger of both it is a few steps.
     """
     mean = 0.0
-    top = theta[0]
+    best = 0
     for i in range(theta.size):
         mean += q0[i] * theta[i]
-        top = max(top, theta[i])
-    tau = guess if mean <= guess < top + 1.0 / (alpha - 1.0) else mean
+        if theta[i] > theta[best]:
+            best = i
+    alone = theta[best] - np.expm1((1.0 - alpha) * np.log(q0[best])) / (alpha - 1.0)
+    low = max(mean, alone)
+    tau = guess if low <= guess < theta[best] + 1.0 / (alpha - 1.0) else low
     for turn in range(200):
         total, slope = 0.0, 0.0
         for i in range(theta.size):
@@ -149,10 +153,10 @@ def _tau(theta, q0, alpha, guess):  # type: ignore[no-untyped-def]
                     total += q0[i] * r
                     slope += q0[i] * r / base
         if slope == 0.0:
-            tau = mean
+            tau = low
             continue
         step = (total - 1.0) / slope
         if turn > 0 and step <= 0.0:  # only rounding is left
             break
-        tau = max(tau + step, mean)
+        tau = max(tau + step, low)
     return tau

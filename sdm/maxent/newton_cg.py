@@ -19,6 +19,9 @@ from sdm.maxent.solution import CONVERGED, MAX_ITERATIONS, SEPARABLE, STALLED, S
 DENSE_FEATURES = 700
 DENSE_NUMBERS = 25_000_000
 
+# Expectations that differ by no more than this are equal but for rounding.
+MATCHED = 1e-10
+
 # Scores this far apart mean densities that differ by e^300: only weights that grow without bound get there.
 ENDLESS = 300.0
 
@@ -52,15 +55,16 @@ def solve_newton_cg(problem: Problem, *, start: Array | None, tolerance: float, 
 
 def free_gap(problem: Problem, state: State) -> float:
     """Certify a state where no price lets expectations differ from the sample's."""
-    return corrected_gap(problem, state, _step(problem, state, None))
+    return corrected_gap(problem, state, _step(problem, state, None, exact=True))
 
 
 def corrected_gap(problem: Problem, state: State, step: Array) -> float:
     """Bound the distance to the optimum where expectations must match exactly.
 
     One Newton step in the distribution, `p' = p + w ∘ (s − w[s]/Σw)` with `s = F·step`, matches them; if it is
-    non-negative it is feasible and `Ω(p') − Q(λ)` is a gap. What the linear solve left over is charged at the size
-    of the weights. Otherwise only the sample is known to be feasible.
+    non-negative it is feasible and `Ω(p') − Q(λ)` is a gap. The rounding that the linear solve left over is charged at
+    the size of the weights. Where the step was not solved for exactly, or leads out of the simplex, only the sample
+    is known to be feasible.
     """
     w = problem.entropy.curvature(state.gibbs.ratio, problem.q0)
     s = problem.features.scores(step)
@@ -69,6 +73,8 @@ def corrected_gap(problem: Problem, state: State, step: Array) -> float:
         return problem.gap(state)
     moved = np.maximum(moved, 0.0)
     left = np.abs(problem.features.expectations(problem.domain.measure(moved)) - problem.mu).max()
+    if left > MATCHED:
+        return problem.gap(state)
     slack = float(left) * float(np.abs(state.lam).sum() + np.abs(step).sum())
     return problem.entropy.value(moved, problem.q0) + state.objective + slack
 
@@ -90,7 +96,7 @@ def _off_zero(problem: Problem, state: State) -> Array:
     return -1e-3 * state.eps / problem.penalty.beta**2 / np.linalg.norm(state.eps / problem.penalty.beta)
 
 
-def _step(problem: Problem, state: State, matrix: Array | None) -> Array:
+def _step(problem: Problem, state: State, matrix: Array | None, exact: bool = False) -> Array:
     """Return the Newton step: by a direct solve with the features' `(J, n)` matrix, or by conjugate gradients."""
     features, domain = problem.features, problem.domain
     w = problem.entropy.curvature(state.gibbs.ratio, problem.q0)
@@ -112,8 +118,10 @@ def _step(problem: Problem, state: State, matrix: Array | None) -> Array:
         return features.expectations(domain.measure(s)) + bend(v)
 
     scale = total * features.variances(domain.measure(w)) + diagonal
+    if not np.any(scale):  # all mass on one cell: there is no curvature, only a slope
+        return -gradient
     scale = np.maximum(scale, 1e-12 * float(scale.max()))
-    return _conjugate_gradients(product, -gradient, scale)
+    return _conjugate_gradients(product, -gradient, scale, exact)
 
 
 def _penalty_curvature(problem: Problem, lam: Array) -> tuple[Callable[[Array], Array], Array]:
@@ -131,14 +139,17 @@ def _penalty_curvature(problem: Problem, lam: Array) -> tuple[Callable[[Array], 
     return (lambda v: 0.0 * v), np.zeros_like(lam)
 
 
-def _conjugate_gradients(product: Callable[[Array], Array], b: Array, scale: Array) -> Array:
-    """Solve `A x = b` roughly when `b` is large and ever more exactly as it vanishes (so Newton stays superlinear)."""
+def _conjugate_gradients(product: Callable[[Array], Array], b: Array, scale: Array, exact: bool) -> Array:
+    """Solve `A x = b`, to rounding if `exact`.
+
+    Else roughly when `b` is large and ever more exactly as it vanishes, so that Newton stays superlinear.
+    """
     x = np.zeros_like(b)
     r = b.copy()
     y = r / scale
     d = y.copy()
     rho = first = float(r @ y)
-    goal = first * min(1e-2, first) ** 2
+    goal = 0.0 if exact else first * min(1e-2, first) ** 2
     for _ in range(min(4 * b.size + 20, 2000)):
         if rho <= max(goal, 1e-30):
             break

@@ -2,12 +2,15 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import rasterio
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
+from PIL import Image
 
 from sdm.assess.profiles import Profile
 from sdm.features.domain import Array
@@ -54,7 +57,7 @@ def draw_map(
     axes.set_xlim(bounds.left, bounds.right)
     axes.set_ylim(bounds.bottom, bounds.top)
     axes.set_facecolor("#e8e8e8")
-    axes.set_title(title, fontsize=11)
+    axes.set_title(_short(title, 70), fontsize=11)
     axes.tick_params(labelsize=8)
     axes.legend(loc="lower left", fontsize=8, framealpha=0.9)
     figure.colorbar(image, ax=axes, label=LABELS[scale], shrink=0.75)
@@ -62,44 +65,115 @@ def draw_map(
     return path
 
 
+class CurvePainter:
+    """One small figure, used again for every response curve: making axes anew costs more than drawing them.
+
+    Labels are plain text at fixed places and ticks are set by hand, which spares matplotlib's layout: four times faster.
+    """
+
+    TITLES: ClassVar = {
+        "marginal": "others at the presences' mean",
+        "only": "this variable alone",
+        "additive": "additive effect on the score",
+    }
+
+    def __init__(self, scale: str) -> None:
+        self.scale = scale
+        self.figure = Figure(figsize=(4.0, 2.8), dpi=80)
+        self.canvas = FigureCanvasAgg(self.figure)
+        self.axes = self.figure.add_axes((0.17, 0.19, 0.8, 0.7))
+        self.axes.spines[["top", "right"]].set_visible(False)
+        self.axes.tick_params(labelsize=7)
+        self.axes.set_autoscale_on(False)
+        self.title = self.figure.text(0.57, 0.92, "", fontsize=8, color="#555555", ha="center")
+        self.below = self.figure.text(0.57, 0.03, "", fontsize=8, ha="center")
+        self.beside = self.figure.text(0.035, 0.54, "", fontsize=8, va="center", ha="center", rotation=90)
+        self.range = self.axes.axvspan(0, 1, color="#eef3f5", lw=0)
+        (self.line,) = self.axes.plot([], [], color=INK, lw=1.6)
+        self.bars: Any = None
+
+    def draw(self, profile: Profile) -> None:
+        """Put one curve, or bars for classes, on the figure."""
+        axes = self.axes
+        if self.bars is not None:
+            self.bars.remove()
+            self.bars = None
+        self.line.set_visible(profile.classes is None)
+        self.range.set_visible(profile.classes is None)
+        self.title.set_text(self.TITLES[profile.kind])
+        self.below.set_text(_short(profile.variable))
+        self.beside.set_text("Contribution" if profile.kind == "additive" else LABELS[self.scale])
+        low, high = self._limits(profile)
+        _set_ticks(axes.set_yticks, low, high)
+        axes.set_ylim(low, high)
+        if profile.classes is None:
+            left, right = float(profile.x[0]), float(profile.x[-1])
+            _set_ticks(axes.set_xticks, left, right)
+            axes.set_xlim(left, right)
+            self.range.set_x(profile.lo)
+            self.range.set_width(profile.hi - profile.lo)
+            self.line.set_data(profile.x, profile.y)
+        else:
+            places = np.arange(len(profile.classes))
+            self.bars = axes.bar(places, profile.y, color=INK, width=0.7)
+            step = -(-len(places) // 16)
+            axes.set_xticks(places[::step], [_short(name, 10) for name in profile.classes[::step]])
+            axes.set_xlim(-0.6, len(places) - 0.4)
+
+    def _limits(self, profile: Profile) -> tuple[float, float]:
+        """Return the vertical range to show."""
+        if profile.kind != "additive" and self.scale in ("cloglog", "logistic"):
+            return 0.0, 1.0
+        low, high = float(profile.y.min()), float(profile.y.max())
+        if profile.kind != "additive":
+            low = 0.0
+        margin = 0.05 * (high - low) or 0.5
+        return low - margin * (profile.kind == "additive"), high + margin
+
+    def pixels(self) -> NDArray[np.uint8]:
+        """Return the figure as an image."""
+        self.canvas.draw()
+        return np.asarray(self.canvas.buffer_rgba())[:, :, :3]
+
+
 def draw_profiles(profiles: Sequence[Profile], folder: Path, scale: str, names: dict[str, str]) -> list[Path]:
-    """Draw every profile to `<folder>/<name>[_only|_additive].png`, on one figure used again and again."""
-    figure = Figure(figsize=(4.0, 2.8), dpi=80)
-    figure.subplots_adjust(left=0.17, right=0.97, bottom=0.19, top=0.9)
-    suffix = {"marginal": "", "only": "_only", "additive": "_additive"}
-    written = []
+    """Draw curves to `<folder>/<variable>.png` and `<variable>_only.png`, and all additive ones to `additive.png`."""
+    painter = CurvePainter(scale)
+    suffix = {"marginal": "", "only": "_only"}
+    written, panels = [], []
     for profile in profiles:
-        figure.clear()
-        axes = figure.add_subplot()
-        _draw_profile(axes, profile, scale)
+        painter.draw(profile)
+        if profile.kind == "additive":
+            panels.append(painter.pixels())
+            continue
         path = folder / f"{names[profile.variable]}{suffix[profile.kind]}.png"
-        _save(figure, path)
+        Image.fromarray(painter.pixels()).save(path, compress_level=1)
         written.append(path)
+    if panels:
+        written.append(folder / "additive.png")
+        Image.fromarray(_mosaic(panels)).save(written[-1], compress_level=1)
     return written
 
 
-def _draw_profile(axes: Any, profile: Profile, scale: str) -> None:
-    """Draw one curve, or bars for classes."""
-    titles = {"marginal": "others at the presences' mean", "only": "this variable alone", "additive": "additive effect"}
-    additive = profile.kind == "additive"
-    if profile.classes is None:
-        axes.axvspan(profile.lo, profile.hi, color="#eef3f5", lw=0)
-        axes.plot(profile.x, profile.y, color=INK, lw=1.6)
-        axes.set_xlim(profile.x[0], profile.x[-1])
-    else:
-        places = np.arange(len(profile.classes))
-        axes.bar(places, profile.y, color=INK, width=0.7)
-        step = max(1, len(places) // 12)
-        axes.set_xticks(places[::step], [name[:10] for name in profile.classes[::step]], fontsize=7)
-    if not additive and scale in ("cloglog", "logistic"):
-        axes.set_ylim(0, 1)
-    axes.set_xlabel(_short(profile.variable), fontsize=8)
-    axes.set_ylabel("Contribution to the score" if additive else LABELS[scale], fontsize=8)
-    axes.set_title(titles[profile.kind], fontsize=8, color="#555555")
-    axes.tick_params(labelsize=7)
-    axes.spines[["top", "right"]].set_visible(False)
+def _set_ticks(setter: Any, low: float, high: float) -> None:
+    """Set up to six round ticks, with labels as short as tells them apart."""
+    ticks = MaxNLocator(5).tick_values(low, high)
+    ticks = [float(tick) for tick in ticks if low <= tick <= high]
+    setter(ticks, [f"{tick:.6g}" for tick in ticks])
 
 
-def _short(text: str) -> str:
+def _mosaic(panels: Sequence[NDArray[np.uint8]]) -> NDArray[np.uint8]:
+    """Lay pictures of one size out in rows of up to four."""
+    across = min(4, len(panels))
+    down = -(-len(panels) // across)
+    high, wide = panels[0].shape[:2]
+    out = np.full((down * high, across * wide, 3), 255, dtype=np.uint8)
+    for k, panel in enumerate(panels):
+        row, col = divmod(k, across)
+        out[row * high : (row + 1) * high, col * wide : (col + 1) * wide] = panel
+    return out
+
+
+def _short(text: str, longest: int = 40) -> str:
     """Keep a name from being read as mathematics, and from running out of the picture."""
-    return (text if len(text) <= 40 else text[:39] + "…").replace("$", r"\$")
+    return (text if len(text) <= longest else text[: longest - 1] + "…").replace("$", r"\$")

@@ -3,7 +3,9 @@
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -63,6 +65,9 @@ def run(options: RunOptions, *, command: str = "", progress: Progress | None = N
         raise OptionError("no output folder: give it with -o, or as output.folder")
     target = Path(options.output.folder)
     refuse_existing(target, overwrite=options.output.overwrite)
+    if options.output.curves or options.output.map:
+        # Half a second of imports, done while the layers are read.
+        Thread(target=import_module, args=("sdm.report.figures",), daemon=True).start()
     prepared = prepare(options)
     for notice in prepared.notices:
         log.info(notice)

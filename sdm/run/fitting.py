@@ -68,6 +68,7 @@ def fit_species(table: SampleTable, options: RunOptions, test: tuple[Array, Arra
     values = None if test is None else test[0]
     numbers, curve = _measure(table, estimator, model, values)
     thresholds = curve.thresholds(model.entropy)
+    model = replace(model, meta={**model.meta, "thresholds": {t.key: t.raw for t in thresholds}})
     if options.test.folds > 1:
         numbers["cross_validation"] = _cross_validate(table, options, rng)
     numbers["thresholds"] = {t.key: {**_plain(t), **_on_scales(model, t.raw)} for t in thresholds}
@@ -151,10 +152,6 @@ def _measure(
     raw = model.predict(table.presence, "raw")
     raw_test = None if test is None else model.predict(test, "raw")
 
-    def cumulative(values: Array) -> Array:
-        return np.interp(values, model.cumulative[:, 0], model.cumulative[:, 1], left=0.0)
-
-    strength = raw_domain * np.exp(model.entropy)
     numbers: dict[str, Any] = {
         "species": table.species,
         "version": __version__,
@@ -171,7 +168,7 @@ def _measure(
         "log_loss_train": log_loss(raw),
         "entropy": model.entropy,
         "auc_train": auc(raw, raw_domain),
-        "mean_cloglog": float(np.mean(-np.expm1(-strength))),
+        "mean_cloglog": float(np.mean(model.from_raw(raw_domain, "cloglog"))),
     }
     if raw_test is not None:
         numbers |= {
@@ -181,7 +178,7 @@ def _measure(
             "auc_test": auc(raw_test, raw_domain),
             "auc_test_deviation": auc_deviation(raw_test, raw_domain),
         }
-    return numbers, Curve(raw, raw_domain, cumulative, raw_test)
+    return numbers, Curve(raw, raw_domain, lambda values: model.from_raw(values, "cumulative"), raw_test)
 
 
 def _cross_validate(table: SampleTable, options: RunOptions, rng: np.random.Generator) -> dict[str, Any]:
@@ -232,9 +229,4 @@ def _plain(threshold: Threshold) -> dict[str, Any]:
 
 def _on_scales(model: Model, raw: float) -> dict[str, float]:
     """Return a raw value on the cloglog and logistic scales."""
-    strength = raw * float(np.exp(model.entropy))
-    prevalence = model.prevalence
-    return {
-        "cloglog": float(-np.expm1(-strength)),
-        "logistic": prevalence * strength / (1.0 - prevalence + prevalence * strength),
-    }
+    return {scale: float(model.from_raw(raw, scale)) for scale in ("cloglog", "logistic")}

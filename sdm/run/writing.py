@@ -2,9 +2,10 @@
 
 import csv
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from sdm.predict import Progress, predict_raster
 from sdm.report.tables import maxent_results, write_profiles, write_rows
 from sdm.run.fitting import Fitted
 from sdm.run.prepare import Prepared, open_layers
+
+if TYPE_CHECKING:
+    from sdm.data.layers import Stack
 
 
 @dataclass
@@ -39,11 +43,18 @@ def write_species(
     done = Written()
     done.files["model"] = save_model(fitted.model, folder / f"{name}.npz").name
     _write_tables(fitted, folder, name, done)
-    if fitted.profiles:
-        done.files["curves"] = write_profiles(folder / f"{name}_curves.csv", fitted.profiles).name
-        _draw_curves(fitted, options, folder, done)
-    if prepared.stack is not None and options.output.map:
-        _write_maps(fitted, prepared, options, folder, name, done, progress)
+    # Pictures are drawn in a thread of their own while the map is computed in others, outside Python's lock.
+    with ThreadPoolExecutor(1) as painter:
+        pictures = []
+        if fitted.profiles:
+            done.files["curves"] = write_profiles(folder / f"{name}_curves.csv", fitted.profiles).name
+            pictures.append(painter.submit(_draw_curves, fitted, options, folder, done))
+        if prepared.stack is not None and options.output.map:
+            raster = _write_map(fitted, prepared, options, folder, name, done, progress)
+            pictures.append(painter.submit(_draw_map, raster, fitted, options, done))
+            _write_other_maps(fitted, prepared, options, raster, done, progress)
+        for picture in pictures:
+            picture.result()
     (folder / "run.yaml").write_text(f"# repeat with: {command}\n{dump_yaml(options)}", encoding="utf-8")
     done.files["run"] = "run.yaml"
     (folder / "command.txt").write_text(command + "\n", encoding="utf-8")
@@ -94,7 +105,36 @@ def _draw_curves(fitted: Fitted, options: RunOptions, folder: Path, done: Writte
     done.files["plots"] = "plots"
 
 
-def _write_maps(
+def _draw_map(raster: Path, fitted: Fitted, options: RunOptions, done: Written) -> None:
+    """Draw the map with its points."""
+    from sdm.report.figures import draw_map
+
+    table = fitted.table
+    path = raster.with_suffix(".png")
+    draw_map(
+        raster,
+        path,
+        title=table.species,
+        scale=options.predict.scale,
+        x=table.presence_x,
+        y=table.presence_y,
+        test=fitted.test_xy,
+    )
+    done.files["picture"] = path.name
+
+
+def _common(fitted: Fitted, options: RunOptions, progress: Progress | None) -> dict[str, Any]:
+    """Return what all maps of a species share."""
+    return {
+        "scale": options.predict.scale,
+        "clamp": options.predict.clamp,
+        "threads": options.threads,
+        "progress": progress,
+        "tags": {"species": fitted.table.species},
+    }
+
+
+def _write_map(
     fitted: Fitted,
     prepared: Prepared,
     options: RunOptions,
@@ -102,43 +142,42 @@ def _write_maps(
     name: str,
     done: Written,
     progress: Progress | None,
-) -> None:
-    """Write the map and its picture, the map of presence and absence, and the projections."""
-    from sdm.report.figures import draw_map
-
-    scale, model, stack = options.predict.scale, fitted.model, prepared.stack
-    if stack is None:
-        return
-    common: dict[str, Any] = {
-        "scale": scale,
-        "clamp": options.predict.clamp,
-        "threads": options.threads,
-        "progress": progress,
-        "tags": {"species": fitted.table.species},
-    }
+) -> Path:
+    """Write the map of the training layers."""
     raster = folder / f"{name}.tif"
-    summary = predict_raster(model, stack, raster, study_area=prepared.study_area, **common)
+    stack = cast("Stack", prepared.stack)
+    common = _common(fitted, options, progress)
+    summary = predict_raster(fitted.model, stack, raster, study_area=prepared.study_area, **common)
     done.files["map"] = raster.name
-    fitted.numbers["map"] = {"cells": summary.cells, "min": summary.minimum, "max": summary.maximum, "mean": summary.mean}
-    done.files["picture"] = draw_map(
-        raster,
-        folder / f"{name}.png",
-        title=fitted.table.species,
-        scale=scale,
-        x=fitted.table.presence_x,
-        y=fitted.table.presence_y,
-        test=fitted.test_xy,
-    ).name
+    fitted.numbers["map"] = {
+        "cells": summary.cells,
+        "min": summary.minimum,
+        "max": summary.maximum,
+        "mean": summary.mean,
+    }
+    return raster
+
+
+def _write_other_maps(
+    fitted: Fitted,
+    prepared: Prepared,
+    options: RunOptions,
+    raster: Path,
+    done: Written,
+    progress: Progress | None,
+) -> None:
+    """Write the map of presence and absence, and the projections."""
+    model, stack, common = fitted.model, cast("Stack", prepared.stack), _common(fitted, options, progress)
     level = threshold_value(fitted, options)
     if level is not None:
         fitted.numbers["map_threshold"] = level
-        binary = folder / f"{name}_thresholded.tif"
+        binary = raster.with_name(f"{raster.stem}_thresholded.tif")
         predict_raster(model, stack, binary, study_area=prepared.study_area, threshold=level, **common)
         done.files["thresholded map"] = binary.name
     for title, place in options.predict.projections.items():
         elsewhere = open_layers(options, [place], names=model.names)
         done.notes += [f"projection {title}: {notice}" for notice in elsewhere.notices]
-        path = folder / f"{name}_{safe_name(title)}.tif"
+        path = raster.with_name(f"{raster.stem}_{safe_name(title)}.tif")
         predict_raster(model, elsewhere, path, **common)
         done.files[f"projection {title}"] = path.name
         if level is not None:
@@ -152,12 +191,7 @@ def threshold_value(fitted: Fitted, options: RunOptions) -> float | None:
     wanted = options.predict.threshold
     if wanted is None or isinstance(wanted, (int, float)):
         return None if wanted is None else float(wanted)
-    chosen = choose(fitted.thresholds, wanted)
-    if options.predict.scale == "raw":
-        return chosen.raw
-    if options.predict.scale == "cumulative":
-        return chosen.cumulative
-    return float(fitted.numbers["thresholds"][wanted][options.predict.scale])
+    return float(fitted.model.from_raw(choose(fitted.thresholds, wanted).raw, options.predict.scale))
 
 
 def write_ledger(path: Path, prepared: Prepared) -> Path | None:

@@ -4,7 +4,7 @@ import naive
 import numpy as np
 import pytest
 from hypothesis import assume, given
-from strategies import cases, seeds, small_case
+from strategies import cases, rounding, seeds, small_case
 
 from sdm.features.domain import Domain
 from sdm.features.duplicates import find_duplicates
@@ -82,7 +82,8 @@ def test_exactly_the_copies_are_found(case, seed):
         assert keep[kept]
         assert same(left, kept, 1e-8)
         assert (price[kept], kept) < (price[left], left)
-    survivors = np.flatnonzero(keep)
+    # A product far from zero is signed with more rounding than copies may differ by: those may stay.
+    survivors = np.flatnonzero(keep & (rounding(case, case.dense("lqpht", 3)) < 1.1e-12))
     for a in survivors:
         assert not any(same(a, b, 1e-14) for b in survivors if b > a)
 
@@ -92,9 +93,7 @@ def test_the_optimum_is_unchanged(alpha):
     case = small_case(3)
     binary = (case.x[:, :1] > 0).astype(float)
     x = np.hstack([case.x, case.x[:, :1], 3 - case.x[:, 1:2], binary])
-    features = build_features(
-        Domain(x, [f"v{v}" for v in range(5)], (), case.q0), "lqht", knots=4, sample=case.sample
-    )
+    features = build_features(Domain(x, [f"v{v}" for v in range(5)], (), case.q0), "lqht", knots=4, sample=case.sample)
     beta = 0.02 * (1 + np.arange(features.size) % 4)
     keep, copies = find_duplicates(features, beta)
     assert len(copies) >= 5

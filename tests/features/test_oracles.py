@@ -5,22 +5,11 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from strategies import CLASSES, PRESETS, Case, cases, seeds
+from strategies import CLASSES, PRESETS, Case, cases, rounding, seeds
 
 from sdm.features.domain import Domain
 from sdm.features.feature_set import FeatureSet
 from sdm.features.hinge import Hinge
-
-
-def rounding(case: Case, dense: list[naive.Feature]) -> np.ndarray:
-    """What double precision loses when a raw feature far from zero is scaled to [0, 1], feature by feature."""
-    raw = {"q": lambda f: case.x[:, f.var] ** 2, "p": lambda f: case.x[:, f.var] * case.x[:, f.other]}
-    out = np.full(len(dense), 1e-12)
-    for j, feature in enumerate(dense):
-        if feature.letter in raw:
-            values = raw[feature.letter](feature)
-            out[j] += 1e-14 * np.abs(values).max() / np.ptp(values)
-    return out
 
 
 def masses(case: Case, seed: int, signed: bool) -> np.ndarray:

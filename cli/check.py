@@ -1,0 +1,41 @@
+"""`sdm check`: everything that would go wrong, before an hour is spent."""
+
+from typing import Annotated, Any
+
+import typer
+
+from sdm_cli.console import Console
+from sdm_cli.options import from_words, with_run_options
+
+
+@with_run_options
+def check(
+    console: Console,
+    given: dict[str, Any],
+    inputs: Annotated[
+        list[str],
+        typer.Argument(help="As for 'sdm fit': an occurrence file and layers, or a run file.", metavar="OCCURRENCES LAYERS"),
+    ],
+) -> None:
+    """Look for everything that would go wrong in `sdm fit`, and list it all at once; nothing is fitted or written.
+
+    **Examples**
+
+    sdm check records.csv layers/ --categorical landcover
+
+    sdm check run.yaml
+    """
+    options = from_words(inputs, given)
+    from sdm.run.checking import check_run
+
+    found = check_run(options)
+    for line in found.facts:
+        console.say(f"ok       {line}")
+    for line in found.warnings:
+        console.say(f"warning  {line}")
+    for line in found.problems:
+        console.say(f"problem  {line}")
+    console.say(f"\n{len(found.problems)} problems, {len(found.warnings)} warnings")
+    console.result({"problems": found.problems, "warnings": found.warnings, "facts": found.facts})
+    if found.problems:
+        raise typer.Exit(1)

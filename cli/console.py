@@ -1,0 +1,97 @@
+"""What every command shares: messages, progress, errors in one line, exit codes."""
+
+import json
+import logging
+import shlex
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+
+from sdm.errors import OptionError, SdmError
+
+INTERRUPTED = 130
+
+
+class Console:
+    """Where a command speaks: results to standard output, everything else to standard error.
+
+    Parameters
+    ----------
+    quiet, verbose : bool
+        Fewer or more messages.
+    as_json : bool
+        Print one JSON object instead of text.
+    debug : bool
+        Show tracebacks.
+    """
+
+    def __init__(self, quiet: bool = False, verbose: bool = False, as_json: bool = False, debug: bool = False) -> None:
+        self.quiet, self.as_json, self.debug = quiet, as_json, debug
+        level = logging.ERROR if quiet else logging.DEBUG if verbose else logging.INFO
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(logging.Formatter("%(message)s"))
+        logger = logging.getLogger("sdm")
+        logger.handlers = [handler]
+        logger.setLevel(level)
+        logger.propagate = False
+        self.log = logger
+
+    def say(self, text: str = "") -> None:
+        """Print a line of the result, unless the result is JSON."""
+        if not self.as_json and not self.quiet:
+            print(text)
+
+    def result(self, value: dict[str, Any]) -> None:
+        """Print the machine-readable result, if it was asked for."""
+        if self.as_json:
+            print(json.dumps(value, indent=1, default=str))
+
+    @contextmanager
+    def progress(self) -> Iterator[Callable[[int, int, str], None] | None]:
+        """Give a function that moves a progress bar; nothing when not attached to a terminal."""
+        if self.quiet or self.as_json or not sys.stderr.isatty():
+            yield None
+            return
+        from rich.console import Console as RichConsole
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:.0f}%"))
+        with Progress(*columns, TimeRemainingColumn(), console=RichConsole(stderr=True), transient=True) as bar:
+            task = bar.add_task("working")
+            yield lambda done, total, text: bar.update(task, completed=done, total=total, description=text)
+
+    @contextmanager
+    def guard(self) -> Iterator[None]:
+        """Turn what goes wrong into one line and an exit code: 2 for options, 1 for the rest, 130 for Ctrl-C."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            print("interrupted: nothing half-written was kept", file=sys.stderr)
+            raise typer.Exit(INTERRUPTED) from None
+        except SdmError as error:
+            self._fail(str(error))
+            raise typer.Exit(2 if isinstance(error, OptionError) else 1) from None
+        except MemoryError:
+            self._fail("not enough memory: use fewer background points or features, or smaller layers")
+            raise typer.Exit(1) from None
+        except (typer.Exit, typer.Abort):
+            raise
+        except Exception as error:
+            self._fail(f"unexpected {type(error).__name__}: {error} (this is a fault of sdm; --debug shows where)")
+            raise typer.Exit(1) from None
+
+    def _fail(self, message: str) -> None:
+        if self.debug:
+            traceback.print_exc()
+        if self.as_json:
+            print(json.dumps({"error": message}))
+        print(f"error: {message}", file=sys.stderr)
+
+
+def command_line() -> str:
+    """Return the command as it was typed."""
+    return shlex.join(["sdm", *sys.argv[1:]])

@@ -1,0 +1,68 @@
+"""`sdm evaluate`: a model on records that it has not seen."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sdm_cli.console import Console
+from sdm_cli.options import Debug, Json, Quiet
+
+
+def evaluate(
+    model: Annotated[Path, typer.Argument(help="A model file (.npz).")],
+    presences: Annotated[Path, typer.Option(help="Records of the species; with a 0/1 column, absences too.")],
+    layers: Annotated[
+        list[str] | None, typer.Option(help="The model's layers; not needed if the files have its variables as columns.")
+    ] = None,
+    absences: Annotated[Path | None, typer.Option(help="Sites where the species was not found.")] = None,
+    background: Annotated[
+        str | None, typer.Option(help="A file of background points, or how many to draw (default: 10000).")
+    ] = None,
+    species: Annotated[str | None, typer.Option(help="Use only this species of the file.")] = None,
+    crs: Annotated[str | None, typer.Option(help="Coordinate system of the records.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the background.")] = 1,
+    quiet: Quiet = False,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Measure a model on other records: AUC, log loss, omission; with absences also correlation and skill.
+
+    **Examples**
+
+    sdm evaluate results/sp.npz --presences new.csv --layers layers/
+
+    sdm evaluate results/sp.npz --presences found.csv --absences not_found.csv --layers layers/
+
+    sdm evaluate results/sp.npz --presences survey.csv --layers layers/   (survey.csv has a column presence with 1 and 0)
+    """
+    console = Console(quiet=quiet, as_json=as_json, debug=debug)
+    with console.guard():
+        from sdm.run.evaluating import evaluate_files
+
+        numbers = evaluate_files(
+            model,
+            presences,
+            layers=layers,
+            absences=absences,
+            background=background,
+            species=species,
+            crs=crs,
+            seed=seed,
+        )
+        _tell(console, numbers)
+        console.result(numbers)
+
+
+def _tell(console: Console, numbers: dict[str, Any]) -> None:
+    for notice in numbers["notices"]:
+        console.log.info(notice)
+    console.say(f"presences    {numbers['presences']:,}")
+    console.say(f"against      {numbers['others']:,} {numbers['against']} points")
+    console.say(f"AUC          {numbers['auc']:.4f} (standard deviation {numbers['auc_deviation']:.4f})")
+    console.say(f"log loss     {numbers['log_loss']:.4f} nats (gain {numbers['gain']:.4f})")
+    if "correlation" in numbers:
+        console.say(f"correlation  {numbers['correlation']:.4f}")
+        console.say(f"TSS          {numbers['tss']:.4f} at the training threshold maxsss")
+    for key, omission in numbers["omission"].items():
+        console.say(f"omission     {omission:.4f} at {key}")

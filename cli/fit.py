@@ -1,0 +1,104 @@
+"""`sdm fit`: from records and layers to a map, curves, numbers and a model."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sdm_cli.console import Console, command_line
+from sdm_cli.options import from_words, with_run_options
+
+if TYPE_CHECKING:
+    from sdm.run.batch import RunResult, SpeciesResult
+
+
+@with_run_options
+def fit(
+    console: Console,
+    given: dict[str, Any],
+    inputs: Annotated[
+        list[str],
+        typer.Argument(help="An occurrence file and a folder of layers; or a run file (run.yaml).", metavar="OCCURRENCES LAYERS"),
+    ],
+) -> None:
+    """Fit a model, and write its map, curves, numbers and model file.
+
+    **Examples**
+
+    sdm fit records.csv layers/ -o results
+
+    sdm fit gbif.csv layers/ --categorical landcover --fc LQH --rm 2 -o results
+
+    sdm fit records.gpkg "climate/bio*.tif" --crs EPSG:25833 --test-percent 25 --threshold maxsss -o results
+
+    sdm fit run.yaml --fit.multiplier 2 -o results2
+
+    sdm fit presences_swd.csv background_swd.csv -o results   (tables of samples with data)
+
+    Every option can also be written as in a run file (--fit.multiplier 2) or as in Maxent (--betamultiplier 2).
+    """
+    options = from_words(inputs, given)
+    from sdm.run.batch import run
+
+    with console.progress() as progress:
+        result = run(options, command=command_line(), progress=progress)
+    _tell(console, result)
+    console.result(_as_dict(result))
+    if result.failed:
+        raise typer.Exit(1)
+
+
+def _tell(console: Console, result: "RunResult") -> None:
+    """Say what was done, in the order in which a person asks."""
+    for species in result.species:
+        if species.error is None:
+            _tell_species(console, species, result.ledger.get(species.species))
+        else:
+            console.say(f"{species.species}: failed: {species.error}")
+    if len(result.species) > 1:
+        good = len(result.species) - len(result.failed)
+        console.say(f"\n{good} of {len(result.species)} species fitted; summary: {result.folder / 'summary.csv'}")
+
+
+def _tell_species(console: Console, species: "SpeciesResult", ledger: dict[str, int] | None) -> None:
+    n = species.numbers
+    console.say(f"\n{species.species}")
+    if ledger:
+        dropped = ", ".join(f"{count:,} {key.replace('_', ' ')}" for key, count in ledger.items() if count and key not in ("read", "kept"))
+        console.say(f"  records     {ledger['read']:,} read, {ledger['kept']:,} kept" + (f" ({dropped})" if dropped else ""))
+    console.say(
+        f"  model       {n['training_presences']:,} presences, {n['background_points']:,} background points; "
+        f"{n['features_with_weight']:,} of {n['features']:,} features ({n['classes']}) have a weight"
+    )
+    console.say(f"  certificate {n['status']}: within {n['gap']:.1e} nats of the optimum, proved, after {n['iterations']} rounds")
+    console.say(f"  training    AUC {n['auc_train']:.4f}, gain {n['gain']:.4f} (regularised {n['regularized_gain']:.4f}), log loss {n['log_loss_train']:.4f}")
+    if n.get("auc_test") is not None:
+        console.say(f"  test        AUC {n['auc_test']:.4f}, gain {n['test_gain']:.4f}, log loss {n['log_loss_test']:.4f} ({n['test_presences']:,} records)")
+    if "cross_validation" in n:
+        mean = n["cross_validation"]["mean"]
+        folds = len(n["cross_validation"]["folds"])
+        console.say(f"  {folds} folds     AUC {mean['auc_test']:.4f}, gain {mean['test_gain']:.4f}, log loss {mean['log_loss_test']:.4f}")
+    for note in species.notes:
+        console.log.info("  note        %s", note)
+    console.say(f"  results     {species.folder}")
+    for what in ("map", "picture", "plots", "model", "numbers"):
+        if what in species.files:
+            console.say(f"    {what:<9} {species.files[what]}")
+
+
+def _as_dict(result: "RunResult") -> dict[str, Any]:
+    return {
+        "folder": str(result.folder),
+        "notices": result.notices,
+        "species": [
+            {
+                "species": species.species,
+                "folder": None if species.folder is None else str(species.folder),
+                "error": species.error,
+                "numbers": species.numbers,
+                "files": species.files,
+                "notes": species.notes,
+                "records": result.ledger.get(species.species),
+            }
+            for species in result.species
+        ],
+    }

@@ -1,0 +1,71 @@
+"""`sdm info`: what is in a model file."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sdm_cli.console import Console
+from sdm_cli.options import Debug, Json
+
+if TYPE_CHECKING:
+    from sdm.model import Model
+
+
+def info(
+    model: Annotated[Path, typer.Argument(help="A model file (.npz).")],
+    features: Annotated[int, typer.Option(help="List so many features, those with the largest weights first.")] = 15,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Show what is in a model file: data, settings, features, weights, certificate, seed, versions.
+
+    **Example**:  sdm info results/Bradypus_variegatus.npz
+    """
+    console = Console(as_json=as_json, debug=debug)
+    with console.guard():
+        from sdm.modelfile import load_model
+
+        loaded = load_model(model)
+        _tell(console, loaded, features)
+        console.result(_as_dict(loaded))
+
+
+def _tell(console: Console, model: "Model", features: int) -> None:
+    meta = model.meta
+    console.say(f"species      {meta.get('species', '?')}")
+    console.say(f"fitted by    sdm {meta.get('version', '?')}, seed {meta.get('seed', '?')}")
+    console.say(f"data         {meta.get('presences', '?')} presences, {model.n_domain:,} points in the domain")
+    console.say(f"certificate  {meta.get('status')}: within {meta.get('gap', float('nan')):.1e} nats of the optimum")
+    console.say(f"gain         {meta.get('gain', float('nan')):.4f} (regularised), entropy {model.entropy:.4f} nats")
+    console.say(f"order        {model.alpha:g} ({'Shannon' if model.alpha == 1 else 'Tsallis: can be exactly zero'})")
+    settings = ", ".join(f"{key}={value}" for key, value in meta.get("settings", {}).items() if value not in (None, []))
+    console.say(f"settings     {settings}")
+    console.say("\nvariables")
+    for variable in model.variables:
+        what = f"{len(variable.classes)} classes" if variable.categorical else f"{variable.lo:g} to {variable.hi:g}"
+        console.say(f"  {variable.name:<24} {what}")
+    order = sorted(range(len(model.terms)), key=lambda j: -abs(model.terms.weight[j]))
+    names = model.feature_names
+    console.say(f"\nfeatures with a weight: {len(order)} of {meta.get('n_features', '?')}")
+    for j in order[:features]:
+        console.say(f"  {model.terms.weight[j]:>10.4f}  {names[j]}")
+    if len(order) > features:
+        console.say(f"  … and {len(order) - features} more (--features {len(order)} shows all)")
+
+
+def _as_dict(model: "Model") -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return {
+        "meta": model.meta,
+        "entropy": model.entropy,
+        "order": model.alpha,
+        "n_domain": model.n_domain,
+        "prevalence": model.prevalence,
+        "unseen": model.unseen,
+        "variables": [asdict(variable) for variable in model.variables],
+        "features": [
+            {"name": name, "weight": weight} for name, weight in zip(model.feature_names, model.terms.weight.tolist())
+        ],
+    }

@@ -1,0 +1,131 @@
+"""Penalties against their definitions: value, potential by direct maximisation, gradient, distance, mixing."""
+
+import naive
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
+from strategies import seeds
+
+from sdm.errors import OptionError
+from sdm.maxent.penalty import PENALTIES, make_penalty
+
+BETA = np.array([0.2, 0.5, 1.3])
+names = st.sampled_from(PENALTIES)
+
+
+def make(name):
+    return make_penalty(name, BETA, smoothing=0.3, ratio=0.7)
+
+
+def weights(seed, size=1.0):
+    rng = np.random.default_rng(seed)
+    return size * rng.normal(size=3) * (rng.random(3) < 0.7)
+
+
+@given(names, seeds, st.sampled_from([1e-3, 1.0, 1e3]))
+def test_value(name, seed, size):
+    lam = weights(seed, size)
+    assert make(name).value(lam) == pytest.approx(naive.price(lam, name, BETA, 0.3, 0.7), rel=1e-12, abs=1e-15)
+
+
+@given(names, seeds)
+def test_gradient_by_finite_differences(name, seed):
+    rng = np.random.default_rng(seed)
+    lam = rng.choice([-1, 1], 3) * (0.1 + rng.random(3))
+    penalty, h = make(name), 1e-6
+    numeric = [(penalty.value(lam + h * e) - penalty.value(lam - h * e)) / (2 * h) for e in np.eye(3)]
+    np.testing.assert_allclose(penalty.gradient(lam), numeric, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", ["l1", "smoothed_l1", "l2sq", "elastic"])
+@pytest.mark.parametrize("u", [-0.19, -0.05, 0.0, 0.1, 0.199])
+def test_potential_of_one_feature_is_the_conjugate_of_its_value(name, u):
+    """U(u) = sup_λ uλ − U*(λ), by direct maximisation inside the box of the first feature."""
+
+    def negative(lam):
+        return naive.price(np.array([lam]), name, BETA[:1], 0.3, 0.7) - u * lam
+
+    found = minimize_scalar(negative, bounds=(-50, 50), method="bounded", options={"xatol": 1e-12})
+    best = max(-found.fun, -negative(0.0))
+    assert make(name).potential(np.array([u, 0.0, 0.0])) == pytest.approx(best, abs=1e-8)
+
+
+@given(names, seeds, seeds)
+def test_fenchel_young(name, seed, other):
+    """U(u) + U*(λ) ≥ u·λ: each gap stands on this inequality."""
+    lam, u = weights(seed, 2.0), weights(other, 0.5)
+    penalty = make(name)
+    assert penalty.potential(u) + penalty.value(lam) >= float(u @ lam) - 1e-12
+
+
+@given(st.sampled_from([n for n in PENALTIES if n != "none"]), seeds)
+def test_fenchel_young_is_tight_at_the_gradient(name, seed):
+    rng = np.random.default_rng(seed)
+    lam = rng.choice([-1, 1], 3) * (0.1 + rng.random(3))
+    penalty = make(name)
+    u = penalty.gradient(lam)
+    assert penalty.potential(u) + penalty.value(lam) == pytest.approx(float(u @ lam), abs=1e-9)
+    assert penalty.distance(lam, -u) == pytest.approx(np.zeros(3), abs=1e-15)
+
+
+@given(names, seeds, st.sampled_from([0.01, 0.3, 1.0, 10.0]))
+def test_mixing_leads_into_the_domain_and_no_further(name, seed, size):
+    """Too little and the certificate is void; too much and it is loose."""
+    u = weights(seed, size)
+    penalty = make(name)
+    t = penalty.mixing(u)
+    assert 0.0 <= t <= 1.0
+    assert np.isfinite(penalty.potential((1 - t) * u))
+    if t > 1e-6:
+        assert penalty.potential((1 - t + 1e-6) * u) == np.inf
+
+
+@pytest.mark.parametrize("name", ["l1", "smoothed_l1", "l2"])
+def test_outside_its_domain_a_potential_is_infinite(name):
+    assert make(name).potential(np.array([0.0, 0.0, 2.0])) == np.inf
+
+
+def test_distance_at_zero_weight():
+    """Inside the box (or the ball) zero is optimal; outside, what sticks out counts."""
+    lam, inside, outside = np.zeros(3), np.array([0.1, -0.2, 0.3]), np.array([0.3, 0.0, -1.4])
+    for name in ("l1", "elastic"):
+        assert make(name).distance(lam, inside).tolist() == [0.0, 0.0, 0.0]
+        assert make(name).distance(lam, outside) == pytest.approx([0.1, 0.0, 0.1])
+    assert not make("l2").distance(lam, inside).any()
+    assert make("l2").distance(lam, outside)[2] > 0
+    assert not make("l2").distance(lam, lam).any()
+    assert make("none").distance(lam, outside).tolist() == [0.3, 0.0, 1.4]
+
+
+@given(names, seeds)
+def test_a_subset_prices_its_features_as_before(name, seed):
+    lam = weights(seed)
+    keep = np.array([True, False, True])
+    lam[1] = 0.0
+    penalty = make(name)
+    assert penalty.subset(keep).value(lam[keep]) == pytest.approx(penalty.value(lam), rel=1e-14)
+
+
+@pytest.mark.parametrize("beta", [[0.0], [-1.0], [np.nan], [np.inf]])
+def test_a_price_must_be_positive(beta):
+    with pytest.raises(OptionError, match="positive"):
+        make_penalty("l1", np.array(beta))
+
+
+@pytest.mark.parametrize("options", [{"smoothing": 0.0}, {"smoothing": -1.0}, {"smoothing": np.nan}])
+def test_bad_smoothing(options):
+    with pytest.raises(OptionError, match="smoothing="):
+        make_penalty("smoothed_l1", BETA, **options)
+
+
+@pytest.mark.parametrize("ratio", [0.0, -1.0, np.nan])
+def test_bad_ratio(ratio):
+    with pytest.raises(OptionError, match="ratio="):
+        make_penalty("elastic", BETA, ratio=ratio)
+
+
+def test_an_unknown_penalty():
+    with pytest.raises(OptionError, match="regularization='L1'"):
+        make_penalty("L1", BETA)
