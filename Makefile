@@ -8,7 +8,7 @@ CONSTRAINTS := .ci/constraints.txt
 export OPENBLAS_NUM_THREADS ?= 1
 export MPLBACKEND := Agg
 
-.PHONY: help test check format bench clean
+.PHONY: help demo test check format bench clean
 
 help:  ## show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -26,6 +26,17 @@ $(VENV)/.test: $(VENV)/.base
 $(VENV)/.bench: $(VENV)/.base
 	$(PIP) install -c $(CONSTRAINTS) -e '.[test,bench]'
 	@touch $@
+
+DEMO := demo_output/single_species
+demo: $(VENV)/.base  ## fit the sample species, show where its map and curves are, and how well the truth was found
+	$(BIN)/sdm fit configs/single_species.yaml --overwrite
+	@echo
+	@echo "Against the truth, which is known for a virtual species (400 survey sites, and the true suitability):"
+	$(BIN)/sdm evaluate $(DEMO)/Virtualis_montanus.npz --presences sample_data/presence_absence.csv \
+		--species "Virtualis montanus" --layers sample_data/layers --truth sample_data/truth/Virtualis_montanus.tif
+	@echo
+	@echo "Map:     $(DEMO)/Virtualis_montanus.tif (open it in QGIS) and Virtualis_montanus.png"
+	@echo "Curves:  $(DEMO)/plots/"
 
 test: check  ## lint, type check and all tests
 	$(BIN)/python -m pytest -n 2

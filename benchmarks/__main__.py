@@ -3,7 +3,7 @@
 import sys
 from importlib import import_module
 
-ALL = ("engine",)
+ALL = ("engine", "application")
 
 
 def main() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import shlex
 import sys
 import traceback
@@ -69,6 +70,9 @@ class Console:
         """Turn what goes wrong into one line and an exit code: 2 for options, 1 for the rest, 130 for Ctrl-C."""
         try:
             yield
+        except BrokenPipeError:  # whoever read our output, such as `head`, has seen enough
+            sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - so that closing it at exit does not complain either
+            raise typer.Exit(0) from None
         except KeyboardInterrupt:
             print("interrupted: nothing half-written was kept", file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from None

@@ -21,6 +21,9 @@ def evaluate(
     ] = None,
     species: Annotated[str | None, typer.Option(help="Use only this species of the file.")] = None,
     crs: Annotated[str | None, typer.Option(help="Coordinate system of the records.")] = None,
+    truth: Annotated[
+        Path | None, typer.Option(help="A raster of the true suitability, where it is known ('sdm simulate' writes one).")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the background.")] = 1,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -48,6 +51,7 @@ def evaluate(
             background=background,
             species=species,
             crs=crs,
+            truth=truth,
             seed=seed,
         )
         _tell(console, numbers)
@@ -64,5 +68,7 @@ def _tell(console: Console, numbers: dict[str, Any]) -> None:
     if "correlation" in numbers:
         console.say(f"correlation  {numbers['correlation']:.4f}")
         console.say(f"TSS          {numbers['tss']:.4f} at the training threshold maxsss")
+    if "truth_correlation" in numbers:
+        console.say(f"truth        correlation {numbers['truth_correlation']:.4f} of the map with the true suitability")
     for key, omission in numbers["omission"].items():
         console.say(f"omission     {omission:.4f} at {key}")

@@ -5,6 +5,7 @@ unambiguous, and the spellings that users of other programs know (`betamultiplie
 """
 
 import difflib
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
@@ -217,7 +218,7 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
 
 def _rebase(value: Any, folder: Path) -> Any:
     if isinstance(value, str):
-        return str(folder / value)
+        return os.path.normpath(folder / value)
     if isinstance(value, list):
         return [_rebase(item, folder) for item in value]
     if isinstance(value, dict):
@@ -237,14 +238,14 @@ def make_options(*sources: Mapping[str, Any]) -> RunOptions:
     problems: list[str] = []
     for source in sources:
         for key, value in source.items():
-            if key in where:
-                _put(merged, where[key], value)
-            elif key in sections and isinstance(value, Mapping):
+            if key in sections and isinstance(value, Mapping):
                 for name, inner in value.items():
                     dotted = where.get(f"{key}.{name}") or next(
                         (w for s, w in where.items() if s == name and w.startswith(f"{key}.")), f"{key}.{name}"
                     )
                     _put(merged, dotted, inner)
+            elif key in where:
+                _put(merged, where[key], value)
             elif key in sections and value is None:
                 continue
             else:

@@ -172,8 +172,6 @@ class Maxent:
         self.feature_names_in_ = np.array(encoder.names, dtype=object)
         self.classes_ = np.array([0, 1])
         self.model_ = self._model(encoder, int(labels.sum()), size, classes)
-        for note in self.notes_:
-            log.info(note)
         return self
 
     def _solve(self, start: "Maxent | Model | None") -> Solution:

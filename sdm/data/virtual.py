@@ -46,6 +46,7 @@ class _Plan:
     towns: list[dict[str, float]]
     records: int
     sites: int
+    warming: float = 0.0
 
     def truth(self, species: VirtualSpecies) -> str:
         """Return the path of a species' truth raster in the result folder."""
@@ -83,6 +84,10 @@ def _strip(plan: _Plan, top: int) -> tuple[dict[str, NDArray], list[Array], Arra
         draws.append(_chosen(-np.log(world.white("sites", *cells)) / land, plan.sites, top, *truths))
     sums = np.array([land.sum(), *(truth.sum(dtype=np.float64) for truth in truths)])
     rasters = {f"layers/{name}.tif": values for name, values in layers.items()}
+    if plan.warming:
+        warmer = {name: values.copy() for name, values in layers.items()}
+        warmer["temperature"] += np.float32(plan.warming)
+        rasters |= {f"warmer/{name}.tif": values for name, values in warmer.items()}
     rasters |= {plan.truth(species): truth for species, truth in zip(plan.species, truths)}
     rasters |= {"effort.tif": effort} if plan.towns else {}
     for values in rasters.values():
@@ -187,6 +192,7 @@ def _describe(plan: _Plan, sums: Array) -> dict[str, Any]:
         "categorical": {"landcover": CLASSES},
         "records": plan.records,
         "sites": plan.sites,
+        "warming": plan.warming,
         "effort": {"file": "effort.tif", "towns": plan.towns} if plan.towns else None,
         "species": [
             {**asdict(s), "truth": plan.truth(s), "prevalence": round(total / sums[0], 4)}
@@ -196,7 +202,7 @@ def _describe(plan: _Plan, sums: Array) -> dict[str, Any]:
 
 
 _OURS = re.compile(
-    rf"(layers/(landcover|noise\d+|{'|'.join(layer.name for layer in LAYERS)})|truth/Virtualis_[a-z]+|effort)"
+    rf"((layers|warmer)/(landcover|noise\d+|{'|'.join(layer.name for layer in LAYERS)})|truth/Virtualis_[a-z]+|effort)"
     r"\.tif(\.aux\.xml)?|occurrences\.csv|presence_absence\.csv|truth\.json"
 )
 
@@ -235,12 +241,13 @@ class Simulation:
     truth_json: Path
     effort: Path | None
     species: tuple[VirtualSpecies, ...]
+    warmer: tuple[Path, ...] = ()
 
     @property
     def files(self) -> tuple[Path, ...]:
         """All files, layers first."""
         more = (self.effort,) if self.effort else ()
-        return (*self.layers, *self.truth, *more, self.occurrences, self.presence_absence, self.truth_json)
+        return (*self.layers, *self.warmer, *self.truth, *more, self.occurrences, self.presence_absence, self.truth_json)
 
 
 def read_truth(path: str | Path) -> tuple[VirtualSpecies, ...]:
@@ -271,6 +278,7 @@ def simulate(
     noise: int = 0,
     bias: bool = False,
     interaction: bool = False,
+    warming: float = 0.0,
     crs: str = "EPSG:4326",
     overwrite: bool = False,
     progress: Progress | None = None,
@@ -300,6 +308,8 @@ def simulate(
         Records come more often from near five towns; the effort is written too.
     interaction : bool
         Each species is also confined to where one layer is above and another below a limit.
+    warming : float
+        Also write ``warmer/*.tif``: the same layers with the temperature raised by so many degrees, to project on.
     crs : str
         WGS 84 cells of 4°/size by default; 400 km/size in a projected CRS. Tables are always in WGS 84.
     overwrite : bool
@@ -332,11 +342,13 @@ def simulate(
     _whole("species", species, 1, len(NICHES))
     records, sites = _whole("records", records, 1, 10**7), _whole("sites", sites, 1, 10**7)
     seed = _whole("seed", seed, 0, 2**63 - 1)
+    if not -20 <= warming <= 20:
+        raise OptionError(f"warming is {warming!r}, expected degrees from -20 to 20: change warming")
     grid = place(rows, cols, crs)
     with _staged(folder, overwrite) as stage:
         world = Landscape(rows, cols, seed)
         niches = make_species(world.sample(names), species, interaction)
-        plan = _Plan(world, grid, tuple(names), niches, world.towns() if bias else [], records, sites)
+        plan = _Plan(world, grid, tuple(names), niches, world.towns() if bias else [], records, sites, float(warming))
         drawn, sums = _rasters(plan, stage, progress)
         _tables(plan, stage, drawn)
         text = json.dumps(_describe(plan, sums), indent=2, ensure_ascii=False)
@@ -350,4 +362,5 @@ def simulate(
         truth_json=folder / "truth.json",
         effort=folder / "effort.tif" if bias else None,
         species=niches,
+        warmer=tuple(folder / f"warmer/{name}.tif" for name in names) if warming else (),
     )

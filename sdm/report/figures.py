@@ -131,9 +131,9 @@ class CurvePainter:
         return low - margin * (profile.kind == "additive"), high + margin
 
     def pixels(self) -> NDArray[np.uint8]:
-        """Return the figure as an image."""
+        """Return the figure as an image (a copy: the canvas draws the next one in the same place)."""
         self.canvas.draw()
-        return np.asarray(self.canvas.buffer_rgba())[:, :, :3]
+        return np.array(self.canvas.buffer_rgba())[:, :, :3]
 
 
 def draw_profiles(profiles: Sequence[Profile], folder: Path, scale: str, names: dict[str, str]) -> list[Path]:

@@ -26,12 +26,14 @@ def evaluate_files(
     background: str | None = None,
     species: str | None = None,
     crs: str | None = None,
+    truth: str | Path | None = None,
     seed: int = 1,
 ) -> dict[str, Any]:
     """Measure a model file on records; return every number.
 
     Presences are compared with absences where there are any (a file, or rows of `presences` whose 0/1 column says 0),
-    else with background: a file, or points drawn from the layers.
+    else with background: a file, or points drawn from the layers. `truth` is a raster of the true suitability, which a
+    virtual species has: the prediction is correlated with it over cells drawn from the layers.
     """
     if absences is not None and background is not None:
         raise OptionError("give --absences or --background, not both: presences are compared with one of them")
@@ -48,7 +50,12 @@ def evaluate_files(
     else:
         present, others, against = _from_tables(loaded, presences, absences or background, species)
         against = "background" if background else against
-    return {"species": loaded.meta.get("species"), "notices": notices, **_measure(loaded, present, others, against)}
+    numbers = {"species": loaded.meta.get("species"), "notices": notices, **_measure(loaded, present, others, against)}
+    if truth is not None:
+        if not layers:
+            raise OptionError("--truth needs --layers: the prediction is compared with it cell by cell")
+        numbers["truth_correlation"] = _against_truth(loaded, stack, truth, seed)
+    return numbers
 
 
 def _from_layers(
@@ -81,6 +88,18 @@ def _from_layers(
         return present, _values(stack, read_occurrences(background, crs=crs)), "background"
     drawn = sample_background(stack, n=int(background or 10_000), seed=seed)
     return present, np.asarray(drawn.values, dtype=np.float64), "background"
+
+
+def _against_truth(model: Model, stack: Stack, truth: str | Path, seed: int) -> float:
+    """Return the correlation of the prediction with the true suitability, over cells drawn at random."""
+    known = open_stack(truth)
+    if (known.width, known.height) != (stack.width, stack.height):
+        raise DataError(f"{truth} has {known.width:,} × {known.height:,} cells, the layers have {stack.width:,} × {stack.height:,}")
+    cells = sample_background(stack, n=10_000, seed=seed)
+    true = known.sample(cells.rows, cells.cols)[:, 0].astype(np.float64)
+    valid = np.isfinite(true)
+    predicted = model.predict(np.asarray(cells.values, dtype=np.float64)[valid])
+    return float(np.corrcoef(predicted, true[valid])[0, 1])
 
 
 def _values(stack: Stack, records: Occurrences) -> Array:
