@@ -1,0 +1,157 @@
+"""Features from families without end, as far as they have been found.
+
+An *oracle* stands for such a family: `propose(g)` returns its most violated features under `g = p − π̃`, one for each size. What
+is taken in becomes a column of the one `Grown` family, in the order of discovery, and then answers like any other.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm._jit import jit
+from sdm.errors import DataError
+from sdm.features.domain import Array, Domain, Measure
+from sdm.features.family import Family
+from sdm.features.terms import Terms
+
+
+class Shape(Protocol):
+    """The definition of a feature, apart from any data."""
+
+    @property
+    def size(self) -> int:
+        """Its complexity `k`: it belongs to `H_k`."""
+        ...
+
+    @property
+    def var(self) -> NDArray[np.int32]:
+        """The variables that it uses."""
+        ...
+
+    def key(self) -> tuple[Any, ...]:
+        """Identify it among features of its kind."""
+        ...
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A feature that an oracle would add, with its violation `|p[f] − π̃[f]|`."""
+
+    shape: Shape
+    violation: float
+
+
+class Oracle(Protocol):
+    """A family without end."""
+
+    name: str
+    largest: int
+
+    def propose(self, g: Array) -> list[Proposal]:
+        """Return the best feature of each size under `g`."""
+        ...
+
+    def column(self, shape: Any) -> NDArray[Any]:
+        """Return a feature at every cell."""
+        ...
+
+    def complexity(self, size: int, m: float) -> float:
+        """Return the bound of eq. (15) on the Rademacher complexity of `H_size` with `m` presences."""
+        ...
+
+
+class Grown(Family):
+    """The features found so far.
+
+    Attributes
+    ----------
+    shapes : list
+        The definition of each feature; `sources` are the oracles that found them.
+    """
+
+    letter = "s"
+
+    def __init__(self, domain: Domain) -> None:
+        self.domain = domain
+        self.shapes: list[Shape] = []
+        self.sources: list[Oracle] = []
+        self._columns: list[NDArray[Any]] = []
+        self._known: set[Any] = set()
+
+    def knows(self, oracle: Oracle, shape: Shape) -> bool:
+        """Tell whether a feature is here already."""
+        return (oracle.name, shape.key()) in self._known
+
+    def add(self, oracle: Oracle, shape: Shape) -> None:
+        """Take a feature in."""
+        self._known.add((oracle.name, shape.key()))
+        self.shapes.append(shape)
+        self.sources.append(oracle)
+        self._columns.append(oracle.column(shape))
+
+    @property
+    def var(self) -> NDArray[np.int64]:  # type: ignore[override]
+        """The first variable of each feature."""
+        return np.array([shape.var[0] for shape in self.shapes], dtype=np.int64)
+
+    @property
+    def size(self) -> int:
+        """How many features there are so far."""
+        return len(self.shapes)
+
+    @property
+    def groups(self) -> NDArray[np.int64]:
+        """Every feature stands for itself."""
+        return np.arange(self.size)
+
+    def moments(self, measure: Measure) -> tuple[Array, Array]:
+        """Sum every column."""
+        return self.moments_from(0, measure)
+
+    def moments_from(self, first: int, measure: Measure) -> tuple[Array, Array]:
+        """Sum the columns from the `first` on."""
+        sums = [_sums(column, measure.mass) for column in self._columns[first:]]
+        return np.array([a for a, _ in sums]), np.array([b for _, b in sums])
+
+    def column(self, j: int) -> Array:
+        """Return feature `j` at every cell."""
+        return self._columns[j].astype(np.float64)
+
+    def add_scores(self, weights: Array, table: Array, theta: Array) -> None:
+        """Add the weighted columns in use."""
+        for j in np.flatnonzero(weights):
+            _add(self._columns[j], weights[j], theta)
+
+    def terms(self) -> Terms:
+        """Refuse: these features have shapes of their own."""
+        raise DataError("features that were grown are kept as shapes, not as terms")
+
+    def subset(self, keep: NDArray[np.bool_]) -> Self:
+        """Return the family with fewer of the features found."""
+        out = type(self)(self.domain)
+        for j in np.flatnonzero(keep):
+            out.shapes.append(self.shapes[j])
+            out.sources.append(self.sources[j])
+            out._columns.append(self._columns[j])
+            out._known.add((self.sources[j].name, self.shapes[j].key()))
+        return out
+
+
+@jit
+def _sums(column, mass):  # type: ignore[no-untyped-def]
+    """Return Σ mass f and Σ mass f²."""
+    first, second = 0.0, 0.0
+    for i in range(mass.size):
+        f = np.float64(column[i])
+        first += mass[i] * f
+        second += mass[i] * f * f
+    return first, second
+
+
+@jit
+def _add(column, weight, theta):  # type: ignore[no-untyped-def]
+    """theta += weight · column."""
+    for i in range(theta.size):
+        theta[i] += weight * np.float64(column[i])

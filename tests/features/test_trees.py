@@ -1,0 +1,141 @@
+"""Tree and monomial oracles against brute force: a wrong split would cost accuracy that nobody would miss."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from sdm.features.domain import Domain
+from sdm.features.monomial import MonomialOracle
+from sdm.features.tree import Tree, TreeOracle
+
+
+def random_problem(rng, n=None, categorical=True):
+    """A small domain with ties, some variables categorical, and a signed measure that sums to zero."""
+    n = n or int(rng.integers(6, 40))
+    x = np.column_stack(
+        [rng.integers(0, 6, n), np.round(rng.normal(size=n), 1), rng.integers(0, 4, n), rng.random(n)]
+    ).astype(float)
+    domain = Domain(x, ["a", "b", "c", "d"], ["c"] if categorical else [])
+    sample = rng.multinomial(5, np.full(n, 1 / n)) / 5
+    p = rng.dirichlet(np.ones(n))
+    return x, domain, p - sample
+
+
+def splits(x, v, categorical):
+    """Every way to divide cells by one variable: the cells that go right, and how."""
+    values = np.unique(x[:, v])
+    if categorical:
+        for k in range(1, len(values)):
+            for chosen in itertools.combinations(values, k):
+                yield np.isin(x[:, v], chosen), chosen
+    else:
+        for low, high in itertools.pairwise(values):
+            yield x[:, v] >= 0.5 * (low + high), None
+
+
+def worth(parts, g):
+    """Half the sum of |g| over the parts: the violation of the best labelling."""
+    return 0.5 * sum(abs(g[part].sum()) for part in parts)
+
+
+def naive_greedy(x, g, categorical, largest, first):
+    """Grow by trying every split of every leaf; the first split is on variable `first`."""
+    leaves, values = [np.ones(len(g), dtype=bool)], []
+    for turn in range(largest):
+        best = (worth(leaves, g) + 1e-14, None)
+        for k, leaf in enumerate(leaves):
+            for v in [first] if turn == 0 else range(x.shape[1]):
+                for right, _ in splits(x, v, v in categorical):
+                    parts = [*leaves[:k], *leaves[k + 1 :], leaf & right, leaf & ~right]
+                    value = worth(parts, g)
+                    if value > best[0] + 1e-13:
+                        best = (value, parts)
+        if best[1] is None:
+            break
+        leaves = best[1]
+        values.append(best[0])
+    return values
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_one_split_is_the_best_of_all(seed):
+    rng = np.random.default_rng(seed)
+    x, domain, g = random_problem(rng)
+    found = TreeOracle(domain, 1, roots=4).propose(g)
+    best = max(worth([right, ~right], g) for v in range(4) for right, _ in splits(x, v, v == 2))
+    assert found[0].violation == pytest.approx(best, abs=1e-12)
+    assert abs(g @ found[0].shape.evaluate(x)) == pytest.approx(best, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_growth_is_the_greedy_one(seed):
+    rng = np.random.default_rng(1000 + seed)
+    x, domain, g = random_problem(rng)
+    oracle = TreeOracle(domain, 4, roots=4)
+    found = {proposal.shape.size: proposal.violation for proposal in oracle.propose(g)}
+    paths = [naive_greedy(x, g, {2}, 4, first) for first in range(4)]
+    for size, violation in found.items():
+        best = max(path[size - 1] for path in paths if len(path) >= size)
+        # Ties between equally good splits may lead greedy growth elsewhere, never to less than any one of the paths.
+        assert violation >= min(path[size - 1] for path in paths if len(path) >= size) - 1e-12
+        assert violation <= best + 1e-12 or size > 1
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_columns_rules_and_labels_agree(seed):
+    rng = np.random.default_rng(2000 + seed)
+    x, domain, g = random_problem(rng)
+    oracle = TreeOracle(domain, 5)
+    for proposal in oracle.propose(g):
+        tree = proposal.shape
+        assert isinstance(tree, Tree)
+        column = oracle.column(tree)
+        np.testing.assert_array_equal(column, tree.evaluate(x))
+        assert abs(g @ column) == pytest.approx(proposal.violation, abs=1e-12)
+        assert len(tree.rules(["a", "b", "c", "d"])) == tree.label.sum()
+
+
+def test_two_hundred_bins_find_the_split_of_a_continuous_variable():
+    rng = np.random.default_rng(3)
+    x = rng.random((20_000, 2))
+    domain = Domain(x, ["a", "b"])
+    mass = np.where(x[:, 0] > 0.37, 2.0, 1.0)
+    g = mass / mass.sum() - 1 / len(x)
+    (proposal,) = TreeOracle(domain, 1).propose(g)
+    assert proposal.shape.var[0] == 0
+    assert proposal.shape.threshold[0] == pytest.approx(0.37, abs=1 / 200)
+
+
+def test_rules_read_well():
+    tree = Tree(
+        np.array([0, 1], np.int32),
+        np.array([0, 1], np.int32),
+        np.array([12.5, np.nan]),
+        ((), (2.0, 3.0)),
+        np.array([0, 0, 1], np.int8),
+    )
+    assert tree.rules(["bio1", "soil"], {1: ("clay", "loam", "peat", "sand")}) == [
+        "bio1 ≥ 12.5 and soil in {peat, sand}"
+    ]
+    assert tree.evaluate(np.array([[13.0, 2.0], [13.0, 1.0], [12.0, 2.0]])).tolist() == [1, 0, 0]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_monomials_against_brute_force(seed):
+    rng = np.random.default_rng(3000 + seed)
+    x, domain, g = random_problem(rng, categorical=seed % 2 == 0)
+    oracle = MonomialOracle(domain, 3)
+    scaled = (x - x.min(axis=0)) / np.ptp(x, axis=0)
+    usable = [0, 1, 3] if seed % 2 == 0 else [0, 1, 2, 3]
+    chosen = []
+    for degree, proposal in enumerate(oracle.propose(g), start=1):
+        values = {v: abs(g @ np.prod(scaled[:, [*chosen, v]], axis=1)) for v in usable}
+        best = max(values, key=lambda v: values[v])
+        assert proposal.shape.size == degree
+        assert proposal.violation == pytest.approx(values[best], abs=1e-12)
+        chosen = list(proposal.shape.var)
+        np.testing.assert_allclose(oracle.column(proposal.shape), np.prod(scaled[:, chosen], axis=1), atol=1e-12)
+    assert abs(g @ oracle.column(oracle.propose(g)[0].shape)) == pytest.approx(
+        max(abs(g @ scaled[:, v]) for v in usable), abs=1e-12
+    )
