@@ -41,7 +41,8 @@ def whole_job(folder: Path) -> list[dict[str, Any]]:
     seconds, memory = min(run[0] for run in runs), max(run[1] for run in runs)
     rows: list[dict[str, Any]] = [{"program": "sdm", "seconds": seconds, "peak GB": memory, "times faster": 1.0}]
     rows += [
-        {"program": name, "seconds": time, "peak GB": "-", "times faster": time / seconds} for name, time in PEERS_FIT.items()
+        {"program": name, "seconds": time, "peak GB": "-", "times faster": time / seconds}
+        for name, time in PEERS_FIT.items()
     ]
     return rows
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from sdm_cli.console import Console
-from sdm_cli.options import from_words, with_run_options
+from sdm_cli.options import INPUTS, from_words, with_run_options
 
 
 @with_run_options
@@ -13,9 +13,9 @@ def check(
     console: Console,
     given: dict[str, Any],
     inputs: Annotated[
-        list[str],
-        typer.Argument(help="As for 'sdm fit': an occurrence file and layers, or a run file.", metavar="OCCURRENCES LAYERS"),
-    ],
+        list[str] | None,
+        typer.Argument(help="As for 'sdm fit': an occurrence file and layers, or a run file.", metavar=INPUTS),
+    ] = None,
 ) -> None:
     """Look for everything that would go wrong in `sdm fit`, and list it all at once; nothing is fitted or written.
 
@@ -35,6 +35,8 @@ def check(
         console.say(f"warning  {line}")
     for line in found.problems:
         console.say(f"problem  {line}")
+        if console.quiet or console.as_json:
+            console.log.error("error: %s", line)
     console.say(f"\n{len(found.problems)} problems, {len(found.warnings)} warnings")
     console.result({"problems": found.problems, "warnings": found.warnings, "facts": found.facts})
     if found.problems:

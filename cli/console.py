@@ -1,6 +1,6 @@
 """What every command shares: messages, progress, errors in one line, exit codes."""
 
-import json
+import io
 import logging
 import os
 import shlex
@@ -13,6 +13,7 @@ from typing import Any
 import typer
 
 from sdm.errors import OptionError, SdmError
+from sdm.files import to_json
 
 INTERRUPTED = 130
 
@@ -31,6 +32,9 @@ class Console:
     """
 
     def __init__(self, quiet: bool = False, verbose: bool = False, as_json: bool = False, debug: bool = False) -> None:
+        for stream in (sys.stdout, sys.stderr):  # a species' name may have letters that a terminal has not
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="backslashreplace")
         self.quiet, self.as_json, self.debug = quiet, as_json, debug
         level = logging.ERROR if quiet else logging.DEBUG if verbose else logging.INFO
         handler = logging.StreamHandler(sys.stderr)
@@ -49,7 +53,7 @@ class Console:
     def result(self, value: dict[str, Any]) -> None:
         """Print the machine-readable result, if it was asked for."""
         if self.as_json:
-            print(json.dumps(value, indent=1, default=str))
+            print(to_json(value))
 
     @contextmanager
     def progress(self) -> Iterator[Callable[[int, int, str], None] | None]:
@@ -84,6 +88,10 @@ class Console:
             raise typer.Exit(1) from None
         except (typer.Exit, typer.Abort):
             raise
+        except OSError as error:
+            where = f"{error.filename}: " if error.filename else ""
+            self._fail(f"{where}{error.strerror or error}")
+            raise typer.Exit(1) from None
         except Exception as error:
             self._fail(f"unexpected {type(error).__name__}: {error} (this is a fault of sdm; --debug shows where)")
             raise typer.Exit(1) from None
@@ -92,7 +100,7 @@ class Console:
         if self.debug:
             traceback.print_exc()
         if self.as_json:
-            print(json.dumps({"error": message}))
+            print(to_json({"error": message}))
         print(f"error: {message}", file=sys.stderr)
 
 

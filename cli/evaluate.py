@@ -6,14 +6,14 @@ from typing import Annotated, Any
 import typer
 
 from sdm_cli.console import Console
-from sdm_cli.options import Debug, Json, Quiet
+from sdm_cli.options import Align, Debug, Json, Nodata, Quiet, Verbose
 
 
 def evaluate(
     model: Annotated[Path, typer.Argument(help="A model file (.npz).")],
     presences: Annotated[Path, typer.Option(help="Records of the species; with a 0/1 column, absences too.")],
     layers: Annotated[
-        list[str] | None, typer.Option(help="The model's layers; not needed if the files have its variables as columns.")
+        list[str] | None, typer.Option(help="The model's layers; not needed if the files have its variables.")
     ] = None,
     absences: Annotated[Path | None, typer.Option(help="Sites where the species was not found.")] = None,
     background: Annotated[
@@ -21,11 +21,14 @@ def evaluate(
     ] = None,
     species: Annotated[str | None, typer.Option(help="Use only this species of the file.")] = None,
     crs: Annotated[str | None, typer.Option(help="Coordinate system of the records.")] = None,
+    nodata: Nodata = None,
+    align: Align = None,
     truth: Annotated[
-        Path | None, typer.Option(help="A raster of the true suitability, where it is known ('sdm simulate' writes one).")
+        Path | None, typer.Option(help="A raster of the true suitability, where it is known (see 'sdm simulate').")
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the background.")] = 1,
     quiet: Quiet = False,
+    verbose: Verbose = False,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -37,9 +40,9 @@ def evaluate(
 
     sdm evaluate results/sp.npz --presences found.csv --absences not_found.csv --layers layers/
 
-    sdm evaluate results/sp.npz --presences survey.csv --layers layers/   (survey.csv has a column presence with 1 and 0)
+    sdm evaluate results/sp.npz --presences survey.csv --layers layers/   (a column 'presence' says 1 or 0)
     """
-    console = Console(quiet=quiet, as_json=as_json, debug=debug)
+    console = Console(quiet=quiet, verbose=verbose, as_json=as_json, debug=debug)
     with console.guard():
         from sdm.run.evaluating import evaluate_files
 
@@ -51,6 +54,8 @@ def evaluate(
             background=background,
             species=species,
             crs=crs,
+            nodata=nodata,
+            align=align,
             truth=truth,
             seed=seed,
         )

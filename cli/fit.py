@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sdm_cli.console import Console, command_line
-from sdm_cli.options import from_words, with_run_options
+from sdm_cli.options import INPUTS, from_words, with_run_options
 
 if TYPE_CHECKING:
     from sdm.run.batch import RunResult, SpeciesResult
@@ -16,9 +16,9 @@ def fit(
     console: Console,
     given: dict[str, Any],
     inputs: Annotated[
-        list[str],
-        typer.Argument(help="An occurrence file and a folder of layers; or a run file (run.yaml).", metavar="OCCURRENCES LAYERS"),
-    ],
+        list[str] | None,
+        typer.Argument(help="An occurrence file and a folder of layers; or a run file (run.yaml).", metavar=INPUTS),
+    ] = None,
 ) -> None:
     """Fit a model, and write its map, curves, numbers and model file.
 
@@ -63,26 +63,35 @@ def _tell_species(console: Console, species: "SpeciesResult", ledger: dict[str, 
     n = species.numbers
     console.say(f"\n{species.species}")
     if ledger:
-        dropped = ", ".join(f"{count:,} {key.replace('_', ' ')}" for key, count in ledger.items() if count and key not in ("read", "kept"))
-        console.say(f"  records     {ledger['read']:,} read, {ledger['kept']:,} kept" + (f" ({dropped})" if dropped else ""))
+        drops = {key: count for key, count in ledger.items() if count and key not in ("read", "kept")}
+        dropped = ", ".join(f"{count:,} {key.replace('_', ' ')}" for key, count in drops.items())
+        console.say(
+            f"  records     {ledger['read']:,} read, {ledger['kept']:,} kept{f' ({dropped})' if dropped else ''}"
+        )
     console.say(
         f"  model       {n['training_presences']:,} presences, {n['background_points']:,} background points; "
         f"{n['features_with_weight']:,} of {n['features']:,} features ({n['classes']}) have a weight"
     )
-    console.say(f"  certificate {n['status']}: within {n['gap']:.1e} nats of the optimum, proved, after {n['iterations']} rounds")
-    console.say(f"  training    AUC {n['auc_train']:.4f}, gain {n['gain']:.4f} (regularised {n['regularized_gain']:.4f}), log loss {n['log_loss_train']:.4f}")
+    near = f"within {n['gap']:.1e} nats of the optimum, proved"
+    console.say(f"  certificate {n['status']}: {near}, after {n['iterations']} rounds")
+    training = f"AUC {n['auc_train']:.4f}, gain {n['gain']:.4f} (regularised {n['regularized_gain']:.4f})"
+    console.say(f"  training    {training}, log loss {n['log_loss_train']:.4f}")
     if n.get("auc_test") is not None:
-        console.say(f"  test        AUC {n['auc_test']:.4f}, gain {n['test_gain']:.4f}, log loss {n['log_loss_test']:.4f} ({n['test_presences']:,} records)")
+        records = f"{n['test_presences']:,} records"
+        console.say(f"  test        {_tested(n)} ({records})")
     if "cross_validation" in n:
-        mean = n["cross_validation"]["mean"]
         folds = len(n["cross_validation"]["folds"])
-        console.say(f"  {folds} folds     AUC {mean['auc_test']:.4f}, gain {mean['test_gain']:.4f}, log loss {mean['log_loss_test']:.4f}")
+        console.say(f"  {f'{folds} folds':<11} {_tested(n['cross_validation']['mean'])}")
     for note in species.notes:
         console.log.info("  note        %s", note)
     console.say(f"  results     {species.folder}")
     for what in ("map", "picture", "plots", "model", "numbers"):
         if what in species.files:
             console.say(f"    {what:<9} {species.files[what]}")
+
+
+def _tested(n: dict[str, Any]) -> str:
+    return f"AUC {n['auc_test']:.4f}, gain {n['test_gain']:.4f}, log loss {n['log_loss_test']:.4f}"
 
 
 def _as_dict(result: "RunResult") -> dict[str, Any]:

@@ -45,11 +45,11 @@ def _tell(console: Console, model: "Model", features: int) -> None:
     for variable in model.variables:
         what = f"{len(variable.classes)} classes" if variable.categorical else f"{variable.lo:g} to {variable.hi:g}"
         console.say(f"  {variable.name:<24} {what}")
-    order = sorted(range(len(model.terms)), key=lambda j: -abs(model.terms.weight[j]))
-    names = model.feature_names
+    names, weights = model.feature_names, model.weights
+    order = sorted(range(len(names)), key=lambda j: -abs(weights[j]))
     console.say(f"\nfeatures with a weight: {len(order)} of {meta.get('n_features', '?')}")
     for j in order[:features]:
-        console.say(f"  {model.terms.weight[j]:>10.4f}  {names[j]}")
+        console.say(f"  {weights[j]:>10.4f}  {names[j]}")
     if len(order) > features:
         console.say(f"  … and {len(order) - features} more (--features {len(order)} shows all)")
 
@@ -66,6 +66,6 @@ def _as_dict(model: "Model") -> dict[str, Any]:
         "unseen": model.unseen,
         "variables": [asdict(variable) for variable in model.variables],
         "features": [
-            {"name": name, "weight": weight} for name, weight in zip(model.feature_names, model.terms.weight.tolist())
+            {"name": name, "weight": weight} for name, weight in zip(model.feature_names, model.weights.tolist())
         ],
     }

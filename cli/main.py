@@ -1,8 +1,12 @@
 """The command `sdm`. Only the standard library, typer and the options are imported here; the rest when it is needed."""
 
+import sys
+from typing import Any
+
 import typer
 
 from sdm_cli.check import check
+from sdm_cli.console import INTERRUPTED
 from sdm_cli.evaluate import evaluate
 from sdm_cli.fit import fit
 from sdm_cli.info import info
@@ -24,7 +28,9 @@ app = typer.Typer(
 
     Start with:  sdm fit records.csv layers/ -o results
 
-    Try it without data of your own:  sdm simulate demo && sdm fit demo/occurrences.csv demo/layers --categorical landcover -o demo/results
+    Without data of your own:  sdm simulate demo, which says what to do next
+
+    Before a long run:  sdm check records.csv layers/
     """,
 )
 for command in (fit, check):
@@ -34,8 +40,28 @@ for command in (predict, evaluate, info, init, schema, simulate, version):
 
 
 def main() -> None:
-    """Run the command line."""
-    app()
+    """Run the command line; a command that cannot be understood is one line too, and exit code 2."""
+    try:
+        code = app(prog_name="sdm", standalone_mode=False)
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    except Exception as error:
+        # typer's own errors; their classes have moved between its versions.
+        if not hasattr(error, "format_message"):
+            raise
+        code = _explain(error)
+    sys.exit(code)
+
+
+def _explain(error: Any) -> int:
+    """Say what is wrong with the words of a command."""
+    context = getattr(error, "ctx", None)
+    if type(error).__name__ == "NoArgsIsHelpError":
+        print(error.format_message())
+        return 0
+    hint = f" (see {context.command_path} --help)" if context is not None else ""
+    print(f"error: {error.format_message().rstrip('.')}{hint}", file=sys.stderr)
+    return int(error.exit_code)
 
 
 if __name__ == "__main__":

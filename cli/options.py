@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
+from sdm.config import PATHS, Leaf, RunOptions, leaves
 from sdm_cli.console import Console
-from sdm.config import Leaf, RunOptions, leaves
 
 PANELS = {
     "occurrences": "Occurrences",
@@ -20,6 +20,7 @@ PANELS = {
     "": "General",
 }
 COMMON_PANEL = "Messages"
+INPUTS = "OCCURRENCES LAYERS | RUN.YAML"
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say only what went wrong.", rich_help_panel=COMMON_PANEL)]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say more.", rich_help_panel=COMMON_PANEL)]
@@ -27,6 +28,8 @@ Json = Annotated[
     bool, typer.Option("--json", help="Print one machine-readable result on stdout.", rich_help_panel=COMMON_PANEL)
 ]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.", rich_help_panel=COMMON_PANEL)]
+Nodata = Annotated[float | None, typer.Option(help="A value that means 'no data', besides what the files say.")]
+Align = Annotated[str | None, typer.Option(help="Resample layers to the grid of this one ('first' for the first).")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that are there already.")]
 
 _COMMON: dict[str, Any] = {"quiet": Quiet, "verbose": Verbose, "as_json": Json, "debug": Debug}
@@ -60,26 +63,33 @@ def with_run_options(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def normalize(token: str) -> str:
-    """Bring any spelling of an option to the one that is shown: --fit.multiplier, --betamultiplier, --rm to --multiplier."""
-    return _SHOWN.get(token.replace("-", "_"), token)
+    """Bring any spelling of an option to the one shown: --fit.multiplier, --betamultiplier, --rm to --multiplier."""
+    word = token.replace("-", "_")
+    if word.startswith("no_") and word[3:] in _SHOWN:
+        return f"no-{_SHOWN[word[3:]]}"
+    return _SHOWN.get(word, token)
 
 
-_SHOWN = {word: leaf.shown.replace("_", "-") for leaf in leaves() for word in (*leaf.spellings, leaf.shown)}
+_SHOWN = {word: leaf.shown.replace("_", "-") for leaf in leaves() for word in leaf.spellings}
+_KINDS = {int: "N", float: "X", str: "TEXT", list: "TEXT", dict: "NAME=FOLDER"}
 
 
 def _parameter(name: str, leaf: Leaf) -> inspect.Parameter:
     """Make one option: its name, and what it does."""
     default = leaf.field.get_default()
-    text = str(leaf.field.description)
-    if not isinstance(default, (bool, list, dict)) and default is not None:
-        text += f" [default: {default}]"
-    panel = PANELS[leaf.dotted.rpartition(".")[0]]
     word = leaf.shown.replace("_", "-")
+    text = str(leaf.field.description)
+    others = [f"--{alias}" for alias in leaf.aliases if alias != leaf.shown]
+    notes = [] if default in (None, [], {}) or leaf.flag else [f"default: {default}"]
+    notes += [f"also {', '.join(others)}"] if others else []
+    text += f" ({'; '.join(notes)})" if notes else ""
+    panel = PANELS[leaf.section]
     if leaf.flag:
-        words = f"--{word}/--no-{word}" if default else f"--{word}"
-        return _keyword(name, bool | None, typer.Option(words, help=text, rich_help_panel=panel, show_default=False))
+        option = typer.Option(f"--{word}/--no-{word}", help=text, rich_help_panel=panel, show_default=False)
+        return _keyword(name, bool | None, option)
+    kinds = "PATH" if leaf.dotted in PATHS and not leaf.multiple else None
+    metavar = kinds or "|".join([*leaf.choices, *(_KINDS[kind] for kind in leaf.kinds if kind in _KINDS)])
     short = ["-o"] if leaf.dotted == "output.folder" else []
-    metavar = "|".join(leaf.choices) if leaf.choices else None
     option = typer.Option(*short, f"--{word}", help=text, rich_help_panel=panel, metavar=metavar, show_default=False)
     return _keyword(name, list[str] | None if leaf.multiple else str | None, option)
 
@@ -88,11 +98,12 @@ def _keyword(name: str, kind: Any, option: Any) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[kind, option], default=None)
 
 
-def from_words(words: list[str], given: dict[str, Any]) -> RunOptions:
+def from_words(words: list[str] | None, given: dict[str, Any]) -> RunOptions:
     """Make the options of a run from the command's words (a run file, or records and layers) and what was typed."""
     from sdm.config import make_options, read_yaml
 
     sources: list[dict[str, Any]] = []
+    words = words or []
     if words and words[0].lower().endswith((".yaml", ".yml")):
         sources.append(read_yaml(words[0]))
         words = words[1:]

@@ -6,24 +6,29 @@ from typing import Annotated
 import typer
 
 from sdm_cli.console import Console
-from sdm_cli.options import Debug, Json, Overwrite, Quiet
+from sdm_cli.options import Align, Debug, Json, Nodata, Overwrite, Quiet, Verbose
 
 
 def predict(
     model: Annotated[Path, typer.Argument(help="A model file (.npz).")],
     layers: Annotated[list[str], typer.Argument(help="A folder, a pattern or files with the model's variables.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The GeoTIFF to write.")],
-    scale: Annotated[str, typer.Option("--scale", "--outputformat", help="cloglog, raw, cumulative or logistic.")] = "cloglog",
+    scale: Annotated[
+        str, typer.Option("--scale", "--outputformat", help="cloglog, raw, cumulative or logistic.")
+    ] = "cloglog",
     clamp: Annotated[bool, typer.Option(help="Hold variables at the limits of their training ranges.")] = True,
     threshold: Annotated[
         str | None, typer.Option(help="Write presence and absence instead: mtp, 10p, maxsss, equal, or a value.")
     ] = None,
-    area: Annotated[Path | None, typer.Option("--area", "--study-area", help="Polygons outside which nothing is drawn.")] = None,
-    nodata: Annotated[float | None, typer.Option(help="A value that means 'no data', besides what files say.")] = None,
-    align: Annotated[str | None, typer.Option(help="Resample layers to the grid of this one ('first').")] = None,
+    area: Annotated[
+        Path | None, typer.Option("--study-area", "--area", help="Polygons outside which nothing is drawn.")
+    ] = None,
+    nodata: Nodata = None,
+    align: Align = None,
     threads: Annotated[int, typer.Option(min=1, help="Threads for reading and predicting.")] = 2,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
+    verbose: Verbose = False,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -35,7 +40,7 @@ def predict(
 
     sdm predict results/sp.npz layers/ --threshold 10p -o range.tif
     """
-    console = Console(quiet=quiet, as_json=as_json, debug=debug)
+    console = Console(quiet=quiet, verbose=verbose, as_json=as_json, debug=debug)
     with console.guard():
         from sdm.run.predicting import predict_files
 
@@ -56,7 +61,8 @@ def predict(
             )
         for notice in notices:
             console.log.info(notice)
-        console.say(f"written: {summary.path} ({summary.cells:,} cells, {summary.minimum:.4g} to {summary.maximum:.4g})")
+        values = f"{summary.minimum:.4g} to {summary.maximum:.4g}"
+        console.say(f"written: {summary.path} ({summary.cells:,} cells, {values})")
         console.result(
             {
                 "file": str(summary.path),

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from sdm_cli.console import Console
-from sdm_cli.options import Debug, Json, Overwrite, Quiet
+from sdm_cli.options import Debug, Json, Overwrite, Quiet, Verbose
 
 
 def simulate(
@@ -24,6 +24,7 @@ def simulate(
     seed: Annotated[int, typer.Option(help="Same seed, same world.")] = 1,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
+    verbose: Verbose = False,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -35,7 +36,7 @@ def simulate(
 
     sdm simulate big --size 4000 --layers 14 --species 3 --seed 7
     """
-    console = Console(quiet=quiet, as_json=as_json, debug=debug)
+    console = Console(quiet=quiet, verbose=verbose, as_json=as_json, debug=debug)
     with console.guard():
         from sdm.data.virtual import simulate as make
 
@@ -60,5 +61,6 @@ def simulate(
         console.say(f"records      {made.occurrences}")
         console.say(f"test sites   {made.presence_absence}")
         console.say(f"truth        {made.truth_json}")
-        console.say(f"\nnow: sdm fit {made.occurrences} {made.folder / 'layers'} --categorical landcover -o {made.folder / 'results'}")
+        layers_folder, results = made.folder / "layers", made.folder / "results"
+        console.say(f"\nnow: sdm fit {made.occurrences} {layers_folder} --categorical landcover -o {results}")
         console.result({"folder": str(made.folder), "files": [str(path) for path in made.files]})

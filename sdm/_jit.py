@@ -56,6 +56,15 @@ def _prepare_cache() -> bool:
 CACHED = _prepare_cache()
 
 
+def _compile(function: F, **flags: Any) -> F:
+    return cast(F, numba.njit(nogil=True, error_model="numpy", cache=CACHED, **flags)(function))
+
+
 def jit(function: F) -> F:
     """Compile a kernel: no Python objects, the lock released, IEEE division, cached on disk where possible."""
-    return cast(F, numba.njit(nogil=True, error_model="numpy", cache=CACHED)(function))
+    return _compile(function)
+
+
+def jit_sum(function: F) -> F:
+    """Compile a kernel of plain sums whose terms may be added in any order, and so several at a time."""
+    return _compile(function, fastmath={"reassoc", "contract", "nsz"})

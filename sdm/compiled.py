@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sdm._jit import jit
 from sdm.features.domain import Array
+from sdm.features.shapes import CompiledShapes, Shapes
 from sdm.features.terms import CATEGORY, FORWARD, LINEAR, PRODUCT, QUADRATIC, REVERSE, THRESHOLD, Terms
 
 BLOCK = 16_384
@@ -21,8 +22,8 @@ BLOCK = 16_384
 class Curve:
     """The additive effect of one continuous variable: `a + (x − x0)(b + c (x − x0))` on each segment.
 
-    Segment `s` holds the values from `breaks[s − 1]` (included) to `breaks[s]`; `first[g]` is a segment at or before
-    the one where grid cell `g` begins, the grid being `(x − origin) · inverse`.
+    Segment `s` holds the values from `breaks[s − 1]` (included) to `breaks[s]`; `first[g]` is the first segment that a
+    value in grid cell `g` can be in, the grid being `(x − origin) · inverse`.
     """
 
     breaks: Array
@@ -44,10 +45,13 @@ class Compiled:
         With their weights.
     lo, hi : (V,) arrays
         Range of each variable over the training domain, for clamping.
+    shapes : Shapes, optional
+        Trees and monomials with their weights.
     """
 
-    def __init__(self, terms: Terms, lo: Array, hi: Array) -> None:
+    def __init__(self, terms: Terms, lo: Array, hi: Array, shapes: Shapes | None = None) -> None:
         self.lo, self.hi = lo, hi
+        self.shapes = CompiledShapes(shapes, lo, hi) if shapes is not None and len(shapes) else None
         self.curves: dict[int, Curve] = {}
         self.classes: dict[int, tuple[Array, Array]] = {}
         for v in np.unique(terms.var[terms.kind != PRODUCT]):
@@ -84,7 +88,8 @@ class Compiled:
             ranges = (self.lo[u], self.hi[u], self.lo[v], self.hi[v])
             scale = (self.pair_lo[pair], self.pair_slope[pair], self.pair_weight[pair])
             _add_product(column(int(u)), column(int(v)), *ranges, *scale, clamp, theta)
-
+        if self.shapes is not None:
+            self.shapes.add_scores(np.array(columns, dtype=np.float64), clamp, theta)
 
     def contribution(self, v: int, x: Array, clamp: bool = True) -> Array:
         """Return variable `v`'s own part of the score at its values `x` (its products with others left out)."""
@@ -113,7 +118,7 @@ def _compile_curve(terms: Terms, own: NDArray[np.int64], low: float) -> Curve:
     for j in own:
         w, kind = terms.weight[j], int(terms.kind[j])
         lo, hi, knot = terms.lo[j], terms.hi[j], terms.knot[j]
-        after = x0 >= knot if knot > x0[0] else np.ones(x0.size, dtype=bool)
+        after = np.concatenate([[False], breaks >= knot])  # the first segment is left of every knot
         if kind == LINEAR:
             a += w * (x0 - lo) / (hi - lo)
             b += w / (hi - lo)
@@ -133,14 +138,17 @@ def _compile_curve(terms: Terms, own: NDArray[np.int64], low: float) -> Curve:
 
 
 def _grid(breaks: Array) -> tuple[float, float, NDArray[np.int32]]:
-    """Lay a grid over the breaks, with the segment in which each of its cells begins (or one before)."""
-    if breaks.size < 2:
-        return 0.0, 0.0, np.zeros(1, dtype=np.int32)
+    """Lay a grid over the breaks, with the segment in which each of its cells begins.
+
+    A break is before a grid cell if it falls in an earlier one: computed as the kernel computes it, so that rounding
+    can never start a cell too late, however near to each other the breaks are.
+    """
     size = int(min(4 * breaks.size, 65_536))
-    origin, width = float(breaks[0]), float(breaks[-1] - breaks[0])
-    # A hair to the left, so that rounding in `(x − origin) · inverse` can never start a cell too late.
-    edges = origin + width * (np.arange(size) / size - 1e-9)
-    return origin, size / width, np.searchsorted(breaks, edges, side="right").astype(np.int32)
+    inverse = size / (float(breaks[-1]) - float(breaks[0])) if breaks.size > 1 else np.inf
+    if not np.isfinite(inverse):
+        return 0.0, 0.0, np.zeros(1, dtype=np.int32)
+    cells = np.floor((breaks - breaks[0]) * inverse)
+    return float(breaks[0]), inverse, np.searchsorted(cells, np.arange(size), side="left").astype(np.int32)
 
 
 @jit
@@ -155,7 +163,7 @@ def _add_curve(x, lo, hi, breaks, x0, a, b, c, origin, inverse, first, theta):  
             continue
         u = min(max(u, lo), hi)
         g = (u - origin) * inverse
-        s = first[0 if g < 0 else last if g > last else int(g)]
+        s = first[last if g > last else int(g) if g > 0 else 0]  # 0 if g is NaN, too
         while s < n and u >= breaks[s]:
             s += 1
         d = u - x0[s]

@@ -8,13 +8,14 @@ import difflib
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 
 from sdm.errors import OptionError
+from sdm.optionkinds import Classes, Count, Crs, Files, Folds, Places, Positive, Words, read_places
 
 
 def option(default: Any, text: str, *aliases: str, **limits: Any) -> Any:
@@ -25,60 +26,46 @@ def option(default: Any, text: str, *aliases: str, **limits: Any) -> Any:
 class Section(BaseModel):
     """A group of options; a misspelt name is an error."""
 
-    model_config = ConfigDict(extra="forbid", validate_default=True)
-
-
-def _words(value: Any) -> Any:
-    """Let one word, or several with commas between, stand for a list."""
-    parts = [value] if isinstance(value, str) else value
-    if not isinstance(parts, (list, tuple)):
-        return value
-    return [word.strip() for part in parts for word in str(part).split(",") if word.strip()]
-
-
-def _places(value: Any) -> Any:
-    """Let `name=folder`, or a folder called by its own name, stand for an entry of a dictionary."""
-    parts = [value] if isinstance(value, str) else value
-    if not isinstance(parts, (list, tuple)):
-        return value
-    pairs = [part.split("=", 1) if "=" in part else (Path(part).name, part) for part in map(str, parts)]
-    return {name.strip(): place for name, place in pairs}
-
-
-Words = Annotated[list[str], BeforeValidator(_words)]
-Files = Annotated[list[str], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)]
-Places = Annotated[dict[str, str], BeforeValidator(_places)]
-Positive = Annotated[float, Field(gt=0)]
-Count = Annotated[int, Field(ge=1)]
+    model_config = ConfigDict(extra="forbid", validate_default=True, allow_inf_nan=False)
 
 
 class OccurrenceOptions(Section):
     """Where the species was found."""
 
-    file: str | None = option(None, "Occurrence records: CSV/TSV, GBIF download, GeoPackage, GeoJSON, Shapefile, Parquet.", "samplesfile")
+    file: str | None = option(
+        None,
+        "Occurrence records: CSV/TSV, GBIF download, GeoPackage, GeoJSON, Shapefile, Parquet.",
+        *("occurrences", "samplesfile"),
+    )
     species: Files = option([], "Model only these species of the file (default: all).")
-    crs: str | None = option(None, "Coordinate system of the records (default: the file's, else WGS 84).")
+    crs: Crs | None = option(None, "Coordinate system of the records (default: the file's, else WGS 84).")
     species_column: str | None = option(None, "Column with the species' name (default: found by its name).")
     x_column: str | None = option(None, "Column with the longitude or easting.")
     y_column: str | None = option(None, "Column with the latitude or northing.")
-    snap: int = option(0, "Move records on nodata to the nearest valid cell within so many cells.", ge=0)
+    snap: int = option(0, "Move records on nodata to the nearest valid cell within so many cells.", ge=0, le=1000)
     keep_duplicates: bool = option(False, "Keep several records of a species in one cell.")
 
 
 class LayerOptions(Section):
     """The environment."""
 
-    files: Files = option([], "Environmental layers: a folder, a glob, or files; one file a variable.", "environmentallayers")
+    files: Files = option(
+        [], "Environmental layers: a folder, a glob, or files; one file a variable.", "layers", "environmentallayers"
+    )
     categorical: Words = option([], "Layers whose values are classes.", "togglelayertype")
-    nodata: float | None = option(None, "A value that means 'no data', besides what the files say.")
+    nodata: float | None = option(None, "A value that means 'no data', besides what the files say.", allow_inf_nan=True)
     align: str | None = option(None, "Resample layers to the grid of this layer ('first' for the first).")
 
 
 class BackgroundOptions(Section):
     """The points that the species' environment is compared with."""
 
-    points: Count | Literal["all"] = option(10_000, "How many background points to draw, or 'all' cells.", "background_points", "maximumbackground")
-    file: str | None = option(None, "Your own background points, in any format that occurrences come in.", "background_file")
+    points: Count | Literal["all"] = option(
+        10_000, "How many background points to draw, or 'all' cells.", "background_points", "maximumbackground"
+    )
+    file: str | None = option(
+        None, "Your own background points, in any format that occurrences come in.", "background_file"
+    )
     area: str | None = option(None, "Study area: polygons outside which nothing is drawn or counted.", "study_area")
     area_weighted: bool = option(False, "Draw cells by their true area (for layers in degrees).")
 
@@ -86,16 +73,26 @@ class BackgroundOptions(Section):
 class FitOptions(Section):
     """The model."""
 
-    features: str = option("auto", "Feature classes: auto, or letters of l q p h t (linear, quadratic, product, hinge, threshold).", "fc")
+    features: Classes = option(
+        "auto", "Feature classes: auto, or letters of l q p h t (linear, quadratic, product, hinge, threshold).", "fc"
+    )
     multiplier: Positive = option(1.0, "Regularisation multiplier: larger is smoother.", "rm", "betamultiplier")
-    regularization: Literal["l1", "none", "smoothed_l1", "l2", "l2sq", "elastic"] = option("l1", "The penalty on the weights.")
+    regularization: Literal["l1", "none", "smoothed_l1", "l2", "l2sq", "elastic"] = option(
+        "l1", "The penalty on the weights."
+    )
     entropy: float = option(1.0, "1 is Shannon's entropy; up to 2 the map has exact zeros.", ge=1, le=2)
-    knots: Literal["maxent", "maxnet", "all"] | Count = option("maxent", "Where hinges and thresholds bend: maxent, maxnet, all, or so many quantiles.")
-    beta: Literal["maxent", "maxnet", "deviation", "corollary7"] | Positive | None = option(None, "Where the prices come from (default: Maxent's tables).")
+    knots: Literal["maxent", "maxnet", "all"] | Count = option(
+        "maxent", "Where hinges and thresholds bend: maxent, maxnet, all, or so many quantiles."
+    )
+    beta: Literal["maxent", "maxnet", "deviation", "corollary7"] | Positive | None = option(
+        None, "Where the prices come from (default: Maxent's tables)."
+    )
     solver: Literal["newton", "summet", "plummet"] = option("newton", "How the optimum is found.")
     tolerance: Positive = option(1e-6, "Largest certified distance from the optimum, in nats.", "convergencethreshold")
     max_iterations: Count | None = option(None, "Stop after so many rounds at the latest.", "maximumiterations")
-    add_presences: Literal["all", "distinct"] | None = option(None, "Which presences join the background (default: all, as Java Maxent).")
+    add_presences: Literal["all", "distinct"] | None = option(
+        None, "Which presences join the background (default: all, as Java Maxent)."
+    )
     smoothing: Positive = option(0.1, "For smoothed_l1: smaller is nearer to l1.")
     ratio: Positive = option(1.0, "For elastic: the l2² price over the l1 price.")
 
@@ -103,9 +100,15 @@ class FitOptions(Section):
 class TestOptions(Section):
     """How the model is tested."""
 
-    percent: float = option(0.0, "Set aside so many percent of the records for testing.", "test_percent", "randomtestpoints", ge=0, le=90)
+    percent: float = option(
+        0.0,
+        "Set aside so many percent of the records for testing.",
+        *("test_percent", "randomtestpoints"),
+        ge=0,
+        le=90,
+    )
     file: str | None = option(None, "Test with the records of this file.", "test_samples", "testsamplesfile")
-    folds: int = option(0, "Cross-validate in so many random folds (0: do not).", ge=0)
+    folds: Folds = option(0, "Cross-validate in so many random folds (0: do not).")
 
 
 class PredictOptions(Section):
@@ -113,10 +116,12 @@ class PredictOptions(Section):
 
     scale: Literal["cloglog", "raw", "cumulative", "logistic"] = option("cloglog", "Scale of the map.", "outputformat")
     clamp: bool = option(True, "Hold variables at the limits of their training ranges.", "doclamp")
-    threshold: Literal["mtp", "10p", "maxsss", "equal"] | float | None = option(None, "Also write a map of presence and absence: mtp, 10p, maxsss, equal, or a value.", "applythresholdrule")
+    threshold: Literal["mtp", "10p", "maxsss", "equal"] | float | None = option(
+        None, "Also write a map of presence and absence: mtp, 10p, maxsss, equal, or a value.", "applythresholdrule"
+    )
     prevalence: float = option(0.5, "Prevalence, for the logistic scale.", "defaultprevalence", gt=0, lt=1)
-    unseen: Literal["zero", "error"] = option("zero", "What a class does that was not in training.")
-    projections: Places = option({}, "Other layers to map the model on: a name and a folder each.", "projectionlayers")
+    unseen: Literal["zero", "error"] = option("zero", "What a class does that was not in training: nothing, or stop.")
+    projections: Places = option({}, "Other layers to map the model on: name=folder, or a folder.", "projectionlayers")
 
 
 class OutputOptions(Section):
@@ -139,9 +144,14 @@ class RunOptions(Section):
     predict: PredictOptions = PredictOptions()
     output: OutputOptions = OutputOptions()
     seed: int = option(1, "Seed of everything random.", "randomseed", ge=0)
-    threads: Count = option(2, "Threads for reading and predicting rasters.")
+    threads: int = option(2, "Threads for reading and predicting rasters.", ge=1, le=1024)
 
 
+SECTIONS: dict[str, type[Section]] = {
+    name: field.annotation
+    for name, field in RunOptions.model_fields.items()
+    if isinstance(field.annotation, type) and issubclass(field.annotation, Section)
+}
 # Options with paths: relative ones in a YAML file are relative to that file.
 PATHS = (
     "occurrences.file", "layers.files", "background.file", "background.area", "test.file", "predict.projections",
@@ -154,13 +164,14 @@ class Leaf:
 
     def __init__(self, section: str, name: str, field: FieldInfo, ambiguous: set[str]) -> None:
         self.dotted = f"{section}.{name}" if section else name
-        self.field = field
+        self.section, self.name, self.field = section, name, field
         extra = field.json_schema_extra
-        aliases = list(extra["aliases"]) if isinstance(extra, dict) else []  # type: ignore[arg-type]
+        self.aliases = [str(word) for word in extra["aliases"]] if isinstance(extra, dict) else []  # type: ignore[union-attr]
         short = [] if name in ambiguous or name == self.dotted else [name]
-        self.spellings = [*short, self.dotted, *map(str, aliases)]
-        # The spelling to show: one of several words says more than one that is short.
-        self.shown = next((word for word in map(str, aliases) if "_" in word), self.spellings[0])
+        self.spellings = [*short, self.dotted, *self.aliases]
+        # The spelling to show: one of several words, or the section's own, says more than one that is short.
+        telling = [word for word in self.aliases if "_" in word or word == section]
+        self.shown = [*telling, *self.spellings][0]
 
     @property
     def multiple(self) -> bool:
@@ -173,29 +184,35 @@ class Leaf:
         return self.field.annotation is bool
 
     @property
+    def kinds(self) -> list[Any]:
+        """The types that the option takes: `int`, `float`, `str`, `Literal[…]`."""
+        whole = self.field.annotation
+        parts = [whole] if get_origin(whole) in (None, Literal, list, dict) else get_args(whole)
+        return [getattr(part, "__origin__", part) if get_origin(part) is not Literal else part for part in parts]
+
+    @property
     def choices(self) -> list[str]:
         """The words that the option takes."""
-        parts = get_args(self.field.annotation) if get_origin(self.field.annotation) is not Literal else ()
-        literals = [self.field.annotation, *parts]
-        return [word for part in literals if get_origin(part) is Literal for word in get_args(part)]
+        return [word for part in self.kinds if get_origin(part) is Literal for word in get_args(part)]
 
 
 def leaves() -> Iterator[Leaf]:
     """Yield every option of a run."""
-    sections: dict[str, type[Section]] = {"": RunOptions}
-    for name, field in RunOptions.model_fields.items():
-        if isinstance(field.annotation, type) and issubclass(field.annotation, Section):
-            sections[name] = field.annotation
-    names = [name for model in sections.values() for name in model.model_fields]
+    models: dict[str, type[Section]] = {"": RunOptions, **SECTIONS}
+    names = [name for model in models.values() for name in model.model_fields]
     ambiguous = {name for name in names if names.count(name) > 1}
-    for section, model in sections.items():
+    for section, model in models.items():
         for name, field in model.model_fields.items():
-            if name not in sections:
+            if name not in SECTIONS:
                 yield Leaf(section, name, field, ambiguous)
 
 
+WHERE = {spelling: leaf.dotted for leaf in leaves() for spelling in leaf.spellings}
+"""The dotted name of every spelling."""
+
+
 def read_yaml(path: str | Path) -> dict[str, Any]:
-    """Read a run file; relative paths in it become relative to its folder."""
+    """Read a run file: options by their dotted names, with paths relative to its folder made absolute."""
     path = Path(path)
     try:
         loaded = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -207,22 +224,30 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
     if loaded is None:
         loaded = {}
     if not isinstance(loaded, dict):
-        raise OptionError(f"{path} holds a {type(loaded).__name__}, expected sections such as 'occurrences:' and 'layers:'")
-    for dotted in PATHS:
-        section, name = dotted.split(".")
-        values = loaded.get(section)
-        if isinstance(values, dict) and values.get(name) is not None:
-            values[name] = _rebase(values[name], path.parent)
-    return loaded
+        kind = type(loaded).__name__
+        raise OptionError(f"{path} holds a {kind}, expected sections such as 'occurrences:' and 'layers:'")
+    return {name: _located(name, value, path.parent) for name, value in _flat(loaded)}
+
+
+def _located(name: str, value: Any, folder: Path) -> Any:
+    """Return the value of an option of a run file that lies in a folder."""
+    if name == "predict.projections":
+        try:
+            value = read_places(value)
+        except ValueError:
+            return value  # `make_options` says what is wrong
+    return _rebase(value, folder) if name in PATHS else value
 
 
 def _rebase(value: Any, folder: Path) -> Any:
+    """Make paths relative to a folder absolute; what GDAL alone understands (URLs, subdatasets) stays."""
     if isinstance(value, str):
-        return os.path.normpath(folder / value)
-    if isinstance(value, list):
-        return [_rebase(item, folder) for item in value]
+        special = "://" in value or value.startswith("/vsi") or value.count(":") > 1
+        return value if special else os.path.abspath(folder / os.path.expanduser(value))
     if isinstance(value, dict):
         return {key: _rebase(item, folder) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_rebase(item, folder) for item in value]
     return value
 
 
@@ -230,65 +255,109 @@ def make_options(*sources: Mapping[str, Any]) -> RunOptions:
     """Merge sources, later ones first, and check them all at once.
 
     A source is a tree of sections (as from a YAML file), or holds options under any of their spellings
-    (`{"multiplier": 2, "fit.features": "lq"}`).
+    (`{"multiplier": 2, "fit.features": "lq"}`). None stands for the default.
+
+    Raises
+    ------
+    OptionError
+        With everything that is wrong, and the nearest names for unknown ones.
     """
-    where = {spelling: leaf.dotted for leaf in leaves() for spelling in leaf.spellings}
-    sections = set(RunOptions.model_fields)
-    merged: dict[str, Any] = {}
+    flags = {leaf.dotted: leaf.flag for leaf in leaves()}
+    chosen: dict[str, Any] = {}
     problems: list[str] = []
     for source in sources:
-        for key, value in source.items():
-            if key in sections and isinstance(value, Mapping):
-                for name, inner in value.items():
-                    dotted = where.get(f"{key}.{name}") or next(
-                        (w for s, w in where.items() if s == name and w.startswith(f"{key}.")), f"{key}.{name}"
-                    )
-                    _put(merged, dotted, inner)
-            elif key in where:
-                _put(merged, where[key], value)
-            elif key in sections and value is None:
-                continue
+        for name, value in _flat(source):
+            if name not in flags:
+                problems.append(_unknown(name, value))
+            elif isinstance(value, bool) and not flags[name]:
+                problems.append(f"{name}={value!r}: expected a value, not true or false")
             else:
-                problems.append(_unknown(str(key), where, sections))
+                chosen[name] = value
     try:
-        options = RunOptions.model_validate(merged)
+        options = RunOptions.model_validate(_tree({k: v for k, v in chosen.items() if v is not None}))
     except ValidationError as error:
-        problems += [_explain(item, where) for item in error.errors()]
+        problems += _explain(error)
     if problems:
         raise OptionError("; ".join(dict.fromkeys(problems)))
     return options
 
 
-def _put(tree: dict[str, Any], dotted: str, value: Any) -> None:
-    section, _, name = dotted.rpartition(".")
-    if section:
-        tree.setdefault(section, {})[name] = value
-    else:
-        tree[name] = value
+def _flat(source: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the options of a source by their dotted names; what is not known keeps its own."""
+    for key, value in source.items():
+        if key in SECTIONS and isinstance(value, Mapping):
+            for name, inner in value.items():
+                dotted = WHERE.get(str(name), "")
+                yield WHERE.get(f"{key}.{name}") or (dotted if dotted.startswith(f"{key}.") else f"{key}.{name}"), inner
+        elif key in SECTIONS and value is None:
+            continue
+        else:
+            yield WHERE.get(str(key), str(key)), value
 
 
-def _unknown(key: str, where: Mapping[str, str], sections: set[str]) -> str:
-    near = difflib.get_close_matches(key, [*where, *sections], n=1, cutoff=0.6)
-    hint = f"; did you mean '{near[0]}'?" if near else f"; there are {', '.join(sorted(sections))}"
-    return f"unknown option '{key}'{hint}"
+def _tree(options: Mapping[str, Any]) -> dict[str, Any]:
+    tree: dict[str, Any] = {}
+    for dotted, value in options.items():
+        section, _, name = dotted.rpartition(".")
+        (tree.setdefault(section, {}) if section else tree)[name] = value
+    return tree
 
 
-def _explain(item: Any, where: Mapping[str, str]) -> str:
-    """Say in one line what is wrong with one option."""
-    place = [str(part) for part in item["loc"]]
-    dotted = ".".join(place[:2]) if place[0] in RunOptions.model_fields and place[0] not in where else place[0]
-    if item["type"] == "extra_forbidden":
-        own = [spelling.split(".")[1] for spelling in where if spelling.startswith(f"{place[0]}.")]
-        near = difflib.get_close_matches(place[-1], own, n=1, cutoff=0.5)
-        hint = f"; did you mean '{place[0]}.{near[0]}'?" if near else f"; there are {', '.join(own)}"
-        return f"unknown option '{dotted}'{hint}"
-    expected = item["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
-    return f"{dotted}={item['input']!r}: expected {expected}"
+def _unknown(name: str, value: Any) -> str:
+    """Say what an unknown option may have meant."""
+    section, _, last = name.rpartition(".")
+    if name in SECTIONS:
+        example = next(iter(SECTIONS[name].model_fields))
+        return f"{name}={value!r}: expected options in it, such as '{name}: {{{example}: …}}'"
+    if last in WHERE:
+        return f"unknown option '{name}' (did you mean '{WHERE[last]}'?)"
+    own = [leaf for leaf in leaves() if leaf.section == section] if section in SECTIONS else list(leaves())
+    words = {word.removeprefix(f"{section}."): leaf.dotted for leaf in own for word in (*leaf.spellings, leaf.name)}
+    near = difflib.get_close_matches(last if section in SECTIONS else name, [*words, *SECTIONS], n=1, cutoff=0.6)
+    if near:
+        return f"unknown option '{name}' (did you mean '{near[0] if near[0] in SECTIONS else words[near[0]]}'?)"
+    model = SECTIONS.get(section, RunOptions)
+    return f"unknown option '{name}' (there are {', '.join(model.model_fields)})"
+
+
+# What pydantic calls the kinds of mistakes, and what a person would say.
+_EXPECTED = {
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "string": "text",
+    "list": "a list",
+    "greater_than": "a number above {gt:g}",
+    "greater_than_equal": "a number of at least {ge:g}",
+    "less_than": "a number below {lt:g}",
+    "less_than_equal": "a number of at most {le:g}",
+    "literal_error": "{expected}",
+}
+
+
+def _explain(error: ValidationError) -> list[str]:
+    """Say in one sentence for each option what is wrong with it."""
+    wrong: dict[str, list[str]] = {}
+    for item in error.errors():
+        place = [str(part) for part in item["loc"]]
+        dotted = ".".join(place[:2]) if place[0] in SECTIONS else place[0]
+        context = item.get("ctx", {})
+        own, kind = context.get("error"), item["type"]
+        text = _EXPECTED.get(kind) or _EXPECTED.get(kind.split("_")[0])
+        expected = text.format(**context) if text else str(own or item["msg"]).removeprefix("Input should be ")
+        said = str(own).partition(": ")[2] if isinstance(own, OptionError) else f"expected {expected}"
+        texts = wrong.setdefault(f"{dotted}={item['input']!r}", [])
+        texts.append(said.removeprefix("expected ") if texts else said)
+    return [f"{what}: {' or '.join(texts)}" for what, texts in wrong.items()]
 
 
 def dump_yaml(options: RunOptions) -> str:
-    """Write options as YAML: everything needed to repeat a run."""
-    return yaml.safe_dump(options.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+    """Write options as YAML: everything needed to repeat a run from any folder."""
+    tree = options.model_dump(mode="json")
+    for dotted in PATHS:
+        section, name = dotted.split(".")
+        tree[section][name] = _rebase(tree[section][name], Path.cwd())
+    return yaml.safe_dump(tree, sort_keys=False, allow_unicode=True)
 
 
 def template() -> str:
@@ -311,5 +380,16 @@ def template() -> str:
 
 
 def schema() -> dict[str, Any]:
-    """Return the JSON Schema of a run file, for editors."""
-    return RunOptions.model_json_schema()
+    """Return the JSON Schema of a run file, for editors; it knows every spelling."""
+    tree = RunOptions.model_json_schema()
+    for leaf in leaves():
+        home = tree["$defs"][SECTIONS[leaf.section].__name__] if leaf.section else tree
+        own = home["properties"][leaf.name]
+        own.pop("aliases")
+        for alias in leaf.aliases:
+            home["properties"][alias] = {**own, "description": f"The same as {leaf.name}."}
+            if alias == leaf.section:
+                short = tree["properties"][alias]
+                tree["properties"][alias] = {"anyOf": [{"$ref": f"#/$defs/{SECTIONS[alias].__name__}"}, own], **short}
+                tree["properties"][alias].pop("$ref", None)
+    return tree

@@ -28,13 +28,14 @@ class Encoder:
     labels: dict[str, tuple[str, ...]]
 
     @classmethod
-    def learn(cls, table: Any, categorical: Sequence[str | int] = ()) -> "Encoder":
+    def learn(cls, table: Any, categorical: str | int | Sequence[str | int] = ()) -> "Encoder":
         """Learn names and classes from a table: a 2-D array (columns are named x0, x1, …) or a data frame."""
         names = column_names(table)
         if len(set(names)) != len(names):
             twice = sorted({name for name in names if names.count(name) > 1})
             raise DataError(f"columns must have different names, got {', '.join(twice)} more than once")
-        chosen = tuple(_name_of(column, names) for column in categorical)
+        listed = [categorical] if isinstance(categorical, (str, int)) else categorical
+        chosen = tuple(_name_of(column, names) for column in listed)
         labels = {}
         for name in chosen:
             values = _column(table, names.index(name))
@@ -101,20 +102,23 @@ def _numeric(values: NDArray[Any]) -> bool:
 
 
 def _missing(value: Any) -> bool:
-    return value is None or value != value or str(value) in ("<NA>", "NaT")
+    # pandas' NA first: comparing with it gives no answer.
+    return value is None or str(value) in ("<NA>", "NaT") or bool(value != value)
 
 
 def _numbers(values: NDArray[Any], name: str) -> Array:
-    """Return a column as floats, or say which value is none."""
+    """Return a column as floats, missing values as NaN, or say which value is no number."""
     try:
         return values.astype(np.float64)
     except (TypeError, ValueError):
-        for row, value in enumerate(values):
-            try:
-                float(value)
-            except (TypeError, ValueError):
-                raise DataError(
-                    f"column '{name}' has {value!r} in row {row + 1}, expected a number; "
-                    f"if the column holds classes, name it in categorical=['{name}']"
-                ) from None
-        raise
+        return np.array([_number(value, row, name) for row, value in enumerate(values)])
+
+
+def _number(value: Any, row: int, name: str) -> float:
+    try:
+        return np.nan if _missing(value) else float(value)
+    except (TypeError, ValueError):
+        raise DataError(
+            f"column '{name}' has {value!r} in row {row + 1}, expected a number; "
+            f"if the column holds classes, name it in categorical=['{name}']"
+        ) from None

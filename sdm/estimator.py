@@ -3,6 +3,7 @@
 import inspect
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -17,6 +18,7 @@ from sdm.features.duplicates import find_duplicates
 from sdm.features.feature_set import FeatureSet, build_features
 from sdm.features.knots import Knots
 from sdm.features.knots import check as check_knots
+from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms
 from sdm.maxent.entropy import Entropy
 from sdm.maxent.newton import solve_newton
@@ -31,6 +33,16 @@ from sdm.sample import ADD, build_domain
 log = logging.getLogger("sdm")
 
 SOLVERS = {"newton": solve_newton, "summet": solve_summet, "plummet": solve_plummet}
+
+# Options that are numbers: between what (exclusive), and how to say so.
+_NUMBERS = {
+    "multiplier": (0.0, np.inf, "a positive number; for no price use regularization='none'"),
+    "tolerance": (0.0, np.inf, "a positive gap in nats, such as 1e-6"),
+    "max_iterations": (0, np.inf, "1 or more"),
+    "smoothing": (0.0, np.inf, "a positive number, such as 0.1"),
+    "ratio": (0.0, np.inf, "a positive number, the l2² price over the l1 price"),
+    "prevalence": (0.0, 1.0, "a number between 0 and 1"),
+}
 
 
 class Maxent:
@@ -150,29 +162,35 @@ class Maxent:
             An earlier fit to start from; features that both have take over their weights.
         """
         self._check_options()
-        encoder = Encoder.learn(X, self.categorical)
-        x = encoder.encode(X)
-        labels = _labels(y, x.shape[0])
-        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        data = self._read(X, y, sample_weight)
         maxnet = self.knots == "maxnet"
-        add = self.add_presences or ("distinct" if maxnet else "all")
-        domain, sample, size = build_domain(x, labels, encoder.names, encoder.categorical, weight, add)
-        classes = parse_classes(self.features, size)
-        built = build_features(domain, classes, knots=self.knots, sample=sample, empty_categories=maxnet)
-        beta = self._prices(built, sample, size)
+        classes = parse_classes(self.features, data.size)
+        built = build_features(data.domain, classes, knots=self.knots, sample=data.sample, empty_categories=maxnet)
+        beta = self._prices(built, data.sample, data.size)
         keep, copies = find_duplicates(built, beta)
-        self.notes_ = _notes(domain, built, copies)
+        self.notes_ = _notes(data.domain, built, copies)
         self.feature_set_ = built if keep.all() else built.subset(keep)
-        penalty = make_penalty(self.regularization, beta[keep], smoothing=self.smoothing, ratio=self.ratio)
-        self.problem_ = Problem(self.feature_set_, sample, Entropy(self.entropy), penalty)
+        beta = self._given_prices(beta[keep])
+        penalty = make_penalty(self.regularization, beta, smoothing=self.smoothing, ratio=self.ratio)
+        self.problem_ = Problem(self.feature_set_, data.sample, Entropy(self.entropy), penalty)
         self.solution_ = self._solve(start)
         self.coef_ = self.solution_.weights
+        self.model_ = self._model(data, self.feature_set_.terms(self.coef_), {"classes": classes})
+        return self
+
+    def _read(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> "TrainingData":
+        """Turn labelled rows into a domain and a sample."""
+        encoder = Encoder.learn(X, self.categorical)
+        x = encoder.encode(X)
+        present = _labels(y, x.shape[0])
+        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        add = self.add_presences or ("distinct" if self.knots == "maxnet" else "all")
+        domain, sample, size = build_domain(x, present, encoder.names, encoder.categorical, weight, add)
         self._encoder = encoder
         self.n_features_in_ = len(encoder.names)
         self.feature_names_in_ = np.array(encoder.names, dtype=object)
         self.classes_ = np.array([0, 1])
-        self.model_ = self._model(encoder, int(labels.sum()), size, classes)
-        return self
+        return TrainingData(encoder, domain, sample, size, int(present.sum()), int((~present).sum()))
 
     def _solve(self, start: "Maxent | Model | None") -> Solution:
         options: dict[str, Any] = {"tolerance": self.tolerance}
@@ -187,17 +205,22 @@ class Maxent:
         return solution
 
     def _prices(self, features: FeatureSet, sample: Array, size: float) -> Array:
-        """Return every feature's β."""
-        rule = self.beta if self.beta is not None else ("maxnet" if self.knots == "maxnet" else "maxent")
+        """Return every feature's β by rule; where prices are given one by one, the default rule's."""
         if self.regularization == "none":
             return np.ones(features.size)
-        if isinstance(rule, (str, int, float)):
-            return feature_prices(features, sample, size, rule=rule, multiplier=self.multiplier)
-        given = np.asarray(rule, dtype=np.float64)
-        if given.shape != (features.size,):
-            raise OptionError(
-                f"beta has shape {given.shape}, expected one price for each of the {features.size} features"
-            )
+        rule: Any = self.beta
+        if rule is None or np.ndim(rule):
+            rule = "maxnet" if self.knots == "maxnet" else "maxent"
+        rule = rule if isinstance(rule, str) else float(rule)
+        return feature_prices(features, sample, size, rule=rule, multiplier=self.multiplier)
+
+    def _given_prices(self, beta: Array) -> Array:
+        """Return the prices that were given one by one, if so, in place of those by rule."""
+        if self.beta is None or not np.ndim(self.beta) or self.regularization == "none":
+            return beta
+        given = np.asarray(self.beta, dtype=np.float64)
+        if given.shape != beta.shape:
+            raise OptionError(f"beta has shape {given.shape}, expected one price for each of the {beta.size} features")
         return given * self.multiplier
 
     def _check_options(self) -> None:
@@ -208,16 +231,15 @@ class Maxent:
             raise OptionError(f"unseen={self.unseen!r}: expected one of {', '.join(UNSEEN)}")
         if self.add_presences not in (None, *ADD):
             raise OptionError(f"add_presences={self.add_presences!r}: expected one of {', '.join(ADD)}")
-        if not 0.0 < self.prevalence < 1.0:
-            raise OptionError(f"prevalence={self.prevalence!r}: expected a number between 0 and 1")
-        if not self.tolerance > 0:
-            raise OptionError(f"tolerance={self.tolerance!r}: expected a positive gap in nats, such as 1e-6")
-        if self.max_iterations is not None and self.max_iterations < 1:
-            raise OptionError(f"max_iterations={self.max_iterations!r}: expected 1 or more")
+        for name, value in self.get_params().items():
+            if name in _NUMBERS and not (name == "max_iterations" and value is None):
+                low, high, expected = _NUMBERS[name]
+                if not (isinstance(value, (int, float, np.integer, np.floating)) and low < value < high):
+                    raise OptionError(f"{name}={value!r}: expected {expected}")
 
-    def _model(self, encoder: Encoder, presences: int, size: float, classes: str) -> Model:
+    def _model(self, data: "TrainingData", terms: Terms, record: dict[str, Any], shapes: Shapes | None = None) -> Model:
         """Gather what the fit left behind into what predicts."""
-        solution, domain = self.solution_, self.problem_.domain
+        solution, domain = self.solution_, data.domain
         ratio = solution.p / domain.q0
         used = solution.p > 0
         raw = ratio / domain.n
@@ -228,7 +250,7 @@ class Maxent:
                 a.lo,
                 a.hi,
                 tuple(a.values.tolist()) if a.categorical else (),
-                encoder.labels.get(a.name),
+                data.encoder.labels.get(a.name),
             )
             for a in domain.variables
         )
@@ -238,15 +260,15 @@ class Maxent:
             "gap": solution.gap,
             "gain": solution.gain,
             "iterations": solution.iterations,
-            "presences": presences,
-            "effective_presences": size,
-            "classes": classes,
+            "presences": data.presences,
+            "effective_presences": data.size,
+            **record,
             "n_features": self.feature_set_.size,
             "settings": {key: _plain(value) for key, value in self.get_params().items()},
         }
         return Model(
             variables,
-            self.feature_set_.terms(solution.weights),
+            terms,
             float(self.entropy),
             solution.tau,
             domain.n,
@@ -255,6 +277,7 @@ class Maxent:
             cumulative_table(raw, solution.p),
             self.unseen,
             meta,
+            shapes or Shapes(),
         )
 
     @property
@@ -298,18 +321,18 @@ class Maxent:
         known = self.get_params()
         for name, value in params.items():
             if name not in known:
-                raise OptionError(f"Maxent has no parameter '{name}'; it has {', '.join(known)}")
+                raise OptionError(f"{type(self).__name__} has no parameter '{name}'; it has {', '.join(known)}")
             setattr(self, name, value)
         return self
 
     def _require_fit(self) -> None:
         if not hasattr(self, "model_"):
-            raise SdmNotFittedError("this Maxent is not fitted yet: call fit(X, y) first")
+            raise SdmNotFittedError(f"this {type(self).__name__} is not fitted yet: call fit(X, y) first")
 
     def __repr__(self) -> str:
         defaults = {name: p.default for name, p in inspect.signature(type(self).__init__).parameters.items()}
-        changed = [f"{k}={v!r}" for k, v in self.get_params().items() if v is not defaults[k] and v != defaults[k]]
-        return f"Maxent({', '.join(changed)})"
+        changed = [f"{k}={v!r}" for k, v in self.get_params().items() if repr(v) != repr(defaults[k])]
+        return f"{type(self).__name__}({', '.join(changed)})"
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
@@ -324,6 +347,21 @@ class Maxent:
             classifier_tags=ClassifierTags(multi_class=False),
             input_tags=InputTags(),
         )
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """What a fit works on: the encoder, the domain, the sample on it, its effective size, and its presences.
+
+    The background comes first among the domain's cells: `n_background` of them.
+    """
+
+    encoder: Encoder
+    domain: Domain
+    sample: Array
+    size: float
+    presences: int
+    n_background: int
 
 
 class SdmNotFittedError(DataError, AttributeError):

@@ -1,14 +1,17 @@
 """Names and places for results: safe file names, nothing overwritten, nothing half-written left behind."""
 
 import hashlib
+import json
+import math
 import os
 import re
 import shutil
 import tempfile
 import unicodedata
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from sdm.errors import OutputError
 
@@ -25,11 +28,30 @@ def safe_name(name: str) -> str:
     plain = unicodedata.normalize("NFC", name).strip().replace(" ", "_")
     kept = re.sub(r"[^\w.-]+", "_", plain).strip("._-")
     changed = kept != plain
-    if kept.split(".")[0].lower() in _RESERVED or not kept:
+    if unicodedata.normalize("NFKC", kept).split(".")[0].lower() in _RESERVED or not kept:
         kept, changed = f"species_{kept}".rstrip("_"), True
     if len(kept.encode()) > _LONGEST:
         kept, changed = kept.encode()[:_LONGEST].decode(errors="ignore"), True
-    return f"{kept}_{hashlib.sha256(name.encode()).hexdigest()[:6]}" if changed else kept
+    return f"{kept}_{_digits(name)}" if changed else kept
+
+
+def _digits(name: str) -> str:
+    return hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:6]
+
+
+def safe_names(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:
+    """Return a file name for each text, all different from one another and from `taken`, on any disk.
+
+    `A b` and `A_b`, or `a` and `A` where the disk does not tell them apart, would be one file: those that come later
+    get a few digits of a hash.
+    """
+    used = {name.casefold() for name in taken}
+    chosen: dict[str, str] = {}
+    for name in dict.fromkeys(names):
+        plain = safe_name(name)
+        chosen[name] = plain if plain.casefold() not in used else f"{plain}_{_digits(name)}"
+        used.add(chosen[name].casefold())
+    return chosen
 
 
 @contextmanager
@@ -42,39 +64,70 @@ def staging(target: Path, *, overwrite: bool) -> Iterator[Path]:
         If `target` has files already and `overwrite` is not set, or cannot be written.
     """
     refuse_existing(target, overwrite=overwrite)
+    absent = [folder for folder in (target, *target.parents) if not folder.exists()]
     try:
         target.mkdir(parents=True, exist_ok=True)
         stage = Path(tempfile.mkdtemp(prefix=".sdm-", suffix=".part", dir=target))
     except OSError as error:
+        _remove_empty(absent)
         raise OutputError(f"{target} cannot be written ({error.strerror or error}): choose another folder") from error
     try:
         yield stage
-        for source in sorted(stage.rglob("*")):
-            place = target / source.relative_to(stage)
+        places = {source: target / source.relative_to(stage) for source in sorted(stage.rglob("*"))}
+        for source, place in places.items():
+            if place.exists() and place.is_dir() != source.is_dir():
+                raise OutputError(f"{place} is in the way: remove it, or choose another folder")
+        for source, place in places.items():
             if source.is_dir():
                 place.mkdir(exist_ok=True)
             else:
                 os.replace(source, place)
+    except OutputError as error:
+        # Name the place that the user knows, not the temporary one.
+        raise OutputError(str(error).replace(str(stage), str(target))) from error
     except OSError as error:
         raise OutputError(f"{target} cannot be written ({error.strerror or error}); nothing was kept") from error
     finally:
         shutil.rmtree(stage, ignore_errors=True)
-        _remove_if_empty(target)
+        _remove_empty(absent)
 
 
 def refuse_existing(target: Path, *, overwrite: bool) -> None:
     """Raise if a result is there already and may not be replaced."""
-    if target.is_file() and not overwrite:
-        raise OutputError(f"{target} exists already: choose another name, or use --overwrite")
-    if target.is_dir() and any(target.iterdir()) and not overwrite:
-        raise OutputError(f"{target} has files in it already: choose another folder, or use --overwrite")
-
-
-def _remove_if_empty(folder: Path) -> None:
-    try:
-        folder.rmdir()
-    except OSError:
+    if overwrite:
         return
+    try:
+        # What a killed run left behind is no result.
+        inside = [path for path in target.iterdir() if not path.match(".sdm-*.part")] if target.is_dir() else []
+    except OSError as error:
+        raise OutputError(f"{target} cannot be read ({error.strerror}): choose another folder") from error
+    if inside:
+        raise OutputError(f"{target} has files in it already: choose another folder, or use --overwrite")
+    if target.exists() and not target.is_dir():
+        raise OutputError(f"{target} exists already: choose another name, or use --overwrite")
+
+
+def _remove_empty(folders: Iterable[Path]) -> None:
+    """Remove folders, innermost first, as far as they are empty."""
+    for folder in folders:
+        with suppress(OSError):
+            folder.rmdir()
+
+
+def to_json(value: Any) -> str:
+    """Return JSON that every program reads: what is not a finite number becomes null."""
+    return json.dumps(_finite(value), indent=1, default=str, allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    value = value.item() if hasattr(value, "item") else value  # numpy's numbers
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(key): _finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    return value
 
 
 def write_text(path: Path, text: str, *, overwrite: bool = False) -> Path:
@@ -83,7 +136,7 @@ def write_text(path: Path, text: str, *, overwrite: bool = False) -> Path:
     try:
         part = path.with_name(f".{path.name}.part")
         try:
-            part.write_text(text, encoding="utf-8")
+            part.write_text(text, encoding="utf-8", newline="")
             os.replace(part, path)
         finally:
             part.unlink(missing_ok=True)

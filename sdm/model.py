@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sdm.compiled import Compiled
 from sdm.errors import DataError, OptionError
 from sdm.features.domain import Array
+from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms
 from sdm.maxent.entropy import Entropy
 
@@ -19,6 +20,9 @@ UNSEEN = ("zero", "error")
 
 # A cumulative table of this many rows is exact enough (steps of 0.01 %) and keeps files small.
 CUMULATIVE_ROWS = 10_000
+
+# Raw values whose ratio is as near to one as this are the same but for rounding.
+SAME = 1e-9
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,8 @@ class Model:
         Ascending raw values, and the percentage of the distribution at or below each.
     unseen : {"zero", "error"}
         What a class that was not in the training data does: nothing, or an error.
+    shapes : Shapes
+        Trees and monomials with a weight.
     meta : dict
         How the model came about: status, gap, gain, settings, data, seed, versions. JSON values only.
     """
@@ -73,6 +79,7 @@ class Model:
     cumulative: Array
     unseen: str = "zero"
     meta: dict[str, Any] = field(default_factory=dict)
+    shapes: Shapes = field(default_factory=Shapes)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -83,14 +90,19 @@ class Model:
     def feature_names(self) -> list[str]:
         """The features with a weight, as a person reads them."""
         labels = {v: a.labels for v, a in enumerate(self.variables) if a.labels is not None}
-        return self.terms.names(self.names, labels)
+        return [*self.terms.names(self.names, labels), *self.shapes.names(self.names, labels)]
+
+    @property
+    def weights(self) -> Array:
+        """The weights, in the order of `feature_names`."""
+        return np.concatenate([self.terms.weight, self.shapes.weight])
 
     @cached_property
     def compiled(self) -> Compiled:
         """The score function, compiled when first needed."""
         lo = np.array([-np.inf if a.categorical else a.lo for a in self.variables])
         hi = np.array([np.inf if a.categorical else a.hi for a in self.variables])
-        return Compiled(self.terms, lo, hi)
+        return Compiled(self.terms, lo, hi, self.shapes)
 
     def predict(
         self, x: NDArray[np.floating] | Sequence[NDArray[np.floating]], scale: str = "cloglog", clamp: bool = True
@@ -158,11 +170,15 @@ class Model:
 
 
 def cumulative_table(raw: Array, p: Array) -> Array:
-    """Return ascending distinct raw values and the percentage of `p` at or below each, thinned to a bounded size."""
+    """Return ascending distinct raw values and the percentage of `p` at or below each, thinned to a bounded size.
+
+    A prediction may differ from the fit by rounding: values as near as that are one, and stand a hair below the least.
+    """
     order = np.argsort(raw, kind="stable")
     values, total = raw[order], np.cumsum(p[order])
-    last = np.append(np.flatnonzero(np.diff(values) > 0), values.size - 1)
-    table = np.column_stack([values[last], 100.0 * np.minimum(total[last] / total[-1], 1.0)])
+    last = np.append(np.flatnonzero(np.diff(values) > SAME * values[1:]), values.size - 1)
+    first = np.append(0, last[:-1] + 1)
+    table = np.column_stack([values[first] * (1.0 - SAME), 100.0 * np.minimum(total[last] / total[-1], 1.0)])
     if table.shape[0] > CUMULATIVE_ROWS:
         levels = np.linspace(table[0, 1], 100.0, CUMULATIVE_ROWS)
         rows = np.unique(np.append(np.searchsorted(table[:, 1], levels), table.shape[0] - 1).clip(max=len(table) - 1))

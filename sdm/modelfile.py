@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm.errors import ModelFileError, OutputError
-from sdm.features.terms import KINDS, Terms
+from sdm.features.shapes import Shapes
+from sdm.features.terms import KINDS, PRODUCT, Terms
 from sdm.model import SCALES, UNSEEN, Model, ModelVariable
 
 FORMAT = "sdm-model"
@@ -58,6 +59,7 @@ def model_bytes(model: Model) -> bytes:
     """Return the content of a model file."""
     arrays = {"cumulative": model.cumulative}
     arrays |= {f"terms_{column.name}": getattr(model.terms, column.name) for column in fields(Terms)}
+    arrays |= {f"shapes_{name}": array for name, array in model.shapes.to_arrays().items()}
     header: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
@@ -95,7 +97,7 @@ def load_model(path: str | os.PathLike[str]) -> Model:
         raise ModelFileError(f"{path} does not exist: expected a model file (.npz) written by sdm") from error
     except ModelFileError:
         raise
-    except (zipfile.BadZipFile, OSError, EOFError, ValueError, KeyError, TypeError, zipfile.LargeZipFile) as error:
+    except Exception as error:  # a damaged or hostile file makes zipfile, zlib, json and numpy raise all sorts of them
         raise ModelFileError(
             f"{path} is not a readable model file, or is damaged ({type(error).__name__}): copy or fit it again"
         ) from error
@@ -106,7 +108,7 @@ def _read(archive: zipfile.ZipFile, path: Path) -> Model:
         raise ModelFileError(f"{path} claims to unpack to more than a gigabyte: it is no model file of ours")
     if _HEADER not in archive.namelist():
         raise ModelFileError(f"{path} has no {_HEADER}: expected a model file (.npz) written by sdm")
-    header: dict[str, Any] = json.loads(archive.read(_HEADER))
+    header: dict[str, Any] = json.loads(_entry(archive, _HEADER))
     if header.get("format") != FORMAT:
         raise ModelFileError(f"{path} is not a model file: its header says {header.get('format')!r}, not '{FORMAT}'")
     if int(header["version"]) > VERSION:
@@ -114,8 +116,9 @@ def _read(archive: zipfile.ZipFile, path: Path) -> Model:
             f"{path} has model format {header['version']}, this program reads up to {VERSION}: update sdm to open it"
         )
     arrays = {}
-    for name in ("cumulative", *(f"terms_{column.name}" for column in fields(Terms))):
-        arrays[name] = np.lib.format.read_array(io.BytesIO(archive.read(f"{name}.npy")), allow_pickle=False)
+    shapes = [f"shapes_{name}" for name in Shapes().to_arrays()]
+    for name in ("cumulative", *(f"terms_{column.name}" for column in fields(Terms)), *shapes):
+        arrays[name] = np.lib.format.read_array(io.BytesIO(_entry(archive, f"{name}.npy")), allow_pickle=False)
     if _digest(header, arrays) != header["digest"]:
         raise ModelFileError(
             f"{path} was changed after it was written (its digest does not match): copy or fit it again"
@@ -126,11 +129,18 @@ def _read(archive: zipfile.ZipFile, path: Path) -> Model:
         variables,
         terms,
         cumulative=arrays["cumulative"],
+        shapes=Shapes.from_arrays({name.removeprefix("shapes_"): arrays[name] for name in shapes}),
         meta=header["meta"],
         **{name: header[name] for name in _SCALARS},
     )
     _check(model)
     return model
+
+
+def _entry(archive: zipfile.ZipFile, name: str) -> bytes:
+    """Unpack an entry, and no more of it than its size says."""
+    with archive.open(name) as entry:
+        return entry.read(archive.getinfo(name).file_size + 1)
 
 
 def _variable(record: dict[str, Any]) -> ModelVariable:
@@ -149,18 +159,26 @@ def _check(model: Model) -> None:
     """Refuse what no fit writes (a `ValueError` here is reported as a damaged file)."""
     terms, n = model.terms, len(model.variables)
     sizes = {getattr(terms, column.name).shape for column in fields(Terms)}
+    empty = Terms.build(0, np.empty(0, dtype=np.int64))
     good = (
         len(sizes) == 1
         and terms.kind.ndim == 1
+        and all(getattr(terms, column.name).dtype == getattr(empty, column.name).dtype for column in fields(Terms))
         and np.all((terms.kind >= 0) & (terms.kind < len(KINDS)))
         and np.all((terms.var >= 0) & (terms.var < n))
-        and np.all((terms.other >= -1) & (terms.other < n))
+        and np.all((terms.other >= np.where(terms.kind == PRODUCT, 0, -1)) & (terms.other < n))
+        and all(np.all((var >= 0) & (var < n)) for var in model.shapes.variables())
+        and np.all(np.isfinite(model.shapes.weight))
         and all(np.all(np.isfinite(getattr(terms, name))) for name in ("knot", "lo", "hi", "weight"))
+        and _all_scaled(terms)
         and model.cumulative.ndim == 2
         and model.cumulative.shape[1] == 2
+        and model.cumulative.size > 0
         and np.all(np.isfinite(model.cumulative))
+        and np.all(np.diff(model.cumulative, axis=0) >= 0)
         and 1.0 <= model.alpha <= 2.0
         and np.isfinite(model.tau)
+        and np.isfinite(model.entropy)
         and model.n_domain > 0
         and 0.0 < model.prevalence < 1.0
         and model.unseen in UNSEEN
@@ -168,6 +186,13 @@ def _check(model: Model) -> None:
     )
     if not good:
         raise ValueError(f"values outside what {', '.join(SCALES)} can be computed from")
+
+
+def _all_scaled(terms: Terms) -> bool:
+    """Tell whether every term has a range to be scaled by."""
+    with np.errstate(divide="ignore"):
+        slopes = terms.slopes()
+    return bool(np.all(np.isfinite(slopes) & (slopes > 0)))
 
 
 def _write(archive: zipfile.ZipFile, name: str, content: bytes) -> None:

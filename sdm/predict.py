@@ -4,8 +4,11 @@ Reading, decompression and scoring run in a few threads (kernels release the loc
 a few windows, whatever the size of the raster.
 """
 
+import errno
 import hashlib
+import itertools
 import os
+import shutil
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,10 +19,13 @@ import numpy as np
 import rasterio
 import rasterio.shutil
 from numpy.typing import NDArray
+from rasterio._err import CPLE_BaseError
+from rasterio.errors import RasterioError
 from rasterio.windows import Window
 
 from sdm._version import __version__
 from sdm.data.area import StudyArea
+from sdm.data.grid import Grid
 from sdm.data.layers import Stack
 from sdm.errors import DataError, OutputError
 from sdm.model import Model
@@ -27,6 +33,7 @@ from sdm.modelfile import model_bytes
 
 NODATA = -9999.0
 BINARY_NODATA = 255
+BLOCK = 256
 Progress = Callable[[int, int, str], None]
 
 
@@ -134,10 +141,11 @@ def write_cog(
         "crs": stack.crs,
         "transform": stack.transform,
         "tiled": True,
-        "blockxsize": 256,
-        "blockysize": 256,
+        "blockxsize": BLOCK,
+        "blockysize": BLOCK,
         "BIGTIFF": "IF_SAFER",
     }
+    _check_room(path, stack, dtype)
     windows = list(stack.windows())
     moments = np.zeros(3)
     low, high = np.inf, -np.inf
@@ -156,12 +164,40 @@ def write_cog(
                 summary = _summarise(path, moments, low, high)
                 out.update_tags(**tags)
                 out.update_tags(1, **_statistics(summary))
+            _check_whole(plain)
             _to_cog(plain, final, dtype, threads)
+            _check_whole(final)
             os.replace(final, path)
-    except (rasterio.errors.RasterioError, OSError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise OutputError(f"{path} cannot be written ({reason}); nothing was kept") from error
+    except (RasterioError, CPLE_BaseError, OSError) as error:
+        reason = getattr(error, "strerror", None) or f"{error.__cause__ or error}; is the disk full?"
+        raise OutputError(f"{path} cannot be written ({reason}): nothing was kept") from error
     return summary
+
+
+def _check_room(path: Path, grid: Grid, dtype: str) -> None:
+    """Raise if the disk has less free space than the map takes before compression."""
+    need = -(-grid.width // BLOCK) * -(-grid.height // BLOCK) * BLOCK**2 * np.dtype(dtype).itemsize
+    try:
+        free = shutil.disk_usage(path.parent).free
+    except OSError:
+        return  # writing will say why
+    if free < need:
+        sizes = f"it takes {need / 1e6:,.1f} MB while it is made, the disk has {free / 1e6:,.1f} MB left"
+        raise OutputError(f"{path} cannot be written: {sizes}; make room or choose another disk")
+
+
+def _check_whole(path: Path) -> None:
+    """Raise OSError if a tile of a TIFF is not all there: GDAL does not always say that the disk was full."""
+    size = path.stat().st_size
+    with rasterio.open(path) as data:
+        for level in (None, *range(len(data.overviews(1)))):
+            with rasterio.open(path, **({} if level is None else {"overview_level": level})) as part:
+                tiles = itertools.product(range(-(-part.width // BLOCK)), range(-(-part.height // BLOCK)))
+            for col, row in tiles:
+                words = (f"BLOCK_{what}_{col}_{row}" for what in ("OFFSET", "SIZE"))
+                start, length = (data.get_tag_item(word, "TIFF", bidx=1, ovr=level) for word in words)
+                if start is None or length is None or int(start) + int(length) > size:
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def _to_cog(source: Path, target: Path, dtype: str, threads: int) -> None:
@@ -174,7 +210,7 @@ def _to_cog(source: Path, target: Path, dtype: str, threads: int) -> None:
         COMPRESS="DEFLATE",
         LEVEL=1,
         PREDICTOR="FLOATING_POINT" if floating else "NO",
-        BLOCKSIZE=256,
+        BLOCKSIZE=BLOCK,
         OVERVIEW_RESAMPLING="AVERAGE" if floating else "NEAREST",
         NUM_THREADS=threads,
         BIGTIFF="IF_SAFER",

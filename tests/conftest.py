@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 # The same examples on every run, so that a red test is always about the change at hand. `HYPOTHESIS_PROFILE=explore`
 # draws new ones, and more of them. No deadline: the first call of a kernel compiles it.
 settings.register_profile("repeat", deadline=None, derandomize=True, max_examples=60)
+settings.register_profile("few", deadline=None, derandomize=True, max_examples=5)
 settings.register_profile(
     "explore", deadline=None, max_examples=1000, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )

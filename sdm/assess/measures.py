@@ -7,10 +7,7 @@ from sdm.features.domain import Array
 
 def auc(presence: Array, background: Array) -> float:
     """Return the probability that a presence scores above a background point, ties counting one half."""
-    order = np.sort(background)
-    below = np.searchsorted(order, presence, side="left")
-    upto = np.searchsorted(order, presence, side="right")
-    return float(np.mean(0.5 * (below + upto)) / background.size)
+    return float(np.mean(_mid_rank(np.sort(background), presence)) / background.size)
 
 
 def auc_deviation(presence: Array, background: Array) -> float:
@@ -25,7 +22,8 @@ def auc_deviation(presence: Array, background: Array) -> float:
 
 def _mid_rank(ordered: Array, values: Array) -> Array:
     """Return how many of `ordered` are below each value, ties counting one half."""
-    return 0.5 * (np.searchsorted(ordered, values, side="left") + np.searchsorted(ordered, values, side="right"))
+    both = np.searchsorted(ordered, values, side="left") + np.searchsorted(ordered, values, side="right")
+    return both.astype(np.float64) / 2
 
 
 def log_loss(raw: Array) -> float:

@@ -121,7 +121,7 @@ def _find(layers: str | Path | Sequence[str | Path], names: Sequence[str] | None
     # A damaged file does not matter if all layers that were asked for are elsewhere.
     if failed and (names is None or missing):
         raise failed[0]
-    if names is not None and missing:
+    if names is not None and missing and known:
         _check_name(missing[0], known, "layer", DataError)
     taken: dict[str, str] = {}
     for item in found:
@@ -223,7 +223,7 @@ def _one_grid(found: list[_Found], grid: Grid, align: str | None, classes: set[s
     for item in found:
         name, difference = item.layer.name, item.grid.difference(grid)
         if difference and (align is None or grid.crs is None):
-            todo = "use --align to resample" if grid.crs else "give the layers a coordinate reference system first"
+            todo = "use --align first to resample" if grid.crs else "give the layers a coordinate system first"
             raise DataError(f"layer '{name}' {difference}: {todo}")
         if difference:
             notices.append(

@@ -24,6 +24,7 @@ GBIF = frozenset(
 )
 VECTOR = frozenset({".gpkg", ".geojson", ".json", ".shp", ".parquet", ".geoparquet", ".pq", ".fgb", ".kml", ".gml"})
 WGS84 = "EPSG:4326"
+ABSENT = ("0", "0.0", "absent", "absence", "no", "false")
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,14 @@ class Occurrences:
     def species_names(self) -> list[str]:
         """The different species, in order of appearance."""
         return [str(name) for name in pd.unique(self.species)]
+
+    @property
+    def absent(self) -> np.ndarray:
+        """Which records say that the species was not there, in a column such as ``presence`` with 1 and 0."""
+        name = first_of([str(column) for column in self.extra.columns], PRESENCE)
+        if name is None:
+            return np.zeros(len(self), dtype=bool)
+        return self.extra[name].astype("str").str.strip().str.lower().isin(ABSENT).to_numpy()
 
     def take(self, which: np.ndarray) -> "Occurrences":
         """Return some of the records, by index or by a boolean array."""

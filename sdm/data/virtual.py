@@ -246,8 +246,8 @@ class Simulation:
     @property
     def files(self) -> tuple[Path, ...]:
         """All files, layers first."""
-        more = (self.effort,) if self.effort else ()
-        return (*self.layers, *self.warmer, *self.truth, *more, self.occurrences, self.presence_absence, self.truth_json)
+        rasters = (*self.layers, *self.warmer, *self.truth, *((self.effort,) if self.effort else ()))
+        return (*rasters, self.occurrences, self.presence_absence, self.truth_json)
 
 
 def read_truth(path: str | Path) -> tuple[VirtualSpecies, ...]:

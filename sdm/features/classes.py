@@ -1,6 +1,6 @@
 """Which feature classes to use: the field's letters, and Java Maxent's rule by sample size."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from sdm.errors import OptionError
 
@@ -32,7 +32,8 @@ def parse_classes(features: str | Sequence[str], presences: float) -> str:
             return auto_classes(presences)
         parts = [part.strip() for part in text.replace("+", ",").split(",")]
     else:
-        parts = [str(part).strip().lower() for part in features] or [""]
+        listed = features if isinstance(features, Iterable) else [features]
+        parts = [str(part).strip().lower() for part in listed] or [""]
     found: set[str] = set()
     for part in parts:
         if part in NAMES:

@@ -1,7 +1,8 @@
 """Features from families without end, as far as they have been found.
 
-An *oracle* stands for such a family: `propose(g)` returns its most violated features under `g = p − π̃`, one for each size. What
-is taken in becomes a column of the one `Grown` family, in the order of discovery, and then answers like any other.
+An *oracle* stands for such a family: `propose(g)` returns its most violated features under `g = p − π̃`, one for each
+size. What is taken in becomes a column of the one `Grown` family, in the order of discovery, and then answers like
+any other.
 """
 
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm._jit import jit
+from sdm._jit import jit, jit_sum
 from sdm.errors import DataError
 from sdm.features.domain import Array, Domain, Measure
 from sdm.features.family import Family
@@ -78,6 +79,7 @@ class Grown(Family):
         self.shapes: list[Shape] = []
         self.sources: list[Oracle] = []
         self._columns: list[NDArray[Any]] = []
+        self._keys: list[Any] = []
         self._known: set[Any] = set()
 
     def knows(self, oracle: Oracle, shape: Shape) -> bool:
@@ -86,7 +88,8 @@ class Grown(Family):
 
     def add(self, oracle: Oracle, shape: Shape) -> None:
         """Take a feature in."""
-        self._known.add((oracle.name, shape.key()))
+        self._keys.append((oracle.name, shape.key()))
+        self._known.add(self._keys[-1])
         self.shapes.append(shape)
         self.sources.append(oracle)
         self._columns.append(oracle.column(shape))
@@ -107,13 +110,13 @@ class Grown(Family):
         return np.arange(self.size)
 
     def moments(self, measure: Measure) -> tuple[Array, Array]:
-        """Sum every column."""
-        return self.moments_from(0, measure)
+        """Sum every column, and its square."""
+        squares = [_dot(column.astype(np.float64) ** 2, measure.mass) for column in self._columns]
+        return self.expectations(measure), np.array(squares)
 
-    def moments_from(self, first: int, measure: Measure) -> tuple[Array, Array]:
-        """Sum the columns from the `first` on."""
-        sums = [_sums(column, measure.mass) for column in self._columns[first:]]
-        return np.array([a for a, _ in sums]), np.array([b for _, b in sums])
+    def expectations(self, measure: Measure, first: int = 0) -> Array:
+        """Sum the columns, from the `first` on."""
+        return np.array([_dot(column, measure.mass) for column in self._columns[first:]])
 
     def column(self, j: int) -> Array:
         """Return feature `j` at every cell."""
@@ -135,19 +138,18 @@ class Grown(Family):
             out.shapes.append(self.shapes[j])
             out.sources.append(self.sources[j])
             out._columns.append(self._columns[j])
-            out._known.add((self.sources[j].name, self.shapes[j].key()))
+            out._keys.append(self._keys[j])
+        out._known = set(out._keys)
         return out
 
 
-@jit
-def _sums(column, mass):  # type: ignore[no-untyped-def]
-    """Return Σ mass f and Σ mass f²."""
-    first, second = 0.0, 0.0
+@jit_sum
+def _dot(column, mass):  # type: ignore[no-untyped-def]
+    """Return Σ mass f."""
+    total = 0.0
     for i in range(mass.size):
-        f = np.float64(column[i])
-        first += mass[i] * f
-        second += mass[i] * f * f
-    return first, second
+        total += mass[i] * np.float64(column[i])
+    return total
 
 
 @jit

@@ -20,8 +20,9 @@ def check(knots: Knots) -> Knots:
     raise OptionError(f"knots={knots!r}: expected one of {', '.join(PRESETS)}, or how many quantiles (1 or more)")
 
 
-def hinge_knots(domain: Domain, knots: Knots) -> list[Array]:
+def hinge_knots(domain: Domain, choice: Knots) -> list[Array]:
     """Return the hinge knots of every variable, none for categorical ones; ends that make no hinge may be there."""
+    knots = check(choice)
 
     def place(v: int) -> Array:
         variable = domain.variables[v]
@@ -32,11 +33,12 @@ def hinge_knots(domain: Domain, knots: Knots) -> list[Array]:
     return _for_each(domain, place)
 
 
-def threshold_knots(domain: Domain, knots: Knots, sample: Array) -> list[Array]:
+def threshold_knots(domain: Domain, choice: Knots, sample: Array) -> list[Array]:
     """Return the threshold knots of every variable.
 
     `maxent` puts them only between the smallest and the largest presence: `sample` is the presences' mass on cells.
     """
+    knots = check(choice)
     cells = np.flatnonzero(sample)
 
     def place(v: int) -> Array:

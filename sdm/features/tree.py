@@ -1,12 +1,13 @@
 """Trees: binary decision trees with leaves 0 and 1, grown one leaf split at a time (structural-maxent.txt §4).
 
-Write `g_i = p_i − π̃_i`. A tree's violation is `|Σ g_i t(x_i)|`; since `Σ g = 0`, for a given partition the best labels (1 where
-a leaf's sum of g is positive) give `½ Σ_leaf |g_leaf|`. So a split of a leaf is worth `|g_left| + |g_right| − |g_leaf|`, and
-for a categorical variable the best set of classes is simply those with positive g. Sums come from histograms over at
-most 256 bins a variable; the smaller child's is computed, the larger one's is what is left of the parent's.
+Write `g_i = p_i − π̃_i`. A tree's violation is `|Σ g_i t(x_i)|`; since `Σ g = 0`, for a given partition the best
+labels (1 where a leaf's sum of g is positive) give `½ Σ_leaf |g_leaf|`. So a split of a leaf is worth `|g_left| +
+|g_right| − |g_leaf|`, and for a categorical variable the best set of classes is simply those with positive g. Sums
+come from histograms over at most 256 bins a variable; the smaller child's is computed, the larger one's is what is
+left of the parent's.
 
-A tree is its list of splits in the order of growth: split `s` sends cells of leaf `leaf[s]` with `x ≥ threshold` (or whose class
-is in the set) to the new leaf `s + 1`. The first `k` splits are the tree with `k` internal nodes.
+A tree is its list of splits in the order of growth: split `s` sends cells of leaf `leaf[s]` with `x ≥ threshold` (or
+whose class is in the set) to the new leaf `s + 1`. The first `k` splits are the tree with `k` internal nodes.
 """
 
 from dataclasses import dataclass
@@ -52,13 +53,7 @@ class Tree:
 
     def key(self) -> tuple[object, ...]:
         """Identify the tree."""
-        return (
-            tuple(self.leaf.tolist()),
-            tuple(self.var.tolist()),
-            tuple("" if t != t else t for t in self.threshold.tolist()),
-            self.classes,
-            tuple(self.label.tolist()),
-        )
+        return self.leaf.tobytes(), self.var.tobytes(), self.threshold.tobytes(), self.classes, self.label.tobytes()
 
     def evaluate(self, x: Array) -> Array:
         """Return the tree at raw values `(n, V)`, by walking its splits."""
@@ -231,10 +226,10 @@ def _grow(bins, counts, categorical, g, root, first, leaf, var, cut, sets, sums)
     sums[0, 0] = total
     gains = np.full(largest + 1, -1.0)
     best_var, best_cut = np.zeros(largest + 1, np.int32), np.zeros(largest + 1, np.int32)
-    gains[0], best_cut[0] = _best_cut(hist[0, first], counts[first], categorical[first], total)
+    gains[0], best_cut[0] = cut_worth(hist[0, first], counts[first], categorical[first], total)
     best_var[0] = first
     for k in range(largest):
-        parent = np.argmax(gains[: k + 1])
+        parent = int(np.argmax(gains[: k + 1]))
         if gains[parent] <= 1e-14:
             return k
         v, c, child = best_var[parent], best_cut[parent], k + 1
@@ -283,7 +278,7 @@ def _split_histograms(bins, g, order, begin, end, hist, parent, child):  # type:
 
 
 @jit
-def _best_cut(hist, count, categorical, total):  # type: ignore[no-untyped-def]
+def cut_worth(hist, count, categorical, total):  # type: ignore[no-untyped-def]
     """Return the largest `|g_left| + |g_right| − |g|` of one variable, and the last bin of the left side."""
     if categorical:
         right = 0.0
@@ -305,7 +300,7 @@ def _best_split(hist, counts, categorical, total):  # type: ignore[no-untyped-de
     """Return the best split of any variable: its worth, variable and cut."""
     best, best_var, best_cut = -1.0, 0, 0
     for v in range(counts.size):
-        gain, cut = _best_cut(hist[v], counts[v], categorical[v], total)
+        gain, cut = cut_worth(hist[v], counts[v], categorical[v], total)
         if gain > best + 1e-15:
             best, best_var, best_cut = gain, v, cut
     return best, best_var, best_cut
@@ -315,4 +310,4 @@ def _best_split(hist, counts, categorical, total):  # type: ignore[no-untyped-de
 def _split_worths(hist, counts, categorical, total, worth):  # type: ignore[no-untyped-def]
     """worth[v] = what the best split of variable v is worth."""
     for v in range(counts.size):
-        worth[v], _ = _best_cut(hist[v], counts[v], categorical[v], total)
+        worth[v], _ = cut_worth(hist[v], counts[v], categorical[v], total)

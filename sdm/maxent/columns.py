@@ -40,6 +40,7 @@ class ColumnPool:
 
         Block by block of cells, from columns centred on their weighted means, so that no copy of them all is made.
         """
+        stride = stride if np.any(weights[::stride]) else 1
         columns = [column[::stride] for column in self.columns(members)]
         total, weights = weights.sum(), weights[::stride]
         weights = weights * (total / weights.sum())

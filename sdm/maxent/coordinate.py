@@ -41,7 +41,10 @@ def best_changes(bound, q, mu, lam, code, beta, ridge, smoothing, delta, gain): 
 
 @jit
 def _explicit(bound, q, mu, lam, beta):  # type: ignore[no-untyped-def]
-    """Fig. 3 and 5: δ₊ if it leaves the weight positive, δ₋ if negative, else the weight becomes zero."""
+    """Fig. 3 and 5: δ₊ if it leaves the weight positive, δ₋ if negative, else the weight becomes zero.
+
+    Without a price a feature that no presence has, or every one, has no best change: it is left as it is.
+    """
     for sign in (1.0, -1.0):
         target = mu - sign * beta
         odds = 1.0 - target if bound == SELECTIVE else 1.0
@@ -51,7 +54,7 @@ def _explicit(bound, q, mu, lam, beta):  # type: ignore[no-untyped-def]
                 delta += np.log((1.0 - q) / odds)
             if sign * (lam + delta) > 0.0 or beta == 0.0:
                 return delta
-    return -lam
+    return -lam if beta > 0.0 else 0.0
 
 
 @jit

@@ -13,7 +13,7 @@ from sdm.maxent.columns import ColumnPool
 from sdm.maxent.newton_cg import solve_newton_cg
 from sdm.maxent.penalty import Penalty
 from sdm.maxent.problem import Problem, State
-from sdm.maxent.search import Run, line_search
+from sdm.maxent.search import ROUNDING, Run, line_search
 from sdm.maxent.solution import CONVERGED, MAX_ITERATIONS, STALLED, Solution
 from sdm.maxent.subproblem import solve_l1_quadratic
 
@@ -51,26 +51,36 @@ def solve_newton(
     for _ in range(max_iterations):
         if run.record(state, problem.gap(state), size):
             return run.finish(CONVERGED)
-        members = _choose(state, problem.penalty, groups)
+        members = choose_members(state, problem.penalty, groups)
         size = members.size
-        stride = _stride(problem.domain.n, size) if rough else 1
-        new = line_search(problem, state, _newton_step(problem, state, pool, members, stride))
+        stride = hessian_stride(problem.domain.n, size) if rough else 1
+        new = line_search(problem, state, newton_step(problem, state, pool, members, stride))
         if stride == 1 and (new is None or run.stuck()):
-            return run.finish(STALLED)
+            new = None
+            if problem.entropy.alpha > 1.0:  # cells without density show no curvature: count them as if they had some
+                new = line_search(problem, state, newton_step(problem, state, pool, members, 1, floor=1.0))
+            if new is None or new.objective >= state.objective - ROUNDING:
+                return run.finish(STALLED)
         rough = rough and new is not None and state.objective - new.objective > ROUGH
         state = new or state
     return run.finish(MAX_ITERATIONS)
 
 
-def _stride(n: int, members: int) -> int:
+def hessian_stride(n: int, members: int) -> int:
     """Return how many cells to step over for a rough Hessian: enough of them to tell the members apart are left."""
     return max(1, n // max(CELLS_PER_MEMBER * members, n // 16))
 
 
-def _newton_step(problem: Problem, state: State, pool: ColumnPool, members: NDArray[np.int64], stride: int) -> Array:
-    """Return the step to the minimiser of the quadratic model plus the price, on the members."""
+def newton_step(
+    problem: Problem, state: State, pool: ColumnPool, members: NDArray[np.int64], stride: int, floor: float = 0.0
+) -> Array:
+    """Return the step to the minimiser of the quadratic model plus the price, on the members.
+
+    `floor` is the least curvature of a cell, in units of its base measure.
+    """
     penalty = problem.penalty
-    hessian = pool.hessian(members, problem.entropy.curvature(state.gibbs.ratio, problem.q0), stride)
+    curvature = np.maximum(problem.entropy.curvature(state.gibbs.ratio, problem.q0), floor * problem.q0)
+    hessian = pool.hessian(members, curvature, stride)
     old = state.lam[members]
     c = state.eps[members] - hessian @ old
     hessian[np.diag_indices(members.size)] += penalty.ridge[members]
@@ -79,7 +89,7 @@ def _newton_step(problem: Problem, state: State, pool: ColumnPool, members: NDAr
     return step
 
 
-def _choose(state: State, penalty: Penalty, groups: NDArray[np.int64]) -> NDArray[np.int64]:
+def choose_members(state: State, penalty: Penalty, groups: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the features with a weight, and the worst violator of each of the worst groups.
 
     A quadratic price spreads weight over neighbours, so there the worst of all groups join as well.

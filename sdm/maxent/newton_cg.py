@@ -12,12 +12,15 @@ import numpy as np
 from sdm.features.domain import Array
 from sdm.maxent.penalty import L2, L2Squared, NoPenalty, SmoothedL1
 from sdm.maxent.problem import Problem, State
-from sdm.maxent.search import Run, line_search
+from sdm.maxent.search import ROUNDING, Run, line_search
 from sdm.maxent.solution import CONVERGED, MAX_ITERATIONS, SEPARABLE, STALLED, Solution
 
 # Below these sizes (features; numbers in their matrix) a dense solve beats conjugate gradients.
 DENSE_FEATURES = 700
 DENSE_NUMBERS = 25_000_000
+
+# The least curvature of a feature, in units of that of all cells.
+LIFT = 1e-12
 
 # Expectations that differ by no more than this are equal but for rounding.
 MATCHED = 1e-10
@@ -30,6 +33,7 @@ def solve_newton_cg(problem: Problem, *, start: Array | None, tolerance: float, 
     """Minimise an objective with a smooth penalty (`none`, `smoothed_l1`, `l2`, `l2sq`) to a certified gap."""
     run = Run(problem, tolerance)
     free = isinstance(problem.penalty, NoPenalty)
+    shannon = problem.entropy.alpha == 1.0
     features = problem.features
     state = problem.state(np.zeros(features.size) if start is None else start)
     dense = features.size <= DENSE_FEATURES and features.size * problem.domain.n <= DENSE_NUMBERS
@@ -42,13 +46,16 @@ def solve_newton_cg(problem: Problem, *, start: Array | None, tolerance: float, 
             step = _step(problem, state, matrix)
             gap = corrected_gap(problem, state, step) if free else problem.gap(state)
         done = run.record(state, gap, features.size)
-        if free and (_recedes(problem, step) or _endless(problem, state)):
+        if free and shannon and (_recedes(problem, step) or _endless(problem, state)):
             return run.finish(SEPARABLE)
         if done:
             return run.finish(CONVERGED)
         new = line_search(problem, state, step)
         if new is None or run.stuck():
-            return run.finish(STALLED)
+            if not shannon:  # cells without density show no curvature: count them as if they had some
+                new = line_search(problem, state, _step(problem, state, matrix, floor=1.0))
+            if shannon or new is None or new.objective >= state.objective - ROUNDING:
+                return run.finish(STALLED)
         state = new
     return run.finish(MAX_ITERATIONS)
 
@@ -61,17 +68,14 @@ def free_gap(problem: Problem, state: State) -> float:
 def corrected_gap(problem: Problem, state: State, step: Array) -> float:
     """Bound the distance to the optimum where expectations must match exactly.
 
-    One Newton step in the distribution, `p' = p + w ∘ (s − w[s]/Σw)` with `s = F·step`, matches them; if it is
-    non-negative it is feasible and `Ω(p') − Q(λ)` is a gap. The rounding that the linear solve left over is charged at
-    the size of the weights. Where the step was not solved for exactly, or leads out of the simplex, only the sample
-    is known to be feasible.
+    One Newton step in the distribution, `p' = (p + w ∘ (s − w[s]/Σw))₊` with `s = F·step`, matches them if the step
+    was solved for exactly and stays in the simplex: then `Ω(p') − Q(λ)` is a gap, and the rounding left over is charged
+    at the size of the weights. Otherwise only the sample is known to be feasible.
     """
     w = problem.entropy.curvature(state.gibbs.ratio, problem.q0)
     s = problem.features.scores(step)
-    moved = state.p + w * (s - (w @ s) / w.sum())
-    if moved.min() < -1e-18:
-        return problem.gap(state)
-    moved = np.maximum(moved, 0.0)
+    moved = np.maximum(state.p + w * (s - (w @ s) / w.sum()), 0.0)
+    moved /= moved.sum()
     left = np.abs(problem.features.expectations(problem.domain.measure(moved)) - problem.mu).max()
     if left > MATCHED:
         return problem.gap(state)
@@ -93,22 +97,28 @@ def _endless(problem: Problem, state: State) -> bool:
 
 def _off_zero(problem: Problem, state: State) -> Array:
     """Return a step off zero for the l2 ball, whose price has no gradient there."""
-    return -1e-3 * state.eps / problem.penalty.beta**2 / np.linalg.norm(state.eps / problem.penalty.beta)
+    size = float(np.linalg.norm(state.eps / problem.penalty.beta))
+    return -1e-3 * state.eps / problem.penalty.beta**2 / size if size > 0 else np.zeros_like(state.eps)
 
 
-def _step(problem: Problem, state: State, matrix: Array | None, exact: bool = False) -> Array:
-    """Return the Newton step: by a direct solve with the features' `(J, n)` matrix, or by conjugate gradients."""
+def _step(problem: Problem, state: State, matrix: Array | None, *, exact: bool = False, floor: float = 0.0) -> Array:
+    """Return the Newton step: by a direct solve with the features' `(J, n)` matrix, or by conjugate gradients.
+
+    `floor` is the least curvature of a cell, in units of its base measure.
+    """
     features, domain = problem.features, problem.domain
-    w = problem.entropy.curvature(state.gibbs.ratio, problem.q0)
+    w = np.maximum(problem.entropy.curvature(state.gibbs.ratio, problem.q0), floor * problem.q0)
     total = w.sum()
     bend, diagonal = _penalty_curvature(problem, state.lam)
     gradient = state.eps + problem.penalty.gradient(state.lam)
     if matrix is not None:
         centred = (matrix - ((matrix @ w) / total)[:, None]) * np.sqrt(w)
         hessian = centred @ centred.T + bend(np.eye(features.size))
-        if not np.any(diagonal):  # features may depend on each other: the least-squares step is the shortest one
+        if problem.entropy.alpha == 1.0 and not np.any(diagonal):
+            # Features may depend on each other: the least-squares step is the shortest one.
             return np.linalg.lstsq(hessian, -gradient, rcond=1e-13)[0]
-        hessian[np.diag_indices(features.size)] *= 1.0 + 1e-13
+        # Where there is a slope but no curvature, go far along it; the line search knows when to stop.
+        hessian[np.diag_indices(features.size)] += LIFT * total
         return np.linalg.solve(hessian, -gradient)
 
     def product(v: Array) -> Array:
@@ -118,9 +128,7 @@ def _step(problem: Problem, state: State, matrix: Array | None, exact: bool = Fa
         return features.expectations(domain.measure(s)) + bend(v)
 
     scale = total * features.variances(domain.measure(w)) + diagonal
-    if not np.any(scale):  # all mass on one cell: there is no curvature, only a slope
-        return -gradient
-    scale = np.maximum(scale, 1e-12 * float(scale.max()))
+    scale = np.maximum(scale, LIFT * total)
     return _conjugate_gradients(product, -gradient, scale, exact)
 
 

@@ -51,16 +51,20 @@ class Problem:
         The empirical distribution `π̃` as a probability on cells.
     entropy : Entropy
     penalty : Penalty
+    mu : (J,) array, optional
+        `π̃[f]`, where it is known already.
     """
 
-    def __init__(self, features: FeatureSet, sample: Array, entropy: Entropy, penalty: Penalty) -> None:
+    def __init__(
+        self, features: FeatureSet, sample: Array, entropy: Entropy, penalty: Penalty, mu: Array | None = None
+    ) -> None:
         self.features = features
         self.domain = features.domain
         self.q0 = features.domain.q0
         self.sample = sample
         self.entropy = entropy
         self.penalty = penalty
-        self.mu = features.expectations(features.domain.measure(sample))
+        self.mu = features.expectations(features.domain.measure(sample)) if mu is None else mu
 
     def state(self, lam: Array, tau: float = np.nan) -> State:
         """Evaluate everything at `λ`, from exact scores; `tau` is a guess of the normaliser."""

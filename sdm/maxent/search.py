@@ -40,6 +40,10 @@ class Run:
         self.history.append(Round(working_set, state.objective, self.gap))
         return self.gap <= self.tolerance
 
+    def forget_bound(self) -> None:
+        """Drop what earlier rounds proved: the problem has got features that they did not know of."""
+        self._bound = -np.inf
+
     @property
     def gap(self) -> float:
         """The certified gap of the best state so far (not below zero: what is below is rounding)."""

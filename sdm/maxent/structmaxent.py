@@ -4,8 +4,8 @@ Each round takes the feature with the steepest directional derivative and the st
 objective: by convexity of the exponential (1), or by Hoeffding's lemma (2). Features lie in [−Λ, Λ] with Λ = 1.
 
 Where Fig. 2 disagrees with the derivation, the derivation is followed: Fig. 2's line 9 should read, as in Appendix C,
-`(Φ⁺_{t−1} Φ⁻ e^{−2wΛ} − Φ⁺ Φ⁻_{t−1}) / (Φ⁺_{t−1} e^{−2wΛ} − Φ⁻_{t−1})`, and in its line 13 numerator and denominator are
-`Φ⁻_{t−1}(β − Φ⁺)` and `Φ⁺_{t−1}(β − Φ⁻)`, not the other way round.
+`(Φ⁺_{t−1} Φ⁻ e^{−2wΛ} − Φ⁺ Φ⁻_{t−1}) / (Φ⁺_{t−1} e^{−2wΛ} − Φ⁻_{t−1})`, and in its line 13 numerator and denominator
+are `Φ⁻_{t−1}(β − Φ⁺)` and `Φ⁺_{t−1}(β − Φ⁻)`, not the other way round.
 """
 
 import numpy as np
@@ -34,16 +34,15 @@ def solve_structmaxent2(
 
 def direction(lam: Array, eps: Array, beta: Array) -> Array:
     """Return the element of the subdifferential of least size, for every feature (§2.4.1)."""
-    return np.where(
-        lam != 0, beta * np.sign(lam) + eps, np.where(np.abs(eps) <= beta, 0.0, eps - beta * np.sign(eps))
-    )
+    return np.where(lam != 0, beta * np.sign(lam) + eps, np.where(np.abs(eps) <= beta, 0.0, eps - beta * np.sign(eps)))
 
 
 def step1(w: float, q: float, mu: float, beta: float) -> float | None:
     """Return the step of StructMaxent1 with Λ = 1, or None where it has none.
 
-    `w` is the weight, `q = p[Φ]`, `mu = E_S[Φ]`; `Φ⁺ = mu + 1`, `Φ⁻ = mu − 1`, and likewise for `q`. Conditions (8) are both
-    halves of what the derivation asks for: a step up needs `mu > −1 + β` only, a step down `mu < 1 − β` only.
+    `w` is the weight, `q = p[Φ]`, `mu = E_S[Φ]`; `Φ⁺ = mu + 1`, `Φ⁻ = mu − 1`, and likewise for `q`. Conditions (8)
+    are both halves of what the derivation asks for: a step up needs `mu > −1 + β` only, a step down `mu < 1 − β`
+    only.
     """
     if abs(q) >= 1.0:
         return None

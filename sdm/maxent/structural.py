@@ -2,8 +2,8 @@
 
 The solver is fully corrective column generation: each round asks every oracle for its most violated features, takes the
 worst in, and makes a proximal Newton step over the working set. The gap that a round proves covers all features of the
-finite families, all that were found so far, and the best of the oracles' proposals: over the current columns it is exact,
-over the families without end it is as good as their oracles.
+finite families, all that were found so far, and the best of the oracles' proposals: over the current columns it is
+exact, over the families without end it is as good as their oracles.
 """
 
 from collections.abc import Sequence
@@ -65,17 +65,22 @@ class Growth:
         prices: Prices,
         finite: FeatureSet | None = None,
         beta: Array | None = None,
-        grown: Grown | None = None,
     ) -> None:
         self.domain, self.sample, self.entropy = domain, sample, entropy
         self.oracles, self.prices = list(oracles), prices
         self.families = list(finite.families) if finite is not None else []
-        self.grown = Grown(domain) if grown is None else grown
+        self.grown = Grown(domain)
         self._measure = domain.measure(sample)
-        found = [self.prices.of(o, s.size) for o, s in zip(self.grown.sources, self.grown.shapes)]
-        self.beta = np.concatenate([np.empty(0) if beta is None else beta, found])
-        mu = np.empty(0) if finite is None else finite.expectations(self._measure)
-        self.mu = np.concatenate([mu, self.grown.expectations(self._measure)])
+        self.beta = np.empty(0) if beta is None else beta
+        self.mu = np.empty(0) if finite is None else finite.expectations(self._measure)
+
+    def adopt(self, grown: Grown) -> None:
+        """Start with the features that an earlier problem on the same domain has found, at this one's prices."""
+        first = self.beta.size - self.grown.size
+        self.grown = grown.subset(np.ones(grown.size, dtype=bool))
+        found = [self.prices.of(o, s.size) for o, s in zip(grown.sources, grown.shapes)]
+        self.beta = np.concatenate([self.beta[:first], found])
+        self.mu = np.concatenate([self.mu[:first], self.grown.expectations(self._measure)])
 
     def propose(self, p: Array, limit: int) -> int:
         """Take in up to `limit` of the oracles' worst violators that are not here yet; return how many."""
@@ -92,7 +97,7 @@ class Growth:
             if not self.grown.knows(oracle, shape):
                 self.grown.add(oracle, shape)
                 self.beta = np.append(self.beta, price)
-        self.mu = np.concatenate([self.mu, self.grown.moments_from(first, self._measure)[0]])
+        self.mu = np.concatenate([self.mu, self.grown.expectations(self._measure, first)])
         return self.grown.size - first
 
     def prune(self, state: State) -> State:
@@ -114,7 +119,7 @@ class Growth:
         if not new:
             return state
         first = self.grown.size - new
-        expected = self.grown.moments_from(first, self.domain.measure(state.p))[0]
+        expected = self.grown.expectations(self.domain.measure(state.p), first)
         eps = np.concatenate([state.eps, expected - self.mu[-new:]])
         return replace(state, lam=np.concatenate([state.lam, np.zeros(new)]), eps=eps)
 
@@ -146,9 +151,9 @@ def solve_structural(
     features : FeatureSet
         What its weights belong to.
     """
-    if not growth.families and not growth.grown.size:
-        if not growth.propose(growth.domain.q0, per_round):
-            return _nothing_to_fit(growth)
+    empty = not growth.families and not growth.grown.size
+    if empty and not growth.propose(growth.domain.q0, per_round):
+        return _nothing_to_fit(growth)
     problem = growth.problem()
     run = Run(problem, tolerance)
     lam = np.zeros(problem.features.size)
@@ -158,7 +163,7 @@ def solve_structural(
     pool = ColumnPool(problem.features)
     rough, size = start is None, 0
     for _ in range(max_iterations):
-        if growth.grown.size > 3 * np.count_nonzero(state.lam) + 50:
+        if growth.grown.size > 2 * np.count_nonzero(state.lam) + 60:
             state = growth.prune(state)
             problem = growth.problem()
             pool = ColumnPool(problem.features)
@@ -184,7 +189,9 @@ def solve_structural(
 def _nothing_to_fit(growth: Growth) -> tuple[Solution, FeatureSet]:
     """No feature is violated even by the base measure: it is the optimum, with any one feature at weight zero."""
     oracle = growth.oracles[0]
-    growth.grown.add(oracle, oracle.propose(growth.domain.q0 - growth.sample)[0].shape)
+    anywhere = growth.domain.q0.copy()
+    anywhere[0] -= 1.0
+    growth.grown.add(oracle, oracle.propose(anywhere)[0].shape)
     growth.beta = np.append(growth.beta, growth.prices.of(oracle, 1))
     growth.mu = growth.grown.expectations(growth.domain.measure(growth.sample))
     problem = growth.problem()

@@ -16,7 +16,7 @@ def solve_l1_quadratic(h: Array, c: Array, beta: Array, start: Array, tolerance:
     Parameters
     ----------
     h : (k, k) array
-        Symmetric, positive semi-definite; a tiny multiple of its diagonal is added where it is singular.
+        Symmetric, positive semi-definite.
     c, beta, start : (k,) arrays
     """
     z = start.copy()
@@ -27,7 +27,7 @@ def solve_l1_quadratic(h: Array, c: Array, beta: Array, start: Array, tolerance:
 @jit
 def _solve(h, c, beta, z, tolerance, turns):  # type: ignore[no-untyped-def]
     """Alternate sweeps of coordinate descent with solves on the support, which are undone where they do not help."""
-    r = h @ z + c
+    r = _residual(h, c, z)
     for _ in range(turns):
         for _ in range(2):
             _sweep(h, beta, z, r)
@@ -35,14 +35,25 @@ def _solve(h, c, beta, z, tolerance, turns):  # type: ignore[no-untyped-def]
         for _ in range(z.size):
             if not _solve_on_support(h, c, beta, z):
                 break
-        r = h @ z + c
+        r = _residual(h, c, z)
         if _value(r, c, beta, z) > value:
             z[:] = before
-            r = h @ z + c
+            r = _residual(h, c, z)
             for _ in range(20):
                 _sweep(h, beta, z, r)
         if _violation(r, beta, z) <= tolerance:
             break
+
+
+@jit
+def _residual(h, c, z):  # type: ignore[no-untyped-def]
+    """Hz + c, by loops: the compiler's own matrix product would need scipy."""
+    r = c.copy()
+    for j in range(z.size):
+        if z[j] != 0.0:
+            for i in range(z.size):
+                r[i] += z[j] * h[j, i]
+    return r
 
 
 @jit
@@ -86,12 +97,20 @@ def _solve_on_support(h, c, beta, z):  # type: ignore[no-untyped-def]
         return False
     a = np.empty((k, k))
     target = np.empty(k)
-    for s in range(k):
-        j = support[s]
-        target[s] = -c[j] - beta[j] * np.sign(z[j])
-        for t in range(k):
-            a[s, t] = h[j, support[t]]
-    _cholesky_solve(a, target)
+    # Features that depend on each other make the system singular: then the step is kept short along what it cannot
+    # tell.
+    damp, solved = 0.0, False
+    while not solved and damp <= 1.0:
+        for s in range(k):
+            j = support[s]
+            target[s] = damp * h[j, j] * z[j] - c[j] - beta[j] * np.sign(z[j])
+            for t in range(k):
+                a[s, t] = h[j, support[t]]
+            a[s, s] *= 1.0 + damp
+        solved = _cholesky_solve(a, target)
+        damp = 1e-6 if damp == 0.0 else 100.0 * damp
+    if not solved:
+        return False
     fraction, first = 1.0, -1
     for s in range(k):
         old = z[support[s]]
@@ -109,14 +128,16 @@ def _solve_on_support(h, c, beta, z):  # type: ignore[no-untyped-def]
 
 @jit
 def _cholesky_solve(a, b):  # type: ignore[no-untyped-def]
-    """Solve `a x = b` in place for symmetric positive semi-definite `a`; a vanishing pivot is lifted to a tiny one."""
+    """Solve `a x = b` in place for symmetric `a`; return False if it is not clearly positive definite."""
     k = b.size
     for j in range(k):
-        floor = 1e-12 * a[j, j] + 1e-300
+        floor = 1e-9 * a[j, j]
         pivot = a[j, j]
         for t in range(j):
             pivot -= a[j, t] * a[j, t]
-        pivot = np.sqrt(max(pivot, floor))
+        if not pivot > floor:
+            return False
+        pivot = np.sqrt(pivot)
         a[j, j] = pivot
         for i in range(j + 1, k):
             total = a[i, j]
@@ -131,6 +152,7 @@ def _cholesky_solve(a, b):  # type: ignore[no-untyped-def]
         for t in range(i + 1, k):
             b[i] -= a[t, i] * b[t]
         b[i] /= a[i, i]
+    return True
 
 
 @jit

@@ -1,6 +1,7 @@
 """Pictures: the map with its points, and response curves. They draw what `assess` and `predict` computed."""
 
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -8,10 +9,12 @@ import numpy as np
 import rasterio
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 from PIL import Image
+from rasterio.coords import BoundingBox
 
 from sdm.assess.profiles import Profile
 from sdm.features.domain import Array
@@ -43,6 +46,8 @@ def draw_map(
         shape = (max(1, round(source.height / shrink)), max(1, round(source.width / shrink)))
         band = source.read(1, out_shape=shape, masked=True).astype(np.float32).filled(np.nan)
         bounds = source.bounds
+        if source.transform.e > 0:  # its rows run from south to north
+            band, bounds = band[::-1], BoundingBox(bounds.left, bounds.top, bounds.right, bounds.bottom)
         geographic = bool(source.crs and source.crs.is_geographic)
     middle = np.radians(np.clip(0.5 * (bounds.bottom + bounds.top), -85, 85))
     aspect = 1.0 / np.cos(middle) if geographic else 1.0
@@ -53,9 +58,11 @@ def draw_map(
     extent = (bounds.left, bounds.right, bounds.bottom, bounds.top)
     top = 1.0 if scale in ("cloglog", "logistic") else None
     image = axes.imshow(band, extent=extent, cmap="viridis", vmin=0, vmax=top, interpolation="nearest", aspect=aspect)
-    axes.plot(x, y, "o", ms=3.5, mfc="white", mec="black", mew=0.7, label=f"{len(x):,} records", ls="none")
+    axes.plot(x, y, "o", ms=3.5, mfc="white", mec="black", mew=0.7, label=_counted(len(x), "record"), ls="none")
     if test is not None:
-        axes.plot(*test, "o", ms=3.5, mfc=ACCENT, mec="black", mew=0.7, label=f"{len(test[0]):,} test records", ls="none")
+        axes.plot(
+            *test, "o", ms=3.5, mfc=ACCENT, mec="black", mew=0.7, label=_counted(len(test[0]), "test record"), ls="none"
+        )
     axes.set_xlim(bounds.left, bounds.right)
     axes.set_ylim(bounds.bottom, bounds.top)
     axes.set_facecolor("#e8e8e8")
@@ -191,6 +198,17 @@ def _mosaic(panels: Sequence[NDArray[np.uint8]]) -> NDArray[np.uint8]:
     return out
 
 
+def _counted(n: int, what: str) -> str:
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
 def _short(text: str, longest: int = 40) -> str:
     """Keep a name from being read as mathematics, and from running out of the picture."""
-    return (text if len(text) <= longest else text[: longest - 1] + "…").replace("$", r"\$")
+    text = text if len(text) <= longest else text[: longest - 1] + "…"
+    return "".join(letter if ord(letter) in _letters() else "□" for letter in text).replace("$", r"\$")
+
+
+@cache
+def _letters() -> frozenset[int]:
+    """Return the letters that the font has; for others matplotlib would warn."""
+    return frozenset(get_font(findfont(FontProperties())).get_charmap())

@@ -1,6 +1,8 @@
 """Tables as CSV, under the names that other programs read."""
 
 import csv
+import io
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,12 +12,20 @@ from sdm.assess.thresholds import Threshold
 
 
 def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
-    """Write dictionaries with the same keys as a CSV file."""
-    with path.open("w", newline="", encoding="utf-8") as out:
-        writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows({key: _text(value) for key, value in row.items()} for row in rows)
+    """Write dictionaries as a CSV file."""
+    path.write_text(table_text(rows), encoding="utf-8", newline="")
     return path
+
+
+def table_text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return dictionaries as CSV; the columns are the union of what they have."""
+    out = io.StringIO(newline="")
+    writer = csv.DictWriter(
+        out, list(dict.fromkeys(key for row in rows for key in row)), restval="", lineterminator="\n"
+    )
+    writer.writeheader()
+    writer.writerows({key: _text(value) for key, value in row.items()} for row in rows)
+    return out.getvalue()
 
 
 def write_profiles(path: Path, profiles: Iterable[Profile]) -> Path:
@@ -35,7 +45,9 @@ def write_profiles(path: Path, profiles: Iterable[Profile]) -> Path:
     return write_rows(path, rows)
 
 
-def maxent_results(numbers: Mapping[str, Any], thresholds: Iterable[Threshold], cloglog: Mapping[str, float]) -> dict[str, Any]:
+def maxent_results(
+    numbers: Mapping[str, Any], thresholds: Iterable[Threshold], cloglog: Mapping[str, float]
+) -> dict[str, Any]:
     """Return a row of maxentResults.csv, under Java Maxent's column names."""
     row: dict[str, Any] = {
         "Species": numbers["species"],
@@ -70,4 +82,6 @@ def maxent_results(numbers: Mapping[str, Any], thresholds: Iterable[Threshold], 
 
 
 def _text(value: Any) -> Any:
-    return f"{value:.10g}" if isinstance(value, float) else value
+    if isinstance(value, float):
+        return "" if math.isnan(value) else f"{value:.10g}"
+    return value

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,10 @@ from sdm.config import RunOptions
 from sdm.data.clean import CleanPoints
 from sdm.errors import DataError, OptionError, SdmError
 from sdm.features.domain import Array
-from sdm.files import refuse_existing, safe_name, staging
+from sdm.files import refuse_existing, safe_names, staging
 from sdm.run.fitting import Fitted, fit_species
 from sdm.run.prepare import Prepared, prepare
-from sdm.run.writing import Written, write_ledger, write_species, write_summary
+from sdm.run.writing import Written, remove_earlier, write_species, write_tables
 
 log = logging.getLogger("sdm")
 
@@ -68,7 +69,9 @@ def run(options: RunOptions, *, command: str = "", progress: Progress | None = N
     if options.output.curves or options.output.map:
         # Half a second of imports, done while the layers are read.
         Thread(target=import_module, args=("sdm.report.figures",), daemon=True).start()
+    began = perf_counter()
     prepared = prepare(options)
+    log.debug("records and layers read in %.1f s", perf_counter() - began)
     for notice in prepared.notices:
         log.info(notice)
     names = [*prepared.tables, *prepared.failures]
@@ -80,31 +83,44 @@ def run(options: RunOptions, *, command: str = "", progress: Progress | None = N
             raise DataError(next(iter(prepared.failures.values())))
         result.species.append(_one(prepared, names[0], options, target, command, progress))
         return result
+    folders = safe_names(names, taken=("summary.csv", "records.csv"))
     for k, species in enumerate(names):
         log.info("%s (%d of %d)", species, k + 1, len(names))
-        try:
-            if species in prepared.failures:
-                raise DataError(prepared.failures[species])
-            result.species.append(_one(prepared, species, options, target / safe_name(species), command, progress))
-        except SdmError as error:
-            log.error(str(error))
-            result.species.append(SpeciesResult(species, error=str(error)))
+        result.species.append(_attempt(prepared, species, options, target / folders[species], command, progress))
     if len(result.failed) == len(names):
         raise DataError(f"none of {len(names)} species could be fitted; the first: {result.failed[0].error}")
-    write_summary(target / "summary.csv", [_summary_row(item) for item in result.species])
-    write_ledger(target / "records.csv", prepared)
+    write_tables(target, [_summary_row(item) for item in result.species], prepared)
     return result
+
+
+def _attempt(
+    prepared: Prepared, species: str, options: RunOptions, folder: Path, command: str, progress: Progress | None
+) -> SpeciesResult:
+    """Fit one species of several; what goes wrong is in the result."""
+    try:
+        if species in prepared.failures:
+            raise DataError(prepared.failures[species])
+        return _one(prepared, species, options, folder, command, progress)
+    except SdmError as error:
+        reason = str(error)
+    except Exception as error:
+        reason = f"unexpected {type(error).__name__}: {error}"
+        log.debug("%s", reason, exc_info=True)
+    log.error("error: %s", reason if reason.startswith(species) else f"{species}: {reason}")
+    return SpeciesResult(species, error=reason)
 
 
 def _one(
     prepared: Prepared, species: str, options: RunOptions, folder: Path, command: str, progress: Progress | None
 ) -> SpeciesResult:
     """Fit one species and write its results in one step."""
+    began = perf_counter()
     fitted = fit_species(prepared.tables[species], options, _test_points(prepared.tests.get(species)))
+    log.debug("%s fitted and measured in %.1f s", species, perf_counter() - began)
     with staging(folder, overwrite=options.output.overwrite) as stage:
         written = write_species(fitted, prepared, options, stage, command, progress)
-        if len(prepared.tables) + len(prepared.failures) == 1:
-            write_ledger(stage / "records.csv", prepared)
+        remove_earlier(folder, written)
+    log.debug("%s done in %.1f s", species, perf_counter() - began)
     return _result(species, folder, fitted, written)
 
 

@@ -10,12 +10,21 @@ import numpy as np
 
 from sdm.config import RunOptions
 from sdm.data.area import StudyArea
-from sdm.data.clean import finish, locate
+from sdm.data.background import background_from_points
+from sdm.data.clean import clean, finish, locate
 from sdm.data.layers import Stack
 from sdm.data.occurrences import Occurrences
 from sdm.errors import DataError, SdmError
 from sdm.files import refuse_existing
-from sdm.run.prepare import is_swd, open_layers, prepare, read_records
+from sdm.run.prepare import (
+    check_options,
+    is_swd,
+    open_layers,
+    open_projections,
+    prepare,
+    read_points,
+    read_records,
+)
 
 T = TypeVar("T")
 FEW = 10
@@ -42,6 +51,7 @@ class Findings:
 def check_run(options: RunOptions) -> Findings:
     """Check files, grids, coordinates, records, layers and the output folder of a run, without fitting."""
     found = Findings()
+    found.attempt(lambda: check_options(options))
     _check_output(options, found)
     if not options.layers.files or is_swd(options.layers.files) or options.occurrences.file is None:
         found.attempt(lambda: _check_tables(options, found))
@@ -51,17 +61,24 @@ def check_run(options: RunOptions) -> Findings:
     stack = found.attempt(lambda: open_layers(options))
     if records is not None:
         found.facts.append(f"{file}: {len(records):,} records of {len(records.species_names):,} species")
-        found.warnings += records.notes
-    if stack is not None:
-        found.facts.append(f"{len(stack.names)} layers of {stack.width:,} × {stack.height:,} cells: {', '.join(stack.names)}")
-        found.warnings += stack.notices
-        found.attempt(lambda: _check_layers(stack, options, found))
-        _check_projections(stack, options, found)
-    if stack is not None and records is not None:
-        found.attempt(lambda: _check_records(records, stack, options, found))
-    for extra in (options.background.file, options.test.file):
-        if extra is not None:
-            found.attempt(lambda file=extra: read_records(options, file))  # type: ignore[misc]
+        found.facts += records.notes
+    if stack is None:
+        for extra in filter(None, (options.background.file, options.test.file, options.background.area)):
+            if not Path(extra).exists():
+                found.problems.append(f"file '{extra}' does not exist: check the path")
+        return found
+    size = f"{stack.width:,} × {stack.height:,} cells"
+    found.facts.append(f"{len(stack.names)} layers of {size}: {', '.join(stack.names)}")
+    found.facts += [text for text in stack.notices if text.startswith("categorical")]
+    found.warnings += [text for text in stack.notices if not text.startswith("categorical")]
+    found.attempt(lambda: _check_layers(stack, options, found))
+    for title, place in options.predict.projections.items():
+        if found.attempt(lambda one={title: place}: open_projections(options, stack.names, one)):  # type: ignore[misc]
+            found.facts.append(f"projection {title} has all layers")
+    area = found.attempt(lambda: _area(options, stack))
+    if records is not None:
+        found.attempt(lambda: _check_records(records, stack, area, options, found))
+    found.attempt(lambda: _check_others(stack, area, options, found))
     return found
 
 
@@ -74,7 +91,7 @@ def _check_output(options: RunOptions, found: Findings) -> None:
     place = target
     while not place.exists() and place != place.parent:
         place = place.parent
-    if not os.access(place, os.W_OK):
+    if (not place.is_dir() and place != target) or not os.access(place, os.W_OK):
         found.problems.append(f"{place} cannot be written: choose another output folder")
 
 
@@ -94,23 +111,41 @@ def _check_layers(stack: Stack, options: RunOptions, found: Findings) -> None:
         low, high = float(summary.minimum[k]), float(summary.maximum[k])
         if low == high:
             found.warnings.append(f"layer '{name}' has one value everywhere ({low:g}): it cannot tell places apart")
+        elif stack.layers[k].dtype in ("uint8", "int8") and not stack.layers[k].categorical:
+            numbers = f"whole numbers from {low:g} to {high:g}"
+            found.warnings.append(f"layer '{name}' holds {numbers}: if they are classes, use --categorical {name}")
 
 
-def _check_projections(stack: Stack, options: RunOptions, found: Findings) -> None:
-    for title, place in options.predict.projections.items():
-        if found.attempt(lambda where=place: open_layers(options, [where], names=stack.names)):  # type: ignore[misc]
-            found.facts.append(f"projection {title} has all layers")
+def _area(options: RunOptions, stack: Stack) -> StudyArea | None:
+    if options.background.area is None:
+        return None
+    area = StudyArea.read(options.background.area, stack.crs)
+    area.check(stack)
+    return area
 
 
-def _check_records(records: Occurrences, stack: Stack, options: RunOptions, found: Findings) -> None:
+def _check_others(stack: Stack, area: StudyArea | None, options: RunOptions, found: Findings) -> None:
+    """Look the background and test files up in the layers."""
+    if options.background.file is not None:
+        points = background_from_points(stack, read_points(options, options.background.file), study_area=area)
+        found.facts.append(f"{options.background.file}: {len(points):,} usable background points")
+        found.warnings += points.notices
+    if options.test.file is not None:
+        tests, _ = clean(read_records(options, options.test.file), stack, study_area=area)
+        found.facts.append(f"{options.test.file}: {sum(map(len, tests.values())):,} usable test records")
+
+
+def _check_records(
+    records: Occurrences, stack: Stack, area: StudyArea | None, options: RunOptions, found: Findings
+) -> None:
     """Find out what becomes of the records."""
-    area = None if options.background.area is None else StudyArea.read(options.background.area, stack.crs)
-    if area is not None:
-        area.check(stack)
     located = locate(records, stack, study_area=area)
     values = stack.sample(*located.cells, threads=options.threads)
     points, ledger = finish(
-        located, np.asarray(values), snap=options.occurrences.snap, remove_duplicates=not options.occurrences.keep_duplicates
+        located,
+        np.asarray(values),
+        snap=options.occurrences.snap,
+        remove_duplicates=not options.occurrences.keep_duplicates,
     )
     wanted = options.occurrences.species or records.species_names
     for species in wanted:

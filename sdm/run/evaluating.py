@@ -1,5 +1,6 @@
 """A model file on records that it has not seen."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +9,9 @@ import numpy as np
 from sdm.assess.measures import auc, auc_deviation, log_loss
 from sdm.data.background import sample_background
 from sdm.data.clean import clean
-from sdm.data.columns import PRESENCE, first_of
 from sdm.data.layers import Stack, open_stack
 from sdm.data.occurrences import Occurrences, read_occurrences, read_swd
+from sdm.encode import Encoder
 from sdm.errors import DataError, OptionError
 from sdm.features.domain import Array
 from sdm.model import Model
@@ -26,6 +27,8 @@ def evaluate_files(
     background: str | None = None,
     species: str | None = None,
     crs: str | None = None,
+    nodata: float | None = None,
+    align: str | None = None,
     truth: str | Path | None = None,
     seed: int = 1,
 ) -> dict[str, Any]:
@@ -37,64 +40,77 @@ def evaluate_files(
     """
     if absences is not None and background is not None:
         raise OptionError("give --absences or --background, not both: presences are compared with one of them")
+    if truth is not None and not layers:
+        raise OptionError("--truth needs --layers: the prediction is compared with it cell by cell")
     loaded = load_model(model)
     notices: list[str] = []
     if layers:
         stack = open_stack(
             list(layers) if len(layers) > 1 else layers[0],
             categorical=[variable.name for variable in loaded.variables if variable.categorical],
+            nodata=nodata,
+            align=align,
             names=loaded.names,
         )
         notices += stack.notices
-        present, others, against = _from_layers(stack, presences, absences, background, species, crs, seed)
+        records = _of_species(read_occurrences(presences, crs=_full(crs)), species, loaded)
+        present = _values(stack, records.take(~records.absent), "presences", notices)
+        others, against = _others(stack, records, absences, background, _full(crs), seed, notices)
     else:
-        present, others, against = _from_tables(loaded, presences, absences or background, species)
-        against = "background" if background else against
+        present, others, against = _from_tables(loaded, presences, absences, background, species)
     numbers = {"species": loaded.meta.get("species"), "notices": notices, **_measure(loaded, present, others, against)}
     if truth is not None:
-        if not layers:
-            raise OptionError("--truth needs --layers: the prediction is compared with it cell by cell")
         numbers["truth_correlation"] = _against_truth(loaded, stack, truth, seed)
     return numbers
 
 
-def _from_layers(
+def _full(crs: str | None) -> str | None:
+    return f"EPSG:{crs}" if crs is not None and crs.isdigit() else crs
+
+
+def _of_species(records: Occurrences, wanted: str | None, model: Model) -> Occurrences:
+    """Return the records of the species that was asked for, or else of the model's; a file of one needs neither."""
+    known, own = records.species_names, str(model.meta.get("species"))
+    listed = ", ".join(known[:10])
+    if wanted is not None and wanted not in known:
+        raise OptionError(f"species '{wanted}' is not in {records.source}; there are {listed}")
+    if wanted is None and len(known) > 1 and own not in known:
+        raise OptionError(
+            f"{records.source} holds several species, but not '{own}': choose one with --species ({listed})"
+        )
+    chosen = wanted or (own if own in known else known[0])
+    return records.take(records.species.astype(str) == chosen)
+
+
+def _others(
     stack: Stack,
-    presences: str | Path,
+    records: Occurrences,
     absences: str | Path | None,
     background: str | None,
-    species: str | None,
     crs: str | None,
     seed: int,
-) -> tuple[Array, Array, str]:
-    """Look the records up in the layers."""
-    records = read_occurrences(presences, crs=crs)
-    if species is not None:
-        if species not in records.species_names:
-            raise OptionError(f"species '{species}' is not in {presences}; there are {', '.join(records.species_names[:10])}")
-        records = records.take(records.species.astype(str) == species)
-    label = first_of(list(records.extra.columns), PRESENCE)
-    if label is not None:
-        found = records.extra[label].to_numpy(dtype=np.float64) == 1
-        absent = _values(stack, records.take(~found)) if not found.all() else np.empty((0, len(stack.names)))
-        present = _values(stack, records.take(found))
-    else:
-        present, absent = _values(stack, records), np.empty((0, len(stack.names)))
+    notices: list[str],
+) -> tuple[Array, str]:
+    """Return the values at what presences are compared with, and what that is."""
+    absent = _values(stack, records.take(records.absent), "absences", notices)
     if absences is not None:
-        absent = np.vstack([absent, _values(stack, read_occurrences(absences, crs=crs))])
-    if len(absent):
-        return present, absent, "absence"
+        more = _values(stack, read_occurrences(absences, crs=crs), "absences", notices)
+        return np.vstack([absent, more]), "absence"
+    if background is None and len(absent):
+        return absent, "absence"
     if background is not None and not background.isdigit():
-        return present, _values(stack, read_occurrences(background, crs=crs)), "background"
+        return _values(stack, read_occurrences(background, crs=crs), "background points", notices), "background"
     drawn = sample_background(stack, n=int(background or 10_000), seed=seed)
-    return present, np.asarray(drawn.values, dtype=np.float64), "background"
+    notices += drawn.notices
+    return np.asarray(drawn.values, dtype=np.float64), "background"
 
 
 def _against_truth(model: Model, stack: Stack, truth: str | Path, seed: int) -> float:
     """Return the correlation of the prediction with the true suitability, over cells drawn at random."""
     known = open_stack(truth)
     if (known.width, known.height) != (stack.width, stack.height):
-        raise DataError(f"{truth} has {known.width:,} × {known.height:,} cells, the layers have {stack.width:,} × {stack.height:,}")
+        sizes = [f"{grid.width:,} × {grid.height:,}" for grid in (known, stack)]
+        raise DataError(f"{truth} has {sizes[0]} cells, the layers have {sizes[1]}: give the truth on the layers' grid")
     cells = sample_background(stack, n=10_000, seed=seed)
     true = known.sample(cells.rows, cells.cols)[:, 0].astype(np.float64)
     valid = np.isfinite(true)
@@ -102,38 +118,50 @@ def _against_truth(model: Model, stack: Stack, truth: str | Path, seed: int) -> 
     return float(np.corrcoef(predicted, true[valid])[0, 1])
 
 
-def _values(stack: Stack, records: Occurrences) -> Array:
+def _values(stack: Stack, records: Occurrences, what: str, notices: list[str]) -> Array:
     """Return the layers' values at records, each record by itself."""
-    points, _ = clean(records, stack, remove_duplicates=False)
-    return np.vstack([np.asarray(part.values, dtype=np.float64) for part in points.values()])
+    if not len(records):
+        return np.empty((0, len(stack.names)))
+    named = replace(records, species=np.full(len(records), what, dtype=object))
+    points, ledger = clean(named, stack, remove_duplicates=False)
+    if ledger.describe(what):
+        notices.append(f"{what} left out: {ledger.describe(what)}")
+    return np.asarray(points[what].values, dtype=np.float64)
 
 
 def _from_tables(
-    model: Model, presences: str | Path, others: str | Path | None, species: str | None
+    model: Model, presences: str | Path, absences: str | Path | None, background: str | None, species: str | None
 ) -> tuple[Array, Array, str]:
     """Take the variables from the columns of the files."""
+    if background is not None and background.isdigit():
+        raise OptionError(
+            f"--background {background} needs --layers to draw points from; or give a table of background"
+        )
     categorical = [variable.name for variable in model.variables if variable.categorical]
     table = read_swd(presences, categorical=categorical, variables=model.names)
-    wanted = ~table.is_background if species is None else table.species == species
-    present = table.table[wanted]
+    if species is not None and species not in table.species_names:
+        raise OptionError(f"species '{species}' is not in {presences}; there are {', '.join(table.species_names[:10])}")
+    present = table.table[~table.is_background if species is None else table.species == species]
+    others = absences or background
     if others is not None:
         rest = read_swd(others, categorical=categorical, variables=model.names).table
     else:
         rest = table.table[table.is_background]
     if not len(rest):
         raise OptionError(f"{presences} has no absences or background: give --layers, --absences or --background")
-    from sdm.encode import Encoder
-
     labels = {variable.name: variable.labels for variable in model.variables if variable.labels}
     encoder = Encoder(model.names, tuple(categorical), labels)
-    return encoder.encode(present), encoder.encode(rest), "absence or background"
+    against = "absence" if absences else "background" if background else "absence or background"
+    return encoder.encode(present), encoder.encode(rest), against
 
 
 def _measure(model: Model, present: Array, others: Array, against: str) -> dict[str, Any]:
     """Compute the numbers."""
     present, others = (part[np.isfinite(part).all(axis=1)] for part in (present, others))
     if not len(present) or not len(others):
-        raise DataError(f"{len(present):,} presences and {len(others):,} {against} points have values: expected some of each")
+        raise DataError(
+            f"{len(present):,} presences and {len(others):,} {against} points have values: expected some of each"
+        )
     raw, raw_others = model.predict(present, "raw"), model.predict(others, "raw")
     loss = log_loss(raw)
     known = model.meta.get("thresholds", {})
@@ -150,7 +178,10 @@ def _measure(model: Model, present: Array, others: Array, against: str) -> dict[
     if against == "absence":
         predicted = model.from_raw(np.concatenate([raw, raw_others]), "cloglog")
         observed = np.repeat([1.0, 0.0], [len(raw), len(raw_others)])
-        numbers["correlation"] = float(np.corrcoef(predicted, observed)[0, 1]) if np.ptp(predicted) > 0 else float("nan")
-        level = known.get("maxsss", float("nan"))
-        numbers["tss"] = float(np.mean(raw >= level) + np.mean(raw_others < level) - 1.0)
+        numbers["correlation"] = (
+            float(np.corrcoef(predicted, observed)[0, 1]) if np.ptp(predicted) > 0 else float("nan")
+        )
+        level = known.get("maxsss")
+        skill = None if level is None else float(np.mean(raw >= level) + np.mean(raw_others < level) - 1.0)
+        numbers["tss"] = float("nan") if skill is None else skill
     return numbers

@@ -143,12 +143,11 @@ def _part(table: SampleTable, keep: Array) -> SampleTable:
     )
 
 
-def _measure(
-    table: SampleTable, fitted: Maxent, model: Model, test: Array | None
-) -> tuple[dict[str, Any], Curve]:
+def _measure(table: SampleTable, fitted: Maxent, model: Model, test: Array | None) -> tuple[dict[str, Any], Curve]:
     """Compute the numbers of a fit, and its omission curve."""
     solution, domain = fitted.solution_, fitted.problem_.domain
-    raw_domain = solution.p / domain.q0 / domain.n
+    # Predicted, not taken from the solution: presences are part of the domain, and must tie with themselves exactly.
+    raw_domain = model.predict([a.values[code] for a, code in zip(domain.variables, domain.codes)], "raw")
     raw = model.predict(table.presence, "raw")
     raw_test = None if test is None else model.predict(test, "raw")
 
@@ -204,7 +203,9 @@ def _profiles(table: SampleTable, model: Model, options: RunOptions) -> list[Pro
     scale, clamp = options.predict.scale, options.predict.clamp
     out = []
     for v, variable in enumerate(model.variables):
-        if variable.categorical and len(variable.classes) < 2 or not variable.categorical and variable.lo == variable.hi:
+        if (variable.categorical and len(variable.classes) < 2) or (
+            not variable.categorical and variable.lo == variable.hi
+        ):
             continue
         single = fit_table(table, options, [v]).model_
         out += [

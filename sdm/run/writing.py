@@ -1,22 +1,20 @@
 """Everything that a run leaves behind for one species."""
 
-import csv
 import json
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
-
 from sdm.assess.thresholds import choose
 from sdm.config import RunOptions, dump_yaml
-from sdm.files import safe_name
+from sdm.files import safe_name, safe_names, to_json, write_text
 from sdm.modelfile import save_model
 from sdm.predict import Progress, predict_raster
-from sdm.report.tables import maxent_results, write_profiles, write_rows
+from sdm.report.tables import maxent_results, table_text, write_profiles, write_rows
 from sdm.run.fitting import Fitted
-from sdm.run.prepare import Prepared, open_layers
+from sdm.run.prepare import Prepared
 
 if TYPE_CHECKING:
     from sdm.data.layers import Stack
@@ -40,7 +38,7 @@ def write_species(
 ) -> Written:
     """Write the results of one species into a folder that is there and empty."""
     name = safe_name(fitted.table.species)
-    done = Written()
+    done = Written(files={"run": "run.yaml", "command": "command.txt"})
     done.files["model"] = save_model(fitted.model, folder / f"{name}.npz").name
     _write_tables(fitted, folder, name, done)
     # Pictures are drawn in a thread of their own while the map is computed in others, outside Python's lock.
@@ -55,16 +53,24 @@ def write_species(
             _write_other_maps(fitted, prepared, options, raster, done, progress)
         for picture in pictures:
             picture.result()
-    (folder / "run.yaml").write_text(f"# repeat with: {command}\n{dump_yaml(options)}", encoding="utf-8")
-    done.files["run"] = "run.yaml"
-    (folder / "command.txt").write_text(command + "\n", encoding="utf-8")
-    done.files["command"] = "command.txt"
+    _write_run(options, fitted.table.species, command, folder, done)
     numbers = {**fitted.numbers, "files": done.files, "notes": [*fitted.notes, *done.notes]}
     if prepared.ledger is not None:
-        numbers["records"] = prepared.ledger.as_dict().get(fitted.table.species, {})
+        rows = [row for row in prepared.ledger.rows() if row["species"] == fitted.table.species]
+        done.files["records"] = write_rows(folder / "records.csv", rows).name
+        numbers["records"] = prepared.ledger.as_dict()[fitted.table.species]
     done.files["numbers"] = f"{name}.json"
-    (folder / f"{name}.json").write_text(json.dumps(numbers, indent=1) + "\n", encoding="utf-8")
+    (folder / f"{name}.json").write_text(to_json(numbers) + "\n", encoding="utf-8")
     return done
+
+
+def _write_run(options: RunOptions, species: str, command: str, folder: Path, done: Written) -> None:
+    """Write what repeats the run for this species, and the command that was given."""
+    own = options.occurrences.model_copy(update={"species": [species]})
+    text = dump_yaml(options.model_copy(update={"occurrences": own}))
+    head = f"# Repeat with: sdm fit {done.files['run']} -o FOLDER\n"
+    (folder / done.files["run"]).write_text(head + text, encoding="utf-8")
+    (folder / done.files["command"]).write_text(command + "\n", encoding="utf-8")
 
 
 def _write_tables(fitted: Fitted, folder: Path, name: str, done: Written) -> None:
@@ -100,7 +106,8 @@ def _draw_curves(fitted: Fitted, options: RunOptions, folder: Path, done: Writte
 
     plots = folder / "plots"
     plots.mkdir()
-    names = {variable.name: safe_name(variable.name) for variable in fitted.model.variables}
+    variables = [variable.name for variable in fitted.model.variables]
+    names = safe_names(variables, taken=["additive", *(f"{safe_name(name)}_only" for name in variables)])
     draw_profiles(fitted.profiles, plots, options.predict.scale, names)
     done.files["plots"] = "plots"
 
@@ -174,10 +181,11 @@ def _write_other_maps(
         binary = raster.with_name(f"{raster.stem}_thresholded.tif")
         predict_raster(model, stack, binary, study_area=prepared.study_area, threshold=level, **common)
         done.files["thresholded map"] = binary.name
-    for title, place in options.predict.projections.items():
-        elsewhere = open_layers(options, [place], names=model.names)
-        done.notes += [f"projection {title}: {notice}" for notice in elsewhere.notices]
-        path = raster.with_name(f"{raster.stem}_{safe_name(title)}.tif")
+    titles = safe_names(
+        prepared.projections, taken=["thresholded", *(f"{safe_name(t)}_thresholded" for t in prepared.projections)]
+    )
+    for title, elsewhere in prepared.projections.items():
+        path = raster.with_name(f"{raster.stem}_{titles[title]}.tif")
         predict_raster(model, elsewhere, path, **common)
         done.files[f"projection {title}"] = path.name
         if level is not None:
@@ -194,18 +202,21 @@ def threshold_value(fitted: Fitted, options: RunOptions) -> float | None:
     return float(fitted.model.from_raw(choose(fitted.thresholds, wanted).raw, options.predict.scale))
 
 
-def write_ledger(path: Path, prepared: Prepared) -> Path | None:
-    """Write what became of the records of every species."""
-    if prepared.ledger is None:
-        return None
-    return write_rows(path, prepared.ledger.rows())
+def remove_earlier(folder: Path, written: Written) -> None:
+    """Remove what an earlier run of the species left in a folder and this one does not write, such as another map."""
+    try:
+        earlier = json.loads((folder / written.files["numbers"]).read_text(encoding="utf-8"))["files"].values()
+    except (OSError, ValueError, KeyError, AttributeError):
+        return
+    for name in set(map(str, earlier)) - set(written.files.values()) | {"plots"}:
+        if Path(name).name == name and (folder / name).is_file():
+            (folder / name).unlink()
+        elif name == "plots" and (folder / name).is_dir():
+            shutil.rmtree(folder / name)
 
 
-def write_summary(path: Path, rows: list[dict[str, Any]]) -> Path:
-    """Write the table of a run over several species; columns are the union of what they have."""
-    heads = list(dict.fromkeys(key for row in rows for key in row))
-    with path.open("w", newline="", encoding="utf-8") as out:
-        writer = csv.DictWriter(out, heads, restval="", lineterminator="\n")
-        writer.writeheader()
-        writer.writerows({k: f"{v:.10g}" if isinstance(v, (float, np.floating)) else v for k, v in row.items()} for row in rows)
-    return path
+def write_tables(folder: Path, rows: list[dict[str, Any]], prepared: Prepared) -> None:
+    """Write the tables of a run over several species: the summary, and what became of the records."""
+    write_text(folder / "summary.csv", table_text(rows), overwrite=True)
+    if prepared.ledger is not None:
+        write_text(folder / "records.csv", table_text(prepared.ledger.rows()), overwrite=True)

@@ -147,7 +147,7 @@ def test_south_up_raster_is_read_as_it_lies(tmp_path, write_raster):
     assert south.bounds == north.bounds
     x, y = np.array([0.5, 3.5, 2.0, 4.0]), np.array([10.5, 12.5, 11.0, 13.0])
     np.testing.assert_array_equal(south.sample(*south.rowcol(x, y)), north.sample(*north.rowcol(x, y)))
-    with pytest.raises(DataError, match=r"layer 'south' starts at \(0, 10\).*: use --align to resample"):
+    with pytest.raises(DataError, match=r"layer 'south' starts at \(0, 10\).*: use --align first to resample"):
         open_stack(tmp_path)
     both = open_stack(tmp_path, align="north")
     np.testing.assert_array_equal(both.sample(*both.rowcol(x, y)), np.repeat(north.sample(*north.rowcol(x, y)), 2, 1))
@@ -169,7 +169,7 @@ def test_netcdf_variables_are_layers(tmp_path, write_raster, whole):
 def test_mismatched_grids_are_refused(tmp_path, write_raster):
     write_raster(tmp_path / "bio1.tif", np.ones((30, 40), "uint8"))
     write_raster(tmp_path / "bio12.tif", np.ones((31, 40), "uint8"))
-    with pytest.raises(DataError, match="layer 'bio12' has 40×31 cells, the stack has 40×30: use --align to resample"):
+    with pytest.raises(DataError, match="layer 'bio12' has 40×31 cells, the stack has 40×30: use --align first to"):
         open_stack(tmp_path)
 
 

@@ -109,7 +109,7 @@ def test_scores_of_many_cells_match_the_columns():
     rng = np.random.default_rng(5)
     x = np.column_stack([rng.normal(size=9000), rng.integers(0, 30, 9000)])
     sample = np.full(9000, 1 / 9000)
-    features = build_features(Domain(x, ["a", "b"]), "lqpht", knots=20, sample=sample)
+    features = build_features(Domain(x, ["a", "b"]), "lqpht", knots="maxnet", sample=sample)
     weights = rng.normal(size=features.size)
-    expected = naive.matrix(naive.dense_features(x, "lqpht", 20, sample)) @ weights
+    expected = naive.matrix(naive.dense_features(x, "lqpht", "maxnet", sample)) @ weights
     np.testing.assert_allclose(features.scores(weights), expected, atol=1e-10)

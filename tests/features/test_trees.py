@@ -5,7 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
+from sdm.errors import OptionError
 from sdm.features.domain import Domain
+from sdm.features.exact_tree import ExactTreeOracle
 from sdm.features.monomial import MonomialOracle
 from sdm.features.tree import Tree, TreeOracle
 
@@ -139,3 +141,30 @@ def test_monomials_against_brute_force(seed):
     assert abs(g @ oracle.column(oracle.propose(g)[0].shape)) == pytest.approx(
         max(abs(g @ scaled[:, v]) for v in usable), abs=1e-12
     )
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_exact_pairs_are_the_best_of_all(seed):
+    rng = np.random.default_rng(4000 + seed)
+    x, domain, g = random_problem(rng, n=int(rng.integers(6, 25)))
+    best = 0.0
+    for v in range(4):
+        for root, _ in splits(x, v, v == 2):
+            for u in range(4):
+                for second, _ in splits(x, u, u == 2):
+                    for child, other in ((root, ~root), (~root, root)):
+                        best = max(best, worth([other, child & second, child & ~second], g))
+    oracle = ExactTreeOracle(domain)
+    pair = oracle.propose(g)[-1]
+    assert pair.violation == pytest.approx(best, abs=1e-12)
+    assert abs(g @ oracle.column(pair.shape)) == pytest.approx(best, abs=1e-12)
+    greedy = [p.violation for p in TreeOracle(domain, 2).propose(g) if p.shape.size == 2]
+    assert not greedy or pair.violation >= greedy[0] - 1e-12
+
+
+def test_exact_trees_refuse_what_they_cannot_enumerate():
+    x = np.arange(60.0).reshape(20, 3) % 17
+    with pytest.raises(OptionError, match=r"exact trees take up to"):
+        ExactTreeOracle(Domain(x, ["a", "b", "c"], ["a"]))
+    with pytest.raises(OptionError, match="1 or 2"):
+        ExactTreeOracle(Domain(x, ["a", "b", "c"]), 3)

@@ -1,0 +1,90 @@
+"""What a structural model is made of: its families' shares, its interactions, and the bound that comes with it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sdm.features.domain import Array
+from sdm.features.feature_set import FeatureSet
+from sdm.features.grown import Grown
+from sdm.maxent.problem import Problem
+from sdm.maxent.structural import Growth
+
+CLASS_NAMES = {"l": "linear", "q": "quadratic", "p": "product", "h": "hinge", "t": "threshold", "c": "category"}
+
+
+@dataclass(frozen=True)
+class FamilyShare:
+    """One family in a fit: features with a weight, `Σ|w|`, `Σβ|w|`, and how much worse the objective is without it."""
+
+    family: str
+    features: int
+    weight: float
+    price: float
+    gain: float
+
+
+def family_names(features: FeatureSet) -> list[str]:
+    """Return the family of every feature; those that grow are named with their size, such as `trees 3`."""
+    names: list[str] = []
+    for family in features.families:
+        if isinstance(family, Grown):
+            kinds = [source.name.partition(":")[0] for source in family.sources]
+            names += [f"{kind} {shape.size}" for kind, shape in zip(kinds, family.shapes)]
+        else:
+            names += [CLASS_NAMES[family.letter]] * family.size
+    return names
+
+
+def family_shares(problem: Problem, weights: Array) -> list[FamilyShare]:
+    """Return each family's share; its gain is what the objective loses when its weights are set to zero."""
+    names = np.array(family_names(problem.features))
+    whole = problem.state(weights).objective
+    out = []
+    for name in dict.fromkeys(names[np.flatnonzero(weights)].tolist()):
+        own = names == name
+        rest = np.where(own, 0.0, weights)
+        used = own & (weights != 0)
+        size = np.abs(weights[used])
+        gain = problem.state(rest).objective - whole
+        out.append(
+            FamilyShare(name, int(used.sum()), float(size.sum()), float(size @ problem.penalty.beta[used]), float(gain))
+        )
+    return out
+
+
+def loss_bound(growth: Growth, weights: Array, m: float, delta: float = 0.05) -> float:
+    """Return the excess of Theorem 2 at the fitted weights, `2 Σ_k ‖w_k‖₁ [2 R_m(H_k) + Λ √(log(2p/δ)/(2m))]`.
+
+    With probability at least `1 − δ`, the model's true log loss is at most that of the best weights of the same size
+    plus this. Families with an end count with their price as the bracket, as in generalized-maxent.txt Theorem 4.
+    """
+    families = sum(oracle.largest for oracle in growth.oracles)
+    deviation = np.sqrt(np.log(2 * max(families, 1) / delta) / (2 * m))
+    first = weights.size - growth.grown.size
+    total = float(np.abs(weights[:first]) @ growth.beta[:first])
+    for w, source, shape in zip(weights[first:], growth.grown.sources, growth.grown.shapes):
+        total += abs(float(w)) * (2.0 * float(growth.prices.bounds[source.name][shape.size - 1]) + deviation)
+    return 2.0 * float(total)
+
+
+def interactions(problem: Problem, weights: Array) -> dict[tuple[str, str], float]:
+    """Return how strongly each pair of variables acts together: `Σ |w| · deviation` of the features that use both.
+
+    The deviation is that of the feature under the fitted distribution, so the unit is nats of score.
+    """
+    names = [variable.name for variable in problem.domain.variables]
+    measure = problem.domain.measure(problem.state(weights).p)
+    spread = np.abs(weights) * np.sqrt(problem.features.variances(measure))
+    out: dict[tuple[str, str], float] = {}
+    for family, part in zip(problem.features.families, problem.features.split(spread)):
+        for j in np.flatnonzero(part):
+            if isinstance(family, Grown):
+                used = sorted({int(v) for v in family.shapes[j].var})
+            else:
+                used = sorted({int(family.var[j]), int(getattr(family, "other", family.var)[j])})
+            for k, u in enumerate(used):
+                for v in used[k + 1 :]:
+                    pair = (names[u], names[v])
+                    out[pair] = out.get(pair, 0.0) + float(part[j])
+    return dict(sorted(out.items(), key=lambda item: -item[1]))

@@ -1,0 +1,170 @@
+"""Trees and monomials with their weights: what a model keeps of families that were grown."""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm._jit import jit
+from sdm.features.domain import Array
+from sdm.features.monomial import Monomial
+from sdm.features.tree import Tree
+
+
+def _no_weights() -> Array:
+    return np.empty(0)
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """Trees and monomials, each with a weight."""
+
+    trees: tuple[Tree, ...] = ()
+    tree_weight: Array = field(default_factory=_no_weights)
+    monomials: tuple[Monomial, ...] = ()
+    monomial_weight: Array = field(default_factory=_no_weights)
+
+    def __len__(self) -> int:
+        return len(self.trees) + len(self.monomials)
+
+    @property
+    def weight(self) -> Array:
+        """The weights of the trees, then of the monomials."""
+        return np.concatenate([self.tree_weight, self.monomial_weight])
+
+    def variables(self) -> list[NDArray[np.int32]]:
+        """Return the variables of every shape."""
+        return [*(tree.var for tree in self.trees), *(m.var for m in self.monomials)]
+
+    def names(self, variables: Sequence[str], labels: dict[int, tuple[str, ...]] | None = None) -> list[str]:
+        """Write each shape as a person reads it: a tree as the rules under which it is one."""
+        trees = [" or ".join(tree.rules(list(variables), labels)) or "nowhere" for tree in self.trees]
+        return [*(f"tree[{text}]" for text in trees), *(m.name(list(variables)) for m in self.monomials)]
+
+    def to_arrays(self) -> dict[str, NDArray]:
+        """Return everything as flat arrays, for a file."""
+        sets = [group for tree in self.trees for group in tree.classes]
+        return {
+            "tree_size": np.array([tree.size for tree in self.trees], dtype=np.int32),
+            "tree_leaf": _join([tree.leaf for tree in self.trees], np.int32),
+            "tree_var": _join([tree.var for tree in self.trees], np.int32),
+            "tree_threshold": _join([tree.threshold for tree in self.trees], np.float64),
+            "tree_label": _join([tree.label for tree in self.trees], np.int8),
+            "tree_set_size": np.array([len(group) for group in sets], dtype=np.int32),
+            "tree_set": _join([np.array(group) for group in sets], np.float64),
+            "tree_weight": np.asarray(self.tree_weight, dtype=np.float64),
+            "monomial_size": np.array([m.size for m in self.monomials], dtype=np.int32),
+            "monomial_var": _join([m.var for m in self.monomials], np.int32),
+            "monomial_weight": np.asarray(self.monomial_weight, dtype=np.float64),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray]) -> "Shapes":
+        """Rebuild from `to_arrays`; raises ValueError where the sizes do not fit."""
+        sizes = arrays["tree_size"]
+        leaves = _cut(arrays["tree_leaf"], sizes)
+        variables = _cut(arrays["tree_var"], sizes)
+        thresholds = _cut(arrays["tree_threshold"], sizes)
+        labels = _cut(arrays["tree_label"], sizes + 1)
+        sets = [tuple(group.tolist()) for group in _cut(arrays["tree_set"], arrays["tree_set_size"])]
+        per_tree = _cut(np.arange(len(sets)), sizes)
+        trees = tuple(
+            Tree(leaf, var, threshold, tuple(sets[k] for k in own), label)
+            for leaf, var, threshold, own, label in zip(leaves, variables, thresholds, per_tree, labels)
+        )
+        monomials = tuple(Monomial(var) for var in _cut(arrays["monomial_var"], arrays["monomial_size"]))
+        out = cls(trees, arrays["tree_weight"], monomials, arrays["monomial_weight"])
+        if out.tree_weight.shape != (len(trees),) or out.monomial_weight.shape != (len(monomials),):
+            raise ValueError("as many weights as shapes are needed")
+        for tree in trees:
+            if np.any(tree.leaf < 0) or np.any(tree.leaf > np.arange(tree.size)):
+                raise ValueError("a split divides a leaf that is not there")
+        return out
+
+
+class CompiledShapes:
+    """Shapes as flat arrays for kernels.
+
+    Parameters
+    ----------
+    shapes : Shapes
+    lo, hi : (V,) arrays
+        Training range of each variable, by which monomials scale.
+    """
+
+    def __init__(self, shapes: Shapes, lo: Array, hi: Array) -> None:
+        a = shapes.to_arrays()
+        self.tree = (
+            _starts(a["tree_size"]),
+            a["tree_leaf"],
+            a["tree_var"],
+            a["tree_threshold"],
+            _starts(a["tree_set_size"]),
+            a["tree_set"],
+            _starts(a["tree_size"] + 1),
+            a["tree_label"],
+            a["tree_weight"],
+        )
+        self.monomial = (_starts(a["monomial_size"]), a["monomial_var"], a["monomial_weight"])
+        self.lo, self.hi = lo, hi
+
+    def add_scores(self, x: Array, clamp: bool, theta: Array) -> None:
+        """Add the scores of cells given as a `(V, n)` array."""
+        _add_trees(x, *self.tree, theta)
+        _add_monomials(x, *self.monomial, self.lo, self.hi, clamp, theta)
+
+
+def _join(parts: list[NDArray], dtype: type) -> NDArray:
+    return np.concatenate([*parts, np.empty(0)]).astype(dtype)
+
+
+def _starts(sizes: NDArray) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def _cut(values: NDArray, sizes: NDArray) -> list[NDArray]:
+    """Divide an array into consecutive parts of the given sizes."""
+    starts = _starts(sizes)
+    if np.any(sizes < 0) or starts[-1] != len(values):
+        raise ValueError("the sizes of the parts do not add up")
+    return [values[a:b] for a, b in itertools.pairwise(starts)]
+
+
+@jit
+def _add_trees(x, start, leaf, var, threshold, set_start, sets, label_start, label, weight, theta):  # type: ignore[no-untyped-def]
+    """theta[i] += Σ weight_t · label of the leaf of tree t that cell i ends in; a class not in a set stays left."""
+    for i in range(theta.size):
+        total = 0.0
+        for t in range(weight.size):
+            at = 0
+            for s in range(start[t], start[t + 1]):
+                if leaf[s] != at:
+                    continue
+                u = x[var[s], i]
+                right = u >= threshold[s]
+                for k in range(set_start[s], set_start[s + 1]):
+                    if sets[k] == u:
+                        right = True
+                        break
+                if right:
+                    at = s - start[t] + 1
+            if label[label_start[t] + at]:
+                total += weight[t]
+        theta[i] += total
+
+
+@jit
+def _add_monomials(x, start, var, weight, lo, hi, clamp, theta):  # type: ignore[no-untyped-def]
+    """theta[i] += Σ weight_m · Π (x_v − lo_v)/(hi_v − lo_v)."""
+    for m in range(weight.size):
+        for i in range(theta.size):
+            value = weight[m]
+            for k in range(start[m], start[m + 1]):
+                v = var[k]
+                u = (x[v, i] - lo[v]) / (hi[v] - lo[v])
+                if clamp:
+                    u = min(max(u, 0.0), 1.0)
+                value *= u
+            theta[i] += value

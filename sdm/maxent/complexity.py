@@ -1,0 +1,42 @@
+"""Rademacher complexity of a family, estimated on the sample by Monte Carlo.
+
+`R̂_m(H_k) = E_σ sup_{f ∈ H_k} (1/m) Σ σ_i f(x_i)` with random signs σ: how well the family fits pure noise on these
+presences. The supremum is the oracle's: for trees and monomials that are grown greedily it is what greedy growth
+finds.
+"""
+
+import numpy as np
+
+from sdm.features.domain import Array, Domain
+from sdm.features.grown import Oracle
+
+DRAWS = 50
+
+
+def sample_complexity(oracle: Oracle, domain: Domain, sample: Array, *, seed: int = 1, draws: int = DRAWS) -> Array:
+    """Return the estimate for each size 1 … largest, made non-decreasing in the size.
+
+    Parameters
+    ----------
+    oracle : Oracle
+    domain : Domain
+        The oracle's domain; signs are put on the cells with presences.
+    sample : (n,) array
+        The empirical distribution.
+    seed : int
+    draws : int
+        How many sets of signs to average over.
+    """
+    rng = np.random.default_rng([seed, 3])
+    cells = np.flatnonzero(sample)
+    total = np.zeros(oracle.largest)
+    for _ in range(draws):
+        g = np.zeros(domain.n)
+        g[cells] = sample[cells] * rng.choice([-1.0, 1.0], cells.size)
+        best = 0.0
+        found = {proposal.shape.size: proposal for proposal in oracle.propose(g)}
+        for size in range(1, oracle.largest + 1):
+            if size in found:
+                best = max(best, abs(float(g @ oracle.column(found[size].shape))))
+            total[size - 1] += best
+    return total / draws

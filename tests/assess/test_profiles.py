@@ -1,0 +1,88 @@
+"""Response curves: what each kind holds fixed, and what it shows."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sdm import Maxent
+from sdm.assess.profiles import POINTS, additive, class_names, grid, marginal, only, typical
+from sdm.model import Model
+
+
+@pytest.fixture(scope="module")
+def fitted() -> tuple[Model, np.ndarray, pd.DataFrame, np.ndarray]:
+    """A model of two variables and a class given as text; the presences' values; the table and labels."""
+    rng = np.random.default_rng(3)
+    n, m = 500, 80
+    table = pd.DataFrame(
+        {
+            "warmth": np.concatenate([rng.normal(1, 0.5, m), rng.normal(0, 1, n)]),
+            "rain": rng.uniform(0, 10, m + n),
+            "soil": [*rng.choice(["clay", "sand"], m, p=[0.8, 0.2]), *rng.choice(["clay", "sand", "rock"], n)],
+        }
+    )
+    labels = np.repeat([1, 0], [m, n])
+    estimator = Maxent(features="lq", categorical=["soil"]).fit(table, labels)
+    codes = pd.Categorical(table["soil"], sorted(table["soil"].unique())).codes
+    values = np.column_stack([table["warmth"], table["rain"], codes])
+    return estimator.model_, values[:m].astype(float), table, labels
+
+
+def test_the_grid_is_the_training_range_and_a_tenth_more(fitted) -> None:
+    model, _, table, _ = fitted
+    x = grid(model, 0)
+    low, high = table["warmth"].min(), table["warmth"].max()
+    assert len(x) == POINTS
+    assert (x[0], x[-1]) == pytest.approx((low - 0.1 * (high - low), high + 0.1 * (high - low)))
+    assert list(grid(model, 2)) == [0, 1, 2]
+
+
+def test_others_are_held_at_the_presences_mean_or_commonest_class(fitted) -> None:
+    model, presences, *_ = fitted
+    at = typical(model, presences)
+    assert at[:2] == pytest.approx(presences[:, :2].mean(axis=0))
+    assert class_names(model, 2)[int(at[2])] == "clay"
+    assert class_names(model, 0) is None
+
+
+def test_marginal_is_the_prediction_along_one_variable(fitted) -> None:
+    model, presences, *_ = fitted
+    profile = marginal(model, 0, presences, "cloglog")
+    for x, y in list(zip(profile.x, profile.y))[::20]:
+        row = typical(model, presences)
+        row[0] = x
+        assert y == pytest.approx(model.predict(row[None], "cloglog")[0])
+    assert (profile.variable, profile.kind, profile.classes) == ("warmth", "marginal", None)
+    inside = (profile.x >= profile.lo) & (profile.x <= profile.hi)
+    assert 0.7 < inside.mean() < 0.9
+    # clamped: beyond the training range nothing changes
+    assert len(np.unique(profile.y[profile.x > profile.hi])) == 1
+
+
+def test_the_class_curve_has_names(fitted) -> None:
+    model, presences, *_ = fitted
+    profile = marginal(model, 2, presences, "raw")
+    assert profile.classes == ("clay", "rock", "sand")
+    assert profile.y[0] > profile.y[1], "most presences are on clay, none on rock"
+
+
+def test_only_is_a_model_of_one_variable(fitted) -> None:
+    model, _, table, labels = fitted
+    single = Maxent(features="lq").fit(table[["rain"]], labels).model_
+    profile = only(single, model, 1, "logistic")
+    assert profile.y == pytest.approx(single.predict(profile.x[:, None], "logistic"))
+    assert profile.kind == "only"
+
+
+def test_additive_effects_sum_to_the_score(fitted) -> None:
+    """Without products the score is the sum of the variables' own effects, up to a constant."""
+    model, presences, *_ = fitted
+    assert additive(model, 0).y.mean() == pytest.approx(0, abs=1e-12)
+    effects = [
+        model.compiled.contribution(v, np.ascontiguousarray(presences[:, v])) for v in range(len(model.variables))
+    ]
+    link = model.predict(presences, "link")
+    assert np.ptp(link - np.sum(effects, axis=0)) == pytest.approx(0, abs=1e-9)
+    profile = additive(model, 0)
+    steps = np.diff(profile.y)
+    assert steps == pytest.approx(np.diff(model.compiled.contribution(0, profile.x)))

@@ -1,0 +1,80 @@
+"""A small virtual world, and a fit of it, for the tests of the command line."""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from terminal import rows, succeed
+
+from sdm.data.virtual import simulate
+
+
+@dataclass(frozen=True)
+class World:
+    """A virtual landscape of 48 × 48 cells with 5 layers and two species of 60 records each."""
+
+    folder: Path
+
+    @property
+    def layers(self) -> Path:
+        return self.folder / "layers"
+
+    @property
+    def records(self) -> Path:
+        """Records of one species."""
+        return self.folder / "one.csv"
+
+    @property
+    def both(self) -> Path:
+        """Records of two species."""
+        return self.folder / "occurrences.csv"
+
+    @property
+    def survey(self) -> Path:
+        """Sites of both species, with a column `presence` of 1 and 0."""
+        return self.folder / "presence_absence.csv"
+
+
+@pytest.fixture(scope="session")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    folder = tmp_path_factory.mktemp("world")
+    simulate(folder, size=48, layers=5, species=2, records=60, sites=150, seed=4, warming=2)
+    first = (folder / "occurrences.csv").read_text().splitlines()[:61]
+    (folder / "one.csv").write_text("\n".join(first) + "\n")
+    return World(folder)
+
+
+@pytest.fixture
+def own(world: World, tmp_path: Path) -> World:
+    """A copy of the world that a test may spoil."""
+    shutil.copytree(world.folder, tmp_path / "own")
+    return World(tmp_path / "own")
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A finished run, and what it said."""
+
+    folder: Path
+    name: str
+    said: str
+
+    @property
+    def model(self) -> Path:
+        return self.folder / f"{self.name}.npz"
+
+    @property
+    def map(self) -> Path:
+        return self.folder / f"{self.name}.tif"
+
+
+@pytest.fixture(scope="session")
+def fit(world: World, tmp_path_factory: pytest.TempPathFactory) -> Fit:
+    """A fit with everything: curves, test records, a threshold, a projection."""
+    folder = tmp_path_factory.mktemp("fit") / "results"
+    result = succeed(
+        *("fit", world.records, world.layers, "--categorical", "landcover", "-o", folder, "--test-percent", 20),
+        *("--threshold", "10p", "--projections", f"warmer={world.folder / 'warmer'}", "--features", "lqh"),
+    )
+    return Fit(folder, rows(world.records)[0]["species"].replace(" ", "_"), result.output)

@@ -1,0 +1,106 @@
+"""Options and run files that cannot be understood: all that is wrong, at once, with the nearest name."""
+
+from pathlib import Path
+
+import pytest
+from terminal import fail, files
+
+
+@pytest.fixture
+def refused(own, tmp_path: Path):
+    """Run a fit from a run file that must fail; return the sentence."""
+
+    def run(text: str, *words) -> str:
+        (own.folder / "run.yaml").write_text(text, encoding="utf-8")
+        before = files(own.folder)
+        message = fail("fit", own.folder / "run.yaml", *words, code=2)
+        assert files(own.folder) == before
+        return message
+
+    return run
+
+
+GOOD = "occurrences: {file: one.csv}\nlayers: {files: layers}\noutput: {folder: out}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("fit: {multiplyer: 2}", ["unknown option 'fit.multiplyer' (did you mean 'fit.multiplier'?)"]),
+        ("fitt: {multiplier: 2}", ["unknown option 'fitt' (did you mean 'fit'?)"]),
+        ("betamultiplyer: 2", ["'betamultiplyer' (did you mean 'fit.multiplier'?)"]),
+        ("fit: {threshold: mtp}", ["'fit.threshold' (did you mean 'predict.threshold'?)"]),
+        ("fit: {zzz: 1}", ["unknown option 'fit.zzz' (there are features, multiplier"]),
+        ("fit: {multiplier: strong}", ["fit.multiplier='strong': expected a number"]),
+        ("fit: {multiplier: -1}", ["fit.multiplier=-1: expected a number above 0"]),
+        ("fit: {multiplier: yes}", ["fit.multiplier=True"]),
+        ("fit: {multiplier: .inf}", ["fit.multiplier=inf: expected a finite number"]),
+        ("fit: {features: xyz}", ["fit.features='xyz'", "no feature class", "'lqh'"]),
+        ("fit: 3", ["fit=3: expected options in it"]),
+        ("fit: [1, 2]", ["fit=[1, 2]: expected options in it"]),
+        ("background: {points: many}", ["background.points='many': expected a whole number or 'all'"]),
+        ("test: {percent: 95}", ["test.percent=95: expected a number of at most 90"]),
+        ("test: {folds: 1}", ["at least 2 folds"]),
+        ("predict: {threshold: p10}", ["predict.threshold='p10'", "'10p'", "or a number"]),
+        ("predict: {projections: [a/x, b/x]}", ["'x' twice", "name=folder"]),
+        ("seed: 1.5", ["seed=1.5: expected a whole number"]),
+        ("output: {overwrite: perhaps}", ["output.overwrite='perhaps': expected true or false"]),
+    ],
+)
+def test_one_mistake(refused, text: str, parts) -> None:
+    key = text.split(":")[0]
+    rest = "\n".join(line for line in GOOD.splitlines() if not line.startswith(f"{key}:"))
+    message = refused(f"{rest}\n{text}\n")
+    for part in parts:
+        assert part in message
+
+
+def test_several_mistakes_are_listed_at_once(refused) -> None:
+    message = refused("fit: {multiplyer: 2, knots: few}\npredikt: {scale: raw}\nseed: x\nthreads: 0\n")
+    for part in ("fit.multiplyer", "fit.knots='few'", "predikt", "seed='x'", "threads=0"):
+        assert message.count(part) == 1
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("fit: {multiplier: 2\n", "not a readable YAML file"),
+        ("\tfit: 2\n", "not a readable YAML file"),
+        ("- one\n- two\n", "holds a list"),
+        ("just text\n", "holds a str"),
+        ("!!python/object/apply:os.system ['true']\n", "not a readable YAML file"),
+    ],
+)
+def test_what_is_no_run_file(refused, text, part) -> None:
+    message = refused(text)
+    assert "run.yaml" in message
+    assert part in message
+
+
+def test_an_empty_run_file_says_what_is_missing(refused) -> None:
+    assert "no output folder" in refused("")
+    assert "no occurrence file" in refused("output: {folder: out}\n")
+
+
+def test_a_run_file_that_is_not_there(tmp_path: Path) -> None:
+    message = fail("fit", tmp_path / "run.yaml", code=2)
+    assert "does not exist" in message
+    assert "sdm init" in message
+
+
+def test_mistakes_in_the_terminal_read_the_same(world, tmp_path: Path) -> None:
+    words = ("fit", world.records, world.layers, "-o", tmp_path / "out")
+    message = fail(*words, "--rm", "strong", "--knots", "few", "--seed", "-1", code=2)
+    for part in ("fit.multiplier='strong'", "fit.knots='few'", "seed='-1'"):
+        assert part in message
+    assert files(tmp_path) == []
+
+
+def test_an_override_wins_over_a_mistake_in_the_file(refused) -> None:
+    assert "multiplier" not in refused(GOOD + "fit: {multiplier: strong, knots: few}\n", "--rm", 2)
+
+
+def test_files_in_a_run_file_are_looked_for_beside_it(refused, own) -> None:
+    (own.folder / "run.yaml").write_text(GOOD.replace("one.csv", "none.csv"))
+    assert str(own.folder / "none.csv") in fail("fit", own.folder / "run.yaml")

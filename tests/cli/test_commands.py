@@ -1,0 +1,190 @@
+"""The small commands: check, info, init, schema, simulate, version; and help."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from terminal import QUICK, as_json, change_raster, fail, files, sdm, succeed, write_table
+
+from sdm._version import __version__
+from sdm.config import leaves, make_options, read_yaml, schema
+
+
+def test_version() -> None:
+    assert succeed("version").stdout == f"sdm {__version__}\n"
+
+
+@pytest.mark.parametrize("command", ["fit", "check", "predict", "evaluate", "info", "init", "schema", "simulate"])
+def test_help_teaches_by_example(command) -> None:
+    text = succeed(command, "--help").stdout
+    assert "Example" in text
+    assert f"sdm {command}" in text.split("Example")[1]
+
+
+def test_help_names_every_option_and_its_other_spellings(monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    text = succeed("fit", "--help").stdout
+    for leaf in leaves():
+        assert f"--{leaf.shown.replace('_', '-')}" in text
+        for alias in leaf.aliases:
+            assert alias.replace("_", "-") in text, alias
+
+
+def test_init_writes_a_file_that_runs_once_it_is_filled_in(own, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(own.folder)
+    assert "run.yaml" in succeed("init").stdout
+    assert make_options(read_yaml("run.yaml")) == make_options()
+    assert "no output folder" in fail("fit", "run.yaml", code=2)
+    text = Path("run.yaml").read_text()
+    text = text.replace("file: null", "file: one.csv", 1).replace("files: []", "files: layers")
+    text = text.replace("folder: null", "folder: results").replace("categorical: []", "categorical: [landcover]")
+    Path("run.yaml").write_text(text.replace("features: auto", "features: lq").replace("curves: true", "curves: false"))
+    succeed("fit", "run.yaml")
+    assert (own.folder / "results" / "maxentResults.csv").exists()
+    assert "--overwrite" in fail("init")
+    succeed("init", "--overwrite")
+    assert "cannot be written" in fail("init", own.folder / "none" / "run.yaml")
+
+
+def test_schema_describes_the_example_files() -> None:
+    printed = json.loads(succeed("schema").stdout)
+    assert printed == schema()
+    for path in (Path(__file__).parents[2] / "configs").glob("*.yaml"):
+        for section, values in yaml.safe_load(path.read_text()).items():
+            if isinstance(values, dict):
+                home = f"{section.removesuffix('s').title()}Options"
+                assert set(values) <= set(printed["$defs"][home]["properties"])
+
+
+def test_examples_follow_the_schema_to_the_letter() -> None:
+    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
+    validator = jsonschema.Draft202012Validator
+    validator.check_schema(schema())
+    for path in (Path(__file__).parents[2] / "configs").glob("*.yaml"):
+        validator(schema()).validate(yaml.safe_load(path.read_text()))
+    with pytest.raises(jsonschema.ValidationError):
+        validator(schema()).validate({"fit": {"multiplyer": 2}})
+
+
+def test_simulate_and_what_it_suggests(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = succeed("simulate", "demo", "--size", 40, "--layers", 3, "--records", 30, "--seed", 3).stdout
+    command = said.split("now: sdm ")[1].split()
+    succeed(*command, "--fc", "lq", "--no-curves")
+    assert list((tmp_path / "demo" / "results").glob("*.tif"))
+    again = as_json("simulate", "again", "--size", 40, "--layers", 3, "--records", 30, "--seed", 3)
+    for path in map(Path, again["files"]):
+        assert path.read_bytes() == (Path("demo") / path.relative_to("again")).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (("--size", 5), "size is 5"),
+        (("--layers", 99), "layers is 99"),
+        (("--species", 0), "species is 0"),
+        (("--crs", "nonsense"), "nonsense"),
+        (("--size", 40, "--records", 100000), "records"),
+    ],
+)
+def test_simulate_says_what_makes_no_sense(tmp_path: Path, words, part) -> None:
+    assert part in fail("simulate", tmp_path / "demo", *words, code=2)
+    assert files(tmp_path) == []
+
+
+def test_simulate_does_not_overwrite(tmp_path: Path) -> None:
+    words = ("simulate", tmp_path, "--size", 40, "--layers", 3, "--records", 30)
+    succeed(*words)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert "--overwrite" in fail(*words, "--seed", 9)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+    succeed(*words, "--seed", 9, "--overwrite", "-q")
+    assert (tmp_path / "occurrences.csv").read_bytes() != before[tmp_path / "occurrences.csv"]
+
+
+def test_info_shows_where_a_model_came_from(fit) -> None:
+    text = succeed("info", fit.model, "--features", 3).stdout
+    for word in (
+        fit.name.replace("_", " "),
+        f"sdm {__version__}",
+        "seed 1",
+        "certificate",
+        "landcover",
+        "48 presences",
+    ):
+        assert word in text
+    listed = text.split("features with a weight")[1].strip().splitlines()
+    assert len(listed) == 1 + 3 + 1
+    found = as_json("info", fit.model)
+    assert found["meta"]["seed"] == 1
+    assert found["meta"]["gap"] <= 1e-6
+    assert len(found["features"]) > 3
+
+
+def test_check_finds_nothing_wrong_and_writes_nothing(world, tmp_path: Path) -> None:
+    words = ("check", world.both, world.layers, "--categorical", "landcover", "-o", tmp_path / "out")
+    result = succeed(*words)
+    assert "0 problems" in result.stdout
+    assert "60 usable presences" in result.stdout
+    assert files(tmp_path) == []
+    found = as_json(*words)
+    assert found["problems"] == []
+    assert len([fact for fact in found["facts"] if "usable presences" in fact]) == 2
+
+
+def test_check_suggests_that_a_layer_holds_classes(world) -> None:
+    assert "use --categorical landcover" in succeed("check", world.both, world.layers).stdout
+
+
+def test_check_lists_all_problems_at_once(own, tmp_path: Path) -> None:
+    change_raster(own.layers / "elevation.tif", own.layers / "elevation.tif", lambda band: band * 0 + 3)
+    (own.folder / "warmer" / "elevation.tif").unlink()
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "old.txt").write_text("old")
+    records = write_table(
+        tmp_path / "records.csv", ["species", "lon", "lat"], [("far", 100, 0), ("far", 101, 0), ("empty", None, None)]
+    )
+    words = ("check", records, own.layers, "-o", tmp_path / "out", "--projections", own.folder / "warmer")
+    words = (*words, "--study-area", tmp_path / "none.gpkg", "--background-file", tmp_path / "none.csv")
+    result = sdm(*words, "--species", "far", "--species", "empty", "--species", "unknown")
+    assert result.exit_code == 1
+    problems = [line for line in result.stdout.splitlines() if line.startswith("problem")]
+    for part in (
+        *("has files in it already", "projection warmer: layer 'elevation'", "far: none of 2 records can be used"),
+        *("species 'unknown'", "empty: none of 1 records", "none.gpkg' does not exist", "none.csv' does not exist"),
+    ):
+        assert sum(part in line for line in problems) == 1, (part, problems)
+    assert "'elevation' has one value everywhere" in result.stdout
+    quiet = sdm(*words, "-q")
+    assert quiet.stdout == ""
+    assert quiet.stderr.count("error: ") == len(problems) - 1
+    assert files(tmp_path / "out") == ["old.txt"]
+
+
+def test_check_sees_what_fit_would_only_meet_in_the_middle(own, tmp_path: Path) -> None:
+    """A damaged layer, and options that no fit can use."""
+    path = own.layers / "elevation.tif"
+    path.write_bytes(path.read_bytes()[:1500])
+    result = sdm("check", own.records, own.layers, *QUICK)
+    assert result.exit_code == 1
+    assert "'elevation.tif' cannot be" in result.stdout
+    assert "no feature class" in fail("check", own.records, own.layers, "--fc", "xyz", code=2)
+    assert "no occurrence file" in sdm("check").stdout
+
+
+def test_check_reads_run_files_and_tables(own) -> None:
+    (own.folder / "run.yaml").write_text("occurrences: one.csv\nlayers: layers\n")
+    assert succeed("check", own.folder / "run.yaml").exit_code == 0
+    body = [("sp", 1.0 * k) for k in range(4)] + [("background", 0.5 * k) for k in range(30)]
+    table = write_table(own.folder / "swd.csv", ["species", "warmth"], body)
+    assert "only 4 usable presences" in succeed("check", table).stdout
+
+
+def test_debug_shows_where(world, tmp_path: Path) -> None:
+    words = ("fit", tmp_path / "none.csv", world.layers, "-o", tmp_path / "out")
+    result = sdm(*words, "--debug")
+    assert result.exit_code == 1
+    assert "Traceback" in result.stderr
+    assert result.stderr.splitlines()[-1].startswith("error: ")
+    assert json.loads(sdm(*words, "--json").stdout) == {"error": fail(*words)}

@@ -1,0 +1,211 @@
+"""`sdm fit`: options in every spelling, run files, tests, thresholds, study areas, backgrounds."""
+
+import json
+from pathlib import Path
+
+import geopandas
+import numpy as np
+import pytest
+import rasterio
+import yaml
+from shapely.geometry import box
+from terminal import QUICK, as_json, fail, read, rows, succeed, write_table
+
+from sdm.modelfile import load_model
+
+
+def numbers(world, folder: Path, *words) -> dict:
+    """Fit quickly; return the numbers of the only species."""
+    return as_json("fit", world.records, world.layers, *QUICK, "-o", folder, *words)["species"][0]["numbers"]
+
+
+def west(world, path: Path) -> Path:
+    """A study area: the western half of the landscape, as a GeoPackage in another CRS."""
+    with rasterio.open(next(world.layers.glob("*.tif"))) as source:
+        left, bottom, right, top = source.bounds
+    half = geopandas.GeoDataFrame(geometry=[box(left, bottom, (left + right) / 2, top)], crs="EPSG:4326")
+    half.geometry = half.geometry.segmentize(0.05)
+    half.to_crs("EPSG:3035").to_file(path)
+    return path
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--multiplier", "3", "--scale", "raw"),
+        ("--fit.multiplier", "3", "--predict.scale", "raw"),
+        ("--rm", "3", "--outputformat", "raw"),
+        ("--betamultiplier=3", "--outputformat=raw"),
+    ],
+)
+def test_spellings_mean_the_same(world, tmp_path: Path, words) -> None:
+    succeed("fit", world.records, world.layers, *QUICK, "-o", tmp_path / "out", *words)
+    run = yaml.safe_load((tmp_path / "out" / "run.yaml").read_text())
+    assert run["fit"]["multiplier"] == 3.0
+    assert run["predict"]["scale"] == "raw"
+
+
+def test_maxent_words_alone_are_a_whole_command(world, tmp_path: Path) -> None:
+    succeed(
+        *("fit", "--samplesfile", world.records, "--environmentallayers", world.layers, "--outputdirectory"),
+        *(tmp_path / "out", "--togglelayertype", "landcover", "--maximumbackground", 500, "--randomtestpoints", 25),
+        *("--betamultiplier", 2, "--no-responsecurves", "--no-doclamp", "--randomseed", 3, "--fc", "LQ"),
+    )
+    run = yaml.safe_load((tmp_path / "out" / "run.yaml").read_text())
+    assert (run["background"]["points"], run["test"]["percent"], run["seed"]) == (500, 25.0, 3)
+    assert (run["predict"]["clamp"], run["output"]["curves"]) == (False, False)
+    assert load_model(next((tmp_path / "out").glob("*.npz"))).meta["classes"].startswith("lq")
+
+
+def test_a_run_file_with_relative_paths_and_an_override(own, tmp_path: Path, monkeypatch) -> None:
+    (own.folder / "runs").mkdir()
+    (own.folder / "runs" / "run.yaml").write_text(
+        """
+occurrences: {samplesfile: ../one.csv}
+layers:
+  files: ../layers
+  categorical: landcover
+fit: {fc: lq, rm: 1.5}
+predict:
+  projections: ["future=../warmer"]
+output: {folder: ../results, curves: no}
+"""
+    )
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    succeed("fit", own.folder / "runs" / "run.yaml", "--fit.multiplier", 2)
+    results = own.folder / "results"
+    assert yaml.safe_load((results / "run.yaml").read_text())["fit"]["multiplier"] == 2.0
+    assert list(results.glob("*_future.tif"))
+
+
+def test_layers_by_pattern_and_one_by_one(world, tmp_path: Path) -> None:
+    pattern = succeed("fit", world.records, f"{world.layers}/*e*.tif", *QUICK, "-o", tmp_path / "a")
+    listed = sorted(path for path in world.layers.glob("*e*.tif"))
+    succeed("fit", world.records, *reversed(listed), *QUICK, "-o", tmp_path / "b")
+    one, two = (next((tmp_path / name).glob("*.npz")) for name in "ab")
+    assert load_model(one).names == tuple(path.stem for path in listed)
+    assert one.read_bytes() == two.read_bytes(), pattern.output
+
+
+def test_a_study_area_limits_records_background_and_map(world, tmp_path: Path) -> None:
+    area = west(world, tmp_path / "west.gpkg")
+    whole = numbers(world, tmp_path / "whole")
+    half = numbers(world, tmp_path / "half", "--study-area", area)
+    assert half["training_presences"] < whole["training_presences"]
+    assert half["background_points"] < 0.7 * whole["background_points"]
+    on_map = read(next((tmp_path / "half").glob("*.tif")))
+    assert on_map[:, 24:].count() == 0
+    assert on_map[:, :24].count() == half["map"]["cells"]
+    (ledger,) = rows(tmp_path / "half" / "records.csv")
+    assert int(ledger["outside_area"]) == 60 - half["training_presences"]
+
+
+def test_an_area_elsewhere_says_so(world, tmp_path: Path) -> None:
+    geopandas.GeoDataFrame(geometry=[box(100, 0, 101, 1)], crs="EPSG:4326").to_file(tmp_path / "far.gpkg")
+    words = ("fit", world.records, world.layers, *QUICK, "-o", tmp_path / "out", "--study-area", tmp_path / "far.gpkg")
+    assert "does not overlap" in fail(*words)
+
+
+def test_own_background_is_what_is_used(world, tmp_path: Path) -> None:
+    points = [(r["longitude"], r["latitude"]) for r in rows(world.survey)[:120]]
+    own = write_table(tmp_path / "background.csv", ["lon", "lat"], points)
+    # a column that only the records have does not matter
+    found = numbers(world, tmp_path / "out", "--background-file", own, "--species-column", "species")
+    assert found["background_points"] == 120 + found["training_presences"]
+
+
+def test_background_number_and_all(world, tmp_path: Path) -> None:
+    assert numbers(world, tmp_path / "a", "--background-points", 300)["background_points"] == 360
+    all_cells = numbers(world, tmp_path / "b", "--background-points", "all")
+    assert all_cells["background_points"] == all_cells["map"]["cells"] + 60
+
+
+def test_area_weighting_changes_the_draw(world, tmp_path: Path) -> None:
+    one = numbers(world, tmp_path / "a", "--background-points", 300)
+    two = numbers(world, tmp_path / "b", "--background-points", 300, "--area-weighted")
+    assert one["entropy"] != two["entropy"]
+
+
+def test_test_records_from_a_file(world, tmp_path: Path) -> None:
+    body = [
+        (r["longitude"], r["latitude"], r["presence"]) for r in rows(world.survey) if r["species"] == one_species(world)
+    ]
+    path = write_table(tmp_path / "test.csv", ["lon", "lat", "presence"], body)
+    found = numbers(world, tmp_path / "out", "--test-samples", path)
+    assert found["training_presences"] == 60
+    assert found["test_presences"] == sum(presence == "1" for _, _, presence in body), "absences do not test a presence"
+    assert "not both" in fail(
+        *("fit", world.records, world.layers, *QUICK, "-o", tmp_path / "x", "--test-samples", path),
+        *("--test-percent", 10),
+        code=2,
+    )
+
+
+def one_species(world) -> str:
+    return rows(world.records)[0]["species"]
+
+
+def test_recorded_absences_are_not_fitted_as_presences(world, tmp_path: Path) -> None:
+    species = one_species(world)
+    result = as_json("fit", world.survey, world.layers, *QUICK, "--species", species, "-o", tmp_path / "out")
+    present = sum(r["species"] == species and r["presence"] == "1" for r in rows(world.survey))
+    assert result["species"][0]["records"]["read"] == present
+    assert any("record an absence" in notice for notice in result["notices"])
+
+
+def test_folds(world, tmp_path: Path) -> None:
+    found = numbers(world, tmp_path / "out", "--folds", 4)["cross_validation"]
+    assert [row["test_presences"] for row in found["folds"]] == [15] * 4
+    assert found["mean"]["auc_test"] == pytest.approx(np.mean([row["auc_test"] for row in found["folds"]]))
+
+
+@pytest.mark.parametrize("scale", ["cloglog", "raw", "cumulative", "logistic"])
+@pytest.mark.parametrize("threshold", ["mtp", "10p", "maxsss", "equal"])
+def test_named_thresholds_cut_where_they_are_defined(world, tmp_path: Path, threshold, scale) -> None:
+    found = numbers(world, tmp_path / "out", "--threshold", threshold, "--scale", scale)
+    values = read(next((tmp_path / "out").glob("*[!d].tif")))
+    binary = read(next((tmp_path / "out").glob("*_thresholded.tif")))
+    assert binary.dtype == np.uint8
+    np.testing.assert_array_equal(binary.mask, values.mask)
+    assert set(np.unique(binary.compressed())) == {0, 1}
+    level = found["map_threshold"]
+    clear = np.abs(values.compressed() - level) > 1e-6 * abs(level)
+    np.testing.assert_array_equal(binary.compressed()[clear], (values.compressed() >= level)[clear])
+    table = rows(next((tmp_path / "out").glob("*_samplePredictions.csv")))
+    with rasterio.open(next((tmp_path / "out").glob("*_thresholded.tif"))) as source:
+        at = np.array([v[0] for v in source.sample([(float(r["X"]), float(r["Y"])) for r in table])])
+    assert np.mean(at == 0) == pytest.approx(found["thresholds"][threshold]["training_omission"])
+    if threshold == "mtp":
+        assert at.all(), "no training presence is left out"
+
+
+def test_a_number_is_a_threshold_too(world, tmp_path: Path) -> None:
+    assert numbers(world, tmp_path / "out", "--threshold", "0.4")["map_threshold"] == 0.4
+    values = read(next((tmp_path / "out").glob("*[!d].tif")))
+    binary = read(next((tmp_path / "out").glob("*_thresholded.tif")))
+    assert binary.sum() == np.count_nonzero(values.compressed() >= 0.4)
+
+
+def test_without_map_and_curves(world, tmp_path: Path) -> None:
+    succeed("fit", world.records, world.layers, *QUICK, "--no-map", "-o", tmp_path / "out")
+    assert not list((tmp_path / "out").glob("*.tif"))
+    assert not (tmp_path / "out" / "plots").exists()
+
+
+def test_projections_must_have_all_layers_before_anything_is_fitted(own, tmp_path: Path) -> None:
+    (own.folder / "warmer" / "elevation.tif").unlink()
+    words = ("fit", own.records, own.layers, *QUICK, "-o", tmp_path / "out", "--projections", own.folder / "warmer")
+    message = fail(*words)
+    assert "projection warmer" in message
+    assert "'elevation'" in message
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_examples_run_on_the_sample_data(tmp_path: Path) -> None:
+    root = Path(__file__).parents[2]
+    for path in sorted((root / "configs").glob("*.yaml")):
+        out = tmp_path / path.stem
+        succeed("fit", path, "-o", out, "-q", "--no-curves", "--fc", "lq")
+        assert list(out.rglob("*.tif"))
+        assert json.loads(next(out.rglob("*.json")).read_text())["status"] == "converged"

@@ -1,0 +1,97 @@
+"""Parts inside newton: the small quadratic with an l1 price, the Hessian of a few columns, the line search."""
+
+import naive
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import make_pair, seeds, small_case
+
+from sdm.maxent.columns import ColumnPool
+from sdm.maxent.search import Run, line_search
+from sdm.maxent.subproblem import solve_l1_quadratic
+
+
+def violation(h, c, beta, z):
+    """Distance of −(Hz + c) from β ∂|z|."""
+    r = h @ z + c
+    return np.where(z == 0, np.maximum(np.abs(r) - beta, 0), np.abs(r + beta * np.sign(z))).max()
+
+
+@given(seeds, st.integers(1, 12), st.booleans(), st.sampled_from([0.01, 0.3, 3.0]))
+def test_the_quadratic_is_solved(seed, size, singular, price):
+    """Also where copies of a feature make it singular."""
+    rng = np.random.default_rng(seed)
+    a = rng.normal(size=(2 * size, size))
+    if singular and size > 1:
+        a[:, -1] = a[:, 0]
+    h, c = a.T @ a / size, a.T @ rng.normal(size=2 * size)  # c in the range of H: a minimum exists
+    beta = price * (0.5 + rng.random(size))
+    start = rng.normal(size=size) * (rng.random(size) < 0.5)
+    z = solve_l1_quadratic(h, c, beta, start)
+    assert violation(h, c, beta, z) <= 1e-7 * (1 + np.abs(c).max())
+    np.testing.assert_array_equal(solve_l1_quadratic(h, c, beta, start), z)
+
+
+def test_the_start_is_left_alone():
+    start = np.array([1.0, -1.0])
+    solve_l1_quadratic(np.eye(2), np.ones(2), np.ones(2), start)
+    assert start.tolist() == [1.0, -1.0]
+
+
+@pytest.mark.parametrize("block", [7, 64, 10_000])
+def test_hessian_of_some_columns(block):
+    case = small_case(41, n=100)
+    features = case.features("lqph", 4)
+    members = np.array([0, 3, 5, features.size - 1])
+    w = np.random.default_rng(0).random(100)
+    columns = naive.matrix(case.dense("lqph", 4))[:, members]
+    expected = columns.T @ (np.diag(w) - np.outer(w, w) / w.sum()) @ columns
+    actual = ColumnPool(features).hessian(members, w, block=block)
+    np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-4 * expected.max())
+    assert np.linalg.eigvalsh(actual).min() > 0
+
+
+def test_a_rough_hessian_is_near_the_exact_one():
+    case = small_case(42, n=5000, presences=50)
+    features = case.features("lq")
+    members = np.arange(features.size)
+    w = case.q0
+    pool = ColumnPool(features)
+    np.testing.assert_allclose(pool.hessian(members, w, stride=5), pool.hessian(members, w), rtol=0.3, atol=4e-3)
+
+
+def test_a_rough_hessian_where_no_chosen_cell_has_weight():
+    """All of the density can lie between the cells that are looked at: then all are."""
+    case = small_case(43, n=100)
+    features = case.features("lq")
+    w = np.zeros(100)
+    w[[1, 3, 5]] = 1.0
+    pool = ColumnPool(features)
+    members = np.arange(features.size)
+    np.testing.assert_array_equal(pool.hessian(members, w, stride=2), pool.hessian(members, w))
+
+
+def test_the_line_search_goes_down_or_gives_up():
+    problem = make_pair(small_case(44), 1.0, "l1", scale=0.01).problem
+    state = problem.state(np.zeros(problem.features.size))
+    down = -state.eps
+    assert line_search(problem, state, down).objective < state.objective
+    assert line_search(problem, state, 1e9 * down).objective < state.objective
+    up = line_search(problem, state, -down)
+    assert up is None or up.objective <= state.objective + 1e-14
+
+
+def test_a_run_knows_when_it_is_stuck():
+    problem = make_pair(small_case(44), 1.0, "l1", scale=0.01).problem
+    state = problem.state(np.zeros(problem.features.size))
+    run = Run(problem, 1e-6)
+    assert run.gap == np.inf
+    for _ in range(8):
+        run.record(state, 1.0, 0)
+        assert not run.stuck()
+    run.record(state, 1.0, 0)
+    assert run.stuck()
+    run.record(state, 0.5, 0)
+    assert not run.stuck()
+    assert run.gap == pytest.approx(0.5)

@@ -1,0 +1,89 @@
+"""SUMMET and PLUMMET: slower, proved to converge, and at the same optimum as newton."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from strategies import cases, make_pair, small_case
+
+from sdm.errors import OptionError
+from sdm.maxent.newton import solve_newton
+from sdm.maxent.penalty import PENALTIES
+from sdm.maxent.summet import solve_plummet, solve_summet
+
+SOLVERS = [solve_summet, solve_plummet]
+solvers = pytest.mark.parametrize("solve", SOLVERS, ids=["summet", "plummet"])
+penalties = pytest.mark.parametrize("penalty", PENALTIES)
+
+
+@solvers
+@penalties
+def test_all_solvers_agree(solve, penalty):
+    """Three programs with nothing in common but the problem: if they agree, none is wrong alone."""
+    problem = make_pair(small_case(21, n=40), 1.0, penalty, classes="l", scale=0.05).problem
+    exact = solve_newton(problem, tolerance=1e-9)
+    solution = solve(problem, tolerance=1e-7)
+    assert solution.status == "converged"
+    assert solution.gap <= 1e-7
+    assert solution.objective == pytest.approx(exact.objective, abs=2e-7)
+    np.testing.assert_allclose(solution.p, exact.p, atol=1e-3)
+
+
+@solvers
+@penalties
+def test_the_gain_never_falls(solve, penalty):
+    """Theorem 14 and 21: every step increases Q."""
+    problem = make_pair(small_case(22), 1.0, penalty, classes="lq", scale=0.05).problem
+    history = solve(problem, max_iterations=200).history
+    objectives = np.array([entry.objective for entry in history])
+    assert len(history) > 3
+    assert np.all(np.diff(objectives) <= 1e-14)
+
+
+@settings(max_examples=40)
+@given(cases(max_cells=15, max_variables=2), st.sampled_from(SOLVERS), st.sampled_from(PENALTIES))
+def test_cut_short_the_gap_still_bounds_the_distance(case, solve, penalty):
+    assume(np.abs(case.x).max() < 1e5 and case.dense("lq", 3))
+    pair = make_pair(case, 1.0, penalty)
+    solution = solve(pair.problem, max_iterations=20)
+    best = min(solve_newton(pair.problem, tolerance=1e-12).objective, pair.dense.optimum())
+    assert solution.gap >= 0.0
+    assert solution.gap >= solution.objective - best - 1e-8
+
+
+@solvers
+def test_one_iteration_is_reported(solve):
+    problem = make_pair(small_case(23), 1.0, "l1", scale=0.01).problem
+    solution = solve(problem, max_iterations=1)
+    assert solution.status == "max_iterations"
+    assert np.isfinite(solution.gap)
+
+
+@solvers
+@penalties
+def test_a_warm_start_is_taken_up(solve, penalty):
+    problem = make_pair(small_case(21, n=40), 1.0, penalty, classes="l", scale=0.05).problem
+    start = solve_newton(problem, tolerance=1e-10).weights
+    solution = solve(problem, start=start, tolerance=1e-6)
+    assert solution.status == "converged"
+    assert solution.iterations <= 2
+
+
+@solvers
+@pytest.mark.parametrize("alpha", [1.2, 2.0])
+def test_other_entropies_are_refused(solve, alpha):
+    problem = make_pair(small_case(24), alpha, "l1").problem
+    with pytest.raises(OptionError, match="use solver='newton'") as caught:
+        solve(problem)
+    assert "\n" not in str(caught.value)
+
+
+@solvers
+def test_separable_data_without_a_price_end(solve):
+    """They cannot converge there; they must still come back with a finite gap and weights."""
+    case = small_case(25, n=20, presences=1)
+    problem = make_pair(case, 1.0, "none", classes="lqp").problem
+    solution = solve(problem, max_iterations=3000)
+    assert solution.status in ("max_iterations", "stalled", "separable")
+    assert np.isfinite(solution.gap)
+    assert np.all(np.isfinite(solution.weights))

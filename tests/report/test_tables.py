@@ -1,0 +1,40 @@
+"""Tables: CSV that other programs read, whatever is in it."""
+
+import csv
+import io
+from pathlib import Path
+
+import numpy as np
+
+from sdm.assess.profiles import Profile
+from sdm.report.tables import table_text, write_profiles, write_rows
+
+
+def test_text_with_delimiters_quotes_and_line_breaks_comes_back(tmp_path: Path) -> None:
+    rows = [{"name": 'a "b", c', "n": 1}, {"name": "line\nbreak", "n": 2}, {"name": "=1+1", "n": 3}]
+    path = write_rows(tmp_path / "a.csv", rows)
+    with path.open(newline="", encoding="utf-8") as source:
+        assert [row["name"] for row in csv.DictReader(source)] == [row["name"] for row in rows]
+    assert b"\r" not in path.read_bytes()
+
+
+def test_columns_are_those_of_all_rows() -> None:
+    text = table_text([{"a": 1}, {"b": 2.5}, {"a": float("nan"), "c": np.float64(1e-12)}])
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert list(rows[0]) == ["a", "b", "c"]
+    assert [rows[1]["a"], rows[1]["b"], rows[2]["a"], rows[2]["c"]] == ["", "2.5", "", "1e-12"]
+
+
+def test_numbers_keep_ten_digits() -> None:
+    assert table_text([{"x": 1 / 3}]).splitlines()[1] == "0.3333333333"
+
+
+def test_curves_in_long_form(tmp_path: Path) -> None:
+    wide = Profile("heat", "marginal", np.array([-1.0, 0.0, 2.0]), np.array([0.1, 0.2, 0.3]), 0.0, 1.0)
+    named = Profile("soil", "only", np.array([0.0, 1.0]), np.array([0.5, 0.6]), 0.0, 1.0, ("clay", "sand"))
+    path = write_profiles(tmp_path / "curves.csv", [wide, named])
+    with path.open(newline="") as source:
+        rows = list(csv.DictReader(source))
+    assert [row["in training range"] for row in rows] == ["False", "True", "False", "True", "True"]
+    assert [row["class"] for row in rows] == ["", "", "", "clay", "sand"]
+    assert [row["response"] for row in rows] == ["0.1", "0.2", "0.3", "0.5", "0.6"]

@@ -1,0 +1,113 @@
+"""What tests of the command line share: run a command as a user does, and look at what it left behind."""
+
+import csv
+import json
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import rasterio
+from PIL import Image
+from typer.testing import CliRunner, Result
+
+from sdm_cli.main import app
+
+# Enough for a real model, and fast: no hinges, no curves.
+QUICK = ("--fc", "lq", "--no-curves", "--categorical", "landcover")
+
+
+def sdm(*words: Any) -> Result:
+    """Run a command in this process."""
+    logger = logging.getLogger("sdm")
+    before = list(logger.handlers)
+    try:
+        return CliRunner().invoke(app, [str(word) for word in words])
+    finally:
+        logger.handlers = before  # the command's own writes to a stream that is closed by now
+
+
+def succeed(*words: Any) -> Result:
+    """Run a command that must not fail."""
+    result = sdm(*words)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def as_json(*words: Any) -> Any:
+    """Run a command with --json: the standard output must be exactly one JSON document, without NaN."""
+
+    def refuse(word: str) -> None:
+        raise AssertionError(f"{word} is not JSON")
+
+    return json.loads(succeed(*words, "--json").stdout, parse_constant=refuse)
+
+
+def fail(*words: Any, code: int = 1) -> str:
+    """Run a command that must fail with one clear sentence; return it."""
+    result = sdm(*words)
+    assert result.exit_code == code, result.output
+    assert "Traceback" not in result.output
+    errors = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
+    assert len(errors) == 1, result.stderr
+    assert result.stderr.splitlines()[-1] == errors[0], "the error is the last word"
+    assert "unexpected" not in errors[0], errors[0]
+    return errors[0].removeprefix("error: ")
+
+
+def start(*words: Any, **options: Any) -> "subprocess.Popen[str]":
+    """Start a command in a process of its own."""
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", **options.pop("env", {})}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "encoding": "utf-8"}
+    command = [sys.executable, "-m", "sdm_cli.main", *(str(word) for word in words)]
+    return subprocess.Popen(command, env=environment, **{**pipes, **options})
+
+
+def process(*words: Any, **options: Any) -> "subprocess.CompletedProcess[str]":
+    """Run a command in a process of its own, to its end."""
+    with start(*words, **options) as child:
+        out, err = child.communicate(timeout=120)
+    return subprocess.CompletedProcess([*map(str, words)], child.returncode, out, err)
+
+
+def files(folder: Path) -> list[str]:
+    """Every file and folder in a folder, hidden ones too."""
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*")) if folder.exists() else []
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    """The rows of a CSV file."""
+    with path.open(newline="", encoding="utf-8") as source:
+        return list(csv.DictReader(source))
+
+
+def write_table(path: Path, head: Sequence[str], body: Sequence[Sequence[Any]]) -> Path:
+    """Write a CSV file."""
+    with path.open("w", newline="", encoding="utf-8") as out:
+        csv.writer(out).writerows([head, *body])
+    return path
+
+
+def read(path: Path) -> np.ma.MaskedArray:
+    """The first band of a raster."""
+    with rasterio.open(path) as source:
+        return source.read(1, masked=True)
+
+
+def picture(path: Path) -> np.ndarray:
+    """The pixels of a picture, (h, w, 3)."""
+    with Image.open(path) as image:
+        return np.asarray(image.convert("RGB"))
+
+
+def change_raster(source: Path, target: Path, change: Any = None, **profile: Any) -> Path:
+    """Write a raster with other values, or another profile."""
+    with rasterio.open(source) as data:
+        band, settings = data.read(1), {**data.profile, **profile}
+    with rasterio.open(target, "w", **settings) as out:
+        out.write((band if change is None else change(band)).astype(settings["dtype"]), 1)
+    return target

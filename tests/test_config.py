@@ -1,0 +1,231 @@
+"""Options: one definition, the same in the terminal, the run file and Python."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from sdm.config import (
+    PATHS,
+    SECTIONS,
+    WHERE,
+    Leaf,
+    RunOptions,
+    dump_yaml,
+    leaves,
+    make_options,
+    read_yaml,
+    schema,
+    template,
+)
+from sdm.errors import OptionError
+from sdm_cli.main import app
+
+LEAVES = {leaf.dotted: leaf for leaf in leaves()}
+# A value of every option that is not its default, as text and as it should be understood.
+EXAMPLES: dict[str, tuple[Any, Any]] = {
+    "seed": ("7", 7),
+    "threads": ("3", 3),
+    "occurrences.file": ("/data/records.csv", "/data/records.csv"),
+    "occurrences.species": ("Ursus, arctos", ["Ursus, arctos"]),
+    "occurrences.crs": ("25833", "EPSG:25833"),
+    "occurrences.species_column": ("taxon", "taxon"),
+    "occurrences.x_column": ("east", "east"),
+    "occurrences.y_column": ("north", "north"),
+    "occurrences.snap": ("2", 2),
+    "occurrences.keep_duplicates": ("true", True),
+    "layers.files": ("/data/layers", ["/data/layers"]),
+    "layers.categorical": ("soil, landcover", ["soil", "landcover"]),
+    "layers.nodata": ("-1e30", -1e30),
+    "layers.align": ("first", "first"),
+    "background.points": ("all", "all"),
+    "background.file": ("/data/bg.csv", "/data/bg.csv"),
+    "background.area": ("/data/area.gpkg", "/data/area.gpkg"),
+    "background.area_weighted": ("true", True),
+    "fit.features": ("LQH", "LQH"),
+    "fit.multiplier": ("2.5", 2.5),
+    "fit.regularization": ("elastic", "elastic"),
+    "fit.entropy": ("1.5", 1.5),
+    "fit.knots": ("12", 12),
+    "fit.beta": ("0.1", 0.1),
+    "fit.solver": ("summet", "summet"),
+    "fit.tolerance": ("1e-4", 1e-4),
+    "fit.max_iterations": ("50", 50),
+    "fit.add_presences": ("distinct", "distinct"),
+    "fit.smoothing": ("0.2", 0.2),
+    "fit.ratio": ("3", 3.0),
+    "test.percent": ("25", 25.0),
+    "test.file": ("/data/test.csv", "/data/test.csv"),
+    "test.folds": ("5", 5),
+    "predict.scale": ("raw", "raw"),
+    "predict.clamp": ("false", False),
+    "predict.threshold": ("10p", "10p"),
+    "predict.prevalence": ("0.3", 0.3),
+    "predict.unseen": ("error", "error"),
+    "predict.projections": ("2050=/data/future", {"2050": "/data/future"}),
+    "output.folder": ("/data/out", "/data/out"),
+    "output.overwrite": ("true", True),
+    "output.curves": ("false", False),
+    "output.map": ("false", False),
+}
+SPELLINGS = [(leaf.dotted, word) for leaf in LEAVES.values() for word in leaf.spellings]
+
+
+def value_of(options: RunOptions, dotted: str) -> Any:
+    section, _, name = dotted.rpartition(".")
+    return getattr(getattr(options, section) if section else options, name)
+
+
+def test_every_option_has_an_example_here() -> None:
+    assert set(EXAMPLES) == set(LEAVES)
+    for dotted, (_, expected) in EXAMPLES.items():
+        assert expected != LEAVES[dotted].field.get_default(), dotted
+
+
+def test_no_spelling_means_two_options() -> None:
+    words = [word for _, word in SPELLINGS]
+    assert len(set(words)) == len(words) == len(WHERE)
+
+
+@pytest.mark.parametrize(("dotted", "word"), SPELLINGS)
+def test_python_and_run_file_know_every_spelling(dotted: str, word: str, tmp_path: Path) -> None:
+    text, expected = EXAMPLES[dotted]
+    python = make_options({word: text})
+    assert value_of(python, dotted) == expected
+    trees = [f"{word}: '{text}'\n"]
+    section = dotted.rpartition(".")[0]
+    if section:
+        trees.append(f"{section}:\n  {word}: '{text}'\n")
+    for tree in trees:
+        (tmp_path / "run.yaml").write_text(tree)
+        assert make_options(read_yaml(tmp_path / "run.yaml")) == python
+
+
+@pytest.fixture
+def typed(monkeypatch) -> Any:
+    """What the terminal makes of words."""
+    seen: list[RunOptions] = []
+
+    def run(options: RunOptions, **_: Any) -> Any:
+        seen.append(options)
+        raise OptionError("enough")
+
+    monkeypatch.setattr("sdm.run.batch.run", run)
+
+    def parse(*words: str) -> RunOptions:
+        result = CliRunner().invoke(app, ["fit", *words])
+        assert "enough" in result.stderr, result.output
+        return seen.pop()
+
+    return parse
+
+
+@pytest.mark.parametrize(("dotted", "word"), SPELLINGS)
+def test_the_terminal_knows_every_spelling(dotted: str, word: str, typed) -> None:
+    text, _ = EXAMPLES[dotted]
+    expected = make_options({dotted: text})
+    for name in {word, word.replace("_", "-")}:
+        if LEAVES[dotted].flag:
+            assert typed(f"--{'' if text == 'true' else 'no-'}{name}") == expected
+        else:
+            assert typed(f"--{name}", text) == expected
+
+
+def test_the_terminal_overrides_the_run_file(typed, tmp_path: Path) -> None:
+    (tmp_path / "run.yaml").write_text("fit: {rm: 3, fc: lq}\noutput: {overwrite: true, folder: here}\nseed: 4\n")
+    options = typed(str(tmp_path / "run.yaml"), "--fit.multiplier", "2", "--no-overwrite", "-o", "there")
+    assert (options.fit.multiplier, options.fit.features, options.seed) == (2.0, "lq", 4)
+    assert options.output.overwrite is False
+    assert options.output.folder == "there", "what is typed is relative to where it is typed"
+
+
+def test_the_template_is_the_defaults_with_a_comment_for_each() -> None:
+    text = template()
+    assert make_options(yaml.safe_load(text)) == make_options()
+    lines = text.splitlines()
+    for leaf in LEAVES.values():
+        place = next(k for k, line in enumerate(lines) if line.strip().startswith(f"# {leaf.field.description}"))
+        assert lines[place + 1].strip().startswith(f"{leaf.name}:")
+
+
+def test_what_is_dumped_reads_back_from_anywhere(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    source = {dotted: text for dotted, (text, _) in EXAMPLES.items()}
+    options = make_options(source)
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "run.yaml").write_text(dump_yaml(options))
+    assert make_options(read_yaml("sub/run.yaml")) == options
+    relative = make_options({"occurrences": "a.csv", "layers": ["l", "https://x.org/b.tif"], "projections": "p=q"})
+    (tmp_path / "sub" / "run.yaml").write_text(dump_yaml(relative))
+    again = make_options(read_yaml("sub/run.yaml"))
+    assert again.occurrences.file == str(tmp_path / "a.csv")
+    assert again.layers.files == [str(tmp_path / "l"), "https://x.org/b.tif"]
+    assert again.predict.projections == {"p": str(tmp_path / "q")}
+
+
+def test_paths_in_a_run_file_are_relative_to_it_under_every_spelling(tmp_path: Path) -> None:
+    for dotted in PATHS:
+        for word in LEAVES[dotted].spellings:
+            (tmp_path / "run.yaml").write_text(f"{word}: ../x/y\n")
+            value = value_of(make_options(read_yaml(tmp_path / "run.yaml")), dotted)
+            expected = str(tmp_path.parent / "x" / "y")
+            assert value in (expected, [expected], {"y": expected}), word
+    (tmp_path / "run.yaml").write_text("layers: ['NETCDF:clim.nc:tas', /vsizip/a.zip/b.tif, ~/c.tif, a=b/d.tif]\n")
+    subdataset, zipped, home, odd = make_options(read_yaml(tmp_path / "run.yaml")).layers.files[:4]
+    assert (subdataset[:7], zipped) == ("NETCDF:", "/vsizip/a.zip/b.tif")
+    assert home == str(Path("~/c.tif").expanduser())
+    assert odd == str(tmp_path / "a=b" / "d.tif")
+
+
+def test_none_stands_for_the_default() -> None:
+    assert make_options({"fit": {"multiplier": None}, "layers": None}, {"threshold": None}) == make_options()
+    assert make_options({"threshold": 0.5}, {"threshold": None}).predict.threshold is None
+
+
+def test_later_sources_win_option_by_option() -> None:
+    options = make_options({"fit": {"multiplier": 2, "knots": 5}}, {"rm": 3}, {"seed": 9})
+    assert (options.fit.multiplier, options.fit.knots, options.seed) == (3.0, 5, 9)
+
+
+@pytest.mark.parametrize("value", ["lqh", "LQH", "linear,hinge", ["linear", "hinge"], "auto", "l+h"])
+def test_feature_classes_as_people_write_them(value) -> None:
+    assert make_options({"features": value}).fit.features
+
+
+@pytest.mark.parametrize(
+    ("source", "part"),
+    [
+        ({"multiplyer": 2}, "did you mean 'fit.multiplier'"),
+        ({"fit": {"outputformat": "raw"}}, "did you mean 'predict.scale'"),
+        ({1: 2}, "unknown option '1'"),
+        ({"fit": {3: 4}}, "unknown option 'fit.3'"),
+        ({"threshold": math.nan}, "finite"),
+        ({"categorical": {"a": 1}}, "a list"),
+        ({"species": [None]}, "text"),
+        ({"projections": 3}, "projections=3"),
+    ],
+)
+def test_mistakes(source, part) -> None:
+    with pytest.raises(OptionError, match=part):
+        make_options(source)
+
+
+def test_the_schema_has_every_option_in_every_spelling() -> None:
+    tree = schema()
+    for leaf in LEAVES.values():
+        home = tree["$defs"][SECTIONS[leaf.section].__name__] if leaf.section else tree
+        assert {leaf.name, *leaf.aliases} <= set(home["properties"])
+        assert home["additionalProperties"] is False
+        assert home["properties"][leaf.name]["description"] == leaf.field.description
+
+
+def test_a_leaf_knows_what_it_takes() -> None:
+    knots, layers = LEAVES["fit.knots"], LEAVES["layers.files"]
+    assert isinstance(knots, Leaf)
+    assert knots.choices == ["maxent", "maxnet", "all"]
+    assert layers.multiple
+    assert not knots.flag
+    assert LEAVES["predict.clamp"].flag

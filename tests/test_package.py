@@ -1,0 +1,114 @@
+"""The package as installed: version, doctests, cheap import, and kernels with and without compilation or a cache."""
+
+import doctest
+import importlib
+import os
+import subprocess
+import sys
+import tomllib
+
+import pytest
+from conftest import ROOT
+
+import sdm
+
+
+def run(code, **environment):
+    env = {**os.environ, **environment}
+    return subprocess.run([sys.executable, "-W", "error", "-c", code], env=env, capture_output=True, text=True)
+
+
+def test_the_version_is_that_of_the_project():
+    assert sdm.__version__ == tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+
+
+@pytest.mark.parametrize("name", ["sdm", "sdm.estimator", "sdm.model", "sdm.compiled", "sdm.modelfile", "sdm.encode"])
+def test_examples_in_the_documentation(name):
+    results = doctest.testmod(importlib.import_module(name))
+    assert results.failed == 0
+
+
+def test_the_examples_of_the_estimator_are_not_empty():
+    assert doctest.testmod(importlib.import_module("sdm.estimator")).attempted >= 5
+
+
+def test_importing_the_package_imports_nothing_heavy():
+    done = run(
+        "import sys, sdm; assert not {'numpy', 'numba', 'pandas'} & set(sys.modules), 'heavy'; print(sdm.__version__)"
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_everything_public_can_be_reached():
+    for name in sdm.__all__:
+        assert getattr(sdm, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = sdm.nothing
+
+
+def test_a_fit_needs_nothing_but_its_dependencies():
+    """scipy and scikit-learn are there for tests only; numba would want scipy for a matrix product in a kernel."""
+    code = """
+import sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("scipy", "sklearn", "skglm", "elapid"):
+            raise ImportError(name)
+sys.meta_path.insert(0, Absent())
+import numpy as np
+from sdm import Maxent
+x = np.random.default_rng(0).normal(size=(60, 2))
+y = np.repeat([1, 0], [20, 40])
+for penalty in ("l1", "none", "smoothed_l1", "l2", "l2sq", "elastic"):
+    for alpha in (1.0, 1.5):
+        model = Maxent("lqpht", penalty, entropy=alpha, knots=3, max_iterations=50).fit(x, y)
+        model.predict(x)
+        repr(model)
+for solver in ("summet", "plummet"):
+    Maxent("l", solver=solver, max_iterations=50).fit(x, y)
+loaded = {"matplotlib", "rasterio", "geopandas", "typer"} & set(sys.modules)
+assert not loaded, loaded
+print("done")
+"""
+    done = run(code)
+    assert done.stdout.strip() == "done", done.stderr[-2000:]
+
+
+def test_without_a_writable_cache_it_works_all_the_same(tmp_path):
+    """A read-only home, a container: no cache then, and no crash."""
+    blocked = tmp_path / "file"
+    blocked.write_text("in the way")
+    done = run("import sdm._jit as j; print(j.CACHED)", SDM_CACHE_DIR=str(blocked))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["False"]
+    kernel = (
+        "import numpy as np; from sdm.maxent.entropy import Entropy; import sdm._jit as j\n"
+        "g = Entropy(1.0).gibbs(np.zeros(4), np.full(4, 0.25)); print(j.CACHED, g.ratio.tolist())"
+    )
+    done = run(kernel, SDM_CACHE_DIR=str(blocked))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "False [1.0, 1.0, 1.0, 1.0]"
+    assert blocked.read_text() == "in the way"
+
+
+def test_the_cache_lies_where_it_is_told_to(tmp_path):
+    kernel = (
+        "import numpy as np; from sdm.maxent.entropy import Entropy\nEntropy(1.0).gibbs(np.zeros(4), np.full(4, 0.25))"
+    )
+    done = run(kernel, SDM_CACHE_DIR=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    (folder,) = tmp_path.iterdir()
+    assert folder.name.startswith(f"{sdm.__version__}-")
+    assert list(folder.rglob("*.nbi"))
+
+
+def test_kernels_give_the_same_without_compilation():
+    """What the compiler is fed is plain Python: index errors that compiled code would hide show here."""
+    chosen = ["tests/features/test_knots.py", "tests/features/test_duplicates.py", "tests/maxent/test_coordinate.py"]
+    chosen += ["tests/maxent/test_inner.py::test_the_quadratic_is_solved", "tests/test_compiled.py"]
+    chosen += ["tests/features/test_oracles.py::test_moments", "tests/features/test_oracles.py::test_scores"]
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "HYPOTHESIS_PROFILE": "few"}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *chosen]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert " passed" in done.stdout

@@ -1,0 +1,67 @@
+"""Labelled rows become cells and a sample on them, as Java Maxent or as maxnet does it."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import seeds
+
+from sdm.errors import DataError
+from sdm.sample import build_domain
+
+
+@given(seeds, st.sampled_from(["all", "distinct"]), st.booleans())
+def test_cells_and_sample(seed, add, weighted):
+    rng = np.random.default_rng(seed)
+    x = rng.integers(0, 3, (30, 2)).astype(float)
+    present = rng.random(30) < 0.4
+    present[:2] = True, False
+    weight = rng.random(30) + 0.1 if weighted else None
+    domain, sample, size = build_domain(x, present, ["a", "b"], [], weight, add)
+
+    cells = [tuple(row) for row in x[~present]]
+    expected = np.zeros(len(cells)).tolist()
+    shares = np.ones(present.sum()) if weight is None else weight[present]
+    shares = shares / shares.sum()
+    for row, share in zip(map(tuple, x[present]), shares):
+        if add == "all" or row not in cells:
+            cells.append(row)
+            expected.append(share)
+        else:
+            expected[cells.index(row)] += share
+    rows = np.column_stack([variable.values[domain.codes[v]] for v, variable in enumerate(domain.variables)])
+    np.testing.assert_array_equal(rows, cells)
+    np.testing.assert_allclose(sample, expected, atol=1e-15)
+    assert sample.sum() == pytest.approx(1.0)
+    assert size == pytest.approx(1 / np.sum(shares**2))
+    base = np.ones((~present).sum()) if weight is None else weight[~present]
+    base = np.append(base, np.full(len(cells) - base.size, base.mean()))
+    np.testing.assert_allclose(domain.q0, base / base.sum(), rtol=1e-12)
+
+
+def test_equal_weights_are_worth_their_number():
+    present = np.arange(20) < 8
+    _, _, size = build_domain(
+        np.random.default_rng(0).normal(size=(20, 1)), present, ["a"], [], np.full(20, 0.3), "all"
+    )
+    assert size == pytest.approx(8.0)
+
+
+def test_a_presence_of_weight_zero_is_only_a_cell():
+    x = np.arange(6.0)[:, None]
+    present = np.array([True, True, False, False, False, False])
+    domain, sample, size = build_domain(x, present, ["a"], [], np.array([0.0, 1, 1, 1, 1, 1]), "all")
+    assert domain.n == 6
+    assert sample.tolist() == [0, 0, 0, 0, 0, 1]
+    assert size == 1.0
+
+
+@pytest.mark.parametrize("bad", [[-1.0, 1.0], [0.0, 0.0], [np.nan, 1.0], [np.inf, 1.0]])
+def test_weights_that_are_none(bad):
+    with pytest.raises(DataError, match="non-negative numbers with a positive sum"):
+        build_domain(np.arange(4.0)[:, None], np.array([1, 1, 0, 0], bool), ["a"], [], np.array([*bad, 1, 1]), "all")
+
+
+def test_no_background():
+    with pytest.raises(DataError, match="no background"):
+        build_domain(np.arange(3.0)[:, None], np.ones(3, bool), ["a"], [], None, "all")
