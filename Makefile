@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 CONSTRAINTS := .ci/constraints.txt
 # Several processes at work: one BLAS thread each (two levels of threads are ten times slower).
 export OPENBLAS_NUM_THREADS ?= 1

@@ -51,7 +51,7 @@ def test_text_where_a_number_should_be_is_shown():
 
 
 @pytest.mark.parametrize(
-    "values", [pd.array([1, None, 3], "Int64"), pd.array([1.0, None, 3.0], "Float64"), [1, None, 3]]
+    "values", [pd.array([1, None, 3], "Int64"), pd.array([1.0, None, 3.0], "Float64"), [1, None, 3], [1, pd.NA, 3]]
 )
 def test_missing_numbers_of_every_kind(values):
     table = pd.DataFrame({"a": pd.Series(values, dtype=None if not isinstance(values, list) else object)})
