@@ -17,8 +17,9 @@ from typer.testing import CliRunner, Result
 
 from sdm_cli.main import app
 
-# Enough for a real model, and fast: no hinges, no curves.
+# Enough for a real model, and fast: no hinges, no curves; where the map does not matter, no map.
 QUICK = ("--fc", "lq", "--no-curves", "--categorical", "landcover")
+BARE = (*QUICK, "--no-map")
 
 
 def sdm(*words: Any) -> Result:

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import rasterio
-from terminal import QUICK, as_json, change_raster, fail, files, rows, succeed, write_table
+from terminal import BARE, QUICK, as_json, change_raster, fail, files, rows, succeed, write_table
 
 HEAD = ["species", "longitude", "latitude"]
 
@@ -65,7 +65,7 @@ def test_one_presence(world, tmp_path: Path, refused) -> None:
 
 def test_two_presences_are_a_model(world, tmp_path: Path) -> None:
     path = write_table(tmp_path / "records.csv", HEAD, points(world)[:2])
-    succeed("fit", path, world.layers, *QUICK, "-o", tmp_path / "out")
+    succeed("fit", path, world.layers, *BARE, "-o", tmp_path / "out")
 
 
 def test_too_few_to_set_aside(world, tmp_path: Path, refused) -> None:
@@ -87,11 +87,11 @@ def sea(world) -> tuple[float, float]:
 def test_all_presences_on_nodata(world, tmp_path: Path, refused) -> None:
     x, y = sea(world)
     path = write_table(tmp_path / "records.csv", HEAD, [("fish", x, y), ("fish", x + 1e-4, y)])
-    message = refused(path, world.layers, *QUICK)
+    message = refused(path, world.layers, *BARE)
     assert "none of 2 records can be used (2 on nodata)" in message
     assert "--snap 1" in message
     moved = write_table(tmp_path / "snap.csv", HEAD, [("fish", x, y), *(("fish", *at) for _, *at in points(world)[:9])])
-    result = as_json("fit", moved, world.layers, *QUICK, "--snap", 1, "-o", tmp_path / "out")
+    result = as_json("fit", moved, world.layers, *BARE, "--snap", 1, "-o", tmp_path / "out")
     assert result["species"][0]["records"]["snapped"] == 1
     assert result["species"][0]["records"]["nodata"] == 0
 
@@ -129,13 +129,13 @@ def test_absences_only(world, tmp_path: Path, refused) -> None:
 def test_grids_that_differ(own, tmp_path: Path, refused) -> None:
     path = own.layers / "elevation.tif"
     change_raster(path, path, lambda band: band[:40], height=40)
-    message = refused(own.records, own.layers, *QUICK)
+    message = refused(own.records, own.layers, *BARE)
     assert "has 48×48 cells, the stack has 48×40" in message
     assert "--align first" in message
-    result = as_json("fit", own.records, own.layers, *QUICK, "-o", tmp_path / "out", "--align", "landcover")
+    result = as_json("fit", own.records, own.layers, *BARE, "-o", tmp_path / "out", "--align", "landcover")
     assert any("'elevation' has 48×40 cells, the stack has 48×48: resampled (bilinear)" in n for n in result["notices"])
     assert "layer to align to 'landcovr' does not exist: did you mean 'landcover'?" in refused(
-        own.records, own.layers, *QUICK, "--align", "landcovr", code=2
+        own.records, own.layers, *BARE, "--align", "landcovr", code=2
     )
 
 
@@ -144,7 +144,7 @@ def test_a_hair_of_difference_is_a_notice(own, tmp_path: Path) -> None:
     with rasterio.open(path) as data:
         t = data.transform
     change_raster(path, path, transform=rasterio.Affine(t.a, 0, t.c + 1e-8 * t.a, 0, t.e, t.f))
-    result = as_json("fit", own.records, own.layers, *QUICK, "-o", tmp_path / "out")
+    result = as_json("fit", own.records, own.layers, *BARE, "-o", tmp_path / "out")
     assert any("less than 1e-6 of a cell" in notice for notice in result["notices"])
 
 
@@ -202,5 +202,5 @@ def test_classes_never_seen_can_be_an_error(own, tmp_path: Path) -> None:
 def test_layers_in_a_strange_projection_meet_records_in_degrees(own, tmp_path: Path) -> None:
     """Records are reprojected to the layers, whatever CRS either has."""
     succeed("simulate", tmp_path / "metres", "--size", 40, "--layers", 3, "--records", 30, "--crs", "EPSG:3035")
-    words = ("fit", tmp_path / "metres" / "occurrences.csv", tmp_path / "metres" / "layers", *QUICK)
+    words = ("fit", tmp_path / "metres" / "occurrences.csv", tmp_path / "metres" / "layers", *BARE)
     assert as_json(*words, "-o", tmp_path / "out")["species"][0]["records"]["kept"] == 30

@@ -9,7 +9,7 @@ import pytest
 import rasterio
 import yaml
 from shapely.geometry import box
-from terminal import QUICK, as_json, fail, read, rows, succeed, write_table
+from terminal import BARE, QUICK, as_json, fail, read, rows, succeed, write_table
 
 from sdm.modelfile import load_model
 
@@ -39,7 +39,7 @@ def west(world, path: Path) -> Path:
     ],
 )
 def test_spellings_mean_the_same(world, tmp_path: Path, words) -> None:
-    succeed("fit", world.records, world.layers, *QUICK, "-o", tmp_path / "out", *words)
+    succeed("fit", world.records, world.layers, *BARE, "-o", tmp_path / "out", *words)
     run = yaml.safe_load((tmp_path / "out" / "run.yaml").read_text())
     assert run["fit"]["multiplier"] == 3.0
     assert run["predict"]["scale"] == "raw"
@@ -80,9 +80,9 @@ output: {folder: ../results, curves: no}
 
 
 def test_layers_by_pattern_and_one_by_one(world, tmp_path: Path) -> None:
-    pattern = succeed("fit", world.records, f"{world.layers}/*e*.tif", *QUICK, "-o", tmp_path / "a")
+    pattern = succeed("fit", world.records, f"{world.layers}/*e*.tif", *BARE, "-o", tmp_path / "a")
     listed = sorted(path for path in world.layers.glob("*e*.tif"))
-    succeed("fit", world.records, *reversed(listed), *QUICK, "-o", tmp_path / "b")
+    succeed("fit", world.records, *reversed(listed), *BARE, "-o", tmp_path / "b")
     one, two = (next((tmp_path / name).glob("*.npz")) for name in "ab")
     assert load_model(one).names == tuple(path.stem for path in listed)
     assert one.read_bytes() == two.read_bytes(), pattern.output
@@ -103,7 +103,7 @@ def test_a_study_area_limits_records_background_and_map(world, tmp_path: Path) -
 
 def test_an_area_elsewhere_says_so(world, tmp_path: Path) -> None:
     geopandas.GeoDataFrame(geometry=[box(100, 0, 101, 1)], crs="EPSG:4326").to_file(tmp_path / "far.gpkg")
-    words = ("fit", world.records, world.layers, *QUICK, "-o", tmp_path / "out", "--study-area", tmp_path / "far.gpkg")
+    words = ("fit", world.records, world.layers, *BARE, "-o", tmp_path / "out", "--study-area", tmp_path / "far.gpkg")
     assert "does not overlap" in fail(*words)
 
 
@@ -111,19 +111,19 @@ def test_own_background_is_what_is_used(world, tmp_path: Path) -> None:
     points = [(r["longitude"], r["latitude"]) for r in rows(world.survey)[:120]]
     own = write_table(tmp_path / "background.csv", ["lon", "lat"], points)
     # a column that only the records have does not matter
-    found = numbers(world, tmp_path / "out", "--background-file", own, "--species-column", "species")
+    found = numbers(world, tmp_path / "out", "--no-map", "--background-file", own, "--species-column", "species")
     assert found["background_points"] == 120 + found["training_presences"]
 
 
 def test_background_number_and_all(world, tmp_path: Path) -> None:
-    assert numbers(world, tmp_path / "a", "--background-points", 300)["background_points"] == 360
+    assert numbers(world, tmp_path / "a", "--no-map", "--background-points", 300)["background_points"] == 360
     all_cells = numbers(world, tmp_path / "b", "--background-points", "all")
     assert all_cells["background_points"] == all_cells["map"]["cells"] + 60
 
 
 def test_area_weighting_changes_the_draw(world, tmp_path: Path) -> None:
-    one = numbers(world, tmp_path / "a", "--background-points", 300)
-    two = numbers(world, tmp_path / "b", "--background-points", 300, "--area-weighted")
+    one = numbers(world, tmp_path / "a", "--no-map", "--background-points", 300)
+    two = numbers(world, tmp_path / "b", "--no-map", "--background-points", 300, "--area-weighted")
     assert one["entropy"] != two["entropy"]
 
 
@@ -132,7 +132,7 @@ def test_test_records_from_a_file(world, tmp_path: Path) -> None:
         (r["longitude"], r["latitude"], r["presence"]) for r in rows(world.survey) if r["species"] == one_species(world)
     ]
     path = write_table(tmp_path / "test.csv", ["lon", "lat", "presence"], body)
-    found = numbers(world, tmp_path / "out", "--test-samples", path)
+    found = numbers(world, tmp_path / "out", "--no-map", "--test-samples", path)
     assert found["training_presences"] == 60
     assert found["test_presences"] == sum(presence == "1" for _, _, presence in body), "absences do not test a presence"
     assert "not both" in fail(
@@ -148,20 +148,22 @@ def one_species(world) -> str:
 
 def test_recorded_absences_are_not_fitted_as_presences(world, tmp_path: Path) -> None:
     species = one_species(world)
-    result = as_json("fit", world.survey, world.layers, *QUICK, "--species", species, "-o", tmp_path / "out")
+    result = as_json("fit", world.survey, world.layers, *BARE, "--species", species, "-o", tmp_path / "out")
     present = sum(r["species"] == species and r["presence"] == "1" for r in rows(world.survey))
     assert result["species"][0]["records"]["read"] == present
     assert any("record an absence" in notice for notice in result["notices"])
 
 
 def test_folds(world, tmp_path: Path) -> None:
-    found = numbers(world, tmp_path / "out", "--folds", 4)["cross_validation"]
+    found = numbers(world, tmp_path / "out", "--no-map", "--folds", 4)["cross_validation"]
     assert [row["test_presences"] for row in found["folds"]] == [15] * 4
     assert found["mean"]["auc_test"] == pytest.approx(np.mean([row["auc_test"] for row in found["folds"]]))
 
 
-@pytest.mark.parametrize("scale", ["cloglog", "raw", "cumulative", "logistic"])
-@pytest.mark.parametrize("threshold", ["mtp", "10p", "maxsss", "equal"])
+@pytest.mark.parametrize(
+    ("threshold", "scale"),
+    [("mtp", "cloglog"), ("mtp", "raw"), ("10p", "cumulative"), ("maxsss", "logistic"), ("equal", "cloglog")],
+)
 def test_named_thresholds_cut_where_they_are_defined(world, tmp_path: Path, threshold, scale) -> None:
     found = numbers(world, tmp_path / "out", "--threshold", threshold, "--scale", scale)
     values = read(next((tmp_path / "out").glob("*[!d].tif")))

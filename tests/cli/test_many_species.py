@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from terminal import QUICK, files, rows, sdm, succeed, write_table
+from terminal import BARE, QUICK, files, rows, sdm, succeed, write_table
 
 from sdm.run import batch
 
@@ -34,7 +34,7 @@ def test_every_species_has_a_folder_and_a_row(world, tmp_path: Path) -> None:
 
 def test_one_failure_does_not_stop_the_others_but_shows_in_the_exit_code(world, tmp_path: Path) -> None:
     path = written(world, tmp_path / "records.csv", {"good": 30, "lonely": 1, "better": 40})
-    result = sdm("fit", path, world.layers, *QUICK, "-o", tmp_path / "out")
+    result = sdm("fit", path, world.layers, *BARE, "-o", tmp_path / "out")
     assert result.exit_code == 1
     assert "error: lonely: one usable presence only" in result.stderr
     assert "2 of 3 species fitted" in result.stdout
@@ -59,7 +59,7 @@ def test_a_fault_of_ours_in_one_species_does_not_stop_the_others(world, tmp_path
 
     monkeypatch.setattr(batch, "fit_species", faulty)
     path = written(world, tmp_path / "records.csv", {"a": 30, "b": 30, "c": 30})
-    result = sdm("fit", path, world.layers, *QUICK, "-o", tmp_path / "out")
+    result = sdm("fit", path, world.layers, *BARE, "-o", tmp_path / "out")
     assert result.exit_code == 1
     assert "error: b: unexpected ZeroDivisionError: a fault" in result.stderr
     assert [row["status"] for row in rows(tmp_path / "out" / "summary.csv")] == ["converged", "failed", "converged"]
@@ -95,7 +95,7 @@ def test_no_name_leaves_the_folder_or_takes_the_place_of_another(world, tmp_path
 def test_names_survive_in_tables(world, tmp_path: Path) -> None:
     name = 'Ur"sus, <i>arctos</i>'
     path = written(world, tmp_path / "records.csv", {name: 20})
-    succeed("fit", path, world.layers, *QUICK, "-o", tmp_path / "out")
+    succeed("fit", path, world.layers, *BARE, "-o", tmp_path / "out")
     with (tmp_path / "out" / "maxentResults.csv").open(newline="", encoding="utf-8") as source:
         assert next(csv.DictReader(source))["Species"] == name
 

