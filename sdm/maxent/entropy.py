@@ -114,9 +114,11 @@ def _gibbs(theta, q0, alpha, tau, ratio):  # type: ignore[no-untyped-def]
         return tau, tau
     tau = _tau(theta, q0, alpha, tau)
     _ratios(theta, alpha, tau, ratio)
-    conjugate = 0.0
+    # Ω*(θ) is the minimum over m of m + Σ q0_i φ*(θ_i − m), reached at m = τ − 1/α: what rounding leaves of τ's error
+    # counts only by its square, and never makes the result too small.
+    conjugate = tau - 1.0 / alpha
     for i in range(theta.size):
-        conjugate += q0[i] * (ratio[i] * theta[i] - _phi(ratio[i], alpha))
+        conjugate += q0[i] * (ratio[i] * (theta[i] - tau + 1.0 / alpha) - _phi(ratio[i], alpha))
     return tau, conjugate
 
 

@@ -23,7 +23,7 @@ DENSE_NUMBERS = 25_000_000
 LIFT = 1e-12
 
 # Expectations that differ by no more than this are equal but for rounding.
-MATCHED = 1e-10
+MATCHED = 1e-12
 
 # Scores this far apart mean densities that differ by e^300: only weights that grow without bound get there.
 ENDLESS = 300.0

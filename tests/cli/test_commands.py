@@ -188,3 +188,31 @@ def test_debug_shows_where(world, tmp_path: Path) -> None:
     assert "Traceback" in result.stderr
     assert result.stderr.splitlines()[-1].startswith("error: ")
     assert json.loads(sdm(*words, "--json").stdout) == {"error": fail(*words)}
+
+
+@pytest.mark.parametrize(
+    ("problem", "part"),
+    [
+        (PermissionError(13, "Permission denied", "records.csv"), "records.csv: Permission denied"),
+        (MemoryError(), "not enough memory"),
+        (ZeroDivisionError("no"), "unexpected ZeroDivisionError: no (this is a fault of sdm; --debug shows where)"),
+    ],
+)
+def test_whatever_happens_is_one_line(monkeypatch, problem, part) -> None:
+    def broken(*_, **__) -> None:
+        raise problem
+
+    monkeypatch.setattr("sdm.run.batch.run", broken)
+    result = sdm("fit", "a.csv", "b")
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"error: {part}")
+    assert result.stderr.count("\n") == 1
+    assert "Traceback" not in result.stderr
+    assert "Traceback" in sdm("fit", "a.csv", "b", "--debug").stderr
+    assert json.loads(sdm("fit", "a.csv", "b", "--json").stdout)["error"].startswith(part[:20])
+
+
+def test_verbose_says_how_long_things_took(world, tmp_path: Path) -> None:
+    result = succeed("fit", world.records, world.layers, *QUICK, "--no-map", "-o", tmp_path / "out", "-v")
+    assert "read in" in result.stderr
+    assert "fitted and measured in" in result.stderr

@@ -195,6 +195,17 @@ def test_without_map_and_curves(world, tmp_path: Path) -> None:
     assert not (tmp_path / "out" / "plots").exists()
 
 
+def test_names_of_layers_and_projections_never_meet(own, tmp_path: Path) -> None:
+    """A layer called `additive`, or `x_only` beside `x`, or a projection called `thresholded`, keeps its own file."""
+    for path, name in zip(sorted(own.layers.glob("*.tif")), ["a b", "a_b", "a_b_only", "additive", "$x,🦥"]):
+        path.rename(own.layers / f"{name}.tif")
+    words = ("fit", own.records, own.layers, "--fc", "l", "-o", tmp_path / "out", "--threshold", "mtp")
+    succeed(*words, "--projections", f"thresholded={own.layers}", "--projections", f"../up={own.layers}")
+    assert len(list((tmp_path / "out" / "plots").glob("*.png"))) == 2 * 5 + 1
+    assert len(list((tmp_path / "out").glob("*.tif"))) == 2 * 3
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "own"]
+
+
 def test_projections_must_have_all_layers_before_anything_is_fitted(own, tmp_path: Path) -> None:
     (own.folder / "warmer" / "elevation.tif").unlink()
     words = ("fit", own.records, own.layers, *QUICK, "-o", tmp_path / "out", "--projections", own.folder / "warmer")

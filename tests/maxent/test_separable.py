@@ -72,7 +72,8 @@ def interior(columns, sample):
 @settings(max_examples=80)
 @given(cases(max_cells=25, max_variables=2))
 def test_separable_exactly_when_a_linear_program_says_so(case):
-    assume(np.abs(case.x).max() < 1e5 and case.dense("lq", 3))
+    # far from zero a square is nearly linear, and a direction that tells apart only by its bend drowns in rounding
+    assume(np.all(np.abs(case.x).max(axis=0) < 100 * np.ptp(case.x, axis=0)) and case.dense("lq", 3))
     pair = make_pair(case, 1.0, "none")
     room = interior(pair.dense.f, case.sample)
     assume(room < 1e-12 or room > 1e-4)
