@@ -12,13 +12,14 @@ from sdm._version import __version__
 # Loaded when first used, so that importing the package costs nothing.
 _HOMES = {
     "Maxent": "sdm.estimator",
+    "StructMaxent": "sdm.structural",
     "Model": "sdm.model",
     "load_model": "sdm.modelfile",
     "save_model": "sdm.modelfile",
     "SdmError": "sdm.errors",
 }
 
-__all__ = ["Maxent", "Model", "SdmError", "__version__", "load_model", "save_model"]
+__all__ = ["Maxent", "Model", "SdmError", "StructMaxent", "__version__", "load_model", "save_model"]
 
 
 def __getattr__(name: str) -> Any:
