@@ -16,6 +16,7 @@ from sdm.errors import DataError, OptionError
 from sdm.features.domain import Array
 from sdm.model import Model
 from sdm.modelfile import load_model
+from sdm.run.predicting import open_for
 
 
 def evaluate_files(
@@ -45,13 +46,7 @@ def evaluate_files(
     loaded = load_model(model)
     notices: list[str] = []
     if layers:
-        stack = open_stack(
-            list(layers) if len(layers) > 1 else layers[0],
-            categorical=[variable.name for variable in loaded.variables if variable.categorical],
-            nodata=nodata,
-            align=align,
-            names=loaded.names,
-        )
+        stack = open_for(loaded, layers, nodata=nodata, align=align)
         notices += stack.notices
         records = _of_species(read_occurrences(presences, crs=_full(crs)), species, loaded)
         present = _values(stack, records.take(~records.absent), "presences", notices)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sdm.data.area import StudyArea
-from sdm.data.layers import open_stack
+from sdm.data.layers import Stack, open_stack
 from sdm.errors import OptionError, OutputError
 from sdm.files import refuse_existing
 from sdm.model import SCALES, Model
@@ -39,13 +39,7 @@ def predict_files(
     if not output.parent.is_dir():
         raise OutputError(f"the folder {output.parent} does not exist: make it, or choose another name")
     loaded = load_model(model)
-    stack = open_stack(
-        list(layers) if len(layers) > 1 else layers[0],
-        categorical=[variable.name for variable in loaded.variables if variable.categorical],
-        nodata=nodata,
-        align=align,
-        names=loaded.names,
-    )
+    stack = open_for(loaded, layers, nodata=nodata, align=align)
     study_area = None if area is None else StudyArea.read(area, stack.crs)
     if study_area is not None:
         study_area.check(stack)
@@ -62,6 +56,17 @@ def predict_files(
         progress=progress,
     )
     return summary, list(stack.notices)
+
+
+def open_for(model: Model, layers: Sequence[str], *, nodata: float | None = None, align: str | None = None) -> Stack:
+    """Open the layers that a model needs, in its order."""
+    return open_stack(
+        list(layers) if len(layers) > 1 else layers[0],
+        categorical=[variable.name for variable in model.variables if variable.categorical],
+        nodata=nodata,
+        align=align,
+        names=model.names,
+    )
 
 
 def threshold_on_scale(model: Model, threshold: str | float, scale: str) -> float:
