@@ -4,6 +4,7 @@ import csv
 import json
 import logging
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -60,11 +61,17 @@ def fail(*words: Any, code: int = 1) -> str:
     return errors[0].removeprefix("error: ")
 
 
+def _hear_ctrl_c() -> None:
+    """A test run in the background ignores Ctrl-C, and so would its children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def start(*words: Any, **options: Any) -> "subprocess.Popen[str]":
     """Start a command in a process of its own."""
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", **options.pop("env", {})}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "encoding": "utf-8"}
     command = [sys.executable, "-m", "sdm_cli.main", *(str(word) for word in words)]
+    options.setdefault("preexec_fn", _hear_ctrl_c)
     return subprocess.Popen(command, env=environment, **{**pipes, **options})
 
 
