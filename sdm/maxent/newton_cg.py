@@ -25,10 +25,6 @@ LIFT = 1e-12
 # Expectations that differ by no more than this are equal but for rounding.
 MATCHED = 1e-12
 
-# Scores this far apart mean densities that differ by more than double precision holds: only weights that grow without
-# bound get there. (A niche a twenty-fifth as wide as its variable's range has scores 300 apart.)
-ENDLESS = 700.0
-
 
 def solve_newton_cg(problem: Problem, *, start: Array | None, tolerance: float, max_iterations: int) -> Solution:
     """Minimise an objective with a smooth penalty (`none`, `smoothed_l1`, `l2`, `l2sq`) to a certified gap."""
@@ -47,7 +43,7 @@ def solve_newton_cg(problem: Problem, *, start: Array | None, tolerance: float, 
             step = _step(problem, state, matrix)
             gap = corrected_gap(problem, state, step) if free else problem.gap(state)
         done = run.record(state, gap, features.size)
-        if free and shannon and (_recedes(problem, step) or _endless(problem, state)):
+        if free and shannon and _recedes(problem, step):
             return run.finish(SEPARABLE)
         if done:
             return run.finish(CONVERGED)
@@ -92,11 +88,6 @@ def _recedes(problem: Problem, step: Array) -> bool:
     scores = problem.features.scores(step)
     width = float(np.ptp(scores))
     return width > 0.3 and float(scores.max()) - float(scores @ problem.sample) <= 1e-6 * width
-
-
-def _endless(problem: Problem, state: State) -> bool:
-    """Tell whether scores are further apart than any density is (log densities, so for Shannon only)."""
-    return problem.entropy.alpha == 1.0 and float(np.ptp(state.theta)) > ENDLESS
 
 
 def _off_zero(problem: Problem, state: State) -> Array:
