@@ -10,6 +10,7 @@ from strategies import CLASSES, PRESETS, Case, cases, rounding, seeds
 from sdm.features.domain import Domain
 from sdm.features.feature_set import FeatureSet
 from sdm.features.hinge import Hinge
+from sdm.features.threshold import Threshold
 
 
 def masses(case: Case, seed: int, signed: bool) -> np.ndarray:
@@ -118,6 +119,28 @@ def test_subset_is_the_marked_features(case, classes, knots, empty, seed):
     assert np.all(np.abs(part.scores(weights) - columns @ weights) <= tolerance)
     assert part.letters().tolist() == features.letters()[keep].tolist()
     assert part.terms().names(case.names) == np.array(features.terms().names(case.names))[keep].tolist()
+
+
+@given(cases(classes=False), seeds)
+def test_knots_exactly_on_values(case, seed):
+    """A step is up at its knot, not after it: maxnet's knots fall on values of whole-numbered variables."""
+    domain = case.domain()
+    knots = [variable.values for variable in domain.variables]
+    rng = np.random.default_rng(seed)
+    mass = rng.random(domain.n)
+    families = [Threshold(domain, knots), Hinge(domain, knots, "forward"), Hinge(domain, knots, "reverse")]
+    for family in families:
+        assert family.size == sum(len(k) - 1 for k in knots)
+        columns = np.column_stack([family.column(j) for j in range(family.size)])
+        x, knot = case.x[:, family.var], family.knots
+        if isinstance(family, Threshold):
+            np.testing.assert_array_equal(columns, x >= knot)
+        else:
+            np.testing.assert_array_equal(columns == 0.0, family.sign * (x - knot) <= 0)
+        np.testing.assert_allclose(family.expectations(domain.measure(mass)), mass @ columns, atol=1e-12)
+        weights, table, theta = rng.normal(size=family.size), np.zeros(domain.values.size), np.zeros(domain.n)
+        family.add_scores(weights, table, theta)
+        np.testing.assert_allclose(domain.lookup(table) + theta, columns @ weights, atol=1e-10)
 
 
 @given(st.floats(1e-3, 1e3), st.integers(3, 50), st.sampled_from(["forward", "reverse"]))
