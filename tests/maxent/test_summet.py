@@ -40,6 +40,33 @@ def test_the_gain_never_falls(solve, penalty):
     assert np.all(np.diff(objectives) <= 1e-14)
 
 
+def step_from_zero(q, mu, beta, move):
+    """δ₊ if it is positive, δ₋ if it is negative, else none: Fig. 3 and 5 at weight zero."""
+    up, down = move(mu - beta, q), move(mu + beta, q)
+    return np.where(up > 0, up, np.where(down < 0, down, 0.0))
+
+
+def test_the_first_step_of_summet_is_that_of_the_paper():
+    """Fig. 3: the one weight whose bound rises most."""
+    pair = make_pair(small_case(26), 1.0, "l1", classes="lq", scale=0.01)
+    q, mu, beta = pair.dense.q0 @ pair.dense.f, pair.dense.sample @ pair.dense.f, pair.dense.beta
+    delta = step_from_zero(q, mu, beta, lambda t, q: np.log(t * (1 - q) / ((1 - t) * q)))
+    gain = delta * mu - np.log(1 + np.expm1(delta) * q) - beta * np.abs(delta)
+    lam = np.where(np.arange(delta.size) == np.argmax(gain), delta, 0.0)
+    second = solve_summet(pair.problem, max_iterations=2).history[1]
+    assert second.objective == pytest.approx(pair.dense.objective(lam), abs=1e-12)
+
+
+def test_the_first_step_of_plummet_is_that_of_the_paper():
+    """Fig. 5: all weights at once, for features that sum to at most one at every cell."""
+    pair = make_pair(small_case(26), 1.0, "l1", classes="lq", scale=0.01)
+    scale = pair.dense.f.sum(axis=1).max()
+    q, mu = pair.dense.q0 @ pair.dense.f / scale, pair.dense.sample @ pair.dense.f / scale
+    delta = step_from_zero(q, mu, pair.dense.beta / scale, lambda t, q: np.log(t / q))
+    second = solve_plummet(pair.problem, max_iterations=2).history[1]
+    assert second.objective == pytest.approx(pair.dense.objective(delta / scale), abs=1e-12)
+
+
 @settings(max_examples=40)
 @given(cases(max_cells=15, max_variables=2), st.sampled_from(SOLVERS), st.sampled_from(PENALTIES))
 def test_cut_short_the_gap_still_bounds_the_distance(case, solve, penalty):
