@@ -149,6 +149,7 @@ class Maxent:
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         start: "Maxent | Model | None" = None,
+        base_weight: ArrayLike | None = None,
     ) -> Self:
         """Fit to presences (`y` = 1) and background (`y` = 0).
 
@@ -160,9 +161,12 @@ class Maxent:
             For presences their weight in the sample; for background points their share of the base measure `q0`.
         start : Maxent or Model, optional
             An earlier fit to start from; features that both have take over their weights.
+        base_weight : (n,) array, optional
+            Base measure `q0` of every row, such as sampling effort, which predictions are relative to. By default the
+            background's `sample_weight`, with its mean for presences that join the background.
         """
         self._check_options()
-        data = self._read(X, y, sample_weight)
+        data = self._read(X, y, sample_weight, base_weight)
         maxnet = self.knots == "maxnet"
         classes = parse_classes(self.features, data.size)
         built = build_features(data.domain, classes, knots=self.knots, sample=data.sample, empty_categories=maxnet)
@@ -178,14 +182,16 @@ class Maxent:
         self.model_ = self._model(data, self.feature_set_.terms(self.coef_), {"classes": classes})
         return self
 
-    def _read(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> "TrainingData":
+    def _read(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, base_weight: ArrayLike | None = None
+    ) -> "TrainingData":
         """Turn labelled rows into a domain and a sample."""
         encoder = Encoder.learn(X, self.categorical)
         x = encoder.encode(X)
         present = _labels(y, x.shape[0])
-        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        weight, base = (None if w is None else np.asarray(w, dtype=np.float64) for w in (sample_weight, base_weight))
         add = self.add_presences or ("distinct" if self.knots == "maxnet" else "all")
-        domain, sample, size = build_domain(x, present, encoder.names, encoder.categorical, weight, add)
+        domain, sample, size = build_domain(x, present, encoder.names, encoder.categorical, weight, add, base)
         self._encoder = encoder
         self.n_features_in_ = len(encoder.names)
         self.feature_names_in_ = np.array(encoder.names, dtype=object)

@@ -18,6 +18,7 @@ def build_domain(
     categorical: Sequence[str],
     weight: Array | None,
     add: str,
+    base: Array | None = None,
 ) -> tuple[Domain, Array, float]:
     """Make the domain (background and presences), the empirical distribution on it, and the sample's size.
 
@@ -30,6 +31,8 @@ def build_domain(
         Presences: weight in the sample. Background: base measure. Added presences get the background's mean weight.
     add : {"all", "distinct"}
         Append every presence to the background (as Java Maxent), or only distinct ones that it does not hold (maxnet).
+    base : (n,) array, optional
+        Base measure of every row, in place of the background's weights: added presences bring their own.
 
     Returns
     -------
@@ -39,23 +42,24 @@ def build_domain(
     size : float
         How many equally weighted presences the sample is worth, `(Σw)²/Σw²`.
     """
-    if weight is not None and weight.shape != present.shape:
-        raise DataError(
-            f"sample_weight has shape {weight.shape}, expected one weight for each of {present.size:,} rows"
-        )
+    for what, given in (("sample_weight", weight), ("base_weight", base)):
+        if given is not None and given.shape != present.shape:
+            raise DataError(f"{what} has shape {given.shape}, expected one weight for each of {present.size:,} rows")
     shares = _shares(weight, present)
     cells, presences = x[~present], x[present]
     if not cells.shape[0]:
         raise DataError("y has no background: expected rows labelled 0 beside the presences")
     if add == "all":
-        place, added = cells.shape[0] + np.arange(presences.shape[0]), presences
+        new = np.arange(presences.shape[0])
+        place = cells.shape[0] + new
     else:
-        place, added = _distinct(cells, presences)
+        place, new = _distinct(cells, presences)
     q0 = None
-    if weight is not None:
-        base = weight[~present]
-        q0 = np.concatenate([base, np.full(len(added), base.mean())])
-    domain = Domain(np.vstack([cells, added]) if len(added) else cells, names, categorical, q0)
+    if base is not None:
+        q0 = np.concatenate([base[~present], base[present][new]])
+    elif weight is not None:
+        q0 = np.concatenate([weight[~present], np.full(len(new), weight[~present].mean())])
+    domain = Domain(np.vstack([cells, presences[new]]) if len(new) else cells, names, categorical, q0)
     sample = np.zeros(domain.n)
     np.add.at(sample, place, shares)
     return domain, sample, float(1.0 / np.sum(shares**2))
@@ -72,8 +76,8 @@ def _shares(weight: Array | None, present: NDArray[np.bool_]) -> Array:
     return own / own.sum()
 
 
-def _distinct(cells: Array, presences: Array) -> tuple[NDArray[np.int64], Array]:
-    """Return for each presence its cell's position, and the distinct presences that are not among the cells."""
+def _distinct(cells: Array, presences: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return for each presence its cell's position, and which presences are distinct and not among the cells."""
     shared = np.ones(len(cells), dtype=bool)
     for v in range(cells.shape[1]):
         shared[shared] = np.isin(cells[shared, v], presences[:, v])
@@ -87,4 +91,4 @@ def _distinct(cells: Array, presences: Array) -> tuple[NDArray[np.int64], Array]
             first[row] = len(cells) + len(new)
             new.append(k)
         place[k] = first[row]
-    return place, presences[new]
+    return place, np.array(new, dtype=np.int64)

@@ -102,11 +102,12 @@ class StructMaxent(Maxent):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         start: Any = None,
+        base_weight: ArrayLike | None = None,
     ) -> Self:
         """Fit to presences (`y` = 1) and background (`y` = 0); `start` is not used, since features are found anew."""
         self._check_options()
         self._check_prices()
-        data = self._read(X, y, sample_weight)
+        data = self._read(X, y, sample_weight, base_weight)
         ordinary, growing = parse_families(self.families, data.size)
         oracles = make_oracles(data.domain, growing)
         bounds = self._bounds(oracles, data)

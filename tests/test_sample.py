@@ -39,6 +39,24 @@ def test_cells_and_sample(seed, add, weighted):
     np.testing.assert_allclose(domain.q0, base / base.sum(), rtol=1e-12)
 
 
+@given(seeds, st.sampled_from(["all", "distinct"]))
+def test_added_presences_bring_their_own_base_measure(seed, add):
+    rng = np.random.default_rng(seed)
+    x = rng.integers(0, 3, (30, 2)).astype(float)
+    present = rng.random(30) < 0.4
+    present[:2] = True, False
+    weight, base = rng.random((2, 30)) + 0.1
+    domain, sample, _ = build_domain(x, present, ["a", "b"], [], weight, add, base)
+    expected, seen = list(base[~present]), {tuple(row) for row in x[~present]}
+    for row, own in zip(map(tuple, x[present]), base[present]):
+        if add == "all" or row not in seen:
+            expected.append(own)
+            seen.add(row)
+    np.testing.assert_allclose(domain.q0, np.array(expected) / np.sum(expected), rtol=1e-12)
+    plain = build_domain(x, present, ["a", "b"], [], weight, add)[1]
+    np.testing.assert_array_equal(sample, plain, "the sample does not depend on the base measure")
+
+
 def test_equal_weights_are_worth_their_number():
     present = np.arange(20) < 8
     _, _, size = build_domain(
