@@ -1,0 +1,83 @@
+"""Measures that need absences: correlation, Brier score, calibration, and precision against recall."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sdm.errors import OptionError
+from sdm.features.domain import Array, Index
+
+
+def correlation(presence: Array, absence: Array) -> float:
+    """Return the point-biserial correlation (COR) of predictions with presence; NaN if predictions do not vary."""
+    predicted = np.concatenate([presence, absence])
+    if np.ptp(predicted) == 0 or not presence.size or not absence.size:
+        return float("nan")
+    observed = np.repeat([1.0, 0.0], [presence.size, absence.size])
+    return float(np.corrcoef(predicted, observed)[0, 1])
+
+
+def brier(presence: Array, absence: Array) -> float:
+    """Return the Brier score: the mean square of prediction less observation, for predictions from 0 to 1."""
+    errors = np.concatenate([1.0 - presence, absence])
+    return float(np.mean(errors**2))
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Predictions in bins: their mean, the share of presences among them, and how many there are."""
+
+    predicted: Array
+    observed: Array
+    count: Index
+
+
+def calibration(presence: Array, absence: Array, *, bins: int = 10, by: str = "value") -> Calibration:
+    """Return the calibration curve of predictions from 0 to 1; bins that hold nothing are left out.
+
+    Parameters
+    ----------
+    presence, absence : arrays
+        Predictions where the species was found, and where it was not.
+    bins : int
+    by : {"value", "count"}
+        Bins of equal width from 0 to 1, or bins that hold about equally many.
+    """
+    if by not in ("value", "count"):
+        raise OptionError(f"by={by!r}: expected value (bins of equal width) or count (bins of equal size)")
+    predicted = np.concatenate([presence, absence])
+    observed = np.repeat([1.0, 0.0], [presence.size, absence.size])
+    levels = np.linspace(0.0, 1.0, bins + 1)
+    edges = levels if by == "value" else np.quantile(predicted, levels)
+    place = np.searchsorted(edges[1:-1], predicted, side="left")
+    count = np.bincount(place, minlength=bins)
+    used = count > 0
+    mean = np.bincount(place, weights=predicted, minlength=bins)[used] / count[used]
+    share = np.bincount(place, weights=observed, minlength=bins)[used] / count[used]
+    return Calibration(mean, share, count[used])
+
+
+def prg_auc(presence: Array, absence: Array) -> float:
+    """Return the area under the precision–recall–gain curve (Flach and Kull 2015).
+
+    With `π` the share of presences, `precision gain = (precision − π)/((1 − π) precision)` and the same of recall; the
+    curve's area from recall gain 0 to 1 does not depend on prevalence as that below precision–recall does, and a
+    prediction that calls everything present has 0. The curve enters at recall gain 0 by linear interpolation of
+    the counts, as in the authors' program. Negative values are worse than that baseline.
+    """
+    levels = np.unique(np.concatenate([presence, absence]))[::-1]
+    m, n = presence.size, absence.size
+    true = m - np.searchsorted(np.sort(presence), levels, side="left")
+    false = n - np.searchsorted(np.sort(absence), levels, side="left")
+    tp = np.concatenate([[0.0], true])
+    fp = np.concatenate([[0.0], false])
+    # Recall gain is zero where recall is π = m/(m + n): between two thresholds, the counts in proportion.
+    entry = m * m / (m + n)
+    k = int(np.searchsorted(tp, entry, side="left"))
+    step = (entry - tp[k - 1]) / (tp[k] - tp[k - 1])
+    tp = np.concatenate([[entry], tp[k:]])
+    fp = np.concatenate([[fp[k - 1] + step * (fp[k] - fp[k - 1])], fp[k:]])
+    odds = m / n
+    recall = 1.0 - odds * (m - tp) / tp
+    precision = 1.0 - odds * fp / tp
+    return float(np.sum(np.diff(recall) * 0.5 * (precision[1:] + precision[:-1])))
