@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sdm.assess.measures import binomial_tail
 from sdm.errors import OptionError
 from sdm.features.domain import Array
 
@@ -23,11 +24,24 @@ NAMES = {
     "balance": "Balance training omission, predicted area and threshold value",
     "entropy": "Equate entropy of thresholded and original distributions",
 }
+# Those that only test records can set.
+TEST_NAMES = {
+    "equal_test": "Equal test sensitivity and specificity",
+    "maxsss_test": "Maximum test sensitivity plus specificity",
+}
+_JAVAS_ORDER = [
+    *(f"fixed{value:g}" for value in FIXED), "mtp", "10p", "equal", "maxsss", "equal_test", "maxsss_test", "balance",
+    "entropy",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Threshold:
-    """One threshold on the raw scale, with what it does; `test_omission` is NaN without test records."""
+    """One threshold on the raw scale, with what it does; what needs test records is NaN without them.
+
+    `binomial` is the probability that a random prediction of the same area would hold as many of the test records, or
+    more: one-sided as Java Maxent's, and exact (Java takes the normal approximation above 25 records).
+    """
 
     key: str
     name: str
@@ -36,6 +50,8 @@ class Threshold:
     area: float
     training_omission: float
     test_omission: float
+    cloglog: float
+    binomial: float
 
 
 class Curve:
@@ -84,7 +100,10 @@ class Curve:
         return rows
 
     def thresholds(self, entropy: float) -> list[Threshold]:
-        """Return all of Java Maxent's thresholds; `entropy` is that of the fitted distribution, in nats."""
+        """Return all of Java Maxent's thresholds, in its order; `entropy` is that of the fitted distribution, in nats.
+
+        Those that need test records are among them where there are some.
+        """
         cumulative = self.cumulative(self.raw)
         mtp = float(self.presence[0])
         at_tenth = float(self.presence[int(0.1 * self.presence.size)])
@@ -95,16 +114,32 @@ class Curve:
         raws["balance"] = self._best(-(6 * self.omission + 0.04 * cumulative + 1.6 * self.area))
         share = np.exp(entropy) / self.domain.size
         raws["entropy"] = self._best(np.where(self.area <= share * (1 + 1e-9), self.area, -1.0))
-        return [self._threshold(key, raws[key]) for key in NAMES]
+        if self.test is not None:
+            raws |= self._by_test(self.test)
+        return [self._threshold(key, raws[key], entropy) for key in _JAVAS_ORDER if key in raws]
+
+    def _by_test(self, test: Array) -> dict[str, float]:
+        """Return the thresholds that test records set: at the values of training and test."""
+        levels = np.union1d(self.raw, test)
+        missed = np.searchsorted(test, levels, side="left") / test.size
+        area = self.at(levels)[1]
+        equal, most = np.argmin(np.abs(missed - area)), np.argmin(missed + area)
+        return {"equal_test": float(levels[equal]), "maxsss_test": float(levels[most])}
 
     def _best(self, score: Array) -> float:
         return float(self.raw[int(np.argmax(score))])
 
-    def _threshold(self, key: str, raw: float) -> Threshold:
+    def _threshold(self, key: str, raw: float, entropy: float) -> Threshold:
         omission, area = self.at(np.array([raw]))
-        test = float("nan") if self.test is None else _below(self.test, raw)
+        test = binomial = float("nan")
+        if self.test is not None:
+            missed = int(np.searchsorted(self.test, raw, side="left"))
+            test = missed / self.test.size
+            binomial = binomial_tail(self.test.size - missed, self.test.size, float(area[0]))
         percent = float(self.cumulative(np.array([raw]))[0])
-        return Threshold(key, NAMES[key], raw, percent, float(area[0]), float(omission[0]), test)
+        cloglog = float(-np.expm1(-raw * np.exp(entropy)))
+        name = (NAMES | TEST_NAMES)[key]
+        return Threshold(key, name, raw, percent, float(area[0]), float(omission[0]), test, cloglog, binomial)
 
 
 def _below(ordered: Array, value: float) -> float:
@@ -116,4 +151,6 @@ def choose(thresholds: list[Threshold], key: str) -> Threshold:
     for threshold in thresholds:
         if threshold.key == key:
             return threshold
+    if key in TEST_NAMES:
+        raise OptionError(f"threshold={key!r} needs test records: set some aside, or choose {', '.join(NAMES)}")
     raise OptionError(f"threshold={key!r}: expected one of {', '.join(NAMES)}, or a number")

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy.stats import binom
 
 from sdm.assess.measures import auc
-from sdm.assess.thresholds import NAMES, Curve, choose
+from sdm.assess.thresholds import NAMES, TEST_NAMES, Curve, choose
 from sdm.errors import OptionError
 from sdm.model import cumulative_table
 
@@ -35,7 +36,9 @@ def test_a_worked_example() -> None:
     background = np.array([1.0, 2.0, 3.0, 5.0, 7.0])
     made, entropy = curve(presence, background, test=np.array([2.0, 9.0]))
     by_key = {t.key: t for t in made.thresholds(entropy)}
-    assert list(by_key) == list(NAMES)
+    # in the order of maxentResults.csv
+    order = ["fixed1", "fixed5", "fixed10", "mtp", "10p", "equal", "maxsss", "equal_test", "maxsss_test", "balance"]
+    assert list(by_key) == [*order, "entropy"]
     mtp = by_key["mtp"]
     assert (mtp.raw, mtp.training_omission, mtp.area, mtp.test_omission) == (4.0, 0.0, 0.7, 0.5)
     assert mtp.cumulative == pytest.approx(100 * (1 + 2 + 3 + 4) / 55)
@@ -45,6 +48,14 @@ def test_a_worked_example() -> None:
     assert by_key["maxsss"].training_omission + by_key["maxsss"].area == pytest.approx(0.7)
     # omission 0.2 and area 0.5 at 6, 0.4 and 0.4 at 7
     assert (by_key["equal"].training_omission, by_key["equal"].area) == pytest.approx((0.4, 0.4))
+    # test records at 2 and 9: half are missed from 3 to 9, where the area falls from 0.8 to 0.2; at 6 it is one half
+    equal = by_key["equal_test"]
+    assert (equal.raw, equal.test_omission, equal.area) == pytest.approx((6.0, 0.5, 0.5))
+    # missed and area sum to 0.9 at 2, to 1 at 6 and to 0.7 at 9
+    assert by_key["maxsss_test"].raw == 9.0
+    # one of two test records in 0.7 of the cells: by chance, one or two are there with 1 − 0.3² = 0.91
+    assert mtp.binomial == pytest.approx(0.91)
+    assert mtp.cloglog == pytest.approx(1 - np.exp(-4.0 * np.exp(entropy)))
     # e^H = 8.6 cells of ten, so the largest area of at most 0.86 is 0.8
     assert by_key["entropy"].area == pytest.approx(0.8)
 
@@ -73,8 +84,7 @@ def test_java_maxents_own_thresholds(java, key: str) -> None:
     assert threshold.area == pytest.approx(row[f"{name} area"], abs=POINT)
     assert threshold.training_omission == pytest.approx(row[f"{name} training omission"], abs=1e-4)
     assert threshold.cumulative == pytest.approx(row[f"{name} cumulative threshold"], abs=0.15)
-    cloglog = 1 - np.exp(-threshold.raw * np.exp(row["Entropy"]))
-    assert cloglog == pytest.approx(row[f"{name} Cloglog threshold"], abs=2e-3)
+    assert threshold.cloglog == pytest.approx(row[f"{name} Cloglog threshold"], abs=2e-3)
 
 
 def test_java_maxents_own_auc(java) -> None:
@@ -98,12 +108,32 @@ def test_what_holds_for_any_prediction(presence, background) -> None:
         assert threshold.area == pytest.approx(np.mean(domain >= threshold.raw))
         assert threshold.training_omission == pytest.approx(np.mean(presence < threshold.raw))
         assert np.isnan(threshold.test_omission)
+        assert np.isnan(threshold.binomial)
     # no cell's value does better than the ones that are chosen as best
     every = [(np.mean(presence < v), np.mean(domain >= v)) for v in np.unique(domain)]
     best = min(omission + area for omission, area in every)
     assert found["maxsss"].training_omission + found["maxsss"].area == pytest.approx(best)
     nearest = min(abs(omission - area) for omission, area in every)
     assert abs(found["equal"].training_omission - found["equal"].area) == pytest.approx(nearest)
+
+
+@given(values, values, values)
+def test_what_test_records_set(presence, background, test) -> None:
+    """Every distinct value is tried, from the lowest up, as Java Maxent does; the first of equals is taken."""
+    made, entropy = curve(presence, background, test=test)
+    found = {t.key: t for t in made.thresholds(entropy)}
+    domain = np.concatenate([presence, background])
+    levels = sorted({*domain, *test})
+    missed = [np.mean(test < v) for v in levels]
+    area = [np.mean(domain >= v) for v in levels]
+    sums = [round(a + b, 12) for a, b in zip(missed, area)]
+    assert found["maxsss_test"].test_omission + found["maxsss_test"].area == pytest.approx(min(sums))
+    difference = min(abs(a - b) for a, b in zip(missed, area))
+    assert abs(found["equal_test"].test_omission - found["equal_test"].area) == pytest.approx(difference, abs=1e-12)
+    for threshold in found.values():
+        hits = int(np.sum(test >= threshold.raw))
+        assert threshold.test_omission == pytest.approx(1 - hits / test.size)
+        assert threshold.binomial == pytest.approx(binom.sf(hits - 1, test.size, threshold.area), abs=1e-12)
 
 
 @given(values, values)
@@ -122,3 +152,6 @@ def test_an_unknown_name_lists_the_known_ones() -> None:
     made, entropy = curve(np.array([1.0, 2.0]), np.array([1.0]))
     with pytest.raises(OptionError, match="mtp, 10p, equal, maxsss"):
         choose(made.thresholds(entropy), "best")
+    for key in TEST_NAMES:
+        with pytest.raises(OptionError, match="needs test records"):
+            choose(made.thresholds(entropy), key)
