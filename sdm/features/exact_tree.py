@@ -92,9 +92,9 @@ def _sides(count: int, categorical: bool) -> list[NDArray[np.bool_]]:
 @jit
 def _two_way(bins, v, g, table):  # type: ignore[no-untyped-def]
     """table[u, bin of v, bin of u] = the sum of g."""
-    for u in range(bins.shape[0]):
-        for i in range(g.size):
-            table[u, bins[v, i], bins[u, i]] += g[i]
+    for i in range(g.size):
+        for u in range(bins.shape[1]):
+            table[u, bins[i, v], bins[i, u]] += g[i]
 
 
 @jit

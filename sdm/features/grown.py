@@ -15,6 +15,7 @@ from sdm._jit import jit, jit_sum
 from sdm.errors import DataError
 from sdm.features.domain import Array, Domain, Measure
 from sdm.features.family import Family
+from sdm.features.packed import PackedColumns
 from sdm.features.terms import Terms
 
 
@@ -78,7 +79,10 @@ class Grown(Family):
         self.domain = domain
         self.shapes: list[Shape] = []
         self.sources: list[Oracle] = []
-        self._columns: list[NDArray[Any]] = []
+        self._packed = PackedColumns(domain.n)
+        self._plain: list[Array] = []
+        # Where each feature's column is: the first number counts zeros and ones, the second any others.
+        self._place: list[tuple[int, int]] = []
         self._keys: list[Any] = []
         self._known: set[Any] = set()
 
@@ -92,7 +96,12 @@ class Grown(Family):
         self._known.add(self._keys[-1])
         self.shapes.append(shape)
         self.sources.append(oracle)
-        self._columns.append(oracle.column(shape))
+        column = oracle.column(shape)
+        self._place.append((self._packed.size, len(self._plain)))
+        if column.dtype == np.uint8:
+            self._packed.add(column)
+        else:
+            self._plain.append(column)
 
     @property
     def var(self) -> NDArray[np.int64]:  # type: ignore[override]
@@ -109,23 +118,40 @@ class Grown(Family):
         """Every feature stands for itself."""
         return np.arange(self.size)
 
+    def _binary(self, first: int = 0) -> NDArray[np.bool_]:
+        """Tell which features, from the `first` on, are zeros and ones."""
+        ends = [*self._place[first:], (self._packed.size, len(self._plain))]
+        return np.diff([packed for packed, _ in ends]) > 0
+
     def moments(self, measure: Measure) -> tuple[Array, Array]:
         """Sum every column, and its square."""
-        squares = [_dot(column.astype(np.float64) ** 2, measure.mass) for column in self._columns]
-        return self.expectations(measure), np.array(squares)
+        means = self.expectations(measure)
+        squares = means.copy()  # of zeros and ones
+        squares[~self._binary()] = [_dot(column * column, measure.mass) for column in self._plain]
+        return means, squares
 
     def expectations(self, measure: Measure, first: int = 0) -> Array:
         """Sum the columns, from the `first` on."""
-        return np.array([_dot(column, measure.mass) for column in self._columns[first:]])
+        if first == self.size:
+            return np.empty(0)
+        packed, plain = self._place[first]
+        out, binary = np.empty(self.size - first), self._binary(first)
+        out[binary] = self._packed.sums(measure.mass, packed)
+        out[~binary] = [_dot(column, measure.mass) for column in self._plain[plain:]]
+        return out
 
     def column(self, j: int) -> Array:
         """Return feature `j` at every cell."""
-        return self._columns[j].astype(np.float64)
+        packed, plain = self._place[j]
+        return self._packed.column(packed).astype(np.float64) if self._binary(j)[0] else self._plain[plain]
 
     def add_scores(self, weights: Array, table: Array, theta: Array) -> None:
         """Add the weighted columns in use."""
-        for j in np.flatnonzero(weights):
-            _add(self._columns[j], weights[j], theta)
+        binary = self._binary()
+        self._packed.add_scores(weights[binary], theta)
+        for column, weight in zip(self._plain, weights[~binary]):
+            if weight:
+                _add(column, weight, theta)
 
     def terms(self) -> Terms:
         """Refuse: these features have shapes of their own."""
@@ -134,10 +160,14 @@ class Grown(Family):
     def subset(self, keep: NDArray[np.bool_]) -> Self:
         """Return the family with fewer of the features found."""
         out = type(self)(self.domain)
+        binary = self._binary()
+        out._packed = self._packed.subset(np.flatnonzero(keep[binary]))
+        out._plain = [self._plain[k] for k in np.flatnonzero(keep[~binary])]
+        counts = np.cumsum([[0, 0], *zip(binary[keep], ~binary[keep])], axis=0)
+        out._place = [(int(a), int(b)) for a, b in counts[:-1]]
         for j in np.flatnonzero(keep):
             out.shapes.append(self.shapes[j])
             out.sources.append(self.sources[j])
-            out._columns.append(self._columns[j])
             out._keys.append(self._keys[j])
         out._known = set(out._keys)
         return out
@@ -148,7 +178,7 @@ def _dot(column, mass):  # type: ignore[no-untyped-def]
     """Return Σ mass f."""
     total = 0.0
     for i in range(mass.size):
-        total += mass[i] * np.float64(column[i])
+        total += mass[i] * column[i]
     return total
 
 
@@ -156,4 +186,4 @@ def _dot(column, mass):  # type: ignore[no-untyped-def]
 def _add(column, weight, theta):  # type: ignore[no-untyped-def]
     """theta += weight · column."""
     for i in range(theta.size):
-        theta[i] += weight * np.float64(column[i])
+        theta[i] += weight * column[i]

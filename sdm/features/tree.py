@@ -100,11 +100,11 @@ class TreeOracle:
         self.roots = roots
         self.name = f"trees:{largest}"
         n_variables = len(domain.variables)
-        self.bins = np.empty((n_variables, domain.n), dtype=np.uint16)
+        self.bins = np.empty((domain.n, n_variables), dtype=np.uint16)
         self.edges: list[Array] = []
         for v, variable in enumerate(domain.variables):
             code, edges = _binned(domain, v, variable.values.size if variable.categorical else bins)
-            self.bins[v] = code
+            self.bins[:, v] = code
             self.edges.append(edges)
         self.counts = np.array([edges.size + 1 for edges in self.edges], dtype=np.int64)
         self.categorical = np.array([variable.categorical for variable in domain.variables])
@@ -201,10 +201,9 @@ def _divide(codes, side, leaf, parent, child):  # type: ignore[no-untyped-def]
 @jit
 def _histograms(bins, g, hist):  # type: ignore[no-untyped-def]
     """hist[v, b] += the sum of g over the cells in bin b of variable v."""
-    for v in range(bins.shape[0]):
-        row, codes = hist[v], bins[v]
-        for i in range(g.size):
-            row[codes[i]] += g[i]
+    for i in range(g.size):
+        for v in range(bins.shape[1]):
+            hist[v, bins[i, v]] += g[i]
 
 
 @jit
@@ -213,9 +212,9 @@ def _grow(bins, counts, categorical, g, root, first, leaf, var, cut, sets, sums)
 
     `sums[k, l]` is the sum of g in leaf `l` of the tree with `k` nodes.
     """
-    n_variables, n = bins.shape
+    n, n_variables = bins.shape
     largest, width = leaf.size, sets.shape[1]
-    order = np.arange(n)
+    order = np.arange(n).astype(np.int32)
     begin, end = np.zeros(largest + 1, np.int64), np.zeros(largest + 1, np.int64)
     end[0] = n
     hist = np.zeros((largest + 1, n_variables, width))
@@ -240,7 +239,7 @@ def _grow(bins, counts, categorical, g, root, first, leaf, var, cut, sets, sums)
         # Cells of the new leaf move to the end of their parent's stretch.
         low, high = begin[parent], end[parent]
         while low < high:
-            b = bins[v, order[low]]
+            b = bins[order[low], v]
             right = sets[k, b] if categorical[v] else b > c
             if right:
                 high -= 1
@@ -265,11 +264,10 @@ def _split_histograms(bins, g, order, begin, end, hist, parent, child):  # type:
     """Compute the histograms of the smaller of two siblings; the other's are what is left of the parent's."""
     small = child if end[child] - begin[child] <= end[parent] - begin[parent] else parent
     fresh = np.zeros(hist.shape[1:])
-    for v in range(bins.shape[0]):
-        row, codes = fresh[v], bins[v]
-        for i in range(begin[small], end[small]):
-            cell = order[i]
-            row[codes[cell]] += g[cell]
+    for i in range(begin[small], end[small]):
+        cell = order[i]
+        for v in range(bins.shape[1]):
+            fresh[v, bins[cell, v]] += g[cell]
     rest = hist[parent] - fresh
     if small == child:
         hist[child], hist[parent] = fresh, rest

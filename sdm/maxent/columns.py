@@ -10,20 +10,44 @@ from sdm.features.feature_set import FeatureSet
 DTYPE = np.float32
 
 
+# A rough Hessian looks at about so many cells: enough to tell a few hundred features apart.
+ROUGH_CELLS = 40_000
+
+
+def rough_stride(n: int) -> int:
+    """Return how many of `n` cells to step over for a rough Hessian."""
+    return max(1, min(16, n // ROUGH_CELLS))
+
+
 class ColumnPool:
     """Columns of features that were in the working set at some time, so that none is computed twice.
 
     Parameters
     ----------
     features : FeatureSet
+    stride : int
+        Look at every so many cells only, until `refine` is called.
     capacity : int
         How many columns to hold at most; when it is full, those not asked for in the present round go.
     """
 
-    def __init__(self, features: FeatureSet, capacity: int = 400) -> None:
+    def __init__(self, features: FeatureSet, stride: int = 1, capacity: int = 400) -> None:
         self.features = features
+        self.stride = stride
         self.capacity = capacity
         self._columns: dict[int, NDArray[np.float32]] = {}
+
+    def refine(self) -> None:
+        """Look at every cell from now on."""
+        if self.stride > 1:
+            self.stride = 1
+            self._columns.clear()
+
+    def renumber(self, features: FeatureSet, keep: NDArray[np.bool_]) -> None:
+        """Go on with the features marked in `keep`, in their new numbering."""
+        self.features = features
+        place = np.cumsum(keep) - 1
+        self._columns = {int(place[j]): column for j, column in self._columns.items() if keep[j]}
 
     def columns(self, members: NDArray[np.int64]) -> list[NDArray[np.float32]]:
         """Return the members' columns, computing those that are missing."""
@@ -32,17 +56,18 @@ class ColumnPool:
         if len(self._columns) + len(missing) > self.capacity:
             self._columns = {j: self._columns[j] for j in wanted if j in self._columns}
         for j in missing:
-            self._columns[j] = self.features.column(j).astype(DTYPE)
+            self._columns[j] = self.features.column(j)[:: self.stride].astype(DTYPE)
         return [self._columns[j] for j in wanted]
 
-    def hessian(self, members: NDArray[np.int64], weights: Array, stride: int = 1, block: int = 2048) -> Array:
-        """Return the Hessian of `Ω*(Fλ)` on the members, `F (diag(w) − w wᵀ/Σw) Fᵀ`, from every `stride`-th cell.
+    def hessian(self, members: NDArray[np.int64], weights: Array, block: int = 2048) -> Array:
+        """Return the Hessian of `Ω*(Fλ)` on the members, `F (diag(w) − w wᵀ/Σw) Fᵀ`, from the cells looked at.
 
         Block by block of cells, from columns centred on their weighted means, so that no copy of them all is made.
         """
-        stride = stride if np.any(weights[::stride]) else 1
-        columns = [column[::stride] for column in self.columns(members)]
-        total, weights = weights.sum(), weights[::stride]
+        if not np.any(weights[:: self.stride]):  # all of the density lies between the cells that are looked at
+            self.refine()
+        columns = self.columns(members)
+        total, weights = weights.sum(), weights[:: self.stride]
         weights = weights * (total / weights.sum())
         root, w = np.sqrt(weights).astype(DTYPE), (weights / total).astype(DTYPE)
         centre = np.array([column @ w for column in columns], dtype=DTYPE)[:, None]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm.features.domain import Array
-from sdm.maxent.columns import ColumnPool
+from sdm.maxent.columns import ColumnPool, rough_stride
 from sdm.maxent.newton_cg import solve_newton_cg
 from sdm.maxent.penalty import Penalty
 from sdm.maxent.problem import Problem, State
@@ -22,7 +22,6 @@ GROWTH = 40
 
 # While a round still gains this much (in nats), its Hessian may come from a part of the cells: the step needs no more.
 ROUGH = 0.01
-CELLS_PER_MEMBER = 300
 
 
 def solve_newton(
@@ -43,36 +42,30 @@ def solve_newton(
     if not problem.penalty.sparse:
         return solve_newton_cg(problem, start=start, tolerance=tolerance, max_iterations=max_iterations)
     run = Run(problem, tolerance)
-    pool = ColumnPool(problem.features)
+    pool = ColumnPool(problem.features, rough_stride(problem.domain.n) if start is None else 1)
     groups = problem.features.groups()
     state = problem.state(np.zeros(problem.features.size) if start is None else start)
     size = int(np.count_nonzero(state.lam))
-    rough = start is None
     for _ in range(max_iterations):
         if run.record(state, problem.gap(state), size):
             return run.finish(CONVERGED)
         members = choose_members(state, problem.penalty, groups)
         size = members.size
-        stride = hessian_stride(problem.domain.n, size) if rough else 1
-        new = line_search(problem, state, newton_step(problem, state, pool, members, stride))
-        if stride == 1 and (new is None or run.stuck()):
+        new = line_search(problem, state, newton_step(problem, state, pool, members))
+        if pool.stride == 1 and (new is None or run.stuck()):
             new = None
             if problem.entropy.alpha > 1.0:  # cells without density show no curvature: count them as if they had some
-                new = line_search(problem, state, newton_step(problem, state, pool, members, 1, floor=1.0))
+                new = line_search(problem, state, newton_step(problem, state, pool, members, floor=1.0))
             if new is None or new.objective >= state.objective - ROUNDING:
                 return run.finish(STALLED)
-        rough = rough and new is not None and state.objective - new.objective > ROUGH
+        if new is None or state.objective - new.objective < ROUGH:
+            pool.refine()
         state = new or state
     return run.finish(MAX_ITERATIONS)
 
 
-def hessian_stride(n: int, members: int) -> int:
-    """Return how many cells to step over for a rough Hessian: enough of them to tell the members apart are left."""
-    return max(1, n // max(CELLS_PER_MEMBER * members, n // 16))
-
-
 def newton_step(
-    problem: Problem, state: State, pool: ColumnPool, members: NDArray[np.int64], stride: int, floor: float = 0.0
+    problem: Problem, state: State, pool: ColumnPool, members: NDArray[np.int64], floor: float = 0.0
 ) -> Array:
     """Return the step to the minimiser of the quadratic model plus the price, on the members.
 
@@ -80,7 +73,7 @@ def newton_step(
     """
     penalty = problem.penalty
     curvature = np.maximum(problem.entropy.curvature(state.gibbs.ratio, problem.q0), floor * problem.q0)
-    hessian = pool.hessian(members, curvature, stride)
+    hessian = pool.hessian(members, curvature)
     old = state.lam[members]
     c = state.eps[members] - hessian @ old
     hessian[np.diag_indices(members.size)] += penalty.ridge[members]

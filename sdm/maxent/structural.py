@@ -10,17 +10,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sdm.features.domain import Array, Domain
 from sdm.features.feature_set import FeatureSet
 from sdm.features.grown import Grown, Oracle
-from sdm.maxent.columns import ColumnPool
+from sdm.maxent.columns import ColumnPool, rough_stride
 from sdm.maxent.entropy import Entropy
-from sdm.maxent.newton import ROUGH, choose_members, hessian_stride, newton_step
+from sdm.maxent.newton import choose_members, newton_step
 from sdm.maxent.penalty import L1
 from sdm.maxent.problem import Problem, State
 from sdm.maxent.search import Run, line_search
 from sdm.maxent.solution import CONVERGED, MAX_ITERATIONS, STALLED, Solution
+
+# Features without weight to keep at hand before looking which of them can go.
+SPARE = 60
+
+# While a round still gains this much (in nats), its Hessian may come from a part of the cells.
+ROUGH = 1e-4
 
 
 @dataclass(frozen=True)
@@ -100,14 +107,17 @@ class Growth:
         self.mu = np.concatenate([self.mu, self.grown.expectations(self._measure, first)])
         return self.grown.size - first
 
-    def prune(self, state: State) -> State:
-        """Forget features that have no weight and are far from getting one; an oracle can find them again."""
+    def prune(self, state: State) -> tuple[State, NDArray[np.bool_]]:
+        """Forget features that have no weight and are far from getting one (an oracle can find them again).
+
+        Return the state without them, and which features were kept.
+        """
         first = self.beta.size - self.grown.size
         keep = (state.lam[first:] != 0) | (np.abs(state.eps[first:]) > 0.7 * self.beta[first:])
         self.grown = self.grown.subset(keep)
         every = np.concatenate([np.ones(first, dtype=bool), keep])
         self.beta, self.mu = self.beta[every], self.mu[every]
-        return replace(state, lam=state.lam[every], eps=state.eps[every])
+        return replace(state, lam=state.lam[every], eps=state.eps[every]), every
 
     def problem(self) -> Problem:
         """Return the problem over the features so far."""
@@ -160,13 +170,14 @@ def solve_structural(
     if start is not None:
         lam[: start.size] = start
     state = problem.state(lam)
-    pool = ColumnPool(problem.features)
-    rough, size = start is None, 0
+    pool = ColumnPool(problem.features, rough_stride(growth.domain.n) if start is None else 1)
+    size, most = 0, 2 * SPARE
     for _ in range(max_iterations):
-        if growth.grown.size > 2 * np.count_nonzero(state.lam) + 60:
-            state = growth.prune(state)
+        if growth.grown.size > most:
+            state, kept = growth.prune(state)
             problem = growth.problem()
-            pool = ColumnPool(problem.features)
+            pool.renumber(problem.features, kept)
+            most = growth.grown.size + SPARE
         new = growth.propose(state.p, per_round)
         if new:
             run.forget_bound()
@@ -177,11 +188,11 @@ def solve_structural(
             return run.finish(CONVERGED), problem.features
         members = choose_members(state, problem.penalty, problem.features.groups())
         size = members.size
-        stride = hessian_stride(growth.domain.n, size) if rough else 1
-        after = line_search(problem, state, newton_step(problem, state, pool, members, stride))
-        if stride == 1 and not new and (after is None or run.stuck()):
+        after = line_search(problem, state, newton_step(problem, state, pool, members))
+        if pool.stride == 1 and not new and (after is None or run.stuck()):
             return run.finish(STALLED), problem.features
-        rough = rough and after is not None and state.objective - after.objective > 0.1 * ROUGH
+        if after is None or state.objective - after.objective < ROUGH:
+            pool.refine()
         state = after or state
     return run.finish(MAX_ITERATIONS), problem.features
 

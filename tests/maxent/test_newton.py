@@ -162,8 +162,9 @@ def test_many_features_go_through_conjugate_gradients(penalty, monkeypatch):
 
 
 @pytest.mark.parametrize("alpha", [1.0, 2.0])
-def test_rough_first_steps_on_many_cells_change_nothing(alpha):
+def test_rough_first_steps_on_many_cells_change_nothing(alpha, monkeypatch):
     """The first Hessians come from some of the cells only; at order 2 those may all be without density."""
+    monkeypatch.setattr("sdm.maxent.columns.ROUGH_CELLS", 2000)
     rng = np.random.default_rng(3)
     x = rng.normal(size=(20_000, 3))
     sample = np.zeros(20_000)
@@ -178,7 +179,7 @@ def test_rough_first_steps_on_many_cells_change_nothing(alpha):
 
 def test_more_members_than_the_pool_holds(monkeypatch):
     """Columns not asked for in a round are let go, and computed again when they come back."""
-    monkeypatch.setattr(ColumnPool.__init__, "__defaults__", (12,))
+    monkeypatch.setattr(ColumnPool.__init__, "__defaults__", (1, 12))
     problem = make_pair(small_case(5, n=200), 1.0, "l1", classes="lqph", scale=0.005).problem
     assert solve_newton(problem).status == "converged"
 
