@@ -3,11 +3,14 @@
 Every cell of the raster, valid or not, has one random number, drawn from the seed in row-major order; the n valid
 cells with the smallest numbers are the sample. So the result depends on the seed and on nothing else: not on the
 size of windows, on the number of threads, or on what else is read in the same pass.
+
+Sampling effort comes in as a function of windows, and does one of two things: cells are drawn in proportion to it
+(``sample``), or it is the weight of cells that are drawn whatever it is (``prior``).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from rasterio.windows import Window
@@ -19,8 +22,55 @@ from sdm.data.occurrences import Occurrences
 from sdm.data.stack import Stack
 from sdm.errors import DataError, OptionError
 
+if TYPE_CHECKING:
+    from sdm.data.effort import Effort
+
 WeightFunction = Callable[[Window], np.ndarray]
-"""Relative sampling effort in the cells of a window, (h, w); cells with 0 or NaN are never drawn."""
+"""Relative sampling effort in the cells of a window, (h, w); cells with 0 or NaN are never background."""
+Treatment = Literal["sample", "prior"]
+"""What effort does: cells are drawn by it, or it is the base measure that predictions are relative to."""
+
+
+@dataclass(frozen=True)
+class Weighting:
+    """How the area and the effort of a cell become its weight in the base measure.
+
+    Cells are drawn by the n shortest of exponential waiting times, each at the cell's own rate. Given the shortest time
+    that was not drawn, a cell of rate w was drawn with probability 1 - exp(-w limit), so w / (1 - exp(-w limit)) stands
+    for it without bias (Cohen and Kaplan 2007): nearly the same for all while few cells are drawn, and w itself when
+    all are. Effort that was not drawn by multiplies this.
+
+    Parameters
+    ----------
+    area_weighted
+        Whether cells are drawn by their area.
+    treatment
+        What effort does; None without.
+    limit
+        The shortest waiting time that was not drawn; infinite if every cell is there.
+    scale
+        Divides all weights.
+    """
+
+    area_weighted: bool = False
+    treatment: Treatment | None = None
+    limit: float = np.inf
+    scale: float = 1.0
+
+    def rate(self, area: np.ndarray, effort: np.ndarray | None) -> np.ndarray | None:
+        """Return the rates at which cells are drawn, None if all are equal."""
+        rate = area if self.area_weighted else None
+        if self.treatment == "sample" and effort is not None:
+            rate = effort if rate is None else rate * effort
+        return rate
+
+    def weight(self, area: np.ndarray, effort: np.ndarray | None = None) -> np.ndarray:
+        """Return the weights of cells with these areas and efforts."""
+        rate = self.rate(area, effort)
+        weight = np.ones(len(area)) if rate is None else rate / -np.expm1(-rate * self.limit)
+        if self.treatment == "prior" and effort is not None:
+            weight = weight * effort
+        return weight / self.scale
 
 
 @dataclass(frozen=True)
@@ -34,16 +84,17 @@ class Background:
     values
         (N, V) values of the layers, without NaN.
     weight
-        (N,) weight in the fit: 1, unless every cell was taken while asking for unequal weights; then each
-        cell carries its own, with mean 1.
+        (N,) weight in the base measure, with mean 1: all 1 unless area or effort say otherwise (see `Weighting`).
     n_valid
-        Number of cells that could have been drawn: valid in all layers, inside the study area.
+        Number of cells that could have been drawn: valid in all layers, inside the study area, with effort.
     presence_values
         (M, V) values at the cells given as `also`, NaN for nodata; None without.
     summary
         Range and number of valid cells of every layer over the whole raster; None if it was not read whole.
     notices
         What the user should be told.
+    weighting
+        What `weight` was made by; a presence that joins the background gets the weight of its own cell.
     """
 
     rows: np.ndarray
@@ -56,9 +107,24 @@ class Background:
     presence_values: np.ndarray | None = None
     summary: Summary | None = None
     notices: tuple[str, ...] = ()
+    weighting: Weighting = Weighting()
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def take(self, which: np.ndarray) -> "Background":
+        """Return some of the points, by index or by a boolean array."""
+        names = ("rows", "cols", "x", "y", "values", "weight")
+        some = {name: getattr(self, name)[which] for name in names}
+        return replace(self, **some, n_valid=len(some["rows"]))
+
+    def check(self, study_area: StudyArea | None = None) -> None:
+        """Raise DataError if there is no point at all."""
+        if len(self):
+            return
+        where = "in the study area" if study_area is not None else "with a weight above 0"
+        among = "" if self.summary is None else f" of the {self.summary.n_valid:,} valid cells"
+        raise DataError(f"no valid cell {where}: check that it covers some{among}")
 
 
 def sample_background(
@@ -68,7 +134,8 @@ def sample_background(
     seed: int = 0,
     area_weighted: bool = False,
     study_area: StudyArea | None = None,
-    weights: WeightFunction | None = None,
+    effort: WeightFunction | None = None,
+    treatment: Treatment = "sample",
     also: tuple[np.ndarray, np.ndarray] | None = None,
     threads: int = 2,
 ) -> Background:
@@ -86,8 +153,11 @@ def sample_background(
         Draw cells in proportion to their area, which in a geographic CRS shrinks towards the poles.
     study_area
         Only cells whose centre lies in it.
-    weights
-        Draw cells in proportion to this, called with each window (from several threads).
+    effort
+        Sampling effort, called with each window (from several threads): ``Effort.window``.
+    treatment
+        ``"sample"`` draws cells in proportion to effort; ``"prior"`` draws them whatever their effort, which is then
+        their weight.
     also
         Rows and columns of cells to look up in the same pass: ``Located.cells``.
     threads
@@ -98,95 +168,124 @@ def sample_background(
     DataError
         If a layer, or the study area, has no valid cell, or a file is damaged.
     """
+    background = sample_backgrounds(
+        stack,
+        [study_area],
+        n=n,
+        seed=seed,
+        area_weighted=area_weighted,
+        effort=effort,
+        treatment=treatment,
+        also=also,
+        threads=threads,
+    )[0]
+    background.check(study_area)
+    return background
+
+
+def sample_backgrounds(
+    stack: Stack,
+    study_areas: Sequence[StudyArea | None],
+    *,
+    n: int | Literal["all"] = 10_000,
+    seed: int = 0,
+    area_weighted: bool = False,
+    effort: WeightFunction | None = None,
+    treatment: Treatment = "sample",
+    also: tuple[np.ndarray, np.ndarray] | None = None,
+    threads: int = 2,
+) -> list[Background]:
+    """Draw a background in each of several study areas, in one pass; one that holds no valid cell is empty.
+
+    Parameters are those of `sample_background`, which draws in one.
+    """
     if n != "all" and n < 1:
         raise OptionError(f"the number of background points is {n}: expected 1 or more, or 'all'")
-    if study_area is not None:
-        study_area.check(stack)
-    draw = _Draw(stack, stack.n_cells if n == "all" else n, seed, area_weighted, study_area, weights)
+    for area in study_areas:
+        if area is not None:
+            area.check(stack)
+    weighting = Weighting(area_weighted, None if effort is None else treatment)
+    count = stack.n_cells if n == "all" else n
+    draws = [_Draw(stack, count, seed, area, weighting) for area in study_areas]
     lookup = None if also is None else CellLookup(stack, *also)
 
-    def each(window: Window, array: np.ndarray) -> tuple[Summary, int, _Cells]:
+    def each(window: Window, array: np.ndarray) -> tuple[Summary, list[_Found]]:
         if lookup is not None:
             lookup.take(window, array)  # windows do not overlap, so neither do the writes
         summary, valid = Summary.of(array)
-        return summary, *draw.candidates(window, array, valid)
+        strength = None if effort is None else np.asarray(effort(window), dtype=np.float64)
+        return summary, [draw.candidates(window, array, valid, strength) for draw in draws]
 
-    summary, n_valid = Summary.empty(len(stack.layers)), 0
-    for _, (part, count, cells) in stack.scan(each=each, threads=threads):
-        summary, n_valid = summary + part, n_valid + count
-        draw.add(cells)
+    summary = Summary.empty(len(stack.layers))
+    for _, (part, founds) in stack.scan(each=each, threads=threads):
+        summary = summary + part
+        for draw, found in zip(draws, founds):
+            draw.add(found)
     summary.check(stack)
-    cells = draw.result()
-    if len(cells.flat) == 0:
-        where = "in the study area" if study_area is not None else "with a weight above 0"
-        raise DataError(f"no valid cell {where}: check that it covers some of the {summary.n_valid:,} valid cells")
-    notices = () if n == "all" or n_valid >= n else (f"only {n_valid:,} valid cells: all are background, not {n:,}",)
-    rows, cols = np.divmod(cells.flat, stack.width)
-    x, y = stack.xy(rows, cols)
-    weight = np.ones(len(rows)) if n_valid > len(rows) else cells.weight / cells.weight.mean()
-    found = None if lookup is None else lookup.values
-    return Background(rows, cols, x, y, cells.values, weight, n_valid, found, summary, notices)
+    values = None if lookup is None else lookup.values
+    return [
+        replace(draw.result(), presence_values=values, summary=summary, notices=draw.notices(None if n == "all" else n))
+        for draw in draws
+    ]
 
 
 @dataclass(frozen=True)
 class _Cells:
-    """Candidates for the sample: flat index, random key, weight and values."""
+    """Candidates for the sample: flat index, random key, effort and values."""
 
     flat: np.ndarray
     key: np.ndarray
-    weight: np.ndarray
+    effort: np.ndarray
     values: np.ndarray
 
     def take(self, which: np.ndarray) -> "_Cells":
-        return _Cells(self.flat[which], self.key[which], self.weight[which], self.values[which])
+        return _Cells(self.flat[which], self.key[which], self.effort[which], self.values[which])
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What a window holds: candidates, and how many cells can be drawn, have zero effort, have none that is known."""
+
+    cells: _Cells
+    count: int
+    zero: int
+    missing: int
 
 
 class _Draw:
-    """The n smallest keys among all windows seen so far."""
+    """The n smallest keys among all windows seen so far, and the next, which says how likely each was."""
 
-    def __init__(
-        self,
-        stack: Stack,
-        n: int,
-        seed: int,
-        area_weighted: bool,
-        study_area: StudyArea | None,
-        weights: WeightFunction | None,
-    ) -> None:
+    def __init__(self, stack: Stack, n: int, seed: int, study_area: StudyArea | None, weighting: Weighting) -> None:
         self.stack, self.n, self.seed = stack, n, seed
-        self.area_weighted, self.study_area, self.weights = area_weighted, study_area, weights
+        self.study_area, self.weighting = study_area, weighting
         self.limit = np.inf  # keys above it cannot be in the sample any more
         self.kept: list[_Cells] = []
+        self.n_valid = self.zero = self.missing = 0
 
-    def candidates(self, window: Window, array: np.ndarray, valid: np.ndarray) -> tuple[int, _Cells]:
+    def candidates(self, window: Window, array: np.ndarray, valid: np.ndarray, effort: np.ndarray | None) -> _Found:
         """Return how many cells of a window can be drawn, and those of them that may be in the sample."""
         if self.study_area is not None:
             valid = valid & self.study_area.mask(self.stack, window)
-        weight = self._weight(window)
-        if weight is not None:
+        zero = missing = 0
+        if effort is not None:
+            zero, missing = (int(np.count_nonzero(valid & which)) for which in (effort == 0, ~np.isfinite(effort)))
             with np.errstate(invalid="ignore"):
-                valid = valid & (weight > 0) & np.isfinite(weight)
+                valid = valid & (effort > 0) & np.isfinite(effort)
         cell = np.flatnonzero(valid)
+        row, col = np.divmod(cell, int(window.width))
+        own = np.ones(len(cell)) if effort is None else effort.ravel()[cell]
         key = self._keys(window).ravel()[cell]
-        own = np.ones(len(cell)) if weight is None else weight.ravel()[cell]
-        if weight is not None:
+        rate = self.weighting.rate(self.stack.cell_area(row + int(window.row_off)), own)
+        if rate is not None:
             # Exponential waiting times with rate w: the n shortest are a weighted sample without replacement
             # (Efraimidis and Spirakis 2006).
-            key = -np.log1p(-key) / own
+            key = -np.log1p(-key) / rate
         few = np.flatnonzero(key <= self.limit)
-        if len(few) > self.n:
-            few = few[np.argpartition(key[few], self.n)[: self.n]]
-        row, col = np.divmod(cell[few], int(window.width))
+        if len(few) > self.n + 1:
+            few = few[np.argpartition(key[few], self.n)[: self.n + 1]]
+        row, col = row[few], col[few]
         flat = (row + int(window.row_off)) * self.stack.width + col + int(window.col_off)
-        return len(cell), _Cells(flat, key[few], own[few], array[:, row, col].T)
-
-    def _weight(self, window: Window) -> np.ndarray | None:
-        """Return the weight of the cells of a window, None if all are equal."""
-        weight = None if self.weights is None else np.asarray(self.weights(window), dtype=np.float64)
-        if self.area_weighted:
-            area = self.stack.cell_area(np.arange(window.row_off, window.row_off + window.height))[:, None]
-            weight = np.broadcast_to(area, (int(window.height), int(window.width))) if weight is None else weight * area
-        return weight
+        return _Found(_Cells(flat, key[few], own[few], array[:, row, col].T), len(cell), zero, missing)
 
     def _keys(self, window: Window) -> np.ndarray:
         """Return the random numbers of the cells of a window: number i of the stream is that of cell i."""
@@ -203,31 +302,65 @@ class _Draw:
             bits.advance(self.stack.width - width)
         return keys
 
-    def add(self, cells: _Cells) -> None:
+    def add(self, found: _Found) -> None:
         """Put the candidates of a window to the others."""
-        self.kept.append(cells)
-        if sum(len(part.flat) for part in self.kept) > 2 * self.n:
+        self.kept.append(found.cells)
+        self.n_valid, self.zero, self.missing = (
+            self.n_valid + found.count,
+            self.zero + found.zero,
+            self.missing + found.missing,
+        )
+        if sum(len(part.flat) for part in self.kept) > 2 * (self.n + 1):
             self._compact()
 
     def _compact(self) -> None:
-        """Keep the n smallest keys."""
-        parts = ([getattr(cells, name) for cells in self.kept] for name in ("flat", "key", "weight", "values"))
+        """Keep the n + 1 smallest keys."""
+        parts = ([getattr(cells, name) for cells in self.kept] for name in ("flat", "key", "effort", "values"))
         cells = _Cells(*(np.concatenate(part) for part in parts))
-        if len(cells.flat) > self.n:
-            cells = cells.take(np.argpartition(cells.key, self.n - 1)[: self.n])
+        if len(cells.flat) > self.n + 1:
+            cells = cells.take(np.argpartition(cells.key, self.n)[: self.n + 1])
             self.limit = float(cells.key.max())
         self.kept = [cells]
 
-    def result(self) -> _Cells:
+    def result(self) -> Background:
         """Return the sample, in row-major order."""
         self._compact()
-        return self.kept[0].take(np.argsort(self.kept[0].flat))
+        cells, weighting = self.kept[0], self.weighting
+        if len(cells.flat) > self.n:
+            last = int(np.argmax(cells.key))
+            weighting = replace(weighting, limit=float(cells.key[last]))
+            cells = cells.take(np.arange(len(cells.flat)) != last)
+        cells = cells.take(np.argsort(cells.flat))
+        rows, cols = np.divmod(cells.flat, self.stack.width)
+        x, y = self.stack.xy(rows, cols)
+        area = self.stack.cell_area(rows)
+        if len(rows):
+            weighting = replace(weighting, scale=float(weighting.weight(area, cells.effort).mean()))
+        weight = weighting.weight(area, cells.effort)
+        return Background(rows, cols, x, y, cells.values, weight, self.n_valid, weighting=weighting)
+
+    def notices(self, wanted: int | None) -> tuple[str, ...]:
+        """Say what the user would not expect."""
+        out = []
+        for count, what in ((self.missing, "no sampling effort (taken as zero)"), (self.zero, "zero sampling effort")):
+            if count:
+                out.append(f"{count:,} valid cells have {what}: they are not background")
+        if wanted is not None and self.n_valid < wanted:
+            out.append(f"only {self.n_valid:,} valid cells: all are background, not {wanted:,}")
+        return tuple(out)
 
 
 def background_from_points(
-    stack: Stack, occurrences: Occurrences, *, study_area: StudyArea | None = None
+    stack: Stack,
+    occurrences: Occurrences,
+    *,
+    study_area: StudyArea | None = None,
+    effort: "Effort | None" = None,
+    one_per_cell: bool = False,
 ) -> Background:
-    """Use points that the user gives as background; several in a cell all count.
+    """Use points that the user gives as background; several in a cell all count, unless `one_per_cell`.
+
+    With `effort` it is their weight, and points without any are left out.
 
     Raises
     ------
@@ -236,10 +369,18 @@ def background_from_points(
     """
     points = replace(occurrences, species=np.full(len(occurrences), "background", dtype=object))
     located = locate(points, stack, study_area=study_area)
-    found, ledger = finish(located, stack.sample(*located.cells), remove_duplicates=False)
+    values = stack.sample(*located.cells)
+    found, ledger = finish(
+        located, values, remove_duplicates=one_per_cell, effort=None if effort is None else effort.at
+    )
     ledger.check("background")
     kept = found["background"]
     dropped = ledger.describe("background")
     notices = (f"background points left out: {dropped}",) if dropped else ()
-    weight = np.ones(len(kept))
-    return Background(kept.rows, kept.cols, kept.x, kept.y, kept.values, weight, len(kept), notices=notices)
+    weighting = Weighting(treatment=None if effort is None else "prior")
+    strength = None if effort is None else effort.at(kept.rows, kept.cols)
+    area = np.ones(len(kept))
+    weighting = replace(weighting, scale=float(weighting.weight(area, strength).mean()))
+    weight = weighting.weight(area, strength)
+    place = (kept.rows, kept.cols, kept.x, kept.y, kept.values)
+    return Background(*place, weight, len(kept), notices=notices, weighting=weighting)

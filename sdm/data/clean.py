@@ -4,16 +4,19 @@ Cleaning has two steps, so that the rasters are read once: `locate` does all tha
 reads the rasters looks up the values at `Located.cells`, then `finish` does the rest. `clean` does all in one call.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 from rasterio.crs import CRS
 
 from sdm.data.area import StudyArea
+from sdm.data.distance import to_lonlat
 from sdm.data.grid import Grid
 from sdm.data.occurrences import Occurrences, project
 from sdm.data.stack import Stack
+from sdm.data.thinning import Thinning, one_of_each, thin_by_bins
 from sdm.errors import DataError, OptionError
 
 REASONS = (
@@ -24,10 +27,12 @@ REASONS = (
     "outside_extent",
     "outside_area",
     "nodata",
+    "no_effort",
     "duplicates",
+    "thinned",
 )
 """What can become of a record, by code; all but the first are reasons to drop it."""
-KEPT, NO_COORDINATES, ZERO, SWAPPED, OUTSIDE, OUTSIDE_AREA, NODATA, DUPLICATE = range(len(REASONS))
+KEPT, NO_COORDINATES, ZERO, SWAPPED, OUTSIDE, OUTSIDE_AREA, NODATA, NO_EFFORT, DUPLICATE, THINNED = range(len(REASONS))
 _WORDS = {
     "no_coordinates": "without coordinates",
     "zero_coordinates": "at (0, 0)",
@@ -35,7 +40,9 @@ _WORDS = {
     "outside_extent": "outside the extent of the layers",
     "outside_area": "outside the study area",
     "nodata": "on nodata",
+    "no_effort": "where the sampling effort is zero or missing",
     "duplicates": "in a cell that had one already",
+    "thinned": "left out by thinning",
 }
 _TURNED = (
     "most would be inside with 360 added to their longitude, for the layers go beyond 180°: "
@@ -113,6 +120,11 @@ class CleanPoints:
     def __len__(self) -> int:
         return len(self.rows)
 
+    def take(self, which: np.ndarray) -> "CleanPoints":
+        """Return some of the presences, by index or by a boolean array."""
+        names = ("rows", "cols", "x", "y", "index", "values")
+        return replace(self, **{name: getattr(self, name)[which] for name in names})
+
 
 @dataclass(frozen=True)
 class Ledger:
@@ -166,6 +178,8 @@ class Ledger:
             hint = "the coordinates are not degrees, give their CRS with --crs (for instance --crs EPSG:25833)"
         elif species in self.turned:
             hint = _TURNED
+        elif count["no_effort"]:
+            hint = "the effort must be above 0 where the species was found, so check the bias raster"
         elif count["nodata"]:
             hint += ", or try --snap 1"
         raise DataError(f"{species}: none of {count['read']:,} records can be used ({self._drops(species)}): {hint}")
@@ -218,9 +232,16 @@ def _swapped(occurrences: Occurrences, grid: Grid, placed: np.ndarray) -> np.nda
 
 
 def finish(
-    located: Located, values: np.ndarray, *, snap: float = 0, remove_duplicates: bool = True
+    located: Located,
+    values: np.ndarray,
+    *,
+    snap: float = 0,
+    remove_duplicates: bool = True,
+    effort: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
+    thinning: Thinning | None = None,
+    uncertainty_column: str | None = None,
 ) -> tuple[dict[str, CleanPoints], Ledger]:
-    """Drop records on nodata (or move them) and duplicates, and divide the rest by species.
+    """Drop records on nodata (or move them) and duplicates, thin, and divide the rest by species.
 
     Parameters
     ----------
@@ -232,7 +253,13 @@ def finish(
         Move a record on nodata to the nearest cell with data in all layers, at most this many cells away
         (between centres; the northernmost, then the westernmost of equally near ones).
     remove_duplicates
-        Keep only the first record of a species in a cell.
+        Keep only one record of a species in a cell: that with the least uncertain coordinates, then the first.
+    effort
+        Sampling effort by rows and columns; records in cells where it is not above 0 are dropped.
+    thinning
+        Which of the remaining records to leave out.
+    uncertainty_column
+        Where the uncertainty of coordinates is, unless the column has a name that is known.
 
     Returns
     -------
@@ -245,19 +272,18 @@ def finish(
         raise OptionError(f"snap is {snap}: expected a number of cells, 0 or more")
     stack, reason = located.stack, located.reason.copy()
     rows, cols, values, moved = _snap(located, values, snap)
-    usable = ~np.isnan(values).any(axis=1)[located.cell]
-    reason[located.record[~usable]] = NODATA
-    record, cell = located.record[usable], located.cell[usable]
+    record, cell = located.record, located.cell
+    for why, good in ((NODATA, ~np.isnan(values).any(axis=1)), (NO_EFFORT, _looked_at(effort, rows, cols))):
+        usable = good[cell]
+        reason[record[~usable]] = why
+        record, cell = record[usable], cell[usable]
+    uncertainty = located.occurrences.uncertainty(uncertainty_column)
     code, names = pd.factorize(located.occurrences.species)
     if remove_duplicates:
         key = code[record] * stack.n_cells + rows[cell] * stack.width + cols[cell]
-        first = np.zeros(len(record), dtype=bool)
-        first[np.unique(key, return_index=True)[1]] = True
+        first = one_of_each(key, None if uncertainty is None else uncertainty[record])
         reason[record[~first]] = DUPLICATE
         record, cell = record[first], cell[first]
-    snapped = located.record[moved[located.cell]]
-    counts = _count(code, names, reason, snapped)
-    ledger = Ledger(counts, _may_be_degrees(located.occurrences), _mostly(located.turned, code, names, reason))
     points = {}
     order = np.argsort(code[record], kind="stable")
     for some in np.split(order, np.flatnonzero(np.diff(code[record][order])) + 1):
@@ -266,8 +292,44 @@ def finish(
             centre = stack.xy(rows[c], cols[c])
             x, y = (np.where(moved[c], mid, own[i]) for mid, own in zip(centre, (located.x, located.y)))
             name = str(names[code[i[0]]])
-            points[name] = CleanPoints(name, rows[c], cols[c], x, y, i, values[c])
+            found = CleanPoints(name, rows[c], cols[c], x, y, i, values[c])
+            if thinning is not None and thinning.active:
+                points[name] = thin(found, stack, thinning, None if uncertainty is None else uncertainty[i])
+                reason[np.setdiff1d(i, points[name].index)] = THINNED
+            else:
+                points[name] = found
+    counts = _count(code, names, reason, located.record[moved[located.cell]])
+    ledger = Ledger(counts, _may_be_degrees(located.occurrences), _mostly(located.turned, code, names, reason))
     return points, ledger
+
+
+def _looked_at(
+    effort: Callable[[np.ndarray, np.ndarray], np.ndarray] | None, rows: np.ndarray, cols: np.ndarray
+) -> np.ndarray:
+    """Return which cells have sampling effort."""
+    if effort is None or not len(rows):
+        return np.ones(len(rows), dtype=bool)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(effort(rows, cols) > 0)
+
+
+def thin(points: CleanPoints, stack: Stack, thinning: Thinning, uncertainty: np.ndarray | None = None) -> CleanPoints:
+    """Leave out presences of a species that lie close to others: first in the environment, then in space."""
+    thinning.check(stack.names)
+    if thinning.bins:
+        names = thinning.variables or stack.names
+        at = [stack.names.index(name) for name in names]
+        classes = np.array([name in stack.categorical for name in names])
+        keep = thin_by_bins(points.values[:, at], thinning.bins, categorical=classes, uncertainty=uncertainty)
+        points, uncertainty = points.take(keep), None if uncertainty is None else uncertainty[keep]
+    if thinning.distance:
+        from sdm.data.spacing import thin_by_distance  # compiled: loaded when needed
+
+        lon, lat = to_lonlat(points.x, points.y, stack, "thinning by distance")
+        seed, tries = thinning.seed_of(points.species), thinning.tries
+        keep = thin_by_distance(lon, lat, thinning.distance, tries=tries, seed=seed, uncertainty=uncertainty)
+        points = points.take(keep)
+    return points
 
 
 def clean(

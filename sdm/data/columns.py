@@ -22,6 +22,10 @@ SPECIES = (
     *("verbatimscientificname", "name"),
 )
 PRESENCE = ("presence", "presenceabsence", "presabs", "pa", "pb", "occ", "occurrence")
+UNCERTAINTY = (
+    *("coordinateuncertaintyinmeters", "coordinateuncertaintyinmetres", "coordinateuncertainty", "uncertaintyinmeters"),
+    *("uncertaintym", "positionaluncertainty", "horizontalaccuracy", "positionalaccuracy"),
+)
 # What may be text in a file without a column for the species.
 NOT_SPECIES = re.compile(
     r"date|time|basis|status|country|local|site|source|note|remark|collect|recorded|sex|institution"
@@ -34,7 +38,7 @@ def find_columns(
 ) -> tuple[str | None, str, str]:
     """Return the columns of species (None: there is none), x and y."""
     found = coordinate_pair(header)
-    x, y = (found[k] if name is None else _named(name, header, source) for k, name in enumerate(wanted[1:]))
+    x, y = (found[k] if name is None else named_column(name, header, source) for k, name in enumerate(wanted[1:]))
     by_position = len(header) == 3 and all(len(row) == 3 and is_number(row[1]) and is_number(row[2]) for row in sample)
     if (x is None or y is None) and by_position:
         x, y = header[1:]
@@ -51,7 +55,7 @@ def species_column(
     header: list[str], sample: list[list[str]], wanted: str | None, source: str, taken: tuple[str, ...] = ()
 ) -> str | None:
     """Return the column of species: named, known, or else the first that holds words."""
-    found = first_of(header, SPECIES) if wanted is None else _named(wanted, header, source)
+    found = first_of(header, SPECIES) if wanted is None else named_column(wanted, header, source)
     if found:
         return found
     for k, name in enumerate(header):
@@ -78,7 +82,7 @@ def coordinate_pair(header: list[str]) -> tuple[str | None, str | None]:
     return first_of(header, [x for x, _ in COORDINATES]), first_of(header, [y for _, y in COORDINATES])
 
 
-def _named(name: str, header: list[str], source: str) -> str:
+def named_column(name: str, header: list[str], source: str) -> str:
     """Return the column that the user named."""
     found = name if name in header else first_of(header, [plain(name)])
     if found is None:

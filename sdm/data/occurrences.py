@@ -12,7 +12,16 @@ from rasterio.crs import CRS
 from rasterio.errors import CRSError
 
 from sdm.data.area import read_vector
-from sdm.data.columns import PRESENCE, SPECIES, coordinate_pair, find_columns, first_of, species_column
+from sdm.data.columns import (
+    PRESENCE,
+    SPECIES,
+    UNCERTAINTY,
+    coordinate_pair,
+    find_columns,
+    first_of,
+    named_column,
+    species_column,
+)
 from sdm.data.grid import same_crs
 from sdm.data.textfile import SAMPLE_ROWS, TextTable, in_zip, numbers, plain
 from sdm.errors import DataError, OptionError
@@ -74,6 +83,34 @@ class Occurrences:
             return np.zeros(len(self), dtype=bool)
         return self.extra[name].astype("str").str.strip().str.lower().isin(ABSENT).to_numpy()
 
+    def uncertainty(self, column: str | None = None) -> np.ndarray | None:
+        """Return how far each record may be from its coordinates, in metres; NaN where that is not known.
+
+        It is in the named column, or else in one such as ``coordinateUncertaintyInMeters``; None if there is none. Zero
+        and less are not distances, and stand for "not known".
+        """
+        header = [str(name) for name in self.extra.columns]
+        found = (
+            first_of(header, UNCERTAINTY) if column is None else named_column(column, header, Path(self.source).name)
+        )
+        if found is None:
+            return None
+        metres = pd.to_numeric(self.extra[found], errors="coerce").to_numpy(dtype=np.float64)
+        return np.where(np.isfinite(metres) & (metres > 0), metres, np.nan)
+
+    def numbers(self, column: str) -> np.ndarray:
+        """Return the numbers in one of the other columns, NaN where there is none.
+
+        Raises
+        ------
+        OptionError
+            If there is no such column.
+        DataError
+            If something in it is not a number.
+        """
+        found = named_column(column, [str(name) for name in self.extra.columns], Path(self.source).name)
+        return numbers(self.extra[found], self.row, Path(self.source).name)
+
     def take(self, which: np.ndarray) -> "Occurrences":
         """Return some of the records, by index or by a boolean array."""
         row, extra = (self.row[which] if len(self.row) else self.row), self.extra
@@ -97,6 +134,8 @@ class Swd:
         Names of the categorical variables.
     source, notes
         As for `Occurrences`.
+    weight, effort
+        (n,) weights of records, and sampling effort, if columns of them were named.
     """
 
     species: np.ndarray
@@ -106,6 +145,8 @@ class Swd:
     categorical: tuple[str, ...] = ()
     source: str = ""
     notes: tuple[str, ...] = ()
+    weight: np.ndarray | None = None
+    effort: np.ndarray | None = None
 
     @property
     def is_background(self) -> np.ndarray:
@@ -117,6 +158,22 @@ class Swd:
         """The different species, in order of appearance, without background."""
         return [str(name) for name in pd.unique(self.species) if name != "background"]
 
+    def sites(self) -> "Swd":
+        """Return one row of each place where any species was found: the background of a target group.
+
+        Rows are of one place if their coordinates are the same, or, where a table has none, all their variables.
+        """
+        found = np.flatnonzero(~self.is_background)
+        if not len(found):
+            raise DataError(f"table '{Path(self.source).name}' holds no records of species: expected a target group")
+        at = pd.DataFrame({"x": self.x, "y": self.y})
+        at = at if np.isfinite(at.to_numpy()[found]).all() else self.table
+        first = found[~at.iloc[found].duplicated().to_numpy()]
+        effort = None if self.effort is None else self.effort[first]
+        table = self.table.iloc[first].reset_index(drop=True)
+        name = np.full(len(first), "background", dtype=object)
+        return replace(self, species=name, x=self.x[first], y=self.y[first], table=table, weight=None, effort=effort)
+
 
 def read_occurrences(
     path: str | Path,
@@ -126,6 +183,7 @@ def read_occurrences(
     x_column: str | None = None,
     y_column: str | None = None,
     layer: str | None = None,
+    columns: Sequence[str] = (),
 ) -> Occurrences:
     """Read the records of a text table, a GBIF download or a vector file of points.
 
@@ -140,6 +198,8 @@ def read_occurrences(
         Names of columns that are not found by themselves.
     layer
         Of a vector file with several.
+    columns
+        Other columns that are wanted; of most files all are read anyway.
 
     Raises
     ------
@@ -153,7 +213,7 @@ def read_occurrences(
     if path.suffix.lower() in VECTOR or in_zip(path, (".shp",)):
         found = _read_vector(path, layer, wanted)
     else:
-        found = _read_text(TextTable(path), wanted)
+        found = _read_text(TextTable(path), wanted, columns)
     found = _drop_unwanted(found)
     if len(found) == 0:
         raise DataError(
@@ -162,7 +222,14 @@ def read_occurrences(
     return found if crs is None else replace(found, crs=crs)
 
 
-def read_swd(path: str | Path, *, categorical: Sequence[str] = (), variables: Sequence[str] | None = None) -> Swd:
+def read_swd(
+    path: str | Path,
+    *,
+    categorical: Sequence[str] = (),
+    variables: Sequence[str] | None = None,
+    weight_column: str | None = None,
+    effort_column: str | None = None,
+) -> Swd:
     """Read a table of samples with data.
 
     A row is background if its species is called ``background``, or if a column such as ``presence`` or ``occ``
@@ -176,6 +243,8 @@ def read_swd(path: str | Path, *, categorical: Sequence[str] = (), variables: Se
         Columns whose values are classes, numbers or text.
     variables
         Use these columns only.
+    weight_column, effort_column
+        Columns with the weights of records, and with sampling effort; they are not variables.
 
     Raises
     ------
@@ -194,6 +263,11 @@ def read_swd(path: str | Path, *, categorical: Sequence[str] = (), variables: Se
     )
     species[[name.lower() == "background" for name in species]] = "background"
     species[presence == 0] = "background"
+    beside: list[np.ndarray | None] = [None, None]
+    for k, wanted in enumerate((weight_column, effort_column)):
+        if wanted is not None:
+            named.append(named_column(wanted, text.header, text.path.name))
+            beside[k] = numbers(frame[named[-1]], row, text.path.name)
     rest = [name for name in frame.columns if name not in named]
     if absent := [name for name in [*(variables or ()), *categorical] if name not in rest]:
         raise DataError(f"table '{text.path.name}' has no variable '{absent[0]}': the variables are {', '.join(rest)}")
@@ -209,7 +283,7 @@ def read_swd(path: str | Path, *, categorical: Sequence[str] = (), variables: Se
     if not table:
         raise DataError(f"table '{text.path.name}' has no column of numbers beside species and coordinates: add one")
     kept = tuple(name for name in table if name in categorical)
-    return Swd(species, x, y, pd.DataFrame(table), kept, str(path), tuple(notes))
+    return Swd(species, x, y, pd.DataFrame(table), kept, str(path), tuple(notes), *beside)
 
 
 def project(x: np.ndarray, y: np.ndarray, source: Any, target: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -249,12 +323,15 @@ def _check_file(path: Path) -> None:
         raise DataError(f"file '{path.name}' is empty: expected a header and one row a record")
 
 
-def _read_text(text: TextTable, wanted: tuple[str | None, str | None, str | None]) -> Occurrences:
+def _read_text(
+    text: TextTable, wanted: tuple[str | None, str | None, str | None], columns: Sequence[str]
+) -> Occurrences:
     """Make records of a text table."""
     species, x, y = find_columns(text.header, text.sample, wanted, text.path.name)
     only = None
     if "gbifid" in map(plain, text.header):
-        only = [name for name in text.header if plain(name) in GBIF or name in (species, x, y)]
+        more = GBIF | {plain(name) for name in columns}
+        only = [name for name in text.header if plain(name) in more or name in (species, x, y)]
     frame, row = text.read({species}, only)
     notes = (*text.notes, f"{_from(species)}, x from '{x}', y from '{y}'")
     return _records(frame, row, (species, x, y), text.path, notes)

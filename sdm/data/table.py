@@ -1,9 +1,9 @@
 """The table that is fitted: the variables at the presences of one species and at the background."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,8 +36,12 @@ class SampleTable:
         Base weights of the background, (N,), or None if all are equal.
     presence_weights
         Weights of the presences, (m,), or None if all are equal.
+    presence_base
+        Base weights of the presences' own cells, (m,), for when they join the background; None if all are equal.
     levels
         For categorical variables that came as text: their classes, in the order of their codes 0, 1, ...
+    sampling
+        How sampling bias was dealt with, for the record: what the background is, effort and its treatment, thinning.
     notes
         What the user should be told.
     """
@@ -53,7 +57,9 @@ class SampleTable:
     background_y: np.ndarray
     weights: np.ndarray | None = None
     presence_weights: np.ndarray | None = None
+    presence_base: np.ndarray | None = None
     levels: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    sampling: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @property
@@ -66,6 +72,21 @@ class SampleTable:
         """Number of background points."""
         return len(self.background)
 
+    @property
+    def base_weights(self) -> np.ndarray | None:
+        """The base measure of all rows, presences first, as `Maxent.fit` takes it; None if all are equal."""
+        if self.weights is None:
+            return None
+        own = np.full(self.n_presences, self.weights.mean()) if self.presence_base is None else self.presence_base
+        return np.concatenate([own, self.weights])
+
+    def with_presences(self, which: np.ndarray) -> "SampleTable":
+        """Return the table with some of the presences, by index or by a boolean array."""
+        names = ("presence", "presence_x", "presence_y", "presence_weights", "presence_base")
+        parts = {name: getattr(self, name) for name in names}
+        some: dict[str, Any] = {name: None if part is None else part[which] for name, part in parts.items()}
+        return replace(self, **some)
+
     @classmethod
     def from_stack(
         cls,
@@ -74,9 +95,15 @@ class SampleTable:
         background: "Background",
         *,
         presence_weights: np.ndarray | None = None,
+        presence_effort: np.ndarray | None = None,
     ) -> "SampleTable":
-        """Put the cleaned points of a species and a background together."""
+        """Put the cleaned points of a species and a background together.
+
+        `presence_effort` is the sampling effort in the presences' cells, if the background was made with effort.
+        """
         weight = background.weight
+        base = background.weighting.weight(stack.cell_area(points.rows), presence_effort)
+        equal = bool(np.all(weight == weight[:1]) and np.all(base == weight[0]))
         return cls(
             species=points.species,
             names=stack.names,
@@ -87,8 +114,9 @@ class SampleTable:
             presence_y=points.y,
             background_x=background.x,
             background_y=background.y,
-            weights=None if np.all(weight == weight[:1]) else weight,
+            weights=None if equal else weight,
             presence_weights=presence_weights,
+            presence_base=None if equal else base,
         )
 
     @classmethod
@@ -125,12 +153,16 @@ class SampleTable:
         classes = tuple(name for name in names if name in {*swd.categorical, *categorical})
         both, levels = _codes(swd, at, other, rows, names, classes)
         whole = ~np.isnan(both).any(axis=1)
+        looked = _looked_at(swd, at, other, rows)
+        unseen = int(np.count_nonzero(whole & ~looked))
+        whole &= looked
         is_presence = np.arange(len(both)) < np.count_nonzero(at)
         keep_p, keep_b = whole[is_presence], whole[~is_presence]
         for what, kept in (("presence", keep_p), ("background point", keep_b)):
             if not kept.any():
                 raise DataError(f"{species}: no {what} with a value for every variable in '{Path(swd.source).name}'")
-        lost = int(np.count_nonzero(~whole))
+        lost = int(np.count_nonzero(~whole)) - unseen
+        weights, base = _effort(swd, at, other, rows, keep_p, keep_b)
         return cls(
             species=species,
             names=names,
@@ -141,8 +173,18 @@ class SampleTable:
             presence_y=swd.y[at][keep_p],
             background_x=other.x[rows][keep_b],
             background_y=other.y[rows][keep_b],
+            weights=weights,
+            presence_weights=None if swd.weight is None else _weights(swd, at, species)[keep_p],
+            presence_base=base,
             levels=levels,
-            notes=(f"{lost:,} rows without a value for every variable left out",) if lost else (),
+            notes=tuple(
+                f"{count:,} rows {what} left out"
+                for count, what in (
+                    (lost, "without a value for every variable"),
+                    (unseen, "where the sampling effort is zero or missing"),
+                )
+                if count
+            ),
         )
 
 
@@ -156,6 +198,37 @@ def _one_species(swd: "Swd", species: str | None) -> str:
         what = "holds several species" if species is None else f"holds no species '{species}'"
         raise DataError(f"table '{Path(swd.source).name}' {what}: choose one of {names or 'none'}")
     return species
+
+
+def _looked_at(swd: "Swd", at: np.ndarray, other: "Swd", rows: np.ndarray) -> np.ndarray:
+    """Return which rows, presences then background, have sampling effort; all without such a column."""
+    if swd.effort is None or other.effort is None:
+        return np.ones(int(at.sum() + rows.sum()), dtype=bool)
+    effort = np.concatenate([swd.effort[at], other.effort[rows]])
+    if np.any(effort < 0):
+        raise DataError(f"{np.count_nonzero(effort < 0):,} rows have negative sampling effort: expected 0 or more")
+    return np.isfinite(effort) & (effort > 0)
+
+
+def _effort(
+    swd: "Swd", at: np.ndarray, other: "Swd", rows: np.ndarray, keep_p: np.ndarray, keep_b: np.ndarray
+) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Return the base weights of background and presences: sampling effort, with a mean of 1 over the background."""
+    if swd.effort is None or other.effort is None:
+        return None, None
+    weight, base = other.effort[rows][keep_b], swd.effort[at][keep_p]
+    if np.all(weight == weight[0]) and np.all(base == weight[0]):
+        return None, None
+    return weight / weight.mean(), base / weight.mean()
+
+
+def _weights(swd: "Swd", at: np.ndarray, species: str) -> np.ndarray:
+    """Return the weights of the records of a species."""
+    from sdm.data.weights import check_weights
+
+    weight = np.asarray(swd.weight)[at]
+    check_weights(weight, f"{species}: the column of weights")
+    return weight
 
 
 def _codes(

@@ -94,12 +94,12 @@ def test_weights_are_the_seam_for_bias(stack):
     effort[20:40, 30:35] = 1
     effort[20:40, 35:40] = 3
     effort[0, 50] = np.nan
-    sample = sample_background(stack, n=60, seed=1, weights=lambda w: effort[w.toslices()])
+    sample = sample_background(stack, n=60, seed=1, effort=lambda w: effort[w.toslices()])
     assert sample.n_valid == 200
     assert (effort[sample.rows, sample.cols] > 0).all()
     assert np.count_nonzero(sample.cols >= 35) > 35
     with pytest.raises(DataError, match="no valid cell with a weight above 0"):
-        sample_background(stack, n=60, weights=lambda w: np.zeros((w.height, w.width)))
+        sample_background(stack, n=60, effort=lambda w: np.zeros((w.height, w.width)))
 
 
 def test_fewer_valid_cells_than_asked(stack):

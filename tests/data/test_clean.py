@@ -65,7 +65,9 @@ def test_each_reason(stack):
         "outside_extent": 1,
         "outside_area": 0,
         "nodata": 1,
+        "no_effort": 0,
         "duplicates": 1,
+        "thinned": 0,
         "snapped": 0,
         "kept": 2,
     }
