@@ -1,0 +1,88 @@
+"""Fits on tables: what folds, searches, curves and null models have in common."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor, as_completed
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sdm.estimator import Maxent
+from sdm.structural import StructMaxent
+
+if TYPE_CHECKING:  # a table is given; none of its code is needed
+    from sdm.data.table import SampleTable
+
+Progress = Callable[[int, int, str], None]
+
+# What an estimator of another kind takes over from the one at hand.
+SHARED = ("entropy", "multiplier", "knots", "categorical", "max_iterations", "add_presences", "prevalence", "unseen")
+
+
+def fit_table(
+    table: "SampleTable", estimator: Maxent, columns: Sequence[int] | None = None, start: Maxent | None = None
+) -> Maxent:
+    """Fit a copy of an estimator to a table, or to some of its columns.
+
+    Parameters
+    ----------
+    table : SampleTable
+        Its categorical variables count, whatever the estimator names.
+    estimator : Maxent
+        Its options; it stays as it is.
+    columns : sequence of int, optional
+    start : Maxent, optional
+        An earlier fit to start from.
+    """
+    import pandas as pd
+
+    chosen = list(range(len(table.names))) if columns is None else list(columns)
+    names = [table.names[v] for v in chosen]
+    x = pd.DataFrame(np.vstack([table.presence, table.background])[:, chosen], columns=names)
+    y = np.repeat([1, 0], [table.n_presences, table.n_background])
+    weight = None
+    if table.weights is not None or table.presence_weights is not None:
+        own = np.ones(table.n_presences) if table.presence_weights is None else table.presence_weights
+        base = np.ones(table.n_background) if table.weights is None else table.weights
+        weight = np.concatenate([own, base])
+    fresh = type(estimator)(**estimator.get_params())
+    fresh.categorical = [name for name in table.categorical if name in names]
+    return fresh.fit(x, y, weight, start=start)
+
+
+def with_setting(base: Maxent, setting: Mapping[str, Any]) -> Maxent:
+    """Return an estimator with some options changed; one that names `families` or `lam` is a `StructMaxent`."""
+    structural = isinstance(base, StructMaxent) or "families" in setting or "lam" in setting
+    params = base.get_params()
+    if structural and not isinstance(base, StructMaxent):
+        made: Maxent = StructMaxent(**{name: params[name] for name in SHARED})
+    else:
+        made = type(base)(**params)
+    return made.set_params(**setting)
+
+
+def run_all(
+    task: Callable[..., Any],
+    arguments: Iterable[tuple[Any, ...]],
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    text: str = "fitting",
+) -> list[Any]:
+    """Call a function on every tuple of arguments, here or through an executor; results come in order."""
+    jobs = list(arguments)
+    out: list[Any] = [None] * len(jobs)
+    if executor is None:
+        for k, job in enumerate(jobs):
+            out[k] = task(*job)
+            if progress:
+                progress(k + 1, len(jobs), text)
+        return out
+    futures = {executor.submit(task, *job): k for k, job in enumerate(jobs)}
+    try:
+        for done, future in enumerate(as_completed(futures)):
+            out[futures[future]] = future.result()
+            if progress:
+                progress(done + 1, len(jobs), text)
+    finally:
+        for future in futures:
+            future.cancel()
+    return out

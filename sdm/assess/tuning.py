@@ -1,0 +1,241 @@
+"""Choosing a model's settings: a grid or a random search, cross-validated, with warm starts along the multiplier."""
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sdm.assess.fits import Progress, fit_table, run_all, with_setting
+from sdm.assess.folds import Fold, Split
+from sdm.assess.measures import aicc_weights
+from sdm.assess.validation import HIGHER, averages, measure, measure_whole
+from sdm.errors import DataError, OptionError
+from sdm.estimator import Maxent
+from sdm.structural import StructMaxent
+
+if TYPE_CHECKING:  # a table is given; none of its code is needed
+    from sdm.data.table import SampleTable
+
+Setting = dict[str, Any]
+RULES = ("best", "one_se")
+
+
+@dataclass(frozen=True)
+class Range:
+    """Numbers between two positive limits, drawn evenly in their logarithm."""
+
+    low: float
+    high: float
+
+    def draw(self, rng: np.random.Generator) -> float:
+        """Return one number, to three digits."""
+        return float(f"{np.exp(rng.uniform(np.log(self.low), np.log(self.high))):.3g}")
+
+
+def grid(**choices: Iterable[Any]) -> list[Setting]:
+    """Return every combination of options of `Maxent` or `StructMaxent`.
+
+    >>> grid(features=["l", "lq"], multiplier=[1, 2])[1]
+    {'features': 'l', 'multiplier': 2}
+    """
+    listed = {name: list(values) for name, values in choices.items()}
+    for name, values in listed.items():
+        if not values:
+            raise OptionError(f"{name} has no value to try: give at least one")
+    return [dict(zip(listed, values)) for values in itertools.product(*listed.values())]
+
+
+def random_settings(budget: int, seed: int = 1, **choices: Sequence[Any] | Range) -> list[Setting]:
+    """Return `budget` different settings drawn at random: from the values of a list, or from a `Range`.
+
+    There are fewer where the lists have no more combinations to give.
+    """
+    if budget < 1:
+        raise OptionError(f"budget={budget!r}: expected a whole number from 1 on")
+    for name, values in choices.items():
+        if isinstance(values, Range) and not 0 < values.low < values.high:
+            raise OptionError(f"{name} from {values.low:g} to {values.high:g}: expected two rising positive numbers")
+    if not any(isinstance(values, Range) for values in choices.values()):
+        budget = min(budget, len(grid(**choices)))  # type: ignore[arg-type]
+    rng = np.random.default_rng(seed)
+    found: list[Setting] = []
+    while len(found) < budget:
+        setting = {
+            name: values.draw(rng) if isinstance(values, Range) else values[int(rng.integers(len(values)))]
+            for name, values in choices.items()
+        }
+        if setting not in found:
+            found.append(setting)
+    return found
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What a search found.
+
+    Attributes
+    ----------
+    settings : list of dict
+        The options that were tried.
+    rows : list of dict
+        For each of them its options, `tune.args`, the measures of a fit to all records (`auc.train`, `ncoef`, `AICc`,
+        `delta.AICc`, `w.AIC`, `AICc.reason` …) and the averages over folds (`auc.val.avg`, `loss.val.avg` …; `.sd`).
+    folds : list of dict
+        One row a setting and fold.
+    split : Split
+    """
+
+    settings: list[Setting]
+    rows: list[dict[str, Any]]
+    folds: list[dict[str, Any]]
+    split: Split
+
+    def best(self, by: str | Sequence[str] = "loss.val.avg", rule: str = "best") -> int:
+        """Return the position of the chosen setting; see `choose`."""
+        return choose(self.rows, by, rule, len(self.split.folds))
+
+
+def tune(
+    table: "SampleTable",
+    settings: Sequence[Setting],
+    split: Split,
+    *,
+    base: Maxent | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+) -> Tuning:
+    """Fit every setting to every fold and to all records, and measure.
+
+    Parameters
+    ----------
+    table : SampleTable
+    settings : sequence of dict
+        Options to change, as from `grid` or `random_settings`.
+    split : Split
+    base : Maxent or StructMaxent, optional
+        The options that stay.
+    executor : Executor, optional
+        For instance a process pool; the work is divided by fold and by settings that differ in more than the
+        multiplier. Those that differ in it alone are fitted from the largest down, each from the one before.
+    progress : callable (done, total, text), optional
+    """
+    if not settings:
+        raise OptionError("there is no setting to try: give at least one")
+    estimator = Maxent() if base is None else base
+    for setting in settings:
+        with_setting(estimator, setting)  # an unknown option is said before any work
+    places: tuple[Fold | None, ...] = (None, *split.folds)
+    chains = _chains(settings)
+    jobs = [(table, estimator, [settings[k] for k in chain], fold) for chain in chains for fold in places]
+    results = run_all(_chain, jobs, executor, progress, "settings")
+    whole: dict[int, dict[str, Any]] = {}
+    parts: dict[int, list[dict[str, Any]]] = {k: [] for k in range(len(settings))}
+    for (chain, fold), rows in zip(itertools.product(chains, places), results):
+        for k, row in zip(chain, rows):
+            if fold is None:
+                whole[k] = row
+            else:
+                parts[k].append({**settings[k], "tune.args": tune_args(settings[k]), "fold": fold.name, **row})
+    delta, weight = aicc_weights([whole[k]["AICc"] for k in range(len(settings))])
+    rows = [
+        {
+            **setting,
+            "tune.args": tune_args(setting),
+            **whole[k],
+            "delta.AICc": float(delta[k]),
+            "w.AIC": float(weight[k]),
+            **averages(parts[k]),
+        }
+        for k, setting in enumerate(settings)
+    ]
+    return Tuning(list(settings), rows, [row for k in range(len(settings)) for row in parts[k]], split)
+
+
+def tune_args(setting: Mapping[str, Any]) -> str:
+    """Return a setting as one word, in ENMeval's spelling for features and multiplier: `fc.LQH_rm.1.5`."""
+    short = {"features": "fc", "multiplier": "rm"}
+    parts = []
+    for name, value in setting.items():
+        text = str(value).upper() if name == "features" else f"{value:g}" if isinstance(value, float) else str(value)
+        parts.append(f"{short.get(name, name)}.{text}")
+    return "_".join(parts)
+
+
+def choose(
+    rows: Sequence[Mapping[str, Any]], by: str | Sequence[str] = "loss.val.avg", rule: str = "best", folds: int = 1
+) -> int:
+    """Return the position of the best row.
+
+    Parameters
+    ----------
+    rows : sequence of dict
+        As from `tune`.
+    by : str or sequence of str
+        A measure, such as `loss.val.avg`, `auc.val.avg` or `AICc`; with several, later ones decide between equals
+        (`("or.10p.avg", "auc.val.avg")` is the sequence that ENMeval's authors recommend).
+    rule : {"best", "one_se"}
+        The best, or of those within one standard error of it (over the folds) the one with the fewest coefficients.
+    folds : int
+        Over how many folds the averages were taken, for the standard error.
+    """
+    names = [by] if isinstance(by, str) else list(by)
+    if rule not in RULES:
+        raise OptionError(f"rule={rule!r}: expected one of {', '.join(RULES)}")
+    scores = np.array([[_cost(row, name) for name in names] for row in rows])
+    known = np.flatnonzero(~np.isnan(scores).any(axis=1))
+    if not known.size:
+        reason = next((row["AICc.reason"] for row in rows if row.get("AICc.reason")), "it is undefined for all of them")
+        raise DataError(f"no setting can be chosen by {names[0]}: {reason}; choose by another measure")
+    order = known[np.lexsort(scores[known].T[::-1])]
+    best = int(order[0])
+    if rule == "best":
+        return best
+    spread = f"{names[0].removesuffix('.avg')}.sd"
+    if spread not in rows[best]:
+        raise OptionError(f"rule=one_se needs an average over folds such as loss.val.avg, got {names[0]}")
+    error = rows[best][spread] / np.sqrt(folds)
+    limit = scores[best, 0] + (error if np.isfinite(error) else 0.0)
+    near = [int(k) for k in order if scores[k, 0] <= limit]
+    return min(near, key=lambda k: (rows[k]["ncoef"], scores[k, 0]))
+
+
+def _cost(row: Mapping[str, Any], name: str) -> float:
+    """Return a measure so that less is better."""
+    plain = name.removesuffix(".avg")
+    if name not in row or not (
+        plain in HIGHER or name in ("AICc", "delta.AICc", "w.AIC", "ncoef", "cbi.train", "gain")
+    ):
+        options = [f"{key}.avg" for key in HIGHER if key != "auc.train"] + ["AICc"]
+        raise OptionError(f"by={name!r}: expected a measure such as {', '.join(options)}")
+    higher = HIGHER.get(plain, name in ("w.AIC", "cbi.train", "gain"))
+    return -float(row[name]) if higher else float(row[name])
+
+
+def _chains(settings: Sequence[Setting]) -> list[list[int]]:
+    """Group settings that differ in their multiplier alone, the largest first."""
+    groups: dict[str, list[int]] = {}
+    for k, setting in enumerate(settings):
+        rest = {name: value for name, value in setting.items() if name != "multiplier"}
+        groups.setdefault(repr(sorted(rest.items(), key=lambda item: item[0])), []).append(k)
+    return [sorted(group, key=lambda k: -float(settings[k].get("multiplier", 1.0))) for group in groups.values()]
+
+
+def _chain(table: "SampleTable", base: Maxent, settings: Sequence[Setting], fold: Fold | None) -> list[dict[str, Any]]:
+    """Fit settings one after the other to a fold, or to all records, and measure each."""
+    train = table if fold is None else fold.training(table)
+    test = None if fold is None else fold.testing(table)
+    out: list[dict[str, Any]] = []
+    earlier: Maxent | None = None
+    for setting in settings:
+        estimator = with_setting(base, setting)
+        fitted = fit_table(train, estimator, start=None if isinstance(estimator, StructMaxent) else earlier)
+        earlier = fitted
+        if test is None:
+            out.append(measure_whole(fitted, train))
+        else:
+            row = measure(fitted.model_, train, test)
+            out.append(row | {"ncoef": int(fitted.model_.weights.size), "gap": fitted.solution_.gap})
+    return out

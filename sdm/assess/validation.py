@@ -1,0 +1,129 @@
+"""A model measured on records that it has not seen, fold by fold, under the column names of ENMeval."""
+
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sdm.assess.fits import Progress, fit_table, run_all
+from sdm.assess.folds import Fold, Split
+from sdm.assess.measures import (
+    aicc,
+    auc,
+    auc_difference,
+    boyce,
+    check_counts,
+    minimum_presence,
+    omission,
+    partial_roc_ratio,
+    relative_gain,
+    tenth_percentile,
+)
+from sdm.estimator import Maxent
+from sdm.model import Model
+
+if TYPE_CHECKING:  # a table is given; none of its code is needed
+    from sdm.data.table import SampleTable
+
+# What is measured on a fold, and whether more of it is better.
+HIGHER = {
+    "auc.train": True, "auc.val": True, "auc.diff": False, "cbi.val": True, "or.mtp": False, "or.10p": False,
+    "loss.val": False, "gain.val": True, "proc.val": True,
+}  # fmt: skip
+
+# Where an entropy above 1 leaves a density of zero, this share of the base measure keeps the loss finite.
+FLOOR = 1e-3
+
+
+def measure(model: Model, train: "SampleTable", test: "SampleTable") -> dict[str, float]:
+    """Measure a model on held-out records, against the background that goes with them.
+
+    Returns
+    -------
+    dict
+        `auc.train` (training presences against training background), `auc.val`, `auc.diff`, `cbi.val` (continuous Boyce
+        index of the cloglog values), `or.mtp` and `or.10p` (held-out presences below the training thresholds),
+        `gain.val` and `loss.val` (nats; the density scaled to one over the validation background; the loss of a
+        uniform prediction is the log of its number of points), `proc.val` (partial ROC ratio at 5 %).
+    """
+    raw = model.predict(train.presence, "raw")
+    around = model.predict(train.background, "raw")
+    held, against = model.predict(test.presence, "raw"), model.predict(test.background, "raw")
+    check_counts(held, against)
+    own, validated = auc(raw, around), auc(held, against)
+    floor = 0.0 if model.alpha == 1.0 else FLOOR
+    gain = relative_gain(held, against, test.weights, floor)
+    return {
+        "auc.train": own,
+        "auc.val": validated,
+        "auc.diff": auc_difference(own, validated),
+        "cbi.val": boyce(model.from_raw(held, "cloglog"), model.from_raw(against, "cloglog")).index,
+        "or.mtp": omission(held, minimum_presence(raw)),
+        "or.10p": omission(held, tenth_percentile(raw)),
+        "loss.val": float(np.log(against.size)) - gain,
+        "gain.val": gain,
+        "proc.val": partial_roc_ratio(held, against),
+    }
+
+
+def measure_whole(fitted: Maxent, table: "SampleTable") -> dict[str, Any]:
+    """Measure a model on what it was fitted to: `auc.train`, `cbi.train`, `ncoef`, `AICc` and why it may be missing."""
+    model = fitted.model_
+    raw, around = model.predict(table.presence, "raw"), model.predict(table.background, "raw")
+    count = int(model.weights.size)
+    criterion = aicc(raw, around, count)
+    return {
+        "auc.train": auc(raw, around),
+        "cbi.train": boyce(model.from_raw(raw, "cloglog"), model.from_raw(around, "cloglog")).index,
+        "ncoef": count,
+        "AICc": criterion.value,
+        "AICc.reason": criterion.reason,
+        "gain": fitted.solution_.gain,
+        "gap": fitted.solution_.gap,
+        "status": fitted.solution_.status,
+    }
+
+
+def averages(rows: Sequence[dict[str, Any]], keys: Sequence[str] | None = None) -> dict[str, float]:
+    """Return `<measure>.avg` and `<measure>.sd` over folds; folds where a measure is undefined are left out of it."""
+    out: dict[str, float] = {}
+    for key in keys or [name for name in HIGHER if name != "auc.train"]:
+        values = np.array([row[key] for row in rows], dtype=np.float64)
+        known = values[~np.isnan(values)]
+        out[f"{key}.avg"] = float(known.mean()) if known.size else float("nan")
+        out[f"{key}.sd"] = float(known.std(ddof=1)) if known.size > 1 and np.isfinite(known).all() else float("nan")
+    return out
+
+
+@dataclass(frozen=True)
+class CrossValidation:
+    """One row a fold, their averages, and the split that made them."""
+
+    rows: list[dict[str, Any]]
+    mean: dict[str, float]
+    split: Split
+
+
+def cross_validate(
+    table: "SampleTable",
+    estimator: Maxent,
+    split: Split,
+    *,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+) -> CrossValidation:
+    """Fit without each fold in turn and measure on it."""
+    jobs = [(table, estimator, fold) for fold in split.folds]
+    rows = run_all(validate_fold, jobs, executor, progress, "folds")
+    return CrossValidation(rows, averages(rows, list(HIGHER)), split)
+
+
+def validate_fold(table: "SampleTable", estimator: Maxent, fold: Fold) -> dict[str, Any]:
+    """Fit on a fold's training part and measure on the rest."""
+    train, test = fold.training(table), fold.testing(table)
+    fitted = fit_table(train, estimator)
+    head = {"fold": fold.name, "training_presences": train.n_presences, "test_presences": test.n_presences}
+    tail = {"ncoef": int(fitted.model_.weights.size), "gap": fitted.solution_.gap, "status": fitted.solution_.status}
+    return head | measure(fitted.model_, train, test) | tail

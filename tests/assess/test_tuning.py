@@ -1,0 +1,120 @@
+"""Searches: what is tried, that warm starts change nothing, and which setting each rule takes."""
+
+import numpy as np
+import pytest
+
+from sdm import Maxent
+from sdm.assess.splits import split_table
+from sdm.assess.tuning import Range, choose, grid, random_settings, tune, tune_args
+from sdm.assess.validation import validate_fold
+from sdm.errors import DataError, OptionError
+
+
+def test_a_grid_is_every_combination() -> None:
+    made = grid(features=["l", "lq", "h"], multiplier=[1, 2], entropy=[1.0, 2.0])
+    assert len(made) == 12
+    assert len({repr(s) for s in made}) == 12
+    with pytest.raises(OptionError, match="multiplier has no value"):
+        grid(multiplier=[])
+
+
+def test_a_random_search_keeps_to_its_space_and_budget() -> None:
+    space = {"features": ["l", "lq"], "multiplier": Range(0.5, 8.0), "regularization": ["l1", "elastic"]}
+    made = random_settings(40, 3, **space)
+    assert len(made) == 40
+    assert made == random_settings(40, 3, **space)
+    assert made != random_settings(40, 4, **space)
+    draws = np.array([s["multiplier"] for s in made])
+    assert draws.min() >= 0.5
+    assert draws.max() <= 8.0
+    assert 0.3 < np.mean(draws < 2.0) < 0.7, "even in the logarithm: half are below the geometric mean"
+    # no more combinations than there are
+    assert len(random_settings(50, features=["l", "lq"], entropy=[1.0, 1.5])) == 4
+    with pytest.raises(OptionError, match="rising positive numbers"):
+        random_settings(2, multiplier=Range(2.0, 1.0))
+    with pytest.raises(OptionError, match="budget=0"):
+        random_settings(0, features=["l"])
+
+
+def test_the_table_of_results(small) -> None:
+    """Rows are in the order of the settings, and a warm start along the multiplier leaves the same optimum."""
+    split = split_table(small, "random", k=3)
+    settings = grid(features=["lq", "h"], multiplier=[0.5, 4.0, 1.0])
+    steps: list[int] = []
+    found = tune(small, settings, split, progress=lambda done, total, _: steps.append(total - done))
+    assert [row["tune.args"] for row in found.rows] == [tune_args(s) for s in settings]
+    assert steps == list(range(7, -1, -1)), "two chains of multipliers, each on three folds and on all records"
+    assert len(found.folds) == 18
+    for k, setting in enumerate(settings):
+        cold = [validate_fold(small, Maxent(**setting), fold) for fold in split.folds]
+        row = found.rows[k]
+        assert row["loss.val.avg"] == pytest.approx(np.mean([c["loss.val"] for c in cold]), abs=2e-3)
+        assert row["auc.val.avg"] == pytest.approx(np.mean([c["auc.val"] for c in cold]), abs=2e-3)
+        mine = [f for f in found.folds if f["tune.args"] == row["tune.args"]]
+        assert [f["fold"] for f in mine] == ["1", "2", "3"]
+        assert row["auc.diff.avg"] == pytest.approx(np.mean([f["auc.diff"] for f in mine]))
+    validated = {f"{name}.avg" for name in ("auc.val", "auc.diff", "cbi.val", "or.mtp", "or.10p")}
+    assert {"auc.train", "AICc", "delta.AICc", "w.AIC", "ncoef", *validated} <= set(found.rows[0])
+    assert min(row["delta.AICc"] for row in found.rows) == 0.0
+    assert sum(row["w.AIC"] for row in found.rows) == pytest.approx(1.0)
+    # more regularisation, fewer coefficients
+    assert found.rows[1]["ncoef"] <= found.rows[2]["ncoef"] <= found.rows[0]["ncoef"]
+    assert found.best("AICc") == int(np.argmin([row["AICc"] for row in found.rows]))
+
+
+def test_every_entropy_penalty_and_family_can_be_tried(small) -> None:
+    split = split_table(small, "random", k=2)
+    settings = [
+        *grid(features=["lq"], regularization=["l1", "elastic", "l2sq", "smoothed_l1", "l2"], entropy=[1.0, 1.5]),
+        *grid(families=["l,trees:2"], lam=[0.1], beta=[0.05, 0.2]),
+    ]
+    found = tune(small, settings, split)
+    assert all(np.isfinite(row["loss.val.avg"]) for row in found.rows)
+    assert len({round(row["loss.val.avg"], 6) for row in found.rows}) > 8, "they are different models"
+    assert found.rows[-1]["ncoef"] <= found.rows[-2]["ncoef"], "the dearer trees are fewer"
+
+
+def rows(**columns: list[float]) -> list[dict[str, float]]:
+    return [dict(zip(columns, values)) for values in zip(*columns.values())]
+
+
+def test_choices_by_hand() -> None:
+    table = rows(
+        **{
+            "loss.val.avg": [5.0, 4.0, 4.1, 4.3],
+            "loss.val.sd": [0.4, 0.4, 0.4, 0.4],
+            "auc.val.avg": [0.7, 0.8, 0.9, 0.85],
+            "or.10p.avg": [0.1, 0.2, 0.1, 0.3],
+            "AICc": [100.0, float("nan"), 90.0, 95.0],
+            "ncoef": [2, 30, 9, 5],
+        }
+    )
+    assert choose(table, "loss.val.avg") == 1
+    assert choose(table, "auc.val.avg") == 2
+    assert choose(table, "AICc") == 2
+    assert choose(table, ("or.10p.avg", "auc.val.avg")) == 2
+    # a standard error of 0.4/√4 = 0.2 reaches to 4.2: the third has fewer coefficients; with one fold, to 4.4
+    assert choose(table, "loss.val.avg", "one_se", folds=4) == 2
+    assert choose(table, "loss.val.avg", "one_se", folds=1) == 3
+    with pytest.raises(OptionError, match="expected a measure such as"):
+        choose(table, "beauty")
+    with pytest.raises(OptionError, match="rule='first'"):
+        choose(table, "AICc", "first")
+    with pytest.raises(OptionError, match="needs an average over folds"):
+        choose(table, "AICc", "one_se")
+    undefined = [{"AICc": float("nan"), "AICc.reason": "9 coefficients for 5 presences", "ncoef": 9}]
+    with pytest.raises(DataError, match="9 coefficients for 5 presences; choose by another measure"):
+        choose(undefined, "AICc")
+
+
+def test_mistakes_are_said_before_any_work(small) -> None:
+    split = split_table(small, "random", k=2)
+    with pytest.raises(OptionError, match="no parameter 'rm'"):
+        tune(small, [{"rm": 1.0}], split)
+    with pytest.raises(OptionError, match="no setting to try"):
+        tune(small, [], split)
+
+
+def test_settings_have_names() -> None:
+    assert tune_args({"features": "lqh", "multiplier": 1.5}) == "fc.LQH_rm.1.5"
+    assert tune_args({"families": "l,trees:2", "lam": 0.1}) == "families.l,trees:2_lam.0.1"

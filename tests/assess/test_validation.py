@@ -1,0 +1,128 @@
+"""Held-out measures: each is what its name says, on the records and the background that the fold gives."""
+
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sdm import Maxent
+from sdm.assess.fits import fit_table, run_all, with_setting
+from sdm.assess.measures import auc, boyce, partial_roc_ratio
+from sdm.assess.splits import split_table
+from sdm.assess.validation import HIGHER, averages, cross_validate, measure, measure_whole, validate_fold
+from sdm.errors import OptionError
+from sdm.structural import StructMaxent
+
+
+def test_a_table_is_fitted_as_its_rows_are(classed) -> None:
+    fitted = fit_table(classed, Maxent("lq"))
+    x = pd.DataFrame(np.vstack([classed.presence, classed.background]), columns=classed.names)
+    y = np.repeat([1, 0], [classed.n_presences, classed.n_background])
+    direct = Maxent("lq", categorical=["soil"]).fit(x, y)
+    assert fitted.solution_.objective == pytest.approx(direct.solution_.objective)
+    some = fit_table(classed, Maxent("lq"), [0, 3])
+    assert some.model_.names == ("warmth", "soil")
+    assert [v.categorical for v in some.model_.variables] == [False, True]
+    rng = np.random.default_rng(1)
+    weights = rng.random(classed.n_background) + 0.5
+    own = rng.random(classed.n_presences) + 0.5
+    weighted = fit_table(replace(classed, weights=weights, presence_weights=own), Maxent("lq"))
+    direct = Maxent("lq", categorical=["soil"]).fit(x, y, np.concatenate([own, weights]))
+    assert weighted.solution_.objective == pytest.approx(direct.solution_.objective)
+    base_only = fit_table(replace(classed, weights=weights), Maxent("lq"))
+    assert base_only.solution_.objective != pytest.approx(weighted.solution_.objective)
+
+
+def test_settings_change_a_copy() -> None:
+    base = Maxent("lq", multiplier=3.0, entropy=1.5)
+    made = with_setting(base, {"features": "h", "regularization": "elastic"})
+    assert (made.features, made.multiplier, made.entropy, made.regularization) == ("h", 3.0, 1.5, "elastic")
+    assert base.features == "lq"
+    grown = with_setting(base, {"families": "l,trees:2", "lam": 0.1, "beta": 0.1})
+    assert isinstance(grown, StructMaxent)
+    assert (grown.entropy, grown.multiplier, grown.lam) == (1.5, 3.0, 0.1)
+    assert with_setting(grown, {"beta": 0.5}).beta == 0.5
+    with pytest.raises(OptionError, match="no parameter 'colour'"):
+        with_setting(base, {"colour": 1})
+
+
+def slow(k: int, seconds: float) -> int:
+    import time
+
+    time.sleep(seconds)
+    return k * k
+
+
+def test_results_come_in_order_whoever_computes_them() -> None:
+    seen: list[tuple[int, int]] = []
+    jobs = [(k, 0.02 * (5 - k)) for k in range(5)]
+    assert run_all(slow, jobs) == [0, 1, 4, 9, 16]
+    with ThreadPoolExecutor(5) as threads:
+        assert run_all(slow, jobs, threads, lambda a, b, _: seen.append((a, b))) == [0, 1, 4, 9, 16]
+    assert seen == [(k + 1, 5) for k in range(5)]
+
+
+@pytest.mark.parametrize("method", ["random", "block", "environment"])
+def test_a_fold_is_measured_by_the_definitions(small, method: str) -> None:
+    options = {"random": {"k": 4}, "block": {"size": 2.5, "k": 4, "background": "partition"}}
+    split = split_table(small, method, **options.get(method, {"k": 4, "background": "partition"}))
+    fold = split.folds[1]
+    row = validate_fold(small, Maxent("lq"), fold)
+    train, test = fold.training(small), fold.testing(small)
+    model = fit_table(train, Maxent("lq")).model_
+    raw, held = model.predict(train.presence, "raw"), model.predict(test.presence, "raw")
+    around, against = model.predict(train.background, "raw"), model.predict(test.background, "raw")
+    assert row["auc.train"] == pytest.approx(auc(raw, around))
+    assert row["auc.val"] == pytest.approx(auc(held, against))
+    assert row["auc.diff"] == pytest.approx(row["auc.train"] - row["auc.val"])
+    assert row["or.mtp"] == pytest.approx(np.mean(held < raw.min()))
+    assert row["or.10p"] == pytest.approx(np.mean(held < np.sort(raw)[raw.size // 10]))
+    density = held / against.sum()
+    assert row["loss.val"] == pytest.approx(-np.mean(np.log(density)))
+    assert row["gain.val"] == pytest.approx(np.log(against.size) - row["loss.val"])
+    assert row["proc.val"] == pytest.approx(partial_roc_ratio(held, against))
+    cloglog = [model.predict(part, "cloglog") for part in (test.presence, test.background)]
+    assert row["cbi.val"] == pytest.approx(boyce(*cloglog).index)
+    assert row["test_presences"] + row["training_presences"] == small.n_presences
+    assert set(HIGHER) <= set(row)
+
+
+def test_a_density_of_zero_does_not_make_the_loss_infinite(small) -> None:
+    model = fit_table(small, Maxent("lq", entropy=2.0, multiplier=0.1)).model_
+    far = np.flatnonzero(model.predict(small.background, "raw") == 0)[:3]
+    assert far.size, "sparsemax puts cells at exactly zero"
+    test = replace(small, presence=small.background[far])
+    row = measure(model, small, test)
+    assert row["gain.val"] == pytest.approx(np.log(1e-3))
+
+
+def test_the_whole_fit_has_its_criterion_or_a_reason(small) -> None:
+    few = measure_whole(fit_table(small, Maxent("lq")), small)
+    assert few["AICc"] > 0
+    assert few["AICc.reason"] == ""
+    assert few["status"] == "converged"
+    many = measure_whole(fit_table(small, Maxent("t", multiplier=0.02)), small)
+    assert many["ncoef"] >= small.n_presences - 1
+    assert np.isnan(many["AICc"])
+    assert "coefficients for 80 presences" in many["AICc.reason"]
+
+
+def test_averages_leave_out_what_is_undefined() -> None:
+    rows = [{"cbi.val": 0.5}, {"cbi.val": float("nan")}, {"cbi.val": 0.7}]
+    assert averages(rows, ["cbi.val"]) == pytest.approx({"cbi.val.avg": 0.6, "cbi.val.sd": np.sqrt(0.02)})
+    assert np.isnan(averages(rows[1:2], ["cbi.val"])["cbi.val.avg"])
+    endless = averages([{"loss.val": np.inf}, {"loss.val": 1.0}], ["loss.val"])
+    assert endless["loss.val.avg"] == np.inf
+    assert np.isnan(endless["loss.val.sd"])
+
+
+def test_processes_give_what_one_process_gives(small) -> None:
+    split = split_table(small, "random", k=3)
+    alone = cross_validate(small, Maxent("lq"), split)
+    with ProcessPoolExecutor(1) as pool:
+        together = cross_validate(small, Maxent("lq"), split, executor=pool)
+    assert together.rows == alone.rows
+    assert alone.mean["auc.val.avg"] == pytest.approx(np.mean([row["auc.val"] for row in alone.rows]))
+    assert alone.mean["auc.val.avg"] > 0.75
