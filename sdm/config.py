@@ -44,6 +44,18 @@ class OccurrenceOptions(Section):
     y_column: str | None = option(None, "Column with the latitude or northing.")
     snap: int = option(0, "Move records on nodata to the nearest valid cell within so many cells.", ge=0, le=1000)
     keep_duplicates: bool = option(False, "Keep several records of a species in one cell.")
+    thin_distance: float = option(
+        0.0, "Thin: keep as many records as possible, none nearer to another than so many km.", ge=0
+    )
+    thin_bins: int = option(0, "Thin: keep one record in each combination of so many bins a variable.", ge=0, le=10_000)
+    thin_variables: Words = option([], "The variables whose bins are meant (default: all).")
+    thin_tries: Count = option(10, "Random orders to try when thinning by distance; the largest set is kept.")
+    record_weights: str | None = option(
+        None, "Weigh records by this column, or by 'uncertainty': how surely they lie in their cell."
+    )
+    uncertainty_column: str | None = option(
+        None, "Column with the coordinates' uncertainty in metres (default: found by its name)."
+    )
 
 
 class LayerOptions(Section):
@@ -60,14 +72,44 @@ class LayerOptions(Section):
 class BackgroundOptions(Section):
     """The points that the species' environment is compared with."""
 
+    kind: Literal["random", "target-group"] = option(
+        "random",
+        "What the background is: random cells, or all sites where any species of a target group was recorded.",
+        "background",
+    )
     points: Count | Literal["all"] = option(
         10_000, "How many background points to draw, or 'all' cells.", "background_points", "maximumbackground"
     )
     file: str | None = option(
         None, "Your own background points, in any format that occurrences come in.", "background_file"
     )
-    area: str | None = option(None, "Study area: polygons outside which nothing is drawn or counted.", "study_area")
+    area: str | None = option(
+        None,
+        "Study area, outside which nothing is drawn, counted or mapped: polygons (a file), or what a species can have "
+        "reached: a 'buffer' around its records, or their convex 'hull'.",
+        "study_area",
+    )
+    buffer: Positive | None = option(None, "Width of the buffer in km, for a study area of 'buffer' or 'hull'.")
     area_weighted: bool = option(False, "Draw cells by their true area (for layers in degrees).")
+    target_group: str | None = option(
+        None, "Records of a target group, observed as the species is (default: all species of the occurrence file)."
+    )
+    bias: str | None = option(
+        None,
+        "Sampling effort: a raster on the grid of the layers, or 'target-group' for the density of its sites.",
+        "biasfile",
+    )
+    bias_treatment: Literal["sample", "prior"] = option(
+        "sample",
+        "What effort does. sample: background cells are drawn by it. prior: it is the base measure that the model is "
+        "fitted relative to, and so is divided out of the map (exact; take many points).",
+    )
+    bandwidth: Literal["auto"] | Positive = option(
+        "auto", "Of the density of a target group's sites: the kernel's standard deviation in km, or auto."
+    )
+    effort_column: str | None = option(
+        None, "In tables of samples with data: the column with the sampling effort of every row."
+    )
 
 
 class FitOptions(Section):
@@ -154,9 +196,12 @@ SECTIONS: dict[str, type[Section]] = {
 }
 # Options with paths: relative ones in a YAML file are relative to that file.
 PATHS = (
-    "occurrences.file", "layers.files", "background.file", "background.area", "test.file", "predict.projections",
-    "output.folder",
+    "occurrences.file", "layers.files", "background.file", "background.area", "background.target_group",
+    "background.bias", "test.file", "predict.projections", "output.folder",
 )  # fmt: skip
+# Words that some of them take in place of a path.
+AREA_WORDS = ("buffer", "hull")
+GROUP_WORD = "target-group"
 
 
 class Leaf:
@@ -243,6 +288,7 @@ def _rebase(value: Any, folder: Path) -> Any:
     """Make paths relative to a folder absolute; what GDAL alone understands (URLs, subdatasets) stays."""
     if isinstance(value, str):
         special = "://" in value or value.startswith("/vsi") or value.count(":") > 1
+        special |= value in (*AREA_WORDS, GROUP_WORD)
         return value if special else os.path.abspath(folder / os.path.expanduser(value))
     if isinstance(value, dict):
         return {key: _rebase(item, folder) for key, item in value.items()}

@@ -80,11 +80,14 @@ class SampleTable:
         own = np.full(self.n_presences, self.weights.mean()) if self.presence_base is None else self.presence_base
         return np.concatenate([own, self.weights])
 
-    def with_presences(self, which: np.ndarray) -> "SampleTable":
-        """Return the table with some of the presences, by index or by a boolean array."""
-        names = ("presence", "presence_x", "presence_y", "presence_weights", "presence_base")
-        parts = {name: getattr(self, name) for name in names}
-        some: dict[str, Any] = {name: None if part is None else part[which] for name, part in parts.items()}
+    def take(self, presences: np.ndarray, background: np.ndarray | None = None) -> "SampleTable":
+        """Return a table of some of the presences and some (or all) of the background, by index or by booleans."""
+        own = ("presence", "presence_x", "presence_y", "presence_weights", "presence_base")
+        names = dict.fromkeys(own, presences)
+        if background is not None:
+            names |= dict.fromkeys(("background", "background_x", "background_y", "weights"), background)
+        parts = {name: (getattr(self, name), which) for name, which in names.items()}
+        some: dict[str, Any] = {name: None if part is None else part[which] for name, (part, which) in parts.items()}
         return replace(self, **some)
 
     @classmethod

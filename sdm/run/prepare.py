@@ -7,14 +7,26 @@ from typing import cast
 
 import numpy as np
 
-from sdm.config import RunOptions
+from sdm.config import GROUP_WORD, RunOptions
 from sdm.data.area import StudyArea
-from sdm.data.background import Background, background_from_points, sample_background
 from sdm.data.clean import CleanPoints, Ledger, clean, finish, locate
+from sdm.data.effort import Effort
 from sdm.data.layers import Stack, open_stack
 from sdm.data.occurrences import Occurrences, Swd, read_occurrences, read_swd
 from sdm.data.table import SampleTable
+from sdm.data.weights import UNCERTAINTY
 from sdm.errors import DataError, OptionError
+from sdm.run.sampling import (
+    accessible_areas,
+    check_sampling,
+    describe,
+    make_backgrounds,
+    make_effort,
+    needs_group,
+    read_area,
+    thinning,
+    weigh,
+)
 
 SWD_SUFFIXES = (".csv", ".tsv", ".txt", ".swd")
 
@@ -33,6 +45,10 @@ class Prepared:
         Species that cannot be fitted, and why.
     stack, study_area, ledger
         None for tables of samples with data, which have no map.
+    areas : dict
+        The study area of each species, where it is drawn around its own records.
+    effort : Effort or None
+        Sampling effort, if the run has any.
     projections : dict
         Other layers to map on, by name.
     notices : list of str
@@ -43,9 +59,15 @@ class Prepared:
     failures: dict[str, str] = field(default_factory=dict)
     stack: Stack | None = None
     study_area: StudyArea | None = None
+    areas: dict[str, StudyArea] = field(default_factory=dict)
+    effort: Effort | None = None
     ledger: Ledger | None = None
     projections: dict[str, Stack] = field(default_factory=dict)
     notices: list[str] = field(default_factory=list)
+
+    def area_of(self, species: str) -> StudyArea | None:
+        """Return the study area of a species."""
+        return self.areas.get(species, self.study_area)
 
 
 def prepare(options: RunOptions) -> Prepared:
@@ -63,6 +85,7 @@ def check_options(options: RunOptions) -> None:
     """Raise for options that contradict each other."""
     if options.test.percent and options.test.file:
         raise OptionError("give test.percent or test.file, not both: the model is tested with one of them")
+    check_sampling(options)
 
 
 def is_swd(files: Sequence[str]) -> bool:
@@ -85,8 +108,14 @@ def open_layers(options: RunOptions, files: Sequence[str] | None = None, names: 
 def read_records(options: RunOptions, file: str) -> Occurrences:
     """Read an occurrence file under the run's options; recorded absences are left out."""
     own = options.occurrences
+    wanted = [name for name in (own.record_weights, own.uncertainty_column) if name]
     records = read_occurrences(
-        file, crs=own.crs, species_column=own.species_column, x_column=own.x_column, y_column=own.y_column
+        file,
+        crs=own.crs,
+        species_column=own.species_column,
+        x_column=own.x_column,
+        y_column=own.y_column,
+        columns=wanted,
     )
     absent = records.absent
     if absent.all():
@@ -116,50 +145,78 @@ def open_projections(
     return found
 
 
+def read_group(options: RunOptions, records: Occurrences | None = None) -> Occurrences | None:
+    """Read the records of the target group, if one is used: by default all species of the occurrence file."""
+    if not needs_group(options):
+        return None
+    file = options.background.target_group
+    if file is None:
+        return records if records is not None else read_records(options, str(options.occurrences.file))
+    try:
+        return read_records(options, file)
+    except DataError as error:
+        raise DataError(f"target group: {error}") from error
+
+
+def background_points(options: RunOptions, group: Occurrences | None) -> Occurrences | None:
+    """Return the points that are the background, if it is not drawn: the user's own, or those of the target group."""
+    if options.background.file is not None:
+        return read_points(options, options.background.file)
+    return group if options.background.kind == GROUP_WORD else None
+
+
 def _prepare_layers(options: RunOptions) -> Prepared:
-    records = read_records(options, str(options.occurrences.file))
+    if options.background.effort_column is not None:
+        raise OptionError("background.effort_column is for tables of samples: with layers, give a raster as --bias")
+    everyone = read_records(options, str(options.occurrences.file))
     stack = open_layers(options)
-    area = None if options.background.area is None else StudyArea.read(options.background.area, stack.crs)
-    records = _choose_species(records, options.occurrences.species)
+    area = read_area(options, stack)
+    records = _choose_species(everyone, options.occurrences.species)
     projections = open_projections(options, stack.names)
     notices = [*records.notes, *stack.notices, *(area.notes if area else [])]
     for title, other in projections.items():
         notices += [f"projection {title}: {text}" for text in other.notices if text not in stack.notices]
     located = locate(records, stack, study_area=area)
-    background = _background(options, stack, area, located.cells)
-    values = background.presence_values
+    group = read_group(options, everyone)
+    prepared = Prepared(stack=stack, study_area=area, projections=projections, notices=notices)
+    prepared.areas = accessible_areas(options, located)
+    prepared.effort = effort = make_effort(options, stack, group)
+    places: list[StudyArea | None] = [*prepared.areas.values()] or [area]
+    points = background_points(options, group)
+    backgrounds = make_backgrounds(options, stack, places, points, effort, located.cells)
+    values = backgrounds[0].presence_values
     if values is None:
         values = stack.sample(*located.cells, threads=options.threads)
-    points, ledger = finish(
-        located, values, snap=options.occurrences.snap, remove_duplicates=not options.occurrences.keep_duplicates
+    kept, ledger = finish(
+        located,
+        values,
+        snap=options.occurrences.snap,
+        remove_duplicates=not options.occurrences.keep_duplicates,
+        effort=None if effort is None else effort.at,
+        thinning=thinning(options),
+        uncertainty_column=options.occurrences.uncertainty_column,
     )
-    notices += background.notices
-    prepared = Prepared(stack=stack, study_area=area, ledger=ledger, projections=projections, notices=notices)
+    prepared.ledger = ledger
+    own = dict(zip(prepared.areas, backgrounds))
+    for species, background in own.items() or [("", backgrounds[0])]:
+        notices += [f"{species}: {text}" if species else text for text in background.notices]
     for species in records.species_names:
         try:
             ledger.check(species)
-            prepared.tables[species] = SampleTable.from_stack(stack, points[species], background)
+            background = own.get(species, backgrounds[0])
+            background.check(prepared.area_of(species))
+            weights, notes = weigh(options, records, kept[species], stack)
+            strength = None if effort is None else effort.at(kept[species].rows, kept[species].cols)
+            table = SampleTable.from_stack(
+                stack, kept[species], background, presence_weights=weights, presence_effort=strength
+            )
+            said = describe(options, effort, prepared.area_of(species))
+            prepared.tables[species] = replace(table, sampling=said, notes=notes)
         except DataError as error:
             prepared.failures[species] = str(error)
     if options.test.file:
         _read_tests(prepared, options, options.test.file)
     return prepared
-
-
-def _background(
-    options: RunOptions, stack: Stack, area: StudyArea | None, cells: tuple[np.ndarray, np.ndarray]
-) -> Background:
-    if options.background.file is not None:
-        return background_from_points(stack, read_points(options, options.background.file), study_area=area)
-    return sample_background(
-        stack,
-        n=options.background.points,
-        seed=options.seed,
-        area_weighted=options.background.area_weighted,
-        study_area=area,
-        also=cells,
-        threads=options.threads,
-    )
 
 
 def _choose_species(records: Occurrences, wanted: Sequence[str]) -> Occurrences:
@@ -198,13 +255,24 @@ def _prepare_swd(options: RunOptions) -> Prepared:
         "test.file": (options.test.file, "use test.percent or test.folds with tables"),
         "predict.projections": (options.predict.projections, "use 'sdm predict' afterwards"),
         "background.area": (options.background.area, "leave out the rows outside it"),
+        "background.bias": (options.background.bias, "name a column of sampling effort as background.effort_column"),
+        "occurrences.thin_distance": (options.occurrences.thin_distance, "thin the table beforehand"),
+        "occurrences.thin_bins": (options.occurrences.thin_bins, "thin the table beforehand"),
     }
     for name, (value, instead) in needing.items():
         if value:
             raise OptionError(f"{name} needs layers, and tables of samples were given: {instead}")
-    place = [*options.layers.files, *filter(None, [options.background.file])][:1]
-    table = _read_table(options, str(options.occurrences.file), alone=not place)
+    grouped = options.background.kind == GROUP_WORD
+    place = [*options.layers.files, *filter(None, [options.background.file, options.background.target_group])][:1]
+    weights = options.occurrences.record_weights
+    if weights == UNCERTAINTY:
+        raise OptionError(
+            "occurrences.record_weights=uncertainty needs layers, whose cells it compares with: name a column"
+        )
+    table = _read_table(options, str(options.occurrences.file), alone=not (place or grouped), weights=weights)
     background = _read_table(options, place[0]) if place else None
+    if grouped:
+        background = (table if background is None else background).sites()
     wanted = options.occurrences.species
     _check_species(wanted, table.species_names, table.source)
     prepared = Prepared(notices=[*table.notes, *(background.notes if background else ())])
@@ -212,17 +280,23 @@ def _prepare_swd(options: RunOptions) -> Prepared:
     for species in table.species_names:
         if not wanted or species in wanted:
             try:
-                prepared.tables[species] = SampleTable.from_swd(table, species, background)
+                made = SampleTable.from_swd(table, species, background)
+                prepared.tables[species] = replace(made, sampling=describe(options, None, None))
             except DataError as error:
                 prepared.failures[species] = str(error)
     return prepared
 
 
-def _read_table(options: RunOptions, file: str, alone: bool = False) -> Swd:
+def _read_table(options: RunOptions, file: str, alone: bool = False, weights: str | None = None) -> Swd:
     """Read a table of samples; if it is alone, it must hold background too."""
     hint = "no layers were given: give a folder of them, or a table of background points, after the occurrence file"
     try:
-        table = read_swd(file, categorical=options.layers.categorical)
+        table = read_swd(
+            file,
+            categorical=options.layers.categorical,
+            weight_column=weights,
+            effort_column=options.background.effort_column,
+        )
     except DataError as error:
         raise DataError(f"{error} ({hint})" if alone else str(error)) from error
     if alone and not table.is_background.any():
