@@ -8,23 +8,26 @@ from typing import TypeVar
 
 import numpy as np
 
-from sdm.config import RunOptions
+from sdm.config import AREA_WORDS, GROUP_WORD, RunOptions
 from sdm.data.area import StudyArea
 from sdm.data.background import background_from_points
 from sdm.data.clean import clean, finish, locate
+from sdm.data.effort import Effort, KernelEffort
 from sdm.data.layers import Stack
 from sdm.data.occurrences import Occurrences
 from sdm.errors import DataError, SdmError
 from sdm.files import refuse_existing
 from sdm.run.prepare import (
+    background_points,
     check_options,
     is_swd,
     open_layers,
     open_projections,
     prepare,
-    read_points,
+    read_group,
     read_records,
 )
+from sdm.run.sampling import accessible_areas, make_effort, read_area, thinning, weigh
 
 T = TypeVar("T")
 FEW = 10
@@ -63,8 +66,9 @@ def check_run(options: RunOptions) -> Findings:
         found.facts.append(f"{file}: {len(records):,} records of {len(records.species_names):,} species")
         found.facts += records.notes
     if stack is None:
-        for extra in filter(None, (options.background.file, options.test.file, options.background.area)):
-            if not Path(extra).exists():
+        own = options.background
+        for extra in filter(None, (own.file, options.test.file, own.area, own.target_group, own.bias)):
+            if extra not in (*AREA_WORDS, GROUP_WORD) and not Path(extra).exists():
                 found.problems.append(f"file '{extra}' does not exist: check the path")
         return found
     size = f"{stack.width:,} × {stack.height:,} cells"
@@ -76,9 +80,11 @@ def check_run(options: RunOptions) -> Findings:
         if found.attempt(lambda one={title: place}: open_projections(options, stack.names, one)):  # type: ignore[misc]
             found.facts.append(f"projection {title} has all layers")
     area = found.attempt(lambda: _area(options, stack))
+    group = found.attempt(lambda: read_group(options, records))
+    effort = found.attempt(lambda: _effort(options, stack, group, found))
     if records is not None:
-        found.attempt(lambda: _check_records(records, stack, area, options, found))
-    found.attempt(lambda: _check_others(stack, area, options, found))
+        found.attempt(lambda: _check_records(records, stack, area, effort, options, found))
+    found.attempt(lambda: _check_others(stack, area, group, effort, options, found))
     return found
 
 
@@ -117,35 +123,68 @@ def _check_layers(stack: Stack, options: RunOptions, found: Findings) -> None:
 
 
 def _area(options: RunOptions, stack: Stack) -> StudyArea | None:
-    if options.background.area is None:
-        return None
-    area = StudyArea.read(options.background.area, stack.crs)
-    area.check(stack)
+    area = read_area(options, stack)
+    if area is not None:
+        area.check(stack)
     return area
 
 
-def _check_others(stack: Stack, area: StudyArea | None, options: RunOptions, found: Findings) -> None:
+def _effort(options: RunOptions, stack: Stack, group: Occurrences | None, found: Findings) -> Effort | None:
+    """Read the sampling effort once: a damaged file, another grid, negative numbers, nothing but zeros."""
+    effort = make_effort(options, stack, group)
+    if effort is None:
+        return None
+    positive = sum(int(np.count_nonzero(effort.window(window) > 0)) for window in stack.windows())
+    if not positive:
+        raise DataError(f"sampling effort '{effort.name}' is zero or missing in every cell: expected some above 0")
+    found.facts.append(f"{effort.name}: sampling effort in {positive:,} of {stack.n_cells:,} cells")
+    if isinstance(effort, KernelEffort):
+        found.facts.append(f"bandwidth {effort.bandwidth:.3g} km, {effort.n_sites:,} sites")
+    return effort
+
+
+def _check_others(
+    stack: Stack,
+    area: StudyArea | None,
+    group: Occurrences | None,
+    effort: Effort | None,
+    options: RunOptions,
+    found: Findings,
+) -> None:
     """Look the background and test files up in the layers."""
-    if options.background.file is not None:
-        points = background_from_points(stack, read_points(options, options.background.file), study_area=area)
-        found.facts.append(f"{options.background.file}: {len(points):,} usable background points")
-        found.warnings += points.notices
+    given = background_points(options, group)
+    if given is not None:
+        grouped = options.background.kind == GROUP_WORD
+        points = background_from_points(stack, given, study_area=area, effort=effort, one_per_cell=grouped)
+        what = "sites of the target group" if grouped else "usable background points"
+        found.facts.append(f"{given.source}: {len(points):,} {what}")
+        if not grouped:  # of a group, several records in a cell are what is expected
+            found.warnings += points.notices
     if options.test.file is not None:
         tests, _ = clean(read_records(options, options.test.file), stack, study_area=area)
         found.facts.append(f"{options.test.file}: {sum(map(len, tests.values())):,} usable test records")
 
 
 def _check_records(
-    records: Occurrences, stack: Stack, area: StudyArea | None, options: RunOptions, found: Findings
+    records: Occurrences,
+    stack: Stack,
+    area: StudyArea | None,
+    effort: Effort | None,
+    options: RunOptions,
+    found: Findings,
 ) -> None:
     """Find out what becomes of the records."""
     located = locate(records, stack, study_area=area)
+    accessible_areas(options, located)
     values = stack.sample(*located.cells, threads=options.threads)
     points, ledger = finish(
         located,
         np.asarray(values),
         snap=options.occurrences.snap,
         remove_duplicates=not options.occurrences.keep_duplicates,
+        effort=None if effort is None else effort.at,
+        thinning=thinning(options),
+        uncertainty_column=options.occurrences.uncertainty_column,
     )
     wanted = options.occurrences.species or records.species_names
     for species in wanted:
@@ -157,6 +196,7 @@ def _check_records(
             if ledger.describe(species):
                 found.warnings.append(f"{species}: {ledger.describe(species)}")
             _count(species, len(points[species]), found)
+            weigh(options, records, points[species], stack)
         except DataError as error:
             found.problems.append(str(error))
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import geopandas
 import pytest
 from shapely.geometry import box
+from terminal import change_raster
 
 from sdm.config import make_options
 from sdm.data.virtual import Simulation, simulate
@@ -70,3 +71,30 @@ def test_contradictions_are_problems(made: Simulation) -> None:
 def test_the_same_problem_is_said_once() -> None:
     found = check_run(make_options({"test_percent": 20, "test_samples": "x.csv"}))
     assert len(found.problems) == len(set(found.problems))
+
+
+def test_effort_target_group_and_areas_are_looked_at(made: Simulation, tmp_path: Path) -> None:
+    found = check(made, bias="target-group", study_area="buffer", buffer=30, thin_distance=20, categorical="landcover")
+    assert found.problems == []
+    assert any("sampling effort in" in fact for fact in found.facts)
+    assert any("left out by thinning" in warning for warning in found.warnings)
+    grouped = check(made, background="target-group", target_group=str(made.presence_absence))
+    assert any("sites of the target group" in fact for fact in grouped.facts)
+    assert grouped.problems == []
+
+
+def test_what_is_wrong_with_effort_is_a_problem(made: Simulation, tmp_path: Path) -> None:
+    layer = made.folder / "layers" / "temperature.tif"
+    for change, expected in (
+        (lambda band: band * 0 - 1, "negative effort"),
+        (lambda band: band * 0, "zero or missing in every cell"),
+    ):
+        bad = change_raster(layer, tmp_path / "effort.tif", change, nodata=-9999.0)
+        problems = check(made, bias=str(bad)).problems
+        assert any(expected in problem for problem in problems), problems
+    assert any("'no.tif' does not exist" in problem for problem in check(made, bias="no.tif").problems)
+    weights = check(made, record_weights="effort").problems
+    assert any("has no column 'effort'" in problem for problem in weights)
+    missed = check(made, **{"layers.files": "gone", "target_group": "no.csv", "bias": "target-group"}).problems
+    assert any("'no.csv' does not exist" in problem for problem in missed)
+    assert not any("'target-group' does not exist" in problem for problem in missed)
