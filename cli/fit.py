@@ -30,6 +30,8 @@ def fit(
 
     sdm fit records.gpkg "climate/bio*.tif" --crs EPSG:25833 --test-percent 25 --threshold maxsss -o results
 
+    sdm fit records.csv layers/ --model structural --families l,q,p,h,trees:8 -o results   (trees inside maxent)
+
     sdm fit run.yaml --fit.multiplier 2 -o results2
 
     sdm fit presences_swd.csv background_swd.csv -o results   (tables of samples with data)
@@ -74,6 +76,11 @@ def _tell_species(console: Console, species: "SpeciesResult", ledger: dict[str, 
     )
     near = f"within {n['gap']:.1e} nats of the optimum, proved"
     console.say(f"  certificate {n['status']}: {near}, after {n['iterations']} rounds")
+    if "structure" in n:
+        s = n["structure"]
+        shares = ", ".join(f"{row['features']} {row['family']}" for row in s["families"])
+        console.say(f"  structure   {shares or 'no feature'}; lambda {s['lambda']:g}, beta {s['beta']:g}")
+        console.say(f"              the certificate covers {s['certified_over']}")
     training = f"AUC {n['auc_train']:.4f}, gain {n['gain']:.4f} (regularised {n['regularized_gain']:.4f})"
     console.say(f"  training    {training}, log loss {n['log_loss_train']:.4f}")
     if n.get("auc_test") is not None:

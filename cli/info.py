@@ -39,8 +39,11 @@ def _tell(console: Console, model: "Model", features: int) -> None:
     console.say(f"certificate  {meta.get('status')}: within {meta.get('gap', float('nan')):.1e} nats of the optimum")
     console.say(f"gain         {meta.get('gain', float('nan')):.4f} (regularised), entropy {model.entropy:.4f} nats")
     console.say(f"order        {model.alpha:g} ({'Shannon' if model.alpha == 1 else 'Tsallis: can be exactly zero'})")
+    _tell_structure(console, meta.get("structure"))
     settings = ", ".join(f"{key}={value}" for key, value in meta.get("settings", {}).items() if value not in (None, []))
     console.say(f"settings     {settings}")
+    if meta.get("sampling"):
+        console.say(f"sampling     {', '.join(f'{key}={value}' for key, value in meta['sampling'].items())}")
     console.say("\nvariables")
     for variable in model.variables:
         what = f"{len(variable.classes)} classes" if variable.categorical else f"{variable.lo:g} to {variable.hi:g}"
@@ -52,6 +55,21 @@ def _tell(console: Console, model: "Model", features: int) -> None:
         console.say(f"  {weights[j]:>10.4f}  {names[j]}")
     if len(order) > features:
         console.say(f"  … and {len(order) - features} more (--features {len(order)} shows all)")
+
+
+def _tell_structure(console: Console, structure: dict[str, Any] | None) -> None:
+    """Say what a structural model is made of, and what its certificate covers."""
+    if not structure:
+        return
+    console.say(f"covers       {structure['certified_over']}")
+    prices = f"lambda {structure['lambda']:g}, beta {structure['beta']:g}, complexity by {structure['complexity']}"
+    console.say(f"prices       {prices}")
+    promise = "nats above the best model of the same size, with probability 0.95 (Theorem 2)"
+    console.say(f"bound        true log loss at most {structure['excess_bound']:.3f} {promise}")
+    console.say("families     features  weight   price  gain lost without")
+    for row in structure["families"]:
+        figures = f"{row['features']:>8}  {row['weight']:6.2f}  {row['price']:6.3f}  {row['gain']:6.3f}"
+        console.say(f"  {row['family']:<11}{figures}")
 
 
 def _as_dict(model: "Model") -> dict[str, Any]:

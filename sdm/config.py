@@ -7,6 +7,7 @@ unambiguous, and the spellings that users of other programs know (`betamultiplie
 import difflib
 import os
 from collections.abc import Iterator, Mapping
+from keyword import iskeyword
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -15,7 +16,20 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 
 from sdm.errors import OptionError
-from sdm.optionkinds import Classes, Count, Crs, Files, Folds, Places, Positive, Words, read_places
+from sdm.optionkinds import (
+    Classes,
+    Count,
+    Crs,
+    Families,
+    Files,
+    Folds,
+    NotNegative,
+    Numbers,
+    Places,
+    Positive,
+    Words,
+    read_places,
+)
 
 
 def option(default: Any, text: str, *aliases: str, **limits: Any) -> Any:
@@ -115,6 +129,9 @@ class BackgroundOptions(Section):
 class FitOptions(Section):
     """The model."""
 
+    model: Literal["maxent", "structural"] = option(
+        "maxent", "maxent: feature classes; structural: trees and monomials too, each paying for its complexity."
+    )
     features: Classes = option(
         "auto", "Feature classes: auto, or letters of l q p h t (linear, quadratic, product, hinge, threshold).", "fc"
     )
@@ -126,11 +143,32 @@ class FitOptions(Section):
     knots: Literal["maxent", "maxnet", "all"] | Count = option(
         "maxent", "Where hinges and thresholds bend: maxent, maxnet, all, or so many quantiles."
     )
-    beta: Literal["maxent", "maxnet", "deviation", "corollary7"] | Positive | None = option(
-        None, "Where the prices come from (default: Maxent's tables)."
+    families: Families = option(
+        "trees:8,mono:4",
+        "Structural: families, such as l,q,p,h,trees:8,mono:4 (trees to 8 nodes, monomials to degree 4; "
+        "exacttrees:2 searches all trees of up to 2 nodes).",
     )
-    solver: Literal["newton", "summet", "plummet"] = option("newton", "How the optimum is found.")
-    tolerance: Positive = option(1e-6, "Largest certified distance from the optimum, in nats.", "convergencethreshold")
+    lam: Literal["auto"] | NotNegative = option(
+        "auto", "Structural: a feature of complexity B pays lambda·B + beta; auto chooses by held-out loss.", "lambda"
+    )
+    beta: Literal["auto", "maxent", "maxnet", "deviation", "corollary7"] | NotNegative | None = option(
+        None, "Where the prices come from (default: Maxent's tables; structural: auto, by held-out loss)."
+    )
+    complexity: Literal["bound", "sample"] = option(
+        "bound", "Structural: complexity of families by the theory's bound, or estimated on the sample."
+    )
+    price_folds: Count = option(5, "Structural: folds that choose lambda and beta; 1 for one split of 70 and 30 %.")
+    price_grid: Numbers | None = option(
+        None, "Structural: values of lambda and beta to try, then refined (default: 0.0001 0.001 0.01 0.1 0.5 1 2)."
+    )
+    solver: Literal["newton", "summet", "plummet", "structmaxent1", "structmaxent2"] = option(
+        "newton", "How the optimum is found."
+    )
+    tolerance: Positive | None = option(
+        None,
+        "Largest certified distance from the optimum, in nats (default: 1e-6; structural: 1e-4).",
+        "convergencethreshold",
+    )
     max_iterations: Count | None = option(None, "Stop after so many rounds at the latest.", "maximumiterations")
     add_presences: Literal["all", "distinct"] | None = option(
         None, "Which presences join the background (default: all, as Java Maxent)."
@@ -215,7 +253,8 @@ class Leaf:
         short = [] if name in ambiguous or name == self.dotted else [name]
         self.spellings = [*short, self.dotted, *self.aliases]
         # The spelling to show: one of several words, or the section's own, says more than one that is short.
-        telling = [word for word in self.aliases if "_" in word or word == section]
+        # (and a word that Python keeps for itself is the proper name of what Python must call otherwise).
+        telling = [word for word in self.aliases if "_" in word or word == section or iskeyword(word)]
         self.shown = [*telling, *self.spellings][0]
 
     @property

@@ -26,13 +26,20 @@ from sdm.maxent.penalty import make_penalty
 from sdm.maxent.prices import feature_prices
 from sdm.maxent.problem import Problem
 from sdm.maxent.solution import Solution
+from sdm.maxent.structmaxent import solve_structmaxent1, solve_structmaxent2
 from sdm.maxent.summet import solve_plummet, solve_summet
 from sdm.model import UNSEEN, Model, ModelVariable, cumulative_table
 from sdm.sample import ADD, build_domain
 
 log = logging.getLogger("sdm")
 
-SOLVERS = {"newton": solve_newton, "summet": solve_summet, "plummet": solve_plummet}
+SOLVERS = {
+    "newton": solve_newton,
+    "summet": solve_summet,
+    "plummet": solve_plummet,
+    "structmaxent1": solve_structmaxent1,
+    "structmaxent2": solve_structmaxent2,
+}
 
 # Options that are numbers: between what (exclusive), and how to say so.
 _NUMBERS = {
@@ -66,7 +73,7 @@ class Maxent:
         array prices every feature in the order of `feature_names_` of a fit without it.
     categorical : sequence of str or int
         Columns whose values are classes.
-    solver : {"newton", "summet", "plummet"}
+    solver : {"newton", "summet", "plummet", "structmaxent1", "structmaxent2"}
     tolerance : float
         Largest certified gap to accept, in nats.
     max_iterations : int, optional

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from sdm.features.classes import parse_classes
+from sdm.features.families import parse_families
 
 
 def _several(value: Any) -> bool:
@@ -44,21 +45,35 @@ def _classes(value: Any) -> Any:
     return value
 
 
+def _families(value: Any) -> Any:
+    """Check families, given as text or as a list of names."""
+    value = ",".join(map(str, value)) if _several(value) else value
+    if isinstance(value, str):
+        parse_families(value, 1)
+    return value
+
+
 def _folds(value: int) -> int:
     if value == 1:
         raise ValueError("0 (no cross-validation) or at least 2 folds")
     return value
 
 
+Positive = Annotated[float, Field(gt=0)]
+NotNegative = Annotated[float, Field(ge=0)]
+
 _TEXT: dict[str, Any] = {"type": "string"}
 _TEXTS: dict[str, Any] = {"anyOf": [_TEXT, {"type": "array", "items": _TEXT}]}
 _NAMED: dict[str, Any] = {"anyOf": [*_TEXTS["anyOf"], {"type": "object", "additionalProperties": _TEXT}]}
+
+_NUMBERS: dict[str, Any] = {"anyOf": [_TEXT, {"type": "array", "items": {"type": "number", "minimum": 0}}]}
 
 Words = Annotated[list[str], BeforeValidator(_words), WithJsonSchema(_TEXTS)]
 Files = Annotated[list[str], BeforeValidator(_list), WithJsonSchema(_TEXTS)]
 Places = Annotated[dict[str, str], BeforeValidator(read_places), WithJsonSchema(_NAMED)]
 Classes = Annotated[str, BeforeValidator(_classes), WithJsonSchema(_TEXTS)]
+Families = Annotated[str, BeforeValidator(_families), WithJsonSchema(_TEXTS)]
+Numbers = Annotated[list[NotNegative], BeforeValidator(_words), WithJsonSchema(_NUMBERS), Field(min_length=1)]
 Crs = Annotated[str, BeforeValidator(lambda value: f"EPSG:{value}" if str(value).isdigit() else value)]
 Folds = Annotated[int, Field(ge=0), AfterValidator(_folds)]
-Positive = Annotated[float, Field(gt=0)]
 Count = Annotated[int, Field(ge=1)]

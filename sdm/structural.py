@@ -1,6 +1,6 @@
 """`StructMaxent`: trees and monomials inside maxent, each family paying for its complexity."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Self, cast
 
@@ -10,11 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from sdm.errors import OptionError
 from sdm.estimator import Maxent, TrainingData, log
 from sdm.features.domain import Array
-from sdm.features.families import make_oracles, parse_families
+from sdm.features.families import parse_families
 from sdm.features.feature_set import FeatureSet, build_features
 from sdm.features.grown import Grown, Oracle
 from sdm.features.knots import Knots
 from sdm.features.monomial import Monomial
+from sdm.features.oracles import make_oracles
 from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms
 from sdm.features.tree import Tree
@@ -22,9 +23,12 @@ from sdm.maxent.complexity import sample_complexity
 from sdm.maxent.entropy import Entropy
 from sdm.maxent.price_search import GRID, Fold, Setting, search_prices
 from sdm.maxent.prices import feature_prices
+from sdm.maxent.solution import Solution
+from sdm.maxent.structmaxent import solve_growing
 from sdm.maxent.structural import Growth, Prices, solve_structural
 
 COMPLEXITIES = ("bound", "sample")
+SOLVERS = ("newton", "structmaxent1", "structmaxent2")
 
 
 class StructMaxent(Maxent):
@@ -39,6 +43,8 @@ class StructMaxent(Maxent):
         their own prices (`multiplier` times Maxent's tables).
     complexity : {"bound", "sample"}
         `B_k` from the paper's eq. (15), or estimated on the sample by Monte Carlo (seeded).
+    solver : {"newton", "structmaxent1", "structmaxent2"}
+        Fully corrective column generation, or the paper's coordinate descent (500 rounds by default).
     folds : int
         For choosing λ and β: so many random folds; 1 for the paper's single split of 70 % and 30 %.
     grid : sequence of float
@@ -65,6 +71,7 @@ class StructMaxent(Maxent):
         entropy: float = 1.0,
         *,
         complexity: str = "bound",
+        solver: str = "newton",
         multiplier: float = 1.0,
         knots: Knots = "maxent",
         categorical: Sequence[str | int] = (),
@@ -83,6 +90,7 @@ class StructMaxent(Maxent):
             knots=knots,
             beta=beta,
             categorical=categorical,
+            solver=solver,
             tolerance=tolerance,
             max_iterations=max_iterations,
             add_presences=add_presences,
@@ -103,8 +111,13 @@ class StructMaxent(Maxent):
         sample_weight: ArrayLike | None = None,
         start: Any = None,
         base_weight: ArrayLike | None = None,
+        progress: Callable[[int, int, str], None] | None = None,
     ) -> Self:
-        """Fit to presences (`y` = 1) and background (`y` = 0); `start` is not used, since features are found anew."""
+        """Fit to presences (`y` = 1) and background (`y` = 0).
+
+        `start` is not used, since features are found anew; `progress(done, total, text)` is told how far the choice of
+        prices is.
+        """
         self._check_options()
         self._check_prices()
         data = self._read(X, y, sample_weight, base_weight)
@@ -113,11 +126,9 @@ class StructMaxent(Maxent):
         bounds = self._bounds(oracles, data)
         finite = _finite(data, ordinary, self.knots)
         self.search_: list[Setting] = []
-        self.lam_, self.beta_ = self._choose(data, oracles, bounds, finite)
+        self.lam_, self.beta_ = self._choose(data, oracles, bounds, finite, progress)
         growth = self._growth(data.sample, data.size, data, oracles, bounds, finite, self.lam_, self.beta_)
-        self.solution_, features = solve_structural(
-            growth, tolerance=self.tolerance, max_iterations=self.max_iterations or 200
-        )
+        self.solution_, features = self._grow(growth)
         if self.solution_.status != "converged":
             log.warning("%s: %s", self.solution_.status, self.solution_.message)
         self.growth_, self.feature_set_, self.coef_ = growth, features, self.solution_.weights
@@ -127,6 +138,13 @@ class StructMaxent(Maxent):
         terms, shapes = _keep(features, self.coef_)
         self.model_ = self._model(data, terms, record, shapes)
         return self
+
+    def _grow(self, growth: Growth) -> tuple[Solution, FeatureSet]:
+        """Solve with the chosen solver."""
+        if self.solver == "newton":
+            return solve_structural(growth, tolerance=self.tolerance, max_iterations=self.max_iterations or 200)
+        rounds = self.max_iterations or 500
+        return solve_growing(growth, int(self.solver[-1]), tolerance=self.tolerance, max_iterations=rounds)
 
     @property
     def feature_names_(self) -> list[str]:
@@ -149,6 +167,8 @@ class StructMaxent(Maxent):
                 raise OptionError(f"{name}={value!r}: expected a number of at least 0, or 'auto'")
         if self.lam == 0 and self.beta == 0:
             raise OptionError("lam and beta are both 0: features would be free; make one of them positive")
+        if self.solver not in SOLVERS:
+            raise OptionError(f"solver={self.solver!r}: a structural model has {', '.join(SOLVERS)}")
         if self.complexity not in COMPLEXITIES:
             raise OptionError(f"complexity={self.complexity!r}: expected one of {', '.join(COMPLEXITIES)}")
         if self.folds < 1:
@@ -177,7 +197,12 @@ class StructMaxent(Maxent):
         return Growth(data.domain, sample, Entropy(self.entropy), oracles, prices, finite, own)
 
     def _choose(
-        self, data: TrainingData, oracles: list[Oracle], bounds: dict[str, Array], finite: FeatureSet | None
+        self,
+        data: TrainingData,
+        oracles: list[Oracle],
+        bounds: dict[str, Array],
+        finite: FeatureSet | None,
+        progress: Callable[[int, int, str], None] | None,
     ) -> tuple[float, float]:
         """Return λ and β, chosen by held-out loss where they are 'auto'."""
         lambdas = self.grid if self.lam == "auto" else [float(self.lam)]
@@ -192,7 +217,7 @@ class StructMaxent(Maxent):
             folds.append(
                 Fold(test, partial(self._growth, part, size, data, oracles, bounds, finite), data.n_background)
             )
-        best, self.search_ = search_prices(folds, lambdas=lambdas, betas=betas)
+        best, self.search_ = search_prices(folds, lambdas=lambdas, betas=betas, progress=progress)
         return best.lam, best.beta
 
 

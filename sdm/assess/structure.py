@@ -1,16 +1,31 @@
 """What a structural model is made of: its families' shares, its interactions, and the bound that comes with it."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
 from sdm.features.domain import Array
 from sdm.features.feature_set import FeatureSet
 from sdm.features.grown import Grown
+from sdm.maxent.price_search import Setting
 from sdm.maxent.problem import Problem
 from sdm.maxent.structural import Growth
+from sdm.structural import StructMaxent
 
 CLASS_NAMES = {"l": "linear", "q": "quadratic", "p": "product", "h": "hinge", "t": "threshold", "c": "category"}
+EXACT = "the {} features found and every tree of the family (an exhaustive search)"
+GREEDY = "the {} features found (exact), and {} as far as their greedy search sees"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A tree or monomial of a fit: its family (with its size), weight and price, and what it says."""
+
+    family: str
+    weight: float
+    price: float
+    says: str
 
 
 @dataclass(frozen=True)
@@ -22,6 +37,81 @@ class FamilyShare:
     weight: float
     price: float
     gain: float
+
+
+@dataclass(frozen=True)
+class Structure:
+    """What a structural model is made of.
+
+    Attributes
+    ----------
+    lam, beta : float
+        Prices `λ·B_k + β`; `complexity` says where `B_k` comes from.
+    families : list of FamilyShare
+    rules : list of Rule
+        Trees and monomials, the largest weights first.
+    interactions : dict
+        Strength of each pair of variables, in nats of score.
+    bound : float
+        The excess of Theorem 2 at these weights, which holds with probability 0.95.
+    gap : float
+        Exact over the features of the fit; `searched` says what of the families without end it covers.
+    search : list of Setting
+        Every λ and β tried, where they were chosen.
+    """
+
+    lam: float
+    beta: float
+    complexity: str
+    families: list[FamilyShare]
+    rules: list[Rule]
+    interactions: dict[tuple[str, str], float]
+    bound: float
+    gap: float
+    searched: str
+    search: list[Setting]
+
+    def summary(self) -> dict[str, Any]:
+        """Return the few numbers that a model file keeps."""
+        return {
+            "lambda": self.lam,
+            "beta": self.beta,
+            "complexity": self.complexity,
+            "excess_bound": self.bound,
+            "certified_over": self.searched,
+            "families": [asdict(share) for share in self.families],
+        }
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything but the rules, which have a table of their own."""
+        pairs = [{"first": a, "second": b, "strength": value} for (a, b), value in self.interactions.items()]
+        return {**self.summary(), "interactions": pairs, "settings_tried": len(self.search)}
+
+
+def describe(fitted: StructMaxent) -> Structure:
+    """Say what a fitted structural model is made of."""
+    problem, weights, growth = fitted.problem_, fitted.coef_, fitted.growth_
+    names, families = fitted.feature_names_, family_names(problem.features)
+    first = weights.size - growth.grown.size
+    rules = [
+        Rule(families[j], float(weights[j]), float(growth.beta[j]), names[j])
+        for j in sorted(np.flatnonzero(weights), key=lambda j: -abs(weights[j]))
+        if j >= first
+    ]
+    oracles = [oracle.name for oracle in growth.oracles]
+    exact = all(name.startswith("exacttrees") for name in oracles)
+    return Structure(
+        lam=fitted.lam_,
+        beta=fitted.beta_,
+        complexity=fitted.complexity,
+        families=family_shares(problem, weights),
+        rules=rules,
+        interactions=interactions(problem, weights),
+        bound=loss_bound(growth, weights, fitted.model_.meta["effective_presences"]),
+        gap=fitted.solution_.gap,
+        searched=EXACT.format(weights.size) if exact else GREEDY.format(weights.size, " and ".join(oracles)),
+        search=fitted.search_,
+    )
 
 
 def family_names(features: FeatureSet) -> list[str]:

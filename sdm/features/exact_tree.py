@@ -36,6 +36,7 @@ class ExactTreeOracle(TreeOracle):
                     f"variable '{variable.name}' has {variable.values.size:,} values: exact trees take up to {most:,}"
                 )
         super().__init__(domain, largest, bins=MOST_VALUES, roots=len(domain.variables))
+        self.name = f"exacttrees:{largest}"
 
     def propose(self, g: Array) -> list[Proposal]:
         """Return the best tree of each size, of all there are."""

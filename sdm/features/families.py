@@ -4,12 +4,8 @@ from collections.abc import Sequence
 
 from sdm.errors import OptionError
 from sdm.features.classes import parse_classes
-from sdm.features.domain import Domain
-from sdm.features.grown import Oracle
-from sdm.features.monomial import MonomialOracle
-from sdm.features.tree import TreeOracle
 
-LARGEST = {"trees": 64, "mono": 12}
+LARGEST = {"trees": 64, "mono": 12, "exacttrees": 2}
 
 
 def parse_families(text: str | Sequence[str], presences: float) -> tuple[str, dict[str, int]]:
@@ -30,9 +26,3 @@ def parse_families(text: str | Sequence[str], presences: float) -> tuple[str, di
     if not growing:
         raise OptionError(f"families={text!r}: expected trees:K or mono:K among them; without, use model 'maxent'")
     return parse_classes(ordinary, presences) if ordinary else "", growing
-
-
-def make_oracles(domain: Domain, growing: dict[str, int]) -> list[Oracle]:
-    """Return the oracles of the families that grow."""
-    makers = {"trees": TreeOracle, "mono": MonomialOracle}
-    return [makers[name](domain, size) for name, size in growing.items()]

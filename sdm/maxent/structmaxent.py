@@ -8,14 +8,18 @@ Where Fig. 2 disagrees with the derivation, the derivation is followed: Fig. 2's
 are `Φ⁻_{t−1}(β − Φ⁺)` and `Φ⁺_{t−1}(β − Φ⁻)`, not the other way round.
 """
 
+from operator import sub
+
 import numpy as np
 
 from sdm.errors import OptionError
 from sdm.features.domain import Array
+from sdm.features.feature_set import FeatureSet
 from sdm.maxent.penalty import L1
-from sdm.maxent.problem import Problem
+from sdm.maxent.problem import Problem, State
 from sdm.maxent.search import Run
 from sdm.maxent.solution import CONVERGED, MAX_ITERATIONS, STALLED, Solution
+from sdm.maxent.structural import Growth, nothing_to_fit
 
 
 def solve_structmaxent1(
@@ -63,21 +67,54 @@ def step2(w: float, eps: float, beta: float) -> float:
     return -beta - eps if w - eps > beta else beta - eps
 
 
-def _descend(problem: Problem, version: int, start: Array | None, tolerance: float, max_iterations: int) -> Solution:
+def solve_growing(
+    growth: Growth, version: int, *, tolerance: float = 1e-4, max_iterations: int = 500
+) -> tuple[Solution, FeatureSet]:
+    """Run StructMaxent1 or 2 over families that grow: each round first takes in the oracles' steepest feature (§4)."""
+    if not growth.families and not growth.grown.size and not growth.propose(growth.domain.q0, 1, sub):
+        return nothing_to_fit(growth)
+    problem = growth.problem()
+    _check(problem, version)
+    run = Run(problem, tolerance)
+    state = problem.state(np.zeros(problem.features.size))
+    for _ in range(max_iterations):
+        new = growth.propose(state.p, 1, sub)
+        if new:
+            run.forget_bound()
+            state = growth.widen(state, new)
+            problem = growth.problem()
+        if run.record(state, problem.gap(state), problem.features.size):
+            return run.finish(CONVERGED), problem.features
+        if run.stuck(patience=1000):
+            return run.finish(STALLED), problem.features
+        state = problem.state(_step(problem, state, version))
+    return run.finish(MAX_ITERATIONS), problem.features
+
+
+def _check(problem: Problem, version: int) -> None:
     if problem.entropy.alpha != 1.0 or not isinstance(problem.penalty, L1):
         raise OptionError(f"solver='structmaxent{version}' is derived for Shannon's entropy and the l1 price")
-    run = Run(problem, tolerance)
+
+
+def _step(problem: Problem, state: State, version: int) -> Array:
+    """Return the weights after a step along the steepest feature."""
     beta = problem.penalty.beta
+    j = int(np.argmax(np.abs(direction(state.lam, state.eps, beta))))
+    w, eps, mu = float(state.lam[j]), float(state.eps[j]), float(problem.mu[j])
+    step = step1(w, eps + mu, mu, float(beta[j])) if version == 1 else None
+    lam = state.lam.copy()
+    lam[j] += step2(w, eps, float(beta[j])) if step is None else step
+    return lam
+
+
+def _descend(problem: Problem, version: int, start: Array | None, tolerance: float, max_iterations: int) -> Solution:
+    _check(problem, version)
+    run = Run(problem, tolerance)
     state = problem.state(np.zeros(problem.features.size) if start is None else start)
     for _ in range(max_iterations):
         if run.record(state, problem.gap(state), problem.features.size):
             return run.finish(CONVERGED)
         if run.stuck(patience=1000):
             return run.finish(STALLED)
-        j = int(np.argmax(np.abs(direction(state.lam, state.eps, beta))))
-        w, eps, mu = float(state.lam[j]), float(state.eps[j]), float(problem.mu[j])
-        step = step1(w, eps + mu, mu, float(beta[j])) if version == 1 else None
-        lam = state.lam.copy()
-        lam[j] += step2(w, eps, float(beta[j])) if step is None else step
-        state = problem.state(lam)
+        state = problem.state(_step(problem, state, version))
     return run.finish(MAX_ITERATIONS)

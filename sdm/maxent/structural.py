@@ -6,8 +6,9 @@ finite families, all that were found so far, and the best of the oracles' propos
 exact, over the families without end it is as good as their oracles.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from operator import truediv
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,15 +90,18 @@ class Growth:
         self.beta = np.concatenate([self.beta[:first], found])
         self.mu = np.concatenate([self.mu[:first], self.grown.expectations(self._measure)])
 
-    def propose(self, p: Array, limit: int) -> int:
-        """Take in up to `limit` of the oracles' worst violators that are not here yet; return how many."""
+    def propose(self, p: Array, limit: int, worst: Callable[[float, float], float] = truediv) -> int:
+        """Take in up to `limit` of the oracles' worst violators that are not here yet; return how many.
+
+        `worst(violation, price)` ranks them.
+        """
         g = p - self.sample
         found = []
         for oracle in self.oracles:
             for proposal in oracle.propose(g):
                 price = self.prices.of(oracle, proposal.shape.size)
                 if proposal.violation > price and not self.grown.knows(oracle, proposal.shape):
-                    found.append((proposal.violation / price, price, oracle, proposal.shape))
+                    found.append((worst(proposal.violation, price), price, oracle, proposal.shape))
         found.sort(key=lambda item: -item[0])
         first = self.grown.size
         for _, price, oracle, shape in found[:limit]:
@@ -163,7 +167,7 @@ def solve_structural(
     """
     empty = not growth.families and not growth.grown.size
     if empty and not growth.propose(growth.domain.q0, per_round):
-        return _nothing_to_fit(growth)
+        return nothing_to_fit(growth)
     problem = growth.problem()
     run = Run(problem, tolerance)
     lam = np.zeros(problem.features.size)
@@ -197,7 +201,7 @@ def solve_structural(
     return run.finish(MAX_ITERATIONS), problem.features
 
 
-def _nothing_to_fit(growth: Growth) -> tuple[Solution, FeatureSet]:
+def nothing_to_fit(growth: Growth) -> tuple[Solution, FeatureSet]:
     """No feature is violated even by the base measure: it is the optimum, with any one feature at weight zero."""
     oracle = growth.oracles[0]
     anywhere = growth.domain.q0.copy()

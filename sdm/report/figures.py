@@ -17,6 +17,7 @@ from PIL import Image, ImageDraw, ImageFont
 from rasterio.coords import BoundingBox
 
 from sdm.assess.profiles import Profile
+from sdm.data.area import StudyArea
 from sdm.features.domain import Array
 
 DPI = 100
@@ -32,15 +33,23 @@ LABELS = {
 }
 
 
-def _save(figure: Figure, path: Path) -> None:
+def save(figure: Figure, path: Path) -> None:
     """Write a PNG without the date or version that would make two equal pictures differ."""
     FigureCanvasAgg(figure).print_png(path, metadata={"Software": None})
 
 
 def draw_map(
-    raster: Path, path: Path, *, title: str, scale: str, x: Array, y: Array, test: tuple[Array, Array] | None = None
+    raster: Path,
+    path: Path,
+    *,
+    title: str,
+    scale: str,
+    x: Array,
+    y: Array,
+    test: tuple[Array, Array] | None = None,
+    area: StudyArea | None = None,
 ) -> Path:
-    """Draw a map with the records on it, from the raster's overviews."""
+    """Draw a map with the records and the outline of the study area on it, from the raster's overviews."""
     with rasterio.open(raster) as source:
         shrink = max(1.0, max(source.width, source.height) / MAP_PIXELS)
         shape = (max(1, round(source.height / shrink)), max(1, round(source.width / shrink)))
@@ -58,6 +67,8 @@ def draw_map(
     extent = (bounds.left, bounds.right, bounds.bottom, bounds.top)
     top = 1.0 if scale in ("cloglog", "logistic") else None
     image = axes.imshow(band, extent=extent, cmap="viridis", vmin=0, vmax=top, interpolation="nearest", aspect=aspect)
+    if area is not None:
+        axes.plot(*_outline(area), color=ACCENT, lw=1.2, label="study area")
     axes.plot(x, y, "o", ms=3.5, mfc="white", mec="black", mew=0.7, label=_counted(len(x), "record"), ls="none")
     if test is not None:
         axes.plot(
@@ -66,12 +77,22 @@ def draw_map(
     axes.set_xlim(bounds.left, bounds.right)
     axes.set_ylim(bounds.bottom, bounds.top)
     axes.set_facecolor("#e8e8e8")
-    axes.set_title(_short(title, 70).replace("$", r"\$"), fontsize=11)
+    axes.set_title(short(title, 70).replace("$", r"\$"), fontsize=11)
     axes.tick_params(labelsize=8)
     axes.legend(loc="lower left", fontsize=8, framealpha=0.9)
     figure.colorbar(image, ax=axes, label=LABELS[scale], shrink=0.75)
-    _save(figure, path)
+    save(figure, path)
     return path
+
+
+def _outline(area: StudyArea) -> tuple[Array, Array]:
+    """Return the edges of a study area as one line, with gaps between its rings."""
+    import shapely
+
+    rings = [ring for part in area.geometries for ring in shapely.get_rings(shapely.get_parts(part))]
+    gap = np.full((1, 2), np.nan)
+    points = np.concatenate([piece for ring in rings for piece in (shapely.get_coordinates(ring), gap)])
+    return points[:, 0], points[:, 1]
 
 
 class CurvePainter:
@@ -108,7 +129,7 @@ class CurvePainter:
             self.bars = None
         self.line.set_visible(profile.classes is None)
         self.range.set_visible(profile.classes is None)
-        self.texts = [(0.57, 0.97, self.TITLES[profile.kind], "ma"), (0.57, 0.02, _short(profile.variable), "md")]
+        self.texts = [(0.57, 0.97, self.TITLES[profile.kind], "ma"), (0.57, 0.02, short(profile.variable), "md")]
         self.beside = "Contribution" if profile.kind == "additive" else LABELS[self.scale]
         low, high = self._limits(profile)
         self.axes.set_ylim(low, high)
@@ -122,7 +143,7 @@ class CurvePainter:
             left, right = -0.6, len(profile.classes) - 0.4
             self.bars = self.axes.bar(range(len(profile.classes)), profile.y, color=INK, width=0.7)
             step = -(-len(profile.classes) // 14)
-            across = [(k, _short(profile.classes[k], 8)) for k in range(0, len(profile.classes), step)]
+            across = [(k, short(profile.classes[k], 8)) for k in range(0, len(profile.classes), step)]
         self.axes.set_xlim(left, right)
         self._draw_axes([((x - left) / (right - left), text) for x, text in across], low, high)
 
@@ -203,7 +224,7 @@ def _counted(n: int, what: str) -> str:
     return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
-def _short(text: str, longest: int = 40) -> str:
+def short(text: str, longest: int = 40) -> str:
     """Keep a name from running out of the picture, with a box for each letter that the font does not have."""
     text = text if len(text) <= longest else text[: longest - 1] + "…"
     return "".join(letter if ord(letter) in _letters() else "□" for letter in text)

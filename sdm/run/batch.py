@@ -115,7 +115,7 @@ def _one(
 ) -> SpeciesResult:
     """Fit one species and write its results in one step."""
     began = perf_counter()
-    fitted = fit_species(prepared.tables[species], options, _test_points(prepared.tests.get(species)))
+    fitted = fit_species(prepared.tables[species], options, _test_points(prepared.tests.get(species)), progress)
     log.debug("%s fitted and measured in %.1f s", species, perf_counter() - began)
     with staging(folder, overwrite=options.output.overwrite) as stage:
         written = write_species(fitted, prepared, options, stage, command, progress)

@@ -1,5 +1,7 @@
 """One species: fit, test, and gather every number, curve and threshold."""
 
+import inspect
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -8,13 +10,15 @@ import numpy as np
 from sdm._version import __version__
 from sdm.assess.measures import auc, auc_deviation, log_loss
 from sdm.assess.profiles import Profile, additive, marginal, only
+from sdm.assess.structure import Structure, describe
 from sdm.assess.thresholds import Curve, Threshold
 from sdm.config import FitOptions, RunOptions
 from sdm.data.table import SampleTable
-from sdm.errors import DataError
+from sdm.errors import DataError, OptionError
 from sdm.estimator import Maxent
 from sdm.features.domain import Array
 from sdm.model import Model
+from sdm.structural import StructMaxent
 
 
 @dataclass
@@ -35,6 +39,8 @@ class Fitted:
         Omission and area against the threshold.
     profiles : list of Profile
     notes : list of str
+    structure : Structure, optional
+        What a structural model is made of.
     """
 
     table: SampleTable
@@ -46,9 +52,15 @@ class Fitted:
     omission: list[dict[str, float]]
     profiles: list[Profile]
     notes: list[str]
+    structure: Structure | None = None
 
 
-def fit_species(table: SampleTable, options: RunOptions, test: tuple[Array, Array, Array] | None = None) -> Fitted:
+def fit_species(
+    table: SampleTable,
+    options: RunOptions,
+    test: tuple[Array, Array, Array] | None = None,
+    progress: Callable[[int, int, str], None] | None = None,
+) -> Fitted:
     """Fit one species and measure the result.
 
     Parameters
@@ -63,7 +75,8 @@ def fit_species(table: SampleTable, options: RunOptions, test: tuple[Array, Arra
     rng = np.random.default_rng([options.seed, 1])
     if test is None and options.test.percent > 0:
         table, test = _set_aside(table, options.test.percent, rng)
-    estimator = fit_table(table, options)
+    estimator = fit_table(table, options, progress=progress)
+    structure = describe(estimator) if isinstance(estimator, StructMaxent) else None
     model = _with_record(estimator.model_, table, options)
     values = None if test is None else test[0]
     numbers, curve = _measure(table, estimator, model, values)
@@ -72,7 +85,10 @@ def fit_species(table: SampleTable, options: RunOptions, test: tuple[Array, Arra
     if options.test.folds > 1:
         numbers["cross_validation"] = _cross_validate(table, options, rng)
     numbers["thresholds"] = {t.key: {**_plain(t), **_on_scales(model, t.raw)} for t in thresholds}
-    profiles = _profiles(table, model, options) if options.output.curves else []
+    if structure is not None:
+        numbers["structure"] = structure.as_dict()
+        model = replace(model, meta={**model.meta, "structure": structure.summary()})
+    profiles = _profiles(table, model, _with_prices(options, structure)) if options.output.curves else []
     return Fitted(
         table,
         values,
@@ -83,10 +99,24 @@ def fit_species(table: SampleTable, options: RunOptions, test: tuple[Array, Arra
         curve.table(),
         profiles,
         [*table.notes, *estimator.notes_],
+        structure,
     )
 
 
-def fit_table(table: SampleTable, options: RunOptions, columns: list[int] | None = None) -> Maxent:
+def _with_prices(options: RunOptions, structure: Structure | None) -> RunOptions:
+    """Return the options with the prices that were chosen, so that fits to single variables need not choose again."""
+    if structure is None:
+        return options
+    fit = options.fit.model_copy(update={"lam": structure.lam, "beta": structure.beta})
+    return options.model_copy(update={"fit": fit})
+
+
+def fit_table(
+    table: SampleTable,
+    options: RunOptions,
+    columns: list[int] | None = None,
+    progress: Callable[[int, int, str], None] | None = None,
+) -> Maxent:
     """Fit the model of the options to a table, or to some of its columns."""
     import pandas as pd
 
@@ -99,15 +129,50 @@ def fit_table(table: SampleTable, options: RunOptions, columns: list[int] | None
         own = np.ones(table.n_presences) if table.presence_weights is None else table.presence_weights
         base = np.ones(table.n_background) if table.weights is None else table.weights
         weight = np.concatenate([own, base])
-    return estimator(options, [name for name in table.categorical if name in names]).fit(x, y, weight)
+    model = estimator(options, [name for name in table.categorical if name in names])
+    if isinstance(model, StructMaxent):
+        return model.fit(x, y, weight, progress=progress, base_weight=table.base_weights)
+    return model.fit(x, y, weight, base_weight=table.base_weights)
+
+
+# Options that belong to one kind of model, and what to give to the other instead.
+_OWN = {
+    "maxent": {
+        "features": "fit.families chooses what it is made of",
+        "regularization": "it has the l1 price",
+        "smoothing": "it has the l1 price",
+        "ratio": "it has the l1 price",
+    },
+    "structural": dict.fromkeys(
+        ("families", "lam", "complexity", "price_folds", "price_grid"), "add --model structural"
+    ),
+}
+
+
+def check_model(fit: FitOptions) -> None:
+    """Raise for options of the model that contradict each other."""
+    (other,) = set(_OWN) - {fit.model}
+    for name, instead in _OWN[other].items():
+        if getattr(fit, name) != FitOptions.model_fields[name].get_default():
+            raise OptionError(f"fit.{name}={getattr(fit, name)!r} says nothing to a {fit.model} model: {instead}")
+    numeric = isinstance(fit.beta, float)
+    if fit.model == "structural" and not numeric and fit.beta not in (None, "auto"):
+        raise OptionError(f"fit.beta={fit.beta!r}: a structural model takes a number or auto")
+    if fit.model == "maxent" and (fit.beta == "auto" or fit.beta == 0):
+        hint = "a positive number or the name of a rule; for no price use --regularization none"
+        raise OptionError(f"fit.beta={fit.beta!r}: a maxent model takes {hint}")
 
 
 def estimator(options: RunOptions, categorical: list[str]) -> Maxent:
     """Return the estimator that the options describe."""
-    settings = {name: getattr(options.fit, name) for name in FitOptions.model_fields}
-    return Maxent(
-        **settings, categorical=categorical, prevalence=options.predict.prevalence, unseen=options.predict.unseen
-    )
+    fit, predict = options.fit, options.predict
+    kind: type[Maxent] = StructMaxent if fit.model == "structural" else Maxent
+    own = {name: getattr(fit, name, None) for name in inspect.signature(kind).parameters}
+    if kind is StructMaxent:
+        own |= {"folds": fit.price_folds, "grid": fit.price_grid, "seed": options.seed}
+    own |= {"categorical": categorical, "prevalence": predict.prevalence, "unseen": predict.unseen}
+    # What has no value here has the estimator's own default.
+    return kind(**{name: value for name, value in own.items() if value is not None})
 
 
 def _with_record(model: Model, table: SampleTable, options: RunOptions) -> Model:
@@ -115,6 +180,7 @@ def _with_record(model: Model, table: SampleTable, options: RunOptions) -> Model
     labels = [table.levels.get(variable.name) for variable in model.variables]
     variables = tuple(replace(a, labels=b) if b else a for a, b in zip(model.variables, labels))
     record = {"species": table.species, "seed": options.seed, "background_points": table.n_background}
+    record["sampling"] = table.sampling
     return replace(model, variables=variables, meta={**model.meta, **record})
 
 
@@ -128,19 +194,7 @@ def _set_aside(
         raise DataError(f"{table.species}: {m} presences are too few to set {percent:g} % aside for testing")
     out = np.zeros(m, dtype=bool)
     out[rng.permutation(m)[:count]] = True
-    return _part(table, ~out), (table.presence[out], table.presence_x[out], table.presence_y[out])
-
-
-def _part(table: SampleTable, keep: Array) -> SampleTable:
-    """Return the table with some of the presences."""
-    own = table.presence_weights
-    return replace(
-        table,
-        presence=table.presence[keep],
-        presence_x=table.presence_x[keep],
-        presence_y=table.presence_y[keep],
-        presence_weights=None if own is None else own[keep],
-    )
+    return table.take(~out), (table.presence[out], table.presence_x[out], table.presence_y[out])
 
 
 def _measure(table: SampleTable, fitted: Maxent, model: Model, test: Array | None) -> tuple[dict[str, Any], Curve]:
@@ -156,6 +210,7 @@ def _measure(table: SampleTable, fitted: Maxent, model: Model, test: Array | Non
         "version": __version__,
         "training_presences": table.n_presences,
         "background_points": domain.n,
+        "sampling": table.sampling,
         "status": solution.status,
         "gap": solution.gap,
         "iterations": solution.iterations,
@@ -189,7 +244,7 @@ def _cross_validate(table: SampleTable, options: RunOptions, rng: np.random.Gene
         held = label == k
         if np.count_nonzero(~held) < 2:
             raise DataError(f"{table.species}: {table.n_presences} presences are too few for {folds} folds")
-        part = _part(table, ~held)
+        part = table.take(~held)
         fitted = fit_table(part, options)
         numbers, _ = _measure(part, fitted, fitted.model_, table.presence[held])
         keys = ("training_presences", "test_presences", "auc_train", "auc_test", "log_loss_test", "test_gain", "gap")

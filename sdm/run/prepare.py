@@ -16,6 +16,7 @@ from sdm.data.occurrences import Occurrences, Swd, read_occurrences, read_swd
 from sdm.data.table import SampleTable
 from sdm.data.weights import UNCERTAINTY
 from sdm.errors import DataError, OptionError
+from sdm.run.fitting import check_model
 from sdm.run.sampling import (
     accessible_areas,
     check_sampling,
@@ -86,6 +87,7 @@ def check_options(options: RunOptions) -> None:
     if options.test.percent and options.test.file:
         raise OptionError("give test.percent or test.file, not both: the model is tested with one of them")
     check_sampling(options)
+    check_model(options.fit)
 
 
 def is_swd(files: Sequence[str]) -> bool:

@@ -3,21 +3,27 @@
 import json
 import shutil
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from sdm.assess.structure import Structure
 from sdm.assess.thresholds import choose
 from sdm.config import RunOptions, dump_yaml
+from sdm.data.area import StudyArea
 from sdm.files import safe_name, safe_names, to_json, write_text
 from sdm.modelfile import save_model
 from sdm.predict import Progress, predict_raster
 from sdm.report.tables import maxent_results, table_text, write_profiles, write_rows
 from sdm.run.fitting import Fitted
 from sdm.run.prepare import Prepared
+from sdm.run.sampling import write_effort
 
 if TYPE_CHECKING:
     from sdm.data.layers import Stack
+
+PICTURES = ("additive", "families", "interactions", "prices")
+"""Names in `plots/` that are not a variable's."""
 
 
 @dataclass
@@ -47,14 +53,20 @@ def write_species(
         if fitted.profiles:
             done.files["curves"] = write_profiles(folder / f"{name}_curves.csv", fitted.profiles).name
             pictures.append(painter.submit(_draw_curves, fitted, options, folder, done))
+        if fitted.structure is not None:
+            _write_structure(fitted.structure, folder, name, done)
+            pictures.append(painter.submit(_draw_structure, fitted.structure, folder, done))
         if prepared.stack is not None and options.output.map:
             raster = _write_map(fitted, prepared, options, folder, name, done, progress)
-            pictures.append(painter.submit(_draw_map, raster, fitted, options, done))
+            area = prepared.area_of(fitted.table.species)
+            pictures.append(painter.submit(_draw_map, raster, fitted, options, done, area))
             _write_other_maps(fitted, prepared, options, raster, done, progress)
         for picture in pictures:
             picture.result()
     _write_run(options, fitted.table.species, command, folder, done)
     numbers = {**fitted.numbers, "files": done.files, "notes": [*fitted.notes, *done.notes]}
+    if len(prepared.tables) + len(prepared.failures) == 1:
+        write_effort(prepared, folder, done.files)
     if prepared.ledger is not None:
         rows = [row for row in prepared.ledger.rows() if row["species"] == fitted.table.species]
         done.files["records"] = write_rows(folder / "records.csv", rows).name
@@ -100,19 +112,52 @@ def _write_tables(fitted: Fitted, folder: Path, name: str, done: Written) -> Non
     done.files["omission"] = write_rows(folder / f"{name}_omission.csv", fitted.omission).name
 
 
+def _write_structure(structure: Structure, folder: Path, name: str, done: Written) -> None:
+    """Write the families, rules and interactions of a structural model, and the prices that were tried."""
+    tables: dict[str, list[dict[str, Any]]] = {
+        "families": [asdict(share) for share in structure.families],
+        "rules": [asdict(rule) for rule in structure.rules],
+        "interactions": [
+            {"first": a, "second": b, "strength": value} for (a, b), value in structure.interactions.items()
+        ],
+        "prices": [
+            {"lambda": s.lam, "beta": s.beta, "held-out loss": s.loss, "standard error": s.error}
+            for s in sorted(structure.search, key=lambda s: s.loss)
+        ],
+    }
+    for what, rows in tables.items():
+        if rows:
+            done.files[what] = write_rows(folder / f"{name}_{what}.csv", rows).name
+
+
+def _draw_structure(structure: Structure, folder: Path, done: Written) -> None:
+    """Draw the families, interactions and prices of a structural model to `plots/`."""
+    from sdm.report.structure_figures import draw_families, draw_interactions, draw_prices
+
+    plots = folder / "plots"
+    plots.mkdir(exist_ok=True)
+    if structure.families:
+        draw_families(structure, plots / "families.png")
+    if structure.interactions:
+        draw_interactions(structure, plots / "interactions.png")
+    if structure.search:
+        draw_prices(structure, plots / "prices.png")
+    done.files["plots"] = "plots"
+
+
 def _draw_curves(fitted: Fitted, options: RunOptions, folder: Path, done: Written) -> None:
     """Draw the response curves to `plots/`."""
     from sdm.report.figures import draw_profiles
 
     plots = folder / "plots"
-    plots.mkdir()
+    plots.mkdir(exist_ok=True)
     variables = [variable.name for variable in fitted.model.variables]
-    names = safe_names(variables, taken=["additive", *(f"{safe_name(name)}_only" for name in variables)])
+    names = safe_names(variables, taken=[*PICTURES, *(f"{safe_name(name)}_only" for name in variables)])
     draw_profiles(fitted.profiles, plots, options.predict.scale, names)
     done.files["plots"] = "plots"
 
 
-def _draw_map(raster: Path, fitted: Fitted, options: RunOptions, done: Written) -> None:
+def _draw_map(raster: Path, fitted: Fitted, options: RunOptions, done: Written, area: StudyArea | None) -> None:
     """Draw the map with its points."""
     from sdm.report.figures import draw_map
 
@@ -126,6 +171,7 @@ def _draw_map(raster: Path, fitted: Fitted, options: RunOptions, done: Written) 
         x=table.presence_x,
         y=table.presence_y,
         test=fitted.test_xy,
+        area=area,
     )
     done.files["picture"] = path.name
 
@@ -154,7 +200,8 @@ def _write_map(
     raster = folder / f"{name}.tif"
     stack = cast("Stack", prepared.stack)
     common = _common(fitted, options, progress)
-    summary = predict_raster(fitted.model, stack, raster, study_area=prepared.study_area, **common)
+    area = prepared.area_of(fitted.table.species)
+    summary = predict_raster(fitted.model, stack, raster, study_area=area, **common)
     done.files["map"] = raster.name
     fitted.numbers["map"] = {
         "cells": summary.cells,
@@ -179,7 +226,8 @@ def _write_other_maps(
     if level is not None:
         fitted.numbers["map_threshold"] = level
         binary = raster.with_name(f"{raster.stem}_thresholded.tif")
-        predict_raster(model, stack, binary, study_area=prepared.study_area, threshold=level, **common)
+        area = prepared.area_of(fitted.table.species)
+        predict_raster(model, stack, binary, study_area=area, threshold=level, **common)
         done.files["thresholded map"] = binary.name
     titles = safe_names(
         prepared.projections, taken=["thresholded", *(f"{safe_name(t)}_thresholded" for t in prepared.projections)]
@@ -218,5 +266,6 @@ def remove_earlier(folder: Path, written: Written) -> None:
 def write_tables(folder: Path, rows: list[dict[str, Any]], prepared: Prepared) -> None:
     """Write the tables of a run over several species: the summary, and what became of the records."""
     write_text(folder / "summary.csv", table_text(rows), overwrite=True)
+    write_effort(prepared, folder, {})
     if prepared.ledger is not None:
         write_text(folder / "records.csv", table_text(prepared.ledger.rows()), overwrite=True)
