@@ -39,14 +39,11 @@ def fit_table(
     names = [table.names[v] for v in chosen]
     x = pd.DataFrame(np.vstack([table.presence, table.background])[:, chosen], columns=names)
     y = np.repeat([1, 0], [table.n_presences, table.n_background])
-    weight = None
-    if table.weights is not None or table.presence_weights is not None:
-        own = np.ones(table.n_presences) if table.presence_weights is None else table.presence_weights
-        base = np.ones(table.n_background) if table.weights is None else table.weights
-        weight = np.concatenate([own, base])
+    own = table.presence_weights
+    weight = None if own is None else np.concatenate([own, np.ones(table.n_background)])
     fresh = type(estimator)(**estimator.get_params())
     fresh.categorical = [name for name in table.categorical if name in names]
-    return fresh.fit(x, y, weight, start=start)
+    return fresh.fit(x, y, weight, start=start, base_weight=table.base_weights)
 
 
 def with_setting(base: Maxent, setting: Mapping[str, Any]) -> Maxent:

@@ -5,7 +5,7 @@ The validation background is stated: with `full`, every fold trains and is measu
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,11 +40,11 @@ class Fold:
 
     def training(self, table: "SampleTable") -> "SampleTable":
         """Return the part of a table to fit on."""
-        return take(table, self.train, self.background_train)
+        return table.take(self.train, self.background_train)
 
     def testing(self, table: "SampleTable") -> "SampleTable":
         """Return the part of a table to measure on."""
-        return take(table, self.test, self.background_test)
+        return table.take(self.test, self.background_test)
 
 
 @dataclass(frozen=True)
@@ -68,27 +68,6 @@ class Split:
     group: Index | None
     background_group: Index | None
     background: str
-
-
-def take(table: "SampleTable", presences: Index, background: Index | None = None) -> "SampleTable":
-    """Return a table of some of the presences (a position may come twice) and some, or all, of the background."""
-    own, base = table.presence_weights, table.weights
-    out = replace(
-        table,
-        presence=table.presence[presences],
-        presence_x=table.presence_x[presences],
-        presence_y=table.presence_y[presences],
-        presence_weights=None if own is None else own[presences],
-    )
-    if background is None:
-        return out
-    return replace(
-        out,
-        background=table.background[background],
-        background_x=table.background_x[background],
-        background_y=table.background_y[background],
-        weights=None if base is None else base[background],
-    )
 
 
 def by_group(

@@ -1,13 +1,21 @@
-"""Response profiles: how a prediction changes with one variable."""
+"""Response profiles: how a prediction changes with one variable, or with two at a time; and bands over replicates.
 
+Replicates have ranges of their own, so their profiles are drawn at the values of one of them: pass its `grid` as `x`.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from sdm.assess.uncertainty import summarise
+from sdm.errors import OptionError
 from sdm.features.domain import Array
 from sdm.model import Model
 
 POINTS = 101
+SIDE = 41  # points along each side of a surface
+ROWS = 1000  # rows of the background that partial dependence is averaged over
 MARGIN = 0.1
 
 
@@ -15,8 +23,9 @@ MARGIN = 0.1
 class Profile:
     """One curve: a variable's values, the response, and which of the kinds it is.
 
-    `kind` is "marginal" (the others at their mean over the presences), "only" (a model of this variable alone) or
-    "additive" (the variable's contribution to the score, generalized-maxent.txt Fig. 8, shifted to a mean of zero).
+    `kind` is "marginal" (the others at their mean over the presences), "only" (a model of this variable alone),
+    "additive" (the variable's contribution to the score, generalized-maxent.txt Fig. 8, shifted to a mean of zero) or
+    "partial" (the mean prediction over the background, the others as they are there).
     `classes` names the values of a categorical variable.
     """
 
@@ -29,13 +38,13 @@ class Profile:
     classes: tuple[str, ...] | None = None
 
 
-def grid(model: Model, v: int) -> Array:
+def grid(model: Model, v: int, points: int = POINTS) -> Array:
     """Return the values at which a variable's profiles are drawn: its range and a tenth more on either side."""
     variable = model.variables[v]
     if variable.categorical:
         return np.array(variable.classes)
     margin = MARGIN * (variable.hi - variable.lo)
-    return np.linspace(variable.lo - margin, variable.hi + margin, POINTS)
+    return np.linspace(variable.lo - margin, variable.hi + margin, points)
 
 
 def class_names(model: Model, v: int) -> tuple[str, ...] | None:
@@ -58,25 +67,148 @@ def typical(model: Model, presences: Array) -> Array:
     return out
 
 
-def marginal(model: Model, v: int, presences: Array, scale: str, clamp: bool = True) -> Profile:
+def marginal(model: Model, v: int, presences: Array, scale: str, clamp: bool = True, x: Array | None = None) -> Profile:
     """Vary one variable, the others held at the presences' mean."""
-    x = grid(model, v)
+    x = grid(model, v) if x is None else x
     table = np.tile(typical(model, presences), (x.size, 1))
     table[:, v] = x
     return _profile(model, v, "marginal", x, model.predict(table, scale, clamp))
 
 
-def only(single: Model, model: Model, v: int, scale: str, clamp: bool = True) -> Profile:
+def only(single: Model, model: Model, v: int, scale: str, clamp: bool = True, x: Array | None = None) -> Profile:
     """Draw the prediction of `single`, a model of variable `v` alone."""
-    x = grid(model, v)
+    x = grid(model, v) if x is None else x
     return _profile(model, v, "only", x, single.predict(x[:, None], scale, clamp))
 
 
-def additive(model: Model, v: int, clamp: bool = True) -> Profile:
+def additive(model: Model, v: int, clamp: bool = True, x: Array | None = None) -> Profile:
     """Draw the variable's own part of the score `λ·f(x)`, products left out."""
-    x = grid(model, v)
+    x = grid(model, v) if x is None else x
     y = model.compiled.contribution(v, x, clamp)
     return _profile(model, v, "additive", x, y - y.mean())
+
+
+def partial_dependence(
+    model: Model, v: int, background: Array, scale: str, clamp: bool = True, x: Array | None = None, rows: int = ROWS
+) -> Profile:
+    """Vary one variable and average the predictions over the background, the other variables as they are there.
+
+    Of a background of more than `rows` points, so many at even distances stand for all.
+    """
+    x = grid(model, v) if x is None else x
+    some = _evenly(background, rows)
+    columns = list(np.tile(some, (x.size, 1)).T)
+    columns[v] = np.repeat(x, len(some))
+    y = model.predict(columns, scale, clamp).reshape(x.size, len(some)).mean(axis=1)
+    return _profile(model, v, "partial", x, y)
+
+
+@dataclass(frozen=True)
+class Surface:
+    """The prediction over two variables: `z[i, j]` at `x[i]` of the first and `y[j]` of the second.
+
+    `kind` is "marginal" or "partial", as for a `Profile`; ranges and classes are those of training.
+    """
+
+    variables: tuple[str, str]
+    kind: str
+    x: Array
+    y: Array
+    z: Array
+    ranges: tuple[tuple[float, float], tuple[float, float]]
+    classes: tuple[tuple[str, ...] | None, tuple[str, ...] | None]
+
+
+def surface(
+    model: Model,
+    u: int,
+    v: int,
+    rows: Array,
+    scale: str,
+    clamp: bool = True,
+    *,
+    kind: str = "marginal",
+    points: int = SIDE,
+    limit: int = 100,
+) -> Surface:
+    """Vary two variables at a time.
+
+    Parameters
+    ----------
+    model : Model
+    u, v : int
+        Positions of two different variables.
+    rows : (n, V) array
+        The presences, at whose mean the others are held (`marginal`); or background over which predictions are averaged
+        (`partial`), of which `limit` points at even distances stand for all.
+    scale : str
+    clamp : bool
+    kind : {"marginal", "partial"}
+    points : int
+        Along each side.
+    """
+    if u == v:
+        raise OptionError(f"a surface needs two variables, got '{model.names[u]}' twice")
+    if kind not in ("marginal", "partial"):
+        raise OptionError(f"kind={kind!r}: expected marginal or partial")
+    x, y = grid(model, u, points), grid(model, v, points)
+    base = typical(model, rows)[None, :] if kind == "marginal" else _evenly(rows, limit)
+    z = np.zeros(x.size * y.size)
+    for row in base:
+        columns = [np.full(z.size, value) for value in row]
+        columns[u], columns[v] = np.repeat(x, y.size), np.tile(y, x.size)
+        z += model.predict(columns, scale, clamp) / len(base)
+    ranges = tuple((model.variables[k].lo, model.variables[k].hi) for k in (u, v))
+    return Surface(
+        (model.names[u], model.names[v]),
+        kind,
+        x,
+        y,
+        z.reshape(x.size, y.size),
+        (ranges[0], ranges[1]),
+        (class_names(model, u), class_names(model, v)),
+    )
+
+
+@dataclass(frozen=True)
+class Band:
+    """Several replicates' profiles of one variable: mean, deviation, and lower and upper quantiles at each value."""
+
+    variable: str
+    kind: str
+    x: Array
+    mean: Array
+    sd: Array
+    lower: Array
+    upper: Array
+    lo: float
+    hi: float
+    classes: tuple[str, ...] | None = None
+
+
+def band(profiles: Sequence[Profile], interval: float = 0.9) -> Band:
+    """Gather replicates' profiles, drawn at the same values; the quantiles leave out half of `1 − interval` each."""
+    if len(profiles) < 2:
+        raise OptionError(f"a band needs the profiles of at least 2 replicates, got {len(profiles)}")
+    first = profiles[0]
+    for other in profiles[1:]:
+        if (other.variable, other.kind) != (first.variable, first.kind) or not np.array_equal(other.x, first.x):
+            raise OptionError(
+                f"the profiles of '{first.variable}' ({first.kind}) and '{other.variable}' ({other.kind}) are not at the "
+                "same values: draw them at the same x"
+            )
+    spread = summarise([profile.y for profile in profiles], interval)
+    lo, hi = min(p.lo for p in profiles), max(p.hi for p in profiles)
+    return Band(
+        first.variable, first.kind, first.x, spread.mean, spread.sd, spread.lower, spread.upper, lo, hi, first.classes
+    )
+
+
+def _evenly(rows: Array, limit: int) -> Array:
+    """Return at most `limit` rows, at even distances."""
+    if len(rows) <= limit:
+        return rows
+    return rows[np.linspace(0, len(rows) - 1, limit).round().astype(np.int64)]
 
 
 def _profile(model: Model, v: int, kind: str, x: Array, y: Array) -> Profile:

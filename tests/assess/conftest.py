@@ -44,8 +44,8 @@ def read_virtual(layers: tuple[Path, ...], occurrences: Path) -> SampleTable:
             transform = source.transform
     stack = np.array(stack)
     records = pd.read_csv(occurrences)
-    cols, rows = ~transform * (records["longitude"].to_numpy(), records["latitude"].to_numpy())
-    rows, cols = rows.astype(int), cols.astype(int)
+    cols = ((records["longitude"].to_numpy() - transform.c) / transform.a).astype(int)
+    rows = ((records["latitude"].to_numpy() - transform.f) / transform.e).astype(int)
     land = np.argwhere(np.isfinite(stack).all(axis=0))
     cells = land[np.random.default_rng(1).choice(len(land), 2000, replace=False)].T
     return SampleTable(

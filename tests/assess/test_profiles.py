@@ -5,7 +5,19 @@ import pandas as pd
 import pytest
 
 from sdm import Maxent
-from sdm.assess.profiles import POINTS, additive, class_names, grid, marginal, only, typical
+from sdm.assess.profiles import (
+    POINTS,
+    additive,
+    band,
+    class_names,
+    grid,
+    marginal,
+    only,
+    partial_dependence,
+    surface,
+    typical,
+)
+from sdm.errors import OptionError
 from sdm.model import Model
 
 
@@ -86,3 +98,63 @@ def test_additive_effects_sum_to_the_score(fitted) -> None:
     profile = additive(model, 0)
     steps = np.diff(profile.y)
     assert steps == pytest.approx(np.diff(model.compiled.contribution(0, profile.x)))
+
+
+def test_partial_dependence_is_the_mean_over_the_background(fitted) -> None:
+    model, _, table, labels = fitted
+    codes = pd.Categorical(table["soil"], sorted(table["soil"].unique())).codes
+    background = np.column_stack([table["warmth"], table["rain"], codes]).astype(float)[labels == 0]
+    profile = partial_dependence(model, 0, background, "cloglog")
+    for k in (0, 40, 77, 100):
+        rows = background.copy()
+        rows[:, 0] = profile.x[k]
+        assert profile.y[k] == pytest.approx(model.predict(rows, "cloglog").mean())
+    assert profile.kind == "partial"
+    few = partial_dependence(model, 2, background, "cloglog", rows=100)
+    assert few.classes == ("clay", "rock", "sand")
+    assert few.y == pytest.approx(partial_dependence(model, 2, background, "cloglog").y, abs=0.05)
+
+
+def test_a_surface_varies_two_variables(fitted) -> None:
+    model, presences, *_ = fitted
+    made = surface(model, 0, 2, presences, "cloglog", points=11)
+    assert made.variables == ("warmth", "soil")
+    assert made.z.shape == (11, 3)
+    assert made.classes == (None, ("clay", "rock", "sand"))
+    row = typical(model, presences)
+    row[[0, 2]] = made.x[4], made.y[1]
+    assert made.z[4, 1] == pytest.approx(model.predict(row[None], "cloglog")[0])
+    # with the second at its typical class, a column is the marginal curve
+    clay = int(typical(model, presences)[2])
+    assert made.z[:, clay] == pytest.approx(marginal(model, 0, presences, "cloglog", x=made.x).y)
+    averaged = surface(model, 0, 1, presences, "raw", kind="partial", points=5)
+    rows = presences.copy()
+    rows[:, 0], rows[:, 1] = averaged.x[3], averaged.y[2]
+    assert averaged.z[3, 2] == pytest.approx(model.predict(rows, "raw").mean())
+    with pytest.raises(OptionError, match="two variables, got 'rain' twice"):
+        surface(model, 1, 1, presences, "raw")
+    with pytest.raises(OptionError, match="kind='full'"):
+        surface(model, 0, 1, presences, "raw", kind="full")
+
+
+def test_bands_hold_the_replicates(fitted) -> None:
+    model, presences, table, labels = fitted
+    rng = np.random.default_rng(1)
+    models = [model]
+    for _ in range(4):
+        some = np.sort(rng.choice(len(table), len(table) - 100, replace=False))
+        models.append(Maxent(features="lq", categorical=["soil"]).fit(table.iloc[some], labels[some]).model_)
+    x = grid(model, 0)
+    profiles = [marginal(each, 0, presences, "cloglog", x=x) for each in models]
+    made = band(profiles, interval=1.0)
+    assert made.mean == pytest.approx(np.mean([p.y for p in profiles], axis=0))
+    assert made.lower == pytest.approx(np.min([p.y for p in profiles], axis=0))
+    assert made.upper == pytest.approx(np.max([p.y for p in profiles], axis=0))
+    narrow = band(profiles, interval=0.5)
+    assert np.all(narrow.lower >= made.lower)
+    assert np.all(narrow.upper <= made.upper)
+    assert made.lo == min(p.lo for p in profiles)
+    with pytest.raises(OptionError, match="draw them at the same x"):
+        band([profiles[0], marginal(models[1], 0, presences, "cloglog", x=x + 1)])
+    with pytest.raises(OptionError, match="at least 2 replicates"):
+        band(profiles[:1])

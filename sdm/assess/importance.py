@@ -1,0 +1,236 @@
+"""Which variables a model needs: permutation importance, percent contribution, and the jackknife.
+
+All three hold for every entropy, penalty and family, trees and monomials included.
+"""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sdm.assess.fits import Progress, fit_table, run_all
+from sdm.assess.measures import auc, gain, relative_gain
+from sdm.errors import OptionError
+from sdm.estimator import Maxent
+from sdm.features.domain import Array
+from sdm.features.grown import Grown
+from sdm.maxent.problem import Problem
+from sdm.model import Model
+
+if TYPE_CHECKING:  # a table is given; none of its code is needed
+    from sdm.data.table import SampleTable
+
+MEASURES = ("auc", "gain")
+NODES = 32  # of the quadrature along the line of weights: exact to rounding for Shannon, to 1e-5 nats for others
+
+
+@dataclass(frozen=True)
+class Permutation:
+    """What a model loses when one variable's values are shuffled: the mean drop, its deviation, and its percentage."""
+
+    variable: str
+    percent: float
+    deviation: float
+    drop: float
+    drop_deviation: float
+
+
+def permutation_importance(
+    model: Model,
+    presence: Array,
+    background: Array,
+    *,
+    repeats: int = 10,
+    seed: int = 1,
+    by: str = "auc",
+) -> list[Permutation]:
+    """Shuffle each variable in turn over presences and background together, and see how much worse the model gets.
+
+    Parameters
+    ----------
+    model : Model
+    presence, background : (m, V) and (n, V) arrays
+        What it was fitted to.
+    repeats : int
+        How many times each variable is shuffled.
+    seed : int
+    by : {"auc", "gain"}
+        The drop of training AUC, as in Java Maxent, or of the gain (nats; scaled over the shuffled background).
+
+    Returns
+    -------
+    list of Permutation
+        In the order of the variables. Percentages are of the sum of mean drops, those below zero counting as zero;
+        `deviation` is over the repeats, on the same scale.
+    """
+    if by not in MEASURES:
+        raise OptionError(f"by={by!r}: expected one of {', '.join(MEASURES)}")
+    if repeats < 1:
+        raise OptionError(f"repeats={repeats!r}: expected a whole number from 1 on")
+    rng = np.random.default_rng(seed)
+    rows = np.vstack([presence, background])
+    whole = _quality(model, rows, len(presence), by)
+    drops = np.zeros((len(model.names), repeats))
+    for v in range(len(model.names)):
+        columns = list(rows.T)
+        for k in range(repeats):
+            columns[v] = rng.permutation(rows[:, v])
+            drops[v, k] = whole - _quality(model, columns, len(presence), by)
+    mean = drops.mean(axis=1)
+    spread = drops.std(axis=1, ddof=1) if repeats > 1 else np.full(len(mean), np.nan)
+    total = float(np.maximum(mean, 0.0).sum())
+    scale = 100.0 / total if total > 0 else 0.0
+    return [
+        Permutation(name, max(float(a), 0.0) * scale, float(b) * scale, float(a), float(b))
+        for name, a, b in zip(model.names, mean, spread)
+    ]
+
+
+def _quality(model: Model, rows: Array | list[Array], m: int, by: str) -> float:
+    """Return the training AUC (presences being part of the domain, as in Java Maxent) or gain."""
+    raw = model.predict(rows, "raw")
+    if by == "auc":
+        return auc(raw[:m], raw)
+    return relative_gain(raw[:m], raw, floor=0.0 if model.alpha == 1.0 else 1e-3)
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """A variable's part of the training gain, in nats, and in percent of all positive parts."""
+
+    variable: str
+    percent: float
+    gain: float
+
+
+def percent_contribution(problem: Problem, weights: Array) -> list[Contribution]:
+    """Divide the training gain of a fit among the variables, whatever path the solver took.
+
+    Java Maxent credits each step of its algorithm to the feature that it moved, so that its percentages depend on the
+    path. Here the weights grow in proportion from nothing to `λ`, and each feature is credited along that line: the
+    gain `G(tλ) = tλ·π̃[f] − Ω*(tFλ)` rises at the rate `Σ_j λ_j (π̃[f_j] − p_t[f_j])`, so feature `j` contributes
+    `λ_j ∫₀¹ (π̃[f_j] − p_t[f_j]) dt` (Aumann and Shapley's value). The parts sum to the gain without its penalty. A
+    feature of several variables is divided among them equally.
+
+    Parameters
+    ----------
+    problem : Problem
+        `estimator.problem_` of a fit.
+    weights : (J,) array
+        `estimator.coef_`.
+    """
+    names = [variable.name for variable in problem.domain.variables]
+    shares = _shares(problem, weights)
+    parts = np.array([problem.features.scores(weights * share) for share in shares])
+    theta = parts.sum(axis=0)
+    node, measure = np.polynomial.legendre.leggauss(NODES)
+    mean = np.zeros_like(theta)
+    for t, dt in zip(0.5 * (node + 1.0), 0.5 * measure):
+        mean += dt * problem.q0 * problem.entropy.gibbs(t * theta, problem.q0).ratio
+    gains = parts @ (problem.sample - mean)
+    total = float(np.maximum(gains, 0.0).sum())
+    scale = 100.0 / total if total > 0 else 0.0
+    return [Contribution(name, max(float(g), 0.0) * scale, float(g)) for name, g in zip(names, gains)]
+
+
+def _shares(problem: Problem, weights: Array) -> Array:
+    """Return for every variable its share of every feature with a weight: one, or one in so many variables."""
+    out = np.zeros((len(problem.domain.variables), weights.size))
+    for family, first in zip(problem.features.families, problem.features.offsets):
+        for j in np.flatnonzero(weights[first : first + family.size]):
+            if isinstance(family, Grown):
+                used = sorted({int(v) for v in family.shapes[j].var})
+            else:
+                used = sorted({int(family.var[j]), int(getattr(family, "other", family.var)[j])})
+            out[used, first + j] = 1.0 / len(used)
+    return out
+
+
+@dataclass(frozen=True)
+class Jackknife:
+    """A model without a variable, with it only, or (`variable` empty) with all.
+
+    `train_gain` is the regularised training gain, `train_auc` and `test_auc` are against the training domain; what
+    needs test records is NaN without them.
+    """
+
+    variable: str
+    kind: str
+    train_gain: float
+    train_auc: float
+    test_gain: float
+    test_auc: float
+
+
+def jackknife(
+    fit: Callable[[list[int]], Maxent],
+    names: Sequence[str],
+    presence: Array,
+    background: Array,
+    test: Array | None = None,
+    *,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+) -> list[Jackknife]:
+    """Fit with all variables, without each of them, and with each of them only.
+
+    Parameters
+    ----------
+    fit : callable
+        Fits on the columns of the given positions; for a process pool it must be importable, such as
+        `functools.partial(fit_columns, table, estimator)`.
+    names : sequence of str
+    presence, background : (m, V) and (n, V) arrays
+        What is fitted.
+    test : (k, V) array, optional
+        Values at test records.
+    executor : Executor, optional
+
+    Returns
+    -------
+    list of Jackknife
+        `all`, then each variable's `without` and `only`. Where no variable that varies is left the model is uniform:
+        gains of zero and AUCs of one half.
+    """
+    every = list(range(len(names)))
+    plans: list[tuple[str, str, list[int]]] = [("", "all", every)]
+    for v, name in enumerate(names):
+        plans += [(name, "without", [u for u in every if u != v]), (name, "only", [v])]
+    varies = [bool(np.ptp(np.concatenate([presence[:, v], background[:, v]])) > 0) for v in every]
+    jobs = [
+        (fit, name, kind, [v for v in columns if varies[v]], presence, background, test)
+        for name, kind, columns in plans
+    ]
+    return run_all(_jackknife, jobs, executor, progress, "jackknife")
+
+
+def fit_columns(table: "SampleTable", estimator: Maxent, columns: list[int]) -> Maxent:
+    """Fit an estimator to some columns of a table: what `jackknife` calls, through `functools.partial`."""
+    return fit_table(table, estimator, columns)
+
+
+def _jackknife(
+    fit: Callable[[list[int]], Maxent],
+    name: str,
+    kind: str,
+    columns: list[int],
+    presence: Array,
+    background: Array,
+    test: Array | None,
+) -> Jackknife:
+    """Fit one plan and measure it."""
+    nothing = float("nan")
+    if not columns:
+        held = (nothing, nothing) if test is None else (0.0, 0.5)
+        return Jackknife(name, kind, 0.0, 0.5, *held)
+    fitted = fit(columns)
+    model = fitted.model_
+    raw = model.predict(presence[:, columns], "raw")
+    domain = np.concatenate([raw, model.predict(background[:, columns], "raw")])
+    held = (nothing, nothing)
+    if test is not None:
+        at_test = model.predict(test[:, columns], "raw")
+        held = gain(at_test, model.n_domain), auc(at_test, domain)
+    return Jackknife(name, kind, fitted.solution_.gain, auc(raw, domain), *held)

@@ -1,0 +1,52 @@
+"""Spread over replicates: numpy's own figures, window by window, with missing cells kept missing."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from sdm import Maxent
+from sdm.assess.fits import fit_table
+from sdm.assess.splits import split_table
+from sdm.assess.uncertainty import predict_spread, predict_windows, summarise
+from sdm.errors import OptionError
+
+stacks = st.integers(2, 7).flatmap(lambda r: arrays(np.float64, (r, 4, 3), elements=st.floats(-5, 5)))
+
+
+@given(stacks, st.sampled_from([0.5, 0.9, 1.0]))
+def test_statistics_are_numpys(stack, interval) -> None:
+    found = summarise(list(stack), interval)
+    tail = (1 - interval) / 2
+    assert found.mean == pytest.approx(stack.mean(axis=0), abs=1e-12)
+    assert found.sd == pytest.approx(stack.std(axis=0, ddof=1), abs=1e-12)
+    assert found.lower == pytest.approx(np.quantile(stack, tail, axis=0), abs=1e-12)
+    assert found.upper == pytest.approx(np.quantile(stack, 1 - tail, axis=0), abs=1e-12)
+
+
+def test_a_cell_that_one_replicate_does_not_know_is_missing() -> None:
+    found = summarise([np.array([1.0, np.nan, 3.0], dtype=np.float32), np.array([2.0, 2.0, 5.0], dtype=np.float32)])
+    for part in (found.mean, found.sd, found.lower, found.upper):
+        assert np.isnan(part).tolist() == [False, True, False]
+    assert found.mean[[0, 2]] == pytest.approx([1.5, 4.0])
+
+
+def test_windows_together_are_the_whole(small) -> None:
+    split = split_table(small, "bootstrap", replicates=3)
+    models = [fit_table(fold.training(small), Maxent("lq")).model_ for fold in split.folds]
+    whole = predict_spread(models, small.background, interval=1.0)
+    parts = list(predict_windows(models, np.array_split(small.background, 4), interval=1.0))
+    for name in ("mean", "sd", "lower", "upper"):
+        assert np.concatenate([getattr(part, name) for part in parts]) == pytest.approx(getattr(whole, name))
+    each = np.array([model.predict(small.background) for model in models])
+    assert whole.lower == pytest.approx(each.min(axis=0))
+    assert whole.upper == pytest.approx(each.max(axis=0))
+    assert np.all(whole.sd > 0)
+
+
+def test_what_has_no_spread_is_said() -> None:
+    with pytest.raises(OptionError, match="at least 2 replicates, got 1"):
+        summarise([np.zeros(3)])
+    with pytest.raises(OptionError, match="interval=0"):
+        summarise([np.zeros(3), np.zeros(3)], 0)
