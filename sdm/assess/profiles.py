@@ -4,7 +4,7 @@ Replicates have ranges of their own, so their profiles are drawn at the values o
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -103,6 +103,18 @@ def partial_dependence(
     return _profile(model, v, "partial", x, y)
 
 
+def effect(model: Model, v: int, background: Array, clamp: bool = True) -> Profile:
+    """Draw what a variable does to the score, shifted to a mean of zero.
+
+    Its own part where it has one of its own (`additive`); where trees and monomials join variables, its partial effect:
+    the mean score over the background.
+    """
+    if not len(model.shapes):
+        return additive(model, v, clamp)
+    partial = partial_dependence(model, v, background, "link", clamp, rows=200)
+    return replace(partial, y=partial.y - partial.y.mean())
+
+
 @dataclass(frozen=True)
 class Surface:
     """The prediction over two variables: `z[i, j]` at `x[i]` of the first and `y[j]` of the second.
@@ -194,8 +206,8 @@ def band(profiles: Sequence[Profile], interval: float = 0.9) -> Band:
     for other in profiles[1:]:
         if (other.variable, other.kind) != (first.variable, first.kind) or not np.array_equal(other.x, first.x):
             raise OptionError(
-                f"the profiles of '{first.variable}' ({first.kind}) and '{other.variable}' ({other.kind}) are not at the "
-                "same values: draw them at the same x"
+                f"the profiles of '{first.variable}' ({first.kind}) and '{other.variable}' ({other.kind}) are not at "
+                "the same values: draw them at the same x"
             )
     spread = summarise([profile.y for profile in profiles], interval)
     lo, hi = min(p.lo for p in profiles), max(p.hi for p in profiles)

@@ -38,7 +38,7 @@ def test_drivers_come_first_and_noise_last(virtual, setting) -> None:
     assert set(ranked(permuted)[3:]) == NOISE
     contributed = percent_contribution(fitted.problem_, fitted.coef_)
     assert set(ranked(contributed)[:3]) == DRIVERS
-    assert sum(row.percent for row in contributed if row.variable in NOISE) < 5
+    assert sum(row.percent for row in contributed if row.variable in NOISE) < 10
 
 
 def test_permutation_is_its_definition(small) -> None:
