@@ -37,7 +37,7 @@ def _add(sums, k, x):  # type: ignore[no-untyped-def]
 
 @jit
 def total_sums(u, q, m, sign, sums):  # type: ignore[no-untyped-def]
-    """Set `sums` to M, U, Q (each with its remainder) of the sets in `sign`; return |I₀|, and how many there have q > 0."""
+    """Set `sums` to M, U, Q (with remainders) of the sets in `sign`; return |I₀|, and how many of it have q > 0."""
     sums[:] = 0.0
     inside, positive = 0, 0
     for j in range(u.size):

@@ -55,7 +55,7 @@ def violation(u, q, m, nu, p) -> float:
     return max(abs(m @ p - 1), np.max(np.abs(p - q) - 1 / nu), -p.min(), slack.max())
 
 
-def some_nu(path: RelaxationPath, seed: int, count: int = 6) -> np.ndarray:
+def some_nu(path: RelaxationPath, seed: int, count: int = 3) -> np.ndarray:
     """Random ν before, between, at and beyond the breakpoints."""
     rng = np.random.default_rng(seed)
     knots = path.knots[0]
