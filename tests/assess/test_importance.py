@@ -30,7 +30,7 @@ def ranked(rows) -> list[str]:
     return [row.variable for row in sorted(rows, key=lambda row: -row.percent)]
 
 
-@pytest.mark.parametrize("setting", [{"features": "lqh"}, {"families": "l,trees:3", "lam": 0.02, "beta": 0.02}])
+@pytest.mark.parametrize("setting", [{"features": "lqh"}, {"families": "l,trees:3", "lam": 0.1, "beta": 0.05}])
 def test_drivers_come_first_and_noise_last(virtual, setting) -> None:
     fitted = fit_table(virtual, with_setting(Maxent(), setting))
     permuted = permutation_importance(fitted.model_, virtual.presence, virtual.background, seed=2)

@@ -1,0 +1,181 @@
+"""Learning and sensitivity curves (generalized-maxent.txt §8, Fig. 6–7): held-out loss against records and prices."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sdm.assess.fits import Progress, fit_table, run_all, with_setting
+from sdm.assess.folds import Split
+from sdm.assess.validation import measure
+from sdm.errors import DataError, OptionError
+from sdm.estimator import Maxent
+from sdm.features.domain import Index
+from sdm.structural import StructMaxent
+
+if TYPE_CHECKING:  # a table is given; none of its code is needed
+    from sdm.data.table import SampleTable
+
+# Feature sets of the paper's figures, with β₀ = 0.1 but for thresholds (Fig. 6).
+PAPER = {
+    "L": {"features": "l", "multiplier": 0.1},
+    "LQ": {"features": "lq", "multiplier": 0.1},
+    "LQP": {"features": "lqp", "multiplier": 0.1},
+    "T": {"features": "t", "multiplier": 1.0},
+}
+BETAS = tuple(float(f"{10**e:.2g}") for e in np.arange(-2.0, 1.01, 0.25))
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """One point of a curve: means and deviations over the partitions.
+
+    `label` names the set of features, `presences` the number of training presences, `multiplier` the price factor
+    (β₀ with `beta="deviation"`). The loss is in nats, the density scaled over the background; a uniform prediction has
+    the log of its number of points.
+    """
+
+    label: str
+    presences: int
+    multiplier: float
+    loss: float
+    loss_sd: float
+    auc: float
+    auc_sd: float
+    partitions: int
+
+
+def learning_curve(
+    table: "SampleTable",
+    settings: Mapping[str, Mapping[str, Any]],
+    split: Split,
+    *,
+    sizes: Sequence[int] | None = None,
+    base: Maxent | None = None,
+    seed: int = 1,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+) -> list[CurvePoint]:
+    """Fit to more and more of each partition's training presences, and measure on its test presences.
+
+    Parameters
+    ----------
+    table : SampleTable
+    settings : mapping of label to options
+        Sets of features to compare, such as `PAPER`.
+    split : Split
+        Partitions: the paper has ten of 70 % and 30 %, `subsample(m, 10, 30)`.
+    sizes : sequence of int, optional
+        Numbers of training presences; by default ten, evenly in the logarithm. Smaller sets are part of larger ones.
+    base : Maxent, optional
+        Options that stay; by default β is `σ̃/√m`, so that the multiplier is the paper's β₀.
+    seed : int
+        Of the order in which presences join.
+    """
+    most = min(fold.train.size for fold in split.folds)
+    chosen = default_sizes(most) if sizes is None else sorted({int(size) for size in sizes})
+    if chosen[0] < 2 or chosen[-1] > most:
+        raise DataError(
+            f"sizes from {chosen[0]} to {chosen[-1]}, expected 2 to {most}, what the smallest partition trains on"
+        )
+    jobs = [
+        (label, {**setting}, [float(setting.get("multiplier", 1.0))], size)
+        for label, setting in settings.items()
+        for size in chosen
+    ]
+    return _curve(table, jobs, split, base, seed, executor, progress, "learning curve")
+
+
+def sensitivity_curve(
+    table: "SampleTable",
+    settings: Mapping[str, Mapping[str, Any]],
+    split: Split,
+    *,
+    multipliers: Sequence[float] = BETAS,
+    sizes: Sequence[int] | None = None,
+    base: Maxent | None = None,
+    seed: int = 1,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+) -> list[CurvePoint]:
+    """Fit with one multiplier after another, from the largest down, each from the one before, and measure.
+
+    Arguments are those of `learning_curve`; `sizes` are the numbers of training presences to draw a curve for, by
+    default what the smallest partition trains on. Points come with the multiplier rising.
+    """
+    if not multipliers or min(multipliers) <= 0:
+        raise OptionError(f"multipliers={multipliers!r}: expected positive numbers, such as 0.1, 1, 10")
+    most = min(fold.train.size for fold in split.folds)
+    chosen = [most] if sizes is None else sorted({int(size) for size in sizes})
+    if chosen[0] < 2 or chosen[-1] > most:
+        raise DataError(
+            f"sizes from {chosen[0]} to {chosen[-1]}, expected 2 to {most}, what the smallest partition trains on"
+        )
+    falling = sorted({float(value) for value in multipliers}, reverse=True)
+    jobs = [(label, {**setting}, falling, size) for label, setting in settings.items() for size in chosen]
+    points = _curve(table, jobs, split, base, seed, executor, progress, "sensitivity curve")
+    order = {label: k for k, label in enumerate(settings)}
+    return sorted(points, key=lambda point: (order[point.label], point.presences, point.multiplier))
+
+
+def default_sizes(most: int, count: int = 10) -> list[int]:
+    """Return numbers of presences up to `most`, evenly in the logarithm, from 10 (or fewer, where there are few) on."""
+    first = min(10, max(2, most // 2))
+    return np.unique(np.geomspace(first, most, count).round().astype(int)).tolist()
+
+
+def _curve(
+    table: "SampleTable",
+    jobs: Sequence[tuple[str, dict[str, Any], list[float], int]],
+    split: Split,
+    base: Maxent | None,
+    seed: int,
+    executor: Executor | None,
+    progress: Progress | None,
+    text: str,
+) -> list[CurvePoint]:
+    """Fit every job on every partition and average."""
+    estimator = Maxent(beta="deviation") if base is None else base
+    rng = np.random.default_rng(seed)
+    orders = [rng.permutation(fold.train) for fold in split.folds]
+    tasks = [
+        (table, estimator, setting, multipliers, order[:size], k, split)
+        for (_, setting, multipliers, size), (k, order) in itertools.product(jobs, enumerate(orders))
+    ]
+    results = iter(run_all(_fit, tasks, executor, progress, text))
+    points = []
+    for label, _, multipliers, size in jobs:
+        rows = [next(results) for _ in split.folds]
+        for j, multiplier in enumerate(multipliers):
+            loss, score = (np.array([row[j][key] for row in rows]) for key in ("loss.val", "auc.val"))
+            points.append(CurvePoint(label, size, multiplier, *_moments(loss), *_moments(score), partitions=len(rows)))
+    return points
+
+
+def _fit(
+    table: "SampleTable",
+    estimator: Maxent,
+    setting: dict[str, Any],
+    multipliers: Sequence[float],
+    train: Index,
+    k: int,
+    split: Split,
+) -> list[dict[str, float]]:
+    """Fit some presences of one partition with each multiplier, and measure on its test presences."""
+    fold = split.folds[k]
+    part, test = table.take(np.sort(train), fold.background_train), fold.testing(table)
+    out: list[dict[str, float]] = []
+    earlier: Maxent | None = None
+    for multiplier in multipliers:
+        made = with_setting(estimator, {**setting, "multiplier": multiplier})
+        earlier = fit_table(part, made, start=None if isinstance(made, StructMaxent) else earlier)
+        out.append(measure(earlier.model_, part, test))
+    return out
+
+
+def _moments(values: np.ndarray) -> tuple[float, float]:
+    sd = float(values.std(ddof=1)) if values.size > 1 and np.isfinite(values).all() else float("nan")
+    return float(values.mean()), sd

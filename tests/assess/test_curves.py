@@ -1,0 +1,78 @@
+"""Learning and sensitivity curves: those of the paper, on a virtual species."""
+
+import numpy as np
+import pytest
+
+from sdm import Maxent
+from sdm.assess.curves import PAPER, default_sizes, learning_curve, sensitivity_curve
+from sdm.assess.fits import fit_table
+from sdm.assess.splits import split_table
+from sdm.assess.validation import measure
+from sdm.errors import DataError, OptionError
+
+
+@pytest.fixture(scope="module")
+def partitions(virtual):
+    """Five random partitions of 70 % and 30 %; the paper has ten."""
+    return split_table(virtual, "subsample", replicates=5, percent=30, seed=2)
+
+
+def test_the_learning_curve_falls(virtual, partitions) -> None:
+    """Fig. 6: "in all cases, the performance improves as more samples become available", most of all for thresholds."""
+    settings = {label: PAPER[label] for label in ("LQ", "T")}
+    found = learning_curve(virtual, settings, partitions, sizes=[10, 30, 90, 280])
+    assert [(p.label, p.presences) for p in found] == [(k, n) for k in ("LQ", "T") for n in (10, 30, 90, 280)]
+    for label in settings:
+        loss = [p.loss for p in found if p.label == label]
+        assert np.all(np.diff(loss) < 0), f"{label}: {loss}"
+        auc = [p.auc for p in found if p.label == label]
+        assert auc[-1] > auc[0]
+    assert all(p.loss < np.log(virtual.n_background) for p in found if p.presences >= 90), "better than uniform"
+    assert all(p.partitions == 5 and p.loss_sd > 0 and p.auc_sd > 0 for p in found)
+
+
+def test_thresholds_want_a_price_of_one_deviation(virtual, partitions) -> None:
+    """Fig. 7: "the remarkably consistent minimum at β₀ ≈ 1.0 for threshold feature curves"."""
+    betas = [0.03, 0.1, 0.3, 0.6, 1.0, 1.7, 3.0, 10.0]
+    found = sensitivity_curve(virtual, {"T": {"features": "t"}}, partitions, multipliers=betas)
+    assert [p.multiplier for p in found] == betas
+    loss = np.array([p.loss for p in found])
+    assert 0.5 < betas[int(np.argmin(loss))] < 2.0
+    assert loss[0] > loss.min() + 0.1, "hardly any price overfits heavily"
+    assert loss[-1] > loss.min() + 0.1, "too high a price tells nothing"
+
+
+def test_a_point_is_the_mean_over_partitions(small) -> None:
+    split = split_table(small, "subsample", replicates=3, percent=25, seed=1)
+    settings = {"L": {"features": "l"}, "trees": {"families": "trees:2", "lam": 0.05, "beta": 0.05}}
+    found = sensitivity_curve(small, settings, split, multipliers=[2.0, 0.5], base=Maxent())
+    rows = []
+    for fold in split.folds:
+        train = fold.training(small)
+        rows.append(measure(fit_table(train, Maxent("l", multiplier=0.5)).model_, train, fold.testing(small)))
+    first = found[0]
+    assert (first.label, first.multiplier, first.presences) == ("L", 0.5, 60)
+    assert first.loss == pytest.approx(np.mean([row["loss.val"] for row in rows]), abs=1e-3)
+    assert first.auc == pytest.approx(np.mean([row["auc.val"] for row in rows]), abs=1e-3)
+    assert first.loss_sd == pytest.approx(np.std([row["loss.val"] for row in rows], ddof=1), rel=0.02)
+    assert [p.label for p in found] == ["L", "L", "trees", "trees"]
+
+
+def test_larger_sets_contain_smaller_ones_and_seeds_repeat(small) -> None:
+    split = split_table(small, "subsample", replicates=2, percent=25)
+    one = learning_curve(small, {"L": {"features": "l"}}, split, sizes=[20, 60], seed=4)
+    two = learning_curve(small, {"L": {"features": "l"}}, split, sizes=[60, 20, 20], seed=4)
+    assert one == two
+    assert default_sizes(200)[0] == 10
+    assert default_sizes(200)[-1] == 200
+    assert default_sizes(5) == [2, 3, 4, 5]
+
+
+def test_what_cannot_be_drawn_is_said(small) -> None:
+    split = split_table(small, "subsample", replicates=2, percent=25)
+    with pytest.raises(DataError, match="expected 2 to 60"):
+        learning_curve(small, PAPER, split, sizes=[10, 70])
+    with pytest.raises(DataError, match="expected 2 to 60"):
+        sensitivity_curve(small, PAPER, split, sizes=[1])
+    with pytest.raises(OptionError, match="expected positive numbers"):
+        sensitivity_curve(small, PAPER, split, multipliers=[0.0, 1.0])
