@@ -25,6 +25,7 @@ from sdm.run.sampling import (
     make_effort,
     needs_group,
     read_area,
+    tell,
     thinning,
     weigh,
 )
@@ -200,6 +201,7 @@ def _prepare_layers(options: RunOptions) -> Prepared:
     )
     prepared.ledger = ledger
     own = dict(zip(prepared.areas, backgrounds))
+    notices += tell(options, effort, backgrounds[0])
     for species, background in own.items() or [("", backgrounds[0])]:
         notices += [f"{species}: {text}" if species else text for text in background.notices]
     for species in records.species_names:

@@ -161,6 +161,21 @@ def weigh(
     return record_weights(records, points, stack, own.record_weights, own.uncertainty_column)
 
 
+def tell(options: RunOptions, effort: Effort | None, background: Background) -> list[str]:
+    """Say what is done about sampling bias, to be read before the results."""
+    told = []
+    if options.background.kind == GROUP_WORD:
+        told.append(f"background: {len(background):,} sites of the target group, one record a cell")
+    if isinstance(effort, KernelEffort):
+        kernel = f"a kernel of {effort.bandwidth:.3g} km over {effort.n_sites:,} sites"
+        told.append(f"sampling effort of the {effort.name}: {kernel}, written to effort.tif")
+    if effort is not None:
+        drawn = "background cells are drawn by it"
+        what = {"sample": drawn, "prior": "it is the base measure, divided out of the map"}
+        told.append(f"sampling effort '{effort.name}': {what[options.background.bias_treatment]}")
+    return told
+
+
 def describe(options: RunOptions, effort: Effort | None, area: StudyArea | None) -> dict[str, Any]:
     """Return what was done about sampling bias, for the model file and the results."""
     own, records = options.background, options.occurrences
