@@ -39,7 +39,7 @@ def _tell(console: Console, model: "Model", features: int) -> None:
     console.say(f"certificate  {meta.get('status')}: within {meta.get('gap', float('nan')):.1e} nats of the optimum")
     console.say(f"gain         {meta.get('gain', float('nan')):.4f} (regularised), entropy {model.entropy:.4f} nats")
     console.say(f"order        {model.alpha:g} ({'Shannon' if model.alpha == 1 else 'Tsallis: can be exactly zero'})")
-    _tell_structure(console, meta.get("structure"))
+    _tell_structure(console, meta.get("structure"), meta.get("gain", 0.0))
     settings = ", ".join(f"{key}={value}" for key, value in meta.get("settings", {}).items() if value not in (None, []))
     console.say(f"settings     {settings}")
     if meta.get("sampling"):
@@ -57,7 +57,7 @@ def _tell(console: Console, model: "Model", features: int) -> None:
         console.say(f"  … and {len(order) - features} more (--features {len(order)} shows all)")
 
 
-def _tell_structure(console: Console, structure: dict[str, Any] | None) -> None:
+def _tell_structure(console: Console, structure: dict[str, Any] | None, gain: float) -> None:
     """Say what a structural model is made of, and what its certificate covers."""
     if not structure:
         return
@@ -65,7 +65,10 @@ def _tell_structure(console: Console, structure: dict[str, Any] | None) -> None:
     prices = f"lambda {structure['lambda']:g}, beta {structure['beta']:g}, complexity by {structure['complexity']}"
     console.say(f"prices       {prices}")
     promise = "nats above the best model of the same size, with probability 0.95 (Theorem 2)"
+    says_nothing = structure["excess_bound"] > gain
     console.say(f"bound        true log loss at most {structure['excess_bound']:.3f} {promise}")
+    if says_nothing:
+        console.say("             (more than the model gains at all: with so few presences the theorem says nothing)")
     console.say("families     features  weight   price  gain lost without")
     for row in structure["families"]:
         figures = f"{row['features']:>8}  {row['weight']:6.2f}  {row['price']:6.3f}  {row['gain']:6.3f}"

@@ -131,7 +131,7 @@ def family_shares(problem: Problem, weights: Array) -> list[FamilyShare]:
     names = np.array(family_names(problem.features))
     whole = problem.state(weights).objective
     out = []
-    for name in dict.fromkeys(names[np.flatnonzero(weights)].tolist()):
+    for name in sorted(set(names[np.flatnonzero(weights)].tolist()), key=_in_order):
         own = names == name
         rest = np.where(own, 0.0, weights)
         used = own & (weights != 0)
@@ -141,6 +141,12 @@ def family_shares(problem: Problem, weights: Array) -> list[FamilyShare]:
             FamilyShare(name, int(used.sum()), float(size.sum()), float(size @ problem.penalty.beta[used]), float(gain))
         )
     return out
+
+
+def _in_order(family: str) -> tuple[int, str, int]:
+    """Order families with an end first, then those that grow, by name and size."""
+    name, _, size = family.partition(" ")
+    return int(bool(size)), name, int(size or 0)
 
 
 def loss_bound(growth: Growth, weights: Array, m: float, delta: float = 0.05) -> float:

@@ -61,14 +61,14 @@ def search_prices(
             progress(done + 1, total, "choosing prices")
     for _ in range(refine):
         best = min(tried.values(), key=lambda s: s.loss)
-        for lam, beta in _around(best, lambdas, betas):
+        for lam, beta in _around(best, [lam for lam, _ in tried], [beta for _, beta in tried]):
             if (lam, beta) not in tried:
                 _path(folds, [lam], beta, tried)
     return min(tried.values(), key=lambda s: s.loss), list(tried.values())
 
 
 def _around(best: Setting, lambdas: Sequence[float], betas: Sequence[float]) -> list[tuple[float, float]]:
-    """Return settings half-way (in logarithms) to the neighbours of the best."""
+    """Return settings half-way (in logarithms) to the nearest that were tried on either side of the best."""
 
     def middles(value: float, grid: Sequence[float]) -> list[float]:
         below = [x for x in grid if x < value * 0.999]

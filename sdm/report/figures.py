@@ -25,6 +25,7 @@ MAP_PIXELS = 900
 LEFT, BOTTOM, WIDTH, HEIGHT = 0.17, 0.19, 0.8, 0.7  # of a response curve's axes in its figure
 INK = "#1f3b4d"
 ACCENT = "#c8553d"
+EFFECTS = ("additive", "partial")  # kinds of curves that show a variable's effect on the score
 LABELS = {
     "cloglog": "Suitability (cloglog)",
     "logistic": "Suitability (logistic)",
@@ -105,6 +106,7 @@ class CurvePainter:
         "marginal": "others at the presences' mean",
         "only": "this variable alone",
         "additive": "additive effect on the score",
+        "partial": "mean effect on the score",
     }
 
     def __init__(self, scale: str) -> None:
@@ -130,7 +132,7 @@ class CurvePainter:
         self.line.set_visible(profile.classes is None)
         self.range.set_visible(profile.classes is None)
         self.texts = [(0.57, 0.97, self.TITLES[profile.kind], "ma"), (0.57, 0.02, short(profile.variable), "md")]
-        self.beside = "Contribution" if profile.kind == "additive" else LABELS[self.scale]
+        self.beside = "Contribution" if profile.kind in EFFECTS else LABELS[self.scale]
         low, high = self._limits(profile)
         self.axes.set_ylim(low, high)
         if profile.classes is None:
@@ -163,13 +165,13 @@ class CurvePainter:
 
     def _limits(self, profile: Profile) -> tuple[float, float]:
         """Return the vertical range to show."""
-        if profile.kind != "additive" and self.scale in ("cloglog", "logistic"):
+        if profile.kind not in EFFECTS and self.scale in ("cloglog", "logistic"):
             return 0.0, 1.0
         low, high = float(profile.y.min()), float(profile.y.max())
-        if profile.kind != "additive":
+        if profile.kind not in EFFECTS:
             low = 0.0
         margin = 0.05 * (high - low) or 0.5
-        return low - margin * (profile.kind == "additive"), high + margin
+        return low - margin * (profile.kind in EFFECTS), high + margin
 
     def pixels(self) -> NDArray[np.uint8]:
         """Return the figure as an image (a copy: the canvas draws the next one in the same place)."""
@@ -185,20 +187,20 @@ class CurvePainter:
 
 
 def draw_profiles(profiles: Sequence[Profile], folder: Path, scale: str, names: dict[str, str]) -> list[Path]:
-    """Draw curves to `<folder>/<variable>.png` and `<variable>_only.png`, and all additive ones to `additive.png`."""
+    """Draw curves to `<folder>/<variable>.png` and `<variable>_only.png`, and all effects to `effects.png`."""
     painter = CurvePainter(scale)
     suffix = {"marginal": "", "only": "_only"}
     written, panels = [], []
     for profile in profiles:
         painter.draw(profile)
-        if profile.kind == "additive":
+        if profile.kind in EFFECTS:
             panels.append(painter.pixels())
             continue
         path = folder / f"{names[profile.variable]}{suffix[profile.kind]}.png"
         Image.fromarray(painter.pixels()).save(path, compress_level=1)
         written.append(path)
     if panels:
-        written.append(folder / "additive.png")
+        written.append(folder / "effects.png")
         Image.fromarray(_mosaic(panels)).save(written[-1], compress_level=1)
     return written
 

@@ -21,12 +21,13 @@ def draw_prices(structure: Structure, path: Path) -> Path:
         table[betas.index(s.beta), lambdas.index(s.lam)] = s.loss
     figure = Figure(figsize=(1.6 + 0.62 * len(lambdas) + 1.4, 1.4 + 0.42 * len(betas)), dpi=DPI, layout="constrained")
     axes = figure.add_subplot()
-    best = float(np.nanmin(table))
-    image = axes.imshow(table, origin="lower", aspect="auto", cmap="viridis_r", vmin=best, vmax=min(best + 1.0, 0.5))
+    low = float(np.nanmin(table))
+    high = low + 1.0
+    image = axes.imshow(table, origin="lower", aspect="auto", cmap="viridis_r", vmin=low, vmax=high)
     for (row, column), loss in np.ndenumerate(table):
         if np.isfinite(loss):
-            pale = loss < best + 0.5 * (min(best + 1.0, 0.5) - best)
-            axes.text(column, row, f"{loss:.2f}", ha="center", va="center", size=7, color="white" if pale else "black")
+            colour = "black" if loss < 0.5 * (low + high) else "white"
+            axes.text(column, row, f"{loss + 0.0:.2f}", ha="center", va="center", size=7, color=colour)
     chosen = lambdas.index(structure.lam), betas.index(structure.beta)
     axes.add_patch(_frame(*chosen))
     axes.set_xticks(range(len(lambdas)), [f"{v:g}" for v in lambdas], size=8, rotation=45)

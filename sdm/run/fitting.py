@@ -9,7 +9,7 @@ import numpy as np
 
 from sdm._version import __version__
 from sdm.assess.measures import auc, auc_deviation, log_loss
-from sdm.assess.profiles import Profile, additive, marginal, only
+from sdm.assess.profiles import Profile, effect, marginal, only
 from sdm.assess.structure import Structure, describe
 from sdm.assess.thresholds import Curve, Threshold
 from sdm.config import FitOptions, RunOptions
@@ -266,7 +266,7 @@ def _profiles(table: SampleTable, model: Model, options: RunOptions) -> list[Pro
         out += [
             marginal(model, v, table.presence, scale, clamp),
             only(single, model, v, scale, clamp),
-            additive(model, v, clamp),
+            effect(model, v, table.background, clamp),
         ]
     return out
 

@@ -22,7 +22,7 @@ from sdm.run.sampling import write_effort
 if TYPE_CHECKING:
     from sdm.data.layers import Stack
 
-PICTURES = ("additive", "families", "interactions", "prices")
+PICTURES = ("effects", "families", "interactions", "prices")
 """Names in `plots/` that are not a variable's."""
 
 

@@ -24,7 +24,7 @@ Equate entropy of thresholded and original distributions area"""
 
 def test_a_run_leaves_everything_that_is_promised(fit, world) -> None:
     layers = sorted(path.stem for path in world.layers.glob("*.tif"))
-    plots = ["plots/additive.png", *(f"plots/{name}{kind}.png" for name in layers for kind in ("", "_only"))]
+    plots = ["plots/effects.png", *(f"plots/{name}{kind}.png" for name in layers for kind in ("", "_only"))]
     of_species = [".json", ".npz", ".png", ".tif", "_curves.csv", "_omission.csv", "_samplePredictions.csv"]
     of_species += ["_thresholded.tif", "_warmer.tif", "_warmer_thresholded.tif"]
     common = ["command.txt", "maxentResults.csv", "plots", "records.csv", "run.yaml"]

@@ -196,8 +196,8 @@ def test_without_map_and_curves(world, tmp_path: Path) -> None:
 
 
 def test_names_of_layers_and_projections_never_meet(own, tmp_path: Path) -> None:
-    """A layer called `additive`, or `x_only` beside `x`, or a projection called `thresholded`, keeps its own file."""
-    for path, name in zip(sorted(own.layers.glob("*.tif")), ["a b", "a_b", "a_b_only", "additive", "$x,🦥"]):
+    """A layer called `effects`, or `x_only` beside `x`, or a projection called `thresholded`, keeps its own file."""
+    for path, name in zip(sorted(own.layers.glob("*.tif")), ["a b", "a_b", "a_b_only", "effects", "$x,🦥"]):
         path.rename(own.layers / f"{name}.tif")
     words = ("fit", own.records, own.layers, "--fc", "l", "-o", tmp_path / "out", "--threshold", "mtp")
     succeed(*words, "--projections", f"thresholded={own.layers}", "--projections", f"../up={own.layers}")

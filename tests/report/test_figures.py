@@ -84,14 +84,14 @@ def test_drawing_leaves_no_trace_in_the_next_picture(scale: str) -> None:
 def test_any_name_can_be_drawn(name: str, tmp_path: Path) -> None:
     """A warning about a missing letter would fail this test."""
     draw_profiles([curve(name, kind) for kind in ("marginal", "only", "additive")], tmp_path, "cloglog", {name: "safe"})
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["additive.png", "safe.png", "safe_only.png"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["effects.png", "safe.png", "safe_only.png"]
 
 
 def test_all_additive_effects_are_one_picture(tmp_path: Path) -> None:
     names = [f"v{k}" for k in range(6)]
     draw_profiles([curve(name, "additive") for name in names], tmp_path, "cloglog", dict(zip(names, names)))
     single = painted(curve("v4", "additive"))
-    mosaic = read(tmp_path / "additive.png")
+    mosaic = read(tmp_path / "effects.png")
     high, wide = single.shape[:2]
     assert mosaic.shape == (2 * high, 4 * wide, 3)
     np.testing.assert_array_equal(mosaic[high:, :wide], single)

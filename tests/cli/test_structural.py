@@ -1,0 +1,126 @@
+"""`sdm fit --model structural`: trees and monomials from the terminal, what is kept of them, and what it refuses."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from terminal import as_json, fail, picture, rows, succeed
+
+from sdm import load_model
+from sdm.data.virtual import simulate
+
+PRICED = ("--model", "structural", "--lambda", 0.05, "--beta", 0.02)
+
+
+@pytest.fixture(scope="module")
+def results(world, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("structural") / "out"
+    chosen = ("--families", "trees:3,mono:2", "--price-grid", "0.02,0.1", "--price-folds", 2)
+    succeed(
+        *("fit", world.records, world.layers, "--categorical", "landcover", "--model", "structural", *chosen),
+        *("--test-percent", 20, "-o", out),
+    )
+    return out
+
+
+def test_everything_is_kept(results: Path) -> None:
+    numbers = json.loads(next(results.glob("*.json")).read_text())
+    structure = numbers["structure"]
+    for what in ("families", "rules", "interactions", "prices"):
+        assert rows(results / numbers["files"][what])
+    tried = rows(results / numbers["files"]["prices"])
+    assert float(tried[0]["lambda"]) == pytest.approx(structure["lambda"])
+    assert float(tried[0]["beta"]) == pytest.approx(structure["beta"])
+    assert [float(row["held-out loss"]) for row in tried] == sorted(float(row["held-out loss"]) for row in tried)
+    assert len(tried) == structure["settings_tried"] >= 4
+    shares = rows(results / numbers["files"]["families"])
+    assert sum(int(row["features"]) for row in shares) == numbers["features_with_weight"]
+    assert all(float(row["price"]) > 0 for row in shares)
+    for name in ("effects", "families", "interactions", "prices"):
+        assert picture(results / "plots" / f"{name}.png").std() > 0
+    assert "greedy search" in structure["certified_over"]
+    assert numbers["status"] == "converged"
+
+
+def test_info_tells_prices_families_and_what_the_certificate_covers(results: Path) -> None:
+    said = succeed("info", next(results.glob("*.npz"))).output
+    for text in ("covers ", "greedy search", "prices ", "lambda ", "Theorem 2", "families "):
+        assert text in said
+    meta = as_json("info", next(results.glob("*.npz")))["meta"]
+    assert meta["structure"]["families"]
+
+
+def test_curves_have_the_partial_effect(results: Path) -> None:
+    table = rows(next(results.glob("*_curves.csv")))
+    assert {row["kind"] for row in table} == {"marginal", "only", "partial"}
+    effect = np.array([float(row["response"]) for row in table if row["kind"] == "partial"])
+    assert effect.std() > 0.01
+
+
+def test_the_run_file_repeats_the_run(results: Path, tmp_path: Path) -> None:
+    succeed("fit", results / "run.yaml", "-o", tmp_path / "again")
+    first, second = (next(folder.glob("*.npz")) for folder in (results, tmp_path / "again"))
+    np.testing.assert_array_equal(load_model(first).weights, load_model(second).weights)
+
+
+def test_an_exact_search_says_so(own, tmp_path: Path) -> None:
+    (own.layers / "landcover.tif").unlink()  # more classes than an exhaustive search of sets takes
+    succeed(
+        *("fit", own.records, own.layers, *PRICED, "--families", "exacttrees:2", "--background-points", 300),
+        *("--no-curves", "--no-map", "-o", tmp_path / "out"),
+    )
+    structure = json.loads(next((tmp_path / "out").glob("*.json")).read_text())["structure"]
+    assert "every tree of the family" in structure["certified_over"]
+
+
+@pytest.mark.parametrize("solver", ["structmaxent1", "structmaxent2"])
+def test_the_papers_own_solvers(world, tmp_path: Path, solver: str) -> None:
+    words = ("fit", world.records, world.layers, *PRICED, "--families", "trees:2,mono:2", "--no-curves", "--no-map")
+    best = as_json(*words, "-o", tmp_path / "best")["species"][0]["numbers"]
+    theirs = as_json(*words, "--solver", solver, "-o", tmp_path / "theirs")["species"][0]["numbers"]
+    assert theirs["regularized_gain"] == pytest.approx(best["regularized_gain"], abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--model", "structural", "--features", "lq"), "families"),
+        (("--model", "structural", "--regularization", "l2"), "l1 price"),
+        (("--model", "structural", "--beta", "maxnet"), "number or auto"),
+        (("--model", "structural", "--families", "trees"), "trees:4"),
+        (("--model", "structural", "--families", "l,q"), "trees:K"),
+        (("--model", "structural", "--lambda", -1), "at least 0"),
+        (("--model", "structural", "--lambda", 0, "--beta", 0), "both 0"),
+        (("--model", "structural", "--solver", "summet"), "structmaxent1"),
+        (("--lambda", 0.1), "--model structural"),
+        (("--families", "trees:2"), "--model structural"),
+        (("--beta", "auto"), "maxent model"),
+        (("--beta", 0), "--regularization none"),
+    ],
+)
+def test_contradictions_are_refused(world, tmp_path: Path, words, says: str) -> None:
+    message = fail("fit", world.records, world.layers, *words, "-o", tmp_path / "out", code=2)
+    assert says in message
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.fixture(scope="module")
+def gated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict]:
+    """A species that lives only where one variable is above and another below a limit."""
+    folder = tmp_path_factory.mktemp("gated")
+    simulate(folder, size=96, layers=4, species=1, records=200, sites=50, seed=3, interaction=True)
+    return folder, json.loads((folder / "truth.json").read_text())
+
+
+def test_an_interaction_is_found_and_shown(gated, tmp_path: Path) -> None:
+    """The heaviest rule names both variables of the gate near its limits, and their pair is the strongest."""
+    folder, truth = gated
+    gate = truth["species"][0]["interaction"]
+    words = ("fit", folder / "occurrences.csv", folder / "layers", "--no-map", "--no-curves", "--test-percent", 30)
+    succeed(*words, *PRICED, "--families", "trees:4", "-o", tmp_path / "trees")
+    pair = rows(next((tmp_path / "trees").glob("*_interactions.csv")))[0]
+    assert {pair["first"], pair["second"]} == {gate["above"], gate["below"]}
+    rule = rows(next((tmp_path / "trees").glob("*_rules.csv")))[0]["says"]
+    assert gate["above"] in rule
+    assert gate["below"] in rule
