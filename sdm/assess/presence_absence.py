@@ -4,8 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sdm.assess.measures import auc, auc_deviation, boyce, check_counts, max_tss, tss
 from sdm.errors import OptionError
 from sdm.features.domain import Array, Index
+from sdm.model import Model
 
 
 def correlation(presence: Array, absence: Array) -> float:
@@ -81,3 +83,38 @@ def prg_auc(presence: Array, absence: Array) -> float:
     recall = 1.0 - odds * (m - tp) / tp
     precision = 1.0 - odds * fp / tp
     return float(np.sum(np.diff(recall) * 0.5 * (precision[1:] + precision[:-1])))
+
+
+def measure_absences(model: Model, presence: Array, absence: Array, threshold: float | None = None) -> dict[str, float]:
+    """Measure a model on survey sites where the species was found and where it was not, all on the cloglog scale.
+
+    Parameters
+    ----------
+    model : Model
+    presence, absence : (m, V) and (n, V) arrays
+        Values of the variables at the sites.
+    threshold : float, optional
+        A raw value, such as that of `maxsss` on the training data, for `tss`; `tss.max` is that of the best threshold
+        on these sites, and so flatters the model.
+
+    Returns
+    -------
+    dict
+        `auc`, `auc.sd` (DeLong), `cor`, `brier`, `prg` (area below precision–recall–gain), `cbi` (against all sites),
+        `tss`, `tss.max`, `tss.max.threshold`.
+    """
+    here, not_here = model.predict(presence), model.predict(absence)
+    check_counts(here, not_here)
+    best, level = max_tss(here, not_here)
+    at = float("nan") if threshold is None else float(model.from_raw(threshold, "cloglog"))
+    return {
+        "auc": auc(here, not_here),
+        "auc.sd": auc_deviation(here, not_here),
+        "cor": correlation(here, not_here),
+        "brier": brier(here, not_here),
+        "prg": prg_auc(here, not_here),
+        "cbi": boyce(here, np.concatenate([here, not_here])).index,
+        "tss": float("nan") if threshold is None else tss(here, not_here, at),
+        "tss.max": best,
+        "tss.max.threshold": level,
+    }

@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # a table is given; none of its code is needed
 
 Setting = dict[str, Any]
 RULES = ("best", "one_se")
+TRIES = 200  # draws a setting, until a space that is nearly exhausted is taken to be so
 
 
 @dataclass(frozen=True)
@@ -51,24 +52,24 @@ def grid(**choices: Iterable[Any]) -> list[Setting]:
 def random_settings(budget: int, seed: int = 1, **choices: Sequence[Any] | Range) -> list[Setting]:
     """Return `budget` different settings drawn at random: from the values of a list, or from a `Range`.
 
-    There are fewer where the lists have no more combinations to give.
+    There are fewer where the space has no more combinations to give.
     """
     if budget < 1:
         raise OptionError(f"budget={budget!r}: expected a whole number from 1 on")
     for name, values in choices.items():
         if isinstance(values, Range) and not 0 < values.low < values.high:
             raise OptionError(f"{name} from {values.low:g} to {values.high:g}: expected two rising positive numbers")
-    if not any(isinstance(values, Range) for values in choices.values()):
-        budget = min(budget, len(grid(**choices)))  # type: ignore[arg-type]
     rng = np.random.default_rng(seed)
     found: list[Setting] = []
-    while len(found) < budget:
+    for _ in range(TRIES * budget):
         setting = {
             name: values.draw(rng) if isinstance(values, Range) else values[int(rng.integers(len(values)))]
             for name, values in choices.items()
         }
         if setting not in found:
             found.append(setting)
+        if len(found) == budget:
+            break
     return found
 
 

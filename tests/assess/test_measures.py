@@ -61,6 +61,15 @@ def test_deviation_is_delongs_by_its_definition(presence, background) -> None:
     assert auc_deviation(presence, background) == pytest.approx(np.sqrt(s10 / m + s01 / n), abs=1e-12)
 
 
+def test_a_published_auc_and_deviation() -> None:
+    """The CT ratings of Hanley and McNeil (1982, Table I): Stata's manual of `roctab` gives 0.8932 and, by DeLong,
+    0.0307."""
+    ratings = np.arange(1.0, 6.0)
+    normal, abnormal = np.repeat(ratings, [33, 6, 6, 11, 2]), np.repeat(ratings, [3, 2, 2, 11, 33])
+    assert auc(abnormal, normal) == pytest.approx(0.8932, abs=5e-5)
+    assert auc_deviation(abnormal, normal) == pytest.approx(0.0307, abs=5e-5)
+
+
 def test_one_presence_has_no_deviation() -> None:
     assert np.isnan(auc_deviation(np.array([1.0]), np.array([0.0, 2.0])))
 

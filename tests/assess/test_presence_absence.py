@@ -1,15 +1,23 @@
 """Measures with absences, against scikit-learn and against their definitions."""
 
+import csv
+from pathlib import Path
+
 import numpy as np
 import pytest
+import rasterio
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import brier_score_loss, roc_curve
 
-from sdm.assess.presence_absence import brier, calibration, correlation, prg_auc
-from sdm.errors import OptionError
+from sdm import Maxent
+from sdm.assess.fits import fit_table
+from sdm.assess.measures import auc, tss
+from sdm.assess.presence_absence import brier, calibration, correlation, measure_absences, prg_auc
+from sdm.data.table import SampleTable
+from sdm.errors import DataError, OptionError
 
 shares = st.integers(1, 40).flatmap(lambda n: arrays(np.float64, n, elements=st.integers(0, 16).map(lambda k: k / 16)))
 
@@ -90,3 +98,64 @@ def test_precision_recall_gain_by_hand() -> None:
     gain 1, precision gain ½; then (2, 2): (1, 0). The area is ¼.
     """
     assert prg_auc(np.array([3.0, 1.0]), np.array([2.0, 0.0])) == pytest.approx(0.25)
+
+
+def test_all_measures_of_a_model(small) -> None:
+    model = fit_table(small, Maxent("lq")).model_
+    presence, absence = small.presence, small.background[:200]
+    level = float(np.median(model.predict(presence, "raw")))
+    found = measure_absences(model, presence, absence, level)
+    here, away = model.predict(presence), model.predict(absence)
+    assert found["auc"] == pytest.approx(auc(here, away))
+    assert found["tss"] == pytest.approx(0.5 + np.mean(model.predict(absence, "raw") < level) - 1, abs=0.02)
+    assert found["tss.max"] == pytest.approx(tss(here, away, found["tss.max.threshold"]))
+    assert found["tss.max"] >= found["tss"]
+    assert found["brier"] == pytest.approx(brier(here, away))
+    assert np.isnan(measure_absences(model, presence, absence)["tss"])
+    with pytest.raises(DataError, match="0 background points"):
+        measure_absences(model, presence, absence[:0])
+
+
+def grassland(folder: Path) -> tuple[SampleTable, np.ndarray, np.ndarray]:
+    """The records as a table with all other cells as background, and the plots' values and what was found there."""
+    paths = sorted(folder.glob("c*/*.tif"))
+    layers = []
+    for path in paths:
+        with rasterio.open(path) as source:
+            layers.append(np.where(source.read_masks(1) > 0, source.read(1).astype(float), np.nan))
+            grid = source.transform
+    stack = np.array(layers)
+
+    def values(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        with (folder / name).open(newline="") as source:
+            rows = list(csv.reader(source))[1:]
+        x, y = (np.array([float(row[k]) for row in rows]) for k in (1, 2))
+        cells = ((y - grid.f) / grid.e).astype(int), ((x - grid.c) / grid.a).astype(int)
+        at = stack[:, cells[0], cells[1]].T
+        known = np.isfinite(at).all(axis=1)
+        return at[known], np.array([row[0] for row in rows])[known], x[known], y[known]
+
+    at, _, x, y = values("occurrence_PO.csv")
+    cells = np.argwhere(np.isfinite(stack).all(axis=0))
+    around = stack[:, cells[:, 0], cells[:, 1]].T
+    names = tuple(path.stem for path in paths)
+    classes = tuple(path.stem for path in paths if path.parent.name == "categorical")
+    table = SampleTable("grassland", names, classes, at, around, x, y, *cells.T.astype(float)[::-1])
+    plots, what, *_ = values("occurrence_PA.csv")
+    return table, plots, what == "1"
+
+
+def test_grassland_plots_are_told_apart(shared) -> None:
+    """Semi-natural grassland in Norway, 8 continuous and 5 categorical layers: fitted to presence-only records, and
+    measured on independent plots."""
+    folder = shared / "data" / "grassland"
+    if not folder.is_dir():
+        pytest.skip("the grassland data are not there")
+    table, plots, found = grassland(folder)
+    fitted = fit_table(table, Maxent("lqh"))
+    numbers = measure_absences(fitted.model_, plots[found], plots[~found])
+    assert numbers["auc"] > 0.7
+    assert numbers["cor"] > 0.3
+    assert 0 < numbers["brier"] < 0.3
+    assert numbers["prg"] > 0.3
+    assert numbers["tss.max"] > 0.35

@@ -30,6 +30,7 @@ def test_a_random_search_keeps_to_its_space_and_budget() -> None:
     assert 0.3 < np.mean(draws < 2.0) < 0.7, "even in the logarithm: half are below the geometric mean"
     # no more combinations than there are
     assert len(random_settings(50, features=["l", "lq"], entropy=[1.0, 1.5])) == 4
+    assert len(random_settings(50, multiplier=Range(1.0, 1.004))) == 1, "to three digits there is one number"
     with pytest.raises(OptionError, match="rising positive numbers"):
         random_settings(2, multiplier=Range(2.0, 1.0))
     with pytest.raises(OptionError, match="budget=0"):

@@ -10,7 +10,7 @@ import pytest
 from sdm import Maxent
 from sdm.assess.fits import fit_table, run_all, with_setting
 from sdm.assess.measures import auc, boyce, partial_roc_ratio
-from sdm.assess.splits import split_table
+from sdm.assess.splits import METHODS, split_table
 from sdm.assess.validation import HIGHER, averages, cross_validate, measure, measure_whole, validate_fold
 from sdm.errors import OptionError
 from sdm.structural import StructMaxent
@@ -126,3 +126,27 @@ def test_processes_give_what_one_process_gives(small) -> None:
     assert together.rows == alone.rows
     assert alone.mean["auc.val.avg"] == pytest.approx(np.mean([row["auc.val"] for row in alone.rows]))
     assert alone.mean["auc.val.avg"] > 0.75
+
+
+OPTIONS = {
+    "random": {"k": 3},
+    "leave-one-out": {},
+    "block": {"size": 2.5, "k": 3, "background": "partition"},
+    "equal-blocks": {"background": "partition"},
+    "checkerboard": {"origin": (0.0, 10.0), "cell": 0.5, "aggregation": (2, 2), "background": "partition"},
+    "buffer": {"radius": 1.0},
+    "environment": {"k": 3},
+    "own": {"labels": np.arange(30) % 3},
+    "bootstrap": {"replicates": 3},
+    "subsample": {"replicates": 3},
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_split_can_be_measured_on(classed, method: str) -> None:
+    table = classed.take(np.arange(30), np.arange(300))
+    found = cross_validate(table, Maxent("lq"), split_table(table, method, **OPTIONS[method]))
+    assert len(found.rows) == len(found.split.folds)
+    assert 0.6 < found.mean["auc.val.avg"] < 1
+    assert np.isfinite(found.mean["loss.val.avg"])
+    assert all(row["status"] == "converged" for row in found.rows)
