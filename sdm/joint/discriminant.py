@@ -1,0 +1,149 @@
+"""The discriminant function of a joint model: `F(x, y; w) = Σ_s y_s w_s·f(x) + Σ_(s,t) w_st·g(y_s, y_t)`.
+
+Species (or positions of a chain) may share weights: `node_block` says which block of weights each node has, and
+`edge_block` each edge. For species every node and edge has its own; for a chain of like positions all share one.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm.features.domain import Array
+from sdm.joint.graph import Forest
+from sdm.joint.inference import ABSENT, FREE, States
+
+# g of an edge: +1 if both species are there or both are not, −1 otherwise. Its weight is their association.
+AGREEMENT = np.array([[[1.0, -1.0], [-1.0, 1.0]]])
+
+# One indicator for each pair of labels: the transitions of a linear chain.
+TRANSITIONS = np.eye(4).reshape(4, 2, 2)
+
+
+@dataclass(frozen=True)
+class Discriminant:
+    """The shape of `F`: which weights there are, and what each one multiplies.
+
+    Attributes
+    ----------
+    forest : Forest
+    n_features : int
+        Length of `f(x)`.
+    pair : (G, 2, 2) array
+        The functions `g` of the labels at an edge's first and second end.
+    node_block : (S,) int array
+    edge_block : (E,) int array
+    """
+
+    forest: Forest
+    n_features: int
+    pair: Array
+    node_block: NDArray[np.int64]
+    edge_block: NDArray[np.int64]
+
+    @classmethod
+    def of_species(cls, forest: Forest, n_features: int) -> "Discriminant":
+        """Return the discriminant in which every species and every edge has weights of its own."""
+        return cls(forest, n_features, AGREEMENT, np.arange(forest.size), np.arange(len(forest.edges)))
+
+    @classmethod
+    def of_chain(cls, forest: Forest, n_features: int) -> "Discriminant":
+        """Return the discriminant of a chain whose positions share their weights, with all transitions."""
+        nodes, edges = np.zeros(forest.size, dtype=np.int64), np.zeros(len(forest.edges), dtype=np.int64)
+        return cls(forest, n_features, TRANSITIONS, nodes, edges)
+
+    @property
+    def n_node_blocks(self) -> int:
+        """How many blocks of node weights."""
+        return int(self.node_block.max()) + 1
+
+    @property
+    def n_edge_blocks(self) -> int:
+        """How many blocks of edge weights."""
+        return int(self.edge_block.max(initial=-1)) + 1
+
+    @property
+    def size(self) -> int:
+        """How many weights."""
+        return self.n_node_blocks * self.n_features + self.n_edge_blocks * len(self.pair)
+
+    def split(self, vector: Array) -> tuple[Array, Array]:
+        """Return the node weights, a block a row, and the edge weights, a block a row."""
+        cut = self.n_node_blocks * self.n_features
+        nodes = vector[:cut].reshape(self.n_node_blocks, self.n_features)
+        return nodes, vector[cut:].reshape(self.n_edge_blocks, len(self.pair))
+
+    @property
+    def slopes(self) -> Array:
+        """`(3, G)`: what `E[g]` gains per unit of `P(y_s)`, of `P(y_t)` and of `P(y_s, y_t)`."""
+        g = self.pair
+        return np.array(
+            [g[:, 1, 0] - g[:, 0, 0], g[:, 0, 1] - g[:, 0, 0], g[:, 1, 1] - g[:, 1, 0] - g[:, 0, 1] + g[:, 0, 0]]
+        )
+
+    def unary(self, weights: Array, x: Array) -> Array:
+        """Return `w_s·f(x_i)` for every site and node; `x` is `(n, 1, K)`, or `(n, S, K)` if nodes differ in it."""
+        blocks = self.split(weights)[0][self.node_block]
+        if x.shape[1] == 1:
+            return np.ascontiguousarray(x[:, 0] @ blocks.T)
+        return np.ascontiguousarray(np.einsum("nsk,sk->ns", x, blocks))
+
+    def table(self, weights: Array) -> Array:
+        """Return every edge's `w·g` for its four pairs of labels, `(E, 2, 2)`."""
+        return np.ascontiguousarray(np.einsum("eg,gab->eab", self.split(weights)[1][self.edge_block], self.pair))
+
+    def moments(self, x: Array, nodes: Array, edges: Array, states: States) -> Array:
+        """Return `Σ_i E_i[∂F/∂w]` where site i's labels have the marginals `nodes[i]` and `edges[i]`.
+
+        Species and edges that a site's states leave out count nothing.
+        """
+        total = np.zeros(self.size)
+        node_total, edge_total = self.split(total)
+        if x.shape[1] == 1:
+            own = nodes.T @ x[:, 0]
+        else:
+            own = np.einsum("ns,nsk->sk", nodes, x)
+        np.add.at(node_total, self.node_block, own)
+        known = (states != ABSENT).astype(np.float64)
+        first, second = self.forest.edges.T
+        both = known[:, first] * known[:, second]
+        sums = [np.einsum("ne,ne->e", both, part) for part in (nodes[:, first], nodes[:, second], edges)]
+        own = np.outer(both.sum(axis=0), self.pair[:, 0, 0]) + np.stack(sums, axis=1) @ self.slopes
+        np.add.at(edge_total, self.edge_block, own)
+        return total
+
+
+@dataclass(frozen=True)
+class Sites:
+    """What a joint model learns from.
+
+    Attributes
+    ----------
+    x : (n, 1, K) or (n, S, K) array
+        `f(x)`, the same for all nodes of a site or one each.
+    labels : (n, S) int8 array
+        1, 0, or −1 where the label is not known: such a species is left out of the site, with its edges.
+    """
+
+    x: Array
+    labels: States
+
+    @property
+    def n(self) -> int:
+        """How many sites."""
+        return int(self.labels.shape[0])
+
+    @property
+    def states(self) -> States:
+        """What varies when learning: every label that is known."""
+        return np.where(self.labels >= 0, FREE, ABSENT).astype(np.int8)
+
+    def take(self, rows: NDArray[np.integer] | NDArray[np.bool_]) -> "Sites":
+        """Return some of the sites."""
+        return Sites(np.ascontiguousarray(self.x[rows]), np.ascontiguousarray(self.labels[rows]))
+
+
+def of_labels(forest: Forest, labels: States) -> tuple[Array, Array]:
+    """Return labelings as marginals: which species are there, and which edges have both ends there."""
+    nodes = (labels > 0).astype(np.float64)
+    return nodes, nodes[:, forest.edges[:, 0]] * nodes[:, forest.edges[:, 1]]

@@ -1,0 +1,173 @@
+"""Forests over species: who is linked with whom, and in which order messages pass.
+
+Inference on a graph without cycles is exact, so every joint model has a forest: given, a chain, or the maximum-weight
+spanning tree of the species' residual association (what the environment leaves unexplained).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm.errors import OptionError
+from sdm.features.domain import Array
+
+Index = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Forest:
+    """Species 0…S−1 and the edges between them, without a cycle.
+
+    Attributes
+    ----------
+    size : int
+        How many species.
+    edges : (E, 2) int array
+    """
+
+    size: int
+    edges: Index
+
+    @cached_property
+    def order(self) -> Index:
+        """Every species after its parent: messages go up in the reverse of this order, and down in it."""
+        return self._walk[0]
+
+    @cached_property
+    def parent(self) -> Index:
+        """The species above each one; −1 for the root of each tree."""
+        return self._walk[1]
+
+    @cached_property
+    def link(self) -> Index:
+        """The edge from each species to its parent; −1 for roots."""
+        return self._walk[2]
+
+    @cached_property
+    def start(self) -> Index:
+        """Where each species' edges begin in `around`, with the end of the last."""
+        counts = np.bincount(self.edges.ravel(), minlength=self.size)
+        return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+    @cached_property
+    def around(self) -> Index:
+        """The edges at each species, one species after the other."""
+        ends = self.edges.ravel()
+        return (np.argsort(ends, kind="stable") // 2).astype(np.int64)
+
+    @cached_property
+    def _walk(self) -> tuple[Index, Index, Index]:
+        order: list[int] = []
+        parent, link = np.full(self.size, -1, dtype=np.int64), np.full(self.size, -1, dtype=np.int64)
+        seen = np.zeros(self.size, dtype=bool)
+        for root in range(self.size):
+            stack = [] if seen[root] else [root]
+            seen[root] = True
+            while stack:
+                s = stack.pop()
+                order.append(s)
+                for e in self.around[self.start[s] : self.start[s + 1]]:
+                    t = int(self.edges[e].sum() - s)
+                    if not seen[t]:
+                        seen[t] = True
+                        parent[t], link[t] = s, e
+                        stack.append(t)
+        return np.array(order, dtype=np.int64), parent, link
+
+
+def empty(size: int) -> Forest:
+    """Return species without any edge: single-species models side by side."""
+    return Forest(size, np.empty((0, 2), dtype=np.int64))
+
+
+def chain(size: int) -> Forest:
+    """Return each species linked with the next one."""
+    return Forest(size, np.column_stack([np.arange(size - 1), np.arange(1, size)]).astype(np.int64))
+
+
+def given(edges: Sequence[Sequence[Any]], names: Sequence[str]) -> Forest:
+    """Return the forest of an edge list, whose ends are species' names or positions.
+
+    Raises
+    ------
+    OptionError
+        If an end is no species, an edge joins a species with itself, or the edges form a cycle.
+    """
+    groups = Groups(len(names))
+    out = []
+    for edge in edges:
+        if isinstance(edge, str) or len(edge) != 2:
+            raise OptionError(
+                f"graph: {edge!r} is no edge; expected two species, such as ('{names[0]}', '{names[-1]}')"
+            )
+        s, t = (_position(end, names) for end in edge)
+        if s == t:
+            raise OptionError(f"graph: the edge '{names[s]}' – '{names[t]}' joins a species with itself: leave it out")
+        if not groups.join(s, t):
+            raise OptionError(
+                f"graph: the edge '{names[s]}' – '{names[t]}' closes a cycle, expected a forest, where inference is "
+                "exact: leave out one edge of the cycle"
+            )
+        out.append((s, t))
+    return Forest(len(names), np.array(out, dtype=np.int64).reshape(-1, 2))
+
+
+def spanning_tree(weight: Array) -> Forest:
+    """Return the maximum-weight spanning forest of a symmetric matrix (Kruskal); weights of zero make no edge."""
+    size = weight.shape[0]
+    first, second = np.triu_indices(size, 1)
+    groups = Groups(size)
+    edges = [
+        (s, t)
+        for s, t in ((int(first[k]), int(second[k])) for k in np.argsort(-weight[first, second], kind="stable"))
+        if weight[s, t] > 0 and groups.join(s, t)
+    ]
+    return Forest(size, np.array(sorted(edges), dtype=np.int64).reshape(-1, 2))
+
+
+def association(residual: Array) -> Array:
+    """Return the absolute correlation of the species' residuals, over the sites where both are known (not NaN)."""
+    known = np.isfinite(residual).astype(np.float64)
+    r = np.where(known > 0, residual, 0.0)
+    count = np.maximum(known.T @ known, 1.0)
+    mean = (r.T @ known) / count  # of the row's species, over the sites where the column's is known too
+    square = ((r * r).T @ known) / count
+    covariance = (r.T @ r) / count - mean * mean.T
+    spread = np.sqrt(np.maximum(square - mean * mean, 0.0))
+    scale = spread * spread.T
+    out = np.divide(np.abs(covariance), scale, out=np.zeros_like(scale), where=scale > 1e-12)
+    np.fill_diagonal(out, 0.0)
+    return out
+
+
+class Groups:
+    """Disjoint sets of species."""
+
+    def __init__(self, size: int) -> None:
+        self._above = list(range(size))
+
+    def root(self, s: int) -> int:
+        """Return the species that stands for the set of `s`."""
+        while self._above[s] != s:
+            self._above[s] = self._above[self._above[s]]
+            s = self._above[s]
+        return s
+
+    def join(self, s: int, t: int) -> bool:
+        """Unite two sets; return False if they were one already."""
+        a, b = self.root(s), self.root(t)
+        self._above[a] = b
+        return a != b
+
+
+def _position(end: Any, names: Sequence[str]) -> int:
+    if isinstance(end, (int, np.integer)) and not isinstance(end, bool) and 0 <= end < len(names):
+        return int(end)
+    if end in names:
+        return list(names).index(end)
+    listed = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
+    raise OptionError(f"graph: {end!r} is no species; there are {listed}")

@@ -1,0 +1,175 @@
+"""Exact inference on a forest, for many sites at once: best labeling, log-partition, marginals.
+
+A labeling `y` of site `i` scores `Σ_s u_is y_s + Σ_e table_e[y_s, y_t]`. Messages run once from the leaves to the roots
+and, for marginals, once back. What may vary at a site is said by a state a species:
+
+=======  ==================================================================
+ABSENT   left out of the site with its edges (its label is not known)
+0, 1     held at this label
+FREE     summed or maximised over
+=======  ==================================================================
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm._jit import jit
+from sdm.features.domain import Array
+from sdm.joint.graph import Forest
+
+ABSENT, FREE = -1, 2
+
+States = NDArray[np.int8]
+
+
+@dataclass(frozen=True)
+class Marginals:
+    """The Gibbs distribution of every site, `p(y) ∝ exp(score)`.
+
+    Attributes
+    ----------
+    log_partition : (n,) array
+    nodes : (n, S) array
+        Probability that the species is there (zero where it is left out).
+    edges : (n, E) array
+        Probability that both ends are there.
+    """
+
+    log_partition: Array
+    nodes: Array
+    edges: Array
+
+
+def free(sites: int, species: int) -> States:
+    """Return states in which everything varies."""
+    return np.full((sites, species), FREE, dtype=np.int8)
+
+
+def maximise(forest: Forest, unary: Array, table: Array, states: States) -> tuple[NDArray[np.int8], Array]:
+    """Return the best labeling of every site (0 for species left out) and its score."""
+    best = np.zeros(unary.shape, dtype=np.int8)
+    value = np.empty(unary.shape[0])
+    _maximise(unary, table, states, forest.edges, forest.order, forest.parent, forest.link, best, value)
+    return best, value
+
+
+def marginals(forest: Forest, unary: Array, table: Array, states: States) -> Marginals:
+    """Return log-partition and marginals of every site."""
+    nodes = np.zeros(unary.shape)
+    edges = np.zeros((unary.shape[0], len(forest.edges)))
+    log_partition = np.empty(unary.shape[0])
+    topology = (forest.edges, forest.order, forest.parent, forest.link)
+    _marginals(unary, table, states, *topology, log_partition, nodes, edges)
+    return Marginals(log_partition, nodes, edges)
+
+
+def scores(forest: Forest, unary: Array, table: Array, labels: States) -> Array:
+    """Return the score of one labeling a site; species labelled below zero are left out with their edges."""
+    known = labels >= 0
+    out = np.where(known & (labels > 0), unary, 0.0).sum(axis=1)
+    for (s, t), values in zip(forest.edges, table):
+        both = known[:, s] & known[:, t]
+        out[both] += values[labels[both, s], labels[both, t]]
+    return out
+
+
+@jit
+def entry(table, edges, e, s, own, other):  # type: ignore[no-untyped-def]
+    """The value of edge e when its end s has label `own` and the other end has label `other`."""
+    return table[e, own, other] if edges[e, 0] == s else table[e, other, own]
+
+
+@jit
+def best_labels(u, table, state, edges, order, parent, link, up, choice, best):  # type: ignore[no-untyped-def]
+    """Max-product on one site: fills best, returns its score. `up` (S, 2) and `choice` (S, 2) are work space."""
+    size = order.size
+    for s in range(size):
+        up[s, 0] = -np.inf if state[s] == 1 else 0.0
+        up[s, 1] = -np.inf if state[s] == 0 else u[s]
+    total = 0.0
+    for position in range(size - 1, -1, -1):
+        s = order[position]
+        if state[s] == ABSENT:
+            continue
+        p = parent[s]
+        if p < 0 or state[p] == ABSENT:
+            total += max(up[s, 0], up[s, 1])
+            continue
+        for other in range(2):
+            zero = up[s, 0] + entry(table, edges, link[s], s, 0, other)
+            one = up[s, 1] + entry(table, edges, link[s], s, 1, other)
+            choice[s, other] = 1 if one > zero else 0
+            up[p, other] += max(zero, one)
+    for position in range(size):
+        s = order[position]
+        p = parent[s]
+        if state[s] == ABSENT:
+            best[s] = 0
+        elif p < 0 or state[p] == ABSENT:
+            best[s] = 1 if up[s, 1] > up[s, 0] else 0
+        else:
+            best[s] = choice[s, best[p]]
+    return total
+
+
+@jit
+def _maximise(unary, table, states, edges, order, parent, link, best, value):  # type: ignore[no-untyped-def]
+    """The best labeling of each row of `unary`."""
+    size = unary.shape[1]
+    up, choice = np.empty((size, 2)), np.empty((size, 2), dtype=np.int8)
+    for i in range(unary.shape[0]):
+        value[i] = best_labels(unary[i], table, states[i], edges, order, parent, link, up, choice, best[i])
+
+
+@jit
+def _log_add(a, b):  # type: ignore[no-untyped-def]
+    """ln(e^a + e^b), for a or b of minus infinity too."""
+    high, low = max(a, b), min(a, b)
+    return high if low == -np.inf else high + np.log1p(np.exp(low - high))
+
+
+@jit
+def _marginals(unary, table, states, edges, order, parent, link, log_z, nodes, pairs):  # type: ignore[no-untyped-def]
+    """Sum-product: up to the roots for ln Z, then down. `down[s]` is the log belief of s, `sent[s]` its message up."""
+    n, size = unary.shape
+    up, sent, down = np.empty((size, 2)), np.empty((size, 2)), np.empty((size, 2))
+    joint = np.empty((2, 2))
+    for i in range(n):
+        state = states[i]
+        for s in range(size):
+            up[s, 0] = -np.inf if state[s] == 1 else 0.0
+            up[s, 1] = -np.inf if state[s] == 0 else unary[i, s]
+        total = 0.0
+        for position in range(size - 1, -1, -1):
+            s = order[position]
+            if state[s] == ABSENT:
+                continue
+            p = parent[s]
+            if p < 0 or state[p] == ABSENT:
+                total += _log_add(up[s, 0], up[s, 1])
+                continue
+            for other in range(2):
+                zero = up[s, 0] + entry(table, edges, link[s], s, 0, other)
+                one = up[s, 1] + entry(table, edges, link[s], s, 1, other)
+                sent[s, other] = _log_add(zero, one)
+                up[p, other] += sent[s, other]
+        log_z[i] = total
+        for position in range(size):
+            s = order[position]
+            if state[s] == ABSENT:
+                continue
+            p = parent[s]
+            if p < 0 or state[p] == ABSENT:
+                scale = _log_add(up[s, 0], up[s, 1])
+                down[s, 0], down[s, 1] = up[s, 0] - scale, up[s, 1] - scale
+            else:
+                for other in range(2):
+                    outside = down[p, other] - sent[s, other]
+                    for own in range(2):
+                        joint[own, other] = outside + up[s, own] + entry(table, edges, link[s], s, own, other)
+                down[s, 0] = _log_add(joint[0, 0], joint[0, 1])
+                down[s, 1] = _log_add(joint[1, 0], joint[1, 1])
+                pairs[i, link[s]] = np.exp(joint[1, 1])
+            nodes[i, s] = np.exp(down[s, 1])

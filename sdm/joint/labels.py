@@ -1,0 +1,94 @@
+"""The table of labels: one 0/1 column a species, blank where nobody looked; what cannot be learned from is refused."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from sdm.errors import DataError
+from sdm.features.domain import Array
+from sdm.joint.inference import States
+
+
+def species_names(y: Any, variables: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the species' names: a data frame's columns, or sp0, sp1, …
+
+    Raises
+    ------
+    DataError
+        If two species, or a species and a variable, have the same name.
+    """
+    if hasattr(y, "columns"):
+        names = tuple(str(name) for name in y.columns)
+    else:
+        shape = np.shape(y)
+        if len(shape) != 2:
+            raise DataError(f"Y has {len(shape)} dimensions, expected a table of two: sites and species")
+        names = tuple(f"sp{s}" for s in range(shape[1]))
+    if not names:
+        raise DataError("Y has no species, expected one column of 0 and 1 for each")
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise DataError(f"species must have different names, got {', '.join(twice)} more than once: rename a column")
+    both = [name for name in names if name in variables]
+    if both:
+        raise DataError(f"{', '.join(map(repr, both))} is both a species and a variable: rename one of the two columns")
+    return names
+
+
+def read_labels(y: Any, names: Sequence[str], sites: int) -> States:
+    """Return labels as 1, 0, or −1 where they are missing.
+
+    Raises
+    ------
+    DataError
+        If the table has another shape, or a value other than 0, 1 and missing.
+    """
+    try:
+        values = np.asarray(y.to_numpy(dtype=np.float64, na_value=np.nan) if hasattr(y, "columns") else y, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"Y holds something that is no number ({error}): expected 1, 0, or missing") from None
+    if values.shape != (sites, len(names)):
+        raise DataError(f"Y has shape {values.shape}, expected {sites:,} sites (as X) and {len(names)} species")
+    known = np.isfinite(values)
+    odd = known & (values != 0) & (values != 1) | np.isinf(values)
+    if odd.any():
+        i, s = (int(k[0]) for k in np.nonzero(odd))
+        raise DataError(
+            f"species '{names[s]}' has {values[i, s]:g} in row {i + 1}, expected 1 (present), 0 (absent) or missing; "
+            "turn counts into 0 and 1 first"
+        )
+    return np.where(known, np.nan_to_num(values), -1).astype(np.int8)
+
+
+def check_labels(labels: States, names: Sequence[str]) -> list[str]:
+    """Refuse species that are nowhere or everywhere; return what is to be said of missing labels."""
+    known = (labels >= 0).sum(axis=0)
+    present = (labels > 0).sum(axis=0)
+    for what, bad in (
+        ("in no site", (present == 0) & (known > 0)),
+        ("in every site", (present == known) & (known > 0)),
+        ("without a single known label", known == 0),
+    ):
+        if bad.any():
+            listed = ", ".join(f"'{names[s]}'" for s in np.flatnonzero(bad)[:5])
+            more = f" and {bad.sum() - 5} more" if bad.sum() > 5 else ""
+            raise DataError(
+                f"species {listed}{more}: {what}, expected some sites with and some without: leave the column out"
+            )
+    missing = int((labels < 0).sum())
+    if not missing:
+        return []
+    sites = int((labels < 0).any(axis=1).sum())
+    return [
+        f"{missing:,} of {labels.size:,} labels are missing, at {sites:,} of {labels.shape[0]:,} sites: there the "
+        "other species are used, and the edges between them"
+    ]
+
+
+def as_states(known: Array | None, shape: tuple[int, int], names: Sequence[str]) -> States:
+    """Return the states of a prediction: known labels are held, the others are free."""
+    if known is None:
+        return np.full(shape, 2, dtype=np.int8)
+    labels = read_labels(known, names, shape[0])
+    return np.where(labels < 0, 2, labels).astype(np.int8)

@@ -1,0 +1,37 @@
+"""What every learner returns."""
+
+from dataclasses import dataclass
+
+from sdm.features.domain import Array
+from sdm.joint.margin import Dual
+
+
+@dataclass(frozen=True)
+class Learned:
+    """Weights with their spread, and how near the fit is to its optimum.
+
+    Attributes
+    ----------
+    weights : (size,) array
+        Posterior means; for a CRF the estimates.
+    variance : (size,) array or None
+        Posterior variances; none for a CRF.
+    objective : float
+    gap : float
+        Proved bound on what is missing, in the learner's loss a known label (wrong labels, or nats).
+    status : str
+    iterations : int
+    eta : (size,) array or None
+        The paper's `η = Σ α_i(y) Δf_i(y)`.
+    dual : Dual or None
+        Where the dual ended, to start another fit from.
+    """
+
+    weights: Array
+    variance: Array | None
+    objective: float
+    gap: float
+    status: str
+    iterations: int
+    eta: Array | None = None
+    dual: Dual | None = None

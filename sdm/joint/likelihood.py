@@ -1,0 +1,56 @@
+"""The conditional likelihood of labels on a forest: log loss, gradient, entropy."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sdm.features.domain import Array
+from sdm.joint.discriminant import Discriminant, Sites, of_labels
+from sdm.joint.inference import marginals, scores
+
+
+class LogLoss:
+    """`Σ_i ln Z_i(w) − F(x_i, y_i; w)`: the negative log-likelihood of the known labels, given the sites."""
+
+    def __init__(self, discriminant: Discriminant, sites: Sites) -> None:
+        self.discriminant, self.sites = discriminant, sites
+        self.states = sites.states
+        self._last: Details | None = None
+        self.truth = discriminant.moments(sites.x, *of_labels(discriminant.forest, sites.labels), self.states)
+
+    def details(self, weights: Array) -> "Details":
+        """Return everything at a point; the last point's is kept, as a search and its certificate ask for the same."""
+        if self._last is None or not np.array_equal(self._last.weights, weights):
+            forest = self.discriminant.forest
+            unary, table = self.discriminant.unary(weights, self.sites.x), self.discriminant.table(weights)
+            found = marginals(forest, unary, table, self.states)
+            own = found.log_partition - scores(forest, unary, table, self.sites.labels)
+            expected = self.discriminant.moments(self.sites.x, found.nodes, found.edges, self.states)
+            entropy = float(found.log_partition.sum() - weights @ expected)
+            self._last = Details(weights.copy(), own, expected - self.truth, entropy)
+        return self._last
+
+    def __call__(self, weights: Array) -> tuple[float, Array]:
+        """Return the loss and its gradient."""
+        found = self.details(weights)
+        return float(found.own.sum()), found.gradient
+
+
+@dataclass(frozen=True)
+class Details:
+    """The log loss at a point.
+
+    Attributes
+    ----------
+    weights : (size,) array
+    own : (n,) array
+        Every site's loss, `−ln p(y_i | x_i)`.
+    gradient : (size,) array
+    entropy : float
+        `Σ_i H(p_i)` of the sites' distributions.
+    """
+
+    weights: Array
+    own: Array
+    gradient: Array
+    entropy: float

@@ -1,0 +1,294 @@
+"""Learners: primal and dual meet, optimality holds, Theorem 3, Corollaries 6 and 7 of the paper, checked by number."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from joint import brute
+
+from sdm.errors import OptionError
+from sdm.joint.crf import duality_gap, fit_crf
+from sdm.joint.discriminant import Discriminant, Sites, of_labels
+from sdm.joint.graph import chain, empty
+from sdm.joint.laplace import divergence, fit_laplace, kl_norm, posterior_mean, posterior_variance, shrunk_eta
+from sdm.joint.lbfgs import pseudo_gradient
+from sdm.joint.likelihood import LogLoss
+from sdm.joint.m3n import fit_m3n
+from sdm.joint.margin import Dual, certify, solve_margin
+
+
+def problem(seed, tied=False, missing=0.0, n=25, size=4, features=3):
+    """Sites with labels that depend on the environment and on each other."""
+    rng = np.random.default_rng(seed)
+    forest = chain(size) if tied else brute.random_forest(rng, size, 0.9)
+    x = rng.normal(size=(n, size if tied else 1, features))
+    x[:, :, -1] = 1.0
+    truth = Discriminant.of_chain(forest, features) if tied else Discriminant.of_species(forest, features)
+    w = rng.normal(size=truth.size)
+    unary = truth.unary(w, x) + rng.logistic(size=(n, size))
+    labels = (unary > 0).astype(np.int8)
+    for s, t in forest.edges:
+        copy = rng.random(n) < 0.3
+        labels[copy, t] = labels[copy, s]
+    labels[rng.random(labels.shape) < missing] = -1
+    return truth, Sites(x, labels)
+
+
+def features_of(d, x, y):
+    """f(x, y) of one labeling, by definition."""
+    out = np.zeros(d.size)
+    nodes, edges = d.split(out)
+    for s in range(d.forest.size):
+        if y[s] == 1:
+            nodes[d.node_block[s]] += x[s if len(x) > 1 else 0]
+    for e, (s, t) in enumerate(d.forest.edges):
+        if y[s] >= 0 and y[t] >= 0:
+            edges[d.edge_block[e]] += d.pair[:, y[s], y[t]]
+    return out
+
+
+def hinge(d, sites, w):
+    """Σ_i max_y [wrong labels − ΔF], over all labelings."""
+    total = 0.0
+    for x, own, state in zip(sites.x, sites.labels, sites.states):
+        score = [np.sum(y != own) + w @ features_of(d, x, y) for y in brute.labelings(state)]
+        total += max(score) - w @ features_of(d, x, own)
+    return total
+
+
+def log_loss(d, sites, w):
+    total = 0.0
+    for x, own, state in zip(sites.x, sites.labels, sites.states):
+        values = np.array([w @ features_of(d, x, y) for y in brute.labelings(state)])
+        total += np.log(np.exp(values).sum()) - w @ features_of(d, x, own)
+    return total
+
+
+KINDS = [(False, 0.0), (False, 0.3), (True, 0.0), (True, 0.2)]
+
+
+@pytest.mark.parametrize("tied, missing", KINDS)
+def test_the_discriminant_is_its_definition(tied, missing):
+    """Scores, tables and moments are three faces of one function; learning needs all of them to agree."""
+    d, sites = problem(1, tied, missing)
+    w = np.random.default_rng(2).normal(size=d.size)
+    expected = sum(features_of(d, x, y) for x, y in zip(sites.x, sites.labels))
+    np.testing.assert_allclose(d.moments(sites.x, *of_labels(d.forest, sites.labels), sites.states), expected)
+    for i in range(3):
+        score = brute.score(d.forest, d.unary(w, sites.x)[i], d.table(w), sites.labels[i])
+        assert score == pytest.approx(w @ features_of(d, sites.x[i], sites.labels[i]))
+
+
+@pytest.mark.parametrize("tied, missing", KINDS)
+@pytest.mark.parametrize("c", [0.05, 1.0])
+def test_primal_and_dual_meet(tied, missing, c):
+    """The gap is what a user is told of the fit: both values are recomputed here over all labelings."""
+    d, sites = problem(3, tied, missing)
+    variance = np.random.default_rng(4).uniform(0.5, 3.0, d.size)
+    found = solve_margin(d, sites, c, variance, tolerance=1e-5, max_epochs=20_000)
+    labels = np.count_nonzero(sites.labels >= 0)
+    primal = 0.5 * found.weights @ (found.weights / variance) + c * hinge(d, sites, found.weights)
+    assert found.status == "converged"
+    assert found.primal == pytest.approx(primal, rel=1e-9)
+    assert 0 <= found.primal - found.objective < 1e-4 * c * labels
+    assert found.gap == pytest.approx((found.primal - found.objective) / (c * labels))
+
+
+@given(st.integers(0, 1000), st.sampled_from(KINDS), st.sampled_from([0.02, 0.5, 5.0]))
+@settings(max_examples=20)
+def test_marginals_stay_possible_and_the_dual_grows(seed, kind, c):
+    """Steps outside the marginal polytope would make the dual's value, and so the certificate, a lie."""
+    d, sites = problem(seed, *kind, n=8)
+    variance = np.ones(d.size)
+    values = []
+    dual = Dual.at_labels(d, sites)
+    for _ in range(4):
+        found = solve_margin(d, sites, c, variance, start=dual, tolerance=0.0, max_epochs=1)
+        dual = found.dual
+        values.append(found.objective)
+        assert found.gap >= -1e-12
+        known = sites.labels >= 0
+        for e, (s, t) in enumerate(d.forest.edges):
+            both = known[:, s] & known[:, t]
+            a, b, ab = dual.nodes[both, s], dual.nodes[both, t], dual.edges[both, e]
+            assert np.all(np.minimum.reduce([ab, a - ab, b - ab, 1 - a - b + ab]) > -1e-9)
+        assert np.all((dual.nodes[known] > -1e-9) & (dual.nodes[known] < 1 + 1e-9))
+    assert np.all(np.diff(values) >= -1e-9)
+
+
+def test_without_edges_m3n_is_one_svm_a_species():
+    """An independent implementation must find the same weights."""
+    svm = pytest.importorskip("sklearn.svm")
+    d, sites = problem(5, n=40)
+    d = Discriminant.of_species(empty(4), 3)
+    found = fit_m3n(d, sites, 0.3, np.ones(d.size), tolerance=1e-8, max_epochs=20_000)
+    for s in range(4):
+        y = 2.0 * sites.labels[:, s] - 1
+        w = found.weights[3 * s : 3 * s + 3]
+        value = 0.5 * w @ w + 0.3 * np.maximum(0, 1 - y * (sites.x[:, 0] @ w)).sum()
+        fitted = svm.LinearSVC(loss="hinge", C=0.3, fit_intercept=False, tol=1e-10, max_iter=1_000_000)
+        best = fitted.fit(sites.x[:, 0], y).coef_[0]
+        least = 0.5 * best @ best + 0.3 * np.maximum(0, 1 - y * (sites.x[:, 0] @ best)).sum()
+        assert value == pytest.approx(least, rel=1e-6)
+        np.testing.assert_allclose(w, best, atol=1e-3)
+
+
+def test_theorem_3_the_gaussian_posterior_has_mean_eta():
+    """P(w) ∝ N(w; 0, I) exp(Σ α ΔF): its mean, taken by numerical integration, is the M³N's weight vector."""
+    d, sites = problem(6, n=15, size=2, features=2)
+    found = fit_m3n(d, sites, 0.2, np.ones(d.size), tolerance=1e-6, max_epochs=5000)
+    np.testing.assert_allclose(found.weights, found.eta, atol=1e-12)
+    grid = np.linspace(-12, 12, 20_001)
+    for k in range(d.size):
+        density = np.exp(-0.5 * grid**2 + found.eta[k] * grid)
+        density /= density.sum()
+        assert density @ grid == pytest.approx(found.weights[k], abs=1e-8)
+        assert density @ grid**2 - (density @ grid) ** 2 == pytest.approx(found.variance[k], abs=1e-8)
+
+
+@given(st.floats(0.5, 200.0), st.floats(-0.95, 0.95))
+def test_corollary_7_by_integration(lam, share):
+    """Mean and variance of (√λ/2) e^{−√λ|w|} tilted by e^{ηw}, against closed forms; and Corollary 6's KL."""
+    eta = share * np.sqrt(lam)
+    rate_up, rate_down = np.sqrt(lam) - eta, np.sqrt(lam) + eta
+    top = 60.0 / min(rate_up, rate_down)
+    w = np.linspace(-top, top, 400_001)
+    log_p = -np.sqrt(lam) * np.abs(w) + eta * w
+    p = np.exp(log_p)
+    step = w[1] - w[0]
+    z = p.sum() * step
+    p /= z
+    mean = (p * w).sum() * step
+    kl = (p * (eta * w - np.log(np.sqrt(lam) / 2 * z))).sum() * step
+    assert posterior_mean(np.array(eta), lam) == pytest.approx(mean, rel=1e-4, abs=1e-6)
+    variance = (p * w * w).sum() * step - mean**2
+    assert posterior_variance(np.array(eta), lam) == pytest.approx(variance, rel=1e-4)
+    assert shrunk_eta(posterior_mean(np.array(eta), lam), lam) == pytest.approx(eta, rel=1e-9, abs=1e-12)
+    assert divergence(np.array([mean]), np.array([lam])) == pytest.approx(kl, rel=1e-3, abs=1e-5)
+    assert np.sqrt(lam) * kl_norm(np.array([mean]), lam) - 1 == pytest.approx(kl, rel=1e-3, abs=1e-5)
+
+
+def test_the_kl_norm_approaches_l1_as_lambda_grows():
+    mean = np.array([-2.0, 0.0, 0.3, 1.5])
+    distance = [abs(kl_norm(mean, lam) - np.abs(mean).sum()) for lam in (1e2, 1e4, 1e6, 1e8, 1e10)]
+    assert np.all(np.diff(distance) < 0)
+    assert distance[-1] < 1e-3
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_exact_laplace_is_optimal_and_obeys_corollary_7(tied):
+    """Its objective (Corollary 6) is no higher than a long search finds, and ⟨w⟩ = 2η/(λ − η²) of the M³N's own η."""
+    from scipy.optimize import minimize
+
+    d, sites = problem(7, tied, n=15)
+    c, lam = 0.5, 6.0
+    found = fit_laplace(d, sites, c, lam, np.ones(d.size), method="exact", tolerance=5e-5, max_epochs=5000)
+    labels = np.count_nonzero(sites.labels >= 0)
+    assert found.status == "converged"
+
+    def value(w):
+        return divergence(w, np.full(d.size, lam)) + c * hinge(d, sites, w)
+
+    assert found.objective == pytest.approx(value(found.weights), rel=1e-9)
+    other = minimize(value, found.weights, method="Powell", options={"maxiter": 1, "xtol": 1e-4}).fun
+    assert found.objective - other <= found.gap * c * labels + 1e-9
+    np.testing.assert_allclose(found.weights, posterior_mean(found.eta, lam), atol=1e-9)
+    np.testing.assert_allclose(found.variance, posterior_variance(found.eta, lam))
+    # the η of the last M³N, an independent number, tends to the same
+    last = found.dual.eta(d, sites, c)
+    np.testing.assert_allclose(last, found.eta, atol=0.05)
+
+
+def test_algorithm_1_step_by_step():
+    """Σ¹ = I, then √(⟨w²⟩/λ) twice: the paper's three rounds, written out."""
+    d, sites = problem(8, n=20)
+    c, lam = 0.3, 9.0
+    found = fit_laplace(d, sites, c, lam, np.ones(d.size), rounds=3, tolerance=1e-5, max_epochs=20_000)
+    variance = np.ones(d.size)
+    for turn in range(3):
+        w = solve_margin(d, sites, c, variance, tolerance=1e-5, max_epochs=20_000).weights
+        if turn < 2:
+            variance = np.sqrt((variance + w**2) / lam)
+    np.testing.assert_allclose(found.weights, w, atol=2e-2)
+    np.testing.assert_allclose(found.variance, variance, atol=1e-2)
+
+
+def test_a_larger_lambda_shrinks_more():
+    d, sites = problem(9, n=30)
+    size = [np.abs(fit_laplace(d, sites, 0.5, lam, np.ones(d.size), rounds=5).weights).sum() for lam in (1, 9, 64, 268)]
+    assert np.all(np.diff(size) < 0)
+
+
+def test_an_unknown_method_is_refused():
+    d, sites = problem(9, n=5)
+    with pytest.raises(OptionError, match="expected one of variational, exact"):
+        fit_laplace(d, sites, 1.0, 1.0, np.ones(d.size), method="mcmc")
+
+
+@pytest.mark.parametrize("tied, missing", KINDS)
+def test_the_log_loss_and_its_gradient(tied, missing):
+    d, sites = problem(10, tied, missing, n=10)
+    loss = LogLoss(d, sites)
+    w = 0.5 * np.random.default_rng(0).normal(size=d.size)
+    value, gradient = loss(w)
+    assert value == pytest.approx(log_loss(d, sites, w), rel=1e-10)
+    for k in range(d.size):
+        step = np.zeros(d.size)
+        step[k] = 1e-5
+        slope = (log_loss(d, sites, w + step) - log_loss(d, sites, w - step)) / 2e-5
+        assert gradient[k] == pytest.approx(slope, abs=1e-6)
+
+
+@pytest.mark.parametrize("tied, missing", KINDS)
+@pytest.mark.parametrize("l1, l2", [(0.0, 1.0), (1.0, 0.0), (0.5, 0.1), (8.0, 0.0)])
+def test_a_crf_meets_its_optimality_condition(tied, missing, l1, l2):
+    d, sites = problem(11, tied, missing)
+    found = fit_crf(d, sites, np.full(d.size, l1), np.full(d.size, l2), tolerance=1e-9)
+    _, gradient = LogLoss(d, sites)(found.weights)
+    residual = pseudo_gradient(found.weights, gradient + l2 * found.weights, np.full(d.size, l1))
+    assert found.status == "converged"
+    assert found.gap <= 1e-9
+    assert np.abs(residual).max() < 1e-2
+    if l1 == 8.0:
+        assert np.mean(found.weights == 0) > 0.2
+
+
+@given(st.integers(0, 1000), st.sampled_from(KINDS), st.sampled_from([(0.0, 1.0), (2.0, 0.0), (0.5, 0.1)]))
+@settings(max_examples=20)
+def test_the_crfs_gap_bounds_what_is_missing(seed, kind, prices):
+    """At any weights, the bound must be at least the distance to the optimum."""
+    d, sites = problem(seed, *kind, n=10)
+    l1, l2 = (np.full(d.size, price) for price in prices)
+    best = fit_crf(d, sites, l1, l2, tolerance=1e-8)
+    loss = LogLoss(d, sites)
+    for scale in (0.0, 0.3, 2.0):
+        w = best.weights + scale * np.random.default_rng(seed).normal(size=d.size)
+        value = loss(w)[0] + l1 @ np.abs(w) + 0.5 * l2 @ w**2
+        assert duality_gap(loss.details(w), l1, l2) >= value - best.objective - 1e-9
+
+
+def test_a_crf_without_edges_is_logistic_regression():
+    linear = pytest.importorskip("sklearn.linear_model")
+    _, sites = problem(12, n=60)
+    d = Discriminant.of_species(empty(4), 3)
+    found = fit_crf(d, sites, np.zeros(d.size), np.full(d.size, 0.5), tolerance=1e-12)
+    for s in range(4):
+        other = linear.LogisticRegression(C=2.0, fit_intercept=False, tol=1e-10, max_iter=10_000)
+        expected = other.fit(sites.x[:, 0], sites.labels[:, s]).coef_[0]
+        np.testing.assert_allclose(found.weights[3 * s : 3 * s + 3], expected, atol=1e-4)
+
+
+def test_a_crf_needs_a_price():
+    d, sites = problem(13, n=5)
+    with pytest.raises(OptionError, match="needs a positive price"):
+        fit_crf(d, sites, np.zeros(d.size), np.zeros(d.size))
+
+
+def test_a_dual_point_of_another_prior_is_a_valid_start():
+    d, sites = problem(14)
+    first = solve_margin(d, sites, 0.5, np.ones(d.size), tolerance=1e-6, max_epochs=5000)
+    again = certify(d, sites, 0.5, np.full(d.size, 2.0), first.dual, 0, 1e-3)
+    assert again.gap >= 0
+    cold = solve_margin(d, sites, 0.5, np.full(d.size, 2.0), tolerance=1e-6, max_epochs=5000)
+    warm = solve_margin(d, sites, 0.5, np.full(d.size, 2.0), start=first.dual, tolerance=1e-6, max_epochs=5000)
+    assert warm.primal == pytest.approx(cold.primal, rel=1e-4)
