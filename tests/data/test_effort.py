@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from affine import Affine
 
+from sdm.data import effort as effort_module
 from sdm.data.background import Weighting, background_from_points, sample_background, sample_backgrounds
 from sdm.data.clean import finish, locate
 from sdm.data.effort import REACH, kernel_effort, open_effort
@@ -192,6 +193,20 @@ def test_kernel_density_is_sites_over_land(tmp_path, write_raster):
     expected = naive_density(stack, array == 1, *np.array(sorted(at)).T, 70)
     np.testing.assert_allclose(found.surface, expected, rtol=1e-9)
     np.testing.assert_array_equal(found.at(rows, cols), found.surface[rows, cols])
+
+
+def test_a_wide_kernel_is_that_of_every_cell(tmp_path, write_raster, monkeypatch):
+    """Putting fine cells together makes it fast, and changes effort by a few percent of its range at most."""
+    rng = np.random.default_rng(2)
+    array = np.where(rng.random((150, 170)) < 0.1, -1, 1).astype("int16")
+    array[:40, :50] = -1
+    stack = open_stack(write_raster(tmp_path / "a.tif", array, nodata=-1, crs="EPSG:25833", cell=1000.0))
+    rows, cols = rng.integers(0, 150, 60), rng.integers(0, 170, 60)
+    fast = kernel_effort(stack, rows, cols, bandwidth=33).surface
+    monkeypatch.setattr(effort_module, "FINE", np.inf)
+    exact = kernel_effort(stack, rows, cols, bandwidth=33).surface
+    assert np.nanmax(np.abs(fast - exact)) < 0.02 * np.nanmax(exact)
+    assert np.nanmax(np.abs(fast - exact)) > 0, "the short cut was taken"
 
 
 def test_even_sites_are_even_effort_up_to_the_coast(tmp_path, write_raster):
