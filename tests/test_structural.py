@@ -1,10 +1,13 @@
 """`StructMaxent`: what a Python user gets, from fit to file."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from sdm import StructMaxent, load_model
+from sdm import Maxent, StructMaxent, load_model
+from sdm.assess.structure import describe
 from sdm.errors import OptionError
 
 
@@ -72,3 +75,51 @@ def test_parameters_follow_scikit_learn(data):
     assert clone(model).get_params() == model.get_params()
     assert "StructMaxent(" in repr(model)
     assert np.isfinite(clone(model).fit(*data).score(*data))
+
+
+def niche_world(seed, suitability, n=3000, m=120):
+    """Cells with four variables, the true distribution over them, and labelled rows of presences and background."""
+    rng = np.random.default_rng(seed)
+    x = rng.random((n, 4))
+    truth = suitability(x)
+    truth /= truth.sum()
+    return x, truth, np.vstack([x[rng.choice(n, m, p=truth)], x]), np.repeat([1, 0], [m, n])
+
+
+def true_loss(model, x, truth):
+    """Expected log loss under the truth, over the cells."""
+    score = model.model_.predict(x, "link")
+    return float(np.log(np.exp(score - score.max()).sum()) + score.max() - truth @ score)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_rule_of_two_variables_is_found_and_named(seed):
+    """Presence only where x0 > 0.6 and x1 < 0.4: thresholds at the same price are worse, and know of no pair."""
+    x, truth, rows, y = niche_world(seed, lambda x: np.where((x[:, 0] > 0.6) & (x[:, 1] < 0.4), 1.0, 1e-3))
+    trees = StructMaxent("trees:2", lam=0.0, beta=0.05).fit(rows, y)
+    stumps = StructMaxent("trees:1", lam=0.0, beta=0.05).fit(rows, y)
+    thresholds = Maxent("t", beta=0.05).fit(rows, y)
+    best = true_loss(trees, x, truth)
+    assert best < true_loss(thresholds, x, truth) - 0.02
+    assert best < true_loss(stumps, x, truth)
+    structure = describe(trees)
+    assert next(iter(structure.interactions)) == ("x0", "x1")
+    assert not describe(stumps).interactions
+    found = re.findall(r"(x[01]) [<≥] ([0-9.]+)", structure.rules[0].says)
+    assert {name for name, _ in found} == {"x0", "x1"}
+    for name, value in found:
+        assert float(value) == pytest.approx({"x0": 0.6, "x1": 0.4}[name], abs=0.05)
+    assert re.fullmatch(r"tree\[(not )?\(?x\d [<≥] [0-9.]+ and x\d [<≥] [0-9.]+\)?\]", structure.rules[0].says)
+
+
+def test_without_interactions_trees_cost_nothing():
+    """A niche that is a product of two curves: with prices chosen by folds, trees beside hinges do no harm."""
+    differences = []
+    for seed in range(3):
+        x, truth, rows, y = niche_world(
+            seed, lambda x: np.exp(-0.5 * ((x[:, 0] - 0.6) / 0.15) ** 2 - 0.5 * ((x[:, 1] - 0.4) / 0.25) ** 2)
+        )
+        plain = Maxent("lqh").fit(rows, y)
+        mixed = StructMaxent("l,q,h,trees:4", grid=(0.02, 0.1, 0.5)).fit(rows, y)
+        differences.append(true_loss(mixed, x, truth) - true_loss(plain, x, truth))
+    assert np.mean(differences) < 0.02

@@ -40,7 +40,7 @@ class Shapes:
 
     def names(self, variables: Sequence[str], labels: dict[int, tuple[str, ...]] | None = None) -> list[str]:
         """Write each shape as a person reads it: a tree as the rules under which it is one."""
-        trees = [" or ".join(tree.rules(list(variables), labels)) or "nowhere" for tree in self.trees]
+        trees = [tree.describe(list(variables), labels) for tree in self.trees]
         return [*(f"tree[{text}]" for text in trees), *(m.name(list(variables)) for m in self.monomials)]
 
     def to_arrays(self) -> dict[str, NDArray]:

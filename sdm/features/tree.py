@@ -64,8 +64,8 @@ class Tree:
             leaf[(leaf == self.leaf[s]) & right] = s + 1
         return self.label[leaf].astype(np.float64)
 
-    def rules(self, names: list[str], labels: dict[int, tuple[str, ...]] | None = None) -> list[str]:
-        """Write each leaf with label 1 as a readable conjunction of conditions."""
+    def rules(self, names: list[str], labels: dict[int, tuple[str, ...]] | None = None, where: int = 1) -> list[str]:
+        """Write each leaf with label 1 (or 0, if that is `where`) as a readable conjunction of conditions."""
         paths: list[list[str]] = [[]]
         for s in range(self.size):
             name, parent = names[self.var[s]], paths[self.leaf[s]]
@@ -77,7 +77,14 @@ class Tree:
                 yes, no = f"{name} ≥ {self.threshold[s]:.6g}", f"{name} < {self.threshold[s]:.6g}"
             paths.append([*parent, yes])
             paths[self.leaf[s]] = [*parent, no]
-        return [" and ".join(path) or "everywhere" for path, label in zip(paths, self.label) if label]
+        return [" and ".join(path) or "everywhere" for path, label in zip(paths, self.label) if label == where]
+
+    def describe(self, names: list[str], labels: dict[int, tuple[str, ...]] | None = None) -> str:
+        """Write where the tree is one, or where it is not if that is shorter."""
+        ones, zeros = self.rules(names, labels), self.rules(names, labels, where=0)
+        if len(" or ".join(zeros)) < len(" or ".join(ones)) and zeros:
+            return f"not ({' or '.join(zeros)})"
+        return " or ".join(ones) or "nowhere"
 
 
 class TreeOracle:
