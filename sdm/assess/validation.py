@@ -99,11 +99,12 @@ def averages(rows: Sequence[dict[str, Any]], keys: Sequence[str] | None = None) 
 
 @dataclass(frozen=True)
 class CrossValidation:
-    """One row a fold, their averages, and the split that made them."""
+    """One row a fold, their averages, the split that made them, and the folds' models where they were kept."""
 
     rows: list[dict[str, Any]]
     mean: dict[str, float]
     split: Split
+    models: list[Model]
 
 
 def cross_validate(
@@ -111,19 +112,32 @@ def cross_validate(
     estimator: Maxent,
     split: Split,
     *,
+    keep_models: bool = False,
     executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> CrossValidation:
-    """Fit without each fold in turn and measure on it."""
+    """Fit without each fold in turn and measure on it; models are kept for bands and for maps of their spread."""
     jobs = [(table, estimator, fold) for fold in split.folds]
-    rows = run_all(validate_fold, jobs, executor, progress, "folds")
-    return CrossValidation(rows, averages(rows, list(HIGHER)), split)
+    found = run_all(_row_and_model if keep_models else _row, jobs, executor, progress, "folds")
+    rows = [row for row, _ in found]
+    return CrossValidation(
+        rows, averages(rows, list(HIGHER)), split, [model for _, model in found if model is not None]
+    )
 
 
 def validate_fold(table: "SampleTable", estimator: Maxent, fold: Fold) -> dict[str, Any]:
     """Fit on a fold's training part and measure on the rest."""
+    return _row(table, estimator, fold)[0]
+
+
+def _row(table: "SampleTable", estimator: Maxent, fold: Fold) -> tuple[dict[str, Any], Model | None]:
+    """The row alone: a model need not travel between processes unless it is wanted."""
+    return _row_and_model(table, estimator, fold)[0], None
+
+
+def _row_and_model(table: "SampleTable", estimator: Maxent, fold: Fold) -> tuple[dict[str, Any], Model]:
     train, test = fold.training(table), fold.testing(table)
     fitted = fit_table(train, estimator)
     head = {"fold": fold.name, "training_presences": train.n_presences, "test_presences": test.n_presences}
     tail = {"ncoef": int(fitted.model_.weights.size), "gap": fitted.solution_.gap, "status": fitted.solution_.status}
-    return head | measure(fitted.model_, train, test) | tail
+    return head | measure(fitted.model_, train, test) | tail, fitted.model_

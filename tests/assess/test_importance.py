@@ -1,6 +1,7 @@
 """Importance: the true drivers of a virtual species come first and noise last; the parts add up; nothing is refitted
 that need not be."""
 
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 
 import numpy as np
@@ -128,6 +129,8 @@ def test_jackknife_fits_without_and_only(small, setting) -> None:
         ("", "all"),
         *((name, kind) for name in small.names for kind in ("without", "only")),
     ]
+    with ProcessPoolExecutor(1) as pool:
+        assert jackknife(fit, small.names, small.presence, small.background, test, executor=pool) == rows
     by = {(row.variable, row.kind): row for row in rows}
     single = fit_table(small, estimator, [1])
     assert by["rain", "only"].train_gain == pytest.approx(single.solution_.gain)

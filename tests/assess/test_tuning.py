@@ -1,5 +1,7 @@
 """Searches: what is tried, that warm starts change nothing, and which setting each rule takes."""
 
+from concurrent.futures import ProcessPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -61,6 +63,16 @@ def test_the_table_of_results(small) -> None:
     # more regularisation, fewer coefficients
     assert found.rows[1]["ncoef"] <= found.rows[2]["ncoef"] <= found.rows[0]["ncoef"]
     assert found.best("AICc") == int(np.argmin([row["AICc"] for row in found.rows]))
+
+
+def test_processes_find_what_one_process_finds(small) -> None:
+    split = split_table(small, "random", k=2)
+    settings = grid(features=["l", "lq"], multiplier=[2.0, 1.0])
+    with ProcessPoolExecutor(1) as pool:
+        together = tune(small, settings, split, executor=pool)
+    alone = tune(small, settings, split)
+    assert together.folds == alone.folds
+    assert together.rows == alone.rows
 
 
 def test_every_entropy_penalty_and_family_can_be_tried(small) -> None:

@@ -123,7 +123,12 @@ def test_processes_give_what_one_process_gives(small) -> None:
     alone = cross_validate(small, Maxent("lq"), split)
     with ProcessPoolExecutor(1) as pool:
         together = cross_validate(small, Maxent("lq"), split, executor=pool)
-    assert together.rows == alone.rows
+        kept = cross_validate(small, Maxent("lq"), split, executor=pool, keep_models=True)
+    assert together.rows == alone.rows == kept.rows
+    assert alone.models == []
+    for fold, model, row in zip(split.folds, kept.models, kept.rows):
+        held = model.predict(small.presence[fold.test], "raw")
+        assert auc(held, model.predict(small.background, "raw")) == pytest.approx(row["auc.val"])
     assert alone.mean["auc.val.avg"] == pytest.approx(np.mean([row["auc.val"] for row in alone.rows]))
     assert alone.mean["auc.val.avg"] > 0.75
 
