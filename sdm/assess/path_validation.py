@@ -176,7 +176,7 @@ class _Dips:
                 if value <= level:
                     first, ends = int(dip) + 1, at
                     break
-        if first == 0:
+        if first == 0 or first == self.nu.size:  # the prior itself; or, but for rounding, the best alone
             return ends
         mean = _segment_mean(self.folds, float(self.nu[first - 1]), float(self.nu[first]))
         return 1.0 / _bisect(lambda x: level - mean(x)[0], 1.0 / ends, float(self.x[first - 1]))

@@ -18,9 +18,12 @@ from numpy.typing import ArrayLike, NDArray
 from sdm._jit import jit
 from sdm.errors import DataError, OptionError
 from sdm.features.domain import Array
-from sdm.maxent.tracking import DONE, LEAF, build_tree, total_sums, track, track_uniform
+from sdm.maxent.tracking import DONE, LEAF, total_sums, track, track_uniform
 
 Signs = NDArray[np.int8]
+
+# Half the width of the first window of μ/ν, which is 1 at the start; the path adapts it.
+WINDOW = 0.01
 
 # Breakpoints nearer to each other than this part of ν are one: what is between them is rounding.
 SAME = 1e-12
@@ -180,7 +183,7 @@ def track_path(u: ArrayLike, q: ArrayLike, m: ArrayLike | None = None) -> Relaxa
     """
     atoms = make_atoms(u, q, m)
     uniform = bool(np.all(atoms.u == atoms.u[0]))
-    order = np.argsort(-atoms.q, kind="stable") if uniform else _near_order(atoms.u, atoms.q)
+    order = np.argsort(-atoms.q, kind="stable") if uniform else np.lexsort((atoms.q, atoms.u))
     sorted_u, sorted_q, sorted_m = atoms.u[order], atoms.q[order], atoms.m[order]
     sign = np.zeros(atoms.n, dtype=np.int8)
     sums = np.zeros(6)
@@ -210,29 +213,17 @@ def _follow(u: Array, q: Array, m: Array, sign: Signs, sums: Array, counts: NDAr
     leaves = 1
     while leaves * LEAF < u.size:
         leaves *= 2
-    box = np.empty((2 * leaves, 8))
-    build_tree(u, q, sign, box)
+    tree = np.empty((2 * leaves, 8))
+    window = np.array([0.0, 0.0, WINDOW, 0.0, 0.0])  # holds no r yet, so that the first step makes the tree
     point = np.zeros(2)
     chunks: list[Moves] = []
     while True:
         chunk = _room(max(u.size, 64))
-        status, k = track(u, q, m, sign, box, sums, counts, point, *chunk)
+        status, k = track(u, q, m, sign, tree, window, sums, counts, point, *chunk)
         chunks.append((chunk[0][:k], chunk[1][:k], chunk[2][:k], chunk[3][:k]))
         if status == DONE:
             nu, mu, atom, step = zip(*chunks)
             return np.concatenate(nu), np.concatenate(mu), np.concatenate(atom), np.concatenate(step)
-
-
-def _near_order(u: Array, q: Array) -> NDArray[np.int64]:
-    """Order atoms so that neighbours are near in prior and observed share: by the mixed bits of both ranks."""
-    code = np.zeros(u.size, dtype=np.int64)
-    for shift, order in enumerate((np.lexsort((q, u)), np.lexsort((u, q)))):
-        rank = np.empty(u.size, dtype=np.int64)
-        rank[order] = np.arange(u.size)
-        rank = (rank << 20) // u.size
-        for bit in range(20):
-            code |= ((rank >> bit) & 1) << (2 * bit + shift)
-    return np.argsort(code, kind="stable")
 
 
 def _slope(sums: Array, counts: NDArray[np.int64], nu: Array, mu: Array) -> float:

@@ -9,8 +9,8 @@ within
 
 of the optimum, with `N = Σ β|λ|`. That is largest where the two lines meet. Fits go down from the multiplier at which
 every weight is zero, each step as long as the last curvature `ΔN/Δt` lets expect; where the proof fails, a fit is put
-where the lines meet. (A single fit could prove something beyond itself, by mixing in more of the sample as `t` falls;
-the sample's entropy is so high that its steps would be some fifty times shorter.)
+where the lines meet. (A single fit proves something beyond itself too, by mixing in more of the sample as `t` falls: on
+Bradypus its steps would be some ten times shorter.)
 """
 
 from collections.abc import Callable

@@ -4,9 +4,10 @@ Each atom `j` has the value `z_j = μ u_j − ν q_j`; it is in I₊, I₀ or I�
 a segment `μ U − ν Q + M = 0`, so the atom crosses `s = ±1` at `ν_j = (M u_j + s U) / (Q u_j − U q_j)`, upwards where
 the denominator is positive. The smallest such `ν_j` ends the segment.
 
-Any prior: the paper looks at every atom for every segment. Here atoms that are near each other in (u, q) share a box,
-boxes form a tree, and a box whose corner has not crossed at the best `ν_j` so far holds no atom that has: most of
-the tree is never entered. Uniform prior: atoms leave I₀ in the order of q, from both ends.
+Any prior: the paper looks at every atom for every segment. Here a tree over the atoms holds, for each of the sets, the
+largest or least `r u_j − q_j` at the two ends of a window of `r = μ/ν`. Between the ends these are bounded by straight
+lines, near enough to find the next atom in O(log n); when the path leaves the window the tree is made anew around it.
+Uniform prior: atoms leave I₀ in the order of q, from both ends.
 
 The sums M, U, Q are kept in twice the working precision, so that what is left of them after a million changes is
 that of the atoms left.
@@ -16,13 +17,23 @@ import numpy as np
 
 from sdm._jit import jit
 
-LEAF = 8  # atoms in a leaf of the tree
+LEAF = 4  # atoms in a leaf of the tree
 
 # A denominator below this part of its two terms is rounding: the atom runs along with μ(ν) and crosses nothing.
 PARALLEL = 1e-15
 
 # What a chunk of tracking returns: ended, or out of room.
 DONE, FULL = 0, 1
+
+# In place of an atom: there is none left to move, or none before the path leaves the window.
+NONE, OUTSIDE = -1, -2
+
+# A window of r that held fewer moves than this part of n is widened.
+FEW = 1 / 64
+
+# One that lets more nodes be looked at than this for each level of the tree is narrowed, once what was looked at is as
+# much work as this many new trees.
+LOOKS, TREES = 4, 2
 
 
 @jit
@@ -90,53 +101,53 @@ def _height(u, q, border, nu, big_m, big_u, big_q):  # type: ignore[no-untyped-d
 
 
 @jit
-def _excess(box, a, b, c):  # type: ignore[no-untyped-def]
-    """How far the best corner of a box is past its border at (μ, ν) = (a, b) with borders ±c; negative if it is not.
+def _excess(row, first, second, c):  # type: ignore[no-untyped-def]
+    """How far an atom of a node can be past its border ±c; negative if none is.
 
-    For I₀ the box's largest and smallest μu − νq, for I₊ the smallest, for I₋ the largest. Empty sets have infinite
-    corners on the far side.
+    `first` and `second` are ν times the weights of the window's two ends. For I₀ the bounds of the largest and of the
+    least z count, for I₊ of the least, for I₋ of the largest; those of empty sets are infinite on the far side.
     """
     out = -np.inf
-    other = box[0] * a - box[1] * b - c
+    other = first * row[0] + second * row[1] - c
     if other > out:
         out = other
-    other = -c - (box[2] * a - box[3] * b)
+    other = -c - (first * row[2] + second * row[3])
     if other > out:
         out = other
-    other = c - (box[4] * a - box[5] * b)
+    other = c - (first * row[4] + second * row[5])
     if other > out:
         out = other
-    other = box[6] * a - box[7] * b + c
+    other = first * row[6] + second * row[7] + c
     if other > out:
         out = other
     return out
 
 
 @jit
-def _fill_leaf(u, q, sign, box, leaf):  # type: ignore[no-untyped-def]
-    """Set the corners of a leaf from its atoms."""
-    row = box[leaf]
-    row[0], row[1], row[2], row[3] = -np.inf, np.inf, np.inf, -np.inf
-    row[4], row[5], row[6], row[7] = np.inf, -np.inf, -np.inf, np.inf
-    first = (leaf - box.shape[0] // 2) * LEAF
-    for j in range(first, min(first + LEAF, u.size)):
-        if sign[j] == 0:
-            row[0], row[1] = max(row[0], u[j]), min(row[1], q[j])
-            row[2], row[3] = min(row[2], u[j]), max(row[3], q[j])
-        elif sign[j] > 0:
-            row[4], row[5] = min(row[4], u[j]), max(row[5], q[j])
-        else:
-            row[6], row[7] = max(row[6], u[j]), min(row[7], q[j])
+def _fill_leaf(u, q, sign, tree, leaf, window):  # type: ignore[no-untyped-def]
+    """Set a leaf from its atoms: max r u − q of I₀ at both ends of the window, min of I₀, min of I₊, max of I₋."""
+    row = tree[leaf]
+    row[:2], row[2:6], row[6:] = -np.inf, np.inf, -np.inf
+    start = (leaf - tree.shape[0] // 2) * LEAF
+    for j in range(start, min(start + LEAF, u.size)):
+        for end in range(2):
+            value = window[end] * u[j] - q[j]
+            if sign[j] == 0:
+                row[end] = max(row[end], value)
+                row[2 + end] = min(row[2 + end], value)
+            elif sign[j] > 0:
+                row[4 + end] = min(row[4 + end], value)
+            else:
+                row[6 + end] = max(row[6 + end], value)
 
 
 @jit
-def _join(box, node):  # type: ignore[no-untyped-def]
-    """Set a node's corners from its two children; return whether they changed."""
-    a, b, row = box[2 * node], box[2 * node + 1], box[node]
+def _join(tree, node):  # type: ignore[no-untyped-def]
+    """Set a node from its two children; return whether it changed."""
+    a, b, row = tree[2 * node], tree[2 * node + 1], tree[node]
     changed = False
     for k in range(8):
-        largest = k == 0 or k == 3 or k == 5 or k == 6
-        value = max(a[k], b[k]) if largest else min(a[k], b[k])
+        value = min(a[k], b[k]) if 2 <= k < 6 else max(a[k], b[k])
         if value != row[k]:
             row[k] = value
             changed = True
@@ -144,35 +155,47 @@ def _join(box, node):  # type: ignore[no-untyped-def]
 
 
 @jit
-def build_tree(u, q, sign, box):  # type: ignore[no-untyped-def]
-    """Fill the tree over atoms in their order: node i has children 2i and 2i + 1, the last half are leaves."""
-    half = box.shape[0] // 2
+def _renew(u, q, sign, tree, window, r, factor):  # type: ignore[no-untyped-def]
+    """Make the tree anew for a window around r: node i has children 2i and 2i + 1, the last half are leaves."""
+    window[2] *= factor
+    window[0], window[1], window[3], window[4] = r - window[2], r + window[2], 0.0, 0.0
+    half = tree.shape[0] // 2
     for leaf in range(half, 2 * half):
-        _fill_leaf(u, q, sign, box, leaf)
+        _fill_leaf(u, q, sign, tree, leaf, window)
     for node in range(half - 1, 0, -1):
-        _join(box, node)
+        _join(tree, node)
 
 
 @jit
-def _next(u, q, sign, box, sums, nu, mu, stack):  # type: ignore[no-untyped-def]
-    """Return the atom that leaves its set first, its step, and the ν and μ of it; atom −1 if there is none.
+def _next(u, q, sign, tree, window, sums, nu, mu, stack):  # type: ignore[no-untyped-def]
+    """Return the atom that leaves its set first, its step, and the ν and μ of it; or NONE, or OUTSIDE of the window.
 
     Of atoms that leave at the same point those on the border +1 go first: the slope then settles (each of them
     raises it, each on the border −1 lowers it, and no choice comes twice).
     """
     big_m, big_u, big_q = sums[0] + sums[1], sums[2] + sums[3], sums[4] + sums[5]
-    half = box.shape[0] // 2
-    a, b, c = big_q / big_u, 1.0, 0.0  # far out along the segment
-    best, best_step, best_upper, best_nu, best_mu = -1, 0, False, np.inf, np.inf
+    half = tree.shape[0] // 2
+    low, high = window[0], window[1]
+    slope = big_q / big_u
+    best, best_step, best_upper, best_nu, best_mu = NONE, 0, False, np.inf, np.inf
+    share, b, c = (slope - low) / (high - low), 1.0, 0.0  # far out along the segment
+    if not low <= slope <= high:
+        best, share = OUTSIDE, (1.0 if slope > high else 0.0)
+        best_nu = big_m / (big_u * (slope - (high if slope > high else low)))
+        if best_nu <= nu:
+            return OUTSIDE, 0, nu, mu
+        b, c = best_nu, 1.0
+    first, second = b * (1.0 - share), b * share
     stack[0] = 1
     depth = 1
     while depth:
         depth -= 1
         node = stack[depth]
-        if _excess(box[node], a, b, c) < 0.0:
+        window[4] += 1.0
+        if _excess(tree[node], first, second, c) < 0.0:
             continue
         if node < half:
-            left, right = _excess(box[2 * node], a, b, c), _excess(box[2 * node + 1], a, b, c)
+            left, right = _excess(tree[2 * node], first, second, c), _excess(tree[2 * node + 1], first, second, c)
             near = 2 * node if left >= right else 2 * node + 1
             if min(left, right) >= 0.0:
                 stack[depth] = near ^ 1
@@ -181,45 +204,57 @@ def _next(u, q, sign, box, sums, nu, mu, stack):  # type: ignore[no-untyped-def]
                 stack[depth] = near
                 depth += 1
             continue
-        first = (node - half) * LEAF
-        for j in range(first, min(first + LEAF, u.size)):
-            z, s = u[j] * a - q[j] * b, sign[j]
-            if (s == 0 and abs(z) < c) or (s > 0 and z > c) or (s < 0 and z < -c):
-                continue
-            at, step = _crossing(u[j], q[j], s, big_m, big_u, big_q)
+        start = (node - half) * LEAF
+        for j in range(start, min(start + LEAF, u.size)):
+            at, step = _crossing(u[j], q[j], sign[j], big_m, big_u, big_q)
             if step == 0:
                 continue
-            upper = s > 0 or (s == 0 and step > 0)
+            upper = sign[j] > 0 or (sign[j] == 0 and step > 0)
             late = at <= nu
             at = nu if late else at
             if at < best_nu or (at == best_nu and upper and not best_upper):
                 best, best_step, best_upper, best_nu = j, step, upper, at
                 border = 1.0 if upper else -1.0
                 best_mu = mu if late else max(mu, _height(u[j], q[j], border, at, big_m, big_u, big_q))
-                a, b, c = best_mu, best_nu, 1.0
+                share = min(1.0, max(0.0, (best_mu / best_nu - low) / (high - low)))
+                first, second, c = best_nu * (1.0 - share), best_nu * share, 1.0
     return best, best_step, best_nu, best_mu
 
 
 @jit
-def track(u, q, m, sign, box, sums, counts, point, nu_out, mu_out, atom_out, step_out):  # type: ignore[no-untyped-def]
-    """Write moves until the path ends or the arrays are full; `point` (ν, μ) and the state go on from there."""
+def track(u, q, m, sign, tree, window, sums, counts, point, nu_out, mu_out, atom_out, step_out):  # type: ignore[no-untyped-def]
+    """Write moves until the path ends or the arrays are full; `point` (ν, μ) and the state go on from there.
+
+    `window` has the ends of r, half its width, how many moves it held, and how many nodes were looked at for them.
+    """
     stack = np.empty(128, dtype=np.int64)
-    half = box.shape[0] // 2
-    for k in range(nu_out.size):
+    half = tree.shape[0] // 2
+    levels = np.log2(half) + 1.0
+    k = 0
+    while k < nu_out.size:
         if counts[0] == 0:
             return DONE, k
-        j, step, point[0], mu = _next(u, q, sign, box, sums, point[0], point[1], stack)
-        if j < 0:
+        j, step, nu, mu = _next(u, q, sign, tree, window, sums, point[0], point[1], stack)
+        if j == NONE:
             return DONE, k
-        point[1] = mu
+        r = point[1] / point[0] if point[0] > 0.0 else (sums[4] + sums[5]) / (sums[2] + sums[3])
+        if j == OUTSIDE or not window[0] <= r <= window[1]:
+            _renew(u, q, sign, tree, window, r, 2.0 if window[3] < FEW * u.size else 1.0)
+            continue
+        point[0], point[1] = nu, mu
         move(u, q, m, sign, j, step, sums, counts)
-        nu_out[k], mu_out[k], atom_out[k], step_out[k] = point[0], point[1], j, step
+        nu_out[k], mu_out[k], atom_out[k], step_out[k] = nu, mu, j, step
+        k += 1
+        window[3] += 1.0
+        if window[4] > max(TREES * 2.0 * half, LOOKS * levels * window[3]):
+            _renew(u, q, sign, tree, window, mu / nu, 0.25)
+            continue
         node = half + j // LEAF
-        _fill_leaf(u, q, sign, box, node)
+        _fill_leaf(u, q, sign, tree, node, window)
         node //= 2
-        while node and _join(box, node):
+        while node and _join(tree, node):
             node //= 2
-    return FULL, nu_out.size
+    return FULL, k
 
 
 @jit

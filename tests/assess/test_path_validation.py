@@ -49,6 +49,15 @@ def test_the_loss_is_that_of_the_distributions(seed):
     assert found.losses[:, 0] == pytest.approx(0.0, abs=1e-12)
 
 
+@settings(max_examples=100)
+@given(seeds)
+def test_a_single_fold_has_no_error_and_chooses_its_best(seed):
+    found = validate_path(*(part[:1] for part in strata(seed)))
+    assert found.best.error == 0.0
+    assert found.one_error.mean == pytest.approx(found.best.mean, abs=1e-9)
+    assert found.one_error.nu <= found.best.nu * (1 + 1e-12)
+
+
 @settings(max_examples=150)
 @given(seeds)
 def test_nothing_on_the_path_is_better_than_the_best(seed):
