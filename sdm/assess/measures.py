@@ -170,9 +170,10 @@ def partial_roc_ratio(presence: Array, background: Array, omitted: float = 0.05)
 
     The curve is sensitivity against the share of the background that is predicted, at the distinct predictions of
     both; only points that omit at most the share `omitted` of the presences count. The model's area (trapezoids
-    between those points) is divided by that below the diagonal over the same range, as ntbox and kuenm do. One is no
-    better than random, two the most. Small samples lean to above one, since the curve is cut at a presence. NaN if
-    all background points are on one side of the cut.
+    between those points) is divided by that below the diagonal over the same range, as ntbox and kuenm do (which bin
+    predictions, and drop points that omit exactly that share). One is no better than random, two the most. Small
+    samples lean to above one, since the curve is cut at a presence. NaN if all background points are on one side of
+    the cut.
     """
     levels = np.unique(np.concatenate([presence, background]))
     lost = np.searchsorted(np.sort(presence), levels, side="left")
