@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sdm.errors import OptionError
 from sdm.features.classes import parse_classes
 
-LARGEST = {"trees": 64, "mono": 12, "exacttrees": 2}
+LARGEST = {"trees": 63, "mono": 12, "exacttrees": 2}
 
 
 def parse_families(text: str | Sequence[str], presences: float) -> tuple[str, dict[str, int]]:

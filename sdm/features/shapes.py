@@ -96,24 +96,64 @@ class CompiledShapes:
 
     def __init__(self, shapes: Shapes, lo: Array, hi: Array) -> None:
         a = shapes.to_arrays()
+        self.classes = _classes_by_variable(shapes.trees)
+        place = {v: k for k, v in enumerate(self.classes)}
+        width = max((values.size for values in self.classes.values()), default=0) + 1
+        splits = int(a["tree_size"].sum())
+        # Per split: the place of its variable among the categorical ones (or −1), and which of the classes go right.
+        which = np.full(splits, -1, dtype=np.int32)
+        member = np.zeros((splits, width), dtype=np.bool_)
+        excluded = np.zeros((splits, 2), dtype=np.uint64)
+        s = 0
+        for tree in shapes.trees:
+            excluded[s : s + tree.size] = _excluded_leaves(tree.leaf)
+            for v, group in zip(tree.var.tolist(), tree.classes):
+                if group:
+                    which[s] = place[v]
+                    member[s, np.searchsorted(self.classes[v], group)] = True
+                s += 1
+        ones = np.array([_bits(np.flatnonzero(tree.label)) for tree in shapes.trees], dtype=np.uint64)
         self.tree = (
-            _starts(a["tree_size"]),
-            a["tree_leaf"],
-            a["tree_var"],
-            a["tree_threshold"],
-            _starts(a["tree_set_size"]),
-            a["tree_set"],
-            _starts(a["tree_size"] + 1),
-            a["tree_label"],
-            a["tree_weight"],
+            *(_starts(a["tree_size"]), a["tree_var"], a["tree_threshold"], which, member, excluded),
+            *(ones, a["tree_weight"]),
         )
         self.monomial = (_starts(a["monomial_size"]), a["monomial_var"], a["monomial_weight"])
         self.lo, self.hi = lo, hi
 
     def add_scores(self, x: Array, clamp: bool, theta: Array) -> None:
         """Add the scores of cells given as a `(V, n)` array."""
-        _add_trees(x, *self.tree, theta)
+        codes = np.empty((len(self.classes), x.shape[1]), dtype=np.int32)
+        for row, (v, values) in zip(codes, self.classes.items()):
+            # A class that no set knows has the last place, which is in none.
+            near = np.minimum(np.searchsorted(values, x[v]), values.size - 1)
+            row[:] = np.where(values[near] == x[v], near, values.size)
+        _add_trees(x, codes, *self.tree, theta)
         _add_monomials(x, *self.monomial, self.lo, self.hi, clamp, theta)
+
+
+def _classes_by_variable(trees: Sequence[Tree]) -> dict[int, Array]:
+    """Return the classes in any set of each categorical variable, in ascending order."""
+    found: dict[int, set[float]] = {}
+    for tree in trees:
+        for v, group in zip(tree.var.tolist(), tree.classes):
+            if group:
+                found.setdefault(v, set()).update(group)
+    return {v: np.array(sorted(classes)) for v, classes in found.items()}
+
+
+def _bits(leaves: NDArray[np.int64] | list[int]) -> int:
+    """Return a set of leaves as bits."""
+    return sum(1 << int(leaf) for leaf in leaves)
+
+
+def _excluded_leaves(leaf: NDArray[np.int32]) -> NDArray[np.uint64]:
+    """Return for each split which leaves a cell cannot end in that goes left, and that goes right, as bits."""
+    below = [{k} for k in range(leaf.size + 1)]  # the leaves that come of each leaf, from the last split back
+    out = np.zeros((leaf.size, 2), dtype=np.uint64)
+    for s in range(leaf.size - 1, -1, -1):
+        out[s] = _bits(sorted(below[s + 1])), _bits(sorted(below[leaf[s]]))
+        below[leaf[s]] |= below[s + 1]
+    return out
 
 
 def _join(parts: list[NDArray], dtype: type) -> NDArray:
@@ -133,26 +173,31 @@ def _cut(values: NDArray, sizes: NDArray) -> list[NDArray]:
 
 
 @jit
-def _add_trees(x, start, leaf, var, threshold, set_start, sets, label_start, label, weight, theta):  # type: ignore[no-untyped-def]
-    """theta[i] += Σ weight_t · label of the leaf of tree t that cell i ends in; a class not in a set stays left."""
-    for i in range(theta.size):
-        total = 0.0
+def _add_trees(x, codes, start, var, threshold, which, member, excluded, ones, weight, theta):  # type: ignore[no-untyped-def]
+    """theta[i] += Σ weight_t · label of the leaf of tree t that cell i ends in; a class not in a set stays left.
+
+    Each split rules out the leaves on the side that a cell does not take; what is left after all is where it ends. So
+    no cell is walked alone, and the inner loops run over neighbouring cells.
+    """
+    block = 1024
+    out = np.empty(block, np.uint64)
+    for a in range(0, theta.size, block):
+        b = min(a + block, theta.size)
         for t in range(weight.size):
-            at = 0
+            out[:] = 0
             for s in range(start[t], start[t + 1]):
-                if leaf[s] != at:
-                    continue
-                u = x[var[s], i]
-                right = u >= threshold[s]
-                for k in range(set_start[s], set_start[s + 1]):
-                    if sets[k] == u:
-                        right = True
-                        break
-                if right:
-                    at = s - start[t] + 1
-            if label[label_start[t] + at]:
-                total += weight[t]
-        theta[i] += total
+                left, right = excluded[s, 0], excluded[s, 1]
+                if which[s] < 0:
+                    row, limit = x[var[s], a:b], threshold[s]
+                    for i in range(b - a):
+                        out[i] |= right if row[i] >= limit else left
+                else:
+                    places, own = codes[which[s], a:b], member[s]
+                    for i in range(b - a):
+                        out[i] |= right if own[places[i]] else left
+            one, w, here = ones[t], weight[t], theta[a:b]
+            for i in range(b - a):
+                here[i] += w if (~out[i] & one) != 0 else 0.0
 
 
 @jit
