@@ -66,15 +66,15 @@ def check_labels(labels: States, names: Sequence[str]) -> list[str]:
     known = (labels >= 0).sum(axis=0)
     present = (labels > 0).sum(axis=0)
     for what, bad in (
-        ("in no site", (present == 0) & (known > 0)),
-        ("in every site", (present == known) & (known > 0)),
-        ("without a single known label", known == 0),
+        ("occurs in no site", (present == 0) & (known > 0)),
+        ("occurs in every site", (present == known) & (known > 0)),
+        ("has no known label", known == 0),
     ):
         if bad.any():
-            listed = ", ".join(f"'{names[s]}'" for s in np.flatnonzero(bad)[:5])
-            more = f" and {bad.sum() - 5} more" if bad.sum() > 5 else ""
+            others = [f"'{names[int(s)]}'" for s in np.flatnonzero(bad)]
+            more = f" (as {', '.join(others[1:6])}{', …' if len(others) > 6 else ''})" if len(others) > 1 else ""
             raise DataError(
-                f"species {listed}{more}: {what}, expected some sites with and some without: leave the column out"
+                f"species {others[0]} {what}{more}, expected presences and absences: leave such columns out"
             )
     missing = int((labels < 0).sum())
     if not missing:

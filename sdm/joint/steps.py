@@ -1,7 +1,8 @@
 """Dual ascent steps of the max-margin problem on one site's marginals, compiled.
 
 With `μ_s = P(y_s)` and `ν_e = P(y_s, y_t)`, a step `t` along a direction `d` gains
-`C (E_d[Δℓ] + w·f_d) t − ½ C² f_dᵀΣf_d t²` and changes the weights by `−C t Σ f_d`: all in closed form. Sites, weights and work space travel as named tuples.
+`C (E_d[Δℓ] + w·f_d) t − ½ C² f_dᵀΣf_d t²` and changes the weights by `−C t Σ f_d`: all in closed form. Sites,
+weights and work space travel as named tuples.
 """
 
 from typing import NamedTuple

@@ -1,0 +1,186 @@
+"""Joint models: the chains of Zhu and Xing's paper (§7.1), and real communities against single-species models.
+
+`SDM_BENCH_SETS` sets how many data sets of each kind are drawn (10 by default, as in the paper).
+"""
+
+import os
+import time
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.harness import ROOT, once, save, shared, table
+from sdm.joint.discriminant import Discriminant, Sites
+from sdm.joint.evaluate import evaluate
+from sdm.joint.graph import chain
+from sdm.joint.learners import C_RANGE, LAMBDA_RANGE, Learner
+from sdm.joint.model import JointModel
+from sdm.joint.tuning import choose, hamming, predict_labels
+
+LENGTH, INPUTS, SAMPLES = 8, 100, 1000
+SIZES = (30, 50, 80, 100, 150)
+KINDS = {"10 relevant": (10, False), "30 relevant": (30, False), "50 relevant": (50, False), "correlated": (30, True)}
+LEARNERS = ("CRF", "L1-CRF", "L2-CRF", "M3N", "LapMEDN")
+HELD_OUT = (0, 1)  # of five sets of spatial blocks
+PICTURE = ROOT / "docs" / "pictures" / "medn.png"
+
+
+def draw_chains(relevant: int, correlated: bool, rng: np.random.Generator) -> Sites:
+    """Draw a linear-chain CRF, inputs, and labels from its exact conditional distribution.
+
+    Weights of relevant inputs and transitions are standard normal, which the paper does not say.
+    """
+    d = Discriminant.of_chain(chain(LENGTH), INPUTS)
+    weights = rng.normal(size=d.size)
+    d.split(weights)[0][:, relevant:] = 0.0
+    x = rng.normal(size=(SAMPLES, LENGTH, INPUTS))
+    if correlated:
+        groups = np.repeat(rng.normal(size=(SAMPLES, LENGTH, relevant // 3)), 3, axis=2)
+        x[:, :, :relevant] = groups + 0.05 * rng.normal(size=groups.shape)
+    labelings = ((np.arange(2**LENGTH)[:, None] >> np.arange(LENGTH)) & 1).astype(np.int8)
+    steps = d.table(weights)[0][labelings[:, :-1], labelings[:, 1:]].sum(axis=1)
+    score = d.unary(weights, x) @ labelings.T + steps
+    gumbel = rng.gumbel(size=score.shape)
+    return Sites(x, labelings[np.argmax(score + gumbel, axis=1)])
+
+
+def error_of(name: str, d: Discriminant, train: Sites, test: Sites) -> float:
+    """Choose a learner's constant by 5-fold cross-validation, fit, and return its share of wrong labels."""
+    free = np.zeros(d.size, dtype=bool)
+    quick: dict[str, Any] = {"tolerance": 1e-2, "max_iterations": 30}
+    match name:
+        case "CRF":
+            # A price of 1/1000: without any, separable labels have no finite optimum.
+            learner = Learner("crf-l2", c=1000.0)
+        case "L1-CRF" | "L2-CRF":
+            plain = Learner(f"crf-{name[:2].lower()}", **quick)
+            learner, _ = choose(plain, [(c, 1.0) for c in C_RANGE], d, train, free)
+        case "M3N":
+            learner, _ = choose(Learner("m3n", **quick), [(c, 1.0) for c in C_RANGE], d, train, free)
+        case _:
+            grid = [(c, lam) for c in (0.25, 1.0) for lam in reversed(LAMBDA_RANGE[1::2])]
+            learner, _ = choose(Learner("laplace", **quick), grid, d, train, free)
+    final = Learner(learner.name, learner.c, learner.lam, tolerance=2e-3, max_iterations=200)
+    return hamming(test.labels, predict_labels(d, final.fit(d, train, free).weights, test.x))
+
+
+def chains(sets: int) -> list[dict[str, Any]]:
+    """Return the mean error of every learner, for every kind of data and training size."""
+    d = Discriminant.of_chain(chain(LENGTH), INPUTS)
+    rows = []
+    for kind, (relevant, correlated) in KINDS.items():
+        errors = np.zeros((sets, len(SIZES), len(LEARNERS)))
+        for k in range(sets):
+            rng = np.random.default_rng([relevant, correlated, k])
+            sites = draw_chains(relevant, correlated, rng)
+            order = rng.permutation(sites.n)
+            for i, size in enumerate(SIZES):
+                train, test = sites.take(order[:size]), sites.take(order[size:])
+                errors[k, i] = [error_of(name, d, train, test) for name in LEARNERS]
+        for i, size in enumerate(SIZES):
+            means = dict(zip(LEARNERS, errors[:, i].mean(axis=0).tolist()))
+            spread = errors[:, i].std(axis=0, ddof=1).tolist() if sets > 1 else [float("nan")] * len(LEARNERS)
+            rows.append({"data": kind, "training": size, **means, "sd": spread})
+        table(f"Chains, {kind}: share of wrong labels, {sets} data sets", [_shown(r) for r in rows[-len(SIZES) :]])
+    return rows
+
+
+def findings(rows: list[dict[str, Any]]) -> list[str]:
+    """Compare the ordering with the paper's, statement by statement."""
+
+    def held(text: str, holds: list[bool]) -> str:
+        return f"{text}: {'as' if all(holds) else 'NOT always as'} in the paper ({sum(holds)} of {len(holds)} settings)"
+
+    return [
+        held("LapMEDN below M3N", [r["LapMEDN"] < r["M3N"] for r in rows]),
+        held("LapMEDN comparable with L1-CRF (within 0.02)", [abs(r["LapMEDN"] - r["L1-CRF"]) <= 0.02 for r in rows]),
+        held("L1-CRF below CRF", [r["L1-CRF"] < r["CRF"] for r in rows]),
+        held("L2-CRF below CRF", [r["L2-CRF"] < r["CRF"] for r in rows]),
+        held("M3N comparable with L2-CRF (within 0.02)", [abs(r["M3N"] - r["L2-CRF"]) <= 0.02 for r in rows]),
+    ]
+
+
+def picture(rows: list[dict[str, Any]], sets: int) -> None:
+    """Draw the errors like the paper's Figures 3 and 4."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 3.2), layout="constrained")
+    FigureCanvasAgg(figure)
+    for k, kind in enumerate(KINDS):
+        axes = figure.add_subplot(1, len(KINDS), k + 1)
+        own = [r for r in rows if r["data"] == kind]
+        for name, mark in zip(LEARNERS, "xsdo*"):
+            axes.plot([r["training"] for r in own], [r[name] for r in own], marker=mark, markersize=4, label=name)
+        axes.set_title(kind, fontsize=10)
+        axes.set_xlabel("training samples")
+        axes.grid(alpha=0.3)
+        if k == 0:
+            axes.set_ylabel(f"share of wrong labels ({sets} data sets)")
+            axes.legend(fontsize=8)
+    PICTURE.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(PICTURE, dpi=110, metadata={"Software": None})
+    print(f"written: {PICTURE.relative_to(ROOT)}")
+
+
+def blocks(places: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Number sites by a 5 × 5 grid of quantiles, and deal its blocks to five folds so that neighbours differ."""
+    x, y = (np.searchsorted(np.quantile(v, np.arange(1, 5) / 5), v, side="right") for v in places.T)
+    return np.asarray((x + 2 * y) % 5)
+
+
+def community(name: str, drop: tuple[str, str], learner: str, c: float, lam: float) -> list[dict[str, Any]]:
+    """Fit with and without edges to four fifths of the spatial blocks, and evaluate on the others."""
+    import pandas as pd
+
+    folder = shared() / "joint" / name
+    env = pd.read_csv(folder / "env.csv").drop(columns="site")
+    labels = pd.read_csv(folder / "presence_absence.csv").drop(columns="site")
+    part = blocks(env[list(drop)].to_numpy())
+    env = env.drop(columns=list(drop))
+    rows = []
+    for graph in ("none", "tree"):
+        found, seconds = [], 0.0
+        for fold in HELD_OUT:
+            train, test = part != fold, part == fold
+            seen = labels[train].nunique() > 1
+            model = JointModel(learner, graph, c=c, lam=lam)
+            own, _ = once(lambda m=model, t=train, s=seen: m.fit(env[t], labels.loc[t, s]))  # type: ignore[misc]
+            seconds = max(seconds, own)
+            x = model.fitted_.encode(env[test])
+            found.append(evaluate(model.fitted_, x, labels.loc[test, seen].to_numpy().astype(np.int8)))
+        means = {key: float(np.mean([one[key] for one in found])) for key in found[0]}
+        kind = "joint" if graph == "tree" else "stacked"
+        rows.append({"data": name, "learner": learner, "model": kind, **means, "slowest fit, s": seconds})
+    return rows
+
+
+def communities() -> list[dict[str, Any]]:
+    """Joint against stacked single-species models on held-out blocks."""
+    rows = []
+    for name, drop in (("butterflies", ("x", "y")), ("eucalypts_sjsdm", ("longitude", "latitude"))):
+        for learner, c, lam in (("crf-l2", 1.0, 1.0), ("m3n", 0.1, 1.0), ("laplace", 0.1, 1.0)):
+            rows += community(name, drop, learner, c, lam)
+        table(f"Held-out blocks, {name}", [row for row in rows if row["data"] == name])
+    return rows
+
+
+def _shown(row: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in row.items() if key not in ("data", "sd")}
+
+
+def main() -> None:
+    began = time.perf_counter()
+    sets = int(os.environ.get("SDM_BENCH_SETS", "10"))
+    rows = chains(sets)
+    stated = findings(rows)
+    print("\n" + "\n".join(stated))
+    picture(rows, sets)
+    real = communities()
+    save("medn", {"data sets": sets, "chains": rows, "findings": stated, "communities": real})
+    print(f"medn: {time.perf_counter() - began:.0f} s in all")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,112 @@
+"""A fitted joint model: what is saved, and what predicts."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm.encode import Encoder
+from sdm.features.domain import Array
+from sdm.joint.discriminant import Discriminant, Sites
+from sdm.joint.features import SiteFeatures
+from sdm.joint.graph import Forest
+from sdm.joint.inference import States, marginals, maximise
+from sdm.joint.labels import as_states
+from sdm.joint.likelihood import LogLoss
+
+
+@dataclass(frozen=True)
+class FittedJoint:
+    """Weights with the features, species and edges they belong to.
+
+    Attributes
+    ----------
+    encoder : Encoder
+    features : SiteFeatures
+    species : tuple of str
+    forest : Forest
+    weights : (size,) array
+    variance : (size,) array
+        Posterior variance of every weight; empty for a CRF.
+    scale : float
+        Multiplies the scores of a max-margin model before they become probabilities; one for a CRF.
+    meta : dict
+        How the model came about. JSON values only.
+    """
+
+    encoder: Encoder
+    features: SiteFeatures
+    species: tuple[str, ...]
+    forest: Forest
+    weights: Array
+    variance: Array
+    scale: float
+    meta: dict[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def discriminant(self) -> Discriminant:
+        """The shape of the weights."""
+        return Discriminant.of_species(self.forest, self.features.size)
+
+    def encode(self, X: Any) -> Array:
+        """Turn a table into raw values."""
+        return self.encoder.encode(X if hasattr(X, "columns") else np.asarray(X))
+
+    def predict(self, x: Array, known: Any = None, clamp: bool = True) -> NDArray[np.int8]:
+        """Return the best joint labeling of raw values, −1 where a variable is missing."""
+        unary, table, states, whole = self._scores(x, known, clamp)
+        out = np.full(states.shape, -1, dtype=np.int8)
+        out[whole] = maximise(self.forest, unary, table, states[whole])[0]
+        return out
+
+    def predict_proba(self, x: Array, known: Any = None, clamp: bool = True) -> Array:
+        """Return every species' marginal at raw values, NaN where a variable is missing."""
+        unary, table, states, whole = self._scores(x, known, clamp)
+        out = np.full(states.shape, np.nan)
+        out[whole] = marginals(self.forest, self.scale * unary, self.scale * table, states[whole]).nodes
+        return out
+
+    def log_loss(self, x: Array, labels: States) -> float:
+        """Return the mean of `−ln p(y | x)` of the known labels, site by site."""
+        loss = LogLoss(self.discriminant, Sites(self.features.evaluate(x), labels))
+        return float(loss.details(self.scale * self.weights).own.mean())
+
+    def _scores(self, x: Array, known: Any, clamp: bool) -> tuple[Array, Array, States, NDArray[np.bool_]]:
+        states = as_states(known, (x.shape[0], len(self.species)), self.species)
+        whole: NDArray[np.bool_] = np.asarray(np.isfinite(x).all(axis=1))
+        unary = self.discriminant.unary(self.weights, self.features.evaluate(x[whole], clamp))
+        return unary, self.discriminant.table(self.weights), states, whole
+
+    @property
+    def feature_names(self) -> list[str]:
+        """The site features, as a person reads them; the last one is the bias."""
+        labels = {self.encoder.names.index(name): labels for name, labels in self.encoder.labels.items()}
+        return [*self.features.terms.names(self.encoder.names, labels), "bias"]
+
+    def effects(self) -> list[dict[str, Any]]:
+        """Return one row a species and feature: `weight`, and `sd` of its posterior (NaN for a CRF)."""
+        weights, spread = self.discriminant.split(self.weights)[0], self.discriminant.split(self._deviation)[0]
+        return [
+            {"species": name, "feature": feature, "weight": float(weights[s, k]), "sd": float(spread[s, k])}
+            for s, name in enumerate(self.species)
+            for k, feature in enumerate(self.feature_names)
+        ]
+
+    def associations(self) -> list[dict[str, Any]]:
+        """Return one row an edge: two species, `weight` (positive: found together), and `sd` of its posterior."""
+        weights, spread = self.discriminant.split(self.weights)[1], self.discriminant.split(self._deviation)[1]
+        return [
+            {
+                "first": self.species[s],
+                "second": self.species[t],
+                "weight": float(weights[e, 0]),
+                "sd": float(spread[e, 0]),
+            }
+            for e, (s, t) in enumerate(self.forest.edges)
+        ]
+
+    @property
+    def _deviation(self) -> Array:
+        return np.sqrt(self.variance) if self.variance.size else np.full(self.weights.size, np.nan)

@@ -1,0 +1,297 @@
+"""`JointModel`: fits, predicts, says what is wrong with the data, and comes back from its file as it was."""
+
+import doctest
+import io
+import json
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import sdm.joint.model
+from sdm.errors import DataError, ModelFileError, OptionError, OutputError
+from sdm.joint.evaluate import evaluate, richness_error, species_auc
+from sdm.joint.file import joint_bytes, load_joint
+from sdm.joint.model import JointModel
+
+VARIABLES = ["warmth", "rain"]
+
+
+def community(n=150, seed=0, missing=0.0):
+    """Two species that follow warmth and each other, and one that follows rain."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, 2))
+    a = 1.5 * x[:, 0] + rng.logistic(size=n) > 0
+    b = np.where(rng.random(n) < 0.8, a, rng.random(n) < 0.5)
+    c = -1.5 * x[:, 1] + rng.logistic(size=n) > 0.5
+    labels = pd.DataFrame({"a": a, "b": b, "c": c}).astype(float)
+    labels = labels.mask(rng.random(labels.shape) < missing)
+    return pd.DataFrame(x, columns=VARIABLES), labels
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return JointModel("laplace", features="lq").fit(*community())
+
+
+@pytest.mark.parametrize("learner", ["laplace", "m3n", "crf-l2", "crf-l1"])
+def test_every_learner_finds_the_associated_pair(learner):
+    """a and b are found together: the tree must link them, with a positive weight, and the largest of all.
+
+    A max-margin model spends weight on an edge only where that saves wrong labels, so its weight may be small.
+    """
+    x, y = community()
+    model = JointModel(learner).fit(x, y)
+    edges = {frozenset((row["first"], row["second"])): row["weight"] for row in model.fitted_.associations()}
+    assert model.learned_.status == "converged"
+    assert edges[frozenset("ab")] > (0.2 if learner.startswith("crf") else 0.0)
+    assert edges[frozenset("ab")] == max(edges.values(), key=abs)
+    assert model.score(x, y) > 0.7
+
+
+def test_the_edge_helps_where_a_neighbour_is_known(fitted):
+    """A survey that has seen a makes b likelier than the environment alone says."""
+    x, _ = community()
+    nan = np.nan
+    alone = fitted.predict_proba(x)[:, 1]
+    seen = fitted.predict_proba(x, known=np.tile([1.0, nan, nan], (len(x), 1)))
+    unseen = fitted.predict_proba(x, known=np.tile([0.0, nan, nan], (len(x), 1)))
+    assert np.all(seen[:, 0] == 1)
+    assert np.all(seen[:, 1] > alone)
+    assert np.all(unseen[:, 1] < alone)
+
+
+def test_predictions_have_the_form_that_users_expect(fitted):
+    x, y = community()
+    probability, labels = fitted.predict_proba(x), fitted.predict(x)
+    assert probability.shape == labels.shape == y.shape
+    assert np.all((probability >= 0) & (probability <= 1))
+    assert set(np.unique(labels)) <= {0, 1}
+    np.testing.assert_allclose(fitted.richness(x), probability.sum(axis=1))
+    assert fitted.log_loss(x, y) > 0
+    far = x * 100
+    np.testing.assert_allclose(fitted.predict_proba(far), fitted.predict_proba(far.clip(x.min(), x.max(), axis=1)))
+    gap = x.copy()
+    gap.iloc[3, 0] = np.nan
+    assert np.isnan(fitted.predict_proba(gap)[3]).all()
+    assert (fitted.predict(gap)[3] == -1).all()
+    assert np.isfinite(np.delete(fitted.predict_proba(gap), 3, axis=0)).all()
+
+
+def test_columns_may_come_in_another_order(fitted):
+    x, _ = community()
+    np.testing.assert_array_equal(fitted.predict_proba(x[VARIABLES[::-1]]), fitted.predict_proba(x))
+
+
+def test_the_same_fit_gives_the_same_bytes():
+    first, second = (joint_bytes(JointModel("m3n").fit(*community()).fitted_) for _ in range(2))
+    assert first == second
+
+
+def test_without_edges_each_species_is_alone():
+    x, y = community()
+    together = JointModel("crf-l2", "none", tolerance=1e-9).fit(x, y).predict_proba(x)
+    alone = JointModel("crf-l2", "none", tolerance=1e-9).fit(x, y[["c"]]).predict_proba(x)
+    np.testing.assert_allclose(together[:, [2]], alone, atol=1e-4)
+
+
+def test_graphs_as_they_are_asked_for():
+    x, y = community()
+    fit = JointModel("crf-l2", "chain").fit(x, y)
+    assert fit.forest_.edges.tolist() == [[0, 1], [1, 2]]
+    assert JointModel("crf-l2", [("c", "a")]).fit(x, y).forest_.edges.tolist() == [[2, 0]]
+
+
+def test_missing_labels_are_said_and_the_rest_is_used():
+    """Sites with a gap must still count: the fit differs from one that drops them."""
+    x, y = community(missing=0.15)
+    model = JointModel("crf-l2").fit(x, y)
+    count, sites = int(y.isna().sum().sum()), int(y.isna().any(axis=1).sum())
+    assert model.notes_ == [
+        f"{count} of 450 labels are missing, at {sites} of 150 sites: there the other species are used, and the edges "
+        "between them"
+    ]
+    whole = y.notna().all(axis=1)
+    dropped = JointModel("crf-l2").fit(x[whole], y[whole])
+    assert np.abs(model.predict_proba(x) - dropped.predict_proba(x)).max() > 1e-3
+    assert 0 < model.score(x, y) <= 1
+
+
+def test_cross_validation_tries_the_range_and_takes_the_best():
+    x, y = community(80)
+    model = JointModel("crf-l2", "chain", c="cv", folds=3).fit(x, y)
+    errors = [row["error"] for row in model.tuning_]
+    assert [row["C"] for row in model.tuning_] == [0.0625, 1 / 9, 0.25, 1.0, 10.0, 100.0]
+    assert model.fitted_.meta["C"] == model.tuning_[int(np.argmin(errors))]["C"]
+    both = JointModel("laplace", "none", features="l", c="cv", lam="cv", folds=2, max_iterations=5).fit(x, y)
+    assert len(both.tuning_) == 6 * 8
+
+
+def test_classes_work_and_are_named():
+    x, y = community()
+    x["soil"] = np.where(np.arange(len(x)) % 3 == 0, "chalk", "clay")
+    model = JointModel("crf-l2", categorical=["soil"]).fit(x, y)
+    assert model.fitted_.feature_names == [
+        "warmth",
+        "rain",
+        "warmth^2",
+        "rain^2",
+        "(soil=chalk)",
+        "(soil=clay)",
+        "bias",
+    ]
+    rows = model.fitted_.effects()
+    assert len(rows) == 3 * 7
+    assert np.isnan(rows[0]["sd"])
+
+
+def test_a_posterior_spread_for_every_weight(fitted):
+    assert all(row["sd"] > 0 for row in fitted.fitted_.effects() + fitted.fitted_.associations())
+
+
+def test_the_example_in_the_documentation():
+    found = doctest.testmod(sdm.joint.model)
+    assert found.attempted >= 7
+    assert found.failed == 0
+
+
+def bad(change):
+    x, y = community(30)
+    return change(x, y)
+
+
+@pytest.mark.parametrize(
+    "change, said",
+    [
+        (lambda x, y: (x, y.assign(b=0)), "species 'b' occurs in no site, expected presences and absences"),
+        (lambda x, y: (x, y.assign(a=1, c=1)), r"species 'a' occurs in every site \(as 'c'\)"),
+        (lambda x, y: (x, y.assign(b=np.nan)), "species 'b' has no known label"),
+        (lambda x, y: (x, y.rename(columns={"a": "rain"})), "'rain' is both a species and a variable: rename"),
+        (lambda x, y: (x, y.rename(columns={"a": "b"})), "species must have different names, got b more than once"),
+        (lambda x, y: (x, y.assign(a=y["a"] * 3)), r"species 'a' has 3 in row \d+, expected 1 \(present\), 0"),
+        (lambda x, y: (x, y.assign(a=np.inf)), "species 'a' has inf in row 1"),
+        (lambda x, y: (x, y.assign(a="yes")), "Y holds something that is no number"),
+        (lambda x, y: (x, y[:-1]), r"Y has shape \(29, 3\), expected 30 sites"),
+        (lambda x, y: (x, y["a"].to_numpy()), "Y has 1 dimensions, expected a table of two"),
+        (lambda x, y: (x, y[[]]), "Y has no species"),
+        (lambda x, y: (x.assign(rain=np.nan), y), "missing or infinite values: 'rain' has 30 of 30 rows"),
+    ],
+)
+def test_bad_data_is_refused_with_one_message(change, said):
+    with pytest.raises(DataError, match=said):
+        JointModel().fit(*bad(change))
+
+
+@pytest.mark.parametrize(
+    "options, said",
+    [
+        ({"learner": "svm"}, "learner='svm': expected one of laplace, m3n, crf-l2, crf-l1"),
+        ({"graph": "star"}, "graph='star': expected one of tree, chain, none"),
+        ({"graph": [("a", "b"), ("b", "c"), ("a", "c")]}, "'a' – 'c' closes a cycle"),
+        ({"c": 0}, "c=0: expected a positive number, or 'cv'"),
+        ({"lam": "best"}, "lam='best': expected a positive number, or 'cv'"),
+        ({"tolerance": -1}, "tolerance=-1"),
+        ({"rounds": 0}, "rounds=0: expected 1 or more"),
+        ({"folds": 1}, "folds=1: expected 2 or more"),
+        ({"max_iterations": True}, "max_iterations=True"),
+        ({"method": "gibbs"}, "method='gibbs': expected one of variational, exact"),
+        ({"features": "xyz"}, "is no feature class"),
+    ],
+)
+def test_bad_options_are_refused(options, said):
+    with pytest.raises(OptionError, match=said):
+        JointModel(**options).fit(*community(30))
+
+
+def test_parameters_can_be_read_and_changed():
+    model = JointModel("m3n").set_params(c=2.0)
+    assert model.get_params()["c"] == 2.0
+    with pytest.raises(OptionError, match="no parameter 'depth'"):
+        model.set_params(depth=3)
+
+
+def test_predicting_needs_a_fit():
+    with pytest.raises(DataError, match="not fitted yet"):
+        JointModel().predict([[0.0, 0.0]])
+
+
+def test_a_model_comes_back_from_its_file(fitted, tmp_path):
+    x, _ = community()
+    fitted.save(tmp_path / "joint.npz")
+    again = load_joint(tmp_path / "joint.npz")
+    np.testing.assert_array_equal(again.predict_proba(again.encode(x)), fitted.predict_proba(x))
+    assert again.associations() == fitted.fitted_.associations()
+    assert again.meta == fitted.fitted_.meta
+    with pytest.raises(OutputError, match="exists already"):
+        fitted.save(tmp_path / "joint.npz")
+    fitted.save(tmp_path / "joint.npz", overwrite=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["joint.npz"]
+
+
+def rewritten(content, **changes):
+    """The same file with entries of the header or arrays changed, the digest as it was unless given."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(out, "w") as new:
+        for name in old.namelist():
+            body = old.read(name)
+            if name == "joint.json":
+                body = json.dumps({**json.loads(body), **changes}).encode()
+            new.writestr(name, body)
+    return out.getvalue()
+
+
+def test_files_that_are_not_ours_are_refused(fitted, tmp_path):
+    content = joint_bytes(fitted.fitted_)
+    path = tmp_path / "joint.npz"
+    for damaged, said in (
+        (content[:-30], "damaged"),
+        (b"hello", "not a readable joint model"),
+        (rewritten(content, format="sdm-model"), "its header says 'sdm-model'"),
+        (rewritten(content, version=99), "has joint format 99, this program reads up to 1"),
+        (rewritten(content, scale=2.0), "was changed after it was written"),
+    ):
+        path.write_bytes(damaged)
+        with pytest.raises(ModelFileError, match=said):
+            load_joint(path)
+    with pytest.raises(ModelFileError, match="does not exist"):
+        load_joint(tmp_path / "nothing.npz")
+
+
+def test_measures_of_a_joint_model(fitted):
+    x, y = community(100, seed=5)
+    labels = y.to_numpy().astype(np.int8)
+    found = evaluate(fitted.fitted_, x.to_numpy(), labels)
+    probability = fitted.predict_proba(x)
+    assert found["hamming"] == pytest.approx(np.mean(fitted.predict(x) != labels))
+    pairs = [(p, q) for p in probability[labels[:, 0] == 1, 0] for q in probability[labels[:, 0] == 0, 0]]
+    assert species_auc(labels, probability)[0] == pytest.approx(np.mean([(p > q) + 0.5 * (p == q) for p, q in pairs]))
+    assert found["auc"] == pytest.approx(species_auc(labels, probability).mean())
+    error = fitted.richness(x) - labels.sum(axis=1)
+    assert richness_error(labels, probability) == pytest.approx(np.sqrt(np.mean(error**2)))
+    assert found["log loss"] == pytest.approx(fitted.log_loss(x, y))
+    one = labels.copy()
+    one[:, 0] = 1
+    assert np.isnan(species_auc(one, probability)[0])
+
+
+def test_probabilities_of_a_margin_model_are_calibrated(fitted):
+    """Another factor on the scores would give its own sites a lower likelihood."""
+    from dataclasses import replace
+
+    x, y = community()
+    labels = y.to_numpy().astype(np.int8)
+    own = fitted.fitted_.log_loss(x.to_numpy(), labels)
+    for factor in (0.8, 1.25):
+        other = replace(fitted.fitted_, scale=factor * fitted.fitted_.scale)
+        assert other.log_loss(x.to_numpy(), labels) > own
+
+
+def test_a_real_community(shared):
+    """Frogs: 104 sites, nine species; the joint model must at least beat saying 'absent' everywhere."""
+    folder = shared / "data" / "joint" / "frogs_jsdm"
+    x = pd.read_csv(folder / "env.csv")[["Covariate_1", "Covariate_2", "Covariate_3"]]
+    y = pd.read_csv(folder / "presence_absence.csv").drop(columns="site")
+    model = JointModel("laplace").fit(x, y)
+    assert model.learned_.status == "converged"
+    assert model.score(x, y) > 1 - y.to_numpy().mean()
