@@ -277,6 +277,7 @@ def _prepare_swd(options: RunOptions) -> Prepared:
     background = _read_table(options, place[0]) if place else None
     if grouped:
         background = (table if background is None else background).sites()
+    said = describe(options, rows=table.source if background is None else background.source)
     wanted = options.occurrences.species
     _check_species(wanted, table.species_names, table.source)
     prepared = Prepared(notices=[*table.notes, *(background.notes if background else ())])
@@ -285,7 +286,7 @@ def _prepare_swd(options: RunOptions) -> Prepared:
         if not wanted or species in wanted:
             try:
                 made = SampleTable.from_swd(table, species, background)
-                prepared.tables[species] = replace(made, sampling=describe(options, None, None))
+                prepared.tables[species] = replace(made, sampling=said)
             except DataError as error:
                 prepared.failures[species] = str(error)
     return prepared

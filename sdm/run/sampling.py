@@ -176,10 +176,13 @@ def tell(options: RunOptions, effort: Effort | None, background: Background) -> 
     return told
 
 
-def describe(options: RunOptions, effort: Effort | None, area: StudyArea | None) -> dict[str, Any]:
-    """Return what was done about sampling bias, for the model file and the results."""
+def describe(
+    options: RunOptions, effort: Effort | None = None, area: StudyArea | None = None, rows: str | None = None
+) -> dict[str, Any]:
+    """Return what was done about sampling bias, for the model file and the results; `rows` is a table of background."""
     own, records = options.background, options.occurrences
-    said: dict[str, Any] = {"background": own.kind if own.file is None else Path(own.file).name}
+    given = own.file if rows is None else rows
+    said: dict[str, Any] = {"background": own.kind if given is None or own.kind == GROUP_WORD else Path(given).name}
     if own.target_group is not None:
         said["target_group"] = Path(own.target_group).name
     if effort is not None:

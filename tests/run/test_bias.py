@@ -289,7 +289,7 @@ def test_tables_with_a_column_of_effort(biased: Biased, tmp_path: Path) -> None:
     own = make_options({"occurrences": file, "effort_column": "looked"}, more)
     made = next(iter(prepare(own).tables.values()))
     assert "looked" not in made.names
-    assert made.sampling == {"background": "random", "bias": "column looked", "bias_treatment": "prior"}
+    assert made.sampling == {"background": "swd.csv", "bias": "column looked", "bias_treatment": "prior"}
     np.testing.assert_allclose(
         fit_table(made, own).model_.predict(table.background), by_raster.predict(table.background), rtol=0, atol=1e-9
     )
