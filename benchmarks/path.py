@@ -59,6 +59,8 @@ def segments() -> list[dict[str, Any]]:
 def growth() -> list[dict[str, Any]]:
     """How time grows with the alphabet: as many letters sampled as there are, Zipf prior and uniform prior."""
     rng = np.random.default_rng(2)
+    track_path(np.ones(9), np.arange(9.0))
+    track_path(*zipf(9, 9, rng))
     rows = []
     for n in (10_000, 50_000, 100_000, 1_000_000):
         for name in ("Zipf", "uniform"):
