@@ -1,0 +1,448 @@
+"""The field's benchmark (Elith et al., NCEAS): accuracy at independent presence/absence sites, species by species.
+
+Protocol of Valavi et al. (2022) for the regions AWT, NSW and CAN: fit to presence-only records, predict at the
+presence/absence sites of the species' own survey group, average over species. `python -m benchmarks.nceas` runs the
+settings of the first table below; `--setting NAME` others; `--summary` prints what was written earlier, in pairs.
+"""
+
+import argparse
+import csv
+import os
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from functools import lru_cache
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from benchmarks.harness import RESULTS, shared, table
+from sdm import Maxent
+from sdm.assess.measures import auc, log_loss
+from sdm.structural import StructMaxent
+
+Array = NDArray[np.float64]
+
+VARIABLES = {
+    "AWT": ["bc04", "bc05", "bc06", "bc12", "bc15", "slope", "topo", "tri"],
+    "NSW": [
+        *("cti", "disturb", "mi", "rainann", "raindq", "rugged", "soildepth", "soilfert", "solrad", "tempann"),
+        *("topo", "vegsys"),
+    ],
+    "CAN": ["alt", "asp2", "ontprec", "ontslp", "onttemp", "ontveg", "watdist"],
+}
+CATEGORICAL = {"ontveg", "vegsys"}
+LEAST = 5  # presences a species needs
+# Survey groups of one kind of organism are one target group: diurnal and nocturnal birds; trees and understorey of
+# open forest and of rainforest. Bats and small reptiles stay alone.
+TARGET_GROUP = {"db": "bird", "nb": "bird", "ot": "plant", "ou": "plant", "rt": "plant", "ru": "plant"}
+PUBLISHED = [
+    {"setting": "maxnet (Valavi et al. 2022)", "AUC": "-", "AWT": 0.674, "NSW": 0.710, "CAN": 0.592},
+    {"setting": "plain prototype, given background", "AUC": 0.684, "AWT": 0.693, "NSW": 0.713, "CAN": 0.595},
+    {"setting": "plain prototype, target group", "AUC": 0.733, "AWT": 0.724, "NSW": 0.742, "CAN": 0.727},
+]
+TOLERANCE = 1e-5
+
+
+@dataclass(frozen=True)
+class Species:
+    """One species: its records, and the environment and observations at the test sites of its group."""
+
+    region: str
+    name: str
+    group: str
+    records: pd.DataFrame
+    sites: pd.DataFrame
+    observed: NDArray[np.int64]
+
+    @property
+    def n(self) -> int:
+        return len(self.records)
+
+
+@dataclass(frozen=True)
+class Region:
+    """A region's tables: records of all species, given background, and its species with enough records."""
+
+    name: str
+    records: pd.DataFrame
+    background: pd.DataFrame
+    species: dict[str, Species]
+
+    @property
+    def categorical(self) -> list[str]:
+        return [name for name in VARIABLES[self.name] if name in CATEGORICAL]
+
+
+@lru_cache
+def read_region(name: str) -> Region:
+    """Read a region; species with fewer than `LEAST` records are left out."""
+    folder = shared() / "nceas"
+    records = pd.read_csv(folder / f"{name}train_po.csv")
+    tests = {}
+    for path in sorted(folder.glob(f"{name}test_env*.csv")):
+        group = path.stem.removeprefix(f"{name}test_env").lstrip("_")
+        tests[group] = pd.read_csv(path), pd.read_csv(path.with_name(path.name.replace("test_env", "test_pa")))
+    species = {}
+    for spid, own in records.groupby("spid"):
+        if len(own) >= LEAST:
+            group = str(own["group"].iloc[0])
+            sites, observed = tests[group if group in tests else ""]
+            if not sites["siteid"].equals(observed["siteid"]):
+                sys.exit(f"{name}, group '{group}': the sites of test_env and test_pa differ")
+            species[str(spid)] = Species(name, str(spid), group, own, sites, observed[str(spid)].to_numpy())
+    return Region(name, records, pd.read_csv(folder / f"{name}train_bg.csv"), species)
+
+
+# Backgrounds: each returns rows and their shares of the base measure (None for equal ones).
+Background = tuple[pd.DataFrame, Array | None]
+
+
+def one_per_site(records: pd.DataFrame) -> pd.DataFrame:
+    """Return the first record at every pair of coordinates."""
+    return records.drop_duplicates(["x", "y"])
+
+
+def same_group(region: Region, species: Species) -> pd.DataFrame:
+    """Return the records of all species of the same kind of organism."""
+    kind = region.records["group"].replace(TARGET_GROUP)
+    return region.records[kind == TARGET_GROUP.get(species.group, species.group)]
+
+
+def make_background(kind: str, region: Region, species: Species) -> Background:
+    """Return a species' background by the name of its kind."""
+    target = same_group(region, species)
+    if kind == "given":
+        return region.background, None
+    if kind == "target":
+        return one_per_site(target), None
+    if kind == "records":
+        return target, None
+    if kind == "region":
+        return one_per_site(region.records), None
+    if kind == "survey":
+        return one_per_site(region.records[region.records["group"] == species.group]), None
+    if kind == "kernel":
+        return _by_effort(region, one_per_site(target))
+    if kind == "mixed":  # a tenth of the base measure on given points
+        sites, given = one_per_site(target), region.background[:2000]
+        shares = np.repeat([0.9 / len(sites), 0.1 / len(given)], [len(sites), len(given)])
+        return pd.concat([sites, given]), shares
+    raise KeyError(kind)
+
+
+def _by_effort(region: Region, sites: pd.DataFrame) -> Background:
+    """Weight the given background by a Gaussian kernel density of the target group's sites (Scott's bandwidth)."""
+    degrees = region.records["x"].abs().max() <= 180
+    scale = np.array([np.cos(np.deg2rad(sites["y"].mean())) if degrees else 1.0, 1.0])
+    at, to = sites[["x", "y"]].to_numpy() * scale, region.background[["x", "y"]].to_numpy() * scale
+    width = np.sqrt(at.var(axis=0).mean()) * len(at) ** (-1 / 6)
+    effort = np.zeros(len(to))
+    for part in np.array_split(at, max(1, len(at) // 200)):
+        effort += np.exp(-((to[:, None] - part) ** 2).sum(axis=2) / (2 * width**2)).sum(axis=1)
+    keep = effort > 1e-9 * effort.max()
+    return region.background[keep], effort[keep] / effort.sum()
+
+
+def auto_classes(n: int, without: str = "") -> str:
+    """Return Java Maxent's classes for `n` presences, less some."""
+    letters = "l" + "q" * (n >= 10) + "p" * (n >= 80) + "h" * (n >= 15)
+    return "".join(letter for letter in letters if letter not in without)
+
+
+@dataclass(frozen=True)
+class BySize:
+    """A multiplier by sample size: `unit / n`, held between two limits.
+
+    That of the preset is 1.5 up to 20 presences, then falls as 1/n to 0.5 from 60 presences on.
+    """
+
+    unit: float = 30.0
+    low: float = 0.5
+    high: float = 1.5
+
+    def __call__(self, n: int) -> float:
+        return float(np.clip(self.unit / n, self.low, self.high))
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is fitted: a background, and members whose log densities are averaged (often one)."""
+
+    background: str = "target"
+    members: Sequence[dict[str, Any]] = field(default_factory=lambda: [{}])
+    sized: BySize | None = None  # multiplies every member's multiplier
+    bags: int = 0  # so many bootstrap samples of the presences for each member
+
+    def fits(self, species: Species) -> list[Maxent]:
+        """Return the members as unfitted estimators."""
+        return [self._make(dict(member), species) for member in self.members]
+
+    def _make(self, options: dict[str, Any], species: Species) -> Maxent:
+        n, categorical = species.n, read_region(species.region).categorical
+        if "without" in options:
+            options["features"] = auto_classes(n, options.pop("without"))
+        if "families" in options:
+            classes = auto_classes(n)
+            options["families"] = options["families"].replace("auto", ",".join(classes))
+            options["beta"] = options["beta"] / np.sqrt(n) if options["beta"] != "auto" else "auto"
+            return StructMaxent(categorical=categorical, tolerance=1e-3, **options)
+        if self.sized is not None:
+            options["multiplier"] = options.get("multiplier", 1.0) * self.sized(n)
+        return Maxent(categorical=categorical, tolerance=TOLERANCE, **options)
+
+
+RULES = (BySize(20, 0.5, 1.0), BySize(40, 0.7, 2.0), BySize(40, 1.0, 2.0), BySize(60, 0.7, 3.0))
+BEST: list[dict[str, Any]] = [{}, {"knots": "maxnet"}, {"without": "h"}, {"features": "t"}]
+SETTINGS: dict[str, Setting] = {
+    "default": Setting("given"),
+    "target": Setting(),
+    "structural": Setting(members=[{"families": "auto,trees:4", "lam": 0.1, "beta": 0.1}]),
+    "best": Setting(members=BEST, sized=BySize()),
+    # other backgrounds
+    "default_maxnet": Setting("given", [{"knots": "maxnet"}]),
+    "default_maxnet_no_products": Setting("given", [{"knots": "maxnet", "without": "p"}]),
+    "default_best": Setting("given", BEST, sized=BySize()),
+    "target_records": Setting("records"),
+    "target_survey": Setting("survey"),
+    "target_region": Setting("region"),
+    "target_kernel": Setting("kernel"),
+    "target_mixed": Setting("mixed"),
+    # features and prices
+    **{f"target_{letters}": Setting(members=[{"features": letters}]) for letters in ("l", "lq", "h", "t", "lqph")},
+    **{f"target_x{m:g}": Setting(members=[{"multiplier": m}]) for m in (0.25, 0.5, 0.7, 1.4, 2.0, 3.0)},
+    "target_maxnet": Setting(members=[{"knots": "maxnet"}]),
+    "target_knots10": Setting(members=[{"knots": 10}]),
+    "target_entropy1.5": Setting(members=[{"entropy": 1.5}]),
+    "target_l2sq": Setting(members=[{"regularization": "l2sq", "multiplier": 10.0, "knots": 10}]),
+    "target_sized": Setting(sized=BySize()),
+    **{f"target_sized_{r.unit:g}_{r.low:g}_{r.high:g}": Setting(sized=r) for r in RULES},
+    # trees and monomials; several models averaged
+    "structural_trees": Setting(members=[{"families": "trees:4", "lam": 0.03, "beta": 0.3}]),
+    "structural_trees_mono": Setting(members=[{"families": "trees:4,mono:3", "lam": 0.03, "beta": 0.3}]),
+    "target_bagged": Setting(members=[{"without": ""}], bags=10),
+    "target_multipliers": Setting(members=[{"multiplier": m} for m in (0.5, 1.0, 2.0)]),
+    "target_committee": Setting(members=BEST),
+    "best_without_maxnet": Setting(members=[BEST[0], BEST[2], BEST[3]], sized=BySize()),
+    "best_without_thresholds": Setting(members=BEST[:3], sized=BySize()),
+    **{f"best_sized_{r.unit:g}_{r.low:g}_{r.high:g}": Setting(members=BEST, sized=r) for r in RULES},
+    "best_survey": Setting("survey", BEST, sized=BySize()),
+}
+FIRST = ("default", "target", "structural", "best")
+
+
+def evaluate(setting: str, region: str, name: str) -> dict[str, Any]:
+    """Fit one species by a setting, predict at its test sites, and return its row of the results."""
+    where = read_region(region)
+    species = where.species[name]
+    began, cpu = time.perf_counter(), time.process_time()
+    links, gap = _links(SETTINGS[setting], where, species)
+    scores, cloglog = links[-len(species.sites) :], _cloglog(links, len(species.sites))
+    seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
+    present = species.observed == 1
+    density = np.exp(scores - scores.max())
+    uniform = float(np.log(len(scores)))
+    return {
+        "region": region,
+        "species": name,
+        "group": species.group,
+        "presences": species.n,
+        "auc": auc(scores[present], scores[~present]),
+        "cor": float(np.corrcoef(cloglog, species.observed)[0, 1]) if np.ptp(cloglog) > 0 else 0.0,
+        "log_loss": log_loss(density[present] / density.sum()) - uniform,
+        "gap": gap,
+        "seconds": seconds,
+        "cpu_seconds": cpu,
+    }
+
+
+def _links(setting: Setting, region: Region, species: Species) -> tuple[Array, float]:
+    """Return the members' mean log density (up to a constant) at the training rows and the test sites, and the gap."""
+    columns = VARIABLES[region.name]
+    background, shares = make_background(setting.background, region, species)
+    rows = pd.concat([species.records[columns], background[columns]], ignore_index=True)
+    everywhere = pd.concat([rows, species.sites[columns]], ignore_index=True)
+    weight = None if shares is None else np.concatenate([np.ones(species.n), shares])
+    rng = np.random.default_rng(1)
+    total, gap, count = np.zeros(len(everywhere)), 0.0, 0
+    for model in setting.fits(species):
+        for _ in range(max(1, setting.bags)):
+            order = np.arange(len(rows))
+            if setting.bags:
+                order[: species.n] = rng.integers(0, species.n, species.n)
+            model.fit(rows.iloc[order], (np.arange(len(rows)) < species.n).astype(int), weight)
+            link = model.predict(everywhere, "link")
+            if model.entropy != 1.0:  # its link is no log density, but orders cells as the density does
+                link = np.log(np.maximum(model.predict(everywhere, "raw"), 1e-300)) + 1e-6 * link
+            total, gap, count = total + link, max(gap, model.solution_.gap), count + 1
+    return total / count, gap
+
+
+def _cloglog(links: Array, sites: int) -> Array:
+    """Return cloglog at the test sites, the density taken over the training rows."""
+    train, test = links[:-sites], links[-sites:]
+    top = train.max()
+    p = np.exp(train - top)
+    tau = top + np.log(p.mean())
+    p /= p.sum()
+    divergence = float(np.sum(p * (train - tau)))
+    return -np.expm1(-np.exp(np.minimum(test - tau - divergence, 50.0)))  # type: ignore[no-any-return]
+
+
+def run(setting: str, processes: int, regions: Iterable[str]) -> tuple[list[dict[str, Any]], float]:
+    """Evaluate all species by a setting in several processes; return their rows in order, and the seconds in all."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    jobs = [(region, name) for region in regions for name in read_region(region).species]
+    began = time.perf_counter()
+    columns = (TextColumn(setting), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with (
+        Progress(*columns, transient=True) as progress,
+        ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool,
+    ):
+        bar = progress.add_task(setting, total=len(jobs))
+        # The longest fits first, so that no process waits for the other at the end.
+        order = sorted(jobs, key=lambda job: -read_region(job[0]).species[job[1]].n)
+        waiting = {pool.submit(evaluate, setting, *job): job for job in order}
+        rows = {}
+        for done in as_completed(waiting):
+            rows[waiting[done]] = done.result()
+            progress.advance(bar)
+    return [rows[job] for job in jobs], time.perf_counter() - began
+
+
+def path_of(setting: str) -> Path:
+    return RESULTS / f"nceas_{setting}.csv"
+
+
+def write(setting: str, rows: Sequence[dict[str, Any]]) -> None:
+    """Write one line a species."""
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    with path_of(setting).open("w", newline="") as file:
+        out = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        out.writeheader()
+        for row in rows:
+            out.writerow({key: f"{v:.6g}" if isinstance(v, float) else v for key, v in row.items()})
+
+
+def summarize(setting: str, rows: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the means by region and over all species."""
+    parts = [(name, rows[rows["region"] == name]) for name in dict.fromkeys(rows["region"])]
+    return [
+        {
+            "setting": setting,
+            "region": name,
+            "species": len(part),
+            "AUC": f"{part['auc'].mean():.4f}",
+            "COR": f"{part['cor'].mean():.4f}",
+            "log loss": f"{part['log_loss'].mean():.3f}",
+            "s/species": float(part["seconds"].mean()),
+            "CPU s": float(part["cpu_seconds"].sum()),
+            "largest gap": float(part["gap"].max()),
+        }
+        for name, part in [*parts, ("all", rows)]
+    ]
+
+
+def paired(rows: pd.DataFrame, base: pd.DataFrame) -> dict[str, Any]:
+    """Return the mean paired difference in AUC from a base, its standard error, wins and losses, and it by region."""
+    both = rows.merge(base, on=["region", "species"], suffixes=("", "_base"))
+    change = both["auc"] - both["auc_base"]
+    error = change.std(ddof=1) / np.sqrt(len(change)) if len(change) > 1 else float("nan")
+    by = change.groupby(both["region"]).mean()
+    return {
+        "difference": f"{change.mean():+.4f}",
+        "± s.e.": f"{error:.4f}",
+        "wins": int((change > 0).sum()),
+        "losses": int((change < 0).sum()),
+        **{region: f"{by[region]:+.4f}" for region in VARIABLES if region in by},
+    }
+
+
+def compare(settings: Sequence[str], base: str) -> None:
+    """Print every setting's means, and its paired difference from the base, from the files written."""
+    tables = {name: pd.read_csv(path_of(name)) for name in settings if path_of(name).exists()}
+    missing = [name for name in (*settings, base) if not path_of(name).exists()]
+    if missing:
+        print(f"not run yet: {', '.join(dict.fromkeys(missing))}")
+    means = []
+    for name, rows in tables.items():
+        by = rows.groupby("region")["auc"].mean()
+        means.append(
+            {
+                "setting": name,
+                "AUC": f"{rows['auc'].mean():.4f}",
+                **{region: f"{by[region]:.4f}" if region in by else "-" for region in ("AWT", "NSW", "CAN")},
+                "COR": f"{rows['cor'].mean():.4f}",
+                "log loss": f"{rows['log_loss'].mean():.3f}",
+                "CPU s": float(rows["cpu_seconds"].sum()),
+            }
+        )
+    blank = {"COR": "-", "log loss": "-", "CPU s": "-"}
+    table("Mean AUC over species; published figures below", means + [{**row, **blank} for row in PUBLISHED])
+    if path_of(base).exists():
+        against = pd.read_csv(path_of(base))
+        rows = [{"setting": name, **paired(t, against)} for name, t in tables.items() if name != base]
+        if rows:
+            table(f"AUC less that of '{base}', species by species", rows)
+
+
+def leave_one_out(settings: Sequence[str], base: str) -> list[dict[str, Any]]:
+    """Choose the setting with the highest mean AUC in two regions; return what the choice gains in the third."""
+    values = pd.DataFrame({name: pd.read_csv(path_of(name)).set_index("species")["auc"] for name in settings})
+    regions = pd.read_csv(path_of(base)).set_index("species")["region"]
+    against = pd.read_csv(path_of(base)).set_index("species")["auc"]
+    rows = []
+    for region in VARIABLES:
+        out = regions == region
+        chosen = values[~out].mean().idxmax()
+        change = (values[chosen] - against)[out]
+        error = change.std(ddof=1) / np.sqrt(len(change))
+        rows.append(
+            {"left out": region, "chosen": chosen, "gain there": f"{change.mean():+.4f}", "± s.e.": f"{error:.4f}"}
+        )
+    return rows
+
+
+def written() -> list[str]:
+    """Return the settings that have results, in the order of `SETTINGS`."""
+    return [name for name in SETTINGS if path_of(name).exists()]
+
+
+def main(arguments: Sequence[str] = ()) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.nceas", description=__doc__)
+    parser.add_argument("--setting", nargs="+", default=list(FIRST), metavar="NAME", help=", ".join(SETTINGS))
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--regions", nargs="+", default=list(VARIABLES), choices=list(VARIABLES))
+    parser.add_argument("--base", default="target", help="compare with this setting, species by species")
+    parser.add_argument("--summary", action="store_true", help="fit nothing: print all results written earlier")
+    options = parser.parse_args(arguments)
+    unknown = [name for name in [*options.setting, options.base] if name not in SETTINGS]
+    if unknown:
+        parser.error(f"no setting called {', '.join(unknown)}; there are {', '.join(SETTINGS)}")
+    if options.summary:
+        done = written()
+        compare(done, options.base)
+        for title, prefixes in (("all settings", ("",)), ("single models", ("target",)), ("committees", ("best",))):
+            some = [name for name in done if name.startswith(prefixes)]
+            table(f"Chosen among {title} by the other two regions", leave_one_out(some, options.base))
+        return
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # each process of the pool uses one core
+    for setting in options.setting:
+        rows, seconds = run(setting, options.processes, options.regions)
+        table(
+            f"{setting}: {seconds:.1f} s in all, {options.processes} processes", summarize(setting, pd.DataFrame(rows))
+        )
+        if set(options.regions) == set(VARIABLES):
+            write(setting, rows)
+    compare(options.setting, options.base)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
