@@ -99,6 +99,30 @@ class Curve:
             rows.append(row)
         return rows
 
+    def sweep(
+        self, scale: Callable[[Array], Array], top: float | None = None, steps: int = 201
+    ) -> list[dict[str, float]]:
+        """Return area and omission closely enough to draw the ROC curve, and to look up a threshold of the map.
+
+        Thresholds are on `scale`, a rising function of raw values: in equal steps from 0 to `top` (default: the largest
+        value of the domain), and where the area falls in equal steps.
+        """
+        domain, presence = scale(self.domain), scale(self.presence)
+        test = None if self.test is None else scale(self.test)
+        places = np.linspace(0, domain.size - 1, steps).round().astype(np.intp)
+        levels = np.union1d(np.linspace(0.0, float(domain[-1]) if top is None else top, steps), domain[places])
+        rows = []
+        for level in levels.tolist():
+            row = {
+                "Threshold": level,
+                "Fractional area": 1.0 - _below(domain, level),
+                "Training omission": _below(presence, level),
+            }
+            if test is not None:
+                row["Test omission"] = _below(test, level)
+            rows.append(row)
+        return rows
+
     def thresholds(self, entropy: float) -> list[Threshold]:
         """Return all of Java Maxent's thresholds, in its order; `entropy` is that of the fitted distribution, in nats.
 

@@ -20,6 +20,9 @@ from sdm.features.domain import Array
 from sdm.model import Model
 from sdm.structural import StructMaxent
 
+TOPS = {"cloglog": 1.0, "logistic": 1.0, "cumulative": 100.0}
+"""The largest value of a scale that has one."""
+
 
 @dataclass
 class Fitted:
@@ -36,7 +39,9 @@ class Fitted:
         Everything measured, for `sp.json`.
     thresholds : list of Threshold
     omission : list of dict
-        Omission and area against the threshold.
+        Omission and area against the cumulative threshold.
+    roc : list of dict
+        The same against thresholds on the map's scale, closely enough to draw.
     profiles : list of Profile
     notes : list of str
     structure : Structure, optional
@@ -50,6 +55,7 @@ class Fitted:
     numbers: dict[str, Any]
     thresholds: list[Threshold]
     omission: list[dict[str, float]]
+    roc: list[dict[str, float]]
     profiles: list[Profile]
     notes: list[str]
     structure: Structure | None = None
@@ -97,6 +103,7 @@ def fit_species(
         numbers,
         thresholds,
         curve.table(),
+        curve.sweep(lambda raw: model.from_raw(raw, options.predict.scale), TOPS.get(options.predict.scale)),
         profiles,
         [*table.notes, *estimator.notes_],
         structure,

@@ -110,6 +110,7 @@ def _write_tables(fitted: Fitted, folder: Path, name: str, done: Written) -> Non
             )
     done.files["sample predictions"] = write_rows(folder / f"{name}_samplePredictions.csv", rows).name
     done.files["omission"] = write_rows(folder / f"{name}_omission.csv", fitted.omission).name
+    done.files["roc"] = write_rows(folder / f"{name}_roc.csv", fitted.roc).name
 
 
 def _write_structure(structure: Structure, folder: Path, name: str, done: Written) -> None:

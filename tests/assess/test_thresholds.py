@@ -148,6 +148,22 @@ def test_the_omission_table_runs_from_all_to_little(presence, background) -> Non
         assert two["Test omission"] == two["Training omission"]
 
 
+@given(values, values, values)
+def test_a_sweep_has_every_step_and_counts_as_one_would_by_hand(presence, background, test) -> None:
+    made, _ = curve(presence, background, test)
+    swept = made.sweep(lambda raw: raw / 2, top=10.0, steps=11)
+    levels = [row["Threshold"] for row in swept]
+    assert levels == sorted(set(levels))
+    assert set(range(11)) <= set(levels), "the steps of a slider are all there"
+    assert min(made.domain) / 2 in levels, "so is the whole area"
+    for row in swept:
+        level = row["Threshold"]
+        assert row["Fractional area"] == pytest.approx(np.mean(made.domain / 2 >= level))
+        assert row["Training omission"] == pytest.approx(np.mean(presence / 2 < level))
+        assert row["Test omission"] == pytest.approx(np.mean(test / 2 < level))
+    assert "Test omission" not in curve(presence, background)[0].sweep(lambda raw: raw)[0]
+
+
 def test_an_unknown_name_lists_the_known_ones() -> None:
     made, entropy = curve(np.array([1.0, 2.0]), np.array([1.0]))
     with pytest.raises(OptionError, match="mtp, 10p, equal, maxsss"):
