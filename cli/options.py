@@ -17,6 +17,8 @@ PANELS = {
     "test": "Testing",
     "predict": "Map",
     "output": "Output",
+    "tune": "Tuning",
+    "curve": "Curves",
     "": "General",
 }
 COMMON_PANEL = "Messages"

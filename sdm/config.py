@@ -18,15 +18,21 @@ from pydantic.fields import FieldInfo
 from sdm.errors import OptionError
 from sdm.optionkinds import (
     Classes,
+    ClassSets,
     Count,
+    CountList,
     Crs,
     Families,
     Files,
     Folds,
     NotNegative,
+    NumberList,
     Numbers,
+    Orders,
+    Penalties,
     Places,
     Positive,
+    PositiveList,
     Words,
     read_places,
 )
@@ -187,8 +193,48 @@ class TestOptions(Section):
         ge=0,
         le=90,
     )
-    file: str | None = option(None, "Test with the records of this file.", "test_samples", "testsamplesfile")
-    folds: Folds = option(0, "Cross-validate in so many random folds (0: do not).")
+    file: str | None = option(
+        None,
+        "Test with the records of this file; where a column says 1 and 0, on its absences too.",
+        *("test", "test_samples", "testsamplesfile"),
+    )
+    folds: Folds = option(0, "Cross-validate in so many folds (0: do not).")
+    split: Literal[
+        "random", "leave-one-out", "block", "equal-blocks", "checkerboard", "buffer", "environment", "own"
+    ] = option(
+        "random",
+        "How records are divided into folds: by chance, one at a time, in squares, in four of equal counts, like a "
+        "chessboard, one at a time without its neighbours, by clusters of environment, or by a column.",
+    )
+    validation_background: Literal["full", "partition"] = option(
+        "full", "What a fold is measured against: the whole background, or the part that lies with it."
+    )
+    block_size: Positive | None = option(None, "For --split block: the side of a square in km.")
+    radius: NotNegative | None = option(
+        None, "For --split buffer: records within so many km of the one held out do not train."
+    )
+    orientation: Literal["lat_lon", "lon_lat", "lat_lat", "lon_lon"] = option(
+        "lat_lon", "For --split equal-blocks: what is cut first, and what then."
+    )
+    aggregation: CountList = option(
+        [2],
+        "For --split checkerboard: cells along the side of a square; a second number lays a board of larger squares "
+        "over it, for four folds.",
+        min_length=1,
+        max_length=2,
+    )
+    fold_column: str | None = option(None, "For --split own: the column with the fold of every record.")
+    replicates: int = option(0, "Fit so many replicates (0 and 1: none).", ge=0)
+    replicate_kind: Literal["crossvalidate", "bootstrap", "subsample"] = option(
+        "crossvalidate",
+        "What replicates are: folds; samples drawn with replacement; or all but a random share (--test-percent, or 25).",
+        "replicatetype",
+    )
+    importance: bool = option(True, "Measure every variable: permutation importance and percent contribution.")
+    jackknife: bool = option(False, "Also fit without each variable, and with each variable alone.")
+    null_models: int = option(
+        0, "Compare the cross-validation with that of so many models of random records (0: do not).", ge=0
+    )
 
 
 class PredictOptions(Section):
@@ -211,6 +257,45 @@ class OutputOptions(Section):
     overwrite: bool = option(False, "Replace results that are there already.")
     curves: bool = option(True, "Draw response curves, marginal and variable-only.", "responsecurves")
     map: bool = option(True, "Write the map (GeoTIFF) and its picture.", "pictures")
+    uncertainty: bool = option(
+        False, "Map the mean, deviation, and lower and upper limit (5 and 95 %) over the replicates or folds."
+    )
+    surfaces: Words = option([], "Draw the response to two variables at a time: pairs such as rain:temperature.")
+
+
+class TuneOptions(Section):
+    """What `sdm tune` tries, and how it chooses."""
+
+    feature_sets: ClassSets = option(["l", "lq", "h", "lqh", "lqph"], "Feature classes to try.")
+    multipliers: PositiveList = option([0.5, 1.0, 2.0, 3.0, 4.0], "Regularisation multipliers to try.")
+    entropies: Orders = option([], "Orders of entropy to try (default: that of the model).")
+    regularizations: Penalties = option([], "Penalties to try (default: that of the model).")
+    lambdas: NumberList = option([], "Structural: values of lambda to try (default: that of the model).")
+    betas: NumberList = option([], "Structural: values of beta to try (default: that of the model).")
+    budget: int = option(
+        0, "Try so many settings at random, numbers between the ends of their lists (0: every combination).", ge=0
+    )
+    choose_by: Words = option(
+        ["loss.val.avg"],
+        "Measure to choose by, such as loss.val.avg, auc.val.avg, cbi.val.avg, or.10p.avg or AICc; of several, later "
+        "ones decide between equals.",
+        min_length=1,
+    )
+    choose_rule: Literal["best", "one_se"] = option(
+        "best", "The best, or the one with the fewest coefficients within one standard error of it."
+    )
+
+
+class CurveOptions(Section):
+    """What `sdm curve` draws."""
+
+    sets: ClassSets = option(
+        ["l:0.1", "lq:0.1", "lqp:0.1", "t:1"], "Feature classes to compare, each with its multiplier after a colon."
+    )
+    sizes: CountList = option([], "Numbers of training records (default: ten, evenly in the logarithm; or all).")
+    prices: PositiveList | None = option(None, "Multipliers of a sensitivity curve (default: 0.01 to 10).")
+    partitions: Count = option(10, "Random partitions of the records to average over.")
+    held_out: float = option(30.0, "Percent of the records that each partition holds out.", gt=0, lt=100)
 
 
 class RunOptions(Section):
@@ -223,8 +308,11 @@ class RunOptions(Section):
     test: TestOptions = TestOptions()
     predict: PredictOptions = PredictOptions()
     output: OutputOptions = OutputOptions()
+    tune: TuneOptions = TuneOptions()
+    curve: CurveOptions = CurveOptions()
     seed: int = option(1, "Seed of everything random.", "randomseed", ge=0)
     threads: int = option(2, "Threads for reading and predicting rasters.", ge=1, le=1024)
+    processes: int = option(1, "Processes for folds, jackknife, null models, tuning and curves.", ge=1, le=1024)
 
 
 SECTIONS: dict[str, type[Section]] = {

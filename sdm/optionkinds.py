@@ -1,7 +1,7 @@
 """Kinds of options: what may be written for each, and what it means."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
@@ -53,6 +53,24 @@ def _families(value: Any) -> Any:
     return value
 
 
+def _class_sets(value: Any) -> Any:
+    """Check sets of feature classes, given as words: l, lq, lqh; a set may have its own price, as in t:1."""
+    sets = _words(value)
+    for word in sets if _several(sets) else ():
+        classes, colon, price = word.partition(":")
+        parse_classes(classes, 1)
+        if colon and not _positive(price):
+            raise ValueError(f"classes with a positive price after the colon, such as lq:0.1, not '{word}'")
+    return sets
+
+
+def _positive(text: str) -> bool:
+    try:
+        return 0 < float(text) < float("inf")
+    except ValueError:
+        return False
+
+
 def _folds(value: int) -> int:
     if value == 1:
         raise ValueError("0 (no cross-validation) or at least 2 folds")
@@ -74,6 +92,18 @@ Places = Annotated[dict[str, str], BeforeValidator(read_places), WithJsonSchema(
 Classes = Annotated[str, BeforeValidator(_classes), WithJsonSchema(_TEXTS)]
 Families = Annotated[str, BeforeValidator(_families), WithJsonSchema(_TEXTS)]
 Numbers = Annotated[list[NotNegative], BeforeValidator(_words), WithJsonSchema(_NUMBERS), Field(min_length=1)]
+_COUNTS: dict[str, Any] = {"anyOf": [_TEXT, {"type": "array", "items": {"type": "integer", "minimum": 1}}]}
+
+NumberList = Annotated[list[NotNegative], BeforeValidator(_words), WithJsonSchema(_NUMBERS)]
+PositiveList = Annotated[list[Positive], BeforeValidator(_words), WithJsonSchema(_NUMBERS), Field(min_length=1)]
+Orders = Annotated[list[Annotated[float, Field(ge=1, le=2)]], BeforeValidator(_words), WithJsonSchema(_NUMBERS)]
+CountList = Annotated[list[Annotated[int, Field(ge=1)]], BeforeValidator(_words), WithJsonSchema(_COUNTS)]
+ClassSets = Annotated[list[str], BeforeValidator(_class_sets), WithJsonSchema(_TEXTS), Field(min_length=1)]
+Penalties = Annotated[
+    list[Literal["l1", "none", "smoothed_l1", "l2", "l2sq", "elastic"]],
+    BeforeValidator(_words),
+    WithJsonSchema(_TEXTS),
+]
 Crs = Annotated[str, BeforeValidator(lambda value: f"EPSG:{value}" if str(value).isdigit() else value)]
 Folds = Annotated[int, Field(ge=0), AfterValidator(_folds)]
 Count = Annotated[int, Field(ge=1)]
