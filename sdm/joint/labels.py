@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from sdm.errors import DataError
-from sdm.features.domain import Array
-from sdm.joint.inference import States
+from sdm.joint.inference import FREE, States, free
 
 
 def species_names(y: Any, variables: Sequence[str] = ()) -> tuple[str, ...]:
@@ -58,7 +57,7 @@ def read_labels(y: Any, names: Sequence[str], sites: int) -> States:
             f"species '{names[s]}' has {values[i, s]:g} in row {i + 1}, expected 1 (present), 0 (absent) or missing; "
             "turn counts into 0 and 1 first"
         )
-    return np.where(known, np.nan_to_num(values), -1).astype(np.int8)
+    return np.ascontiguousarray(np.where(known, np.nan_to_num(values), -1).astype(np.int8))
 
 
 def check_labels(labels: States, names: Sequence[str]) -> list[str]:
@@ -86,9 +85,9 @@ def check_labels(labels: States, names: Sequence[str]) -> list[str]:
     ]
 
 
-def as_states(known: Array | None, shape: tuple[int, int], names: Sequence[str]) -> States:
+def as_states(known: Any, shape: tuple[int, int], names: Sequence[str]) -> States:
     """Return the states of a prediction: known labels are held, the others are free."""
     if known is None:
-        return np.full(shape, 2, dtype=np.int8)
+        return free(*shape)
     labels = read_labels(known, names, shape[0])
-    return np.where(labels < 0, 2, labels).astype(np.int8)
+    return np.where(labels < 0, FREE, labels).astype(np.int8)

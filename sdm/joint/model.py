@@ -30,6 +30,10 @@ log = logging.getLogger("sdm")
 
 GRAPHS = ("tree", "chain", "none")
 
+# While cross-validation chooses C, λ is this; C is chosen first, then λ. Trial fits are cut short.
+TRIAL_C, TRIAL_LAMBDA = 1.0, 25.0
+TRIAL_ITERATIONS = 20
+
 
 class JointModel:
     """A joint model of species' presence and absence: environment for each, association between neighbours in a forest.
@@ -202,15 +206,22 @@ class JointModel:
             max_iterations=self.max_iterations,
             seed=self.seed,
         )
-        costs = C_RANGE if isinstance(self.c, str) else (float(self.c),)
-        tuned_lam = isinstance(self.lam, str) and self.learner == "laplace"
-        lams = LAMBDA_RANGE if tuned_lam else (1.0 if isinstance(self.lam, str) else float(self.lam),)
-        grid = [(c, lam) for c in costs for lam in reversed(lams)]
-        if len(grid) == 1:
-            return replace(learner, c=grid[0][0], lam=grid[0][1]), []
-        quick = replace(learner, tolerance=10 * self.tolerance, max_iterations=min(self.max_iterations, 30))
-        chosen, record = choose(quick, grid, discriminant, sites, bias, self.folds, self.seed)
-        return replace(learner, c=chosen.c, lam=chosen.lam), record
+        learner = replace(
+            learner,
+            c=TRIAL_C if self.c == "cv" else float(self.c),
+            lam=TRIAL_LAMBDA if self.lam == "cv" else float(self.lam),
+        )
+        limit = min(self.max_iterations, TRIAL_ITERATIONS)
+        quick = replace(learner, tolerance=10 * self.tolerance, max_iterations=limit)
+        tried: list[dict[str, float]] = []
+        record: list[dict[str, float]] = []
+        if self.c == "cv":
+            grid = [(c, quick.lam) for c in C_RANGE]
+            quick, record = choose(quick, grid, discriminant, sites, bias, self.folds, self.seed)
+        if self.lam == "cv" and self.learner == "laplace":
+            grid = [(quick.c, lam) for lam in reversed(LAMBDA_RANGE)]
+            quick, tried = choose(quick, grid, discriminant, sites, bias, self.folds, self.seed)
+        return replace(learner, c=quick.c, lam=quick.lam), [*record, *tried]
 
     def predict(self, X: Any, known: Any = None, clamp: bool = True) -> NDArray[np.int8]:
         """Return every site's best joint labeling, given the labels in `known` (NaN where unknown)."""

@@ -13,6 +13,7 @@ import sdm.joint.model
 from sdm.errors import DataError, ModelFileError, OptionError, OutputError
 from sdm.joint.evaluate import evaluate, richness_error, species_auc
 from sdm.joint.file import joint_bytes, load_joint
+from sdm.joint.learners import LAMBDA_RANGE
 from sdm.joint.model import JointModel
 
 VARIABLES = ["warmth", "rain"]
@@ -125,7 +126,9 @@ def test_cross_validation_tries_the_range_and_takes_the_best():
     assert [row["C"] for row in model.tuning_] == [0.0625, 1 / 9, 0.25, 1.0, 10.0, 100.0]
     assert model.fitted_.meta["C"] == model.tuning_[int(np.argmin(errors))]["C"]
     both = JointModel("laplace", "none", features="l", c="cv", lam="cv", folds=2, max_iterations=5).fit(x, y)
-    assert len(both.tuning_) == 6 * 8
+    assert len(both.tuning_) == 6 + 8
+    assert {row["C"] for row in both.tuning_[6:]} == {both.fitted_.meta["C"]}
+    assert both.fitted_.meta["lambda"] in LAMBDA_RANGE
 
 
 def test_classes_work_and_are_named():
