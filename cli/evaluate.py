@@ -32,7 +32,8 @@ def evaluate(
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Measure a model on other records: AUC, log loss, omission; with absences also correlation and skill.
+    """Measure a model on other records: AUC, log loss, Boyce index, omission; with absences also correlation, Brier
+    score, precision-recall-gain, skill and calibration.
 
     **Examples**
 
@@ -71,8 +72,17 @@ def _tell(console: Console, numbers: dict[str, Any]) -> None:
     console.say(f"AUC          {numbers['auc']:.4f} (standard deviation {numbers['auc_deviation']:.4f})")
     console.say(f"log loss     {numbers['log_loss']:.4f} nats (gain {numbers['gain']:.4f})")
     if "correlation" in numbers:
-        console.say(f"correlation  {numbers['correlation']:.4f}")
-        console.say(f"TSS          {numbers['tss']:.4f} at the training threshold maxsss")
+        found = numbers["presence_absence"]
+        console.say(f"correlation  {found['cor']:.4f}")
+        console.say(f"Brier score  {found['brier']:.4f}")
+        console.say(f"PR gain      {found['prg']:.4f} (area below precision-recall-gain)")
+        best = f"at most {found['tss.max']:.4f}, at {found['tss.max.threshold']:.4f}"
+        console.say(f"TSS          {found['tss']:.4f} at the training threshold maxsss ({best})")
+        console.say("calibration  predicted  observed  sites")
+        for row in found["calibration"]:
+            console.say(f"             {row['predicted']:9.3f}  {row['observed']:8.3f}  {row['count']:5,}")
+    boyce = numbers["presence_absence"]["cbi"] if "presence_absence" in numbers else numbers["cbi"]
+    console.say(f"Boyce index  {boyce:.4f}")
     if "truth_correlation" in numbers:
         console.say(f"truth        correlation {numbers['truth_correlation']:.4f} of the map with the true suitability")
     for key, omission in numbers["omission"].items():

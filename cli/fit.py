@@ -86,15 +86,39 @@ def _tell_species(console: Console, species: "SpeciesResult", ledger: dict[str, 
     if n.get("auc_test") is not None:
         records = f"{n['test_presences']:,} records"
         console.say(f"  test        {_tested(n)} ({records})")
-    if "cross_validation" in n:
-        folds = len(n["cross_validation"]["folds"])
-        console.say(f"  {f'{folds} folds':<11} {_tested(n['cross_validation']['mean'])}")
+    _tell_assessment(console, n)
     for note in species.notes:
         console.log.info("  note        %s", note)
     console.say(f"  results     {species.folder}")
     for what in ("map", "picture", "plots", "model", "numbers"):
         if what in species.files:
             console.say(f"    {what:<9} {species.files[what]}")
+
+
+def _tell_assessment(console: Console, n: dict[str, Any]) -> None:
+    """Say what the model is worth on records that it has not seen, and which variables it needs."""
+    if "cross_validation" in n:
+        found = n["cross_validation"]
+        mean, what = found["mean"], f"{len(found['rows'])} folds"
+        scores = (
+            f"AUC {mean['auc.val.avg']:.4f}, Boyce {mean['cbi.val.avg']:.4f}, 10p omission {mean['or.10p.avg']:.4f}"
+        )
+        how = f"({found['method']}, {found['background']} background)"
+        console.say(f"  {what:<11} {scores}, gain {mean['gain.val.avg']:.4f} {how}")
+    if "null_models" in n:
+        first = next(test for test in n["null_models"]["tests"] if test["measure"] == "auc.val")
+        effect = f"AUC {first['real']:.4f} against {first['null_mean']:.4f}: effect {first['effect']:.2f}"
+        console.say(f"  null models {effect}, p = {first['p']:.3g} of {n['null_models']['iterations']}")
+    if "presence_absence" in n:
+        found = n["presence_absence"]
+        scores = (
+            f"AUC {found['auc']:.4f}, COR {found['cor']:.4f}, Brier {found['brier']:.4f}, PR gain {found['prg']:.4f}"
+        )
+        console.say(f"  survey      {scores} ({found['presences']:,} presences, {found['absences']:,} absences)")
+    if n.get("importance", {}).get("permutation"):
+        ranked = sorted(n["importance"]["permutation"], key=lambda row: -row["percent"])
+        text = ", ".join(f"{row['variable']} {row['percent']:.0f} %" for row in ranked[:4] if row["percent"] >= 0.5)
+        console.say(f"  importance  {text or 'no variable matters'} (permutation)")
 
 
 def _tested(n: dict[str, Any]) -> str:

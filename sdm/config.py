@@ -227,7 +227,7 @@ class TestOptions(Section):
     replicates: int = option(0, "Fit so many replicates (0 and 1: none).", ge=0)
     replicate_kind: Literal["crossvalidate", "bootstrap", "subsample"] = option(
         "crossvalidate",
-        "What replicates are: folds; samples drawn with replacement; or all but a random share (--test-percent, or 25).",
+        "What replicates are: folds; samples drawn with replacement; or all but a share (--test-percent, or 25).",
         "replicatetype",
     )
     importance: bool = option(True, "Measure every variable: permutation importance and percent contribution.")

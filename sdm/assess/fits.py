@@ -19,7 +19,11 @@ SHARED = ("entropy", "multiplier", "knots", "categorical", "max_iterations", "ad
 
 
 def fit_table(
-    table: "SampleTable", estimator: Maxent, columns: Sequence[int] | None = None, start: Maxent | None = None
+    table: "SampleTable",
+    estimator: Maxent,
+    columns: Sequence[int] | None = None,
+    start: Maxent | None = None,
+    progress: Progress | None = None,
 ) -> Maxent:
     """Fit a copy of an estimator to a table, or to some of its columns.
 
@@ -32,6 +36,8 @@ def fit_table(
     columns : sequence of int, optional
     start : Maxent, optional
         An earlier fit to start from.
+    progress : callable (done, total, text), optional
+        Told how far a structural model's choice of prices is.
     """
     import pandas as pd
 
@@ -43,6 +49,8 @@ def fit_table(
     weight = None if own is None else np.concatenate([own, np.ones(table.n_background)])
     fresh = type(estimator)(**estimator.get_params())
     fresh.categorical = [name for name in table.categorical if name in names]
+    if isinstance(fresh, StructMaxent):
+        return fresh.fit(x, y, weight, start=start, base_weight=table.base_weights, progress=progress)
     return fresh.fit(x, y, weight, start=start, base_weight=table.base_weights)
 
 

@@ -111,6 +111,26 @@ class Occurrences:
         found = named_column(column, [str(name) for name in self.extra.columns], Path(self.source).name)
         return numbers(self.extra[found], self.row, Path(self.source).name)
 
+    def labels(self, column: str) -> np.ndarray:
+        """Return what one of the other columns says of each record, as text.
+
+        Raises
+        ------
+        OptionError
+            If there is no such column.
+        DataError
+            If it is empty for a record.
+        """
+        found = named_column(column, [str(name) for name in self.extra.columns], Path(self.source).name)
+        text = as_text(self.extra[found])
+        if missing := int(np.count_nonzero(text == "")):
+            row = self.row[np.flatnonzero(text == "")[0]]
+            raise DataError(
+                f"column '{found}' of '{Path(self.source).name}' is empty for {missing:,} records, first in row {row}: "
+                "give every record a value"
+            )
+        return text
+
     def take(self, which: np.ndarray) -> "Occurrences":
         """Return some of the records, by index or by a boolean array."""
         row, extra = (self.row[which] if len(self.row) else self.row), self.extra
@@ -136,6 +156,8 @@ class Swd:
         As for `Occurrences`.
     weight, effort
         (n,) weights of records, and sampling effort, if columns of them were named.
+    fold
+        (n,) labels of folds as text, empty where there is none, if a column of them was named.
     """
 
     species: np.ndarray
@@ -147,6 +169,7 @@ class Swd:
     notes: tuple[str, ...] = ()
     weight: np.ndarray | None = None
     effort: np.ndarray | None = None
+    fold: np.ndarray | None = None
 
     @property
     def is_background(self) -> np.ndarray:
@@ -172,7 +195,8 @@ class Swd:
         effort = None if self.effort is None else self.effort[first]
         table = self.table.iloc[first].reset_index(drop=True)
         name = np.full(len(first), "background", dtype=object)
-        return replace(self, species=name, x=self.x[first], y=self.y[first], table=table, weight=None, effort=effort)
+        some = replace(self, species=name, x=self.x[first], y=self.y[first], table=table)
+        return replace(some, weight=None, effort=effort, fold=None)
 
 
 def read_occurrences(
@@ -229,6 +253,7 @@ def read_swd(
     variables: Sequence[str] | None = None,
     weight_column: str | None = None,
     effort_column: str | None = None,
+    fold_column: str | None = None,
 ) -> Swd:
     """Read a table of samples with data.
 
@@ -243,8 +268,8 @@ def read_swd(
         Columns whose values are classes, numbers or text.
     variables
         Use these columns only.
-    weight_column, effort_column
-        Columns with the weights of records, and with sampling effort; they are not variables.
+    weight_column, effort_column, fold_column
+        Columns with the weights of records, with sampling effort, and with labels of folds; they are not variables.
 
     Raises
     ------
@@ -268,6 +293,9 @@ def read_swd(
         if wanted is not None:
             named.append(named_column(wanted, text.header, text.path.name))
             beside[k] = numbers(frame[named[-1]], row, text.path.name)
+    if fold_column is not None:
+        named.append(named_column(fold_column, text.header, text.path.name))
+        beside.append(as_text(frame[named[-1]]))
     rest = [name for name in frame.columns if name not in named]
     if absent := [name for name in [*(variables or ()), *categorical] if name not in rest]:
         raise DataError(f"table '{text.path.name}' has no variable '{absent[0]}': the variables are {', '.join(rest)}")
@@ -284,6 +312,14 @@ def read_swd(
         raise DataError(f"table '{text.path.name}' has no column of numbers beside species and coordinates: add one")
     kept = tuple(name for name in table if name in categorical)
     return Swd(species, x, y, pd.DataFrame(table), kept, str(path), tuple(notes), *beside)
+
+
+def as_text(column: pd.Series) -> np.ndarray:
+    """Return a column as text, whole numbers without a decimal point; empty where there is nothing."""
+    if is_numeric_dtype(column):
+        whole = [int(value) if not pd.isna(value) and value == int(value) else value for value in column.tolist()]
+        return np.array(["" if pd.isna(value) else str(value) for value in whole], dtype=str)
+    return np.array(["" if pd.isna(value) else str(value).strip() for value in column], dtype=str)
 
 
 def project(x: np.ndarray, y: np.ndarray, source: Any, target: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -38,6 +38,8 @@ class SampleTable:
         Weights of the presences, (m,), or None if all are equal.
     presence_base
         Base weights of the presences' own cells, (m,), for when they join the background; None if all are equal.
+    folds, background_folds
+        Labels of the folds that presences and background belong to, if a column of them was named.
     levels
         For categorical variables that came as text: their classes, in the order of their codes 0, 1, ...
     sampling
@@ -58,6 +60,8 @@ class SampleTable:
     weights: np.ndarray | None = None
     presence_weights: np.ndarray | None = None
     presence_base: np.ndarray | None = None
+    folds: np.ndarray | None = None
+    background_folds: np.ndarray | None = None
     levels: dict[str, tuple[str, ...]] = field(default_factory=dict)
     sampling: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -82,10 +86,11 @@ class SampleTable:
 
     def take(self, presences: np.ndarray, background: np.ndarray | None = None) -> "SampleTable":
         """Return a table of some of the presences and some (or all) of the background, by index or by booleans."""
-        own = ("presence", "presence_x", "presence_y", "presence_weights", "presence_base")
+        own = ("presence", "presence_x", "presence_y", "presence_weights", "presence_base", "folds")
         names = dict.fromkeys(own, presences)
         if background is not None:
-            names |= dict.fromkeys(("background", "background_x", "background_y", "weights"), background)
+            around = ("background", "background_x", "background_y", "weights", "background_folds")
+            names |= dict.fromkeys(around, background)
         parts = {name: (getattr(self, name), which) for name, which in names.items()}
         some: dict[str, Any] = {name: None if part is None else part[which] for name, (part, which) in parts.items()}
         return replace(self, **some)
@@ -99,10 +104,12 @@ class SampleTable:
         *,
         presence_weights: np.ndarray | None = None,
         presence_effort: np.ndarray | None = None,
+        folds: np.ndarray | None = None,
     ) -> "SampleTable":
         """Put the cleaned points of a species and a background together.
 
-        `presence_effort` is the sampling effort in the presences' cells, if the background was made with effort.
+        `presence_effort` is the sampling effort in the presences' cells, if the background was made with effort;
+        `folds` are labels of the presences.
         """
         weight = background.weight
         base = background.weighting.weight(stack.cell_area(points.rows), presence_effort)
@@ -120,6 +127,7 @@ class SampleTable:
             weights=None if equal else weight,
             presence_weights=presence_weights,
             presence_base=None if equal else base,
+            folds=folds,
         )
 
     @classmethod
@@ -179,6 +187,8 @@ class SampleTable:
             weights=weights,
             presence_weights=None if swd.weight is None else _weights(swd, at, species)[keep_p],
             presence_base=base,
+            folds=None if swd.fold is None else _labels(swd.fold[at][keep_p], Path(swd.source).name),
+            background_folds=_background_labels(other, rows, keep_b),
             levels=levels,
             notes=tuple(
                 f"{count:,} rows {what} left out"
@@ -232,6 +242,19 @@ def _weights(swd: "Swd", at: np.ndarray, species: str) -> np.ndarray:
     weight = np.asarray(swd.weight)[at]
     check_weights(weight, f"{species}: the column of weights")
     return weight
+
+
+def _labels(fold: np.ndarray, source: str) -> np.ndarray:
+    """Return the labels of records' folds; each record must have one."""
+    if missing := int(np.count_nonzero(fold == "")):
+        raise DataError(f"{missing:,} of {fold.size:,} records of '{source}' have no fold: give each of them one")
+    return fold
+
+
+def _background_labels(other: "Swd", rows: np.ndarray, keep: np.ndarray) -> np.ndarray | None:
+    """Return the labels of the background's folds, if all of it has one."""
+    fold = None if other.fold is None else other.fold[rows][keep]
+    return None if fold is None or np.any(fold == "") else fold
 
 
 def _codes(

@@ -45,10 +45,10 @@ def write_profiles(path: Path, profiles: Iterable[Profile]) -> Path:
     return write_rows(path, rows)
 
 
-def maxent_results(
-    numbers: Mapping[str, Any], thresholds: Iterable[Threshold], cloglog: Mapping[str, float]
-) -> dict[str, Any]:
+def maxent_results(numbers: Mapping[str, Any], thresholds: Iterable[Threshold]) -> dict[str, Any]:
     """Return a row of maxentResults.csv, under Java Maxent's column names."""
+    tested = numbers.get("auc_test") is not None
+    importance = numbers.get("importance", {})
     row: dict[str, Any] = {
         "Species": numbers["species"],
         "#Training samples": numbers["training_presences"],
@@ -57,28 +57,44 @@ def maxent_results(
         "Iterations": numbers["iterations"],
         "Training AUC": numbers["auc_train"],
     }
-    if numbers.get("auc_test") is not None:
+    if tested:
         row |= {
             "#Test samples": numbers["test_presences"],
             "Test gain": numbers["test_gain"],
             "Test AUC": numbers["auc_test"],
             "AUC Standard Deviation": numbers["auc_test_deviation"],
         }
+    row["#Background points"] = numbers["background_points"]
+    row |= {f"{part['variable']} contribution": part["percent"] for part in importance.get("contribution", ())}
+    row |= {f"{part['variable']} permutation importance": part["percent"] for part in importance.get("permutation", ())}
     row |= {
-        "#Background points": numbers["background_points"],
         "Entropy": numbers["entropy"],
         "Prevalence (average probability of presence over background sites)": numbers["mean_cloglog"],
     }
     for threshold in thresholds:
         row |= {
             f"{threshold.name} cumulative threshold": threshold.cumulative,
-            f"{threshold.name} Cloglog threshold": cloglog[threshold.key],
+            f"{threshold.name} Cloglog threshold": threshold.cloglog,
             f"{threshold.name} area": threshold.area,
             f"{threshold.name} training omission": threshold.training_omission,
         }
-        if numbers.get("auc_test") is not None:
+        if tested:
             row[f"{threshold.name} test omission"] = threshold.test_omission
-    return row
+            row[f"{threshold.name} binomial probability"] = threshold.binomial
+    return row | _jackknife(importance.get("jackknife", ()), tested)
+
+
+def _jackknife(parts: Sequence[Mapping[str, Any]], tested: bool) -> dict[str, float]:
+    """Return the columns of the jackknife: gains, and the AUC of test records."""
+    words = {"without": "without", "only": "with only"}
+    measures = {"train_gain": "Training gain", **({"test_gain": "Test gain", "test_auc": "AUC"} if tested else {})}
+    return {
+        f"{title} {word} {part['variable']}": part[key]
+        for key, title in measures.items()
+        for kind, word in words.items()
+        for part in parts
+        if part["kind"] == kind
+    }
 
 
 def _text(value: Any) -> Any:

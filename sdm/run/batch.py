@@ -115,7 +115,14 @@ def _one(
 ) -> SpeciesResult:
     """Fit one species and write its results in one step."""
     began = perf_counter()
-    fitted = fit_species(prepared.tables[species], options, _test_points(prepared.tests.get(species)), progress)
+    fitted = fit_species(
+        prepared.tables[species],
+        options,
+        _test_points(prepared.tests.get(species)),
+        progress,
+        survey=prepared.surveys.get(species),
+        stack=prepared.stack,
+    )
     log.debug("%s fitted and measured in %.1f s", species, perf_counter() - began)
     with staging(folder, overwrite=options.output.overwrite) as stage:
         written = write_species(fitted, prepared, options, stage, command, progress)
@@ -139,7 +146,10 @@ def _summary_row(result: SpeciesResult) -> dict[str, Any]:
         "training_presences", "features_with_weight", "regularized_gain", "gain", "auc_train", "log_loss_train",
         "auc_test", "log_loss_test", "entropy", "gap",
     )  # fmt: skip
+    validated = ("auc.val.avg", "cbi.val.avg", "or.10p.avg", "loss.val.avg")
     row: dict[str, Any] = {"species": result.species, "status": "failed" if result.error else result.numbers["status"]}
     row |= {key: result.numbers[key] for key in keys if result.numbers.get(key) is not None}
+    mean = result.numbers.get("cross_validation", {}).get("mean", {})
+    row |= {key: mean[key] for key in validated if key in mean}
     row |= {"folder": str(result.folder.name) if result.folder else "", "error": result.error or ""}
     return row

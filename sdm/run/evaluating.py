@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sdm.assess.measures import auc, auc_deviation, log_loss
+from sdm.assess.measures import auc, auc_deviation, boyce, log_loss
 from sdm.data.background import sample_background
 from sdm.data.clean import clean
 from sdm.data.layers import Stack, open_stack
@@ -16,6 +16,7 @@ from sdm.errors import DataError, OptionError
 from sdm.features.domain import Array
 from sdm.model import Model
 from sdm.modelfile import load_model
+from sdm.run.assessing import Survey, measure_survey
 from sdm.run.predicting import open_for
 
 
@@ -171,12 +172,8 @@ def _measure(model: Model, present: Array, others: Array, against: str) -> dict[
         "omission": {key: float(np.mean(raw < known[key])) for key in ("mtp", "10p", "maxsss") if key in known},
     }
     if against == "absence":
-        predicted = model.from_raw(np.concatenate([raw, raw_others]), "cloglog")
-        observed = np.repeat([1.0, 0.0], [len(raw), len(raw_others)])
-        numbers["correlation"] = (
-            float(np.corrcoef(predicted, observed)[0, 1]) if np.ptp(predicted) > 0 else float("nan")
-        )
-        level = known.get("maxsss")
-        skill = None if level is None else float(np.mean(raw >= level) + np.mean(raw_others < level) - 1.0)
-        numbers["tss"] = float("nan") if skill is None else skill
+        found = measure_survey(model, Survey(present, others))
+        numbers |= {"correlation": found["cor"], "tss": found["tss"], "presence_absence": found}
+    else:
+        numbers["cbi"] = boyce(model.from_raw(raw, "cloglog"), model.from_raw(raw_others, "cloglog")).index
     return numbers

@@ -1,23 +1,27 @@
 """One species: fit, test, and gather every number, curve and threshold."""
 
 import inspect
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from sdm._version import __version__
+from sdm.assess import fits
 from sdm.assess.measures import auc, auc_deviation, log_loss
 from sdm.assess.profiles import Profile, effect, marginal, only
 from sdm.assess.structure import Structure, describe
 from sdm.assess.thresholds import Curve, Threshold
 from sdm.config import FitOptions, RunOptions
+from sdm.data.layers import Stack
 from sdm.data.table import SampleTable
 from sdm.errors import DataError, OptionError
 from sdm.estimator import Maxent
 from sdm.features.domain import Array
 from sdm.model import Model
+from sdm.run.assessing import Assessed, Progress, Survey, assess
+from sdm.run.dividing import make_split, set_aside
+from sdm.run.workers import workers
 from sdm.structural import StructMaxent
 
 TOPS = {"cloglog": 1.0, "logistic": 1.0, "cumulative": 100.0}
@@ -46,6 +50,8 @@ class Fitted:
     notes : list of str
     structure : Structure, optional
         What a structural model is made of.
+    assessed : Assessed
+        Cross-validation, importance, and what else was asked for.
     """
 
     table: SampleTable
@@ -59,13 +65,17 @@ class Fitted:
     profiles: list[Profile]
     notes: list[str]
     structure: Structure | None = None
+    assessed: Assessed = field(default_factory=Assessed)
 
 
 def fit_species(
     table: SampleTable,
     options: RunOptions,
     test: tuple[Array, Array, Array] | None = None,
-    progress: Callable[[int, int, str], None] | None = None,
+    progress: Progress | None = None,
+    *,
+    survey: Survey | None = None,
+    stack: Stack | None = None,
 ) -> Fitted:
     """Fit one species and measure the result.
 
@@ -75,26 +85,44 @@ def fit_species(
     options : RunOptions
     test : tuple, optional
         Values, x and y of test records; otherwise `options.test.percent` of the records are set aside.
+    survey : Survey, optional
+        Sites with presences and absences to measure the model on.
+    stack : Stack, optional
+        The layers, for divisions of the records that need distances or cells.
     """
     if table.n_presences < 2:
         raise DataError(f"{table.species}: one usable presence only, expected at least 2 (better 10 or more)")
-    rng = np.random.default_rng([options.seed, 1])
-    if test is None and options.test.percent > 0:
-        table, test = _set_aside(table, options.test.percent, rng)
-    estimator = fit_table(table, options, progress=progress)
-    structure = describe(estimator) if isinstance(estimator, StructMaxent) else None
-    model = _with_record(estimator.model_, table, options)
+    if test is None:
+        table, test = set_aside(table, options)
+    split = make_split(table, options, stack)  # what is wrong with it is said before any work
+    fitted = fit_table(table, options, progress=progress)
+    structure = describe(fitted) if isinstance(fitted, StructMaxent) else None
+    model = _with_record(fitted.model_, table, options)
     values = None if test is None else test[0]
-    numbers, curve = _measure(table, estimator, model, values)
+    numbers, curve = _measure(table, fitted, model, values)
     thresholds = curve.thresholds(model.entropy)
     model = replace(model, meta={**model.meta, "thresholds": {t.key: t.raw for t in thresholds}})
-    if options.test.folds > 1:
-        numbers["cross_validation"] = _cross_validate(table, options, rng)
+    known = _with_prices(options, structure)
+    with workers(options.processes) as pool:
+        assessed = assess(
+            table,
+            options,
+            fitted,
+            model,
+            estimator(options, list(table.categorical)),
+            split,
+            single=estimator(known, list(table.categorical)),
+            test=values,
+            survey=survey,
+            executor=pool,
+            progress=progress,
+        )
+    numbers |= assessed.as_dict()
     numbers["thresholds"] = {t.key: {**_plain(t), **_on_scales(model, t.raw)} for t in thresholds}
     if structure is not None:
         numbers["structure"] = structure.as_dict()
         model = replace(model, meta={**model.meta, "structure": structure.summary()})
-    profiles = _profiles(table, model, _with_prices(options, structure)) if options.output.curves else []
+    profiles = _profiles(table, model, known) if options.output.curves else []
     return Fitted(
         table,
         values,
@@ -105,8 +133,9 @@ def fit_species(
         curve.table(),
         curve.sweep(lambda raw: model.from_raw(raw, options.predict.scale), TOPS.get(options.predict.scale)),
         profiles,
-        [*table.notes, *estimator.notes_],
+        [*table.notes, *fitted.notes_],
         structure,
+        assessed,
     )
 
 
@@ -119,27 +148,10 @@ def _with_prices(options: RunOptions, structure: Structure | None) -> RunOptions
 
 
 def fit_table(
-    table: SampleTable,
-    options: RunOptions,
-    columns: list[int] | None = None,
-    progress: Callable[[int, int, str], None] | None = None,
+    table: SampleTable, options: RunOptions, columns: list[int] | None = None, progress: Progress | None = None
 ) -> Maxent:
     """Fit the model of the options to a table, or to some of its columns."""
-    import pandas as pd
-
-    chosen = list(range(len(table.names))) if columns is None else columns
-    names = [table.names[v] for v in chosen]
-    x = pd.DataFrame(np.vstack([table.presence, table.background])[:, chosen], columns=names)
-    y = np.repeat([1, 0], [table.n_presences, table.n_background])
-    weight = None
-    if table.weights is not None or table.presence_weights is not None:
-        own = np.ones(table.n_presences) if table.presence_weights is None else table.presence_weights
-        base = np.ones(table.n_background) if table.weights is None else table.weights
-        weight = np.concatenate([own, base])
-    model = estimator(options, [name for name in table.categorical if name in names])
-    if isinstance(model, StructMaxent):
-        return model.fit(x, y, weight, progress=progress, base_weight=table.base_weights)
-    return model.fit(x, y, weight, base_weight=table.base_weights)
+    return fits.fit_table(table, estimator(options, list(table.categorical)), columns, progress=progress)
 
 
 # Options that belong to one kind of model, and what to give to the other instead.
@@ -191,19 +203,6 @@ def _with_record(model: Model, table: SampleTable, options: RunOptions) -> Model
     return replace(model, variables=variables, meta={**model.meta, **record})
 
 
-def _set_aside(
-    table: SampleTable, percent: float, rng: np.random.Generator
-) -> tuple[SampleTable, tuple[Array, Array, Array]]:
-    """Divide the presences at random; at least one is set aside and at least two are kept."""
-    m = table.n_presences
-    count = min(max(1, round(m * percent / 100)), m - 2)
-    if count < 1:
-        raise DataError(f"{table.species}: {m} presences are too few to set {percent:g} % aside for testing")
-    out = np.zeros(m, dtype=bool)
-    out[rng.permutation(m)[:count]] = True
-    return table.take(~out), (table.presence[out], table.presence_x[out], table.presence_y[out])
-
-
 def _measure(table: SampleTable, fitted: Maxent, model: Model, test: Array | None) -> tuple[dict[str, Any], Curve]:
     """Compute the numbers of a fit, and its omission curve."""
     solution, domain = fitted.solution_, fitted.problem_.domain
@@ -242,24 +241,6 @@ def _measure(table: SampleTable, fitted: Maxent, model: Model, test: Array | Non
     return numbers, Curve(raw, raw_domain, lambda values: model.from_raw(values, "cumulative"), raw_test)
 
 
-def _cross_validate(table: SampleTable, options: RunOptions, rng: np.random.Generator) -> dict[str, Any]:
-    """Fit without each random fold of the presences in turn, and measure on it."""
-    folds = min(options.test.folds, table.n_presences)
-    label = rng.permutation(np.arange(table.n_presences) % folds)
-    rows = []
-    for k in range(folds):
-        held = label == k
-        if np.count_nonzero(~held) < 2:
-            raise DataError(f"{table.species}: {table.n_presences} presences are too few for {folds} folds")
-        part = table.take(~held)
-        fitted = fit_table(part, options)
-        numbers, _ = _measure(part, fitted, fitted.model_, table.presence[held])
-        keys = ("training_presences", "test_presences", "auc_train", "auc_test", "log_loss_test", "test_gain", "gap")
-        rows.append({"fold": k + 1, **{key: numbers[key] for key in keys}})
-    means = {key: float(np.mean([row[key] for row in rows])) for key in ("auc_test", "log_loss_test", "test_gain")}
-    return {"folds": rows, "mean": means}
-
-
 def _profiles(table: SampleTable, model: Model, options: RunOptions) -> list[Profile]:
     """Compute every variable's curves; a constant variable has none of its own."""
     scale, clamp = options.predict.scale, options.predict.clamp
@@ -279,14 +260,14 @@ def _profiles(table: SampleTable, model: Model, options: RunOptions) -> list[Pro
 
 
 def _plain(threshold: Threshold) -> dict[str, Any]:
-    test = threshold.test_omission
+    known = {"test_omission": threshold.test_omission, "binomial": threshold.binomial}
     return {
         "name": threshold.name,
         "raw": threshold.raw,
         "cumulative": threshold.cumulative,
         "area": threshold.area,
         "training_omission": threshold.training_omission,
-        "test_omission": None if np.isnan(test) else test,
+        **{name: None if np.isnan(value) else value for name, value in known.items()},
     }
 
 

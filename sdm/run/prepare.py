@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import cast
 
 import numpy as np
+import pandas as pd
 
 from sdm.config import GROUP_WORD, RunOptions
 from sdm.data.area import StudyArea
@@ -16,6 +17,8 @@ from sdm.data.occurrences import Occurrences, Swd, read_occurrences, read_swd
 from sdm.data.table import SampleTable
 from sdm.data.weights import UNCERTAINTY
 from sdm.errors import DataError, OptionError
+from sdm.run.assessing import Survey
+from sdm.run.dividing import check_testing
 from sdm.run.fitting import check_model
 from sdm.run.sampling import (
     accessible_areas,
@@ -43,6 +46,8 @@ class Prepared:
         A table a species, in the order of the file.
     tests : dict
         Values and coordinates at the test records of a species, where there are any.
+    surveys : dict
+        Values at the sites of a species' test records, where absences are among them.
     failures : dict
         Species that cannot be fitted, and why.
     stack, study_area, ledger
@@ -58,6 +63,7 @@ class Prepared:
 
     tables: dict[str, SampleTable] = field(default_factory=dict)
     tests: dict[str, CleanPoints] = field(default_factory=dict)
+    surveys: dict[str, Survey] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
     stack: Stack | None = None
     study_area: StudyArea | None = None
@@ -85,8 +91,7 @@ def prepare(options: RunOptions) -> Prepared:
 
 def check_options(options: RunOptions) -> None:
     """Raise for options that contradict each other."""
-    if options.test.percent and options.test.file:
-        raise OptionError("give test.percent or test.file, not both: the model is tested with one of them")
+    check_testing(options)
     check_sampling(options)
     check_model(options.fit)
 
@@ -110,8 +115,18 @@ def open_layers(options: RunOptions, files: Sequence[str] | None = None, names: 
 
 def read_records(options: RunOptions, file: str) -> Occurrences:
     """Read an occurrence file under the run's options; recorded absences are left out."""
+    records = read_survey(options, file)
+    absent = records.absent
+    if absent.any():
+        note = f"{np.count_nonzero(absent):,} rows that record an absence left out"
+        records = replace(records.take(~absent), notes=(*records.notes, note))
+    return records
+
+
+def read_survey(options: RunOptions, file: str) -> Occurrences:
+    """Read a file of presences, and absences where there are any, under the run's options."""
     own = options.occurrences
-    wanted = [name for name in (own.record_weights, own.uncertainty_column) if name]
+    wanted = [name for name in (own.record_weights, own.uncertainty_column, options.test.fold_column) if name]
     records = read_occurrences(
         file,
         crs=own.crs,
@@ -120,12 +135,8 @@ def read_records(options: RunOptions, file: str) -> Occurrences:
         y_column=own.y_column,
         columns=wanted,
     )
-    absent = records.absent
-    if absent.all():
+    if records.absent.all():
         raise DataError(f"file '{Path(file).name}' holds absences only ({len(records):,}): expected presences")
-    if absent.any():
-        note = f"{np.count_nonzero(absent):,} rows that record an absence left out"
-        records = replace(records.take(~absent), notes=(*records.notes, note))
     return records
 
 
@@ -201,6 +212,7 @@ def _prepare_layers(options: RunOptions) -> Prepared:
     )
     prepared.ledger = ledger
     own = dict(zip(prepared.areas, backgrounds))
+    labels = records.labels(options.test.fold_column) if options.test.fold_column else None
     notices += tell(options, effort, backgrounds[0])
     for species, background in own.items() or [("", backgrounds[0])]:
         notices += [f"{species}: {text}" if species else text for text in background.notices]
@@ -212,7 +224,12 @@ def _prepare_layers(options: RunOptions) -> Prepared:
             weights, notes = weigh(options, records, kept[species], stack)
             strength = None if effort is None else effort.at(kept[species].rows, kept[species].cols)
             table = SampleTable.from_stack(
-                stack, kept[species], background, presence_weights=weights, presence_effort=strength
+                stack,
+                kept[species],
+                background,
+                presence_weights=weights,
+                presence_effort=strength,
+                folds=None if labels is None else labels[kept[species].index],
             )
             said = describe(options, effort, prepared.area_of(species))
             prepared.tables[species] = replace(table, sampling=said, notes=notes)
@@ -240,7 +257,9 @@ def _read_tests(prepared: Prepared, options: RunOptions, file: str) -> None:
     """Look the test records up; a file of one species tests the one species of the run, whatever either is called."""
     stack = cast("Stack", prepared.stack)
     try:
-        prepared.tests, ledger = clean(read_records(options, file), stack, study_area=prepared.study_area)
+        records = read_survey(options, file)
+        prepared.tests, ledger = clean(records.take(~records.absent), stack, study_area=prepared.study_area)
+        prepared.surveys = _surveys(records, stack, prepared.study_area)
     except DataError as error:
         raise DataError(f"test records: {error}") from error
     for species in ledger.counts:
@@ -248,9 +267,25 @@ def _read_tests(prepared: Prepared, options: RunOptions, file: str) -> None:
             prepared.notices.append(f"test records of {species} left out: {ledger.describe(species)}")
     if len(prepared.tests) == 1 and len(prepared.tables) == 1:
         prepared.tests = dict(zip(prepared.tables, prepared.tests.values()))
+        prepared.surveys = dict(zip(prepared.tables, prepared.surveys.values()))
     for species in prepared.tables:
         if species not in prepared.tests:
             prepared.notices.append(f"no test record of {species} in {file}")
+
+
+def _surveys(records: Occurrences, stack: Stack, area: StudyArea | None) -> dict[str, Survey]:
+    """Look up the sites of every species that has absences; each visit counts, several in one cell too."""
+    found = {}
+    for species in pd.unique(records.species[records.absent]):
+        own = records.species == species
+        parts = [
+            clean(records.take(own & some), stack, remove_duplicates=False, study_area=area)[0][str(species)].values
+            for some in (~records.absent, records.absent)
+            if (own & some).any()
+        ]
+        if len(parts) == 2:
+            found[str(species)] = Survey(*(np.asarray(part, dtype=np.float64) for part in parts))
+    return found
 
 
 def _prepare_swd(options: RunOptions) -> Prepared:
@@ -301,6 +336,7 @@ def _read_table(options: RunOptions, file: str, alone: bool = False, weights: st
             categorical=options.layers.categorical,
             weight_column=weights,
             effort_column=options.background.effort_column,
+            fold_column=options.test.fold_column,
         )
     except DataError as error:
         raise DataError(f"{error} ({hint})" if alone else str(error)) from error

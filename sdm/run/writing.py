@@ -88,8 +88,7 @@ def _write_run(options: RunOptions, species: str, command: str, folder: Path, do
 def _write_tables(fitted: Fitted, folder: Path, name: str, done: Written) -> None:
     """Write results, sample predictions and omission, under the names that Java Maxent gives them."""
     model = fitted.model
-    cloglog = {key: values["cloglog"] for key, values in fitted.numbers["thresholds"].items()}
-    row = maxent_results(fitted.numbers, fitted.thresholds, cloglog)
+    row = maxent_results(fitted.numbers, fitted.thresholds)
     done.files["results"] = write_rows(folder / "maxentResults.csv", [row]).name
     samples = [("train", fitted.table.presence, fitted.table.presence_x, fitted.table.presence_y)]
     if fitted.test is not None and fitted.test_xy is not None:

@@ -71,7 +71,7 @@ def test_terminal_run_file_and_python_are_one(world, effort, tmp_path):
         assert len({path.read_bytes() for path in same}) == 1
     for species in done.species:
         assert species.numbers["sampling"]["thinned_to_km"] == 8
-        assert len(species.numbers["cross_validation"]["folds"]) == 3
+        assert len(species.numbers["cross_validation"]["rows"]) == 3
         assert done.ledger[species.species]["thinned"] > 0
 
 
@@ -165,4 +165,4 @@ def test_a_table_with_columns_of_effort_and_weight(tmp_path):
     model = load_model(tmp_path / "out" / "p.npz")
     assert model.names == ("heat", "rain")
     assert model.meta["effective_presences"] == pytest.approx(90**2 / (30 * 1 + 30 * 4))
-    assert len(numbers["cross_validation"]["folds"]) == 3
+    assert len(numbers["cross_validation"]["rows"]) == 3

@@ -156,8 +156,8 @@ def test_recorded_absences_are_not_fitted_as_presences(world, tmp_path: Path) ->
 
 def test_folds(world, tmp_path: Path) -> None:
     found = numbers(world, tmp_path / "out", "--no-map", "--folds", 4)["cross_validation"]
-    assert [row["test_presences"] for row in found["folds"]] == [15] * 4
-    assert found["mean"]["auc_test"] == pytest.approx(np.mean([row["auc_test"] for row in found["folds"]]))
+    assert [row["test_presences"] for row in found["rows"]] == [15] * 4
+    assert found["mean"]["auc.val.avg"] == pytest.approx(np.mean([row["auc.val"] for row in found["rows"]]))
 
 
 @pytest.mark.parametrize(

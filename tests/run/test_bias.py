@@ -166,12 +166,12 @@ def test_cross_validation_knows_effort(biased: Biased, how: str) -> None:
     """Every fold is fitted with the effort of its own presences' cells, not with that of all."""
     options = replace_species(biased.options(bias=biased.raster, bias_treatment=how, points=900, folds=3), biased)
     table = next(iter(prepare(options).tables.values()))
-    found = fit_species(table, options).numbers["cross_validation"]["folds"]
+    found = fit_species(table, options).numbers["cross_validation"]["rows"]
     blind = replace(table, weights=None, presence_base=None)
-    other = fit_species(blind, options).numbers["cross_validation"]["folds"]
+    other = fit_species(blind, options).numbers["cross_validation"]["rows"]
     assert [row["training_presences"] for row in found] == [row["training_presences"] for row in other]
     if how == "prior":
-        assert [row["auc_test"] for row in found] != [row["auc_test"] for row in other]
+        assert [row["auc.val"] for row in found] != [row["auc.val"] for row in other]
     keep = np.arange(table.n_presences) % 3 > 0
     part = table.take(keep)
     assert part.presence_base is not None

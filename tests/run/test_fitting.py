@@ -65,11 +65,11 @@ def test_seeds_decide_which_records_are_set_aside(table: SampleTable) -> None:
 
 
 def test_folds_test_every_record_once(table: SampleTable) -> None:
-    found = fit_species(table, quick(folds=7)).numbers["cross_validation"]["folds"]
+    found = fit_species(table, quick(folds=7)).numbers["cross_validation"]["rows"]
     assert sum(row["test_presences"] for row in found) == table.n_presences
     assert {row["training_presences"] + row["test_presences"] for row in found} == {table.n_presences}
     few = replace(table, **{name: getattr(table, name)[:5] for name in ("presence", "presence_x", "presence_y")})
-    assert len(fit_species(few, quick(folds=20)).numbers["cross_validation"]["folds"]) == 5, "leave one out at most"
+    assert len(fit_species(few, quick(folds=20)).numbers["cross_validation"]["rows"]) == 5, "leave one out at most"
 
 
 @pytest.mark.parametrize("key", ["mtp", "10p", "maxsss", "equal"])
