@@ -89,6 +89,12 @@ def save(name: str, results: dict[str, Any]) -> None:
     print(f"\nwritten: {path.relative_to(ROOT)}")
 
 
+def earlier(name: str) -> dict[str, Any]:
+    """Return what an earlier run of a benchmark saved, so that a part of it can be measured anew."""
+    path = RESULTS / f"{name}.json"
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
 def _text(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"

@@ -1,8 +1,8 @@
 """Choosing λ and β of structural prices by held-out log loss (structural-maxent.txt §4).
 
 For each β from the largest down, λ goes from the largest down, each fit starting from the columns and weights of the
-one before. A path ends when held-out loss has risen well above its best for two settings in a row: smaller prices
-only overfit more. Around the best setting of the grid, finer ones are tried.
+one before. A path ends when held-out loss has risen well above its best twice in a row, or far above it once: smaller
+prices only overfit more, and cost most. Around the best setting of the grid, finer ones are tried.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from sdm.maxent.solution import Solution
 from sdm.maxent.structural import Growth, solve_structural
 
 GRID = (1e-4, 1e-3, 0.01, 0.1, 0.5, 1.0, 2.0)
-WORSE = 0.05  # nats above the best of a path before it may end
+WORSE, FAR = 0.05, 0.15  # nats above the best of a path, twice in a row or once, that end it
 ROUNDS = 40  # a choice needs no more: held-out losses differ by far more than the gap
 GAP = 3e-3
 
@@ -77,8 +77,9 @@ def _around(best: Setting, lambdas: Sequence[float], betas: Sequence[float]) -> 
         return [float(f"{np.sqrt(value * x):.3g}") for x in near] if value > 0 else []
 
     return [
-        *((lam, best.beta) for lam in middles(best.lam, lambdas)),
-        *((best.lam, beta) for beta in middles(best.beta, betas)),
+        (lam, beta)
+        for beta in sorted([best.beta, *middles(best.beta, betas)], reverse=True)
+        for lam in sorted([best.lam, *middles(best.lam, lambdas)], reverse=True)
     ]
 
 
@@ -98,7 +99,7 @@ def _path(
         tried[lam, beta] = Setting(lam, beta, loss, error, tuple(losses))
         worse = worse + 1 if loss > best + WORSE else 0
         best = min(best, loss)
-        if worse == 2:
+        if worse == 2 or loss > best + FAR:
             return
 
 
