@@ -1,9 +1,11 @@
 """Joint models: the chains of Zhu and Xing's paper (§7.1), and real communities against single-species models.
 
-`SDM_BENCH_SETS` sets how many data sets of each kind are drawn (10 by default, as in the paper).
+`python -m benchmarks.medn` runs both; with `chains` or `communities` behind it, one of them. `SDM_BENCH_SETS` sets how
+many data sets of each kind are drawn (10 by default, as in the paper).
 """
 
 import os
+import sys
 import time
 from typing import Any
 
@@ -168,12 +170,14 @@ def _shown(row: dict[str, Any]) -> dict[str, Any]:
 def main() -> None:
     began = time.perf_counter()
     sets = int(os.environ.get("SDM_BENCH_SETS", "10"))
-    real = communities()
-    rows = chains(sets)
-    stated = findings(rows)
-    print("\n" + "\n".join(stated))
-    picture(rows, sets)
-    save("medn", {"data sets": sets, "chains": rows, "findings": stated, "communities": real})
+    if "communities" not in sys.argv:
+        rows = chains(sets)
+        stated = findings(rows)
+        print("\n" + "\n".join(stated))
+        picture(rows, sets)
+        save("medn", {"data sets": sets, "chains": rows, "findings": stated})
+    if "chains" not in sys.argv:
+        save("communities", {"communities": communities()})
     print(f"medn: {time.perf_counter() - began:.0f} s in all")
 
 

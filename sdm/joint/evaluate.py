@@ -28,11 +28,12 @@ def richness_error(labels: States, probability: Array) -> float:
 
 
 def evaluate(model: FittedJoint, x: Array, labels: States) -> dict[str, Any]:
-    """Return Hamming error, mean AUC, joint log loss and the error of the richness."""
+    """Return Hamming error (of the best labeling; of marginals above ½), mean AUC, joint log loss, richness error."""
     probability = model.predict_proba(x)
     each = species_auc(labels, probability)
     return {
         "hamming": hamming(labels, model.predict(x)),
+        "hamming of marginals": hamming(labels, (probability > 0.5).astype(np.int8)),
         "auc": float(np.nanmean(each)) if np.isfinite(each).any() else float("nan"),
         "log loss": model.log_loss(x, labels),
         "richness error": richness_error(labels, probability),
