@@ -1,17 +1,20 @@
-"""Run benchmarks: `python -m benchmarks` for all, or with the names of some."""
+"""Run benchmarks: `python -m benchmarks` for all, or with the names of some; options after them are passed on."""
 
 import sys
 from importlib import import_module
+from itertools import takewhile
 
-ALL = ("engine", "application")
+ALL = ("engine", "application", "structural", "path", "bias", "thinning", "nceas", "medn")
 
 
 def main() -> None:
-    names = sys.argv[1:] or ALL
-    unknown = [name for name in names if name not in ALL]
+    given = list(takewhile(lambda word: not word.startswith("-"), sys.argv[1:]))
+    options = sys.argv[1 + len(given) :]
+    unknown = [name for name in given if name not in ALL]
     if unknown:
         sys.exit(f"no benchmark called {', '.join(unknown)}; there are {', '.join(ALL)}")
-    for name in names:
+    for name in given or ALL:
+        sys.argv = [name, *options]
         import_module(f"benchmarks.{name}").main()
 
 
