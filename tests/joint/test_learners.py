@@ -180,7 +180,7 @@ def test_exact_laplace_is_optimal_and_obeys_corollary_7(tied):
     """Its objective (Corollary 6) is no higher than a long search finds, and ⟨w⟩ = 2η/(λ − η²) of the M³N's own η."""
     from scipy.optimize import minimize
 
-    d, sites = problem(7, tied, n=15)
+    d, sites = problem(7, tied, n=12, size=3)
     c, lam = 0.5, 6.0
     found = fit_laplace(d, sites, c, lam, np.ones(d.size), method="exact", tolerance=5e-5, max_epochs=5000)
     labels = np.count_nonzero(sites.labels >= 0)
