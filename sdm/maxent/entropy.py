@@ -112,7 +112,7 @@ def _gibbs(theta, q0, alpha, tau, ratio):  # type: ignore[no-untyped-def]
             ratio[i] /= total
         tau = top + np.log(total)
         return tau, tau
-    tau = _tau(theta, q0, alpha, tau)
+    tau, _ = find_tau(theta, q0, alpha, tau)
     _ratios(theta, alpha, tau, ratio)
     # Ω*(θ) is the minimum over m of m + Σ q0_i φ*(θ_i − m), reached at m = τ − 1/α: what rounding leaves of τ's error
     # counts only by its square, and never makes the result too small.
@@ -123,12 +123,16 @@ def _gibbs(theta, q0, alpha, tau, ratio):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _tau(theta, q0, alpha, guess):  # type: ignore[no-untyped-def]
-    """Find the root of g(τ) = Σ q0_i r_i(τ) − 1 by Newton's method.
+def find_tau(theta, q0, alpha, guess):  # type: ignore[no-untyped-def]
+    """Return the τ at which Σ q0_i r_i(τ) = 1, and how many passes over the cells it took.
 
-    g is convex and decreasing for α ≤ 2, so from any point left of the root Newton climbs to it without passing it,
-    and from a point right of it one step leads to its left. Left of it are the mean score, by Jensen's inequality,
-    and the point where the cell of the largest score alone has all mass; from the larger of both it is a few steps.
+    By Newton's method on the (α − 1)th power of the sum. That is a norm of the bases [1 + (α − 1)(θ_i − τ)]₊, convex
+    and decreasing in τ for α ≤ 2, so from any point left of the root Newton climbs to it without passing it, and from
+    a point right of it one step leads to its left. It is less curved than the sum: a straight line where all scores
+    are equal, and piecewise straight for α = 2, where the step from the last piece is exact. Left of the root are the
+    mean score, by Jensen's inequality, and the point where the cell of the largest score alone has all mass; from the
+    larger of both it is a few passes, however many cells there are (`benchmarks/roots.py` compares it with others).
+    For α = 2 without a guess, selection is exact and faster.
     """
     mean = 0.0
     best = 0
@@ -138,7 +142,11 @@ def _tau(theta, q0, alpha, guess):  # type: ignore[no-untyped-def]
             best = i
     alone = theta[best] - np.expm1((1.0 - alpha) * np.log(q0[best])) / (alpha - 1.0)
     low = max(mean, alone)
-    tau = guess if low <= guess < theta[best] + 1.0 / (alpha - 1.0) else low
+    guessed = low <= guess < theta[best] + 1.0 / (alpha - 1.0)
+    if alpha == 2.0 and not guessed:
+        return select_tau(theta, q0, low)
+    tau = guess if guessed else low
+    close = 1e-9 if alpha <= 1.5 else 0.0  # the error left is this squared, while the curvature is bounded
     for turn in range(200):
         total, slope = 0.0, 0.0
         for i in range(theta.size):
@@ -157,8 +165,57 @@ def _tau(theta, q0, alpha, guess):  # type: ignore[no-untyped-def]
         if slope == 0.0:
             tau = low
             continue
-        step = (total - 1.0) / slope
-        if turn > 0 and step <= 0.0:  # only rounding is left
+        step = (total - total ** (2.0 - alpha)) / ((alpha - 1.0) * slope)
+        new = max(tau + step, low)
+        if new == tau or (turn > 0 and step <= 0.0):  # only rounding is left
             break
-        tau = max(tau + step, low)
-    return tau
+        tau = new
+        if abs(step) <= close:
+            break
+    return tau, turn + 1
+
+
+@jit
+def select_tau(theta, q0, low):  # type: ignore[no-untyped-def]
+    """Return the τ of α = 2 exactly, in O(n) expected, and how many times cells were split.
+
+    The root of Σ q0_i [1 + θ_i − τ]₊ = 1 is known once the cells above τ − 1 are: as quickselect does, those left are
+    split by the score of one of them, and the side where τ − 1 lies is kept. Cells not above `low` − 1, with `low` left
+    of the root, are out from the start. Scores are taken from the largest, so that little is lost of them.
+    """
+    top = theta.max()
+    score, weight = np.empty(theta.size), np.empty(theta.size)
+    end = 0
+    for i in range(theta.size):
+        if theta[i] >= low - 1.0 - 1e-9 * (1.0 + abs(low)):
+            score[end], weight[end] = theta[i] - top, q0[i]
+            end += 1
+    start = 0
+    mass, moment = 0.0, 0.0  # of cells that are in the support for certain
+    turns = 0
+    random = 12345
+    while start < end:
+        turns += 1
+        random = (1103515245 * random + 12345) % 2147483648
+        pivot = score[start + random % (end - start)]
+        above, part_mass, part_moment = start, 0.0, 0.0
+        for i in range(start, end):  # those above the pivot to the front
+            if score[i] > pivot:
+                part_mass += weight[i]
+                part_moment += weight[i] * score[i]
+                score[i], score[above] = score[above], score[i]
+                weight[i], weight[above] = weight[above], weight[i]
+                above += 1
+        if moment + part_moment - (mass + part_mass) * pivot >= 1.0:  # the support ends above the pivot
+            end = above
+            continue
+        mass, moment = mass + part_mass, moment + part_moment
+        start = above
+        for i in range(start, end):  # and the pivot is in it, with all that are equal
+            if score[i] == pivot:
+                mass += weight[i]
+                moment += weight[i] * pivot
+                score[i], score[start] = score[start], score[i]
+                weight[i], weight[start] = weight[start], weight[i]
+                start += 1
+    return top + (moment - 1.0) / mass + 1.0, turns

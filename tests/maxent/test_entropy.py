@@ -3,13 +3,13 @@
 import naive
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from strategies import ALPHAS, seeds
 
 from sdm.errors import OptionError
-from sdm.maxent.entropy import Entropy
+from sdm.maxent.entropy import Entropy, find_tau
 
 orders = st.sampled_from([1.0, 1.01, 1.2, 1.5, 1.9, 1.999, 2.0])
 spreads = st.sampled_from([0.0, 1e-8, 0.1, 1.0, 10.0, 1e3])
@@ -88,6 +88,56 @@ def test_a_bad_guess_of_the_normaliser_does_no_harm(alpha, guess):
     theta, q0 = scores(5, 2.0)
     entropy = Entropy(alpha)
     assert entropy.gibbs(theta, q0, guess).tau == pytest.approx(entropy.gibbs(theta, q0).tau, abs=1e-11)
+
+
+@pytest.mark.parametrize("alpha", [1.05, 1.2, 1.5, 1.8, 2.0])
+def test_the_normaliser_is_that_of_bisection(alpha):
+    """Scores from all but equal to so far apart that a few cells have all density."""
+    rng = np.random.default_rng(9)
+    for spread in np.exp(np.linspace(-4, 6, 12)):
+        theta, q0 = spread * rng.normal(size=5000), rng.random(5000) + 0.01
+        q0 /= q0.sum()
+        low, high = -10 * spread - 10, theta.max()
+        for _ in range(200):
+            middle = 0.5 * (low + high)
+            mass = q0 @ np.maximum(1 + (alpha - 1) * (theta - middle), 0) ** (1 / (alpha - 1))
+            low, high = (middle, high) if mass > 1 else (low, middle)
+        assert Entropy(alpha).gibbs(theta, q0).tau == pytest.approx(low, abs=1e-12 * (1 + spread))
+
+
+def test_the_normaliser_is_found_in_few_passes_whatever_the_rounding():
+    """A step too small to move τ must end the search: it went on to its limit, a hundred times slower."""
+    rng = np.random.default_rng(1)
+    for alpha in (1.05, 1.2, 1.5, 1.8, 2.0):
+        for spread in np.exp(rng.uniform(-4, 4, 60)):
+            theta, q0 = spread * rng.normal(size=2000), rng.random(2000) + 0.1
+            _, passes = find_tau(theta, q0 / q0.sum(), alpha, theta.max())  # a guess, so that order 2 searches too
+            assert passes <= 20
+
+
+@settings(max_examples=200)
+@given(st.sampled_from([0.0, 1e-6, 0.3, 3.0, 300.0]), st.booleans(), seeds)
+def test_selection_and_newton_find_the_same_sparsemax(spread, tied, seed):
+    """Ties at the edge of the support, all scores equal, one cell alone."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 60))
+    theta = spread * (rng.integers(-2, 3, n).astype(float) if tied else rng.normal(size=n)) - 7.0
+    q0 = rng.random(n) ** 3 + 1e-6
+    q0 /= q0.sum()
+    (selected, _), (searched, _) = find_tau(theta, q0, 2.0, np.nan), find_tau(theta, q0, 2.0, float(theta.max()))
+    assert selected == pytest.approx(searched, abs=1e-12 * (1 + spread))
+    assert q0 @ np.maximum(1 + theta - selected, 0) == pytest.approx(1.0, abs=1e-11 * (1 + spread))
+
+
+def test_sparsemax_solves_the_linear_equation_on_its_support():
+    rng = np.random.default_rng(1)
+    theta, q0 = 20.0 * rng.normal(size=200_000), rng.random(200_000) + 0.1
+    q0 /= q0.sum()
+    tau, _ = find_tau(theta, q0, 2.0, np.nan)
+    inside = theta > tau - 1.0
+    exact = (q0[inside] @ theta[inside] - 1.0) / q0[inside].sum() + 1.0
+    assert tau == pytest.approx(exact, rel=1e-14)
+    assert np.array_equal(inside, theta > exact - 1.0)
 
 
 @given(spreads, seeds)
