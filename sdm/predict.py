@@ -10,7 +10,8 @@ import itertools
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from rasterio.errors import RasterioError
 from rasterio.windows import Window
 
 from sdm._version import __version__
+from sdm.assess.uncertainty import predict_spread as summarise_models
 from sdm.data.area import StudyArea
 from sdm.data.grid import Grid
 from sdm.data.layers import Stack
@@ -34,6 +36,7 @@ from sdm.modelfile import model_bytes
 NODATA = -9999.0
 BINARY_NODATA = 255
 BLOCK = 256
+SPREAD = 1 << 20  # predictions of all replicates that are held at once, in each thread
 Progress = Callable[[int, int, str], None]
 
 
@@ -88,8 +91,7 @@ def predict_raster(
     progress : callable, optional
         Called with windows done, windows in all, and what is going on.
     """
-    if tuple(stack.names) != model.names:
-        raise DataError(f"the layers are {', '.join(stack.names)}; the model needs {', '.join(model.names)}")
+    _check_layers(model, stack)
     path = Path(path)
     describe = {"model_id": model_id(model), "scale": scale, "software": f"sdm {__version__}", **(tags or {})}
 
@@ -119,6 +121,60 @@ def predict_raster(
     )
 
 
+def predict_spread(
+    models: Sequence[Model],
+    stack: Stack,
+    paths: Mapping[str, Path],
+    *,
+    scale: str = "cloglog",
+    clamp: bool = True,
+    study_area: StudyArea | None = None,
+    threads: int = 2,
+    tags: dict[str, str] | None = None,
+    progress: Progress | None = None,
+) -> dict[str, RasterSummary]:
+    """Write maps of how much replicates agree, all in one pass over the layers.
+
+    Parameters
+    ----------
+    models : sequence of Model
+        The replicates, at least two, of the same variables.
+    paths : mapping
+        Where to write which of `sdm.assess.uncertainty.STATISTICS`: mean, sd, lower, upper.
+    stack, scale, clamp, study_area, threads, tags, progress
+        As for `predict_raster`.
+    """
+    for model in models:
+        _check_layers(model, stack)
+    describe = {"replicates": str(len(models)), "scale": scale, "software": f"sdm {__version__}", **(tags or {})}
+
+    step = max(1, SPREAD // len(models))  # cells at a time, so that memory does not grow with the replicates
+
+    def bands(window: Window, values: NDArray[np.floating]) -> list[NDArray[Any]]:
+        flat = values.reshape(values.shape[0], -1)
+        out = np.empty((len(paths), flat.shape[1]), dtype=np.float32)
+        for first in range(0, flat.shape[1], step):
+            some = slice(first, first + step)
+            spread = summarise_models(models, list(flat[:, some]), scale, clamp)
+            for band, name in zip(out, paths):
+                part = getattr(spread, name)
+                band[some] = np.where(np.isnan(part), NODATA, part)
+        if study_area is not None:
+            out[:, ~study_area.mask(stack, window).ravel()] = NODATA
+        return list(out.reshape(len(paths), *values.shape[1:]))
+
+    summaries = write_cogs(
+        stack, list(paths.values()), bands, NODATA, "float32", describe, threads=threads, progress=progress
+    )
+    return dict(zip(paths, summaries))
+
+
+def _check_layers(model: Model, stack: Stack) -> None:
+    """Raise if the layers are not the model's variables in its order."""
+    if tuple(stack.names) != model.names:
+        raise DataError(f"the layers are {', '.join(stack.names)}; the model needs {', '.join(model.names)}")
+
+
 def write_cog(
     stack: Stack,
     path: Path,
@@ -131,6 +187,25 @@ def write_cog(
     progress: Progress | None = None,
 ) -> RasterSummary:
     """Compute a band window by window and write it as a Cloud-Optimized GeoTIFF."""
+
+    def bands(window: Window, values: NDArray[np.floating]) -> list[NDArray[Any]]:
+        return [compute(window, values)]
+
+    return write_cogs(stack, [path], bands, nodata, dtype, tags, threads=threads, progress=progress)[0]
+
+
+def write_cogs(
+    stack: Stack,
+    paths: Sequence[Path],
+    compute: Callable[[Window, NDArray[np.floating]], Sequence[NDArray[Any]]],
+    nodata: float,
+    dtype: str,
+    tags: dict[str, str],
+    *,
+    threads: int = 2,
+    progress: Progress | None = None,
+) -> list[RasterSummary]:
+    """Compute several bands window by window, and write each as a Cloud-Optimized GeoTIFF of its own."""
     profile = {
         "driver": "GTiff",
         "width": stack.width,
@@ -145,38 +220,63 @@ def write_cog(
         "blockysize": BLOCK,
         "BIGTIFF": "IF_SAFER",
     }
-    _check_room(path, stack, dtype)
+    _check_room(paths[0], stack, dtype, len(paths))
     windows = list(stack.windows())
-    moments = np.zeros(3)
-    low, high = np.inf, -np.inf
+    moments = [Moments() for _ in paths]
     try:
-        with tempfile.TemporaryDirectory(prefix=".sdm-", suffix=".part", dir=path.parent) as folder:
-            plain, final = Path(folder) / "plain.tif", Path(folder) / "cog.tif"
-            with rasterio.open(plain, "w", **profile) as out:
-                for done, (window, band) in enumerate(stack.scan(windows, each=compute, threads=threads), start=1):
-                    out.write(band, 1, window=window)
-                    valid = band[band != band.dtype.type(nodata)].astype(np.float64)
-                    if valid.size:
-                        moments += valid.size, valid.sum(), valid @ valid
-                        low, high = min(low, float(valid.min())), max(high, float(valid.max()))
+        with tempfile.TemporaryDirectory(prefix=".sdm-", suffix=".part", dir=paths[0].parent) as folder:
+            plain = [Path(folder) / f"plain{k}.tif" for k in range(len(paths))]
+            final = [Path(folder) / f"cog{k}.tif" for k in range(len(paths))]
+            with ExitStack() as opened:
+                outs = [opened.enter_context(rasterio.open(path, "w", **profile)) for path in plain]
+                for done, (window, bands) in enumerate(stack.scan(windows, each=compute, threads=threads), start=1):
+                    for out, band, count in zip(outs, bands, moments):
+                        out.write(band, 1, window=window)
+                        count.add(band[band != band.dtype.type(nodata)].astype(np.float64))
                     if progress:
                         progress(done, len(windows), "predicting")
-                summary = _summarise(path, moments, low, high)
-                out.update_tags(**tags)
-                out.update_tags(1, **_statistics(summary))
-            _check_whole(plain)
-            _to_cog(plain, final, dtype, threads)
-            _check_whole(final)
-            os.replace(final, path)
+                summaries = [count.summary(path) for count, path in zip(moments, paths)]
+                for out, summary in zip(outs, summaries):
+                    out.update_tags(**tags)
+                    out.update_tags(1, **_statistics(summary))
+            for source, target in zip(plain, final):
+                _check_whole(source)
+                _to_cog(source, target, dtype, threads)
+                _check_whole(target)
+            for target, path in zip(final, paths):
+                os.replace(target, path)
     except (RasterioError, CPLE_BaseError, OSError) as error:
         reason = getattr(error, "strerror", None) or f"{error.__cause__ or error}; is the disk full?"
-        raise OutputError(f"{path} cannot be written ({reason}): nothing was kept") from error
-    return summary
+        raise OutputError(f"{paths[0]} cannot be written ({reason}): nothing was kept") from error
+    return summaries
 
 
-def _check_room(path: Path, grid: Grid, dtype: str) -> None:
-    """Raise if the disk has less free space than the map takes before compression."""
-    need = -(-grid.width // BLOCK) * -(-grid.height // BLOCK) * BLOCK**2 * np.dtype(dtype).itemsize
+class Moments:
+    """What is known of the values of a band after some windows."""
+
+    def __init__(self) -> None:
+        self.sums = np.zeros(3)
+        self.low, self.high = np.inf, -np.inf
+
+    def add(self, values: NDArray[np.float64]) -> None:
+        """Count the values of one more window."""
+        if values.size:
+            self.sums += np.array([values.size, values.sum(), values @ values])
+            self.low, self.high = min(self.low, float(values.min())), max(self.high, float(values.max()))
+
+    def summary(self, path: Path) -> RasterSummary:
+        """Return what the band at a path holds."""
+        count, total, squares = self.sums
+        if not count:
+            raise DataError(f"{path.name} would have no cell: no cell of the layers has a value in every layer")
+        mean = total / count
+        deviation = float(np.sqrt(max(squares / count - mean**2, 0.0)))
+        return RasterSummary(path, int(count), self.low, self.high, mean, deviation)
+
+
+def _check_room(path: Path, grid: Grid, dtype: str, maps: int) -> None:
+    """Raise if the disk has less free space than the maps take before compression."""
+    need = maps * -(-grid.width // BLOCK) * -(-grid.height // BLOCK) * BLOCK**2 * np.dtype(dtype).itemsize
     try:
         free = shutil.disk_usage(path.parent).free
     except OSError:
@@ -215,14 +315,6 @@ def _to_cog(source: Path, target: Path, dtype: str, threads: int) -> None:
         NUM_THREADS=threads,
         BIGTIFF="IF_SAFER",
     )
-
-
-def _summarise(path: Path, moments: NDArray[np.float64], low: float, high: float) -> RasterSummary:
-    count, total, squares = moments
-    if not count:
-        raise DataError(f"{path.name} would have no cell: no cell of the layers has a value in every layer")
-    mean = total / count
-    return RasterSummary(path, int(count), low, high, mean, float(np.sqrt(max(squares / count - mean**2, 0.0))))
 
 
 def _statistics(summary: RasterSummary) -> dict[str, str]:

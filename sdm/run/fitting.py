@@ -9,7 +9,7 @@ import numpy as np
 from sdm._version import __version__
 from sdm.assess import fits
 from sdm.assess.measures import auc, auc_deviation, log_loss
-from sdm.assess.profiles import Profile, effect, marginal, only
+from sdm.assess.profiles import Band, Profile, Surface, effect, marginal, only
 from sdm.assess.structure import Structure, describe
 from sdm.assess.thresholds import Curve, Threshold
 from sdm.config import FitOptions, RunOptions
@@ -22,6 +22,7 @@ from sdm.model import Model
 from sdm.run.assessing import Assessed, Progress, Survey, assess
 from sdm.run.dividing import make_split, set_aside
 from sdm.run.workers import workers
+from sdm.run.profiling import make_bands, make_surfaces, read_pairs, varies
 from sdm.structural import StructMaxent
 
 TOPS = {"cloglog": 1.0, "logistic": 1.0, "cumulative": 100.0}
@@ -53,6 +54,10 @@ class Fitted:
     assessed : Assessed
         Cross-validation, importance, and what else was asked for.
     """
+    bands : list of Band
+        Responses over the replicates, where their models were kept.
+    surfaces : list of Surface
+        Responses to two variables at a time.
 
     table: SampleTable
     test: Array | None
@@ -67,6 +72,8 @@ class Fitted:
     structure: Structure | None = None
     assessed: Assessed = field(default_factory=Assessed)
 
+    bands: list[Band] = field(default_factory=list)
+    surfaces: list[Surface] = field(default_factory=list)
 
 def fit_species(
     table: SampleTable,
@@ -94,7 +101,9 @@ def fit_species(
         raise DataError(f"{table.species}: one usable presence only, expected at least 2 (better 10 or more)")
     if test is None:
         table, test = set_aside(table, options)
-    split = make_split(table, options, stack)  # what is wrong with it is said before any work
+    # What is wrong with folds and pairs is said before any work.
+    split = make_split(table, options, stack)
+    read_pairs(options.output.surfaces, table.names)
     fitted = fit_table(table, options, progress=progress)
     structure = describe(fitted) if isinstance(fitted, StructMaxent) else None
     model = _with_record(fitted.model_, table, options)
@@ -137,6 +146,8 @@ def fit_species(
         structure,
         assessed,
     )
+        make_bands(model, assessed.validation.models if assessed.validation else [], table, options),
+        make_surfaces(model, table, options),
 
 
 def _with_prices(options: RunOptions, structure: Structure | None) -> RunOptions:
@@ -245,10 +256,8 @@ def _profiles(table: SampleTable, model: Model, options: RunOptions) -> list[Pro
     """Compute every variable's curves; a constant variable has none of its own."""
     scale, clamp = options.predict.scale, options.predict.clamp
     out = []
-    for v, variable in enumerate(model.variables):
-        if (variable.categorical and len(variable.classes) < 2) or (
-            not variable.categorical and variable.lo == variable.hi
-        ):
+    for v in range(len(model.variables)):
+        if not varies(model, v):
             continue
         single = fit_table(table, options, [v]).model_
         out += [

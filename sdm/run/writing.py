@@ -9,20 +9,24 @@ from typing import TYPE_CHECKING, Any, cast
 
 from sdm.assess.structure import Structure
 from sdm.assess.thresholds import choose
+from sdm.assess.uncertainty import STATISTICS
 from sdm.config import RunOptions, dump_yaml
 from sdm.data.area import StudyArea
 from sdm.files import safe_name, safe_names, to_json, write_text
 from sdm.modelfile import save_model
 from sdm.predict import Progress, predict_raster
+from sdm.range import write_range
 from sdm.report.tables import maxent_results, table_text, write_profiles, write_rows
 from sdm.run.fitting import Fitted
 from sdm.run.prepare import Prepared
 from sdm.run.sampling import write_effort
+from sdm.run.writing_assessment import PICTURES as ASSESSMENT
+from sdm.run.writing_assessment import draw_assessment, write_assessment, write_spread
 
 if TYPE_CHECKING:
     from sdm.data.layers import Stack
 
-PICTURES = ("effects", "families", "interactions", "prices")
+PICTURES = ("effects", "families", "interactions", "prices", *ASSESSMENT)
 """Names in `plots/` that are not a variable's."""
 
 
@@ -56,6 +60,10 @@ def write_species(
         if fitted.structure is not None:
             _write_structure(fitted.structure, folder, name, done)
             pictures.append(painter.submit(_draw_structure, fitted.structure, folder, done))
+        write_assessment(fitted, folder, name, done.files)
+        pictures.append(
+            painter.submit(draw_assessment, fitted, prepared.stack, options.predict.scale, folder, done.files)
+        )
         if prepared.stack is not None and options.output.map:
             raster = _write_map(fitted, prepared, options, folder, name, done, progress)
             area = prepared.area_of(fitted.table.species)
@@ -171,6 +179,7 @@ def _draw_map(raster: Path, fitted: Fitted, options: RunOptions, done: Written, 
         x=table.presence_x,
         y=table.presence_y,
         test=fitted.test_xy,
+        edges=fitted.model.alpha > 1.0,
         area=area,
     )
     done.files["picture"] = path.name
@@ -209,7 +218,20 @@ def _write_map(
         "max": summary.maximum,
         "mean": summary.mean,
     }
+    if fitted.model.alpha > 1.0 and options.predict.range:
+        _write_range(fitted, raster, options.predict.min_patch, done)
     return raster
+
+
+def _write_range(fitted: Fitted, raster: Path, min_patch: float, done: Written) -> None:
+    """Write where the density is not zero as polygons."""
+    path = raster.with_name(f"{raster.stem}_range.gpkg")
+    found = write_range(raster, path, species=fitted.table.species, min_patch=min_patch)
+    done.files["range"] = path.name
+    fitted.numbers["range"] = {"area_km2": found.area_km2, "patches": found.patches}
+    if found.dropped:
+        size = f"{found.dropped:,} patches of less than {min_patch:g} km² ({found.dropped_km2:,.0f} km² in all)"
+        done.notes.append(f"the range leaves out {size}")
 
 
 def _write_other_maps(
@@ -220,8 +242,13 @@ def _write_other_maps(
     done: Written,
     progress: Progress | None,
 ) -> None:
-    """Write the map of presence and absence, and the projections."""
+    """Write the map of presence and absence, the projections, and maps over the replicates."""
     model, stack, common = fitted.model, cast("Stack", prepared.stack), _common(fitted, options, progress)
+    replicates = fitted.assessed.validation.models if fitted.assessed.validation else []
+    if replicates:
+        area = prepared.area_of(fitted.table.species)
+        spread = write_spread(replicates, stack, raster, area, common)
+        done.files |= {f"{what} map": name for what, name in spread.items()}
     level = threshold_value(fitted, options)
     if level is not None:
         fitted.numbers["map_threshold"] = level
@@ -229,9 +256,9 @@ def _write_other_maps(
         area = prepared.area_of(fitted.table.species)
         predict_raster(model, stack, binary, study_area=area, threshold=level, **common)
         done.files["thresholded map"] = binary.name
-    titles = safe_names(
-        prepared.projections, taken=["thresholded", *(f"{safe_name(t)}_thresholded" for t in prepared.projections)]
-    )
+    endings = ["thresholded", *STATISTICS]
+    taken = [*endings, *(f"{safe_name(t)}_{ending}" for t in prepared.projections for ending in endings)]
+    titles = safe_names(prepared.projections, taken=taken)
     for title, elsewhere in prepared.projections.items():
         path = raster.with_name(f"{raster.stem}_{titles[title]}.tif")
         predict_raster(model, elsewhere, path, **common)
@@ -240,6 +267,9 @@ def _write_other_maps(
             binary = path.with_name(f"{path.stem}_thresholded.tif")
             predict_raster(model, elsewhere, binary, threshold=level, **common)
             done.files[f"thresholded projection {title}"] = binary.name
+        if replicates:
+            spread = write_spread(replicates, elsewhere, path, None, common)
+            done.files |= {f"{what} projection {title}": name for what, name in spread.items()}
 
 
 def threshold_value(fitted: Fitted, options: RunOptions) -> float | None:
