@@ -13,6 +13,7 @@ from sdm_cli.info import info
 from sdm_cli.init import init
 from sdm_cli.options import normalize
 from sdm_cli.predict import predict
+from sdm_cli.report import report
 from sdm_cli.schema import schema
 from sdm_cli.simulate import simulate
 from sdm_cli.version import version
@@ -35,7 +36,7 @@ app = typer.Typer(
 )
 for command in (fit, check):
     app.command(context_settings={"token_normalize_func": normalize})(command)
-for command in (predict, evaluate, info, init, schema, simulate, version):
+for command in (predict, evaluate, report, info, init, schema, simulate, version):
     app.command()(command)
 
 

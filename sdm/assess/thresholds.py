@@ -29,6 +29,8 @@ TEST_NAMES = {
     "equal_test": "Equal test sensitivity and specificity",
     "maxsss_test": "Maximum test sensitivity plus specificity",
 }
+TOPS = {"cloglog": 1.0, "logistic": 1.0, "cumulative": 100.0}
+"""The largest value of a scale that has one."""
 _JAVAS_ORDER = [
     *(f"fixed{value:g}" for value in FIXED), "mtp", "10p", "equal", "maxsss", "equal_test", "maxsss_test", "balance",
     "entropy",
