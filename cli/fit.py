@@ -59,6 +59,8 @@ def _tell(console: Console, result: "RunResult") -> None:
     if len(result.species) > 1:
         good = len(result.species) - len(result.failed)
         console.say(f"\n{good} of {len(result.species)} species fitted; summary: {result.folder / 'summary.csv'}")
+        if result.index is not None:
+            console.say(f"index: {result.index}")
 
 
 def _tell_species(console: Console, species: "SpeciesResult", ledger: dict[str, int] | None) -> None:
@@ -90,7 +92,7 @@ def _tell_species(console: Console, species: "SpeciesResult", ledger: dict[str, 
     for note in species.notes:
         console.log.info("  note        %s", note)
     console.say(f"  results     {species.folder}")
-    for what in ("map", "picture", "plots", "model", "numbers"):
+    for what in ("page", "map", "picture", "plots", "model", "numbers"):
         if what in species.files:
             console.say(f"    {what:<9} {species.files[what]}")
 

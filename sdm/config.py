@@ -257,6 +257,7 @@ class OutputOptions(Section):
     overwrite: bool = option(False, "Replace results that are there already.")
     curves: bool = option(True, "Draw response curves, marginal and variable-only.", "responsecurves")
     map: bool = option(True, "Write the map (GeoTIFF) and its picture.", "pictures")
+    report: bool = option(True, "Write the page of each species (HTML, opens offline), and an index of many.")
     uncertainty: bool = option(
         False, "Map the mean, deviation, and lower and upper limit (5 and 95 %) over the replicates or folds."
     )

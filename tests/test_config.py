@@ -102,6 +102,7 @@ EXAMPLES: dict[str, tuple[Any, Any]] = {
     "output.overwrite": ("true", True),
     "output.curves": ("false", False),
     "output.map": ("false", False),
+    "output.report": ("false", False),
     "output.uncertainty": ("true", True),
     "output.surfaces": ("rain:heat, soil:rain", ["rain:heat", "soil:rain"]),
     "tune.feature_sets": ("l, LQ", ["l", "LQ"]),

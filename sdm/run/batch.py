@@ -45,6 +45,7 @@ class RunResult:
     species: list[SpeciesResult]
     notices: list[str]
     ledger: dict[str, dict[str, int]]
+    index: Path | None = None
 
     @property
     def failed(self) -> list[SpeciesResult]:
@@ -66,9 +67,9 @@ def run(options: RunOptions, *, command: str = "", progress: Progress | None = N
         raise OptionError("no output folder: give it with -o, or as output.folder")
     target = Path(options.output.folder)
     refuse_existing(target, overwrite=options.output.overwrite)
-    if options.output.curves or options.output.map:
+    if options.output.curves or options.output.map or options.output.report:
         # Half a second of imports, done while the layers are read.
-        Thread(target=import_module, args=("sdm.report.figures",), daemon=True).start()
+        Thread(target=_import, args=("sdm.report.figures", "sdm.report.page"), daemon=True).start()
     began = perf_counter()
     prepared = prepare(options)
     log.debug("records and layers read in %.1f s", perf_counter() - began)
@@ -83,14 +84,25 @@ def run(options: RunOptions, *, command: str = "", progress: Progress | None = N
             raise DataError(next(iter(prepared.failures.values())))
         result.species.append(_one(prepared, names[0], options, target, command, progress))
         return result
-    folders = safe_names(names, taken=("summary.csv", "records.csv"))
+    folders = safe_names(names, taken=("summary.csv", "records.csv", "index.html"))
     for k, species in enumerate(names):
         log.info("%s (%d of %d)", species, k + 1, len(names))
         result.species.append(_attempt(prepared, species, options, target / folders[species], command, progress))
     if len(result.failed) == len(names):
         raise DataError(f"none of {len(names)} species could be fitted; the first: {result.failed[0].error}")
     write_tables(target, [_summary_row(item) for item in result.species], prepared)
+    if options.output.report:
+        from sdm.report.index import write_index
+
+        result.index = write_index(target)
+    else:
+        (target / "index.html").unlink(missing_ok=True)  # of an earlier run
     return result
+
+
+def _import(*modules: str) -> None:
+    for module in modules:
+        import_module(module)
 
 
 def _attempt(

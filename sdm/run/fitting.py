@@ -11,7 +11,7 @@ from sdm.assess import fits
 from sdm.assess.measures import auc, auc_deviation, log_loss
 from sdm.assess.profiles import Band, Profile, Surface, effect, marginal, only
 from sdm.assess.structure import Structure, describe
-from sdm.assess.thresholds import Curve, Threshold
+from sdm.assess.thresholds import TOPS, Curve, Threshold
 from sdm.config import FitOptions, RunOptions
 from sdm.data.layers import Stack
 from sdm.data.table import SampleTable
@@ -24,9 +24,6 @@ from sdm.run.dividing import make_split, set_aside
 from sdm.run.workers import workers
 from sdm.run.profiling import make_bands, make_surfaces, read_pairs, varies
 from sdm.structural import StructMaxent
-
-TOPS = {"cloglog": 1.0, "logistic": 1.0, "cumulative": 100.0}
-"""The largest value of a scale that has one."""
 
 
 @dataclass

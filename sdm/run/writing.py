@@ -4,7 +4,9 @@ import json
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
 from pathlib import Path
+from platform import python_version
 from typing import TYPE_CHECKING, Any, cast
 
 from sdm.assess.structure import Structure
@@ -16,6 +18,7 @@ from sdm.files import safe_name, safe_names, to_json, write_text
 from sdm.modelfile import save_model
 from sdm.predict import Progress, predict_raster
 from sdm.range import write_range
+from sdm.report.results import read_results
 from sdm.report.tables import maxent_results, table_text, write_profiles, write_rows
 from sdm.run.fitting import Fitted
 from sdm.run.prepare import Prepared
@@ -72,7 +75,7 @@ def write_species(
         for picture in pictures:
             picture.result()
     _write_run(options, fitted.table.species, command, folder, done)
-    numbers = {**fitted.numbers, "files": done.files, "notes": [*fitted.notes, *done.notes]}
+    numbers = {**fitted.numbers, "versions": versions(), "files": done.files, "notes": [*fitted.notes, *done.notes]}
     if len(prepared.tables) + len(prepared.failures) == 1:
         write_effort(prepared, folder, done.files)
     if prepared.ledger is not None:
@@ -80,8 +83,19 @@ def write_species(
         done.files["records"] = write_rows(folder / "records.csv", rows).name
         numbers["records"] = prepared.ledger.as_dict()[fitted.table.species]
     done.files["numbers"] = f"{name}.json"
+    if options.output.report:
+        done.files["page"] = f"{name}.html"
     (folder / f"{name}.json").write_text(to_json(numbers) + "\n", encoding="utf-8")
+    if options.output.report:
+        from sdm.report.page import write_page
+
+        write_page(read_results(folder / f"{name}.json"))
     return done
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what results depend on."""
+    return {"python": python_version(), **{name: version(name) for name in ("numpy", "numba", "rasterio")}}
 
 
 def _write_run(options: RunOptions, species: str, command: str, folder: Path, done: Written) -> None:
@@ -286,7 +300,8 @@ def remove_earlier(folder: Path, written: Written) -> None:
         earlier = json.loads((folder / written.files["numbers"]).read_text(encoding="utf-8"))["files"].values()
     except (OSError, ValueError, KeyError, AttributeError):
         return
-    for name in set(map(str, earlier)) - set(written.files.values()) | {"plots"}:
+    page = Path(written.files["numbers"]).with_suffix(".html").name  # `sdm report` may have made one
+    for name in {*map(str, earlier), page} - set(written.files.values()) | {"plots"}:
         if Path(name).name == name and (folder / name).is_file():
             (folder / name).unlink()
         elif name == "plots" and (folder / name).is_dir():
