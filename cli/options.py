@@ -19,8 +19,10 @@ PANELS = {
     "output": "Output",
     "tune": "Tuning",
     "curve": "Curves",
+    "path": "Path",
     "": "General",
 }
+OF_ONE = ("tune", "curve", "path")  # sections of one command
 COMMON_PANEL = "Messages"
 INPUTS = "OCCURRENCES LAYERS | RUN.YAML"
 

@@ -299,6 +299,21 @@ class CurveOptions(Section):
     held_out: float = option(30.0, "Percent of the records that each partition holds out.", gt=0, lt=100)
 
 
+class PathOptions(Section):
+    """What `sdm path` follows, and which point of it is fitted or mapped."""
+
+    strata: str | None = option(
+        None,
+        "Follow the exact path over strata: the name (or file) of a layer of classes, or squares such as grid:50km. "
+        "By default the path is that of the model, over the regularisation multiplier.",
+    )
+    epsilon: Positive = option(1e-3, "Of the model's path: the largest gap between fits too, in nats.")
+    smallest: Positive = option(0.1, "Of the model's path: the multiplier to go down to.")
+    choice: Literal["best", "one_se"] = option(
+        "best", "The least held-out loss, or the strongest regularisation within one standard error of it."
+    )
+
+
 class RunOptions(Section):
     """Everything about a run of `sdm fit`."""
 
@@ -311,6 +326,7 @@ class RunOptions(Section):
     output: OutputOptions = OutputOptions()
     tune: TuneOptions = TuneOptions()
     curve: CurveOptions = CurveOptions()
+    path: PathOptions = PathOptions()
     seed: int = option(1, "Seed of everything random.", "randomseed", ge=0)
     threads: int = option(2, "Threads for reading and predicting rasters.", ge=1, le=1024)
     processes: int = option(1, "Processes for folds, jackknife, null models, tuning and curves.", ge=1, le=1024)
@@ -325,6 +341,7 @@ SECTIONS: dict[str, type[Section]] = {
 PATHS = (
     "occurrences.file", "layers.files", "background.file", "background.area", "background.target_group",
     "background.bias", "test.file", "predict.projections", "output.folder",
+    "path.strata",
 )  # fmt: skip
 # Words that some of them take in place of a path.
 AREA_WORDS = ("buffer", "hull")
@@ -409,6 +426,8 @@ def _located(name: str, value: Any, folder: Path) -> Any:
             value = read_places(value)
         except ValueError:
             return value  # `make_options` says what is wrong
+    if name == "path.strata" and os.path.basename(str(value)) == value and not (folder / value).is_file():
+        return value  # the name of a layer, or squares
     return _rebase(value, folder) if name in PATHS else value
 
 
@@ -530,7 +549,7 @@ def dump_yaml(options: RunOptions) -> str:
     tree = options.model_dump(mode="json")
     for dotted in PATHS:
         section, name = dotted.split(".")
-        tree[section][name] = _rebase(tree[section][name], Path.cwd())
+        tree[section][name] = _located(dotted, tree[section][name], Path.cwd())
     return yaml.safe_dump(tree, sort_keys=False, allow_unicode=True)
 
 

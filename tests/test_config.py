@@ -119,6 +119,10 @@ EXAMPLES: dict[str, tuple[Any, Any]] = {
     "curve.prices": ("0.1, 1", [0.1, 1.0]),
     "curve.partitions": ("3", 3),
     "curve.held_out": ("25", 25.0),
+    "path.strata": ("grid:50km", "grid:50km"),
+    "path.epsilon": ("0.01", 0.01),
+    "path.smallest": ("0.5", 0.5),
+    "path.choice": ("one_se", "one_se"),
 }
 SPELLINGS = [(leaf.dotted, word) for leaf in LEAVES.values() for word in leaf.spellings]
 
