@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from benchmarks.harness import RESULTS, shared, table
 from sdm import Maxent
 from sdm.assess.measures import auc, log_loss
+from sdm.features.classes import auto_classes
 from sdm.structural import StructMaxent
 
 Array = NDArray[np.float64]
@@ -150,10 +151,9 @@ def _by_effort(region: Region, sites: pd.DataFrame) -> Background:
     return region.background[keep], effort[keep] / effort.sum()
 
 
-def auto_classes(n: int, without: str = "") -> str:
+def classes_without(n: int, without: str) -> str:
     """Return Java Maxent's classes for `n` presences, less some."""
-    letters = "l" + "q" * (n >= 10) + "p" * (n >= 80) + "h" * (n >= 15)
-    return "".join(letter for letter in letters if letter not in without)
+    return "".join(letter for letter in auto_classes(n) if letter not in without)
 
 
 @dataclass(frozen=True)
@@ -187,11 +187,10 @@ class Setting:
     def _make(self, options: dict[str, Any], species: Species) -> Maxent:
         n, categorical = species.n, read_region(species.region).categorical
         if "without" in options:
-            options["features"] = auto_classes(n, options.pop("without"))
+            options["features"] = classes_without(n, options.pop("without"))
         if "families" in options:
-            classes = auto_classes(n)
-            options["families"] = options["families"].replace("auto", ",".join(classes))
-            options["beta"] = options["beta"] / np.sqrt(n) if options["beta"] != "auto" else "auto"
+            options["families"] = options["families"].replace("auto", ",".join(auto_classes(n)))
+            options["beta"] /= np.sqrt(n)
             return StructMaxent(categorical=categorical, tolerance=1e-3, **options)
         if self.sized is not None:
             options["multiplier"] = options.get("multiplier", 1.0) * self.sized(n)
@@ -219,7 +218,6 @@ SETTINGS: dict[str, Setting] = {
     **{f"target_x{m:g}": Setting(members=[{"multiplier": m}]) for m in (0.25, 0.5, 0.7, 1.4, 2.0, 3.0)},
     "target_maxnet": Setting(members=[{"knots": "maxnet"}]),
     "target_knots10": Setting(members=[{"knots": 10}]),
-    "target_entropy1.5": Setting(members=[{"entropy": 1.5}]),
     "target_l2sq": Setting(members=[{"regularization": "l2sq", "multiplier": 10.0, "knots": 10}]),
     "target_sized": Setting(sized=BySize()),
     **{f"target_sized_{r.unit:g}_{r.low:g}_{r.high:g}": Setting(sized=r) for r in RULES},
@@ -277,10 +275,8 @@ def _links(setting: Setting, region: Region, species: Species) -> tuple[Array, f
             if setting.bags:
                 order[: species.n] = rng.integers(0, species.n, species.n)
             model.fit(rows.iloc[order], (np.arange(len(rows)) < species.n).astype(int), weight)
-            link = model.predict(everywhere, "link")
-            if model.entropy != 1.0:  # its link is no log density, but orders cells as the density does
-                link = np.log(np.maximum(model.predict(everywhere, "raw"), 1e-300)) + 1e-6 * link
-            total, gap, count = total + link, max(gap, model.solution_.gap), count + 1
+            total += model.predict(everywhere, "link")
+            gap, count = max(gap, model.solution_.gap), count + 1
     return total / count, gap
 
 
@@ -295,17 +291,14 @@ def _cloglog(links: Array, sites: int) -> Array:
     return -np.expm1(-np.exp(np.minimum(test - tau - divergence, 50.0)))  # type: ignore[no-any-return]
 
 
-def run(setting: str, processes: int, regions: Iterable[str]) -> tuple[list[dict[str, Any]], float]:
-    """Evaluate all species by a setting in several processes; return their rows in order, and the seconds in all."""
+def run(setting: str, pool: ProcessPoolExecutor, regions: Iterable[str]) -> tuple[list[dict[str, Any]], float]:
+    """Evaluate all species by a setting in a pool; return their rows in order, and the seconds in all."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     jobs = [(region, name) for region in regions for name in read_region(region).species]
     began = time.perf_counter()
     columns = (TextColumn(setting), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with (
-        Progress(*columns, transient=True) as progress,
-        ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool,
-    ):
+    with Progress(*columns, transient=True) as progress:
         bar = progress.add_task(setting, total=len(jobs))
         # The longest fits first, so that no process waits for the other at the end.
         order = sorted(jobs, key=lambda job: -read_region(job[0]).species[job[1]].n)
@@ -434,13 +427,13 @@ def main(arguments: Sequence[str] = ()) -> None:
             table(f"Chosen among {title} by the other two regions", leave_one_out(some, options.base))
         return
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # each process of the pool uses one core
-    for setting in options.setting:
-        rows, seconds = run(setting, options.processes, options.regions)
-        table(
-            f"{setting}: {seconds:.1f} s in all, {options.processes} processes", summarize(setting, pd.DataFrame(rows))
-        )
-        if set(options.regions) == set(VARIABLES):
-            write(setting, rows)
+    with ProcessPoolExecutor(options.processes, mp_context=get_context("spawn")) as pool:
+        for setting in options.setting:
+            rows, seconds = run(setting, pool, options.regions)
+            title = f"{setting}: {seconds:.1f} s in all, {options.processes} processes"
+            table(title, summarize(setting, pd.DataFrame(rows)))
+            if set(options.regions) == set(VARIABLES):
+                write(setting, rows)
     compare(options.setting, options.base)
 
 
