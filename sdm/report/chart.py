@@ -10,7 +10,7 @@ WIDE, HIGH = 440, 300
 SMALL = (300, 210)
 COLOURS = ("#1f3b4d", "#c8553d", "#2a7f78", "#8a6d1d", "#6b4c9a", "#3b7a2a", "#b0487a", "#4a6fa5", "#7a5230", "#5f6b73")
 DASHES = ("", "6 3", "2 3", "8 3 2 3")
-_LETTER = 6.4  # of a text of 12 units, about
+_LETTER = 7.0  # of a text of 13 units, about
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ def bar_chart(
     thick = 16.0 if len(groups) == 1 else 11.0
     pitch = thick * len(groups) + 8
     size = (width, top + pitch * len(names) + 40)
-    left = min(0.42 * width, 14 + _LETTER * max((len(short(name, 24)) for name in names), default=1))
+    left = min(0.46 * width, 14 + _LETTER * max(map(len, names), default=1))
     frame = Frame(size, left, top, (low, high), (0.0, 1.0))
     parts = [legend, _axes(frame, x_label, "", up=False)]
     base = frame.x(0.0)
@@ -185,7 +185,7 @@ def bar_chart(
             if length:
                 middle = y + thick / 2 - 1
                 ends = [(frame.x(value - length), middle), (frame.x(value + length), middle)]
-                parts.append(_path(ends, "#777777", "", 1.5))
+                parts += [_path(ends, "#ffffff", "", 3.5), _path(ends, "#777777", "", 1.5)]
     if rule:
         x = frame.x(rule[1])
         parts.append(_path([(x, top), (x, size[1] - frame.bottom)], _colour(3), DASHES[1], 1.5))
@@ -266,7 +266,7 @@ def _legend(entries: Sequence[tuple[str, int, int]], width: float) -> tuple[str,
     x, y, parts = 10.0, 14.0, []
     for name, colour, dash in entries:
         said = short(name, 44)
-        room = 30 + _LETTER * len(said) + 10
+        room = 30 + _LETTER * len(said) + 14
         if x + room > width and x > 10:
             x, y = 10.0, y + 17
         if dash < 0:

@@ -20,6 +20,7 @@ from sdm.report.results import Results, Row, column, number
 TEMPLATES = Path(__file__).parent / "templates"
 EFFECTS = ("additive", "partial")
 MOST_RULES = 40
+MOST_SETTINGS = 60
 MOST_PAIRS = 15
 MOST_DOTS = 3000
 
@@ -54,6 +55,7 @@ def species_page(results: Results) -> str:
         "curves": _curves(results),
         "bands": _bands(results),
         "surfaces": _surfaces(results),
+        "tuning": _tuning(results),
         "importance": _importance(results),
         "jackknife": _jackknife(results),
         "folds": _folds(results),
@@ -222,6 +224,22 @@ def _surfaces(results: Results) -> list[dict[str, str]]:
     return found
 
 
+def _tuning(results: Results) -> dict[str, Any] | None:
+    """Return what a search over settings tried."""
+    if not _tree(results.numbers.get("tuning")):
+        return None
+    rows = results.table("tune")
+    plots = results.path("plots")
+    picture = None if plots is None else plots / "tune.png"
+    return {
+        "says": words.selection(results),
+        "picture": embed(picture) if picture is not None and picture.is_file() else None,
+        "columns": list(rows[0]) if rows else [],
+        "rows": rows[:MOST_SETTINGS],
+        "left_out": max(0, len(rows) - MOST_SETTINGS),
+    }
+
+
 def _importance(results: Results) -> dict[str, Any] | None:
     """Draw and list what every variable is worth."""
     found = _tree(results.numbers.get("importance"))
@@ -290,11 +308,12 @@ def _folds(results: Results) -> dict[str, Any] | None:
     if not any(group.x for group in groups):
         return None
     path = results.path("map")
-    aspect = 1.0
+    aspect, names = 1.0, ("x", "y")
     if path is not None:
         left, bottom, right, top = (picture := read_picture(path, 8)).bounds
+        names = ("longitude", "latitude") if picture.geographic else names
         aspect = (right - left) / max(top - bottom, 1e-12) / picture.aspect
-    return {"chart": dot_chart(groups, title="Records by fold", x_label="x", y_label="y", aspect=aspect)}
+    return {"chart": dot_chart(groups, title="Records by fold", x_label=names[0], y_label=names[1], aspect=aspect)}
 
 
 def _validation(results: Results) -> dict[str, Any] | None:
@@ -352,7 +371,7 @@ def _structure(results: Results) -> dict[str, Any] | None:
         **found,
         "families": families,
         "family_chart": _bars(
-            [(str(row.get("family")), number(row.get("gain"))) for row in families], "Gain lost without"
+            [(str(row.get("family")), number(row.get("gain"))) for row in families], "Gain lost without it (nats)"
         ),
         "pair_chart": _bars(strengths, "Strength of the interaction (nats)"),
         "pairs_left_out": max(0, len(pairs) - MOST_PAIRS),

@@ -239,7 +239,7 @@ def variables(results: Results) -> list[dict[str, str]]:
             seen = f"{len(variable.classes)} classes: " + ", ".join(map(str, list(labels)[:12]))
             seen += ", …" if len(variable.classes) > 12 else ""
         else:
-            seen = f"{variable.lo:.6g} to {variable.hi:.6g}"
+            seen = f"{figure(variable.lo, 6)} to {figure(variable.hi, 6)}"
         rows.append({"name": variable.name, "kind": "classes" if variable.categorical else "continuous", "seen": seen})
     return rows
 
@@ -248,7 +248,7 @@ def _place(picture: Picture | None) -> tuple[str, str]:
     """Say where the study is, and at which scale."""
     if picture is None:
         return "Not recorded: the model was fitted to tables of samples, without a map.", AUTHOR
-    left, bottom, right, top = (f"{value:.6g}" for value in picture.bounds)
+    left, bottom, right, top = (figure(value, 6) for value in picture.bounds)
     unit = "°" if picture.geographic else " units"
     where = f"x {left} to {right}, y {bottom} to {top} ({picture.crs or 'coordinate system not stated'})"
     across, down = (f"{value:.6g}" for value in picture.resolution)
@@ -319,10 +319,28 @@ def _model(results: Results) -> list[tuple[str, str]]:
             "file holds them, and the response curves show them.",
         ),
         ("Convergence", certificate(results)[0]),
-        ("Model selection", AUTHOR if option("fit.model") != "structural" else f"Prices: lambda {option('fit.lam')}, "
-         f"beta {option('fit.beta') or 'auto'} (auto: by held-out loss)."),
+        ("Model selection", selection(results) or AUTHOR),
         ("Threshold selection", "None was asked for." if chosen is None else f"{chosen}: see Thresholds."),
     ]  # fmt: skip
+
+
+def selection(results: Results) -> str:
+    """Say how the settings were chosen; nothing where no search did."""
+    tuning = results.numbers.get("tuning")
+    if isinstance(tuning, dict):
+        by = tuning.get("by")
+        measures = ", ".join(map(str, by)) if isinstance(by, list) else str(by)
+        return (
+            f"{tuning.get('chosen')}, chosen of {count(tuning.get('settings'))} settings by {measures} "
+            f"(rule: {tuning.get('rule')}) in {count(tuning.get('folds'))} folds ({tuning.get('method')}, "
+            f"{tuning.get('background')} background)."
+        )
+    if results.option("fit.model") == "structural":
+        given = [
+            f"{name} {results.option(f'fit.{key}') or 'auto'}" for name, key in (("lambda", "lam"), ("beta", "beta"))
+        ]
+        return f"Prices: {', '.join(given)} (auto: by held-out loss)."
+    return ""
 
 
 def _assessment(results: Results) -> list[tuple[str, str]]:
