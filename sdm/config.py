@@ -245,6 +245,11 @@ class PredictOptions(Section):
     threshold: Literal["mtp", "10p", "maxsss", "equal"] | float | None = option(
         None, "Also write a map of presence and absence: mtp, 10p, maxsss, equal, or a value.", "applythresholdrule"
     )
+    temperature: Positive = option(
+        1.0, "Divide scores by this at prediction: below 1 the map is more decided (entropy above 1: sparser)."
+    )
+    range: bool = option(True, "Where entropy above 1 leaves exact zeros: also write the range as polygons (.gpkg).")
+    min_patch: NotNegative = option(0.0, "Leave patches of less than so many km² out of the range.")
     prevalence: float = option(0.5, "Prevalence, for the logistic scale.", "defaultprevalence", gt=0, lt=1)
     unseen: Literal["zero", "error"] = option("zero", "What a class does that was not in training: nothing, or stop.")
     projections: Places = option({}, "Other layers to map the model on: name=folder, or a folder.", "projectionlayers")

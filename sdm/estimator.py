@@ -28,7 +28,7 @@ from sdm.maxent.problem import Problem
 from sdm.maxent.solution import Solution
 from sdm.maxent.structmaxent import solve_structmaxent1, solve_structmaxent2
 from sdm.maxent.summet import solve_plummet, solve_summet
-from sdm.model import UNSEEN, Model, ModelVariable, cumulative_table
+from sdm.model import UNSEEN, Model, ModelVariable, cumulative_table, with_temperature
 from sdm.sample import ADD, build_domain
 
 log = logging.getLogger("sdm")
@@ -49,6 +49,7 @@ _NUMBERS = {
     "smoothing": (0.0, np.inf, "a positive number, such as 0.1"),
     "ratio": (0.0, np.inf, "a positive number, the l2² price over the l1 price"),
     "prevalence": (0.0, 1.0, "a number between 0 and 1"),
+    "temperature": (0.0, np.inf, "a positive number; 1 leaves the model as it was fitted"),
 }
 
 
@@ -89,6 +90,8 @@ class Maxent:
         For the logistic scale.
     unseen : {"zero", "error"}
         What a class does at prediction that was not in training.
+    temperature : float
+        Divides the scores at prediction: below 1 the map is more decided, and with an entropy above 1 sparser.
 
     Attributes
     ----------
@@ -133,6 +136,7 @@ class Maxent:
         ratio: float = 1.0,
         prevalence: float = 0.5,
         unseen: str = "zero",
+        temperature: float = 1.0,
     ) -> None:
         self.features = features
         self.regularization = regularization
@@ -149,6 +153,7 @@ class Maxent:
         self.ratio = ratio
         self.prevalence = prevalence
         self.unseen = unseen
+        self.temperature = temperature
 
     def fit(
         self,
@@ -252,7 +257,7 @@ class Maxent:
 
     def _model(self, data: "TrainingData", terms: Terms, record: dict[str, Any], shapes: Shapes | None = None) -> Model:
         """Gather what the fit left behind into what predicts."""
-        solution, domain = self.solution_, data.domain
+        solution, domain, problem = self.solution_, data.domain, self.problem_
         ratio = solution.p / domain.q0
         used = solution.p > 0
         raw = ratio / domain.n
@@ -277,9 +282,10 @@ class Maxent:
             "effective_presences": data.size,
             **record,
             "n_features": self.feature_set_.size,
+            "conjugate": float(self.coef_ @ problem.mu) + solution.objective - problem.penalty.value(self.coef_),
             "settings": {key: _plain(value) for key, value in self.get_params().items()},
         }
-        return Model(
+        model = Model(
             variables,
             terms,
             float(self.entropy),
@@ -292,6 +298,9 @@ class Maxent:
             meta,
             shapes or Shapes(),
         )
+        if self.temperature == 1.0:
+            return model
+        return with_temperature(model, self.feature_set_.scores(self.coef_), domain.q0, float(self.temperature))
 
     @property
     def feature_names_(self) -> list[str]:

@@ -1,7 +1,7 @@
 """A fitted model: what is saved, and what predicts."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -167,6 +167,36 @@ class Model:
                         f"variable '{variable.name}' has {extra.size} classes that the model never saw ({listed}"
                         f"{', …' if extra.size > 5 else ''}): use unseen='zero' to give them no effect"
                     )
+
+
+def with_temperature(model: Model, theta: Array, q0: Array, temperature: float) -> Model:
+    """Return the model whose scores are divided by a temperature (fenchel-young-losses.txt §8.1).
+
+    Parameters
+    ----------
+    model : Model
+    theta, q0 : (n,) arrays
+        Its scores at the cells of the training domain, and their base measure, to find the new normaliser.
+    temperature : float
+        Below 1 the distribution is more decided; for an entropy above 1 it is zero on more cells.
+    """
+    gibbs = Entropy(model.alpha).gibbs(theta / temperature, q0)
+    p, raw = q0 * gibbs.ratio, gibbs.ratio / model.n_domain
+    used = p > 0
+    shapes = replace(
+        model.shapes,
+        tree_weight=model.shapes.tree_weight / temperature,
+        monomial_weight=model.shapes.monomial_weight / temperature,
+    )
+    return replace(
+        model,
+        terms=replace(model.terms, weight=model.terms.weight / temperature),
+        shapes=shapes,
+        tau=gibbs.tau,
+        entropy=float(-(p[used] @ np.log(raw[used]))),
+        cumulative=cumulative_table(raw, p),
+        meta={**model.meta, "temperature": temperature, "conjugate": gibbs.conjugate},
+    )
 
 
 def cumulative_table(raw: Array, p: Array) -> Array:

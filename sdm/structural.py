@@ -50,7 +50,7 @@ class StructMaxent(Maxent):
     grid : sequence of float
         Values of λ and β to try.
     seed : int
-    categorical, knots, multiplier, entropy, tolerance, max_iterations, add_presences, prevalence, unseen
+    categorical, knots, multiplier, entropy, tolerance, max_iterations, add_presences, prevalence, unseen, temperature
         As for `Maxent`; the tolerance is 1e-4 by default, over all that the oracles find.
 
     Attributes
@@ -83,6 +83,7 @@ class StructMaxent(Maxent):
         add_presences: str | None = None,
         prevalence: float = 0.5,
         unseen: str = "zero",
+        temperature: float = 1.0,
     ) -> None:
         super().__init__(
             entropy=entropy,
@@ -96,6 +97,7 @@ class StructMaxent(Maxent):
             add_presences=add_presences,
             prevalence=prevalence,
             unseen=unseen,
+            temperature=temperature,
         )
         self.families = families
         self.lam = lam

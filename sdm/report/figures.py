@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import rasterio
+from matplotlib import colormaps
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
@@ -25,6 +26,7 @@ MAP_PIXELS = 900
 LEFT, BOTTOM, WIDTH, HEIGHT = 0.17, 0.19, 0.8, 0.7  # of a response curve's axes in its figure
 INK = "#1f3b4d"
 ACCENT = "#c8553d"
+PALE = "#f3efe2"
 EFFECTS = ("additive", "partial")  # kinds of curves that show a variable's effect on the score
 LABELS = {
     "cloglog": "Suitability (cloglog)",
@@ -49,8 +51,12 @@ def draw_map(
     y: Array,
     test: tuple[Array, Array] | None = None,
     area: StudyArea | None = None,
+    edges: bool = False,
 ) -> Path:
-    """Draw a map with the records and the outline of the study area on it, from the raster's overviews."""
+    """Draw a map with the records and the outline of the study area on it, from the raster's overviews.
+
+    With `edges`, cells of exactly zero are pale and the range has a line around it.
+    """
     with rasterio.open(raster) as source:
         shrink = max(1.0, max(source.width, source.height) / MAP_PIXELS)
         shape = (max(1, round(source.height / shrink)), max(1, round(source.width / shrink)))
@@ -68,6 +74,12 @@ def draw_map(
     extent = (bounds.left, bounds.right, bounds.bottom, bounds.top)
     top = 1.0 if scale in ("cloglog", "logistic") else None
     image = axes.imshow(band, extent=extent, cmap="viridis", vmin=0, vmax=top, interpolation="nearest", aspect=aspect)
+    if edges:
+        image.set_cmap(colormaps["viridis"].with_extremes(under=PALE))
+        image.set_clim(np.nextafter(np.float32(0), np.float32(1)), top)
+        inside = np.nan_to_num(band) > 0
+        axes.contour(inside, [0.5], extent=extent, origin="upper", colors=ACCENT, linewidths=0.9)
+        axes.plot([], [], color=ACCENT, lw=0.9, label="range")
     if area is not None:
         axes.plot(*_outline(area), color=ACCENT, lw=1.2, label="study area")
     axes.plot(x, y, "o", ms=3.5, mfc="white", mec="black", mew=0.7, label=_counted(len(x), "record"), ls="none")

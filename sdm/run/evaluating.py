@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from sdm.assess.measures import auc, auc_deviation, boyce, log_loss
+from sdm.assess.support import measure_support
 from sdm.data.background import sample_background
 from sdm.data.clean import clean
 from sdm.data.layers import Stack, open_stack
@@ -171,6 +172,8 @@ def _measure(model: Model, present: Array, others: Array, against: str) -> dict[
         "gain": float(np.log(model.n_domain)) - loss,
         "omission": {key: float(np.mean(raw < known[key])) for key in ("mtp", "10p", "maxsss") if key in known},
     }
+    if model.alpha > 1.0:
+        numbers |= measure_support(model, present)
     if against == "absence":
         found = measure_survey(model, Survey(present, others))
         numbers |= {"correlation": found["cor"], "tss": found["tss"], "presence_absence": found}

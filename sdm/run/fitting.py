@@ -11,6 +11,7 @@ from sdm.assess import fits
 from sdm.assess.measures import auc, auc_deviation, log_loss
 from sdm.assess.profiles import Band, Profile, Surface, effect, marginal, only
 from sdm.assess.structure import Structure, describe
+from sdm.assess.support import measure_support
 from sdm.assess.thresholds import TOPS, Curve, Threshold
 from sdm.config import FitOptions, RunOptions
 from sdm.data.layers import Stack
@@ -21,8 +22,8 @@ from sdm.features.domain import Array
 from sdm.model import Model
 from sdm.run.assessing import Assessed, Progress, Survey, assess
 from sdm.run.dividing import make_split, set_aside
-from sdm.run.workers import workers
 from sdm.run.profiling import make_bands, make_surfaces, read_pairs, varies
+from sdm.run.workers import workers
 from sdm.structural import StructMaxent
 
 
@@ -50,11 +51,11 @@ class Fitted:
         What a structural model is made of.
     assessed : Assessed
         Cross-validation, importance, and what else was asked for.
-    """
     bands : list of Band
         Responses over the replicates, where their models were kept.
     surfaces : list of Surface
         Responses to two variables at a time.
+    """
 
     table: SampleTable
     test: Array | None
@@ -68,9 +69,9 @@ class Fitted:
     notes: list[str]
     structure: Structure | None = None
     assessed: Assessed = field(default_factory=Assessed)
-
     bands: list[Band] = field(default_factory=list)
     surfaces: list[Surface] = field(default_factory=list)
+
 
 def fit_species(
     table: SampleTable,
@@ -142,9 +143,9 @@ def fit_species(
         [*table.notes, *fitted.notes_],
         structure,
         assessed,
-    )
         make_bands(model, assessed.validation.models if assessed.validation else [], table, options),
         make_surfaces(model, table, options),
+    )
 
 
 def _with_prices(options: RunOptions, structure: Structure | None) -> RunOptions:
@@ -198,6 +199,7 @@ def estimator(options: RunOptions, categorical: list[str]) -> Maxent:
     if kind is StructMaxent:
         own |= {"folds": fit.price_folds, "grid": fit.price_grid, "seed": options.seed}
     own |= {"categorical": categorical, "prevalence": predict.prevalence, "unseen": predict.unseen}
+    own["temperature"] = predict.temperature
     # What has no value here has the estimator's own default.
     return kind(**{name: value for name, value in own.items() if value is not None})
 
@@ -238,6 +240,8 @@ def _measure(table: SampleTable, fitted: Maxent, model: Model, test: Array | Non
         "auc_train": auc(raw, raw_domain),
         "mean_cloglog": float(np.mean(model.from_raw(raw_domain, "cloglog"))),
     }
+    if model.alpha > 1.0:
+        numbers |= measure_support(model, table.presence, "train")
     if raw_test is not None:
         numbers |= {
             "test_presences": len(raw_test),
@@ -246,6 +250,8 @@ def _measure(table: SampleTable, fitted: Maxent, model: Model, test: Array | Non
             "auc_test": auc(raw_test, raw_domain),
             "auc_test_deviation": auc_deviation(raw_test, raw_domain),
         }
+        if test is not None and model.alpha > 1.0:
+            numbers |= measure_support(model, test, "test")
     return numbers, Curve(raw, raw_domain, lambda values: model.from_raw(values, "cumulative"), raw_test)
 
 
