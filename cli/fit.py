@@ -43,6 +43,11 @@ def fit(
 
     with console.progress() as progress:
         result = run(options, command=command_line(), progress=progress)
+    finish(console, result)
+
+
+def finish(console: Console, result: "RunResult") -> None:
+    """Say what a run did, and fail if a species did."""
     _tell(console, result)
     console.result(_as_dict(result))
     if result.failed:
@@ -86,6 +91,9 @@ def _tell_species(console: Console, species: "SpeciesResult", ledger: dict[str, 
     training = f"AUC {n['auc_train']:.4f}, gain {n['gain']:.4f} (regularised {n['regularized_gain']:.4f})"
     console.say(f"  training    {training}, log loss {n['log_loss_train']:.4f}")
     if n.get("auc_test") is not None:
+    if "tuning" in n:
+        t = n["tuning"]
+        console.say(f"  tuned       {t['chosen']}: {t['rule']} by {', '.join(t['by'])} of {t['settings']} settings")
         records = f"{n['test_presences']:,} records"
         console.say(f"  test        {_tested(n)} ({records})")
     _tell_assessment(console, n)

@@ -7,6 +7,7 @@ import typer
 
 from sdm_cli.check import check
 from sdm_cli.console import INTERRUPTED
+from sdm_cli.curve import curve
 from sdm_cli.evaluate import evaluate
 from sdm_cli.fit import fit
 from sdm_cli.info import info
@@ -16,6 +17,7 @@ from sdm_cli.predict import predict
 from sdm_cli.report import report
 from sdm_cli.schema import schema
 from sdm_cli.simulate import simulate
+from sdm_cli.tune import tune
 from sdm_cli.version import version
 
 app = typer.Typer(
@@ -34,10 +36,11 @@ app = typer.Typer(
     Before a long run:  sdm check records.csv layers/
     """,
 )
-for command in (fit, check):
+for command in (fit, tune, check):
     app.command(context_settings={"token_normalize_func": normalize})(command)
 for command in (predict, evaluate, report, info, init, schema, simulate, version):
     app.command()(command)
+app.add_typer(curve, name="curve")
 
 
 def main() -> None:

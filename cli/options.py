@@ -39,15 +39,19 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that
 _COMMON: dict[str, Any] = {"quiet": Quiet, "verbose": Verbose, "as_json": Json, "debug": Debug}
 
 
-def with_run_options(function: Callable[..., None]) -> Callable[..., None]:
+def with_run_options(function: Callable[..., None], shows: str | None = None) -> Callable[..., None]:
     """Give a command every option of a run, after its own parameters.
 
-    The function is called as `function(console, given, **own)`: `given` holds the options that were typed.
+    The function is called as `function(console, given, **own)`: `given` holds the options that were typed. Sections
+    that belong to one command are in its help only: that of its own name, or the one that it `shows`.
     """
     own = [p for p in inspect.signature(function).parameters.values() if p.name not in ("console", "given")]
     options = {leaf.dotted.replace(".", "__"): leaf for leaf in leaves()}
     parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own]
-    parameters += [_parameter(name, leaf) for name, leaf in options.items()]
+    parameters += [
+        _parameter(name, leaf, hidden=leaf.section in OF_ONE and leaf.section != (shows or function.__name__))
+        for name, leaf in options.items()
+    ]
     parameters += [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=False)
         for name, annotation in _COMMON.items()
@@ -78,23 +82,24 @@ _SHOWN = {word: leaf.shown.replace("_", "-") for leaf in leaves() for word in le
 _KINDS = {int: "N", float: "X", str: "TEXT", list: "TEXT", dict: "NAME=FOLDER"}
 
 
-def _parameter(name: str, leaf: Leaf) -> inspect.Parameter:
+def _parameter(name: str, leaf: Leaf, *, hidden: bool) -> inspect.Parameter:
     """Make one option: its name, and what it does."""
     default = leaf.field.get_default()
     word = leaf.shown.replace("_", "-")
     text = str(leaf.field.description)
     others = [f"--{alias}" for alias in leaf.aliases if alias != leaf.shown]
-    notes = [] if default in (None, [], {}) or leaf.flag else [f"default: {default}"]
+    listed = " ".join(map(str, default)) if isinstance(default, list) else default
+    notes = [] if default in (None, [], {}) or leaf.flag else [f"default: {listed}"]
     notes += [f"also {', '.join(others)}"] if others else []
     text += f" ({'; '.join(notes)})" if notes else ""
     panel = PANELS[leaf.section]
+    common: dict[str, Any] = {"help": text, "rich_help_panel": panel, "show_default": False, "hidden": hidden}
     if leaf.flag:
-        option = typer.Option(f"--{word}/--no-{word}", help=text, rich_help_panel=panel, show_default=False)
-        return _keyword(name, bool | None, option)
+        return _keyword(name, bool | None, typer.Option(f"--{word}/--no-{word}", **common))
     kinds = "PATH" if leaf.dotted in PATHS and not leaf.multiple else None
     metavar = kinds or "|".join([*leaf.choices, *(_KINDS[kind] for kind in leaf.kinds if kind in _KINDS)])
     short = ["-o"] if leaf.dotted == "output.folder" else []
-    option = typer.Option(*short, f"--{word}", help=text, rich_help_panel=panel, metavar=metavar, show_default=False)
+    option = typer.Option(*short, f"--{word}", metavar=metavar, **common)
     return _keyword(name, list[str] | None if leaf.multiple else str | None, option)
 
 

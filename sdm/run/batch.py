@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
@@ -13,6 +14,8 @@ import numpy as np
 
 from sdm.config import RunOptions
 from sdm.data.clean import CleanPoints
+from sdm.data.layers import Stack
+from sdm.data.table import SampleTable
 from sdm.errors import DataError, OptionError, SdmError
 from sdm.features.domain import Array
 from sdm.files import refuse_existing, safe_names, staging
@@ -25,6 +28,19 @@ log = logging.getLogger("sdm")
 Progress = Callable[[int, int, str], None]
 
 
+@dataclass(frozen=True)
+class Chosen:
+    """Options that were chosen for a species, what its results say of the choice, and what writes down the rest."""
+
+    options: RunOptions
+    numbers: dict[str, Any]
+    write: Callable[[Path, dict[str, str]], None]
+    what: str = "tuning"
+
+
+Chooser = Callable[[SampleTable, RunOptions, Stack | None, bool, Progress | None], Chosen]
+
+
 @dataclass
 class SpeciesResult:
     """One species of a run: its folder, numbers and files, or why it failed."""
@@ -35,6 +51,9 @@ class SpeciesResult:
     files: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     error: str | None = None
+
+
+Work = Callable[[Prepared, str, RunOptions, Path, str, Progress | None], SpeciesResult]
 
 
 @dataclass
@@ -53,10 +72,19 @@ class RunResult:
         return [result for result in self.species if result.error is not None]
 
 
-def run(options: RunOptions, *, command: str = "", progress: Progress | None = None) -> RunResult:
+def run(
+    options: RunOptions,
+    *,
+    command: str = "",
+    progress: Progress | None = None,
+    choose: Chooser | None = None,
+    each: Work | None = None,
+) -> RunResult:
     """Fit, map and measure every species of the options' occurrence file.
 
     Results of a single species lie in the output folder itself; of several, in a folder each, beside a summary.
+    `choose` changes the options for each species after a look at its table (see `sdm.run.tuning`); `each` does
+    something else with it than fit a model (see `sdm.run.strata_path`).
 
     Raises
     ------
@@ -76,18 +104,20 @@ def run(options: RunOptions, *, command: str = "", progress: Progress | None = N
     for notice in prepared.notices:
         log.info(notice)
     names = [*prepared.tables, *prepared.failures]
+    work: Work = each or partial(_one, choose=choose)
     result = RunResult(target, [], prepared.notices, prepared.ledger.as_dict() if prepared.ledger else {})
     if not names:
         raise DataError(f"{options.occurrences.file} holds no species to model")
     if len(names) == 1:
         if prepared.failures:
             raise DataError(next(iter(prepared.failures.values())))
-        result.species.append(_one(prepared, names[0], options, target, command, progress))
+        result.species.append(work(prepared, names[0], options, target, command, progress))
         return result
     folders = safe_names(names, taken=("summary.csv", "records.csv", "index.html"))
     for k, species in enumerate(names):
         log.info("%s (%d of %d)", species, k + 1, len(names))
-        result.species.append(_attempt(prepared, species, options, target / folders[species], command, progress))
+        place = target / folders[species]
+        result.species.append(_attempt(prepared, species, options, place, command, progress, work))
     if len(result.failed) == len(names):
         raise DataError(f"none of {len(names)} species could be fitted; the first: {result.failed[0].error}")
     write_tables(target, [_summary_row(item) for item in result.species], prepared)
@@ -106,13 +136,19 @@ def _import(*modules: str) -> None:
 
 
 def _attempt(
-    prepared: Prepared, species: str, options: RunOptions, folder: Path, command: str, progress: Progress | None
+    prepared: Prepared,
+    species: str,
+    options: RunOptions,
+    folder: Path,
+    command: str,
+    progress: Progress | None,
+    work: Work,
 ) -> SpeciesResult:
     """Fit one species of several; what goes wrong is in the result."""
     try:
         if species in prepared.failures:
             raise DataError(prepared.failures[species])
-        return _one(prepared, species, options, folder, command, progress)
+        return work(prepared, species, options, folder, command, progress)
     except SdmError as error:
         reason = str(error)
     except Exception as error:
@@ -123,21 +159,33 @@ def _attempt(
 
 
 def _one(
-    prepared: Prepared, species: str, options: RunOptions, folder: Path, command: str, progress: Progress | None
+    prepared: Prepared,
+    species: str,
+    options: RunOptions,
+    folder: Path,
+    command: str,
+    progress: Progress | None,
+    choose: Chooser | None,
 ) -> SpeciesResult:
     """Fit one species and write its results in one step."""
     began = perf_counter()
+    table = prepared.tables[species]
+    chosen = None if choose is None else choose(table, options, prepared.stack, species in prepared.tests, progress)
+    options = options if chosen is None else chosen.options
     fitted = fit_species(
-        prepared.tables[species],
+        table,
         options,
         _test_points(prepared.tests.get(species)),
         progress,
         survey=prepared.surveys.get(species),
         stack=prepared.stack,
     )
+    if chosen is not None:
+        fitted.numbers[chosen.what] = chosen.numbers
     log.debug("%s fitted and measured in %.1f s", species, perf_counter() - began)
     with staging(folder, overwrite=options.output.overwrite) as stage:
-        written = write_species(fitted, prepared, options, stage, command, progress)
+        also = None if chosen is None else chosen.write
+        written = write_species(fitted, prepared, options, stage, command, progress, also)
         remove_earlier(folder, written)
     log.debug("%s done in %.1f s", species, perf_counter() - began)
     return _result(species, folder, fitted, written)

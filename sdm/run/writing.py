@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
@@ -48,8 +49,9 @@ def write_species(
     folder: Path,
     command: str,
     progress: Progress | None = None,
+    also: Callable[[Path, dict[str, str]], None] | None = None,
 ) -> Written:
-    """Write the results of one species into a folder that is there and empty."""
+    """Write the results of one species into a folder that is there and empty; `also` writes more."""
     name = safe_name(fitted.table.species)
     done = Written(files={"run": "run.yaml", "command": "command.txt"})
     done.files["model"] = save_model(fitted.model, folder / f"{name}.npz").name
@@ -64,9 +66,7 @@ def write_species(
             _write_structure(fitted.structure, folder, name, done)
             pictures.append(painter.submit(_draw_structure, fitted.structure, folder, done))
         write_assessment(fitted, folder, name, done.files)
-        pictures.append(
-            painter.submit(draw_assessment, fitted, prepared.stack, options.predict.scale, folder, done.files)
-        )
+        pictures.append(painter.submit(draw_assessment, fitted, prepared.stack, options, folder, done.files))
         if prepared.stack is not None and options.output.map:
             raster = _write_map(fitted, prepared, options, folder, name, done, progress)
             area = prepared.area_of(fitted.table.species)
@@ -74,6 +74,8 @@ def write_species(
             _write_other_maps(fitted, prepared, options, raster, done, progress)
         for picture in pictures:
             picture.result()
+    if also is not None:
+        also(folder, done.files)
     _write_run(options, fitted.table.species, command, folder, done)
     numbers = {**fitted.numbers, "versions": versions(), "files": done.files, "notes": [*fitted.notes, *done.notes]}
     if len(prepared.tables) + len(prepared.failures) == 1:

@@ -9,6 +9,7 @@ import numpy as np
 
 from sdm.assess.folds import Split
 from sdm.assess.uncertainty import STATISTICS
+from sdm.config import RunOptions
 from sdm.data.table import SampleTable
 from sdm.features.domain import Array, Index
 from sdm.files import safe_name
@@ -112,14 +113,17 @@ def surface_rows(fitted: "Fitted") -> list[dict[str, Any]]:
     ]
 
 
-def draw_assessment(fitted: "Fitted", stack: "Stack | None", scale: str, folder: Path, files: dict[str, str]) -> None:
-    """Draw what was measured to `plots/`."""
+def draw_assessment(
+    fitted: "Fitted", stack: "Stack | None", options: RunOptions, folder: Path, files: dict[str, str]
+) -> None:
+    """Draw what was measured to `plots/`; the importance of variables, which nobody asked for, only with curves."""
     from sdm.report import assess_figures as figures
 
-    found, plots = fitted.assessed, folder / "plots"
+    found, plots, scale = fitted.assessed, folder / "plots", options.predict.scale
     todo: list[Callable[[], Path]] = []
-    if found.permutation:
-        todo.append(lambda: figures.draw_importance(found.permutation, found.contribution, plots / "importance.png"))
+    if found.permutation and options.output.curves:
+        bars = found.permutation, found.contribution
+        todo.append(lambda: figures.draw_importance(*bars, plots / "importance.png"))
     if found.jackknife:
         measures = {"train_gain": "jackknife"}
         if fitted.test is not None:

@@ -1,0 +1,153 @@
+"""Choosing a model's settings by cross-validation, and a run with those that were chosen."""
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from sdm.assess.tuning import Range, Setting, Tuning, grid, random_settings
+from sdm.assess.tuning import tune as search
+from sdm.config import RunOptions, TuneOptions
+from sdm.data.layers import Stack
+from sdm.data.table import SampleTable
+from sdm.errors import DataError, OptionError
+from sdm.features.families import parse_families
+from sdm.report.tables import write_rows
+from sdm.run.assessing import Progress
+from sdm.run.batch import Chosen, RunResult, run
+from sdm.run.dividing import FOLDS, make_split, method, set_aside
+from sdm.run.fitting import estimator
+from sdm.run.workers import workers
+
+
+def tune(options: RunOptions, *, command: str = "", progress: Progress | None = None) -> RunResult:
+    """Try the settings of the options on every species, and run each with the one that is chosen for it.
+
+    The folder of a species looks like that of a fit, with `tune.csv`, `tune_folds.csv` and `plots/tune.png` beside.
+
+    Raises
+    ------
+    SdmError
+        As `run`.
+    """
+    settings(options)  # what is wrong with them is said before any work
+    return run(options, command=command, progress=progress, choose=choose_setting)
+
+
+def settings(options: RunOptions) -> list[Setting]:
+    """Return the settings to try: every combination, or as many at random as the budget allows."""
+    own, fit = options.tune, options.fit
+    default = TuneOptions.model_fields
+    lists: dict[str, list[Any]] = {}
+    if fit.model == "maxent":
+        for name in ("lambdas", "betas"):
+            if getattr(own, name):
+                raise OptionError(f"tune.{name} are prices of a structural model: add --model structural")
+        if priced := [word for word in own.feature_sets if ":" in word]:
+            raise OptionError(f"tune.feature_sets={priced[0]!r}: expected classes alone, with multipliers apart")
+        lists["features"] = own.feature_sets
+    else:
+        for name in ("feature_sets", "regularizations"):
+            if getattr(own, name) != default[name].get_default():
+                raise OptionError(f"tune.{name} say nothing to a structural model: leave them out")
+    # Trees and monomials pay lambda and beta alone: without other families a multiplier changes nothing.
+    if fit.model == "maxent" or parse_families(fit.families, 1)[0]:
+        lists["multiplier"] = own.multipliers
+    more: dict[str, Any] = {
+        "entropy": own.entropies,
+        "regularization": own.regularizations,
+        "lam": own.lambdas,
+        "beta": own.betas,
+    }
+    lists |= {name: list(values) for name, values in more.items() if values}
+    if not lists:
+        raise OptionError("there is nothing to tune: give --lambdas, --betas or --entropies to try")
+    if not own.budget:
+        return grid(**lists)
+    return random_settings(own.budget, options.seed, **{name: _space(values) for name, values in lists.items()})
+
+
+def _space(values: list[Any]) -> list[Any] | Range:
+    """Return what to draw from: between the ends of a list of numbers, or from a list of words."""
+    numbers = [value for value in values if isinstance(value, float)]
+    if len(numbers) == len(values) and 0 < min(numbers) < max(numbers):
+        return Range(min(numbers), max(numbers))
+    return values
+
+
+def choose_setting(
+    table: SampleTable, options: RunOptions, stack: Stack | None, tested: bool, progress: Progress | None
+) -> Chosen:
+    """Try the settings on a species; records that are set aside for testing are left out, unless others test."""
+    if not tested:
+        table, _ = set_aside(table, options)
+    dividing = options
+    if method(options.test) is None:
+        dividing = options.model_copy(update={"test": options.test.model_copy(update={"folds": FOLDS})})
+    split = make_split(table, dividing, stack)
+    if split is None or table.n_presences < 3:
+        raise DataError(f"{table.species}: {table.n_presences} presences are too few to choose settings by")
+    with workers(options.processes) as pool:
+        tuning = search(
+            table,
+            settings(options),
+            split,
+            base=estimator(options, list(table.categorical)),
+            executor=pool,
+            progress=progress,
+        )
+    best = tuning.best(options.tune.choose_by, options.tune.choose_rule)
+    fit = options.fit.model_copy(update=tuning.settings[best])
+    chosen = options.model_copy(update={"fit": fit})
+    return Chosen(chosen, _numbers(tuning, best, options.tune), partial(_write, tuning, best, options))
+
+
+def _numbers(tuning: Tuning, best: int, own: TuneOptions) -> dict[str, Any]:
+    """Return what `sp.json` says of the search."""
+    return {
+        "settings": len(tuning.settings),
+        "folds": len(tuning.split.folds),
+        "method": tuning.split.method,
+        "background": tuning.split.background,
+        "by": own.choose_by,
+        "rule": own.choose_rule,
+        "chosen": tuning.rows[best]["tune.args"],
+        "best": _named(tuning.rows[best]),
+    }
+
+
+def _write(tuning: Tuning, best: int, options: RunOptions, folder: Path, files: dict[str, str]) -> None:
+    """Write what was tried to `tune.csv` and `tune_folds.csv`, and a picture of it."""
+    from sdm.report.assess_figures import draw_tuning
+
+    rows = [{**_named(row), "chosen": k == best} for k, row in enumerate(tuning.rows)]
+    files["tune"] = write_rows(folder / "tune.csv", rows).name
+    files["tune folds"] = write_rows(folder / "tune_folds.csv", [_named(row) for row in tuning.folds]).name
+    plots = folder / "plots"
+    plots.mkdir(exist_ok=True)
+    files["plots"] = "plots"
+    lines = [
+        {"multiplier": options.fit.multiplier, **row, "label": _label(setting)}
+        for setting, row in zip(tuning.settings, tuning.rows)
+    ]
+    draw_tuning(lines, options.tune.choose_by[0], best, plots / "tune.png")
+
+
+# ENMeval's names of columns.
+_NAMES = {"features": "fc", "multiplier": "rm", "lam": "lambda"}
+
+
+def _named(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row under ENMeval's names, feature classes in capitals."""
+    named = {_NAMES.get(key, key): value for key, value in row.items()}
+    return named | {"fc": str(named["fc"]).upper()} if "fc" in named else named
+
+
+def _label(setting: Setting) -> str:
+    """Say what a setting is apart from its multiplier."""
+    words = []
+    for name, value in setting.items():
+        if name == "features":
+            words.append(str(value).upper())
+        elif name != "multiplier":
+            words.append(f"{_NAMES.get(name, name)} {value:g}" if isinstance(value, float) else str(value))
+    return ", ".join(words)
