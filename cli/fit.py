@@ -88,12 +88,12 @@ def _tell_species(console: Console, species: "SpeciesResult", ledger: dict[str, 
         shares = ", ".join(f"{row['features']} {row['family']}" for row in s["families"])
         console.say(f"  structure   {shares or 'no feature'}; lambda {s['lambda']:g}, beta {s['beta']:g}")
         console.say(f"              the certificate covers {s['certified_over']}")
-    training = f"AUC {n['auc_train']:.4f}, gain {n['gain']:.4f} (regularised {n['regularized_gain']:.4f})"
-    console.say(f"  training    {training}, log loss {n['log_loss_train']:.4f}")
-    if n.get("auc_test") is not None:
     if "tuning" in n:
         t = n["tuning"]
         console.say(f"  tuned       {t['chosen']}: {t['rule']} by {', '.join(t['by'])} of {t['settings']} settings")
+    training = f"AUC {n['auc_train']:.4f}, gain {n['gain']:.4f} (regularised {n['regularized_gain']:.4f})"
+    console.say(f"  training    {training}, log loss {n['log_loss_train']:.4f}")
+    if n.get("auc_test") is not None:
         records = f"{n['test_presences']:,} records"
         console.say(f"  test        {_tested(n)} ({records})")
     _tell_assessment(console, n)
