@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 from strategies import seeds
 
 from sdm import Maxent, load_model, save_model
+from sdm.archive import digest, format_of
 from sdm.errors import ModelFileError, OutputError
 from sdm.model import SCALES
-from sdm.modelfile import VERSION, _digest, model_bytes
+from sdm.modelfile import VERSION, model_bytes
 
 FIT = """
 import sys
@@ -175,7 +176,7 @@ def rewrite(content, path, changes=None, header=(), sign=False):
     record = json.loads(entries["model.json"]) | dict(header) if header or sign else {}
     if sign:
         arrays = {n.removesuffix(".npy"): np.load(io.BytesIO(b)) for n, b in entries.items() if n.endswith(".npy")}
-        record["digest"] = _digest(record, arrays)
+        record["digest"] = digest(record, arrays)
     if header or sign:
         entries["model.json"] = json.dumps(record).encode()
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -314,3 +315,13 @@ def test_random_fits_round_trip(tmp_path_factory, seed):
         np.testing.assert_array_equal(
             load_model(path).predict(elsewhere, clamp=clamp), model.predict(elsewhere, clamp=clamp)
         )
+
+
+def test_what_a_file_is_can_be_told_without_loading_it(content, tmp_path):
+    path = tmp_path / "s.npz"
+    path.write_bytes(content)
+    assert format_of(path) == "sdm-model"
+    for header in (b"[]", b"{", b'{"format": 3}'):
+        assert format_of(rewrite(content, path, {"model.json": header})) is None
+    assert format_of(bomb(path, "model.json", 2_000_000_000)) is None
+    assert format_of(tmp_path / "gone.npz") is None

@@ -1,28 +1,23 @@
-"""Files of joint models: as those of single models, a zip of plain arrays with a JSON header; nothing that can run."""
+"""Files of joint models: archives as those of single models (`sdm.archive`); nothing that can run."""
 
-import io
-import json
 import os
-import tempfile
-import zipfile
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from sdm.archive import Archive, save_bytes
 from sdm.encode import Encoder
-from sdm.errors import ModelFileError, OutputError
 from sdm.features.terms import KINDS, PRODUCT, Terms
 from sdm.joint.features import SiteFeatures
 from sdm.joint.fitted import FittedJoint
 from sdm.joint.graph import Forest, given
-from sdm.modelfile import _digest, _entry, _json, _write
 
 FORMAT = "sdm-joint"
 VERSION = 1
-_HEADER = "joint.json"
-_LIMIT = 1 << 30
+ARCHIVE = Archive(FORMAT, VERSION, "joint.json", "joint model")
 _ARRAYS = ("lo", "hi", "mean", "spread", "edges", "weights", "variance")
 
 
@@ -34,22 +29,7 @@ def save_joint(model: FittedJoint, path: str | os.PathLike[str], *, overwrite: b
     OutputError
         If the file exists and `overwrite` is not set, or the folder cannot be written.
     """
-    path = Path(path)
-    if path.exists() and not overwrite:
-        raise OutputError(f"{path} exists already: choose another name, or allow overwriting")
-    try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.", suffix=".part")
-        try:
-            with os.fdopen(handle, "wb") as out:
-                out.write(joint_bytes(model))
-            os.chmod(temporary, 0o644)
-            os.replace(temporary, path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise OutputError(f"{path} cannot be written ({error.strerror or error})") from error
-    return path
+    return save_bytes(path, joint_bytes(model), overwrite=overwrite)
 
 
 def joint_bytes(model: FittedJoint) -> bytes:
@@ -59,8 +39,6 @@ def joint_bytes(model: FittedJoint) -> bytes:
     arrays |= {"edges": model.forest.edges, "weights": model.weights, "variance": model.variance}
     arrays |= {f"terms_{column.name}": getattr(features.terms, column.name) for column in fields(Terms)}
     header: dict[str, Any] = {
-        "format": FORMAT,
-        "version": VERSION,
         "variables": list(model.encoder.names),
         "categorical": list(model.encoder.categorical),
         "labels": {name: list(labels) for name, labels in model.encoder.labels.items()},
@@ -68,15 +46,7 @@ def joint_bytes(model: FittedJoint) -> bytes:
         "scale": model.scale,
         "meta": model.meta,
     }
-    header["digest"] = _digest(header, arrays)
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        _write(archive, _HEADER, _json(header))
-        for name, array in sorted(arrays.items()):
-            body = io.BytesIO()
-            np.lib.format.write_array(body, np.ascontiguousarray(array), allow_pickle=False)
-            _write(archive, f"{name}.npy", body.getvalue())
-    return out.getvalue()
+    return ARCHIVE.pack(header, arrays)
 
 
 def load_joint(path: str | os.PathLike[str]) -> FittedJoint:
@@ -87,40 +57,10 @@ def load_joint(path: str | os.PathLike[str]) -> FittedJoint:
     ModelFileError
         If the file is missing, damaged, not a joint model, or was written by a newer version.
     """
-    path = Path(path)
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return _read(archive, path)
-    except FileNotFoundError as error:
-        raise ModelFileError(f"{path} does not exist: expected a joint model (.npz) written by sdm") from error
-    except ModelFileError:
-        raise
-    except Exception as error:  # a damaged or hostile file makes zipfile, zlib, json and numpy raise all sorts of them
-        raise ModelFileError(
-            f"{path} is not a readable joint model, or is damaged ({type(error).__name__}): copy or fit it again"
-        ) from error
+    return ARCHIVE.load(path, (*_ARRAYS, *(f"terms_{column.name}" for column in fields(Terms))), _build)
 
 
-def _read(archive: zipfile.ZipFile, path: Path) -> FittedJoint:
-    if sum(entry.file_size for entry in archive.infolist()) > _LIMIT:
-        raise ModelFileError(f"{path} claims to unpack to more than a gigabyte: it is no model file of ours")
-    if _HEADER not in archive.namelist():
-        raise ModelFileError(f"{path} has no {_HEADER}: expected a joint model (.npz) written by sdm")
-    header: dict[str, Any] = json.loads(_entry(archive, _HEADER))
-    if header.get("format") != FORMAT:
-        raise ModelFileError(f"{path} is not a joint model: its header says {header.get('format')!r}, not '{FORMAT}'")
-    if int(header["version"]) > VERSION:
-        raise ModelFileError(
-            f"{path} has joint format {header['version']}, this program reads up to {VERSION}: update sdm to open it"
-        )
-    names = (*_ARRAYS, *(f"terms_{column.name}" for column in fields(Terms)))
-    arrays = {
-        name: np.lib.format.read_array(io.BytesIO(_entry(archive, f"{name}.npy")), allow_pickle=False) for name in names
-    }
-    if _digest(header, arrays) != header["digest"]:
-        raise ModelFileError(
-            f"{path} was changed after it was written (its digest does not match): copy or fit it again"
-        )
+def _build(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> FittedJoint:
     encoder = Encoder(
         tuple(map(str, header["variables"])),
         tuple(map(str, header["categorical"])),

@@ -1,0 +1,181 @@
+"""Archives that models are kept in: a zip of plain arrays (`.npz`) with a JSON header; nothing that can run.
+
+Entries have a fixed date and order, so the same model gives the same bytes. The header holds a digest of everything.
+"""
+
+import hashlib
+import io
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm.errors import ModelFileError, OutputError
+
+LIMIT = 1 << 30  # no honest model has a gigabyte of weights
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Archive:
+    """A kind of file.
+
+    Attributes
+    ----------
+    format : str
+        What its header says that it is, such as ``sdm-model``.
+    version : int
+        The newest that this program reads, and the one it writes.
+    header : str
+        The entry of the header, such as ``model.json``.
+    what : str
+        What messages call it, such as ``model file``.
+    """
+
+    format: str
+    version: int
+    header: str
+    what: str
+
+    def pack(self, fields: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
+        """Return the content of a file: `fields` (JSON values) in the header, and the arrays."""
+        header: dict[str, Any] = {"format": self.format, "version": self.version, **fields}
+        header["digest"] = digest(header, arrays)
+        out = io.BytesIO()
+        with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+            _add(archive, self.header, _json(header))
+            for name, array in sorted(arrays.items()):
+                body = io.BytesIO()
+                np.lib.format.write_array(body, np.ascontiguousarray(array), allow_pickle=False)
+                _add(archive, f"{name}.npy", body.getvalue())
+        return out.getvalue()
+
+    def load(
+        self,
+        path: str | os.PathLike[str],
+        names: Sequence[str],
+        build: Callable[[dict[str, Any], dict[str, NDArray[Any]]], T],
+    ) -> T:
+        """Read the header and the arrays called `names`, check them, and return what `build` makes of them.
+
+        Raises
+        ------
+        ModelFileError
+            If the file is missing, damaged, of another kind, or was written by a newer version. Whatever `build` raises
+            means a damaged file.
+        """
+        path = Path(path)
+        try:
+            with zipfile.ZipFile(path) as archive:
+                return build(*self._read(archive, path, names))
+        except FileNotFoundError as error:
+            raise ModelFileError(f"{path} does not exist: expected a {self.what} (.npz) written by sdm") from error
+        except ModelFileError:
+            raise
+        except Exception as error:  # a damaged or hostile file makes zipfile, zlib, json and numpy raise all sorts
+            raise ModelFileError(
+                f"{path} is not a readable {self.what}, or is damaged ({type(error).__name__}): copy or fit it again"
+            ) from error
+
+    def _read(
+        self, archive: zipfile.ZipFile, path: Path, names: Sequence[str]
+    ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        _check_size(archive, path)
+        if self.header not in archive.namelist():
+            raise ModelFileError(f"{path} has no {self.header}: expected a {self.what} (.npz) written by sdm")
+        header: dict[str, Any] = json.loads(_entry(archive, self.header))
+        if header.get("format") != self.format:
+            found = header.get("format")
+            raise ModelFileError(f"{path} is not a {self.what}: its header says {found!r}, not '{self.format}'")
+        if int(header["version"]) > self.version:
+            given = f"{self.what.split()[0]} format {header['version']}"
+            raise ModelFileError(f"{path} has {given}, this program reads up to {self.version}: update sdm to open it")
+        arrays = {
+            name: np.lib.format.read_array(io.BytesIO(_entry(archive, f"{name}.npy")), allow_pickle=False)
+            for name in names
+        }
+        if digest(header, arrays) != header["digest"]:
+            raise ModelFileError(
+                f"{path} was changed after it was written (its digest does not match): copy or fit it again"
+            )
+        return header, arrays
+
+
+def save_bytes(path: str | os.PathLike[str], content: bytes, *, overwrite: bool = False) -> Path:
+    """Write a file: first beside its place, then moved there in one step.
+
+    Raises
+    ------
+    OutputError
+        If the file exists and `overwrite` is not set, or the folder cannot be written.
+    """
+    path = Path(path)
+    if path.exists() and not overwrite:
+        raise OutputError(f"{path} exists already: choose another name, or allow overwriting")
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.", suffix=".part")
+        try:
+            with os.fdopen(handle, "wb") as out:
+                out.write(content)
+            os.chmod(temporary, 0o644)  # a temporary file is private, a result is not
+            os.replace(temporary, path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise OutputError(f"{path} cannot be written ({error.strerror or error})") from error
+    return path
+
+
+def format_of(path: str | os.PathLike[str]) -> str | None:
+    """Return what the header of an archive says that it is; None where that cannot be read."""
+    path = Path(path)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            _check_size(archive, path)
+            headers = [name for name in archive.namelist() if name.endswith(".json")]
+            said = json.loads(_entry(archive, headers[0]))["format"]
+    except Exception:  # a damaged or hostile file: whoever loads it says what is wrong
+        return None
+    return said if isinstance(said, str) else None
+
+
+def digest(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> str:
+    """Hash a header (without its digest), and the arrays' names, types, shapes and bytes."""
+    total = hashlib.sha256(_json({key: value for key, value in header.items() if key != "digest"}))
+    for name, array in sorted(arrays.items()):
+        total.update(f"{name}|{array.dtype.str}|{array.shape}|".encode())
+        total.update(np.ascontiguousarray(array).tobytes())
+    return total.hexdigest()
+
+
+def _check_size(archive: zipfile.ZipFile, path: Path) -> None:
+    if sum(entry.file_size for entry in archive.infolist()) > LIMIT:
+        raise ModelFileError(f"{path} claims to unpack to more than a gigabyte: it is no model file of ours")
+
+
+def _entry(archive: zipfile.ZipFile, name: str) -> bytes:
+    """Unpack an entry, and no more of it than its size says."""
+    with archive.open(name) as entry:
+        return entry.read(archive.getinfo(name).file_size + 1)
+
+
+def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
+    """Add an entry with a fixed date and plain permissions."""
+    entry = zipfile.ZipInfo(name, _EPOCH)
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    entry.external_attr = 0o644 << 16
+    archive.writestr(entry, content, compresslevel=6)
+
+
+def _json(header: Mapping[str, Any]) -> bytes:
+    """Write a header, keys sorted."""
+    return json.dumps(header, indent=1, sort_keys=True).encode()
