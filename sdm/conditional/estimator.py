@@ -1,0 +1,416 @@
+"""`ConditionalMaxent`: classes from the environment, with scikit-learn's conventions (and without scikit-learn)."""
+
+import inspect
+import logging
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Self, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sdm._version import __version__
+from sdm.conditional.constant import Constant
+from sdm.conditional.growth import ClassGrowth, solve_growing_classes
+from sdm.conditional.losses import ClassEntropy
+from sdm.conditional.model import ClassModel
+from sdm.conditional.problem import ClassProblem
+from sdm.conditional.solver import solve_classes
+from sdm.conditional.targets import read_targets
+from sdm.encode import Encoder
+from sdm.errors import DataError, OptionError
+from sdm.estimator import SdmNotFittedError, _plain, _table
+from sdm.features.classes import parse_classes
+from sdm.features.domain import Array, Domain
+from sdm.features.duplicates import find_duplicates
+from sdm.features.families import parse_families
+from sdm.features.feature_set import FeatureSet, build_features
+from sdm.features.grown import Grown
+from sdm.features.knots import Knots
+from sdm.features.knots import check as check_knots
+from sdm.features.monomial import Monomial
+from sdm.features.oracles import make_oracles
+from sdm.features.shapes import Shapes
+from sdm.features.terms import Terms
+from sdm.features.tree import Tree
+from sdm.maxent.penalty import make_penalty
+from sdm.maxent.prices import feature_prices
+from sdm.maxent.solution import Solution
+from sdm.maxent.structural import Prices
+from sdm.model import ModelVariable
+
+log = logging.getLogger("sdm")
+
+PENALTIES = ("l1", "l2sq", "elastic", "smoothed_l1")
+KNOTS = 30
+
+# Options that are numbers: above what, and how to say so.
+_NUMBERS = {
+    "multiplier": (0.0, "a positive number"),
+    "lam": (-1e-300, "a number of at least 0"),
+    "intercept_price": (0.0, "a positive number, such as 1e-4"),
+    "tolerance": (0.0, "a positive gap in nats, such as 1e-6"),
+    "max_iterations": (0, "1 or more"),
+    "smoothing": (0.0, "a positive number, such as 0.1"),
+    "ratio": (0.0, "a positive number, the l2² price over the l1 price"),
+}
+
+
+class ConditionalMaxent:
+    """Maximum-entropy model of classes given the environment: habitats, vegetation types, species, presence or absence.
+
+    Parameters
+    ----------
+    features : str or sequence of str
+        ``"auto"`` (by the number of sites), classes by letter (``"lqh"``) or name; with families that grow among them
+        (``"l,q,trees:8,mono:4"``) the model is structural.
+    regularization : {"l1", "l2sq", "elastic", "smoothed_l1"}
+    multiplier : float
+        Multiplies every price of ordinary features.
+    entropy : float
+        1 is the logistic loss (softmax); up to 2 (sparsemax) a class can get exactly no probability.
+    knots : {"maxent", "maxnet", "all"} or int
+        Where hinges and thresholds bend; by default at 30 quantiles of each variable.
+    beta : {"maxent", "maxnet", "deviation", "corollary7"} or float, optional
+        Where the prices come from. A rule's price of a feature is multiplied by `√(π_c (1 − π_c))`, with `π_c` the
+        share of class `c`: the deviation of what is priced. A number is the same price for all. In a structural model
+        it is the β of `λ·B_k + β` (0.005 by default).
+    lam : float
+        In a structural model, the λ of `λ·B_k + β`, what a tree or monomial of complexity `B_k` pays in every class.
+    intercept_price : float
+        Price of every class's constant: its total probability is that of the targets but for this much.
+    categorical : sequence of str or int
+        Columns whose values are categories.
+    tolerance : float, optional
+        Largest certified gap to accept, in nats; 1e-6 by default, 1e-4 in a structural model.
+    max_iterations : int, optional
+        By default 500, or 200 in a structural model. Reaching it is reported in `solution_.status`.
+    smoothing, ratio : float
+        Of smoothed_l1 and elastic.
+
+    Attributes
+    ----------
+    classes_ : (C,) array
+    solution_ : Solution
+        `.status`, `.gap` (a bound over all features of all classes), `.objective`, `.history`, `.seconds`.
+    coef_ : (C, J) array
+        Weights of all features, `feature_names_` naming them; `intercept_` are the classes' constants.
+    model_ : ClassModel
+        What predicts, and what `save` writes.
+    notes_ : list of str
+
+    Notes
+    -----
+    Every class has its own weights. With two classes the model is the binary one: its weights are `v = coef_[1] −
+    coef_[0]` and `coef_` is `±v/2`; an l1 price of β here is one of β on `|v|`, an l2² price of β is one of `β/2`
+    on `v²/2`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> X = rng.normal(size=(300, 2))
+    >>> y = np.where(X[:, 0] > 0.3, "forest", np.where(X[:, 1] > 0, "meadow", "bog"))
+    >>> model = ConditionalMaxent("lq").fit(X, y)
+    >>> model.classes_.tolist(), model.solution_.status
+    (['bog', 'forest', 'meadow'], 'converged')
+    >>> model.predict([[2.0, 0.0], [-1.0, 1.0]]).tolist()
+    ['forest', 'meadow']
+    """
+
+    def __init__(
+        self,
+        features: str | Sequence[str] = "auto",
+        regularization: str = "l1",
+        multiplier: float = 1.0,
+        entropy: float = 1.0,
+        *,
+        knots: Knots = KNOTS,
+        beta: str | float | None = None,
+        lam: float = 0.01,
+        intercept_price: float = 1e-4,
+        categorical: Sequence[str | int] = (),
+        tolerance: float | None = None,
+        max_iterations: int | None = None,
+        smoothing: float = 0.1,
+        ratio: float = 1.0,
+    ) -> None:
+        self.features = features
+        self.regularization = regularization
+        self.multiplier = multiplier
+        self.entropy = entropy
+        self.knots = knots
+        self.beta = beta
+        self.lam = lam
+        self.intercept_price = intercept_price
+        self.categorical = categorical
+        self.tolerance = tolerance
+        self.max_iterations = max_iterations
+        self.smoothing = smoothing
+        self.ratio = ratio
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit to sites.
+
+        Parameters
+        ----------
+        X : (n, V) array or data frame
+        y : (n,) labels, or (n, C) proportions
+            Proportions (cover fractions) are scaled to sum to one; a data frame's columns name the classes.
+        sample_weight : (n,) array, optional
+            Weights of the sites.
+        """
+        self._check_options()
+        encoder = Encoder.learn(X, self.categorical)
+        x = encoder.encode(X)
+        classes, targets = read_targets(y, x.shape[0])
+        domain = Domain(x, encoder.names, encoder.categorical, _site_weights(sample_weight, x.shape[0]))
+        self._encoder, self.classes_ = encoder, np.array(classes)
+        self.n_features_in_, self.feature_names_in_ = len(encoder.names), np.array(encoder.names, dtype=object)
+        self.notes_ = [
+            f"variable '{a.name}' has one value ({a.lo:g}) at all sites: dropped"
+            for a in domain.variables
+            if a.values.size < 2
+        ]
+        size = float(1.0 / np.sum(domain.q0**2))
+        letters, growing = _families(self.features, size)
+        finite, beta = self._finite(domain, targets, letters, size)
+        if growing:
+            self.solution_, self.feature_set_ = self._grow(finite, beta, targets, growing, size)
+        else:
+            penalty = make_penalty(self.regularization, beta.ravel(), smoothing=self.smoothing, ratio=self.ratio)
+            self.problem_ = ClassProblem(finite, targets, ClassEntropy(self.entropy), penalty)
+            self.solution_ = solve_classes(
+                self.problem_, tolerance=self.tolerance or 1e-6, max_iterations=self.max_iterations or 500
+            )
+            self.feature_set_ = finite
+        self.solution_ = _halved(self.solution_, len(classes))
+        if self.solution_.status != "converged":
+            log.warning(
+                "%s after %d iterations: %s", self.solution_.status, self.solution_.iterations, self.solution_.message
+            )
+        weights = self.solution_.weights.reshape(len(classes), -1)
+        self.intercept_, self.coef_ = weights[:, 0].copy(), weights[:, 1:].copy()
+        record = {"sites": domain.n, "effective_sites": size, "features_given": letters, "families": growing}
+        self.model_ = self._model(domain, record)
+        return self
+
+    def _finite(self, domain: Domain, targets: Array, letters: str, size: float) -> tuple[FeatureSet, Array]:
+        """Return the constant and the families with an end, and their prices for every class."""
+        families, rule_prices = [Constant(domain)], np.empty(0)
+        if letters:
+            try:
+                built = build_features(domain, letters, knots=self.knots, sample=domain.q0, empty_categories=True)
+            except DataError:
+                raise DataError("there is no feature to fit: every variable is constant over the sites") from None
+            structural = not isinstance(self.beta, str) and _grows(self.features)
+            rule: Any = "maxent" if self.beta is None or structural else self.beta
+            rule_prices = feature_prices(built, domain.q0, size, rule=rule, multiplier=self.multiplier)
+            keep, copies = find_duplicates(built, rule_prices)
+            if copies:
+                self.notes_.append(f"{len(copies):,} of {built.size:,} features say the same as another: dropped")
+                built, rule_prices = built.subset(keep), rule_prices[keep]
+            families += built.families  # type: ignore[arg-type]
+            same_for_all = not isinstance(rule, str)
+        else:
+            same_for_all = True
+        share = targets @ domain.q0
+        spread = np.ones(share.size) if same_for_all else np.sqrt(share * (1.0 - share))
+        constant = np.full((share.size, 1), float(self.intercept_price))
+        return FeatureSet(domain, families), np.hstack([constant, spread[:, None] * rule_prices])
+
+    def _grow(
+        self, finite: FeatureSet, beta: Array, targets: Array, growing: dict[str, int], size: float
+    ) -> tuple[Solution, FeatureSet]:
+        """Fit with families that grow."""
+        own = 0.005 if self.beta is None else self.beta
+        if self.regularization != "l1":
+            raise OptionError(f"regularization={self.regularization!r}: trees and monomials need l1")
+        if isinstance(own, str) or own < 0 or self.lam + own <= 0:
+            raise OptionError(
+                f"lam={self.lam!r}, beta={self.beta!r}: trees and monomials pay lam·B + beta, "
+                "two numbers of at least 0 that are not both 0"
+            )
+        oracles = make_oracles(finite.domain, growing)
+        prices = Prices.from_bounds(float(self.lam), float(own), oracles, size)
+        growth = ClassGrowth(finite, beta, targets, ClassEntropy(self.entropy), oracles, prices)
+        solved = solve_growing_classes(
+            growth, tolerance=self.tolerance or 1e-4, max_iterations=self.max_iterations or 200
+        )
+        self.problem_ = growth.problem()
+        return solved
+
+    def _check_options(self) -> None:
+        check_knots(self.knots)
+        if self.regularization not in PENALTIES:
+            raise OptionError(f"regularization={self.regularization!r}: expected one of {', '.join(PENALTIES)}")
+        for name, (low, expected) in _NUMBERS.items():
+            value = getattr(self, name)
+            if value is None and name in ("tolerance", "max_iterations"):
+                continue
+            number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+            if not number or not low < value < np.inf:
+                raise OptionError(f"{name}={value!r}: expected {expected}")
+
+    def _model(self, domain: Domain, record: dict[str, Any]) -> ClassModel:
+        """Gather what the fit left behind into what predicts."""
+        solution = self.solution_
+        variables = tuple(
+            ModelVariable(
+                a.name,
+                a.categorical,
+                a.lo,
+                a.hi,
+                tuple(a.values.tolist()) if a.categorical else (),
+                self._encoder.labels.get(a.name),
+            )
+            for a in domain.variables
+        )
+        terms, shapes, weights = _keep(self.feature_set_, self.coef_)
+        meta = {
+            "version": __version__,
+            "status": solution.status,
+            "gap": solution.gap,
+            "objective": solution.objective,
+            "iterations": solution.iterations,
+            "n_features": self.feature_set_.size - 1,
+            **record,
+            "settings": {key: _plain(value) for key, value in self.get_params().items()},
+        }
+        labels = tuple(self.classes_.tolist())
+        return ClassModel(labels, variables, self.intercept_, terms, shapes, weights, float(self.entropy), meta)
+
+    @property
+    def feature_names_(self) -> list[str]:
+        """The name of every feature, in the order of `coef_`."""
+        labels = {v: a.labels for v, a in enumerate(self.model_.variables) if a.labels is not None}
+        out: list[str] = []
+        for family in self.feature_set_.families[1:]:
+            if isinstance(family, Grown):
+                for shape in family.shapes:
+                    one = Shapes((shape,)) if isinstance(shape, Tree) else Shapes(monomials=(cast(Monomial, shape),))
+                    out += one.names(self.model_.names, labels)
+            else:
+                out += family.terms().names(self.model_.names, labels)
+        return out
+
+    def predict_proba(self, X: Any, clamp: bool = True) -> Array:
+        """Return the probability of every class, in the order of `classes_`, one row a site."""
+        return self._fitted().predict_proba(self._encoder.encode(_table(X)), clamp)
+
+    def predict(self, X: Any, clamp: bool = True) -> NDArray[Any]:
+        """Return the most probable class of every site."""
+        p = self.predict_proba(X, clamp)
+        if np.isnan(p).any():
+            raise DataError(f"{int(np.isnan(p).any(axis=1).sum()):,} rows have missing values: drop or fill them first")
+        chosen: NDArray[Any] = self.classes_[np.argmax(p, axis=1)]
+        return chosen
+
+    def score(self, X: Any, y: ArrayLike) -> float:
+        """Return the share of sites whose most probable class is their label."""
+        return float(np.mean(self.predict(X) == np.asarray(y)))
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the model to a file; `sdm.conditional.file.load_classes` reads it."""
+        from sdm.conditional.file import save_classes
+
+        save_classes(self._fitted(), path, overwrite=overwrite)
+
+    def _fitted(self) -> ClassModel:
+        if not hasattr(self, "model_"):
+            raise SdmNotFittedError("this ConditionalMaxent is not fitted yet: call fit(X, y) first")
+        return self.model_
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the constructor's arguments."""
+        names = [name for name in inspect.signature(type(self).__init__).parameters if name != "self"]
+        return {name: getattr(self, name) for name in names}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change constructor arguments."""
+        known = self.get_params()
+        for name, value in params.items():
+            if name not in known:
+                raise OptionError(f"{type(self).__name__} has no parameter '{name}'; it has {', '.join(known)}")
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        defaults = {name: p.default for name, p in inspect.signature(type(self).__init__).parameters.items()}
+        changed = [f"{k}={v!r}" for k, v in self.get_params().items() if repr(v) != repr(defaults[k])]
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    def __sklearn_tags__(self) -> Any:
+        """Describe the estimator to scikit-learn, which is what calls this."""
+        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type="classifier",
+            target_tags=TargetTags(required=True),
+            classifier_tags=ClassifierTags(),
+            input_tags=InputTags(),
+        )
+
+
+def _grows(features: str | Sequence[str]) -> bool:
+    """Tell whether there are families that grow among the features."""
+    return ":" in (features if isinstance(features, str) else ",".join(map(str, features)))
+
+
+def _families(features: str | Sequence[str], size: float) -> tuple[str, dict[str, int]]:
+    """Return the ordinary class letters, and the largest size of each family that grows."""
+    return parse_families(features, size) if _grows(features) else (parse_classes(features, size), {})
+
+
+def _site_weights(weight: ArrayLike | None, rows: int) -> Array | None:
+    """Check the sites' weights."""
+    if weight is None:
+        return None
+    own = np.asarray(weight, dtype=np.float64)
+    if own.shape != (rows,):
+        raise DataError(f"sample_weight has shape {own.shape}, expected one weight for each of {rows:,} rows")
+    if not np.all(np.isfinite(own)) or np.any(own <= 0):
+        raise DataError("the sites' weights must be positive numbers: leave out sites of weight zero")
+    return own
+
+
+def _halved(solution: Solution, classes: int) -> Solution:
+    """With two classes, give each half of their difference: the same predictions, at no higher price."""
+    if classes != 2:
+        return solution
+    first, second = solution.weights.reshape(2, -1)
+    half = 0.5 * (second - first)
+    return replace(solution, weights=np.concatenate([-half, half]))
+
+
+def _keep(features: FeatureSet, coef: Array) -> tuple[Terms, Shapes, Array]:
+    """Return what has a weight in any class, with the weights in the order of terms, trees and monomials."""
+    terms = [Terms.build(0, np.empty(0, dtype=np.int32))]
+    plain: list[int] = []
+    trees: list[int] = []
+    monomials: list[int] = []
+    shapes: list[Any] = []
+    used = np.any(coef != 0, axis=0)
+    first = start = 0
+    for family in features.families[1:]:
+        own = np.flatnonzero(used[first : first + family.size])
+        if isinstance(family, Grown):
+            shapes = family.shapes
+            for j in own:
+                (trees if isinstance(shapes[j], Tree) else monomials).append(first + int(j))
+            start = first
+        elif own.size:
+            terms.append(family.terms().take(own, np.zeros(own.size)))
+            plain += (first + own).tolist()
+        first += family.size
+    kept = Shapes(
+        tuple(shapes[j - start] for j in trees),
+        np.zeros(len(trees)),
+        tuple(shapes[j - start] for j in monomials),
+        np.zeros(len(monomials)),
+    )
+    return Terms.concatenate(terms), kept, coef[:, np.array([*plain, *trees, *monomials], dtype=np.int64)]

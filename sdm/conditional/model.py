@@ -1,0 +1,120 @@
+"""A fitted model of classes: what is saved, and what predicts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm.compiled import Compiled
+from sdm.conditional.losses import ClassEntropy
+from sdm.errors import DataError
+from sdm.features.domain import Array
+from sdm.features.shapes import Shapes
+from sdm.features.terms import Terms
+from sdm.model import ModelVariable
+
+Label = str | int | float
+
+
+@dataclass(frozen=True)
+class ClassModel:
+    """Weights of every class with the features they belong to.
+
+    Attributes
+    ----------
+    classes : tuple
+        The labels, in the order of all arrays.
+    variables : tuple of ModelVariable
+    intercept : (C,) array
+    terms : Terms
+        Features with a weight in any class; their own column of weights is not used.
+    shapes : Shapes
+        Trees and monomials with a weight in any class.
+    weights : (C, T + S) array
+        Of the terms, then the trees, then the monomials.
+    alpha : float
+        Order of the entropy: 1 is softmax, 2 sparsemax.
+    meta : dict
+        How the model came about: status, gap, settings, data, seed, versions. JSON values only.
+    """
+
+    classes: tuple[Label, ...]
+    variables: tuple[ModelVariable, ...]
+    intercept: Array
+    terms: Terms
+    shapes: Shapes
+    weights: Array
+    alpha: float = 1.0
+    meta: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the variables, in the order in which `predict_proba` expects them."""
+        return tuple(variable.name for variable in self.variables)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The classes as text."""
+        return tuple(f"{label:g}" if isinstance(label, float) else str(label) for label in self.classes)
+
+    @property
+    def feature_names(self) -> list[str]:
+        """The features with a weight, as a person reads them."""
+        labels = {v: a.labels for v, a in enumerate(self.variables) if a.labels is not None}
+        return [*self.terms.names(self.names, labels), *self.shapes.names(self.names, labels)]
+
+    @cached_property
+    def compiled(self) -> tuple[Compiled, ...]:
+        """The score function of every class, compiled when first needed."""
+        lo = np.array([-np.inf if a.categorical else a.lo for a in self.variables])
+        hi = np.array([np.inf if a.categorical else a.hi for a in self.variables])
+        parts = [self._of_class(c) for c in range(len(self.classes))]
+        return tuple(Compiled(terms, lo, hi, shapes) for terms, shapes in parts)
+
+    def _of_class(self, c: int) -> tuple[Terms, Shapes]:
+        """Return the terms and shapes that have a weight in a class."""
+        t, trees = len(self.terms), len(self.shapes.trees)
+        own, tree, monomial = np.split(self.weights[c], [t, t + trees])
+        used, grown, powers = np.flatnonzero(own), np.flatnonzero(tree), np.flatnonzero(monomial)
+        shapes = replace(
+            self.shapes,
+            trees=tuple(self.shapes.trees[k] for k in grown),
+            tree_weight=tree[grown],
+            monomials=tuple(self.shapes.monomials[k] for k in powers),
+            monomial_weight=monomial[powers],
+        )
+        return self.terms.take(used, own[used]), shapes
+
+    def scores(self, x: NDArray[np.floating] | Sequence[NDArray[np.floating]], clamp: bool = True) -> Array:
+        """Return every class's score `θ_c(x)`, one row a class; NaN where a value is missing."""
+        columns = list(x.T) if isinstance(x, np.ndarray) else list(x)
+        if len(columns) != len(self.variables):
+            raise DataError(
+                f"got {len(columns)} variables, the model has {len(self.variables)}: {', '.join(self.names)}"
+            )
+        return np.array([one.scores(columns, clamp) + b for one, b in zip(self.compiled, self.intercept)])
+
+    def distributions(self, x: NDArray[np.floating] | Sequence[NDArray[np.floating]], clamp: bool = True) -> Array:
+        """Return the probabilities of the classes, one row a class."""
+        return ClassEntropy(self.alpha).distributions(self.scores(x, clamp))[0]
+
+    def predict_proba(self, x: NDArray[np.floating] | Sequence[NDArray[np.floating]], clamp: bool = True) -> Array:
+        """Return the probabilities of the classes, one row a site.
+
+        Parameters
+        ----------
+        x : (n, V) array, or V arrays of length n
+            Variables in the order of `names`, categories as numbers. Missing values (NaN) give NaN; a category that was
+            not in training has no effect.
+        clamp : bool
+            Hold variables at the limits of their training ranges.
+        """
+        return np.ascontiguousarray(self.distributions(x, clamp).T)
+
+
+def shannon(p: Array) -> Array:
+    """Return the entropy in nats of each column of `p`: how undecided the classes are there."""
+    return -np.sum(p * np.log(np.where(p > 0, p, 1.0)), axis=0)

@@ -1,0 +1,81 @@
+"""The conditional problem: one distribution over the classes at every site (structural-maxent.txt §3).
+
+`min_w F(w) = Σ_i q_i [Ω*(θ_i) − ⟨θ_i, y_i⟩ + Ω(y_i)] + U*(w)` with scores `θ_ic = Σ_j w_cj f_j(x_i)`, targets `y_i` in
+the simplex (a label is a corner of it) and weights `q_i` of the sites. It is the one problem of `sdm.maxent.problem` on
+the product of sites and classes, with a normaliser a site: the expectation of feature `(c, j)` is `Σ_i q_i p_ic
+f_j(x_i)`, which is what the families' oracles answer for the measure `q ∘ p_c`. By Theorem 4, any distributions `p_i`
+whose expectations are within the prices of the targets' bound the optimum from below.
+
+Every class has weights of its own, so the same is added to all classes' weights of a feature without any change to the
+predictions. Prices settle it: under l1 the median of a feature's weights is zero, under l2² their mean. With two
+classes of equal prices only the differences `v = w_1 − w_0` matter: the problem is the binary one with the same price
+on `|v|` under l1, and half of it on `v²/2` under l2², and `w = ±v/2` is an optimum of both.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm.conditional.losses import ClassEntropy
+from sdm.features.domain import Array
+from sdm.features.feature_set import FeatureSet
+from sdm.maxent.entropy import Gibbs
+from sdm.maxent.penalty import Penalty
+from sdm.maxent.problem import Problem, State
+
+
+class ClassProblem(Problem):
+    """Entropy over classes + penalty + features + targets; a state's `theta` and `p` are `(C, n)`.
+
+    Parameters
+    ----------
+    features : FeatureSet
+        Over the sites; the domain's base measure is the sites' weights.
+    targets : (C, n) array
+        Each site's target distribution, in columns.
+    entropy : ClassEntropy
+    penalty : Penalty
+        On the weights in the order of classes, then features: `C·J` of them.
+    mu : (C·J,) array, optional
+        The targets' expectations, where they are known already.
+    """
+
+    entropy: ClassEntropy
+
+    def __init__(
+        self, features: FeatureSet, targets: Array, entropy: ClassEntropy, penalty: Penalty, mu: Array | None = None
+    ) -> None:
+        self.features, self.domain, self.q0 = features, features.domain, features.domain.q0
+        self.sample, self.entropy, self.penalty = targets, entropy, penalty
+        self.classes: int = targets.shape[0]
+        self.mu = self.expectations(targets) if mu is None else mu
+        self.own = float(self.q0 @ entropy.values(targets))
+
+    def expectations(self, p: Array) -> Array:
+        """Return `Σ_i q_i p_ic f_j(x_i)` for every class and feature, flat."""
+        return np.concatenate([self.features.expectations(self.domain.measure(self.q0 * row)) for row in p])
+
+    def scores(self, lam: Array) -> Array:
+        """Return every class's score at every site."""
+        return np.array([self.features.scores(row) for row in lam.reshape(self.classes, -1)])
+
+    def state(self, lam: Array, tau: float = np.nan) -> State:
+        """Evaluate everything at `w`; every site has a normaliser of its own, so there is none to guess."""
+        theta = self.scores(lam)
+        p, conjugate = self.entropy.distributions(theta)
+        objective = float(self.q0 @ conjugate) - float(lam @ self.mu) + self.own + self.penalty.value(lam)
+        return State(lam, theta, Gibbs(p, np.nan, objective), p, self.expectations(p) - self.mu, objective)
+
+    def gap(self, state: State) -> float:
+        """Bound how far `state.objective` is above the optimum, by mixing in as much of the targets as it takes."""
+        u = -state.eps
+        t = self.penalty.mixing(u)
+        mixed = state.p if t == 0.0 else (1.0 - t) * state.p + t * self.sample
+        inside = (1.0 - t) * u if t < 1.0 else np.zeros_like(u)
+        primal = float(self.q0 @ self.entropy.values(mixed)) - self.own + self.penalty.potential(inside)
+        return primal + state.objective
+
+    def stretches(self) -> NDArray[np.int64]:
+        """Return where in the weights each stretch of near copies (one class, one group of features) begins."""
+        own = self.features.groups()
+        first = np.flatnonzero(np.diff(own, prepend=-1))
+        return np.concatenate([first + c * own.size for c in range(self.classes)])

@@ -1,0 +1,98 @@
+"""Labels or proportions as target distributions, with everything that can be wrong with them said in one sentence."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm.conditional.model import Label
+from sdm.errors import DataError
+from sdm.features.domain import Array
+
+
+def read_targets(y: Any, rows: int) -> tuple[tuple[Label, ...], Array]:
+    """Return the classes and each site's target distribution, `(C, n)`.
+
+    Parameters
+    ----------
+    y : (n,) labels, or (n, C) proportions
+        Labels are text or numbers. Proportions (cover fractions, counts, percent) are scaled to sum to one at every
+        site; the classes are a data frame's columns, or 0, 1, …
+    rows : int
+        How many there should be.
+
+    Raises
+    ------
+    DataError
+        For missing labels, fewer than two classes, a class with one record, or names that differ in case or spaces
+        only; for proportions that are missing, negative or all zero.
+    """
+    values = np.asarray(y)
+    if values.ndim not in (1, 2) or values.shape[0] != rows:
+        raise DataError(
+            f"y has shape {values.shape}, expected one label, or one row of proportions, for each of the {rows:,} rows"
+        )
+    if values.ndim == 2:
+        columns = [str(name) for name in y.columns] if hasattr(y, "columns") else list(range(values.shape[1]))
+        return _proportions(values, columns)
+    missing = np.array([_missing(label) for label in values.tolist()], dtype=bool)
+    if missing.any():
+        raise DataError(
+            f"{int(missing.sum()):,} of {rows:,} labels are missing, the first in row {int(np.argmax(missing)) + 1}: "
+            "leave these rows out"
+        )
+    if values.dtype.kind == "O" and len({isinstance(label, str) for label in values.tolist()}) > 1:
+        values = values.astype(str)
+    found, code, counts = np.unique(values, return_inverse=True, return_counts=True)
+    classes = tuple(found.tolist())
+    check_classes(classes)
+    if counts.min() < 2:
+        alone = classes[int(np.argmin(counts))]
+        raise DataError(
+            f"class '{alone}' has one record: expected at least two of every class; leave it out or join it"
+        )
+    return classes, np.eye(len(classes))[code.ravel()].T.copy()
+
+
+def check_classes(classes: Sequence[Label]) -> None:
+    """Raise for fewer than two classes, and for names that a person would take for one."""
+    if len(classes) < 2:
+        listed = f"only '{classes[0]}'" if classes else "none"
+        raise DataError(f"there are {len(classes)} classes ({listed}): expected at least two to tell apart")
+    seen: dict[str, Label] = {}
+    for label in classes:
+        plain = " ".join(str(label).casefold().split())
+        if plain in seen:
+            raise DataError(f"classes '{seen[plain]}' and '{label}' differ in case or spaces only: give them one name")
+        seen[plain] = label
+
+
+def _missing(label: Any) -> bool:
+    """Tell whether a label is none: None, NaN, pandas' NA, or no text."""
+    return label is None or str(label).strip() in ("", "<NA>", "NaT") or bool(label != label)
+
+
+def _proportions(values: NDArray[Any], columns: Sequence[Label]) -> tuple[tuple[Label, ...], Array]:
+    """Scale proportions to sum to one."""
+    check_classes(columns)
+    try:
+        shares = values.astype(np.float64).T.copy()
+    except (TypeError, ValueError) as error:
+        raise DataError(f"proportions must be numbers ({error}): expected one column a class") from None
+    if not np.all(np.isfinite(shares)) or np.any(shares < 0):
+        bad = np.flatnonzero(~(np.isfinite(shares) & (shares >= 0)).all(axis=0))
+        raise DataError(
+            f"{bad.size:,} rows have proportions that are missing or negative, the first is row {bad[0] + 1}: "
+            "expected numbers of at least 0"
+        )
+    total = shares.sum(axis=0)
+    if np.any(total == 0):
+        raise DataError(
+            f"{int((total == 0).sum()):,} rows have no class at all, the first is row {int(np.argmin(total)) + 1}: "
+            "leave out sites whose proportions are all zero"
+        )
+    empty = np.flatnonzero(shares.sum(axis=1) == 0)
+    if empty.size:
+        raise DataError(f"class '{columns[int(empty[0])]}' is at no site: leave its column out")
+    return tuple(columns), shares / total

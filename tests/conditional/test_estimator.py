@@ -1,0 +1,209 @@
+"""`ConditionalMaxent`: what a Python user calls."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+
+from sdm.conditional.estimator import ConditionalMaxent
+from sdm.conditional.file import class_bytes, load_classes, save_classes
+from sdm.conditional.losses import ClassEntropy
+from sdm.errors import DataError, ModelFileError, OptionError, OutputError
+from sdm.modelfile import load_model
+
+
+@pytest.fixture(scope="module")
+def habitats():
+    rng = np.random.default_rng(7)
+    x = pd.DataFrame({"warm": rng.normal(size=240), "wet": rng.normal(size=240), "soil": rng.choice(list("abc"), 240)})
+    theta = np.column_stack([2 * x.warm, 2 * x.wet, 2.0 * (x.soil == "a")]) + rng.gumbel(size=(240, 3))
+    return x, np.array(["bog", "forest", "meadow"])[np.argmax(theta, axis=1)]
+
+
+@pytest.fixture(scope="module")
+def structural(habitats):
+    return ConditionalMaxent("l,trees:4,mono:2", categorical=["soil"], lam=0.005).fit(*habitats)
+
+
+def test_it_predicts_what_it_was_fitted_to(habitats):
+    x, y = habitats
+    model = ConditionalMaxent("lqh", categorical=["soil"]).fit(x, y)
+    assert model.solution_.status == "converged"
+    assert model.solution_.gap <= 1e-6
+    p = model.predict_proba(x)
+    np.testing.assert_allclose(p.T, model.solution_.p, atol=1e-9)
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+    assert model.score(x, y) > 0.7
+    assert len(model.feature_names_) == model.coef_.shape[1]
+    assert "(soil=a)" in model.feature_names_
+    totals = p.mean(axis=0) - [np.mean(y == c) for c in model.classes_]
+    assert np.abs(totals).max() <= 1.001e-4  # what the constants' price allows
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1.5, 2.0])
+def test_order_two_leaves_classes_out(habitats, alpha):
+    x, y = habitats
+    p = ConditionalMaxent("lq", entropy=alpha, categorical=["soil"]).fit(x, y).predict_proba(x)
+    assert (p == 0).any() == (alpha > 1)
+
+
+def test_trees_and_monomials(habitats, structural):
+    x, _ = habitats
+    assert structural.solution_.gap <= 1e-4
+    assert len(structural.model_.shapes) > 0
+    np.testing.assert_allclose(structural.predict_proba(x).T, structural.solution_.p, atol=1e-9)
+    assert len(structural.feature_names_) == structural.coef_.shape[1]
+
+
+def test_structural_prices_hold_for_every_feature_found(structural):
+    """At the optimum no feature in any class is off by more than its price λ·B_k + β."""
+    problem = structural.problem_
+    state = problem.state(structural.solution_.weights)
+    excess = np.abs(state.eps) / problem.penalty.beta - 1.0
+    assert excess.max() < 0.05
+    grown = problem.features.families[-1]
+    m = problem.domain.n
+    for shape, source, price in zip(grown.shapes, grown.sources, problem.penalty.beta[-grown.size :]):
+        assert price == pytest.approx(0.005 * source.complexity(shape.size, m) + 0.005)
+
+
+def test_structural_beats_what_one_feature_less_could_do(habitats):
+    """Fully corrective: without the trees the objective is no lower."""
+    x, y = habitats
+    plain = ConditionalMaxent("l", categorical=["soil"]).fit(x, y)
+    grown = ConditionalMaxent("l,trees:3", categorical=["soil"], lam=0.002, beta=0.002).fit(x, y)
+    assert grown.solution_.objective <= plain.solution_.objective + 1e-6
+
+
+def test_two_classes_share_their_difference(habitats):
+    x, y = habitats
+    model = ConditionalMaxent("lq", categorical=["soil"]).fit(x, y == "bog")
+    np.testing.assert_allclose(model.coef_[0], -model.coef_[1])
+    state = model.problem_.state(model.solution_.weights)
+    assert state.objective == pytest.approx(model.solution_.objective, abs=1e-12)
+    assert model.classes_.tolist() == [False, True]
+
+
+def test_proportions_are_targets(habitats):
+    """A label is a proportion of one; percent and fractions are the same; columns name the classes."""
+    x, y = habitats
+    names = ["bog", "forest", "meadow"]
+    corners = pd.DataFrame(np.eye(3)[np.searchsorted(names, y)] * 100, columns=names)
+    options = {"features": "lq", "categorical": ["soil"]}
+    by_label, by_share = (ConditionalMaxent(**options).fit(x, target) for target in (y, corners))
+    np.testing.assert_allclose(by_label.predict_proba(x), by_share.predict_proba(x), atol=1e-12)
+    assert by_share.classes_.tolist() == names
+
+
+def test_sparsemax_wins_on_sparse_proportions():
+    """A small version of Table 4 (fenchel-young-losses.txt §9.1): shares that are often exactly zero."""
+    rng = np.random.default_rng(11)
+    x = rng.normal(size=(500, 4))
+    true, _ = ClassEntropy(2.0).distributions((1.2 * x @ rng.normal(size=(4, 5))).T.copy())
+    counts = np.array([rng.multinomial(30, row) for row in true.T])
+    error = {}
+    for alpha in (1.0, 1.5, 2.0):
+        best = np.inf
+        for beta in (1e-4, 1e-3, 1e-2):
+            model = ConditionalMaxent("l", "l2sq", entropy=alpha, beta=beta).fit(x[:300], counts[:300])
+            best = min(best, 0.5 * np.mean(np.sum((model.predict_proba(x[300:]) - true.T[300:]) ** 2, axis=1)))
+        error[alpha] = best
+    assert error[2.0] < error[1.5] < error[1.0]
+
+
+def test_scikit_learn_knows_it(habitats):
+    x, y = habitats
+    model = ConditionalMaxent("l", multiplier=2.0, categorical=["soil"])
+    assert clone(model).get_params() == model.get_params()
+    assert "multiplier=2.0" in repr(model)
+    numbers = x[["warm", "wet"]].to_numpy()
+    assert cross_val_score(ConditionalMaxent("l"), numbers, y, cv=3).mean() > 0.5
+    assert model.set_params(multiplier=3.0).multiplier == 3.0
+    with pytest.raises(OptionError, match="no parameter 'many'"):
+        model.set_params(many=1)
+    with pytest.raises(DataError, match="not fitted"):
+        model.predict(x)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (["a"] * 6, "there are 1 classes"),
+        (["a", "a", "b", "a", "a", "a"], "class 'b' has one record"),
+        (["a", "b", None, "a", "b", "a"], "1 of 6 labels are missing, the first in row 3"),
+        (["a", "b", " ", "a", "b", "a"], "labels are missing"),
+        ([0.0, 1.0, np.nan, np.nan, 1.0, 0.0], "2 of 6 labels are missing"),
+        (["Forest", "forest", "bog", "Forest", "forest", "bog"], "'Forest' and 'forest' differ in case or spaces only"),
+        (["a", "b"], "expected one label"),
+        (np.ones((6, 1)), "there are 1 classes"),
+        (np.array([[1, 0]] * 6), "class '1' is at no site"),
+        (np.array([[1, 0]] * 5 + [[0, 0]]), "1 rows have no class at all, the first is row 6"),
+        (np.array([[1.0, 2.0]] * 5 + [[np.nan, 1.0]]), "missing or negative, the first is row 6"),
+        (np.array([["x", "y"]] * 6), "must be numbers"),
+    ],
+)
+def test_bad_targets_are_one_sentence(y, message):
+    with pytest.raises(DataError, match=message):
+        ConditionalMaxent("l").fit(np.arange(12.0).reshape(6, 2), y)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"regularization": "l2"}, "expected one of l1, l2sq"),
+        ({"multiplier": 0}, "multiplier=0"),
+        ({"tolerance": -1}, "tolerance=-1"),
+        ({"entropy": 3}, "entropy=3"),
+        ({"features": "xyz"}, "is no feature class"),
+        ({"features": "trees:4", "beta": "maxent"}, "two numbers of at least 0"),
+        ({"features": "trees:4", "regularization": "elastic"}, "need l1"),
+        ({"knots": 0}, "knots"),
+    ],
+)
+def test_bad_options_are_one_sentence(options, message):
+    x, y = np.random.default_rng(0).normal(size=(20, 2)), np.arange(20) % 2
+    with pytest.raises(OptionError, match=message):
+        ConditionalMaxent(**options).fit(x, y)
+
+
+def test_constant_variables_are_refused():
+    with pytest.raises(DataError, match="every variable is constant"):
+        ConditionalMaxent("l").fit(np.ones((6, 2)), [0, 1] * 3)
+
+
+def test_files_come_back_as_they_went(habitats, structural, tmp_path):
+    x, _ = habitats
+    path = tmp_path / "classes.npz"
+    structural.save(path)
+    loaded = load_classes(path)
+    encoded = structural._encoder.encode(x)
+    np.testing.assert_array_equal(loaded.predict_proba(encoded), structural.predict_proba(x))
+    assert class_bytes(loaded) == path.read_bytes()
+    assert loaded.classes == ("bog", "forest", "meadow")
+    with pytest.raises(OutputError, match="exists already"):
+        structural.save(path)
+    with pytest.raises(ModelFileError, match="sdm-classes"):
+        load_model(path)  # as `sdm info` says what it is
+
+
+def test_damaged_files_are_refused(habitats, tmp_path):
+    x, y = habitats
+    model = ConditionalMaxent("l", categorical=["soil"]).fit(x, y).model_
+    path = save_classes(model, tmp_path / "classes.npz")
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 255
+    (tmp_path / "bad.npz").write_bytes(content)
+    for name in ("bad.npz", "none.npz"):
+        with pytest.raises(ModelFileError, match=name):
+            load_classes(tmp_path / name)
+
+
+def test_missing_values_are_missing_predictions(habitats):
+    x, y = habitats
+    model = ConditionalMaxent("l").fit(x[["warm", "wet"]], y)
+    p = model.predict_proba([[0.0, np.nan], [0.0, 0.0]])
+    assert np.isnan(p[0]).all()
+    assert np.isfinite(p[1]).all()
+    with pytest.raises(DataError, match="1 rows have missing values"):
+        model.predict([[0.0, np.nan], [0.0, 0.0]])
