@@ -8,7 +8,11 @@ from sdm_cli.console import Console, command_line
 from sdm_cli.options import INPUTS, from_words, with_run_options
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sdm.run.batch import RunResult, SpeciesResult
+
+    Tell = Callable[[Console, SpeciesResult, dict[str, int] | None], None]
 
 
 @with_run_options
@@ -46,19 +50,19 @@ def fit(
     finish(console, result)
 
 
-def finish(console: Console, result: "RunResult") -> None:
-    """Say what a run did, and fail if a species did."""
-    _tell(console, result)
+def finish(console: Console, result: "RunResult", tell: "Tell | None" = None) -> None:
+    """Say what a run did (`tell` what became of a species), and fail if a species did."""
+    _tell(console, result, tell or _tell_species)
     console.result(_as_dict(result))
     if result.failed:
         raise typer.Exit(1)
 
 
-def _tell(console: Console, result: "RunResult") -> None:
+def _tell(console: Console, result: "RunResult", tell: "Tell") -> None:
     """Say what was done, in the order in which a person asks."""
     for species in result.species:
         if species.error is None:
-            _tell_species(console, species, result.ledger.get(species.species))
+            tell(console, species, result.ledger.get(species.species))
         else:
             console.say(f"{species.species}: failed: {species.error}")
     if len(result.species) > 1:
@@ -68,15 +72,23 @@ def _tell(console: Console, result: "RunResult") -> None:
             console.say(f"index: {result.index}")
 
 
-def _tell_species(console: Console, species: "SpeciesResult", ledger: dict[str, int] | None) -> None:
-    n = species.numbers
-    console.say(f"\n{species.species}")
+_SUPPORT = {"training": "outside_support_train", "test": "outside_support_test"}
+
+
+def tell_records(console: Console, species: str, ledger: dict[str, int] | None) -> None:
+    """Say what became of the records of a species."""
+    console.say(f"\n{species}")
     if ledger:
         drops = {key: count for key, count in ledger.items() if count and key not in ("read", "kept")}
         dropped = ", ".join(f"{count:,} {key.replace('_', ' ')}" for key, count in drops.items())
         console.say(
             f"  records     {ledger['read']:,} read, {ledger['kept']:,} kept{f' ({dropped})' if dropped else ''}"
         )
+
+
+def _tell_species(console: Console, species: "SpeciesResult", ledger: dict[str, int] | None) -> None:
+    n = species.numbers
+    tell_records(console, species.species, ledger)
     console.say(
         f"  model       {n['training_presences']:,} presences, {n['background_points']:,} background points; "
         f"{n['features_with_weight']:,} of {n['features']:,} features ({n['classes']}) have a weight"
@@ -91,6 +103,8 @@ def _tell_species(console: Console, species: "SpeciesResult", ledger: dict[str, 
     if "tuning" in n:
         t = n["tuning"]
         console.say(f"  tuned       {t['chosen']}: {t['rule']} by {', '.join(t['by'])} of {t['settings']} settings")
+    if "path" in n:
+        _tell_path(console, n["path"])
     training = f"AUC {n['auc_train']:.4f}, gain {n['gain']:.4f} (regularised {n['regularized_gain']:.4f})"
     console.say(f"  training    {training}, log loss {n['log_loss_train']:.4f}")
     if n.get("auc_test") is not None:
@@ -100,9 +114,21 @@ def _tell_species(console: Console, species: "SpeciesResult", ledger: dict[str, 
     for note in species.notes:
         console.log.info("  note        %s", note)
     console.say(f"  results     {species.folder}")
-    for what in ("page", "map", "picture", "plots", "model", "numbers"):
+    for what in ("page", "map", "picture", "plots", "path", "model", "numbers"):
         if what in species.files:
             console.say(f"    {what:<9} {species.files[what]}")
+
+
+def _tell_path(console: Console, path: dict[str, Any]) -> None:
+    """Say what the path over the multiplier is like, and where its choices are."""
+    proof = f"the gap is at most {path['gap']:.1e} nats everywhere" if path["certified"] else "the gap is not proved"
+    console.say(f"  path        {path['fits']} fits from {path['from']:.4g} to {path['to']:g}; {proof}")
+    for key, what in (("best", "least loss"), ("one_se", "simplest")):
+        loss = f"held-out loss {path[key]['held_out_loss']:.4f} ± {path[key]['standard_error']:.4f}"
+        fitted = " (fitted)" if key == path["choice"] else ""
+        console.say(
+            f"  {what:<11} multiplier {path[key]['multiplier']:.4g}, {path[key]['features']} features, {loss}{fitted}"
+        )
 
 
 def _tell_assessment(console: Console, n: dict[str, Any]) -> None:

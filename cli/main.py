@@ -13,6 +13,7 @@ from sdm_cli.fit import fit
 from sdm_cli.info import info
 from sdm_cli.init import init
 from sdm_cli.options import normalize
+from sdm_cli.path import path
 from sdm_cli.predict import predict
 from sdm_cli.report import report
 from sdm_cli.schema import schema
@@ -36,7 +37,7 @@ app = typer.Typer(
     Before a long run:  sdm check records.csv layers/
     """,
 )
-for command in (fit, tune, check):
+for command in (fit, tune, path, check):
     app.command(context_settings={"token_normalize_func": normalize})(command)
 for command in (predict, evaluate, report, info, init, schema, simulate, version):
     app.command()(command)

@@ -33,6 +33,7 @@ LABELS = {
     "logistic": "Suitability (logistic)",
     "cumulative": "Cumulative (%)",
     "raw": "Raw density",
+    "density": "Density relative to area",
 }
 
 
