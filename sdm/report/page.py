@@ -3,12 +3,12 @@
 import base64
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader
+from jinja2 import Environment, FileSystemLoader, Undefined
 from markupsafe import Markup
 
 from sdm.files import safe_name, write_text
@@ -88,8 +88,14 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.policies["json.dumps_kwargs"] = {"sort_keys": True, "allow_nan": False, "separators": (",", ":")}
-    environment.filters |= {"percent": words.percent, "figure": words.figure, "whole": words.whole}
+    for filter_ in (words.percent, words.figure, words.whole):
+        environment.filters[filter_.__name__] = _of_what_is_there(filter_)
     return environment
+
+
+def _of_what_is_there(filter_: Callable[..., str]) -> Callable[..., str]:
+    """Return a filter that takes what results do not have for None."""
+    return lambda value, *more: filter_(None if isinstance(value, Undefined) else value, *more)
 
 
 def _omission(results: Results) -> Markup | None:

@@ -157,14 +157,9 @@ def read_rows(path: Path) -> list[Row]:
     """
     try:
         with path.open(newline="", encoding="utf-8") as source:
-            return [
-                {
-                    str(key): value or ""
-                    for key, value in row.items()
-                    if key is not None and isinstance(value, str | None)
-                }
-                for row in csv.DictReader(source)
-            ]
+            reader = csv.reader(source)
+            head = next(reader, [])
+            return [dict(zip(head, row)) for row in reader if row]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise DataError(f"{path} cannot be read ({error}): make the results again with `sdm fit`") from error
 

@@ -1,0 +1,181 @@
+"""A headless Chromium driven through its DevTools protocol over a pipe: no driver, no web socket to install."""
+
+import base64
+import fcntl
+import json
+import os
+import select
+import shutil
+import subprocess
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "chromium-headless-shell")
+CACHES = (".cache/ms-playwright", "Library/Caches/ms-playwright")
+BINARIES = ("chrome-linux*/chrome", "chrome-linux*/headless_shell", "chrome-mac*/Chromium.app/Contents/MacOS/Chromium")
+PATIENCE = 60.0
+
+
+def find_chromium() -> str | None:
+    """Where a Chromium is: `SDM_CHROMIUM`, on the path, or in playwright's cache."""
+    for name in (os.environ.get("SDM_CHROMIUM", ""), *NAMES):
+        if name and (found := shutil.which(name)):
+            return found
+    for cache in CACHES:
+        for binary in BINARIES:
+            if found_here := sorted(Path.home().glob(f"{cache}/chromium*/{binary}")):
+                return str(found_here[-1])
+    return None
+
+
+class Browser:
+    """One page of a browser: what it shows, what it says on its console, and what it asks the network for."""
+
+    def __init__(self, binary: str, profile: Path, width: int = 1280, height: int = 900) -> None:
+        mine_in, its_out = os.pipe()
+        its_in, mine_out = os.pipe()
+        flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"]
+        flags += ["--remote-debugging-pipe", "--hide-scrollbars", f"--user-data-dir={profile}", "about:blank"]
+
+        # Chromium reads commands from descriptor 3 and writes answers to 4; copies first, for ours may be 3 or 4.
+        def arrange() -> None:
+            read, write = (fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 10) for fd in (its_in, its_out))
+            os.dup2(read, 3)
+            os.dup2(write, 4)
+
+        self.process = subprocess.Popen(
+            [binary, *flags],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            close_fds=False,
+            preexec_fn=arrange,
+        )
+        os.close(its_in)
+        os.close(its_out)
+        self.read, self.write = mine_in, mine_out
+        self.buffer, self.count = b"", 0
+        self.console: list[str] = []
+        self.requests: list[str] = []
+        self.session: str | None = None
+        target = self.send("Target.createTarget", url="about:blank")["targetId"]
+        self.session = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.send(f"{domain}.enable")
+        self.size(width, height)
+
+    def __enter__(self) -> "Browser":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self.session = None
+            self.send("Browser.close")
+            self.process.wait(20)
+        except (OSError, AssertionError, subprocess.TimeoutExpired):
+            self.process.kill()
+            self.process.wait()
+        finally:
+            os.close(self.read)
+            os.close(self.write)
+
+    def send(self, method: str, /, **params: Any) -> dict[str, Any]:
+        """Send a command and return its answer; what happens meanwhile is noted."""
+        self.count += 1
+        message: dict[str, Any] = {"id": self.count, "method": method, "params": params}
+        if self.session:
+            message["sessionId"] = self.session
+        os.write(self.write, json.dumps(message).encode() + b"\0")
+        while True:
+            answer = self._next()
+            if answer.get("id") == self.count:
+                assert "error" not in answer, answer["error"]
+                return dict(answer["result"])
+
+    def _next(self) -> dict[str, Any]:
+        while b"\0" not in self.buffer:
+            ready, _, _ = select.select([self.read], [], [], PATIENCE)
+            assert ready, "the browser does not answer"
+            part = os.read(self.read, 1 << 20)
+            assert part, "the browser has gone"
+            self.buffer += part
+        text, _, self.buffer = self.buffer.partition(b"\0")
+        message = json.loads(text)
+        self._note(message.get("method", ""), message.get("params", {}))
+        return dict(message)
+
+    def _note(self, method: str, params: dict[str, Any]) -> None:
+        if method == "Runtime.consoleAPICalled":
+            self.console.append(" ".join(str(part.get("value", part)) for part in params["args"]))
+        elif method == "Runtime.exceptionThrown":
+            self.console.append(str(params["exceptionDetails"]))
+        elif method == "Log.entryAdded":
+            self.console.append(params["entry"]["text"])
+        elif method == "Network.requestWillBeSent" and not params["request"]["url"].startswith(("data:", "blob:")):
+            self.requests.append(params["request"]["url"])
+
+    def size(self, width: int, height: int) -> None:
+        """Make the window so large."""
+        self.send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+
+    def open(self, path: Path, until: str = "true") -> None:
+        """Open a file and wait until a condition holds."""
+        self.send("Page.navigate", url=path.resolve().as_uri())
+        self.wait(f"document.readyState === 'complete' && location.href !== 'about:blank' && ({until})")
+
+    def wait(self, condition: str) -> None:
+        """Wait until a condition holds: the page asks itself, frame by frame."""
+        script = (
+            f"new Promise(done => {{ const ask = () => ({condition}) ? done(true) : setTimeout(ask, 20); ask(); }})"
+        )
+        assert self.run(script) is True
+
+    def run(self, script: str) -> Any:
+        """Evaluate an expression in the page."""
+        answer = self.send("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
+        assert "exceptionDetails" not in answer, answer["exceptionDetails"]
+        return answer["result"].get("value")
+
+    def text(self, selector: str) -> str:
+        """The text of an element."""
+        return str(self.run(f"document.querySelector({json.dumps(selector)}).textContent.trim()"))
+
+    def place(self, selector: str, across: float = 0.5, down: float = 0.5) -> tuple[float, float]:
+        """Where an element is in the window, after scrolling to it."""
+        box = f"document.querySelector({json.dumps(selector)})"
+        self.run(f"{box}.scrollIntoView({{block: 'center', behavior: 'instant'}})")
+        script = f"(b => [b.left + b.width * {across}, b.top + b.height * {down}])({box}.getBoundingClientRect())"
+        x, y = self.run(script)
+        return float(x), float(y)
+
+    def hover(self, selector: str, across: float = 0.5, down: float = 0.5) -> None:
+        """Move the mouse over an element."""
+        x, y = self.place(selector, across, down)
+        self.send("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+
+    def click(self, selector: str, across: float = 0.5, down: float = 0.5) -> None:
+        """Click on an element."""
+        x, y = self.place(selector, across, down)
+        for kind in ("mousePressed", "mouseReleased"):
+            self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+    def press(self, key: str, code: int, times: int = 1) -> None:
+        """Press a key on what has the focus."""
+        for _ in range(times):
+            for kind in ("keyDown", "keyUp"):
+                self.send("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code)
+
+    def focus(self, selector: str) -> None:
+        """Put the focus on an element, as the tab key would."""
+        self.run(f"document.querySelector({json.dumps(selector)}).focus()")
+
+    def screenshot(self) -> bytes:
+        """A picture of the window, as PNG."""
+        return base64.b64decode(self.send("Page.captureScreenshot", format="png")["data"])
+
+    def pdf(self) -> bytes:
+        """The page as it is printed."""
+        return base64.b64decode(self.send("Page.printToPDF", printBackground=True)["data"])

@@ -1,0 +1,100 @@
+"""Results to make pages of: a small virtual world with everything, with trees, from tables, and with bad names."""
+
+import csv
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from evil import EVIL, EVIL_CLASS, EVIL_LAYER
+
+from sdm.config import make_options
+from sdm.data.virtual import simulate
+from sdm.run.batch import run
+
+
+@pytest.fixture(scope="session")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("world")
+    simulate(folder, size=40, layers=4, species=2, records=60, sites=150, seed=4, warming=2)
+    lines = (folder / "occurrences.csv").read_text().splitlines()
+    (folder / "one.csv").write_text("\n".join(lines[:61]) + "\n")
+    return folder
+
+
+def fit(folder: Path, records: Path, layers: Path, **options: object) -> Path:
+    """Fit and write; return the folder."""
+    given = {"occurrences.file": str(records), "layers.files": [str(layers)], "output.folder": str(folder)}
+    given |= {"layers.categorical": ["landcover"], "fit.features": "lq"}
+    run(make_options(given | options), command="sdm fit …")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def full(world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Results of one species with nearly everything that a run can measure."""
+    return fit(
+        tmp_path_factory.mktemp("full") / "results",
+        world / "one.csv",
+        world / "layers",
+        **{
+            "test.percent": 25,
+            "test.folds": 3,
+            "test.jackknife": True,
+            "test.null_models": 3,
+            "output.uncertainty": True,
+            "predict.threshold": "maxsss",
+            "predict.projections": {"warmer": str(world / "warmer")},
+        },
+    )
+
+
+@pytest.fixture(scope="session")
+def bare(world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Results without a map, curves, tests or importance, of a table of samples; names in it are hostile."""
+    folder = tmp_path_factory.mktemp("bare")
+    rng = np.random.default_rng(3)
+    for name, n, shift in (("presences", 30, 1.0), ("background", 200, 0.0)):
+        with (folder / f"{name}.csv").open("w", newline="", encoding="utf-8") as out:
+            rows = csv.writer(out)
+            rows.writerow(["species", "x", "y", EVIL_LAYER, "class"])
+            for k in range(n):
+                label = EVIL_CLASS if k % 3 else "dry"
+                species = EVIL if name == "presences" else "background"
+                rows.writerow([species, k * 0.1, k * 0.2, round(rng.normal(shift), 3), label])
+    options = {"fit.features": "lq", "layers.categorical": ["class"], "test.importance": False}
+    options |= {"occurrences.file": str(folder / "presences.csv"), "layers.files": [str(folder / "background.csv")]}
+    run(make_options(options | {"output.folder": str(folder / "results")}), command=f"sdm fit '{EVIL}'")
+    return folder / "results"
+
+
+@pytest.fixture(scope="session")
+def hostile(world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Results of a species and a layer whose names would run a script in a careless page."""
+    folder = tmp_path_factory.mktemp("hostile")
+    shutil.copytree(world / "layers", folder / "layers")
+    first = next(path for path in sorted((folder / "layers").glob("*.tif")) if path.stem != "landcover")
+    first.rename(first.with_name(f"{EVIL_LAYER}.tif"))
+    with (world / "one.csv").open(newline="") as source:
+        rows = list(csv.reader(source))
+    with (folder / "one.csv").open("w", newline="", encoding="utf-8") as out:
+        csv.writer(out).writerows([rows[0], *([EVIL, *row[1:]] for row in rows[1:])])
+    options = {"test.percent": 25, "predict.projections": {EVIL_LAYER: str(folder / "layers")}}
+    return fit(folder / "results", folder / "one.csv", folder / "layers", **options)
+
+
+@pytest.fixture(scope="session")
+def structural(world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Results of a structural model."""
+    options = {"fit.model": "structural", "fit.families": "l,trees:3", "fit.lam": 0.05, "fit.beta": 0.02}
+    options |= {"fit.features": "auto", "output.map": False}
+    return fit(tmp_path_factory.mktemp("trees") / "results", world / "one.csv", world / "layers", **options)
+
+
+@pytest.fixture(scope="session")
+def many(world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Results of two species, and a third that could not be fitted."""
+    folder = tmp_path_factory.mktemp("many")
+    lines = (world / "occurrences.csv").read_text().splitlines()
+    (folder / "three.csv").write_text("\n".join([*lines, f"lost & <b>gone</b>,{lines[1].split(',', 1)[1]}"]) + "\n")
+    return fit(folder / "results", folder / "three.csv", world / "layers", **{"output.curves": False})

@@ -1,0 +1,401 @@
+"""The page of a species: what it shows and hides, that no name gets out of its place, and the same bytes twice."""
+
+import base64
+import json
+import re
+import shutil
+import zlib
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import rasterio
+from conftest import ROOT
+from evil import EVIL, EVIL_LAYER
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from sdm.assess.thresholds import TOPS
+from sdm.errors import DataError
+from sdm.report.chart import Line, bar_chart, column_chart, line_chart, ticks
+from sdm.report.index import index_page, make_pages
+from sdm.report.page import species_page, write_page
+from sdm.report.page_map import LEVELS, NOTHING, pack
+from sdm.report.page_words import figure, percent
+from sdm.report.results import Results, find_results, read_results, read_rows
+
+VOID = {"meta", "link", "img", "input", "br"}
+DRAWN = {"path", "rect", "circle"}  # closed in one
+
+
+class Reader(HTMLParser):
+    """Reads a page as a browser would: elements in order, texts by the element that they are in, sections."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.sections: dict[str, str] = {}
+        self.section = ""
+        self.scripts: list[str] = []
+        self.feed(page)
+        self.close()
+        assert self.open == [], "every element is closed"
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag == "section":
+            self.section = dict(attrs)["id"] or ""
+            self.sections[self.section] = ""
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert tag in DRAWN | VOID
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+        if tag == "section":
+            self.section = ""
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] == "script":
+            self.scripts[-1] += data
+        elif self.section:
+            self.sections[self.section] += data
+
+    @property
+    def live(self) -> dict[str, Any]:
+        return dict(json.loads(self.scripts[0]))
+
+
+def copy(folder: Path, to: Path) -> Path:
+    shutil.copytree(folder, to)
+    return to
+
+
+def change(folder: Path, **numbers: Any) -> Results:
+    """Results whose numbers say something else; None takes one out."""
+    (path,) = folder.glob("*.json")
+    tree = json.loads(path.read_text())
+    tree |= numbers
+    path.write_text(json.dumps({key: value for key, value in tree.items() if value is not None}))
+    return read_results(folder)
+
+
+def of(folder: Path) -> Reader:
+    return Reader(species_page(read_results(folder)))
+
+
+def test_the_order_is_the_one_that_maxent_users_know(full: Path) -> None:
+    wanted = ["fit", "omission", "roc", "thresholds", "map", "curves", "importance", "validation", "null", "records"]
+    assert list(of(full).sections) == [*wanted, "settings", "odmap"]
+
+
+def test_what_is_shown_is_what_was_stored(full: Path) -> None:
+    results = read_results(full)
+    page, n = of(full), results.numbers
+    whole = " ".join(page.sections.values())
+    for row in n["thresholds"].values():
+        assert row["name"] in page.sections["thresholds"]
+        assert figure(row["cloglog"]) in page.sections["thresholds"]
+        assert percent(row["test_omission"]) in page.sections["thresholds"]
+    for row in n["importance"]["permutation"]:
+        assert row["variable"] in page.sections["importance"]
+        assert figure(row["percent"], 3) in page.sections["importance"]
+    for test in n["null_models"]["tests"]:
+        assert figure(test["effect"], 3) in page.sections["null"]
+    for name, value in n["cross_validation"]["mean"].items():
+        if name.endswith(".avg"):
+            assert figure(value) in page.sections["validation"], name
+    assert results.command in page.sections["settings"]
+    assert "Seed: 1." in page.sections["settings"]
+    assert f"numpy {np.__version__}" in page.sections["settings"]
+    assert f"{n['records']['read']}" in page.sections["records"]
+    assert figure(n["gap"], 2) in page.sections["fit"]
+    assert "ROC" in whole
+    assert n["species"] in page.sections["odmap"]
+
+
+def test_omission_and_roc_are_drawn_through_the_stored_points(full: Path) -> None:
+    page = species_page(read_results(full))
+    charts = re.findall(r'<svg class="chart".*?</svg>', page, flags=re.S)
+    for chart, table in ((charts[0], "omission"), (charts[1], "roc")):
+        rows = read_results(full).table(table)
+        paths = [re.findall(r"[ML]([\d.]+) ([\d.]+)", path) for path in re.findall(r'd="(.*?)"', chart)]
+        assert sum(len(points) == len(rows) for points in paths) == (3 if table == "omission" else 2)
+
+
+def test_the_live_map_holds_the_raster_to_a_quarter_of_a_thousandth(full: Path) -> None:
+    live = of(full).live
+    layer = live["layers"][0]
+    path = read_results(full).path("map")
+    with rasterio.open(path) as source:
+        band = source.read(1, masked=True).filled(np.nan)
+        assert layer["bounds"] == pytest.approx(list(source.bounds))
+    values = unpack(layer["values"], (layer["height"], layer["width"]))
+    assert values.shape == band.shape
+    assert np.array_equal(values == NOTHING, np.isnan(band))
+    inside = ~np.isnan(band)
+    assert np.abs(values[inside] / LEVELS - band[inside]).max() <= 1.0001 / LEVELS
+    assert [row["name"] for row in live["layers"]][:2] == ["training layers", "projection: warmer"]
+    assert [row["deviation"] for row in live["layers"]] == [False, False, False, True, False, False]
+    results = read_results(full)
+    assert len(live["train"]) == results.numbers["training_presences"]
+    assert len(live["test"]) == results.numbers["test_presences"]
+    assert live["chosen"] == results.numbers["map_threshold"]
+    assert len(live["sweep"]) == len(results.table("roc"))
+    assert {row["value"] for row in live["thresholds"]} == {
+        t["cloglog"] for t in results.numbers["thresholds"].values()
+    }
+
+
+def unpack(text: str, shape: tuple[int, int]) -> np.ndarray:
+    high, low = np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype=np.uint8).reshape(2, *shape).astype(int)
+    return high * 256 + low
+
+
+@given(arrays(np.float32, (3, 4), elements=st.one_of(st.floats(0, 1, width=32), st.just(float("nan")))))
+def test_packing_loses_less_than_a_step(values: np.ndarray) -> None:
+    steps = unpack(pack(values, 1.0), (3, 4))
+    known = np.isfinite(values)
+    assert np.array_equal(steps != NOTHING, known)
+    assert np.all(np.abs(steps[known] - values[known].astype(float) * LEVELS) <= 1.0001)
+
+
+@pytest.mark.parametrize(
+    ("section", "numbers", "files"),
+    [
+        ("importance", {"importance": None}, ()),
+        ("validation", {"cross_validation": None}, ()),
+        ("null", {"null_models": None}, ()),
+        ("thresholds", {"thresholds": None}, ()),
+        ("omission", {}, ("omission",)),
+        ("roc", {}, ("roc",)),
+        ("curves", {}, ("curves", "bands")),
+    ],
+)
+def test_a_section_is_there_only_with_what_it_shows(
+    full: Path, tmp_path: Path, section: str, numbers: dict[str, Any], files: tuple[str, ...]
+) -> None:
+    folder = copy(full, tmp_path / "copy")
+    for what in files:
+        (folder / read_results(folder).files[what]).unlink()
+    page = Reader(species_page(change(folder, **numbers)))
+    assert section not in page.sections
+    assert set(of(full).sections) - set(page.sections) == {section}
+    assert ("a", {"href": f"#{section}"}) not in page.elements
+
+
+def test_a_survey_shows_its_measures_and_calibration(full: Path, tmp_path: Path) -> None:
+    bins = [{"predicted": 0.1, "observed": 0.05, "count": 20}, {"predicted": 0.8, "observed": 0.6, "count": 9}]
+    survey = {"presences": 7, "absences": 22, "auc": 0.8125, "brier": 0.1375, "calibration": bins}
+    page = Reader(species_page(change(copy(full, tmp_path / "copy"), presence_absence=survey)))
+    for text in ("0.8125", "0.1375", "7 sites with the species and 22 without"):
+        assert text in page.sections["survey"]
+    assert "survey" not in of(full).sections
+
+
+def test_a_model_that_was_not_tested_says_so(full: Path, tmp_path: Path) -> None:
+    said = "The model was not tested"
+    assert said not in species_page(read_results(full))
+    untested = dict.fromkeys(("auc_test", "test_presences", "cross_validation"))
+    page = species_page(change(copy(full, tmp_path / "copy"), **untested))
+    assert said in page
+    assert "Test omission" not in page
+
+
+def test_the_certificate_is_honest_when_the_fit_is_not_converged(full: Path, tmp_path: Path) -> None:
+    assert "The fit has converged" in of(full).sections["fit"]
+    page = Reader(species_page(change(copy(full, tmp_path / "copy"), status="iterations", gap=0.2)))
+    assert "stopped before it converged" in page.sections["fit"]
+    assert "another solver could not" not in page.sections["fit"]
+
+
+def test_a_structural_model_shows_its_families_rules_and_interactions(structural: Path) -> None:
+    results, page = read_results(structural), of(structural)
+    for row in results.numbers["structure"]["families"]:
+        assert row["family"] in page.sections["structure"]
+    assert results.table("rules")[0]["says"] in page.sections["structure"]
+    assert "λ = 0.05, β = 0.02" in page.sections["structure"]
+    assert "map" in page.sections, "which says that there is none"
+    assert "There is none" in page.sections["map"]
+
+
+def test_tables_of_samples_have_a_page_without_a_map(bare: Path) -> None:
+    page = of(bare)
+    assert "There is none" in page.sections["map"]
+    assert len(page.scripts) == 1, "no live map"
+    assert "importance" not in page.sections
+
+
+@pytest.mark.parametrize("which", ["hostile", "bare"])
+def test_no_name_gets_out_of_its_place(which: str, request: pytest.FixtureRequest) -> None:
+    folder = request.getfixturevalue(which)
+    page = of(folder)
+    own = [(tag, attributes) for tag, attributes in page.elements if tag in ("script", "style", "b")]
+    data = [("script", {"type": "application/json", "id": "live-data"})] if which == "hostile" else []
+    assert own == [("style", {}), *data, ("script", {})]
+    handlers = [name for _, attributes in page.elements for name in attributes if name.startswith("on")]
+    assert handlers == []
+    assert all(
+        str(attributes["src"]).startswith("data:image/png;base64,") for tag, attributes in page.elements if tag == "img"
+    )
+    assert EVIL in page.sections["odmap"], "it is shown as it is written"
+    assert EVIL_LAYER in page.sections["records"]
+    if which == "hostile":
+        assert page.live["layers"][1]["name"] == f"projection: {EVIL_LAYER}"
+    script = (ROOT / "sdm" / "report" / "templates" / "species.js").read_text()
+    assert page.scripts[-1] == script, "the only code is the package's own"
+
+
+def test_nothing_is_loaded_from_anywhere(full: Path) -> None:
+    text = species_page(read_results(full))
+    page = Reader(text)
+    assert "://" not in re.sub(r"base64,[\w+/=]+", "", text)
+    for _, attributes in page.elements:
+        for name in ("src", "href"):
+            address = str(attributes.get(name) or "data:")
+            assert address.startswith(("#", "data:")) or (full / address).exists(), address
+    policy = next(a["content"] for t, a in page.elements if t == "meta" and "http-equiv" in a)
+    assert "default-src 'none'" in str(policy)
+
+
+def test_the_same_results_give_the_same_bytes(full: Path, tmp_path: Path) -> None:
+    written = read_results(full).page.read_bytes()
+    assert written == species_page(read_results(full)).encode(), "what `sdm fit` wrote"
+    elsewhere = copy(full, tmp_path / "elsewhere")
+    assert write_page(read_results(elsewhere)).read_bytes() == written
+
+
+@pytest.mark.parametrize("scale", ["raw", "cumulative", "logistic"])
+def test_every_scale_has_its_page(full: Path, tmp_path: Path, scale: str) -> None:
+    folder = copy(full, tmp_path / "copy")
+    run = folder / "run.yaml"
+    run.write_text(run.read_text().replace("scale: cloglog", f"scale: {scale}"))
+    live = of(folder).live
+    assert live["top"] == TOPS.get(scale, live["top"])
+    assert {row["value"] for row in live["thresholds"]} == {
+        t[scale] for t in read_results(folder).numbers["thresholds"].values()
+    }
+
+
+# ------------------------------------------------------------------------------------------------ many species
+
+
+def test_an_index_lists_every_species_with_its_picture_and_page(many: Path) -> None:
+    text = (many / "index.html").read_text(encoding="utf-8")
+    assert text == index_page(many)
+    page = Reader(text)
+    pictures = [a for t, a in page.elements if t == "img"]
+    assert len(pictures) == 2
+    for picture in pictures:
+        assert base64.b64decode(str(picture["src"]).partition(",")[2]).startswith(b"\x89PNG")
+        assert str(picture["alt"]).startswith("Map of Virtualis")
+    links = {str(a["href"]) for t, a in page.elements if t == "a"}
+    assert len(links) == 2
+    assert all((many / link).is_file() for link in links)
+    assert "lost &amp; &lt;b&gt;gone&lt;/b&gt;" in text
+    assert not [tag for tag, _ in page.elements if tag == "b"]
+    for row in read_rows(many / "summary.csv"):
+        if row["error"]:
+            assert row["error"].replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;") in text
+        else:
+            assert figure(row["auc_train"], 3) in text
+
+
+def test_pages_of_many_species_are_made_again(many: Path, tmp_path: Path) -> None:
+    folder = copy(many, tmp_path / "copy")
+    before = {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*.html")}
+    for path in before:
+        (folder / path).unlink()
+    written = make_pages([folder])
+    assert {path.relative_to(folder) for path in written} == set(before)
+    # the index names the run after its folder
+    same = [path for path in before if path.name != "index.html"]
+    assert all((folder / path).read_bytes() == before[path] for path in same)
+
+
+# ------------------------------------------------------------------------------------------------ results
+
+
+def test_results_are_found_by_folder_model_or_numbers(full: Path, many: Path) -> None:
+    (model,), (numbers,) = full.glob("*.npz"), full.glob("*.json")
+    assert read_results(full).page == read_results(model).page == read_results(numbers).page
+    assert find_results(full) == [full]
+    listed = [row["folder"] for row in read_rows(many / "summary.csv") if row["folder"]]
+    assert [path.name for path in find_results(many)] == listed
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        (lambda folder: (folder / "x.json").write_text("{"), "cannot be read as JSON"),
+        (lambda folder: (folder / "x.json").write_text("[]"), "holds no results"),
+        (lambda folder: (folder / "x.npz").write_text(""), r"x\.npz has no x\.json beside it"),
+        (lambda folder: None, "is not there"),
+    ],
+)
+def test_what_cannot_be_read_is_said(tmp_path: Path, spoil: Any, says: str) -> None:
+    spoil(tmp_path)
+    place = tmp_path / ("x.npz" if (tmp_path / "x.npz").exists() else "x.json")
+    with pytest.raises(DataError, match=says):
+        read_results(place)
+
+
+def test_a_folder_without_results_says_what_is_expected(tmp_path: Path) -> None:
+    for place, says in ((tmp_path, "no results of `sdm fit`"), (tmp_path / "nowhere", "is not there")):
+        with pytest.raises(DataError, match=says):
+            find_results(place)
+
+
+def test_files_outside_the_folder_are_never_read(full: Path, tmp_path: Path) -> None:
+    folder = copy(full, tmp_path / "copy")
+    (tmp_path / "secret.png").write_bytes(b"secret")
+    (tmp_path / "secret.csv").write_text("Threshold\nsecret\n")
+    files = {**read_results(folder).files, "picture": "../secret.png", "roc": str(tmp_path / "secret.csv")}
+    results = change(folder, files=files)
+    assert results.path("picture") is None
+    assert results.table("roc") == []
+    assert base64.b64encode(b"secret").decode() not in species_page(results)
+
+
+# ------------------------------------------------------------------------------------------------ charts
+
+
+@given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e6))
+def test_ticks_are_round_few_and_inside(low: float, length: float) -> None:
+    high = low + length
+    found = ticks(low, high)
+    assert len(found) <= 6
+    margin = 1e-6 * max(abs(low), abs(high), length)
+    assert all(low - margin <= value <= high + margin for value in found)
+    if length > 1e-3 * abs(low):
+        assert len(found) >= 2
+
+
+def test_a_line_has_a_gap_where_a_value_is_missing() -> None:
+    line = Line("a", [0, 1, 2, 3, 4], [0, 1, float("nan"), 1, 0])
+    drawn = str(line_chart([line], title="t", x_label="x", y_label="y"))
+    assert re.findall(r"[ML]", re.findall(r'd="(M[^"]*)" fill="none" stroke="#1f3b4d" stroke-width="2"', drawn)[0]) == [
+        *("M", "L"),
+        *("M", "L"),
+    ]
+
+
+def test_charts_escape_every_text() -> None:
+    lines = [Line(EVIL, [0, 1], [0, 1]), Line("b", [0, 1], [1, 0])]
+    charts = [
+        line_chart(lines, title=EVIL, x_label=EVIL, y_label=EVIL),
+        column_chart([EVIL, "b"], [(EVIL, [1, 2]), ("c", [2, 1])], title=EVIL, x_label=EVIL, y_label=EVIL),
+        bar_chart([EVIL, "b"], [(EVIL, [1, None])], title=EVIL, x_label=EVIL, spread=[0.1, None], rule=(EVIL, 2)),
+    ]
+    for chart in charts:
+        tags = {tag for tag, _ in Reader(str(chart)).elements}
+        assert tags <= {"svg", "g", "text", "path", "rect", "circle"}
