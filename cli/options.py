@@ -20,9 +20,10 @@ PANELS = {
     "tune": "Tuning",
     "curve": "Curves",
     "path": "Path",
+    "joint": "Joint model",
     "": "General",
 }
-OF_ONE = ("tune", "curve", "path")  # sections of one command
+OF_ONE = ("tune", "curve", "path", "joint")  # sections of one command
 COMMON_PANEL = "Messages"
 INPUTS = "OCCURRENCES LAYERS | RUN.YAML"
 

@@ -319,6 +319,35 @@ class PathOptions(Section):
     )
 
 
+class JointOptions(Section):
+    """What `sdm joint` learns of several species at the same sites."""
+
+    learner: Literal["laplace", "m3n", "crf-l2", "crf-l1"] = option(
+        "laplace",
+        "Laplace MEDN (max margin, a posterior spread of every weight), M3N, or a conditional random field. Max-margin "
+        "learners give weight to an association only where that saves wrong labels; a CRF shows associations better.",
+    )
+    graph: Literal["tree", "chain", "none"] | str = option(
+        "tree",
+        "Which species are linked: the maximum-weight spanning tree of what the environment leaves unexplained; each "
+        "with the next; none; or a table of edges (two columns of names) without a cycle.",
+    )
+    cost: Literal["cv"] | Positive = option(
+        0.1, "C, the price of a wrong label (a CRF's weights cost 1/C); cv chooses by cross-validation.", "c"
+    )
+    shrinkage: Literal["cv"] | Positive = option(
+        1.0, "Laplace: lambda of the prior, larger keeps fewer weights; cv chooses by cross-validation."
+    )
+    posterior: Literal["variational", "exact"] = option("variational", "Laplace: the paper's Algorithm 1, or exact.")
+    rounds: Count = option(3, "Laplace: rounds of the variational algorithm.")
+    environment: Words = option(
+        [], "Columns of the table, or layers, that are the environment (default: all that are not species)."
+    )
+    site_column: str | None = option(
+        None, "Column that names the sites, for two tables (default: one that both have; else they go row by row)."
+    )
+
+
 class RunOptions(Section):
     """Everything about a run of `sdm fit`."""
 
@@ -332,6 +361,7 @@ class RunOptions(Section):
     tune: TuneOptions = TuneOptions()
     curve: CurveOptions = CurveOptions()
     path: PathOptions = PathOptions()
+    joint: JointOptions = JointOptions()
     seed: int = option(1, "Seed of everything random.", "randomseed", ge=0)
     threads: int = option(2, "Threads for reading and predicting rasters.", ge=1, le=1024)
     processes: int = option(1, "Processes for folds, jackknife, null models, tuning and curves.", ge=1, le=1024)
@@ -346,11 +376,12 @@ SECTIONS: dict[str, type[Section]] = {
 PATHS = (
     "occurrences.file", "layers.files", "background.file", "background.area", "background.target_group",
     "background.bias", "test.file", "predict.projections", "output.folder",
-    "path.strata",
+    "path.strata", "joint.graph",
 )  # fmt: skip
 # Words that some of them take in place of a path.
 AREA_WORDS = ("buffer", "hull")
 GROUP_WORD = "target-group"
+GRAPH_WORDS = ("tree", "chain", "none")
 
 
 class Leaf:
@@ -440,7 +471,7 @@ def _rebase(value: Any, folder: Path) -> Any:
     """Make paths relative to a folder absolute; what GDAL alone understands (URLs, subdatasets) stays."""
     if isinstance(value, str):
         special = "://" in value or value.startswith("/vsi") or value.count(":") > 1
-        special |= value in (*AREA_WORDS, GROUP_WORD)
+        special |= value in (*AREA_WORDS, GROUP_WORD, *GRAPH_WORDS)
         return value if special else os.path.abspath(folder / os.path.expanduser(value))
     if isinstance(value, dict):
         return {key: _rebase(item, folder) for key, item in value.items()}

@@ -126,6 +126,14 @@ EXAMPLES: dict[str, tuple[Any, Any]] = {
     "path.epsilon": ("0.01", 0.01),
     "path.smallest": ("0.5", 0.5),
     "path.choice": ("one_se", "one_se"),
+    "joint.learner": ("crf-l1", "crf-l1"),
+    "joint.graph": ("chain", "chain"),
+    "joint.cost": ("cv", "cv"),
+    "joint.shrinkage": ("25", 25.0),
+    "joint.posterior": ("exact", "exact"),
+    "joint.rounds": ("8", 8),
+    "joint.environment": ("heat, rain", ["heat", "rain"]),
+    "joint.site_column": ("plot", "plot"),
 }
 SPELLINGS = [(leaf.dotted, word) for leaf in LEAVES.values() for word in leaf.spellings]
 
