@@ -58,6 +58,7 @@ class Browser:
         self.buffer, self.count = b"", 0
         self.console: list[str] = []
         self.requests: list[str] = []
+        self.loaded = False
         self.session: str | None = None
         target = self.send("Target.createTarget", url="about:blank")["targetId"]
         self.session = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
@@ -112,6 +113,8 @@ class Browser:
             self.console.append(" ".join(str(part.get("value", part)) for part in params["args"]))
         elif method == "Runtime.exceptionThrown":
             self.console.append(str(params["exceptionDetails"]))
+        elif method == "Page.loadEventFired":
+            self.loaded = True
         elif method == "Log.entryAdded":
             self.console.append(params["entry"]["text"])
         elif method == "Network.requestWillBeSent" and not params["request"]["url"].startswith(("data:", "blob:")):
@@ -121,10 +124,14 @@ class Browser:
         """Make the window so large."""
         self.send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
 
-    def open(self, path: Path, until: str = "true") -> None:
-        """Open a file and wait until a condition holds."""
+    def open(self, path: Path, until: str | None = None) -> None:
+        """Open a file, and wait until it is loaded and a condition holds."""
+        self.loaded = False
         self.send("Page.navigate", url=path.resolve().as_uri())
-        self.wait(f"document.readyState === 'complete' && location.href !== 'about:blank' && ({until})")
+        while not self.loaded:
+            self._next()
+        if until is not None:
+            self.wait(until)
 
     def wait(self, condition: str) -> None:
         """Wait until a condition holds: the page asks itself, frame by frame."""
