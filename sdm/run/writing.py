@@ -74,6 +74,7 @@ def write_species(
             _write_other_maps(fitted, prepared, options, raster, done, progress)
         for picture in pictures:
             picture.result()
+    done.files = dict(sorted(done.files.items()))  # pictures and maps are done in any order, and bytes must not differ
     if also is not None:
         also(folder, done.files)
     _write_run(options, fitted.table.species, command, folder, done)
