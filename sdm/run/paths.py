@@ -2,7 +2,7 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from sdm.assess.folds import Split
 from sdm.assess.multiplier_validation import (
@@ -52,12 +52,11 @@ def run_path(options: RunOptions, *, command: str = "", progress: Progress | Non
 
 def divide(table: SampleTable, options: RunOptions, stack: Stack | None) -> Split:
     """Divide the records for the choice: as the options say, by default in five random folds."""
+    if table.n_presences < 3:
+        raise DataError(f"{table.species}: {table.n_presences} presences are too few to choose by held-out loss")
     if method(options.test) is None:
         options = options.model_copy(update={"test": options.test.model_copy(update={"folds": FOLDS})})
-    split = make_split(table, options, stack)
-    if split is None or table.n_presences < 3:
-        raise DataError(f"{table.species}: {table.n_presences} presences are too few to choose by held-out loss")
-    return split
+    return cast(Split, make_split(table, options, stack))
 
 
 def choose_multiplier(

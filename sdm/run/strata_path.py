@@ -4,6 +4,7 @@ The prior of a stratum is its share of the area, or of the sampling effort; what
 records; its multiplicity is its number of cells. Within a stratum cells share by their prior.
 """
 
+import logging
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -31,6 +32,8 @@ from sdm.run.paths import divide
 from sdm.run.prepare import Prepared
 from sdm.run.sampling import write_effort
 from sdm.run.writing import Written, remove_earlier
+
+log = logging.getLogger("sdm")
 
 SETS = {-1: "I-", 0: "I0", 1: "I+"}
 """Strata held at the lower end of the tolerance, within it, and at the upper end."""
@@ -99,10 +102,12 @@ def run_strata(options: RunOptions, *, command: str = "", progress: Progress | N
             remove_earlier(folder, written)
         return SpeciesResult(species, folder, numbers, written.files, [*prepared.tables[species].notes])
 
-    result = run(options, command=command, progress=progress, each=each)
     changed = [name for name, value in given.fit if value != FitOptions.model_fields[name].get_default()]
-    if changed:
-        result.notices.append(f"strata have no features: fit.{', fit.'.join(changed)} not used")
+    notices = [f"strata have no features: fit.{', fit.'.join(changed)} not used"] if changed else []
+    for notice in notices:
+        log.info(notice)
+    result = run(options, command=command, progress=progress, each=each)
+    result.notices += notices
     return result
 
 
