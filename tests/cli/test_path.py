@@ -195,3 +195,11 @@ def test_records_that_lie_in_no_stratum_are_counted(world, tmp_path: Path) -> No
     soil = change_raster(world.layers / "landcover.tif", tmp_path / "soil.tif", spare, nodata=255)
     said = fail("path", world.records, "--strata", soil, "-o", tmp_path / "out")
     assert "none of 60 records can be used (60 on nodata)" in said
+
+
+def test_help_teaches_by_example_and_names_its_own_options(monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    text = succeed("path", "--help").stdout
+    assert "sdm path" in text.split("Examples")[1]
+    for word in ("--strata", "--epsilon", "--smallest", "--choice", "--folds", "--bias"):
+        assert word in text
