@@ -24,8 +24,22 @@ Equate entropy of thresholded and original distributions area"""
 
 def test_a_run_leaves_everything_that_is_promised(fit, world) -> None:
     layers = sorted(path.stem for path in world.layers.glob("*.tif"))
-    plots = ["plots/effects.png", "plots/importance.png", *(f"plots/{name}{kind}.png" for name in layers for kind in ("", "_only"))]
-    of_species = [".json", ".npz", ".png", ".tif", "_curves.csv", "_importance.csv", "_omission.csv", "_roc.csv"]
+    plots = [
+        "plots/effects.png",
+        "plots/importance.png",
+        *(f"plots/{name}{kind}.png" for name in layers for kind in ("", "_only")),
+    ]
+    of_species = [
+        ".html",
+        ".json",
+        ".npz",
+        ".png",
+        ".tif",
+        "_curves.csv",
+        "_importance.csv",
+        "_omission.csv",
+        "_roc.csv",
+    ]
     of_species += ["_samplePredictions.csv", "_thresholded.tif", "_warmer.tif", "_warmer_thresholded.tif"]
     common = ["command.txt", "maxentResults.csv", "plots", "records.csv", "run.yaml"]
     assert files(fit.folder) == sorted([*common, *plots, *(fit.name + end for end in of_species)])

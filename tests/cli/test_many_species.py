@@ -44,6 +44,7 @@ def test_one_failure_does_not_stop_the_others_but_shows_in_the_exit_code(world, 
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         "better",
         "good",
+        "index.html",
         "records.csv",
         "summary.csv",
     ]
@@ -52,10 +53,10 @@ def test_one_failure_does_not_stop_the_others_but_shows_in_the_exit_code(world, 
 def test_a_fault_of_ours_in_one_species_does_not_stop_the_others(world, tmp_path: Path, monkeypatch) -> None:
     real = batch.fit_species
 
-    def faulty(table, *rest):
+    def faulty(table, *rest, **more):
         if table.species == "b":
             raise ZeroDivisionError("a fault")
-        return real(table, *rest)
+        return real(table, *rest, **more)
 
     monkeypatch.setattr(batch, "fit_species", faulty)
     path = written(world, tmp_path / "records.csv", {"a": 30, "b": 30, "c": 30})
@@ -89,7 +90,7 @@ def test_no_name_leaves_the_folder_or_takes_the_place_of_another(world, tmp_path
         assert len(row["folder"].encode()) < 100
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "records.csv"]
     assert sorted(path.name for path in (tmp_path / "in").iterdir()) == ["out"]
-    assert len(list((tmp_path / "in" / "out").iterdir())) == len(NASTY) + 2
+    assert len(list((tmp_path / "in" / "out").iterdir())) == len(NASTY) + 3
 
 
 def test_names_survive_in_tables(world, tmp_path: Path) -> None:
