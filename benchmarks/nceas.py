@@ -23,7 +23,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from benchmarks.harness import RESULTS, shared, table
-from sdm import Maxent
+from sdm import Committee, Maxent
 from sdm.assess.measures import auc, log_loss
 from sdm.features.classes import auto_classes
 from sdm.structural import StructMaxent
@@ -186,6 +186,8 @@ class Setting:
 
     def _make(self, options: dict[str, Any], species: Species) -> Maxent:
         n, categorical = species.n, read_region(species.region).categorical
+        if options.pop("committee", False):
+            return Committee("auto", categorical=categorical, tolerance=TOLERANCE)
         if "without" in options:
             options["features"] = classes_without(n, options.pop("without"))
         if "families" in options:
@@ -203,7 +205,8 @@ SETTINGS: dict[str, Setting] = {
     "default": Setting("given"),
     "target": Setting(),
     "structural": Setting(members=[{"families": "auto,trees:4", "lam": 0.1, "beta": 0.1}]),
-    "best": Setting(members=BEST, sized=BySize()),
+    "best": Setting(members=[{"committee": True}]),  # what `--preset best` is
+    "best_members": Setting(members=BEST, sized=BySize()),  # the same, averaged here
     # other backgrounds
     "default_maxnet": Setting("given", [{"knots": "maxnet"}]),
     "default_maxnet_no_products": Setting("given", [{"knots": "maxnet", "without": "p"}]),
@@ -408,14 +411,14 @@ def written() -> list[str]:
     return [name for name in SETTINGS if path_of(name).exists()]
 
 
-def main(arguments: Sequence[str] = ()) -> None:
+def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.nceas", description=__doc__)
     parser.add_argument("--setting", nargs="+", default=list(FIRST), metavar="NAME", help=", ".join(SETTINGS))
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--regions", nargs="+", default=list(VARIABLES), choices=list(VARIABLES))
     parser.add_argument("--base", default="target", help="compare with this setting, species by species")
     parser.add_argument("--summary", action="store_true", help="fit nothing: print all results written earlier")
-    options = parser.parse_args(arguments)
+    options = parser.parse_args()
     unknown = [name for name in [*options.setting, options.base] if name not in SETTINGS]
     if unknown:
         parser.error(f"no setting called {', '.join(unknown)}; there are {', '.join(SETTINGS)}")
@@ -438,4 +441,4 @@ def main(arguments: Sequence[str] = ()) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

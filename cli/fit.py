@@ -93,7 +93,8 @@ def _tell_species(console: Console, species: "SpeciesResult", ledger: dict[str, 
         f"  model       {n['training_presences']:,} presences, {n['background_points']:,} background points; "
         f"{n['features_with_weight']:,} of {n['features']:,} features ({n['classes']}) have a weight"
     )
-    near = f"within {n['gap']:.1e} nats of the optimum, proved"
+    whose = f"each of {n['members']} models " if "members" in n else ""
+    near = f"{whose}within {n['gap']:.1e} nats of {'its' if whose else 'the'} optimum, proved"
     console.say(f"  certificate {n['status']}: {near}, after {n['iterations']} rounds")
     if "structure" in n:
         s = n["structure"]
@@ -106,10 +107,10 @@ def _tell_species(console: Console, species: "SpeciesResult", ledger: dict[str, 
     if "path" in n:
         _tell_path(console, n["path"])
     training = f"AUC {n['auc_train']:.4f}, gain {n['gain']:.4f} (regularised {n['regularized_gain']:.4f})"
-    console.say(f"  training    {training}, log loss {n['log_loss_train']:.4f}")
+    console.say(f"  training    {training}, log loss {n['log_loss_train']:.4f}{_mixed(n, 'train')}")
     if n.get("auc_test") is not None:
         records = f"{n['test_presences']:,} records"
-        console.say(f"  test        {_tested(n)} ({records})")
+        console.say(f"  test        {_tested(n)} ({records}){_mixed(n, 'test')}")
     _tell_assessment(console, n)
     for note in species.notes:
         console.log.info("  note        %s", note)
@@ -133,6 +134,10 @@ def _tell_path(console: Console, path: dict[str, Any]) -> None:
 
 def _tell_assessment(console: Console, n: dict[str, Any]) -> None:
     """Say what the model is worth on records that it has not seen, and which variables it needs."""
+    if "range" in n:
+        inside = [f"{1 - n[key]:.1%} of the {what} records inside" for what, key in _SUPPORT.items() if key in n]
+        size = f"{n['range']['area_km2']:,.0f} km² in {n['range']['patches']:,} patches"
+        console.say(f"  range       {size}, {', '.join(inside)}")
     if "cross_validation" in n:
         found = n["cross_validation"]
         mean, what = found["mean"], f"{len(found['rows'])} folds"
@@ -155,6 +160,12 @@ def _tell_assessment(console: Console, n: dict[str, Any]) -> None:
         ranked = sorted(n["importance"]["permutation"], key=lambda row: -row["percent"])
         text = ", ".join(f"{row['variable']} {row['percent']:.0f} %" for row in ranked[:4] if row["percent"] >= 0.5)
         console.say(f"  importance  {text or 'no variable matters'} (permutation)")
+
+
+def _mixed(n: dict[str, Any], part: str) -> str:
+    """Say what the log loss is when a little of the background is mixed in, where exact zeros can make it infinite."""
+    key = f"log_loss_mixed_{part}"
+    return f"; {n[key]:.4f} with 0.1 % of the background mixed in" if key in n else ""
 
 
 def _tested(n: dict[str, Any]) -> str:

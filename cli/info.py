@@ -36,7 +36,9 @@ def _tell(console: Console, model: "Model", features: int) -> None:
     console.say(f"species      {meta.get('species', '?')}")
     console.say(f"fitted by    sdm {meta.get('version', '?')}, seed {meta.get('seed', '?')}")
     console.say(f"data         {meta.get('presences', '?')} presences, {model.n_domain:,} points in the domain")
-    console.say(f"certificate  {meta.get('status')}: within {meta.get('gap', float('nan')):.1e} nats of the optimum")
+    whose = f"each of {meta['members']} models " if "members" in meta else ""
+    near = f"{whose}within {meta.get('gap', float('nan')):.1e} nats of {'its' if whose else 'the'} optimum"
+    console.say(f"certificate  {meta.get('status')}: {near}")
     console.say(f"gain         {meta.get('gain', float('nan')):.4f} (regularised), entropy {model.entropy:.4f} nats")
     console.say(f"order        {model.alpha:g} ({'Shannon' if model.alpha == 1 else 'Tsallis: can be exactly zero'})")
     _tell_structure(console, meta.get("structure"), meta.get("gain", 0.0))

@@ -13,13 +13,14 @@ from sdm._version import __version__
 _HOMES = {
     "Maxent": "sdm.estimator",
     "StructMaxent": "sdm.structural",
+    "Committee": "sdm.committee",
     "Model": "sdm.model",
     "load_model": "sdm.modelfile",
     "save_model": "sdm.modelfile",
     "SdmError": "sdm.errors",
 }
 
-__all__ = ["Maxent", "Model", "SdmError", "StructMaxent", "__version__", "load_model", "save_model"]
+__all__ = ["Committee", "Maxent", "Model", "SdmError", "StructMaxent", "__version__", "load_model", "save_model"]
 
 
 def __getattr__(name: str) -> Any:

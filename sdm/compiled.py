@@ -57,8 +57,8 @@ class Compiled:
         for v in np.unique(terms.var[terms.kind != PRODUCT]):
             own = np.flatnonzero((terms.var == v) & (terms.kind != PRODUCT))
             if np.all(terms.kind[own] == CATEGORY):
-                own = own[np.argsort(terms.knot[own])]
-                self.classes[int(v)] = terms.knot[own], terms.weight[own]
+                classes, place = np.unique(terms.knot[own], return_inverse=True)
+                self.classes[int(v)] = classes, np.bincount(place, terms.weight[own])
             else:
                 self.curves[int(v)] = _compile_curve(terms, own, lo[v])
         pairs = np.flatnonzero(terms.kind == PRODUCT)

@@ -135,13 +135,19 @@ class BackgroundOptions(Section):
 class FitOptions(Section):
     """The model."""
 
-    model: Literal["maxent", "structural"] = option(
-        "maxent", "maxent: feature classes; structural: trees and monomials too, each paying for its complexity."
+    model: Literal["maxent", "structural", "committee"] = option(
+        "maxent",
+        "maxent: feature classes; structural: trees and monomials too, each paying for its complexity; "
+        "committee: the mean of four maxent models of different shape.",
     )
     features: Classes = option(
         "auto", "Feature classes: auto, or letters of l q p h t (linear, quadratic, product, hinge, threshold).", "fc"
     )
-    multiplier: Positive = option(1.0, "Regularisation multiplier: larger is smoother.", "rm", "betamultiplier")
+    multiplier: Literal["auto"] | Positive = option(
+        1.0,
+        "Regularisation multiplier: larger is smoother; auto is 30 over the presences, from 0.5 to 1.5.",
+        *("rm", "betamultiplier"),
+    )
     regularization: Literal["l1", "none", "smoothed_l1", "l2", "l2sq", "elastic"] = option(
         "l1", "The penalty on the weights."
     )
@@ -351,6 +357,10 @@ class JointOptions(Section):
 class RunOptions(Section):
     """Everything about a run of `sdm fit`."""
 
+    preset: Literal["best"] | None = option(
+        None, "best: what did best on the field's benchmark (target-group background, committee, multiplier auto)."
+    )
+
     occurrences: OccurrenceOptions = OccurrenceOptions()
     layers: LayerOptions = LayerOptions()
     background: BackgroundOptions = BackgroundOptions()
@@ -367,6 +377,11 @@ class RunOptions(Section):
     processes: int = option(1, "Processes for folds, jackknife, null models, tuning and curves.", ge=1, le=1024)
 
 
+PRESETS: dict[str, dict[str, Any]] = {
+    "best": {"fit.model": "committee", "fit.multiplier": "auto", "background.kind": "target-group"}
+}
+"""Options that a preset stands for; what is given besides goes before them (docs/accuracy.md says why these)."""
+
 SECTIONS: dict[str, type[Section]] = {
     name: field.annotation
     for name, field in RunOptions.model_fields.items()
@@ -382,6 +397,14 @@ PATHS = (
 AREA_WORDS = ("buffer", "hull")
 GROUP_WORD = "target-group"
 GRAPH_WORDS = ("tree", "chain", "none")
+# Options of other sections that `sdm joint` understands; it refuses the rest, so that none is ignored unseen.
+JOINT_USES = (
+    "occurrences.file", "occurrences.species", "occurrences.crs", "occurrences.x_column", "occurrences.y_column",
+    "occurrences.snap", "layers.files", "layers.categorical", "layers.nodata", "layers.align", "fit.features",
+    "fit.knots", "fit.tolerance", "fit.max_iterations", "test.percent", "test.folds", "test.split", "test.block_size",
+    "test.orientation", "test.aggregation", "test.fold_column", "predict.clamp", "predict.projections",
+    "output.folder", "output.overwrite", "output.map", "output.report", "seed", "threads",
+)  # fmt: skip
 
 
 class Leaf:
@@ -502,6 +525,7 @@ def make_options(*sources: Mapping[str, Any]) -> RunOptions:
                 problems.append(f"{name}={value!r}: expected a value, not true or false")
             else:
                 chosen[name] = value
+    chosen = {**PRESETS.get(str(chosen.get("preset")), {}), **chosen}
     try:
         options = RunOptions.model_validate(_tree({k: v for k, v in chosen.items() if v is not None}))
     except ValidationError as error:

@@ -41,9 +41,12 @@ SOLVERS = {
     "structmaxent2": solve_structmaxent2,
 }
 
+# The automatic multiplier: so much over the number of presences, held between two limits (docs/accuracy.md).
+AUTO = (30.0, 0.5, 1.5)
+
 # Options that are numbers: between what (exclusive), and how to say so.
 _NUMBERS = {
-    "multiplier": (0.0, np.inf, "a positive number; for no price use regularization='none'"),
+    "multiplier": (0.0, np.inf, "a positive number, or 'auto'; for no price use regularization='none'"),
     "tolerance": (0.0, np.inf, "a positive gap in nats, such as 1e-6"),
     "max_iterations": (0, np.inf, "1 or more"),
     "smoothing": (0.0, np.inf, "a positive number, such as 0.1"),
@@ -62,8 +65,8 @@ class Maxent:
         ``"auto"`` (by sample size, as Java Maxent), or classes by letter (``"lqph"``) or name. Categorical variables
         always get one feature a class.
     regularization : {"l1", "none", "smoothed_l1", "l2", "l2sq", "elastic"}
-    multiplier : float
-        Multiplies every price β.
+    multiplier : float or "auto"
+        Multiplies every price β. ``"auto"`` is 30 over the number of presences, from 0.5 to 1.5.
     entropy : float
         1 is Shannon, up to 2 (sparsemax): above 1 the distribution can be exactly zero.
     knots : {"maxent", "maxnet", "all"} or int
@@ -122,7 +125,7 @@ class Maxent:
         self,
         features: str | Sequence[str] = "auto",
         regularization: str = "l1",
-        multiplier: float = 1.0,
+        multiplier: float | str = 1.0,
         entropy: float = 1.0,
         *,
         knots: Knots = "maxent",
@@ -178,7 +181,11 @@ class Maxent:
             background's `sample_weight`, with its mean for presences that join the background.
         """
         self._check_options()
-        data = self._read(X, y, sample_weight, base_weight)
+        return self._fit_data(self._read(X, y, sample_weight, base_weight), start)
+
+    def _fit_data(self, data: "TrainingData", start: "Maxent | Model | None" = None) -> Self:
+        """Fit to a domain and a sample."""
+        self._encoder = data.encoder
         maxnet = self.knots == "maxnet"
         classes = parse_classes(self.features, data.size)
         built = build_features(data.domain, classes, knots=self.knots, sample=data.sample, empty_categories=maxnet)
@@ -186,7 +193,7 @@ class Maxent:
         keep, copies = find_duplicates(built, beta)
         self.notes_ = _notes(data.domain, built, copies)
         self.feature_set_ = built if keep.all() else built.subset(keep)
-        beta = self._given_prices(beta[keep])
+        beta = self._given_prices(beta[keep], data.size)
         penalty = make_penalty(self.regularization, beta, smoothing=self.smoothing, ratio=self.ratio)
         self.problem_ = Problem(self.feature_set_, data.sample, Entropy(self.entropy), penalty)
         self.solution_ = self._solve(start)
@@ -230,16 +237,22 @@ class Maxent:
         if rule is None or np.ndim(rule):
             rule = "maxnet" if self.knots == "maxnet" else "maxent"
         rule = rule if isinstance(rule, str) else float(rule)
-        return feature_prices(features, sample, size, rule=rule, multiplier=self.multiplier)
+        return feature_prices(features, sample, size, rule=rule, multiplier=self._multiplier(size))
 
-    def _given_prices(self, beta: Array) -> Array:
+    def _multiplier(self, size: float) -> float:
+        """Return the multiplier for so many presences."""
+        if self.multiplier == "auto":
+            return float(np.clip(AUTO[0] / size, AUTO[1], AUTO[2]))
+        return float(self.multiplier)
+
+    def _given_prices(self, beta: Array, size: float) -> Array:
         """Return the prices that were given one by one, if so, in place of those by rule."""
         if self.beta is None or not np.ndim(self.beta) or self.regularization == "none":
             return beta
         given = np.asarray(self.beta, dtype=np.float64)
         if given.shape != beta.shape:
             raise OptionError(f"beta has shape {given.shape}, expected one price for each of the {beta.size} features")
-        return given * self.multiplier
+        return given * self._multiplier(size)
 
     def _check_options(self) -> None:
         check_knots(self.knots)
@@ -250,7 +263,7 @@ class Maxent:
         if self.add_presences not in (None, *ADD):
             raise OptionError(f"add_presences={self.add_presences!r}: expected one of {', '.join(ADD)}")
         for name, value in self.get_params().items():
-            if name in _NUMBERS and not (name == "max_iterations" and value is None):
+            if name in _NUMBERS and (name, value) not in (("max_iterations", None), ("multiplier", "auto")):
                 low, high, expected = _NUMBERS[name]
                 if not (isinstance(value, (int, float, np.integer, np.floating)) and low < value < high):
                     raise OptionError(f"{name}={value!r}: expected {expected}")

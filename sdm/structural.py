@@ -72,7 +72,7 @@ class StructMaxent(Maxent):
         *,
         complexity: str = "bound",
         solver: str = "newton",
-        multiplier: float = 1.0,
+        multiplier: float | str = 1.0,
         knots: Knots = "maxent",
         categorical: Sequence[str | int] = (),
         folds: int = 5,
@@ -194,7 +194,7 @@ class StructMaxent(Maxent):
         beta: float,
     ) -> Growth:
         """Begin a problem on a sample."""
-        own = None if finite is None else feature_prices(finite, sample, size, multiplier=self.multiplier)
+        own = None if finite is None else feature_prices(finite, sample, size, multiplier=self._multiplier(size))
         prices = Prices(lam, beta, bounds)
         return Growth(data.domain, sample, Entropy(self.entropy), oracles, prices, finite, own)
 

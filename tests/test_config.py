@@ -59,6 +59,7 @@ EXAMPLES: dict[str, tuple[Any, Any]] = {
     "background.bias_treatment": ("prior", "prior"),
     "background.bandwidth": ("25", 25.0),
     "background.effort_column": ("effort", "effort"),
+    "preset": ("best", "best"),
     "fit.model": ("structural", "structural"),
     "fit.features": ("LQH", "LQH"),
     "fit.families": ("l,trees:3", "l,trees:3"),

@@ -81,7 +81,8 @@ def test_settings_are_compared_species_by_species() -> None:
     assert row["± s.e."] == f"{np.std([0.1, 0.1, 0.0, -0.1], ddof=1) / 2:.4f}"
 
 
-def test_unknown_settings_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_settings_are_named(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["nceas", "--setting", "bets"])
     with pytest.raises(SystemExit):
-        nceas.main(["--setting", "bets"])
+        nceas.main()
     assert "no setting called bets" in capsys.readouterr().err

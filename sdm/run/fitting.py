@@ -13,6 +13,7 @@ from sdm.assess.profiles import Band, Profile, Surface, effect, marginal, only
 from sdm.assess.structure import Structure, describe
 from sdm.assess.support import measure_support
 from sdm.assess.thresholds import TOPS, Curve, Threshold
+from sdm.committee import Committee
 from sdm.config import FitOptions, RunOptions
 from sdm.data.layers import Stack
 from sdm.data.table import SampleTable
@@ -163,26 +164,24 @@ def fit_table(
     return fits.fit_table(table, estimator(options, list(table.categorical)), columns, progress=progress)
 
 
-# Options that belong to one kind of model, and what to give to the other instead.
-_OWN = {
-    "maxent": {
-        "features": "fit.families chooses what it is made of",
-        "regularization": "it has the l1 price",
-        "smoothing": "it has the l1 price",
-        "ratio": "it has the l1 price",
-    },
-    "structural": dict.fromkeys(
-        ("families", "lam", "complexity", "price_folds", "price_grid"), "add --model structural"
-    ),
+KINDS: dict[str, type[Maxent]] = {"maxent": Maxent, "structural": StructMaxent, "committee": Committee}
+# Options whose names differ from the estimator's.
+RENAMED = {"price_folds": "folds", "price_grid": "grid"}
+INSTEAD = {
+    "features": "fit.families chooses what a structural model is made of",
+    "families": "add --model structural",
+    "lam": "add --model structural",
 }
 
 
 def check_model(fit: FitOptions) -> None:
     """Raise for options of the model that contradict each other."""
-    (other,) = set(_OWN) - {fit.model}
-    for name, instead in _OWN[other].items():
-        if getattr(fit, name) != FitOptions.model_fields[name].get_default():
-            raise OptionError(f"fit.{name}={getattr(fit, name)!r} says nothing to a {fit.model} model: {instead}")
+    taken = inspect.signature(KINDS[fit.model]).parameters
+    for name, field_ in FitOptions.model_fields.items():
+        value = getattr(fit, name)
+        if name != "model" and RENAMED.get(name, name) not in taken and value != field_.get_default():
+            hint = f": {INSTEAD[name]}" if name in INSTEAD and fit.model != "committee" else ""
+            raise OptionError(f"fit.{name}={value!r} says nothing to a {fit.model} model{hint}")
     numeric = isinstance(fit.beta, float)
     if fit.model == "structural" and not numeric and fit.beta not in (None, "auto"):
         raise OptionError(f"fit.beta={fit.beta!r}: a structural model takes a number or auto")
@@ -194,10 +193,11 @@ def check_model(fit: FitOptions) -> None:
 def estimator(options: RunOptions, categorical: list[str]) -> Maxent:
     """Return the estimator that the options describe."""
     fit, predict = options.fit, options.predict
-    kind: type[Maxent] = StructMaxent if fit.model == "structural" else Maxent
-    own = {name: getattr(fit, name, None) for name in inspect.signature(kind).parameters}
+    kind = KINDS[fit.model]
+    names = {RENAMED.get(name, name): name for name in FitOptions.model_fields}
+    own = {name: getattr(fit, names[name]) for name in inspect.signature(kind).parameters if name in names}
     if kind is StructMaxent:
-        own |= {"folds": fit.price_folds, "grid": fit.price_grid, "seed": options.seed}
+        own["seed"] = options.seed
     own |= {"categorical": categorical, "prevalence": predict.prevalence, "unseen": predict.unseen}
     own["temperature"] = predict.temperature
     # What has no value here has the estimator's own default.
@@ -240,6 +240,8 @@ def _measure(table: SampleTable, fitted: Maxent, model: Model, test: Array | Non
         "auc_train": auc(raw, raw_domain),
         "mean_cloglog": float(np.mean(model.from_raw(raw_domain, "cloglog"))),
     }
+    if "members" in model.meta:
+        numbers["members"] = model.meta["members"]
     if model.alpha > 1.0:
         numbers |= measure_support(model, table.presence, "train")
     if raw_test is not None:

@@ -165,11 +165,22 @@ def read_group(options: RunOptions, records: Occurrences | None = None) -> Occur
         return None
     file = options.background.target_group
     if file is None:
-        return records if records is not None else read_records(options, str(options.occurrences.file))
+        group = records if records is not None else read_records(options, str(options.occurrences.file))
+        check_group(group.species_names, group.source)
+        return group
     try:
         return read_records(options, file)
     except DataError as error:
         raise DataError(f"target group: {error}") from error
+
+
+def check_group(names: Sequence[str], source: str) -> None:
+    """Raise for a target group that is the species itself: it says nothing of where people looked."""
+    if len(names) < 2:
+        raise OptionError(
+            f"a target group of one species says nothing, and {Path(source).name} holds only '{names[0]}': give the "
+            "records of similar species with --target-group FILE, or use --background random"
+        )
 
 
 def background_points(options: RunOptions, group: Occurrences | None) -> Occurrences | None:
@@ -311,6 +322,8 @@ def _prepare_swd(options: RunOptions) -> Prepared:
     table = _read_table(options, str(options.occurrences.file), alone=not (place or grouped), weights=weights)
     background = _read_table(options, place[0]) if place else None
     if grouped:
+        if background is None:
+            check_group([name for name in table.species_names if name != "background"], table.source)
         background = (table if background is None else background).sites()
     said = describe(options, rows=table.source if background is None else background.source)
     wanted = options.occurrences.species

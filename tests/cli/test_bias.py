@@ -85,7 +85,8 @@ def test_target_group_density_is_written(world, tmp_path):
     assert surface.max() > 0
     assert (surface.mask == read(world.layers / "temperature.tif").mask).all()
     alone = tmp_path / "alone"
-    result = as_json("fit", world.records, world.layers, *QUICK, "--no-map", "-o", alone, "--bias", "target-group")
+    group = ("--bias", "target-group", "--target-group", world.both)
+    result = as_json("fit", world.records, world.layers, *QUICK, "--no-map", "-o", alone, *group)
     assert result["species"][0]["files"]["effort"] == "effort.tif"
     assert (alone / "effort.tif").exists()
     assert result["species"][0]["numbers"]["sampling"]["bandwidth_km"] > 0

@@ -86,7 +86,9 @@ def test_the_papers_own_solvers(world, tmp_path: Path, solver: str) -> None:
     ("words", "says"),
     [
         (("--model", "structural", "--features", "lq"), "families"),
-        (("--model", "structural", "--regularization", "l2"), "l1 price"),
+        (("--model", "structural", "--regularization", "l2"), "says nothing to a structural model"),
+        (("--model", "committee", "--features", "lq"), "says nothing to a committee model"),
+        (("--model", "committee", "--entropy", 2), "says nothing to a committee model"),
         (("--model", "structural", "--beta", "maxnet"), "number or auto"),
         (("--model", "structural", "--families", "trees"), "trees:4"),
         (("--model", "structural", "--families", "l,q"), "trees:K"),

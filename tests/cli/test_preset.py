@@ -1,0 +1,52 @@
+"""`--preset best`, and the committee that it is made of."""
+
+import json
+from pathlib import Path
+
+from terminal import BARE, as_json, fail, rows, succeed
+
+QUICKEST = ("--categorical", "landcover", "--no-curves", "--no-map", "--no-report")
+
+
+def test_the_preset_stands_for_its_options(world, tmp_path: Path) -> None:
+    words = ("fit", world.both, world.layers, *QUICKEST)
+    succeed(*words, "--preset", "best", "-o", tmp_path / "preset")
+    own = ("--model", "committee", "--multiplier", "auto", "--background", "target-group")
+    succeed(*words, *own, "-o", tmp_path / "own")
+    for path in (tmp_path / "preset").rglob("*.npz"):
+        other = tmp_path / "own" / path.relative_to(tmp_path / "preset")
+        assert path.read_bytes() == other.read_bytes()
+    numbers = json.loads(next((tmp_path / "preset").rglob("Virt*.json")).read_text())
+    assert numbers["members"] == 4
+    assert numbers["status"] == "converged"
+    said = succeed("info", next((tmp_path / "preset").rglob("*.npz"))).output
+    assert "each of 4 models within" in said
+
+
+def test_what_is_given_goes_before_the_preset(world, tmp_path: Path) -> None:
+    words = ("--preset", "best", "--background", "random", "--multiplier", 2, "-o", tmp_path / "out")
+    result = as_json("fit", world.records, world.layers, *QUICKEST, *words)["species"][0]["numbers"]
+    assert result["background_points"] > 500
+    assert "committee" in (tmp_path / "out" / "run.yaml").read_text()
+
+
+def test_the_run_file_repeats_it(world, tmp_path: Path) -> None:
+    (tmp_path / "run.yaml").write_text(
+        f"preset: best\noccurrences: {world.both}\nlayers: {{files: {world.layers}, categorical: landcover}}\n"
+        "output: {curves: false, map: false, report: false}\n"
+    )
+    succeed("fit", tmp_path / "run.yaml", "-o", tmp_path / "one")
+    name = next((tmp_path / "one").rglob("run.yaml"))
+    succeed("fit", name, "-o", tmp_path / "two", "--target-group", world.both)
+    first = next(name.parent.glob("*.npz"))
+    assert rows(tmp_path / "one" / "summary.csv")
+    assert (tmp_path / "two" / first.name).exists()
+
+
+def test_a_target_group_of_one_species_is_refused(world, tmp_path: Path) -> None:
+    message = fail(
+        "fit", world.records, world.layers, *BARE, "--background", "target-group", "-o", tmp_path / "x", code=2
+    )
+    assert "--target-group FILE" in message
+    message = fail("fit", world.records, world.layers, "--preset", "best", "-o", tmp_path / "x", code=2)
+    assert "--background random" in message

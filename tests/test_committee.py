@@ -1,0 +1,74 @@
+"""The committee: one model that is the mean of its members, from fit to file; and the automatic multiplier."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sdm import Committee, Maxent, load_model
+from sdm.errors import OptionError
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(8)
+    x = pd.DataFrame(rng.normal(size=(500, 3)), columns=["warmth", "rain", "noise"])
+    x["soil"] = rng.integers(1, 6, 500)
+    suitable = np.exp(-((x.warmth - 0.5) ** 2) - 0.5 * x.rain) * np.where(x.soil == 5, 0.0, 1.0)
+    present = rng.choice(500, 90, p=suitable / suitable.sum())
+    return pd.concat([x.iloc[present], x]), np.repeat([1, 0], [90, 500])
+
+
+@pytest.fixture(scope="module")
+def fitted(data):
+    return Committee(categorical=["soil"]).fit(*data)
+
+
+def test_the_mean_of_four_models(fitted, data):
+    x, _ = data
+    assert len(fitted.members_) == 4
+    assert fitted.solution_.status == "converged"
+    assert fitted.solution_.gap == max(member.solution_.gap for member in fitted.members_) <= 1e-6
+    codes = x.to_numpy(dtype=float)
+    links = [member.model_.predict(codes, "link") for member in fitted.members_]
+    difference = fitted.predict(x, "link") - np.mean(links, axis=0)
+    assert np.ptp(difference) < 1e-10, "but for the normaliser"
+    raw = fitted.predict(x, "raw")
+    assert raw.sum() == pytest.approx(1.0)
+    np.testing.assert_allclose(raw[90:], fitted.solution_.p[:500], atol=1e-12)
+
+
+def test_members_are_the_models_that_they_say(fitted, data):
+    for member, options in zip(fitted.members_, ({}, {"knots": "maxnet"}, {"features": "lqp"}, {"features": "t"})):
+        alone = Maxent(multiplier="auto", categorical=["soil"], add_presences="all", **options).fit(*data)
+        np.testing.assert_array_equal(alone.coef_, member.coef_)
+
+
+def test_file_and_parameters(fitted, data, tmp_path):
+    x, _ = data
+    fitted.save(tmp_path / "committee.npz")
+    loaded = load_model(tmp_path / "committee.npz")
+    np.testing.assert_array_equal(loaded.predict(x.to_numpy(dtype=float)), fitted.predict(x))
+    assert loaded.meta["members"] == 4
+    again = Committee(**fitted.get_params()).fit(*data)
+    np.testing.assert_array_equal(again.coef_, fitted.coef_)
+
+
+def test_starts_from_a_committee_only(fitted, data):
+    warm = Committee(multiplier=0.8, categorical=["soil"]).fit(*data, start=fitted)
+    cold = Committee(multiplier=0.8, categorical=["soil"]).fit(*data)
+    assert warm.solution_.objective == pytest.approx(cold.solution_.objective, abs=1e-5)
+    with pytest.raises(OptionError, match="start from a committee"):
+        Committee().fit(*data, start=fitted.members_[0])
+
+
+@pytest.mark.parametrize(("presences", "expected"), [(5, 1.5), (20, 1.5), (30, 1.0), (40, 0.75), (500, 0.5)])
+def test_the_automatic_multiplier(presences, expected):
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(size=(presences + 600, 2)), np.repeat([1, 0], [presences, 600])
+    auto, given = (Maxent("l", multiplier=value).fit(x, y) for value in ("auto", expected))
+    np.testing.assert_allclose(auto.problem_.penalty.beta, given.problem_.penalty.beta, rtol=1e-14)
+
+
+def test_a_word_that_is_no_multiplier():
+    with pytest.raises(OptionError, match="'auto'"):
+        Maxent(multiplier="much").fit(np.ones((4, 1)), [1, 1, 0, 0])
