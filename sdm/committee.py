@@ -66,8 +66,10 @@ class Committee(Maxent):
         if start is not None and not isinstance(start, Committee):
             raise OptionError(f"a committee can start from a committee, got {type(start).__name__}")
         self._encoder = data.encoder
-        earlier = [None] * 4 if start is None else start.members_
-        self.members_ = [member._fit_data(data, old) for member, old in zip(self._members(data.size), earlier)]
+        earlier: list[Maxent | None] = [None] * 4 if start is None else [*start.members_]
+        self.members_: list[Maxent] = [
+            member._fit_data(data, old) for member, old in zip(self._members(data.size), earlier)
+        ]
         self.feature_set_ = FeatureSet(data.domain, [f for m in self.members_ for f in m.feature_set_.families])
         self.coef_ = np.concatenate([member.coef_ for member in self.members_]) / len(self.members_)
         prices = np.concatenate([member.problem_.penalty.beta for member in self.members_])
@@ -84,7 +86,11 @@ class Committee(Maxent):
         classes = auto_classes(size)
         smooth = "".join(letter for letter in classes if letter != "h")
         shapes: list[dict[str, Any]] = [{}, {"knots": "maxnet"}, {"features": smooth}, {"features": "t"}]
-        common: dict[str, Any] = {"multiplier": self.multiplier, "tolerance": self.tolerance, "max_iterations": self.max_iterations}
+        common: dict[str, Any] = {
+            "multiplier": self.multiplier,
+            "tolerance": self.tolerance,
+            "max_iterations": self.max_iterations,
+        }
         return [Maxent(**common, **shape) for shape in shapes]
 
     def _mean_solution(self) -> Solution:
