@@ -6,6 +6,8 @@ from typing import Any
 import typer
 
 from sdm_cli.check import check
+from sdm_cli.classify import classify
+from sdm_cli.classify import normalize as normalize_classify
 from sdm_cli.console import INTERRUPTED
 from sdm_cli.curve import curve
 from sdm_cli.evaluate import evaluate
@@ -39,6 +41,7 @@ app = typer.Typer(
 )
 for command in (fit, tune, path, check):
     app.command(context_settings={"token_normalize_func": normalize})(command)
+app.command(context_settings={"token_normalize_func": normalize_classify})(classify)
 for command in (predict, evaluate, report, info, init, schema, simulate, version):
     app.command()(command)
 app.add_typer(curve, name="curve")

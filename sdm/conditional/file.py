@@ -1,24 +1,22 @@
-"""Files of class models: as those of single species, a zip of plain arrays with a JSON header; nothing that can run."""
+"""Files of class models: archives as those of single species (`sdm.archive`); nothing that can run."""
 
-import io
-import json
 import os
-import tempfile
-import zipfile
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from sdm.archive import Archive, save_bytes
 from sdm.conditional.model import ClassModel
-from sdm.errors import ModelFileError, OutputError
 from sdm.features.shapes import Shapes
 from sdm.features.terms import KINDS, PRODUCT, Terms
-from sdm.modelfile import _HEADER, _LIMIT, _all_scaled, _digest, _entry, _json, _variable, _write
+from sdm.modelfile import _all_scaled, _shapes, _variable
 
 FORMAT = "sdm-classes"
 VERSION = 1
+ARCHIVE = Archive(FORMAT, VERSION, "model.json", "class model")
 
 
 def save_classes(model: ClassModel, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
@@ -29,22 +27,7 @@ def save_classes(model: ClassModel, path: str | os.PathLike[str], *, overwrite: 
     OutputError
         If the file exists and `overwrite` is not set, or the folder cannot be written.
     """
-    path = Path(path)
-    if path.exists() and not overwrite:
-        raise OutputError(f"{path} exists already: choose another name, or allow overwriting")
-    try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.", suffix=".part")
-        try:
-            with os.fdopen(handle, "wb") as out:
-                out.write(class_bytes(model))
-            os.chmod(temporary, 0o644)
-            os.replace(temporary, path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise OutputError(f"{path} cannot be written ({error.strerror or error})") from error
-    return path
+    return save_bytes(path, class_bytes(model), overwrite=overwrite)
 
 
 def class_bytes(model: ClassModel) -> bytes:
@@ -53,22 +36,12 @@ def class_bytes(model: ClassModel) -> bytes:
     arrays |= {f"terms_{column.name}": getattr(model.terms, column.name) for column in fields(Terms)}
     arrays |= {f"shapes_{name}": array for name, array in model.shapes.to_arrays().items()}
     header: dict[str, Any] = {
-        "format": FORMAT,
-        "version": VERSION,
         "classes": list(model.classes),
         "variables": [asdict(variable) for variable in model.variables],
         "alpha": model.alpha,
         "meta": model.meta,
     }
-    header["digest"] = _digest(header, arrays)
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        _write(archive, _HEADER, _json(header))
-        for name, array in sorted(arrays.items()):
-            body = io.BytesIO()
-            np.lib.format.write_array(body, np.ascontiguousarray(array), allow_pickle=False)
-            _write(archive, f"{name}.npy", body.getvalue())
-    return out.getvalue()
+    return ARCHIVE.pack(header, arrays)
 
 
 def load_classes(path: str | os.PathLike[str]) -> ClassModel:
@@ -79,47 +52,17 @@ def load_classes(path: str | os.PathLike[str]) -> ClassModel:
     ModelFileError
         If the file is missing, damaged, not a class model, or was written by a newer version.
     """
-    path = Path(path)
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return _read(archive, path)
-    except FileNotFoundError as error:
-        raise ModelFileError(f"{path} does not exist: expected a class model (.npz) written by sdm") from error
-    except ModelFileError:
-        raise
-    except Exception as error:  # a damaged or hostile file makes zipfile, zlib, json and numpy raise all sorts of them
-        raise ModelFileError(
-            f"{path} is not a readable class model, or is damaged ({type(error).__name__}): copy or fit it again"
-        ) from error
+    names = ("intercept", "weights", *(f"terms_{column.name}" for column in fields(Terms)), *_shapes())
+    return ARCHIVE.load(path, names, _build)
 
 
-def _read(archive: zipfile.ZipFile, path: Path) -> ClassModel:
-    if sum(entry.file_size for entry in archive.infolist()) > _LIMIT:
-        raise ModelFileError(f"{path} claims to unpack to more than a gigabyte: it is no model file of ours")
-    if _HEADER not in archive.namelist():
-        raise ModelFileError(f"{path} has no {_HEADER}: expected a class model (.npz) written by sdm")
-    header: dict[str, Any] = json.loads(_entry(archive, _HEADER))
-    if header.get("format") != FORMAT:
-        raise ModelFileError(f"{path} is not a class model: its header says {header.get('format')!r}, not '{FORMAT}'")
-    if int(header["version"]) > VERSION:
-        raise ModelFileError(
-            f"{path} has class-model format {header['version']}, this program reads up to {VERSION}: update sdm"
-        )
-    shapes = [f"shapes_{name}" for name in Shapes().to_arrays()]
-    names = ("intercept", "weights", *(f"terms_{column.name}" for column in fields(Terms)), *shapes)
-    arrays = {
-        name: np.lib.format.read_array(io.BytesIO(_entry(archive, f"{name}.npy")), allow_pickle=False) for name in names
-    }
-    if _digest(header, arrays) != header["digest"]:
-        raise ModelFileError(
-            f"{path} was changed after it was written (its digest does not match): copy or fit it again"
-        )
+def _build(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> ClassModel:
     model = ClassModel(
         tuple(header["classes"]),
         tuple(_variable(record) for record in header["variables"]),
         arrays["intercept"],
         Terms(**{column.name: arrays[f"terms_{column.name}"] for column in fields(Terms)}),
-        Shapes.from_arrays({name.removeprefix("shapes_"): arrays[name] for name in shapes}),
+        Shapes.from_arrays({name.removeprefix("shapes_"): arrays[name] for name in _shapes()}),
         arrays["weights"],
         float(header["alpha"]),
         header["meta"],

@@ -1,0 +1,146 @@
+"""The options of `sdm classify`: one definition for the command line, the YAML file and Python."""
+
+import difflib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BeforeValidator, ValidationError
+
+from sdm.config import Leaf, Section, _explain, _rebase, option
+from sdm.errors import OptionError
+from sdm.features.classes import parse_classes
+from sdm.features.families import parse_families
+from sdm.optionkinds import Count, Crs, Files, Folds, NotNegative, Positive, Words
+
+
+def _features(value: Any) -> Any:
+    """Check feature classes and families, given as text or as a list of names."""
+    value = ",".join(map(str, value)) if isinstance(value, (list, tuple)) else value
+    if isinstance(value, str):
+        parse_families(value, 1) if ":" in value else parse_classes(value, 1)
+    return value
+
+
+class ClassifyOptions(Section):
+    """Everything about a run of `sdm classify`."""
+
+    records: str | None = option(None, "Points with a class: CSV/TSV, GeoPackage, GeoJSON, Shapefile, Parquet.")
+    class_column: str | None = option(None, "Column with the class of every point.")
+    proportions: Words = option([], "Columns with the proportions of the classes (cover fractions), one a class.")
+    classes: str | None = option(None, "A raster of classes to draw points from, in place of a file of points.")
+    points: Count = option(5000, "How many points to draw from the raster of classes.")
+    least: Count | None = option(None, "Leave out classes with fewer records (default: stop if one has a single one).")
+    crs: Crs | None = option(None, "Coordinate system of the points (default: the file's, else WGS 84).")
+    x_column: str | None = option(None, "Column with the longitude or easting.")
+    y_column: str | None = option(None, "Column with the latitude or northing.")
+    snap: int = option(0, "Move points on nodata to the nearest valid cell within so many cells.", ge=0, le=1000)
+    keep_duplicates: bool = option(False, "Keep several points of a class in one cell.")
+    layers: Files = option([], "Environmental layers: a folder, a glob, or files; one file a variable.")
+    categorical: Words = option([], "Layers whose values are categories.")
+    nodata: float | None = option(None, "A value that means 'no data', besides what the files say.", allow_inf_nan=True)
+    align: str | None = option(None, "Resample layers to the grid of this layer ('first' for the first).")
+    study_area: str | None = option(None, "Polygons outside which nothing is used or mapped.")
+    features: Annotated[str, BeforeValidator(_features)] = option(
+        "auto", "Feature classes (auto, or letters of l q p h t), with trees and monomials: l,q,trees:8,mono:4.", "fc"
+    )
+    multiplier: Positive = option(1.0, "Regularisation multiplier: larger is smoother.", "rm")
+    regularization: Literal["l1", "l2sq", "elastic", "smoothed_l1"] = option("l1", "The penalty on the weights.")
+    entropy: float = option(
+        1.0, "1 is the logistic loss; up to 2 (sparsemax) a class can get no probability.", ge=1, le=2
+    )
+    knots: Literal["maxent", "maxnet", "all"] | Count = option(
+        30, "Where hinges and thresholds bend: maxent, maxnet, all, or so many quantiles."
+    )
+    beta: Literal["maxent", "maxnet", "deviation", "corollary7"] | NotNegative | None = option(
+        None, "Where the prices come from, or a price; with trees or monomials, the beta of lambda·B + beta."
+    )
+    lam: NotNegative = option(
+        0.01, "With trees or monomials: a feature of complexity B pays lambda·B + beta.", "lambda"
+    )
+    tolerance: Positive | None = option(None, "Largest certified distance from the optimum, in nats.")
+    max_iterations: Count | None = option(None, "Stop after so many rounds at the latest.")
+    smoothing: Positive = option(0.1, "For smoothed_l1: smaller is nearer to l1.")
+    ratio: Positive = option(1.0, "For elastic: the l2² price over the l1 price.")
+    test_percent: float = option(0.0, "Set aside so many percent of every class for testing.", ge=0, le=90)
+    folds: Folds = option(0, "Cross-validate in so many random folds (0: do not).")
+    repeats: Count = option(5, "How often each variable is shuffled to see how important it is.")
+    clamp: bool = option(True, "Hold variables at the limits of their training ranges.")
+    map: bool = option(True, "Write the maps (GeoTIFF) and their pictures.")
+    curves: bool = option(True, "Draw the classes' probabilities along every variable.")
+    folder: str | None = option(None, "Folder for the results.", "output")
+    overwrite: bool = option(False, "Replace results that are there already.")
+    seed: int = option(1, "Seed of everything random.", ge=0)
+    threads: int = option(2, "Threads for reading and predicting rasters.", ge=1, le=1024)
+
+
+PATHS = ("records", "classes", "layers", "study_area", "folder")
+_PANELS = {
+    "occurrences": "records class_column proportions classes points least crs x_column y_column snap keep_duplicates",
+    "layers": "layers categorical nodata align study_area",
+    "fit": "features multiplier regularization entropy knots beta lam tolerance max_iterations smoothing ratio",
+    "test": "test_percent folds repeats",
+    "predict": "clamp map",
+    "output": "folder overwrite curves",
+}
+
+
+def classify_leaves() -> Iterator[Leaf]:
+    """Yield every option, under the section of `sdm fit`'s help that it belongs to."""
+    where = {name: section for section, names in _PANELS.items() for name in names.split()}
+    for name, field in ClassifyOptions.model_fields.items():
+        yield Leaf(where.get(name, ""), name, field, set())
+
+
+_NAMES = {word: leaf.name for leaf in classify_leaves() for word in (leaf.name, *leaf.aliases)}
+
+
+def read_classify_yaml(path: str | Path) -> dict[str, Any]:
+    """Read a run file of `sdm classify`: options by name, paths relative to its folder."""
+    path = Path(path)
+    try:
+        loaded = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise OptionError(f"{path} does not exist: expected a run file of 'sdm classify'") from None
+    except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
+        raise OptionError(f"{path} is not a readable YAML file: {' '.join(str(error).split())}") from None
+    if not isinstance(loaded, dict):
+        raise OptionError(f"{path} holds no options: expected lines such as 'class_column: habitat'")
+    known = {_NAMES.get(str(key).replace("-", "_"), str(key)): value for key, value in loaded.items()}
+    return {name: _rebase(value, path.parent) if name in PATHS else value for name, value in known.items()}
+
+
+def make_classify_options(*sources: Mapping[str, Any]) -> ClassifyOptions:
+    """Merge sources, later ones first, and check them all at once; None stands for the default.
+
+    Raises
+    ------
+    OptionError
+        With every unknown name and wrong value in one message.
+    """
+    chosen: dict[str, Any] = {}
+    problems = []
+    for source in sources:
+        for key, value in source.items():
+            name = _NAMES.get(str(key).replace("-", "_"))
+            if name is None:
+                near = difflib.get_close_matches(str(key), list(_NAMES), n=1, cutoff=0.6)
+                problems.append(f"unknown option '{key}'" + (f" (did you mean '{near[0]}'?)" if near else ""))
+            elif value is not None:
+                chosen[name] = value
+    try:
+        options = ClassifyOptions.model_validate(chosen)
+    except ValidationError as error:
+        problems += _explain(error)
+    if problems:
+        raise OptionError("; ".join(dict.fromkeys(problems)))
+    return options
+
+
+def dump_classify_yaml(options: ClassifyOptions) -> str:
+    """Write options as YAML: everything needed to repeat a run from any folder."""
+    tree = options.model_dump(mode="json")
+    for name in PATHS:
+        tree[name] = _rebase(tree[name], Path.cwd())
+    return yaml.safe_dump(tree, sort_keys=False, allow_unicode=True)

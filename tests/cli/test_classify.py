@@ -1,0 +1,239 @@
+"""`sdm classify`: from points with a class, proportions, or a raster of classes, to maps and figures."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import rasterio
+import yaml
+from rio_cogeo.cogeo import cog_validate
+from terminal import as_json, fail, files, picture, read, rows, sdm, succeed, write_table
+
+from sdm.conditional.file import load_classes
+from sdm.data.layers import open_stack
+from sdm.errors import OptionError
+from sdm.run.classify_options import make_classify_options
+
+NAMES = {0: "bare", 1: "forest", 2: "meadow"}
+
+
+def place(world, count=240, seed=3):
+    """Points on land, with what grows there: three classes by temperature, and by chance."""
+    with rasterio.open(world.layers / "temperature.tif") as source:
+        band = source.read(1, masked=True)
+        rng = np.random.default_rng(seed)
+        cells = np.argwhere(~np.ma.getmaskarray(band))
+        cells = cells[rng.permutation(len(cells))[:count]]
+        x, y = rasterio.transform.xy(source.transform, cells[:, 0], cells[:, 1])
+        value = band[cells[:, 0], cells[:, 1]].data
+    level = np.digitize(value + 0.3 * value.std() * rng.normal(size=len(value)), np.quantile(value, [0.4, 0.7]))
+    return np.asarray(x), np.asarray(y), level
+
+
+@pytest.fixture(scope="session")
+def plots(world, tmp_path_factory) -> Path:
+    x, y, level = place(world)
+    body = [(a, b, NAMES[int(c)]) for a, b, c in zip(x, y, level)]
+    return write_table(tmp_path_factory.mktemp("plots") / "plots.csv", ["longitude", "latitude", "habitat"], body)
+
+
+@pytest.fixture(scope="session")
+def run(world, plots, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("classify") / "results"
+    result = succeed(
+        *("classify", plots, world.layers, "--class-column", "habitat", "--categorical", "landcover", "--fc", "lq"),
+        *("--test-percent", 25, "--folds", 3, "-o", folder),
+    )
+    return folder, result.output
+
+
+def test_everything_is_written(run):
+    folder, said = run
+    wanted = ["habitat.tif", "habitat_probability.tif", "habitat_entropy.tif", "habitat.png", "habitat_entropy.png"]
+    wanted += ["habitat.npz", "habitat.json", "habitat_classes.csv", "habitat_confusion.csv", "habitat_confusion.png"]
+    wanted += [
+        "habitat_curves.csv",
+        "habitat_importance.csv",
+        "habitat_weights.csv",
+        "habitat_sites.csv",
+        "records.csv",
+    ]
+    wanted += ["run.yaml", "command.txt", "plots/temperature.png", "plots/landcover.png", "plots/importance.png"]
+    assert not set(wanted) - set(files(folder))
+    assert "converged: within" in said
+    assert "cross-validation" in said
+    numbers = json.loads((folder / "habitat.json").read_text())
+    assert set(numbers["files"].values()) <= set(files(folder))
+    assert numbers["classes"] == ["bare", "forest", "meadow"]
+    assert numbers["gap"] <= 1e-6
+    assert numbers["measures"]["test"]["accuracy"] > 0.6
+    assert numbers["measures"]["cross-validation"]["mean_auc"] > 0.8
+    assert picture(folder / "habitat.png").std() > 10
+
+
+def test_the_maps_are_the_model(run, world):
+    folder, _ = run
+    model = load_classes(folder / "habitat.npz")
+    stack = open_stack(world.layers, categorical=["landcover"], names=model.names)
+    with stack.reader() as reader, rasterio.open(folder / "habitat_probability.tif") as source:
+        values = reader.read(stack.windows(rows=stack.height)[0])
+        probability = source.read(masked=True)
+        assert source.descriptions == ("bare", "forest", "meadow")
+    p = model.distributions(list(values.reshape(len(model.names), -1))).reshape(probability.shape)
+    missing = np.isnan(p[0])
+    assert missing.any()
+    assert (np.ma.getmaskarray(probability)[0] == missing).all()
+    np.testing.assert_allclose(probability.filled(np.nan)[:, ~missing], p[:, ~missing], atol=1e-6)
+    best = read(folder / "habitat.tif")
+    assert (np.ma.getmaskarray(best) == missing).all()
+    np.testing.assert_array_equal(best.data[~missing], 1 + np.argmax(p, axis=0)[~missing])
+    undecided = read(folder / "habitat_entropy.tif")
+    np.testing.assert_allclose(undecided.data[~missing], -np.sum(p * np.log(p), axis=0)[~missing], atol=1e-5)
+
+
+def test_maps_are_cogs_with_a_colour_table(run):
+    folder, _ = run
+    for name in ("habitat", "habitat_probability", "habitat_entropy"):
+        assert cog_validate(folder / f"{name}.tif", quiet=True)[0]
+    legend = rows(folder / "habitat_classes.csv")
+    with rasterio.open(folder / "habitat.tif") as source:
+        table = source.colormap(1)
+        assert source.tags()["class_2"] == "forest"
+    for row in legend:
+        red, green, blue, _ = table[int(row["code"])]
+        assert row["colour"] == f"#{red:02x}{green:02x}{blue:02x}"
+
+
+def test_the_confusion_counts_the_sites(run):
+    folder, _ = run
+    numbers = json.loads((folder / "habitat.json").read_text())
+    table = rows(folder / "habitat_confusion.csv")
+    for kind, measures in numbers["measures"].items():
+        own = [row for row in table if row["data"] == kind]
+        total = sum(float(row[f"predicted {name}"]) for row in own for name in numbers["classes"])
+        right = sum(float(row[f"predicted {row['class on record']}"]) for row in own)
+        assert total == measures["sites"]
+        assert right / total == pytest.approx(measures["accuracy"])
+
+
+def test_a_run_file_repeats_a_run(run, tmp_path):
+    folder, _ = run
+    succeed("classify", folder / "run.yaml", "-o", tmp_path / "again")
+    for name in ("habitat.npz", "habitat.tif", "habitat_probability.tif", "habitat_sites.csv"):
+        assert (tmp_path / "again" / name).read_bytes() == (folder / name).read_bytes()
+
+
+def test_a_raster_of_classes_is_sampled_by_seed(world, tmp_path):
+    words = ("classify", world.layers, "--classes", world.layers / "landcover.tif", "--points", 300, "--fc", "l")
+    words = (*words, "--least", 5, "--no-curves", "--no-map")
+    first, again, other = (as_json(*words, "--seed", seed, "-o", tmp_path / str(k)) for k, seed in enumerate((1, 1, 2)))
+    assert "landcover" not in first["variables"]
+    assert any("holds the classes" in note for note in first["notices"])
+    assert first["measures"] == again["measures"]
+    assert first["measures"] != other["measures"]
+    assert all(name.isdigit() for name in first["classes"])
+
+
+def test_proportions_as_targets(world, tmp_path):
+    x, y, level = place(world, 120)
+    rng = np.random.default_rng(0)
+    shares = np.round(100 * (0.7 * np.eye(3)[level] + 0.3 * rng.dirichlet(np.ones(3), size=120)), 1)
+    table = write_table(
+        tmp_path / "cover.csv", ["x", "y", "bare", "forest", "meadow"], np.column_stack([x, y, shares]).tolist()
+    )
+    found = as_json(
+        *("classify", table, world.layers, "--proportions", "bare,forest,meadow", "--fc", "l", "--entropy", 2),
+        *("--categorical", "landcover", "--no-curves", "-o", tmp_path / "out"),
+    )
+    assert found["classes"] == ["bare", "forest", "meadow"]
+    assert found["order"] == 2
+    with rasterio.open(tmp_path / "out" / "cover_probability.tif") as source:
+        p = source.read(masked=True)
+    assert (p == 0).any()
+    np.testing.assert_allclose(p.sum(axis=0).compressed(), 1.0, atol=1e-5)
+
+
+def test_trees(world, plots, tmp_path):
+    found = as_json(
+        *("classify", plots, world.layers, "--class-column", "habitat", "--features", "l,trees:3", "--lambda", 0.02),
+        *("--categorical", "landcover", "--no-curves", "--no-map", "-o", tmp_path / "out"),
+    )
+    assert found["status"] == "converged"
+    weights = rows(tmp_path / "out" / "habitat_weights.csv")
+    assert any(row["feature"].startswith("tree[") for row in weights)
+
+
+def test_info_says_what_the_file_is(run):
+    folder, _ = run
+    result = sdm("info", folder / "habitat.npz")
+    assert "classes" in result.output
+
+
+def spoilt(tmp_path, plots, change):
+    body = [list(row.values()) for row in rows(plots)]
+    return write_table(tmp_path / "spoilt.csv", ["longitude", "latitude", "habitat"], change(body))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda body: [[*row[:2], "forest"] for row in body], "there are 1 classes (only 'forest')"),
+        (lambda body: [*body, [*body[0][:2], "swamp"]], "class 'swamp' has one record"),
+        (lambda body: [[*row[:2], row[2] if k else row[2].upper()] for k, row in enumerate(body)], "differ in case"),
+        (lambda body: [[*row[:2], ""] for row in body], "no record of use"),
+        (lambda body: [*body, ["0.5", "89.0", "ice"], ["0.6", "89.0", "ice"]], "ice: none of 2 records can be used"),
+    ],
+)
+def test_bad_points_are_one_sentence(world, plots, tmp_path, change, message):
+    table = spoilt(tmp_path, plots, change)
+    error = fail("classify", table, world.layers, "--class-column", "habitat", "-o", tmp_path / "out")
+    assert message in error
+    assert not (tmp_path / "out").exists()
+
+
+def test_missing_labels_are_left_out_and_said(world, plots, tmp_path):
+    table = spoilt(tmp_path, plots, lambda body: [[*row[:2], "" if k < 4 else row[2]] for k, row in enumerate(body)])
+    words = ("classify", table, world.layers, "--class-column", "habitat", "--fc", "l", "--no-map", "--no-curves")
+    found = as_json(*words, "-o", tmp_path / "out")
+    assert any("4 rows without a class left out" in note for note in found["notices"])
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        ((), 2, "one --class-column, or the --proportions"),
+        (("--class-column", "nothing"), 2, "no column 'nothing'"),
+        (("--class-column", "habitat", "--classes", "none.tif"), 2, "not both"),
+        (("--class-column", "habitat", "--entropy", 3), 2, "entropy"),
+        (("--class-column", "habitat", "--features", "trees"), 2, "features"),
+    ],
+)
+def test_bad_options_are_one_sentence(world, plots, tmp_path, words, code, message):
+    assert message in fail("classify", plots, world.layers, *words, "-o", tmp_path / "out", code=code)
+
+
+def test_a_class_too_rare_for_the_folds_is_said(world, plots, tmp_path):
+    table = spoilt(tmp_path, plots, lambda body: [[*row[:2], "fen" if k < 2 else row[2]] for k, row in enumerate(body)])
+    words = ("classify", table, world.layers, "--class-column", "habitat", "--fc", "l", "--folds", 2)
+    assert "of 2: class 'fen' has one record" in fail(*words, "-o", tmp_path / "out")
+
+
+def test_nothing_is_overwritten_unasked(run, world, plots):
+    folder, _ = run
+    assert "--overwrite" in fail("classify", plots, world.layers, "--class-column", "habitat", "-o", folder)
+
+
+def test_without_words_it_says_what_is_missing(tmp_path):
+    assert "no layers" in fail("classify", "points.csv", "-o", tmp_path / "out", code=2)
+    assert "no folder" in fail("classify", "points.csv", "layers", code=2)
+
+
+def test_options_have_one_definition(run):
+    """The run file holds every option, Python takes any spelling, and what is misspelt is said."""
+    folder, _ = run
+    written = yaml.safe_load((folder / "run.yaml").read_text())
+    assert set(written) == set(type(make_classify_options()).model_fields)
+    assert make_classify_options({"fc": "lq", "lambda": 0.5}).lam == 0.5
+    with pytest.raises(OptionError, match="did you mean 'class_column'"):
+        make_classify_options({"class_colum": "habitat"})
