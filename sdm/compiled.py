@@ -58,7 +58,9 @@ class Compiled:
             own = np.flatnonzero((terms.var == v) & (terms.kind != PRODUCT))
             if np.all(terms.kind[own] == CATEGORY):
                 classes, place = np.unique(terms.knot[own], return_inverse=True)
-                self.classes[int(v)] = classes, np.bincount(place, terms.weight[own])
+                weights = np.zeros(classes.size)
+                np.add.at(weights, place, terms.weight[own])
+                self.classes[int(v)] = classes, weights
             else:
                 self.curves[int(v)] = _compile_curve(terms, own, lo[v])
         pairs = np.flatnonzero(terms.kind == PRODUCT)

@@ -38,8 +38,7 @@ def random_terms(rng, size):
                 knot = rng.choice(grids[v])
             case "category":
                 knot = float(rng.integers(1, 6))
-        if kind != "category" or not any(r[0] == kind and r[3] == knot for r in rows):
-            rows.append((kind, v, other, knot, lo, hi, rng.normal()))
+        rows.append((kind, v, other, knot, lo, hi, rng.normal()))
     return rows
 
 
