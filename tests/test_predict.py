@@ -16,7 +16,7 @@ from sdm import Maxent, predict
 from sdm.data.layers import open_stack
 from sdm.errors import DataError, OutputError
 from sdm.model import Model
-from sdm.predict import predict_raster
+from sdm.predict import predict_raster, predict_spread
 
 
 def write_layers(folder: Path, height: int, width: int) -> Path:
@@ -155,3 +155,59 @@ def test_a_map_without_any_cell_is_refused(model: Model, tmp_path: Path) -> None
     with pytest.raises(DataError, match="no cell of the layers has a value in every layer"):
         predict_raster(model, stack_of(folder, model), tmp_path / "map.tif")
     assert not (tmp_path / "map.tif").exists()
+
+
+# ------------------------------------------------------------------------------------------- over replicates
+
+
+@pytest.fixture(scope="module")
+def replicates() -> list[Model]:
+    rng = np.random.default_rng(2)
+    table = pd.DataFrame(
+        {"heat": rng.uniform(-1, 2, 400), "rain": rng.uniform(-1, 1, 400), "soil": rng.integers(1, 5, 400)}
+    )
+    labels = (table["heat"] + rng.normal(0, 0.5, 400) > 1.2).to_numpy().astype(int)
+    draws = [rng.integers(0, 400, 400) for _ in range(5)]
+    return [Maxent("lq", categorical=["soil"]).fit(table.iloc[some], labels[some]).model_ for some in draws]
+
+
+def spread_paths(folder: Path) -> dict[str, Path]:
+    return {name: folder / f"x_{name}.tif" for name in ("mean", "sd", "lower", "upper")}
+
+
+def test_maps_over_replicates_are_numpys_over_their_maps(layers: Path, replicates, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(predict, "SPREAD", 1000)  # 200 cells at a time
+    stack = stack_of(layers, replicates[0])
+    summaries = predict_spread(replicates, stack, spread_paths(tmp_path), threads=2)
+    maps = []
+    for k, model in enumerate(replicates):
+        predict_raster(model, stack, tmp_path / f"{k}.tif")
+        with rasterio.open(tmp_path / f"{k}.tif") as source:
+            maps.append(source.read(1, masked=True).filled(np.nan).astype(float))
+    expected = {
+        "mean": np.mean(maps, axis=0),
+        "sd": np.std(maps, axis=0, ddof=1),
+        "lower": np.quantile(maps, 0.05, axis=0),
+        "upper": np.quantile(maps, 0.95, axis=0),
+    }
+    for name, path in spread_paths(tmp_path).items():
+        with rasterio.open(path) as source:
+            band = source.read(1, masked=True)
+            assert source.tags()["replicates"] == "5"
+        np.testing.assert_array_equal(band.mask, np.isnan(expected[name]))
+        np.testing.assert_allclose(band.filled(np.nan), expected[name], atol=2e-6)
+        assert summaries[name].mean == pytest.approx(np.nanmean(expected[name]), abs=1e-5)
+
+
+def test_maps_over_replicates_are_complete_or_not_at_all(layers: Path, replicates, tmp_path: Path, monkeypatch) -> None:
+    stack = stack_of(layers, replicates[0])
+    with pytest.raises(DataError, match="the model needs"):
+        predict_spread(replicates, open_stack(layers, names=["heat", "rain"]), spread_paths(tmp_path))
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(predict, "_to_cog", full)
+    with pytest.raises(OutputError, match="nothing was kept"):
+        predict_spread(replicates, stack, spread_paths(tmp_path))
+    assert list(tmp_path.iterdir()) == []

@@ -6,6 +6,7 @@ from typing import Any
 
 from sdm.assess.tuning import Range, Setting, Tuning, grid, random_settings
 from sdm.assess.tuning import tune as search
+from sdm.assess.validation import HIGHER
 from sdm.config import RunOptions, TuneOptions
 from sdm.data.layers import Stack
 from sdm.data.table import SampleTable
@@ -30,6 +31,7 @@ def tune(options: RunOptions, *, command: str = "", progress: Progress | None = 
         As `run`.
     """
     settings(options)  # what is wrong with them is said before any work
+    check_choice(options.tune)
     return run(options, command=command, progress=progress, choose=choose_setting)
 
 
@@ -64,6 +66,17 @@ def settings(options: RunOptions) -> list[Setting]:
     if not own.budget:
         return grid(**lists)
     return random_settings(own.budget, options.seed, **{name: _space(values) for name, values in lists.items()})
+
+
+def check_choice(own: TuneOptions) -> None:
+    """Raise for a measure that nothing is chosen by."""
+    averages = [f"{name}.avg" for name in HIGHER if name != "auc.train"]
+    known = [*averages, "AICc", "delta.AICc", "w.AIC", "ncoef", "auc.train", "cbi.train", "gain"]
+    for name in own.choose_by:
+        if name not in known:
+            raise OptionError(f"tune.choose_by={name!r}: expected one of {', '.join(known)}")
+    if own.choose_rule == "one_se" and own.choose_by[0] not in averages:
+        raise OptionError(f"tune.choose_rule=one_se needs an average over folds, not {own.choose_by[0]}: use 'best'")
 
 
 def _space(values: list[Any]) -> list[Any] | Range:

@@ -86,3 +86,25 @@ def test_bradypus_swd(shared):
     assert (table.n_presences, table.n_background, len(table.names)) == (116, 1000, 14)
     assert table.categorical == ("ecoreg",)
     assert not table.levels
+
+
+def test_labels_of_folds_stay_with_their_rows(tmp_path):
+    text = "species,heat,part\noak,1,a\noak,,b\noak,3,b\nbackground,4,a\nbackground,5,b\nbackground,,c\n"
+    swd = read_swd(write(tmp_path / "a.csv", text), fold_column="part")
+    assert list(swd.table.columns) == ["heat"], "labels are no variable"
+    table = SampleTable.from_swd(swd)
+    assert table.folds.tolist() == ["a", "b"], "the row without heat is gone, and its label with it"
+    assert table.background_folds.tolist() == ["a", "b"]
+    part = table.take(np.array([1]), np.array([0]))
+    assert (part.folds.tolist(), part.background_folds.tolist()) == (["b"], ["a"])
+    assert SampleTable.from_swd(read_swd(tmp_path / "a.csv", variables=["heat"])).folds is None
+
+
+def test_labels_are_text_and_may_be_missing_for_background_only(tmp_path):
+    text = "species,heat,part\noak,1,10\noak,3,2\nbackground,4,\nbackground,5,2\n"
+    table = SampleTable.from_swd(read_swd(write(tmp_path / "a.csv", text), fold_column="part"))
+    assert table.folds.tolist() == ["10", "2"]
+    assert table.background_folds is None
+    swd = read_swd(write(tmp_path / "b.csv", text.replace("oak,1,10", "oak,1,")), fold_column="part")
+    with pytest.raises(DataError, match="1 of 2 records"):
+        SampleTable.from_swd(swd)

@@ -1,0 +1,100 @@
+"""Pictures of what a model is worth: each shows what it was given, whatever things are called."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from terminal import picture
+
+from sdm.assess.curves import CurvePoint
+from sdm.assess.importance import Contribution, Jackknife, Permutation
+from sdm.assess.profiles import Band, Surface
+from sdm.report import assess_figures as figures
+
+NAMES = ("a$b", "🦥 soil", "a name that is much longer than any picture has room for, and then some")
+PERMUTATION = [Permutation(name, 20.0 * k, 2.0, 0.01 * k, 0.001) for k, name in enumerate(NAMES, start=1)]
+CONTRIBUTION = [Contribution(name, 30.0 - 5 * k, 0.1) for k, name in enumerate(NAMES)]
+JACKKNIFE = [
+    Jackknife("", "all", 1.0, 0.9, 0.8, 0.85),
+    *(
+        Jackknife(name, kind, 0.5 + 0.1 * k, 0.7, 0.4, 0.8)
+        for k, name in enumerate(NAMES)
+        for kind in ("without", "only")
+    ),
+]
+CALIBRATION = [{"predicted": 0.1 * k, "observed": 0.09 * k, "count": 5 * k} for k in range(1, 10)]
+POINTS = [
+    CurvePoint(label, size, price, 5 - 0.1 * size**0.5 + abs(np.log(price)), 0.1, 0.8, 0.01, 4)
+    for label in ("L", "LQ")
+    for size in (10, 40)
+    for price in (0.1, 1.0, 10.0)
+]
+TUNED = [
+    {"label": label, "multiplier": price, "loss.val.avg": price + k, "loss.val.sd": 0.1}
+    for k, label in enumerate(("L", "LQ"))
+    for price in (0.5, 1.0, 4.0)
+]
+X = np.linspace(0, 1, 11)
+BANDS = [
+    Band("a$b", "marginal", X, X / 2, X / 10, X / 3, X / 1.5, 0.1, 0.9),
+    Band("🦥", "marginal", X[:2], X[:2] + 0.2, X[:2], X[:2], X[:2] + 0.4, 0, 1, ("$1", "2")),
+]
+SURFACE = Surface(("a$b", "🦥"), "marginal", X, X[:2], np.outer(X, X[:2]), ((0.1, 0.9), (0, 1)), (None, ("$1", "b")))
+XY = np.linspace(-50, 50, 40), np.linspace(0, 30, 40) ** 1.1
+GROUP = np.arange(40) % 3
+
+DRAWN = {
+    "importance": lambda path: figures.draw_importance(PERMUTATION, CONTRIBUTION, path),
+    "jackknife": lambda path: figures.draw_jackknife(JACKKNIFE, "train_gain", path),
+    "test_auc": lambda path: figures.draw_jackknife(JACKKNIFE, "test_auc", path),
+    "folds": lambda path: figures.draw_folds(XY, GROUP, NAMES, path, title="a$b"),
+    "divided": lambda path: figures.draw_folds(
+        XY, GROUP, NAMES, path, background=XY[::-1], background_group=GROUP - 1, geographic=True
+    ),
+    "calibration": lambda path: figures.draw_calibration(CALIBRATION, path),
+    "tuning": lambda path: figures.draw_tuning(TUNED, "loss.val.avg", 4, path),
+    "learning": lambda path: figures.draw_curves(POINTS[::3], "learning", path, "a$b"),
+    "sensitivity": lambda path: figures.draw_curves(POINTS, "sensitivity", path),
+    "bands": lambda path: figures.draw_bands(BANDS, "cloglog", path),
+    "surface": lambda path: figures.draw_surface(SURFACE, "raw", path),
+}
+
+
+@pytest.mark.parametrize("name", list(DRAWN))
+def test_drawn_twice_the_same(tmp_path: Path, name: str) -> None:
+    first, second = DRAWN[name](tmp_path / "a.png"), DRAWN[name](tmp_path / "b.png")
+    assert first.read_bytes() == second.read_bytes()
+    assert picture(first).std() > 5
+
+
+def ink(path: Path) -> int:
+    """How many pixels have the colour of the first bars."""
+    return int(np.count_nonzero((picture(path) == [31, 59, 77]).all(axis=2)))
+
+
+def test_longer_bars_for_more_importance(tmp_path: Path) -> None:
+    more = [replace(row, percent=2 * row.percent) for row in CONTRIBUTION[:1]] + CONTRIBUTION[1:]
+    plain = figures.draw_importance(PERMUTATION, CONTRIBUTION, tmp_path / "a.png")
+    assert ink(figures.draw_importance(PERMUTATION, more, tmp_path / "b.png")) > ink(plain)
+
+
+def test_the_chosen_setting_is_marked(tmp_path: Path) -> None:
+    one = figures.draw_tuning(TUNED, "loss.val.avg", 0, tmp_path / "a.png")
+    other = figures.draw_tuning(TUNED, "loss.val.avg", 5, tmp_path / "b.png")
+    assert np.any(picture(one) != picture(other))
+
+
+def test_every_fold_has_its_colour(tmp_path: Path) -> None:
+    seen = picture(figures.draw_folds(XY, GROUP, ["1", "2", "3"], tmp_path / "a.png"))
+    for colour in figures.COLOURS[:3]:
+        rgb = [int(colour[k : k + 2], 16) for k in (1, 3, 5)]
+        assert np.count_nonzero((seen == rgb).all(axis=2)) > 50
+
+
+def test_one_variable_and_one_setting(tmp_path: Path) -> None:
+    nothing = [Permutation("x", 0.0, float("nan"), 0.0, float("nan"))]
+    figures.draw_importance(nothing, [Contribution("x", 0.0, 0.0)], tmp_path / "a.png")
+    figures.draw_tuning(TUNED[:1], "loss.val.avg", 0, tmp_path / "b.png")
+    figures.draw_curves([replace(POINTS[0], loss_sd=float("nan"))], "learning", tmp_path / "c.png")
+    assert all(picture(tmp_path / f"{name}.png").std() > 0 for name in "abc")
