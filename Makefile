@@ -28,13 +28,14 @@ $(VENV)/.bench: $(VENV)/.base
 	@touch $@
 
 DEMO := demo_output/single_species
-demo: $(VENV)/.base  ## fit the sample species, show where its map and curves are, and how well the truth was found
+demo: $(VENV)/.base  ## fit the sample species, show where its page, map and curves are, and how well the truth was found
 	$(BIN)/sdm fit configs/single_species.yaml --overwrite
 	@echo
 	@echo "Against the truth, which is known for a virtual species (400 survey sites, and the true suitability):"
 	$(BIN)/sdm evaluate $(DEMO)/Virtualis_montanus.npz --presences sample_data/presence_absence.csv \
 		--species "Virtualis montanus" --layers sample_data/layers --truth sample_data/truth/Virtualis_montanus.tif
 	@echo
+	@echo "Page:    $(DEMO)/Virtualis_montanus.html (open it in a browser: everything in one file)"
 	@echo "Map:     $(DEMO)/Virtualis_montanus.tif (open it in QGIS) and Virtualis_montanus.png"
 	@echo "Curves:  $(DEMO)/plots/"
 

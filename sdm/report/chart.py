@@ -10,7 +10,8 @@ WIDE, HIGH = 440, 300
 SMALL = (300, 210)
 COLOURS = ("#1f3b4d", "#c8553d", "#2a7f78", "#8a6d1d", "#6b4c9a", "#3b7a2a", "#b0487a", "#4a6fa5", "#7a5230", "#5f6b73")
 DASHES = ("", "6 3", "2 3", "8 3 2 3")
-_LETTER = 7.0  # of a text of 13 units, about
+_LETTER = 7.8  # of a text of 13 units, in a wide font
+_NARROW = 6.9  # in most fonts
 
 
 @dataclass(frozen=True)
@@ -167,7 +168,7 @@ def bar_chart(
     thick = 16.0 if len(groups) == 1 else 11.0
     pitch = thick * len(groups) + 8
     size = (width, top + pitch * len(names) + 40)
-    left = min(0.46 * width, 14 + _LETTER * max(map(len, names), default=1))
+    left = min(0.5 * width, 14 + _LETTER * max(map(len, names), default=1))
     frame = Frame(size, left, top, (low, high), (0.0, 1.0))
     parts = [legend, _axes(frame, x_label, "", up=False)]
     base = frame.x(0.0)
@@ -251,10 +252,11 @@ def _axes(frame: Frame, x_label: str, y_label: str, *, across: bool = True, up: 
         x = frame.x(value)
         parts += [_path([(x, floor), (x, floor + 4)], "#444444", "", 1.0), _text(x, floor + 17, label(value), "middle")]
     parts.append(_path([(frame.left, frame.top), (frame.left, floor), (end, floor)], "#444444", "", 1.0))
-    parts.append(_text((frame.left + end) / 2, high - 6, short(x_label, int((end - frame.left) / _LETTER)), "middle"))
+    centre = (frame.left + end) / 2
+    parts.append(_text(centre, high - 6, short(x_label, int(2 * min(centre, wide - centre) / _NARROW)), "middle"))
     if y_label:
         middle = (frame.top + floor) / 2
-        said = escape(short(y_label, int((floor - frame.top) / _LETTER) + 4))
+        said = escape(short(y_label, int(high / _NARROW) - 2))
         parts.append(f'<text transform="translate(13 {middle:.1f}) rotate(-90)" text-anchor="middle">{said}</text>')
     return "".join(parts)
 

@@ -379,7 +379,7 @@ def _structure(results: Results) -> dict[str, Any] | None:
         "family_chart": _bars(
             [(str(row.get("family")), number(row.get("gain"))) for row in families], "Gain lost without it (nats)"
         ),
-        "pair_chart": _bars(strengths, "Strength of the interaction (nats)"),
+        "pair_chart": _bars(strengths, "Interaction (nats)"),
         "pairs_left_out": max(0, len(pairs) - MOST_PAIRS),
         "rules": rules[:MOST_RULES],
         "rules_left_out": max(0, len(rules) - MOST_RULES),

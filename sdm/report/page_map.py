@@ -144,7 +144,7 @@ def live_map(results: Results) -> dict[str, Any] | None:
         "test": _points(samples, "test"),
         "sweep": _sweep(results),
         "thresholds": _thresholds(results),
-        "chosen": number(results.numbers.get("map_threshold")),
+        "chosen": _chosen(results),
     }
 
 
@@ -181,6 +181,14 @@ def _thresholds(results: Results) -> list[dict[str, Any]]:
             keys = {"area": "area", "train": "training_omission", "test": "test_omission"}
             told.append({"name": item.get("name"), "value": value} | {a: number(item.get(b)) for a, b in keys.items()})
     return told
+
+
+def _chosen(results: Results) -> float | None:
+    """Return the threshold that a page begins with: the run's own, else `maxsss`."""
+    own = number(results.numbers.get("map_threshold"))
+    known = results.numbers.get("thresholds")
+    common = known.get("maxsss") if isinstance(known, dict) else None
+    return own if own is not None or not isinstance(common, dict) else number(common.get(results.scale))
 
 
 def thumbnail(path: Path, top: float | None, pixels: int = 160) -> str:

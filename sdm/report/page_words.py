@@ -355,7 +355,9 @@ def _assessment(results: Results) -> list[tuple[str, str]]:
         rows.append(("On test records", f"{tested}, log loss {figure(n.get('log_loss_test'))}"))
     mean = (n.get("cross_validation") or {}).get("mean") or {}
     known = [
-        f"{name} {figure(value)}" for name, value in mean.items() if isinstance(value, float) and ".sd" not in name
+        f"{name.removesuffix('.avg')} {figure(value)}"
+        for name, value in mean.items()
+        if isinstance(value, float) and ".sd" not in name
     ]
     if known:
         rows.append(("By cross-validation, mean", ", ".join(known)))
