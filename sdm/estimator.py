@@ -1,6 +1,5 @@
 """`Maxent`: the engine with scikit-learn's conventions (and without importing scikit-learn)."""
 
-import inspect
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from sdm.maxent.solution import Solution
 from sdm.maxent.structmaxent import solve_structmaxent1, solve_structmaxent2
 from sdm.maxent.summet import solve_plummet, solve_summet
 from sdm.model import UNSEEN, Model, ModelVariable, cumulative_table, with_temperature
+from sdm.params import Parameters
 from sdm.sample import ADD, build_domain
 
 log = logging.getLogger("sdm")
@@ -56,7 +56,7 @@ _NUMBERS = {
 }
 
 
-class Maxent:
+class Maxent(Parameters):
     """Maximum-entropy model of a species' distribution from presences and background.
 
     Parameters
@@ -346,28 +346,9 @@ class Maxent:
         self._require_fit()
         save_model(self.model_, path, overwrite=overwrite)
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the constructor's arguments."""
-        names = [name for name in inspect.signature(type(self).__init__).parameters if name != "self"]
-        return {name: getattr(self, name) for name in names}
-
-    def set_params(self, **params: Any) -> Self:
-        """Change constructor arguments."""
-        known = self.get_params()
-        for name, value in params.items():
-            if name not in known:
-                raise OptionError(f"{type(self).__name__} has no parameter '{name}'; it has {', '.join(known)}")
-            setattr(self, name, value)
-        return self
-
     def _require_fit(self) -> None:
         if not hasattr(self, "model_"):
             raise SdmNotFittedError(f"this {type(self).__name__} is not fitted yet: call fit(X, y) first")
-
-    def __repr__(self) -> str:
-        defaults = {name: p.default for name, p in inspect.signature(type(self).__init__).parameters.items()}
-        changed = [f"{k}={v!r}" for k, v in self.get_params().items() if repr(v) != repr(defaults[k])]
-        return f"{type(self).__name__}({', '.join(changed)})"
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")

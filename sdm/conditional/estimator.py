@@ -1,6 +1,5 @@
 """`ConditionalMaxent`: classes from the environment, with scikit-learn's conventions (and without scikit-learn)."""
 
-import inspect
 import logging
 import os
 from collections.abc import Sequence
@@ -39,6 +38,7 @@ from sdm.maxent.prices import feature_prices
 from sdm.maxent.solution import Solution
 from sdm.maxent.structural import Prices
 from sdm.model import ModelVariable
+from sdm.params import Parameters
 
 log = logging.getLogger("sdm")
 
@@ -57,7 +57,7 @@ _NUMBERS = {
 }
 
 
-class ConditionalMaxent:
+class ConditionalMaxent(Parameters):
     """Maximum-entropy model of classes given the environment: habitats, vegetation types, species, presence or absence.
 
     Parameters
@@ -321,25 +321,6 @@ class ConditionalMaxent:
         if not hasattr(self, "model_"):
             raise SdmNotFittedError("this ConditionalMaxent is not fitted yet: call fit(X, y) first")
         return self.model_
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the constructor's arguments."""
-        names = [name for name in inspect.signature(type(self).__init__).parameters if name != "self"]
-        return {name: getattr(self, name) for name in names}
-
-    def set_params(self, **params: Any) -> Self:
-        """Change constructor arguments."""
-        known = self.get_params()
-        for name, value in params.items():
-            if name not in known:
-                raise OptionError(f"{type(self).__name__} has no parameter '{name}'; it has {', '.join(known)}")
-            setattr(self, name, value)
-        return self
-
-    def __repr__(self) -> str:
-        defaults = {name: p.default for name, p in inspect.signature(type(self).__init__).parameters.items()}
-        changed = [f"{k}={v!r}" for k, v in self.get_params().items() if repr(v) != repr(defaults[k])]
-        return f"{type(self).__name__}({', '.join(changed)})"
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")

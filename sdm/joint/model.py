@@ -1,6 +1,5 @@
 """`JointModel`: several species at the same sites, with scikit-learn's conventions."""
 
-import inspect
 import logging
 import os
 from collections.abc import Sequence
@@ -25,6 +24,7 @@ from sdm.joint.labels import check_labels, read_labels, species_names
 from sdm.joint.learned import Learned
 from sdm.joint.learners import C_RANGE, LAMBDA_RANGE, LEARNERS, Learner
 from sdm.joint.tuning import choose, hamming
+from sdm.params import Parameters
 
 log = logging.getLogger("sdm")
 
@@ -35,7 +35,7 @@ TRIAL_C, TRIAL_LAMBDA = 1.0, 25.0
 TRIAL_ITERATIONS = 20
 
 
-class JointModel:
+class JointModel(Parameters):
     """A joint model of species' presence and absence: environment for each, association between neighbours in a forest.
 
     Parameters
@@ -252,20 +252,6 @@ class JointModel:
         from sdm.joint.file import save_joint
 
         save_joint(self._fitted(), path, overwrite=overwrite)
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the constructor's arguments."""
-        names = [name for name in inspect.signature(type(self).__init__).parameters if name != "self"]
-        return {name: getattr(self, name) for name in names}
-
-    def set_params(self, **params: Any) -> Self:
-        """Change constructor arguments."""
-        known = self.get_params()
-        for name, value in params.items():
-            if name not in known:
-                raise OptionError(f"{type(self).__name__} has no parameter '{name}'; it has {', '.join(known)}")
-            setattr(self, name, value)
-        return self
 
     def _fitted(self) -> FittedJoint:
         if not hasattr(self, "fitted_"):
