@@ -11,7 +11,8 @@ from sdm_cli.console import Console, command_line
 from sdm_cli.options import _COMMON, _parameter
 
 if TYPE_CHECKING:
-    from sdm.conditional.model import ClassModel
+    from pathlib import Path
+
     from sdm.run.classifying import ClassifyResult
 
 _SHOWN = {word: leaf.shown.replace("_", "-") for leaf in classify_leaves() for word in leaf.spellings}
@@ -117,21 +118,39 @@ def _tell(console: Console, result: "ClassifyResult") -> None:
             console.say(f"    {what:<15} {result.files[what]}")
 
 
-def tell_model(console: Console, model: "ClassModel", features: int = 15) -> None:
-    """Say what is in a class model, for `sdm info`."""
-    meta = model.meta
+def tell_classes(console: Console, path: "Path", features: int) -> None:
+    """Say what is in the file of a class model, for `sdm info`."""
+    from dataclasses import asdict
+
+    from sdm.conditional.file import load_classes
+
+    model = load_classes(path)
+    meta, names = model.meta, model.feature_names
     console.say(f"classes      {', '.join(model.labels)}")
     console.say(f"fitted by    sdm {meta.get('version', '?')}, seed {meta.get('seed', '?')}")
     console.say(f"data         {meta.get('sites', '?')} sites")
     console.say(f"certificate  {meta.get('status')}: within {meta.get('gap', float('nan')):.1e} nats of the optimum")
     console.say(f"order        {model.alpha:g} ({'softmax' if model.alpha == 1 else 'a class can get no probability'})")
+    settings = ", ".join(f"{key}={value}" for key, value in meta.get("settings", {}).items() if value not in (None, []))
+    console.say(f"settings     {settings}")
     console.say("\nvariables")
     for variable in model.variables:
         what = f"{len(variable.classes)} categories" if variable.categorical else f"{variable.lo:g} to {variable.hi:g}"
         console.say(f"  {variable.name:<24} {what}")
-    names = model.feature_names
     order = sorted(range(len(names)), key=lambda j: -float(abs(model.weights[:, j]).max()))
     console.say(f"\nfeatures with a weight: {len(order)} of {meta.get('n_features', '?')}")
     for j in order[:features]:
         c = int(abs(model.weights[:, j]).argmax())
         console.say(f"  {model.weights[c, j]:>10.4f}  {names[j]}  (for {model.labels[c]})")
+    if len(order) > features:
+        console.say(f"  … and {len(order) - features} more (--features {len(order)} shows all)")
+    console.result(
+        {
+            "classes": list(model.classes),
+            "meta": meta,
+            "order": model.alpha,
+            "variables": [asdict(variable) for variable in model.variables],
+            "constants": model.intercept.tolist(),
+            "features": [{"name": name, "weights": w.tolist()} for name, w in zip(names, model.weights.T)],
+        }
+    )

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sdm_cli.classify import tell_classes
 from sdm_cli.console import Console
 from sdm_cli.options import Debug, Json
 
@@ -24,8 +25,12 @@ def info(
     """
     console = Console(as_json=as_json, debug=debug)
     with console.guard():
+        from sdm.archive import format_of
         from sdm.modelfile import load_model
 
+        if format_of(model) == "sdm-classes":
+            tell_classes(console, model, features)
+            return
         loaded = load_model(model)
         _tell(console, loaded, features)
         console.result(_as_dict(loaded))

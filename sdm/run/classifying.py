@@ -132,6 +132,14 @@ def read_sites(options: ClassifyOptions) -> Sites:
                 part[keep] for part in (sites.values, sites.target, sites.x, sites.y)
             )
             sites.notices.append(f"classes of fewer than {options.least} records left out: {', '.join(rare)}")
+    if not options.proportions:
+        found, count = np.unique(sites.target, return_counts=True)
+        if found.size > 1 and count.min() < 2:
+            hint = "draw more with --points, or" if options.classes is not None else "join it to another, or"
+            raise DataError(
+                f"class '{found[np.argmin(count)]}' has one record, expected at least two of every class: {hint} leave "
+                "such classes out with --least 2"
+            )
     return sites
 
 

@@ -8,7 +8,7 @@ import pytest
 import rasterio
 import yaml
 from rio_cogeo.cogeo import cog_validate
-from terminal import as_json, fail, files, picture, read, rows, sdm, succeed, write_table
+from terminal import as_json, fail, files, picture, read, rows, succeed, write_table
 
 from sdm.conditional.file import load_classes
 from sdm.data.layers import open_stack
@@ -166,8 +166,13 @@ def test_trees(world, plots, tmp_path):
 
 def test_info_says_what_the_file_is(run):
     folder, _ = run
-    result = sdm("info", folder / "habitat.npz")
-    assert "classes" in result.output
+    said = succeed("info", folder / "habitat.npz", "--features", 2).stdout
+    assert "bare, forest, meadow" in said
+    assert "converged: within" in said
+    found = as_json("info", folder / "habitat.npz")
+    weights = rows(folder / "habitat_weights.csv")
+    assert [feature["name"] for feature in found["features"]] == [row["feature"] for row in weights[1:]]
+    assert found["classes"] == ["bare", "forest", "meadow"]
 
 
 def spoilt(tmp_path, plots, change):
