@@ -283,7 +283,7 @@ class TuneOptions(Section):
     entropies: Orders = option([], "Orders of entropy to try (default: that of the model).")
     regularizations: Penalties = option([], "Penalties to try (default: that of the model).")
     lambdas: NumberList = option([], "Structural: values of lambda to try (default: that of the model).")
-    betas: NumberList = option([], "Structural: values of beta to try (default: that of the model).")
+    betas: NumberList = option([], "Values of beta to try (default: that of the model).")
     budget: int = option(
         0, "Try so many settings at random, numbers between the ends of their lists (0: every combination).", ge=0
     )

@@ -45,7 +45,7 @@ def draw_curve(options: RunOptions, kind: str, *, command: str = "", progress: P
     if options.output.folder is None:
         raise OptionError("no output folder: give it with -o, or as output.folder")
     if options.fit.model != "maxent":
-        raise OptionError("curves compare sets of feature classes: leave out --model structural")
+        raise OptionError(f"curves compare sets of feature classes: leave out --model {options.fit.model}")
     target = Path(options.output.folder)
     refuse_existing(target, overwrite=options.output.overwrite)
     prepared = prepare(options)
@@ -94,8 +94,9 @@ def sets(options: RunOptions) -> dict[str, dict[str, Any]]:
     ]
     if len(set(labels)) < len(labels):
         raise OptionError(f"curve.sets={','.join(options.curve.sets)}: expected different sets, got one of them twice")
+    common = 1.0 if options.fit.multiplier == "auto" else options.fit.multiplier
     return {
-        label: {"features": name, "multiplier": float(price) if price else options.fit.multiplier}
+        label: {"features": name, "multiplier": float(price) if price else common}
         for label, (name, _, price) in zip(labels, words)
     }
 

@@ -1,5 +1,6 @@
 """Choosing a model's settings by cross-validation, and a run with those that were chosen."""
 
+import inspect
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,18 @@ from sdm.report.tables import write_rows
 from sdm.run.assessing import Progress
 from sdm.run.batch import Chosen, RunResult, run
 from sdm.run.dividing import FOLDS, make_split, method, set_aside
-from sdm.run.fitting import estimator
+from sdm.run.fitting import KINDS, estimator
 from sdm.run.workers import workers
+
+# Options of a model that can be tuned, and the lists of what to try.
+LISTS = {
+    "features": "feature_sets",
+    "multiplier": "multipliers",
+    "entropy": "entropies",
+    "regularization": "regularizations",
+    "lam": "lambdas",
+    "beta": "betas",
+}
 
 
 def tune(options: RunOptions, *, command: str = "", progress: Progress | None = None) -> RunResult:
@@ -38,29 +49,20 @@ def tune(options: RunOptions, *, command: str = "", progress: Progress | None = 
 def settings(options: RunOptions) -> list[Setting]:
     """Return the settings to try: every combination, or as many at random as the budget allows."""
     own, fit = options.tune, options.fit
-    default = TuneOptions.model_fields
+    taken = inspect.signature(KINDS[fit.model]).parameters
     lists: dict[str, list[Any]] = {}
-    if fit.model == "maxent":
-        for name in ("lambdas", "betas"):
-            if getattr(own, name):
-                raise OptionError(f"tune.{name} are prices of a structural model: add --model structural")
-        if priced := [word for word in own.feature_sets if ":" in word]:
-            raise OptionError(f"tune.feature_sets={priced[0]!r}: expected classes alone, with multipliers apart")
-        lists["features"] = own.feature_sets
-    else:
-        for name in ("feature_sets", "regularizations"):
-            if getattr(own, name) != default[name].get_default():
-                raise OptionError(f"tune.{name} say nothing to a structural model: leave them out")
+    for name, several in LISTS.items():
+        values = getattr(own, several)
+        if name in taken and values:
+            lists[name] = list(values)
+        elif name not in taken and values != TuneOptions.model_fields[several].get_default():
+            hint = ": add --model structural" if name == "lam" else ""
+            raise OptionError(f"tune.{several} say nothing to a {fit.model} model{hint}")
+    if priced := [word for word in lists.get("features", ()) if ":" in word]:
+        raise OptionError(f"tune.feature_sets={priced[0]!r}: expected classes alone, with multipliers apart")
     # Trees and monomials pay lambda and beta alone: without other families a multiplier changes nothing.
-    if fit.model == "maxent" or parse_families(fit.families, 1)[0]:
-        lists["multiplier"] = own.multipliers
-    more: dict[str, Any] = {
-        "entropy": own.entropies,
-        "regularization": own.regularizations,
-        "lam": own.lambdas,
-        "beta": own.betas,
-    }
-    lists |= {name: list(values) for name, values in more.items() if values}
+    if fit.model == "structural" and not parse_families(fit.families, 1)[0]:
+        del lists["multiplier"]
     if not lists:
         raise OptionError("there is nothing to tune: give --lambdas, --betas or --entropies to try")
     if not own.budget:
@@ -138,10 +140,7 @@ def _write(tuning: Tuning, best: int, options: RunOptions, folder: Path, files: 
     plots = folder / "plots"
     plots.mkdir(exist_ok=True)
     files["plots"] = "plots"
-    lines = [
-        {"multiplier": options.fit.multiplier, **row, "label": _label(setting)}
-        for setting, row in zip(tuning.settings, tuning.rows)
-    ]
+    lines = [{"multiplier": 1.0, **row, "label": _label(setting)} for setting, row in zip(tuning.settings, tuning.rows)]
     draw_tuning(lines, options.tune.choose_by[0], best, plots / "tune.png")
 
 

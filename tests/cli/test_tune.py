@@ -164,6 +164,7 @@ def test_the_default_is_twenty_five_settings() -> None:
     assert len(with_all) == 100
     finite = make_options({"model": "structural", "families": "l,trees:3", "multipliers": "1,2"})
     assert settings(finite) == [{"multiplier": 1.0}, {"multiplier": 2.0}]
+    assert settings(make_options({"model": "committee", "multipliers": 3})) == [{"multiplier": 3.0}]
 
 
 @pytest.mark.parametrize(
@@ -178,6 +179,7 @@ def test_the_default_is_twenty_five_settings() -> None:
         (("--regularizations", "l3"), "tune.regularizations"),
         (("--lambdas", "0.1"), "add --model structural"),
         (("--model", "structural"), "there is nothing to tune"),
+        (("--model", "committee", "--entropies", "2"), "tune.entropies say nothing to a committee model"),
         (("--model", "structural", "--lambdas", "0.1", "--feature-sets", "l"), "say nothing to a structural model"),
     ],
 )
