@@ -14,6 +14,7 @@ from sdm_cli.evaluate import evaluate
 from sdm_cli.fit import fit
 from sdm_cli.info import info
 from sdm_cli.init import init
+from sdm_cli.joint import joint
 from sdm_cli.options import normalize
 from sdm_cli.path import path
 from sdm_cli.predict import predict
@@ -39,7 +40,7 @@ app = typer.Typer(
     Before a long run:  sdm check records.csv layers/
     """,
 )
-for command in (fit, tune, path, check):
+for command in (fit, tune, path, joint, check):
     app.command(context_settings={"token_normalize_func": normalize})(command)
 app.command(context_settings={"token_normalize_func": normalize_classify})(classify)
 for command in (predict, evaluate, report, info, init, schema, simulate, version):

@@ -1,7 +1,7 @@
 """Command-line options made from the options of a run: one definition, in `sdm.config`."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Annotated, Any
 
 import typer
@@ -40,17 +40,20 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that
 _COMMON: dict[str, Any] = {"quiet": Quiet, "verbose": Verbose, "as_json": Json, "debug": Debug}
 
 
-def with_run_options(function: Callable[..., None], shows: str | None = None) -> Callable[..., None]:
+def with_run_options(
+    function: Callable[..., None], shows: str | None = None, only: Collection[str] | None = None
+) -> Callable[..., None]:
     """Give a command every option of a run, after its own parameters.
 
     The function is called as `function(console, given, **own)`: `given` holds the options that were typed. Sections
-    that belong to one command are in its help only: that of its own name, or the one that it `shows`.
+    that belong to one command are in its help only: that of its own name, or the one that it `shows`. Of the other
+    sections its help has all options, or `only` those that the command understands.
     """
     own = [p for p in inspect.signature(function).parameters.values() if p.name not in ("console", "given")]
     options = {leaf.dotted.replace(".", "__"): leaf for leaf in leaves()}
     parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own]
     parameters += [
-        _parameter(name, leaf, hidden=leaf.section in OF_ONE and leaf.section != (shows or function.__name__))
+        _parameter(name, leaf, hidden=_hidden(leaf, shows or function.__name__, only))
         for name, leaf in options.items()
     ]
     parameters += [
@@ -69,6 +72,13 @@ def with_run_options(function: Callable[..., None], shows: str | None = None) ->
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {p.name: p.annotation for p in parameters}
     return command
+
+
+def _hidden(leaf: Leaf, section: str, only: Collection[str] | None) -> bool:
+    """Whether an option is not in the help of the command whose own section this is."""
+    if leaf.section in OF_ONE:
+        return leaf.section != section
+    return only is not None and leaf.dotted not in only
 
 
 def normalize(token: str) -> str:

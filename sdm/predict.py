@@ -29,6 +29,7 @@ from sdm.assess.uncertainty import predict_spread as summarise_models
 from sdm.data.area import StudyArea
 from sdm.data.grid import Grid
 from sdm.data.layers import Stack
+from sdm.data.stack import WINDOW_BYTES
 from sdm.errors import DataError, OutputError
 from sdm.model import Model
 from sdm.modelfile import model_bytes
@@ -221,7 +222,9 @@ def write_cogs(
         "BIGTIFF": "IF_SAFER",
     }
     _check_room(paths[0], stack, dtype, len(paths))
-    windows = list(stack.windows())
+    # As many maps of a window as are held at once take no more memory than its layers may.
+    wide = max(1.0, len(paths) * np.dtype(dtype).itemsize / (len(stack.layers) * stack.dtype.itemsize))
+    windows = list(stack.windows(budget=int(WINDOW_BYTES / wide)))
     moments = [Moments() for _ in paths]
     try:
         with tempfile.TemporaryDirectory(prefix=".sdm-", suffix=".part", dir=paths[0].parent) as folder:

@@ -22,8 +22,13 @@ def species_auc(labels: States, probability: Array) -> Array:
 
 
 def richness_error(labels: States, probability: Array) -> float:
-    """Return the root mean squared error of the expected number of species, over the sites where all are known."""
+    """Return the root mean squared error of the expected number of species, over the sites where all are known.
+
+    NaN if there is no such site.
+    """
     whole = (labels >= 0).all(axis=1)
+    if not whole.any():
+        return float("nan")
     return float(np.sqrt(np.mean((probability[whole].sum(axis=1) - labels[whole].sum(axis=1)) ** 2)))
 
 

@@ -1,0 +1,329 @@
+"""Tables of survey sites: one 0/1 column a species, or one row a species and site; environment in the table or beside.
+
+A column is a species if it is named as one, or else if it holds nothing but 0, 1 and blanks. The rest, without
+coordinates and the sites' names, is the environment.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from pandas.api.types import is_bool_dtype, is_numeric_dtype
+
+from sdm.data.columns import PRESENCE, SPECIES, coordinate_pair, first_of, named_column
+from sdm.data.occurrences import ABSENT, as_text
+from sdm.data.textfile import TextTable, numbers
+from sdm.errors import DataError, OptionError
+
+SITE = (
+    *("site", "siteid", "sitename", "plot", "plotid", "plotname", "station", "stationid", "sample", "sampleid", "id"),
+    *("transect", "transectid", "quadrat", "locality", "row", "rowid", "rowname", "column1"),
+)
+_ROW = "\0row"
+
+
+@dataclass(frozen=True)
+class SiteTable:
+    """What was found at survey sites.
+
+    Attributes
+    ----------
+    labels : DataFrame
+        (n, S) a column a species: 1, 0, or missing.
+    environment : DataFrame or None
+        (n, V) a column a variable; None where it comes from layers.
+    x, y : (n,) arrays
+        Coordinates, NaN where there are none.
+    row : (n,) array
+        The row of each site in its file, from 1 and with the header, for messages.
+    fold : (n,) array or None
+        Labels of folds, if a column of them was named.
+    source : str
+    notes : tuple of str
+        What the user should be told.
+    """
+
+    labels: pd.DataFrame
+    environment: pd.DataFrame | None
+    x: np.ndarray
+    y: np.ndarray
+    row: np.ndarray
+    fold: np.ndarray | None
+    source: str
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def take(self, which: np.ndarray) -> "SiteTable":
+        """Return some of the sites, by index or by booleans."""
+        at = np.arange(len(self))[which]
+        return replace(
+            self,
+            labels=self.labels.iloc[at].reset_index(drop=True),
+            environment=None if self.environment is None else self.environment.iloc[at].reset_index(drop=True),
+            x=self.x[at],
+            y=self.y[at],
+            row=self.row[at],
+            fold=None if self.fold is None else self.fold[at],
+        )
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Columns that the user named.
+
+    Attributes
+    ----------
+    species : names, patterns such as ``sp_*``, or beginnings of names
+    environment, categorical : names
+    site, x, y, fold : names, or None to find them
+    """
+
+    species: Sequence[str] = ()
+    environment: Sequence[str] = ()
+    categorical: Sequence[str] = ()
+    site: str | None = None
+    x: str | None = None
+    y: str | None = None
+    fold: str | None = None
+
+
+def read_sites(
+    path: str | Path, wanted: Wanted | None = None, *, table: str | Path | None = None, layers: bool = False
+) -> SiteTable:
+    """Read a table of sites.
+
+    Parameters
+    ----------
+    path
+        Text with any delimiter: a column a species, or a row a species and site with a column such as ``presence``.
+    wanted
+        Columns that are not found by themselves.
+    table
+        A second table with the environment: joined by a column that names sites in both, or else row by row.
+    layers
+        The environment comes from layers: no column is needed for it.
+
+    Raises
+    ------
+    DataError
+        If there are no species, no environment or no coordinates where they are needed, or tables do not fit.
+    OptionError
+        If a column that was named is not there.
+    """
+    wanted = wanted or Wanted()
+    first = _Table.read(path, wanted).wide()
+    second = None if table is None else first.join(_Table.read(table, wanted), wanted)
+    home = first if second is None else second
+    species = _species(first, wanted, alone=second is None and not layers)
+    labels = pd.DataFrame({name: first.labels(name) for name in species})
+    environment, notes = (None, []) if layers else _environment(home, species if second is None else [], wanted)
+    fold = next((part.column(wanted.fold) for part in (first, second) if part and part.has(wanted.fold)), None)
+    if wanted.fold is not None and fold is None:
+        named_column(wanted.fold, list(first.frame.columns), first.name)
+    x, y = _coordinates(first, second)
+    if layers and not (np.isfinite(x) & np.isfinite(y)).any():
+        raise DataError(
+            f"table '{first.name}' has no coordinates to look layers up at: looked for longitude and latitude, x, y, "
+            f"easting and northing; it has {', '.join(first.frame.columns)}; name them with --x-column and --y-column"
+        )
+    said = [*first.notes, *(second.notes if second else ()), *notes]
+    said.append(f"{len(species)} species: {_listed(species)}")
+    return SiteTable(
+        labels, environment, x, y, first.row, None if fold is None else as_text(fold), str(path), tuple(said)
+    )
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A table, and which of its columns are coordinates and names of sites."""
+
+    name: str
+    frame: pd.DataFrame
+    row: np.ndarray
+    x: str | None
+    y: str | None
+    site: str | None
+    notes: tuple[str, ...]
+
+    @classmethod
+    def read(cls, path: str | Path, wanted: Wanted) -> "_Table":
+        path = Path(path)
+        if not path.is_file():
+            raise DataError(f"file '{path}' does not exist: expected a table of sites")
+        if path.stat().st_size == 0:
+            raise DataError(f"file '{path.name}' is empty: expected a header and one row a site")
+        text = TextTable(path)
+        frame, row = text.read(as_text=set())
+        header = [str(name) for name in frame.columns]
+        pair = coordinate_pair(header)
+        x, y = (name if name in header else found for name, found in zip((wanted.x, wanted.y), pair))
+        x, y = (x, y) if x and y else (None, None)
+        site = wanted.site if wanted.site in header else first_of(header, SITE)
+        return cls(path.name, frame, row, x, y, site, tuple(text.notes))
+
+    def has(self, name: str | None) -> bool:
+        return name is not None and name in self.frame.columns
+
+    def column(self, name: str | None) -> pd.Series:
+        return self.frame[name]
+
+    def others(self, wanted: Wanted) -> list[str]:
+        """Return the columns that are not coordinates, names of sites or folds."""
+        taken = {self.x, self.y, self.site, wanted.fold} - {*wanted.environment}
+        return [str(name) for name in self.frame.columns if name not in taken]
+
+    def labels(self, name: str) -> np.ndarray:
+        """Return a species' column as numbers."""
+        column = _flags(self.frame[name])
+        return numbers(column, self.row, self.name)
+
+    def coordinates(self) -> tuple[np.ndarray, np.ndarray] | None:
+        if self.x is None or self.y is None:
+            return None
+        return numbers(self.frame[self.x], self.row, self.name), numbers(self.frame[self.y], self.row, self.name)
+
+    def wide(self) -> "_Table":
+        """Return one row a site, if the table has one row a species and site."""
+        header = [str(name) for name in self.frame.columns]
+        species, presence = first_of(header, SPECIES), first_of(header, PRESENCE)
+        if species is None or presence is None or is_numeric_dtype(self.frame[species]):
+            return self
+        keys = [self.site] if self.site else [name for name in (self.x, self.y) if name]
+        if not keys:
+            raise DataError(f"table '{self.name}' has a row a species and site, and no column that tells sites apart")
+        frame = self.frame.assign(**{_ROW: self.row})
+        words = frame[presence].astype("str").str.strip().str.lower()
+        frame[presence] = np.where(words.isin(ABSENT), 0.0, np.where(frame[presence].isna(), np.nan, 1.0))
+        labels = frame.groupby([*keys, species], sort=False)[presence].max().unstack(species)
+        labels.columns = [str(name) for name in labels.columns]
+        rest = frame.drop(columns=[species, presence]).groupby(keys, sort=False).first()
+        if twice := [name for name in labels.columns if name in rest.columns]:
+            raise DataError(f"'{twice[0]}' is both a species and a column of '{self.name}': rename one of the two")
+        out = rest.join(labels).reset_index()
+        note = f"one row a species and site: {len(frame):,} rows are {len(out):,} sites"
+        return replace(self, frame=out, row=out.pop(_ROW).to_numpy(), notes=(*self.notes, note))
+
+    def join(self, other: "_Table", wanted: Wanted) -> "_Table":
+        """Return another table with one row for each of our sites."""
+        key = self._key(other, wanted)
+        if key is None:
+            if len(self.frame) != len(other.frame):
+                raise DataError(
+                    f"'{self.name}' has {len(self.frame):,} sites, '{other.name}' has {len(other.frame):,} rows: name "
+                    "a column that tells sites apart in both with --site-column"
+                )
+            return replace(other, notes=(*other.notes, f"'{other.name}' joined row by row"))
+        own, theirs = as_text(self.frame[key]), as_text(other.frame[key])
+        place = {name: k for k, name in enumerate(theirs)}
+        if len(place) < len(theirs):
+            twice = next(name for k, name in enumerate(theirs) if place[name] != k)
+            raise DataError(f"site '{twice}' is more than once in '{other.name}': expected one row a site")
+        at = np.array([place.get(name, -1) for name in own])
+        if (at < 0).all():
+            raise DataError(
+                f"no site of '{self.name}' is in '{other.name}' (joined by column '{key}'): the first is '{own[0]}' in "
+                f"one and '{theirs[0]}' in the other"
+            )
+        frame = other.frame.iloc[np.where(at < 0, 0, at)].reset_index(drop=True)
+        note = f"'{other.name}' joined by column '{key}'"
+        if absent := int(np.count_nonzero(at < 0)):
+            frame = frame.astype({name: object for name in frame.columns if not is_numeric_dtype(frame[name])})
+            frame = frame.mask(pd.Series(at < 0))
+            note += f"; {absent:,} sites are not in it"
+        return replace(other, frame=frame, row=other.row[at], notes=(*other.notes, note))
+
+    def _key(self, other: "_Table", wanted: Wanted) -> str | None:
+        """Return the column that names sites in both tables."""
+        if wanted.site is not None:
+            for part in (self, other):
+                named_column(wanted.site, [str(name) for name in part.frame.columns], part.name)
+            return wanted.site
+        return self.site if self.site is not None and self.site == other.site else None
+
+
+def _flags(column: pd.Series) -> pd.Series:
+    """Return TRUE and FALSE as 1 and 0."""
+    if is_bool_dtype(column) or (column.dtype == object and column.map(lambda v: isinstance(v, bool)).any()):
+        return column.map(lambda v: float(v) if isinstance(v, (bool, np.bool_)) else v)
+    return column
+
+
+def _is_species(column: pd.Series) -> bool:
+    """Whether a column holds nothing but 0, 1 and blanks."""
+    known = pd.to_numeric(_flags(column), errors="coerce")
+    return bool(known.notna().any() and known.dropna().isin([0, 1]).all() and (known.notna() == column.notna()).all())
+
+
+def _species(table: _Table, wanted: Wanted, *, alone: bool) -> list[str]:
+    """Return the columns of species."""
+    columns = table.others(wanted)
+    if not wanted.species:
+        free = [name for name in columns if name not in wanted.environment and name not in wanted.categorical]
+        found = [name for name in free if _is_species(table.frame[name])]
+        if not found:
+            raise DataError(
+                f"table '{table.name}' has no species, columns that hold nothing but 0, 1 and blanks: name them with "
+                f"--species (turn counts into 0 and 1 first); it has {', '.join(map(str, table.frame.columns))}"
+            )
+        if alone and len(found) == len(columns):
+            raise DataError(
+                f"table '{table.name}' has species only ({_listed(found)}): name the columns that are the environment "
+                "with --environment, or give a table of it, or layers, after the sites"
+            )
+        return found
+    out: list[str] = []
+    for word in wanted.species:
+        parts = [word] if word in columns else [part.strip() for part in word.split(",") if part.strip()]
+        for part in parts:
+            exact = [name for name in columns if name == part]
+            found = exact or [name for name in columns if fnmatchcase(name, part) or name.startswith(part)]
+            if not found:
+                raise OptionError(f"no species column '{part}' in '{table.name}': it has {', '.join(columns)}")
+            out += [name for name in found if name not in out]
+    return out
+
+
+def _environment(table: _Table, species: Sequence[str], wanted: Wanted) -> tuple[pd.DataFrame, list[str]]:
+    """Return the columns of the environment, and what is to be said of them."""
+    notes = []
+    chosen: dict[str, np.ndarray] = {}
+    for word in wanted.environment:
+        named_column(word, [str(name) for name in table.frame.columns], table.name)
+    names = list(wanted.environment) or [name for name in table.others(wanted) if name not in species]
+    for name in wanted.categorical:
+        if name not in names:
+            raise OptionError(f"categorical '{name}' is no column of the environment: there are {', '.join(names)}")
+    for name in names:
+        column = _flags(table.frame[name])
+        if name in wanted.categorical:
+            chosen[name] = column.to_numpy() if is_numeric_dtype(column) else column.to_numpy(dtype=object)
+        elif not wanted.environment and pd.to_numeric(column, errors="coerce").isna().all():
+            notes.append(f"column '{name}' holds no numbers and is left out: name it as categorical to use it")
+        else:
+            chosen[name] = numbers(column, table.row, table.name)
+    if not chosen:
+        raise DataError(
+            f"table '{table.name}' has no column for the environment: name some with --environment, or give a table of "
+            "it, or layers, after the sites"
+        )
+    return pd.DataFrame(chosen), [*notes, f"environment: {_listed(list(chosen))}"]
+
+
+def _coordinates(*tables: _Table | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the coordinates that the first of the tables has; NaN if none has any."""
+    for table in tables:
+        found = None if table is None else table.coordinates()
+        if found is not None:
+            return found
+    n = len(next(table.frame for table in tables if table is not None))
+    return np.full(n, np.nan), np.full(n, np.nan)
+
+
+def _listed(names: Sequence[str], most: int = 12) -> str:
+    more = f", … ({len(names) - most} more)" if len(names) > most else ""
+    return ", ".join(map(str, names[:most])) + more

@@ -1,0 +1,102 @@
+"""The page of a joint model: one file that opens offline, made from what a run stored. It draws what was computed."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from sdm.errors import DataError
+from sdm.files import write_text
+from sdm.report.chart import bar_chart
+from sdm.report.page import render
+from sdm.report.page_map import embed, thumbnail
+from sdm.report.results import number
+
+MOST_EDGES = 30
+MOST_FEATURES = 25
+LEARNERS = {
+    "laplace": "Laplace maximum entropy discrimination Markov network",
+    "m3n": "Maximum-margin Markov network",
+    "crf-l2": "Conditional random field, price on squares",
+    "crf-l1": "Conditional random field, price on absolute values",
+}
+MEASURES = {
+    "hamming": "Hamming error of the best labeling",
+    "hamming of marginals": "Hamming error of marginals above ½",
+    "auc": "Mean AUC",
+    "log loss": "Joint log loss, nats a site",
+    "richness error": "Richness error, species",
+}
+
+
+def write_joint_page(folder: Path) -> Path:
+    """Write `joint.html` from the stored results of a folder; one that is there already is made anew.
+
+    Raises
+    ------
+    DataError
+        If the results cannot be read.
+    """
+    path = folder / "joint.json"
+    try:
+        numbers = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path} cannot be read ({error}): make the results again with `sdm joint`") from error
+    return write_text(folder / "joint.html", joint_page(folder, numbers), overwrite=True)
+
+
+def joint_page(folder: Path, n: dict[str, Any]) -> str:
+    """Return the page."""
+    tested = n["test"]
+    both = n["training"] if tested is None else tested["mean"]
+    maps = n["files"].get("maps") or {}
+    edges = sorted(n["associations"], key=lambda row: -abs(row["weight"]))
+    context = {
+        "n": n,
+        "algorithm": LEARNERS.get(n["learner"], n["learner"]),
+        "unit": "nats" if n["learner"].startswith("crf") else "wrong labels",
+        "measures": [{"name": text, **{key: both[key][name] for key in both}} for name, text in MEASURES.items()],
+        "species": [_species(folder, name, n, both, maps) for name in n["species"]],
+        "has_maps": bool(maps),
+        "network": embed(folder / n["files"]["network"]),
+        "edges": edges[:MOST_EDGES],
+        "edges_left_out": max(0, len(edges) - MOST_EDGES),
+        "features": _features(n),
+        "richness": [
+            (title.removeprefix("maps").strip(), embed(folder / own["picture"]))
+            for title, own in n["files"].items()
+            if title.startswith("maps")
+        ],
+        "settings": {**n["settings"], "features": n["features"], "seed": n["seed"]},
+    }
+    return render("joint.html", "index.js", context)
+
+
+def _species(folder: Path, name: str, n: dict[str, Any], both: dict[str, Any], maps: dict[str, Any]) -> dict[str, Any]:
+    """Return what the table shows of one species."""
+    kept = [row for row in n["effects"] if row["species"] == name and row["kept"]]
+    strongest = max(kept, key=lambda row: abs(row["weight"]), default=None)
+    place = maps.get("species", {}).get(name)
+    return {
+        "name": name,
+        "prevalence": n["prevalence"].get(name),
+        "joint": number(both["joint"]["species"].get(name)),
+        "stacked": number(both["stacked"]["species"].get(name)),
+        "kept": len(kept),
+        "strongest": "–" if strongest is None else f"{strongest['feature']} ({strongest['weight']:+.2f})",
+        "picture": None if place is None else thumbnail(folder / place, 1.0),
+    }
+
+
+def _features(n: dict[str, Any]) -> Markup | None:
+    """Draw how many species keep a weight for which feature."""
+    counts: dict[str, int] = {}
+    for row in n["effects"]:
+        if row["feature"] != "bias":
+            counts[row["feature"]] = counts.get(row["feature"], 0) + bool(row["kept"])
+    ranked = sorted(counts.items(), key=lambda item: -item[1])[:MOST_FEATURES]
+    if not ranked:
+        return None
+    what = "Species with a weight for it"
+    return bar_chart([name for name, _ in ranked], [(what, [float(k) for _, k in ranked])], title=what, x_label=what)

@@ -1,0 +1,173 @@
+"""Joint models on sites that they have not seen: divided as records are, measured with edges and without."""
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sdm.assess.folds import Fold, Split
+from sdm.config import RunOptions
+from sdm.data.layers import Stack
+from sdm.data.sites import SiteTable
+from sdm.data.table import SampleTable
+from sdm.errors import DataError, OptionError
+from sdm.features.domain import Array, Index
+from sdm.joint.evaluate import evaluate, species_auc
+from sdm.joint.fitted import FittedJoint
+from sdm.joint.inference import States
+from sdm.predict import Progress
+from sdm.run.dividing import check_testing, make_split
+
+log = logging.getLogger("sdm")
+
+SPLITS = ("random", "block", "equal-blocks", "checkerboard", "environment", "own")
+MEASURES = {
+    "hamming": "Hamming error (best labeling)",
+    "hamming of marginals": "Hamming error (marginals above 1/2)",
+    "auc": "mean AUC",
+    "log loss": "joint log loss (nats a site)",
+    "richness error": "richness error (species, root mean square)",
+}
+
+
+@dataclass
+class HeldOut:
+    """What was measured on held-out sites.
+
+    Attributes
+    ----------
+    method : str
+    folds : list of dict
+        One a fold: `fold`, `sites`, and the measures of either model by its name.
+    mean : dict
+        The mean over folds, of either model.
+    notes : list of str
+    """
+
+    method: str
+    folds: list[dict[str, Any]] = field(default_factory=list)
+    mean: dict[str, dict[str, Any]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def check_site_testing(options: RunOptions) -> None:
+    """Raise for divisions that do not suit sites, or contradict each other."""
+    own = options.test
+    if own.split not in SPLITS:
+        raise OptionError(f"test.split={own.split!r}: joint models are tested in folds of sites: {', '.join(SPLITS)}")
+    if own.percent and (own.folds or own.split != "random"):
+        raise OptionError("give test.percent, or folds of sites, not both: the model is tested with one of them")
+    check_testing(options)
+
+
+def divide_sites(
+    sites: SiteTable,
+    values: Array,
+    names: Sequence[str],
+    categorical: Sequence[str],
+    options: RunOptions,
+    stack: Stack | None,
+) -> Split | None:
+    """Divide the sites as the options say; None if they do not."""
+    n = len(sites)
+    if options.test.percent:
+        count = min(max(1, round(n * options.test.percent / 100)), n - 2)
+        if count < 1:
+            raise DataError(f"{n} sites are too few to set {options.test.percent:g} % aside for testing")
+        order = np.random.default_rng([options.seed, 1]).permutation(n)
+        fold = Fold("1", np.sort(order[count:]), np.sort(order[:count]))
+        return Split("percent", (fold,), None, None, "full")
+    table = SampleTable(
+        "sites",
+        tuple(names),
+        tuple(categorical),
+        values,
+        values,
+        sites.x,
+        sites.y,
+        sites.x,
+        sites.y,
+        folds=sites.fold,
+    )
+    try:
+        return make_split(table, options, stack)
+    except DataError as error:  # made for records of one species
+        text = str(error).removeprefix("sites: ").replace("records or background", "sites").replace("presence", "site")
+        raise DataError(text) from error
+
+
+@contextmanager
+def hushed() -> Iterator[None]:
+    """Say nothing but warnings: what is to be said of the labels is said once, of all sites."""
+    level = log.level
+    log.setLevel(max(level, logging.WARNING))
+    try:
+        yield
+    finally:
+        log.setLevel(level)
+
+
+def measure(model: FittedJoint, values: Array, labels: States) -> dict[str, Any]:
+    """Return a model's measures, and every species' AUC."""
+    each = species_auc(labels, model.predict_proba(values))
+    return {**evaluate(model, values, labels), "species": dict(zip(model.species, each.tolist()))}
+
+
+def measure_folds(
+    split: Split,
+    fit: Callable[[Any, Index, list[str]], FittedJoint],
+    graph: Any,
+    values: Array,
+    labels: States,
+    species: Sequence[str],
+    progress: Progress | None = None,
+) -> HeldOut:
+    """Fit with and without edges to each fold's training sites, and measure both on its others.
+
+    Parameters
+    ----------
+    fit
+        Called with a graph, the training sites, and the species to learn; returns the model.
+    """
+    out = HeldOut(split.method)
+    for k, fold in enumerate(split.folds):
+        learnt = [s for s in range(len(species)) if {0, 1} <= set(labels[fold.train, s].tolist())]
+        names = [species[s] for s in learnt]
+        if left := [name for name in species if name not in names]:
+            more = f" and {len(left) - 1} more" if len(left) > 1 else ""
+            out.notes.append(
+                f"fold {fold.name}: '{left[0]}'{more} not tested, as its training sites have no presence or no absence"
+            )
+        if not names:
+            raise DataError(f"fold {fold.name}: no species has presences and absences at its training sites")
+        held = labels[fold.test][:, learnt]
+        if not (held >= 0).any():
+            raise DataError(f"fold {fold.name} holds no known label: make fewer folds")
+        row: dict[str, Any] = {"fold": fold.name, "sites": len(fold.test)}
+        with hushed():
+            for name, edges in (("joint", _among(graph, names)), ("stacked", "none")):
+                row[name] = measure(fit(edges, fold.train, names), values[fold.test], held)
+        out.folds.append(row)
+        if progress:
+            progress(k + 1, len(split.folds), "testing")
+    out.mean = {name: _mean([row[name] for row in out.folds], species) for name in ("joint", "stacked")}
+    return out
+
+
+def _among(graph: Any, names: Sequence[str]) -> Any:
+    """Return the edges between some species."""
+    return graph if isinstance(graph, str) else [(a, b) for a, b in graph if a in names and b in names]
+
+
+def _mean(rows: Sequence[dict[str, Any]], species: Sequence[str]) -> dict[str, Any]:
+    """Average over folds, each measure over those where it is defined."""
+    each = {name: _average([row["species"].get(name, np.nan) for row in rows]) for name in species}
+    return {**{key: _average([row[key] for row in rows]) for key in MEASURES}, "species": each}
+
+
+def _average(values: Sequence[float]) -> float:
+    known = [value for value in values if np.isfinite(value)]
+    return float(np.mean(known)) if known else float("nan")
