@@ -8,20 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.archive import LIMIT as _LIMIT  # noqa: F401
 from sdm.archive import Archive, save_bytes
-from sdm.archive import _add as _write  # noqa: F401
-from sdm.archive import _entry as _entry
-from sdm.archive import _json as _json
-from sdm.archive import digest as _digest  # noqa: F401
 from sdm.features.shapes import Shapes
 from sdm.features.terms import KINDS, PRODUCT, Terms
 from sdm.model import SCALES, UNSEEN, Model, ModelVariable
 
 FORMAT = "sdm-model"
 VERSION = 1
-_HEADER = "model.json"
-ARCHIVE = Archive(FORMAT, VERSION, _HEADER, "model file")
+ARCHIVE = Archive(FORMAT, VERSION, "model.json", "model file")
 _SCALARS = ("alpha", "tau", "n_domain", "entropy", "prevalence", "unseen")
 
 

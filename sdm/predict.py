@@ -222,9 +222,9 @@ def write_cogs(
         "BIGTIFF": "IF_SAFER",
     }
     _check_room(paths[0], stack, dtype, len(paths))
-    # As many maps of a window as are held at once take no more memory than its layers may.
-    wide = max(1.0, len(paths) * np.dtype(dtype).itemsize / (len(stack.layers) * stack.dtype.itemsize))
-    windows = list(stack.windows(budget=int(WINDOW_BYTES / wide)))
+    # Where a window's maps take more memory than its layers, windows are as much smaller.
+    wide = len(paths) * np.dtype(dtype).itemsize / (len(stack.layers) * stack.dtype.itemsize)
+    windows = list(stack.windows() if wide <= 1 else stack.windows(budget=int(WINDOW_BYTES / wide)))
     moments = [Moments() for _ in paths]
     try:
         with tempfile.TemporaryDirectory(prefix=".sdm-", suffix=".part", dir=paths[0].parent) as folder:
