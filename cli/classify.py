@@ -113,7 +113,7 @@ def _tell(console: Console, result: "ClassifyResult") -> None:
     best = max(n["permutation_importance"], key=lambda row: row["percent"])
     console.say(f"  importance  {best['variable']} most ({best['percent']:.0f} % of the rises when shuffled)")
     console.say(f"  results     {result.folder}")
-    for what in ("class map", "probability map", "entropy map", "picture", "confusion", "model", "numbers"):
+    for what in ("page", "class map", "probability map", "entropy map", "picture", "confusion", "model", "numbers"):
         if what in result.files:
             console.say(f"    {what:<15} {result.files[what]}")
 

@@ -12,7 +12,7 @@ from sdm.config import Leaf, Section, _explain, _rebase, option
 from sdm.errors import OptionError
 from sdm.features.classes import parse_classes
 from sdm.features.families import parse_families
-from sdm.optionkinds import Count, Crs, Files, Folds, NotNegative, Positive, Words
+from sdm.optionkinds import Count, Crs, Files, Folds, NotNegative, Places, Positive, Words, read_places
 
 
 def _features(value: Any) -> Any:
@@ -67,6 +67,7 @@ class ClassifyOptions(Section):
     folds: Folds = option(0, "Cross-validate in so many random folds (0: do not).")
     repeats: Count = option(5, "How often each variable is shuffled to see how important it is.")
     clamp: bool = option(True, "Hold variables at the limits of their training ranges.")
+    projections: Places = option({}, "Other layers to map the classes on: name=folder, or a folder.")
     map: bool = option(True, "Write the maps (GeoTIFF) and their pictures.")
     curves: bool = option(True, "Draw the classes' probabilities along every variable.")
     folder: str | None = option(None, "Folder for the results.", "output")
@@ -75,13 +76,13 @@ class ClassifyOptions(Section):
     threads: int = option(2, "Threads for reading and predicting rasters.", ge=1, le=1024)
 
 
-PATHS = ("records", "classes", "layers", "study_area", "folder")
+PATHS = ("records", "classes", "layers", "study_area", "projections", "folder")
 _PANELS = {
     "occurrences": "records class_column proportions classes points least crs x_column y_column snap keep_duplicates",
     "layers": "layers categorical nodata align study_area",
     "fit": "features multiplier regularization entropy knots beta lam tolerance max_iterations smoothing ratio",
     "test": "test_percent folds repeats",
-    "predict": "clamp map",
+    "predict": "clamp map projections",
     "output": "folder overwrite curves",
 }
 
@@ -108,7 +109,17 @@ def read_classify_yaml(path: str | Path) -> dict[str, Any]:
     if not isinstance(loaded, dict):
         raise OptionError(f"{path} holds no options: expected lines such as 'class_column: habitat'")
     known = {_NAMES.get(str(key).replace("-", "_"), str(key)): value for key, value in loaded.items()}
-    return {name: _rebase(value, path.parent) if name in PATHS else value for name, value in known.items()}
+    return {name: _located(name, value, path.parent) for name, value in known.items()}
+
+
+def _located(name: str, value: Any, folder: Path) -> Any:
+    """Return the value of an option of a run file that lies in a folder."""
+    if name == "projections":
+        try:
+            value = read_places(value)
+        except ValueError:
+            return value  # `make_classify_options` says what is wrong
+    return _rebase(value, folder) if name in PATHS else value
 
 
 def make_classify_options(*sources: Mapping[str, Any]) -> ClassifyOptions:

@@ -53,6 +53,7 @@ class Sites:
     area: StudyArea | None
     ledger: Ledger | None = None
     colours: dict[str, Colour] = field(default_factory=dict)
+    projections: dict[str, Stack] = field(default_factory=dict)
     notices: list[str] = field(default_factory=list)
 
 
@@ -123,6 +124,11 @@ def fit_sites(sites: Sites, options: ClassifyOptions, rows: NDArray[np.bool_]) -
 def read_sites(options: ClassifyOptions) -> Sites:
     """Return the sites of a run: the points of a file, or points drawn from a raster of classes."""
     sites = _drawn(options) if options.classes is not None else _recorded(options)
+    for title, place in options.projections.items():
+        try:
+            sites.projections[title] = _open(options, sites.stack.names, [place])
+        except (DataError, OptionError) as error:
+            raise type(error)(f"projection {title}: {error}") from error
     if options.least is not None and not options.proportions:
         found, count = np.unique(sites.target, return_counts=True)
         rare = [str(name) for name in found[count < options.least]]
@@ -143,10 +149,12 @@ def read_sites(options: ClassifyOptions) -> Sites:
     return sites
 
 
-def _open(options: ClassifyOptions, more: Sequence[str] = (), names: Sequence[str] | None = None) -> Stack:
+def _open(options: ClassifyOptions, names: Sequence[str] | None = None, files: Sequence[str] | None = None) -> Stack:
+    """Open the layers of the run, or other files, under its options."""
+    categorical = [name for name in options.categorical if names is None or name in names]
     return open_stack(
-        [*options.layers, *more],
-        categorical=options.categorical,
+        list(options.layers if files is None else files),
+        categorical=categorical,
         nodata=options.nodata,
         align=options.align,
         names=names,
@@ -222,12 +230,10 @@ def _drawn(options: ClassifyOptions) -> Sites:
         names = [name for name in stack.names if name not in inside]
         if not names:
             raise DataError("the raster of classes is the only layer: give layers that tell the classes apart")
-        categorical = [name for name in options.categorical if name not in inside]
-        options = options.model_copy(update={"categorical": categorical})
-        both, stack = _open(options), _open(options, names=names)
+        both, stack = stack, _open(options, names)
         own = inside[0]
     else:
-        both = _open(options, [str(raster)])
+        both = _open(options, files=[*options.layers, str(raster)])
         extra = [name for name in both.names if name not in stack.names]
         if len(extra) != 1:
             raise DataError(f"the raster of classes '{raster.name}' has {len(extra)} bands: expected one")
@@ -243,7 +249,9 @@ def _drawn(options: ClassifyOptions) -> Sites:
         raise DataError(f"the raster of classes '{raster.name}' has the value {some:g}: expected whole numbers")
     notices += [text.replace("background points", "points") for text in drawn.notices]
     colours = _colour_table(raster)
-    return Sites(own, values[:, order], codes.astype(np.int64), drawn.x, drawn.y, stack, area, None, colours, notices)
+    return Sites(
+        own, values[:, order], codes.astype(np.int64), drawn.x, drawn.y, stack, area, None, colours, {}, notices
+    )
 
 
 def _colour_table(raster: Path) -> dict[str, Colour]:
@@ -302,6 +310,7 @@ def _numbers(
         "iterations": solution.iterations,
         "objective": solution.objective,
         "order": model.alpha,
+        "feature_classes": str(fitted.features),
         "features": fitted.feature_set_.size - 1,
         "features_with_weight": used,
         "measures": {
@@ -338,11 +347,10 @@ def _write(
     from sdm.report.class_figures import (
         class_colours,
         draw_class_importance,
-        draw_class_map,
         draw_class_profile,
         draw_confusion,
-        draw_entropy,
     )
+    from sdm.report.class_page import write_class_page
 
     name, labels = safe_name(sites.title), model.labels
     files = {"run": "run.yaml", "command": "command.txt", "model": f"{name}.npz", "numbers": f"{name}.json"}
@@ -373,40 +381,63 @@ def _write(
     if sites.ledger is not None:
         files["records"] = write_rows(stage / "records.csv", _ledger_rows(sites.ledger)).name
     if options.map:
-        paths = {
-            "class": stage / f"{name}.tif",
-            "probability": stage / f"{name}_probability.tif",
-            "entropy": stage / f"{name}_entropy.tif",
-        }
-        maps = write_class_maps(
-            model,
-            sites.stack,
-            paths,
-            colours=colours,
-            clamp=options.clamp,
-            study_area=sites.area,
-            threads=options.threads,
-            tags={"title": sites.title},
-            progress=progress,
-        )
-        numbers["map"] = {
-            "cells": maps.cells,
-            "mean_entropy": maps.mean_entropy,
-            "shares": dict(zip(labels, maps.shares.tolist())),
-        }
-        codes = class_codes(labels)
-        draw_class_map(
-            paths["class"], stage / f"{name}.png", title=sites.title, labels=labels, codes=codes, colours=colours
-        )
-        draw_entropy(paths["entropy"], stage / f"{name}_entropy.png", title=sites.title, classes=len(labels))
-        files |= {f"{what} map": path.name for what, path in paths.items()}
-        files |= {"picture": f"{name}.png", "entropy picture": f"{name}_entropy.png"}
+        files |= _write_maps(stage, name, sites, model, colours, options, numbers, progress)
     head = f"# Repeat with: sdm classify {files['run']} -o FOLDER\n"
     (stage / files["run"]).write_text(head + dump_classify_yaml(options), encoding="utf-8")
     (stage / files["command"]).write_text(command + "\n", encoding="utf-8")
+    files["page"] = f"{name}.html"
     numbers["files"], numbers["notices"] = files, sites.notices
     (stage / files["numbers"]).write_text(to_json(numbers) + "\n", encoding="utf-8")
+    write_class_page(stage, files["numbers"], files["page"])
     return files
+
+
+def _write_maps(
+    stage: Path,
+    name: str,
+    sites: Sites,
+    model: ClassModel,
+    colours: Sequence[Colour],
+    options: ClassifyOptions,
+    numbers: dict[str, Any],
+    progress: Progress | None,
+) -> dict[str, str]:
+    """Write the maps of the layers and of the projections, with the pictures of the former."""
+    from sdm.report.class_figures import draw_class_map, draw_entropy
+
+    labels = model.labels
+    files: dict[str, str] = {}
+    titles = safe_names(sites.projections, taken=["probability", "entropy"])
+    for title, stack in {"": sites.stack, **sites.projections}.items():
+        stem = f"{name}_{titles[title]}" if title else name
+        paths = {
+            "class": stage / f"{stem}.tif",
+            "probability": stage / f"{stem}_probability.tif",
+            "entropy": stage / f"{stem}_entropy.tif",
+        }
+        maps = write_class_maps(
+            model,
+            stack,
+            paths,
+            colours=colours,
+            clamp=options.clamp,
+            study_area=None if title else sites.area,
+            threads=options.threads,
+            tags={"title": sites.title, **({"projection": title} if title else {})},
+            progress=progress,
+        )
+        shares = dict(zip(labels, maps.shares.tolist()))
+        said = {"cells": maps.cells, "mean_entropy": maps.mean_entropy, "shares": shares}
+        if title:
+            numbers.setdefault("projections", {})[title] = said
+        else:
+            numbers["map"] = said
+        files |= {f"{what} {f'projection {title}' if title else 'map'}": path.name for what, path in paths.items()}
+    tif, undecided = stage / f"{name}.tif", stage / f"{name}_entropy.tif"
+    codes = class_codes(labels)
+    draw_class_map(tif, tif.with_suffix(".png"), title=sites.title, labels=labels, codes=codes, colours=colours)
+    draw_entropy(undecided, undecided.with_suffix(".png"), title=sites.title, classes=len(labels))
+    return {**files, "picture": f"{name}.png", "entropy picture": f"{name}_entropy.png"}
 
 
 def _write_classes(

@@ -43,7 +43,7 @@ def run(world, plots, tmp_path_factory):
     folder = tmp_path_factory.mktemp("classify") / "results"
     result = succeed(
         *("classify", plots, world.layers, "--class-column", "habitat", "--categorical", "landcover", "--fc", "lq"),
-        *("--test-percent", 25, "--folds", 3, "-o", folder),
+        *("--test-percent", 25, "--folds", 3, "--projections", f"warmer={world.folder / 'warmer'}", "-o", folder),
     )
     return folder, result.output
 
@@ -115,6 +115,32 @@ def test_the_confusion_counts_the_sites(run):
         right = sum(float(row[f"predicted {row['class on record']}"]) for row in own)
         assert total == measures["sites"]
         assert right / total == pytest.approx(measures["accuracy"])
+
+
+def test_the_page_stands_alone(run):
+    folder, _ = run
+    page = (folder / "habitat.html").read_text()
+    for word in ("Confusion matrix", "forest", "within", "cross-validation", "landcover"):
+        assert word in page
+    assert "http://" not in page
+    assert "https://" not in page
+    assert page.count("data:image/png;base64,") == 2 + 2 + 5  # maps, confusion and importance, a profile a variable
+
+
+def test_names_do_not_get_out_of_their_place(world, plots, tmp_path):
+    table = spoilt(tmp_path, plots, lambda body: [[*row[:2], f'<b>{row[2]}</b>, "$x_'] for row in body])
+    words = ("classify", table, world.layers, "--class-column", "habitat", "--fc", "l", "--categorical", "landcover")
+    succeed(*words, "-o", tmp_path / "out")
+    assert "<b>forest" not in (tmp_path / "out" / "habitat.html").read_text()
+    assert '<b>forest</b>, "$x_' in [row["class"] for row in rows(tmp_path / "out" / "habitat_classes.csv")]
+
+
+def test_a_projection_is_mapped(run):
+    folder, _ = run
+    warm, now = read(folder / "habitat_warmer.tif"), read(folder / "habitat.tif")
+    assert warm.shape == now.shape
+    assert (warm != now).any()
+    assert json.loads((folder / "habitat.json").read_text())["projections"]["warmer"]["cells"] == warm.count()
 
 
 def test_a_run_file_repeats_a_run(run, tmp_path):
