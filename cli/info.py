@@ -7,6 +7,7 @@ import typer
 
 from sdm_cli.classify import tell_classes
 from sdm_cli.console import Console
+from sdm_cli.joint import tell_joint
 from sdm_cli.options import Debug, Json
 
 if TYPE_CHECKING:
@@ -28,8 +29,9 @@ def info(
         from sdm.archive import format_of
         from sdm.modelfile import load_model
 
-        if format_of(model) == "sdm-classes":
-            tell_classes(console, model, features)
+        others = {"sdm-classes": tell_classes, "sdm-joint": tell_joint}
+        if tell := others.get(str(format_of(model))):
+            tell(console, model, features)
             return
         loaded = load_model(model)
         _tell(console, loaded, features)

@@ -1,6 +1,7 @@
 """`sdm joint`: several species at the same sites, learned together."""
 
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -53,24 +54,75 @@ def joint(
     console.result({"folder": str(result.folder), "numbers": result.numbers})
 
 
+def tell_joint(console: Console, path: Path, features: int) -> None:
+    """Say what is in a file of a joint model, with so many of its weights."""
+    from sdm.joint.file import load_joint
+
+    model = load_joint(path)
+    meta, edges = model.meta, model.associations()
+    console.say(f"joint model  {len(model.species)} species: {', '.join(model.species)}")
+    console.say(f"fitted by    sdm {meta.get('version', '?')}, seed {meta.get('seed', '?')}")
+    missing = f", {meta['missing']:,} labels missing" if meta.get("missing") else ""
+    console.say(f"data         {meta.get('sites', '?')} sites of {meta.get('source', '?')}{missing}")
+    console.say(f"learner      {_settings(meta)}, graph {meta.get('graph', '?')}")
+    console.say(f"certificate  {_certificate(meta)}")
+    console.say(f"variables    {', '.join(model.encoder.names)}")
+    _tell_edges(console, edges, features)
+    effects = sorted(model.effects(), key=lambda row: -abs(row["weight"]))
+    shown = [row for row in effects if row["feature"] != "bias"][:features]
+    console.say("\nlargest effects (features are standardised)")
+    for row in shown:
+        console.say(f"  {row['weight']:+.3f}{_spread(row)}  {row['species']}: {row['feature']}")
+    console.result(
+        {
+            "kind": "joint",
+            "meta": meta,
+            "species": list(model.species),
+            "variables": list(model.encoder.names),
+            "categorical": list(model.encoder.categorical),
+            "associations": edges,
+            "effects": model.effects(),
+        }
+    )
+
+
+def _settings(meta: dict[str, Any]) -> str:
+    prior = f", lambda {meta['lambda']:g}" if meta["learner"] == "laplace" else ""
+    return f"{meta['learner']} (C {meta['C']:g}{prior})"
+
+
+def _certificate(meta: dict[str, Any]) -> str:
+    unit = "nats" if meta["learner"].startswith("crf") else "wrong labels"
+    return f"{meta['status']}: within {meta['gap']:.1e} {unit} a label of the optimum"
+
+
+def _spread(row: dict[str, Any]) -> str:
+    return f" ± {row['sd']:.3f}" if row["sd"] == row["sd"] else ""
+
+
+def _tell_edges(console: Console, edges: list[dict[str, Any]], most: int) -> None:
+    if edges:
+        console.say(f"\nstrongest of {len(edges)} associations")
+    for row in sorted(edges, key=lambda row: -abs(row["weight"]))[:most]:
+        console.say(f"  {row['weight']:+.3f}{_spread(row)}  {row['first']} – {row['second']}")
+
+
 def _tell(console: Console, numbers: dict[str, Any]) -> None:
     from sdm.run.site_testing import MEASURES
 
     species, edges = len(numbers["species"]), numbers["associations"]
     console.say(f"community    {species} species, {numbers['sites']:,} sites, {len(numbers['variables'])} variables")
-    settings = f"C {numbers['C']:g}" + (f", lambda {numbers['lambda']:g}" if numbers["learner"] == "laplace" else "")
-    console.say(f"model        {numbers['learner']} ({settings}), graph {numbers['graph']}: {len(edges)} edges")
-    unit = "nats" if numbers["learner"].startswith("crf") else "wrong labels"
-    console.say(f"certificate  {numbers['status']}: within {numbers['gap']:.1e} {unit} a label of the optimum")
+    console.say(f"model        {_settings(numbers)}, graph {numbers['graph']}: {len(edges)} edges")
+    console.say(f"certificate  {_certificate(numbers)}")
     tested = numbers["test"]
     both = numbers["training"] if tested is None else tested["mean"]
-    where = "training sites: not tested" if tested is None else f"held out, {len(tested['folds'])} folds"
-    console.say(f"\n{where:<44}  joint  stacked")
+    where = "training sites: not tested" if tested is None else f"held out, {_folds(len(tested['folds']))}"
+    console.say(f"\n{where:<44}    joint  stacked")
     for key, text in MEASURES.items():
-        console.say(f"  {text:<40}{both['joint'][key]:9.4f}{both['stacked'][key]:9.4f}")
-    if edges:
-        console.say("\nstrongest associations")
-        for row in sorted(edges, key=lambda row: -abs(row["weight"]))[:5]:
-            spread = f" ± {row['sd']:.3f}" if row["sd"] == row["sd"] else ""
-            console.say(f"  {row['weight']:+.3f}{spread}  {row['first']} – {row['second']}")
+        console.say(f"  {text:<42}{both['joint'][key]:9.4f}{both['stacked'][key]:9.4f}")
+    _tell_edges(console, edges, 5)
     console.say("")
+
+
+def _folds(count: int) -> str:
+    return "1 part" if count == 1 else f"mean of {count} folds"

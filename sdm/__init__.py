@@ -14,13 +14,24 @@ _HOMES = {
     "Maxent": "sdm.estimator",
     "StructMaxent": "sdm.structural",
     "Committee": "sdm.committee",
+    "JointModel": "sdm.joint.model",
     "Model": "sdm.model",
     "load_model": "sdm.modelfile",
     "save_model": "sdm.modelfile",
     "SdmError": "sdm.errors",
 }
 
-__all__ = ["Committee", "Maxent", "Model", "SdmError", "StructMaxent", "__version__", "load_model", "save_model"]
+__all__ = [
+    "Committee",
+    "JointModel",
+    "Maxent",
+    "Model",
+    "SdmError",
+    "StructMaxent",
+    "__version__",
+    "load_model",
+    "save_model",
+]
 
 
 def __getattr__(name: str) -> Any:
