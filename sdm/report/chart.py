@@ -100,7 +100,7 @@ def line_chart(
     x_range = x_range or _range([v for line in lines for v in line.x])
     y_range = y_range or _range([v for line in lines for v in line.y])
     legend, top = _legend([(line.name, line.colour, line.dash) for line in lines], size[0])
-    frame = Frame(size, 52.0, top, x_range, y_range)
+    frame = Frame(size, _margin(y_range, size[1]), top, x_range, y_range)
     parts = [legend]
     if shade is not None:
         a, b = (frame.x(min(max(v, x_range[0]), x_range[1])) for v in shade)
@@ -126,7 +126,7 @@ def column_chart(
     values = [v for _, group in groups for v in group]
     low, high = y_range or _range([0.0, *values])
     legend, top = _legend([(name, k, 0) for k, (name, _) in enumerate(groups)], size[0])
-    frame = Frame(size, 52.0, top, (0.0, float(len(names))), (low, high))
+    frame = Frame(size, _margin((low, high), size[1]), top, (0.0, float(len(names))), (low, high))
     parts = [legend, _axes(frame, x_label, y_label, across=False)]
     step = -(-len(names) // 10)
     breadth = 0.8 / max(len(groups), 1)
@@ -202,7 +202,7 @@ def dot_chart(
     legend, top = _legend([(group.name, group.colour, -1) for group in groups], width)
     tall = (y_range[1] - y_range[0]) * aspect / ((x_range[1] - x_range[0]) or 1.0)
     size = (width, top + 40 + min(max(tall, 0.3), 1.6) * (width - 64))
-    frame = Frame(size, 52.0, top, x_range, y_range)
+    frame = Frame(size, _margin(y_range, size[1]), top, x_range, y_range)
     parts = [legend, _axes(frame, x_label, y_label)]
     for group in groups:
         spots = "".join(
@@ -237,12 +237,21 @@ def _colour(k: int) -> str:
     return COLOURS[k % len(COLOURS)]
 
 
+def _margin(y_range: tuple[float, float], high: float) -> float:
+    """Return the room that the numbers of an upright axis need, and what it shows beside them."""
+    return max(52.0, 30 + _LETTER * max((len(label(value)) for value in _up(y_range, high)), default=1))
+
+
+def _up(y_range: tuple[float, float], high: float) -> list[float]:
+    return ticks(*y_range, most=5 if high < 240 else 6)
+
+
 def _axes(frame: Frame, x_label: str, y_label: str, *, across: bool = True, up: bool = True) -> str:
     """Draw the axes, their ticks, and what they show; `across` and `up` say which of them have numbers."""
     wide, high = frame.size
     floor, end = high - frame.bottom, wide - frame.right
     parts = []
-    for value in ticks(*frame.y_range, most=5 if high < 240 else 6) if up else []:
+    for value in _up(frame.y_range, high) if up else []:
         y = frame.y(value)
         parts += [
             _path([(frame.left, y), (end, y)], "#e3e6e8", "", 1.0),

@@ -11,6 +11,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, Undefined
 from markupsafe import Markup
 
+from sdm.assess.thresholds import TOPS
 from sdm.files import safe_name, write_text
 from sdm.report import page_words as words
 from sdm.report.chart import SMALL, Dots, Line, bar_chart, column_chart, dot_chart, line_chart
@@ -45,6 +46,7 @@ def species_page(results: Results) -> str:
         "certificate": words.certificate(results),
         "ledger": words.ledger(results),
         "sampling": words.sampling(results),
+        "treated": words.treated(results),
         "algorithm": words.algorithm(results),
         "partition": words.partition(results),
         "variables": words.variables(results),
@@ -155,7 +157,7 @@ def _curves(results: Results) -> dict[str, list[Markup]]:
     for row in results.table("curves"):
         by_variable.setdefault(row.get("variable", ""), {}).setdefault(row.get("kind", ""), []).append(row)
     scale = words.SCALES.get(results.scale, results.scale)
-    fixed = (0.0, 1.0) if results.scale in ("cloglog", "logistic") else None
+    fixed = _heights(results)
     names = {"marginal": "others at their mean", "only": "this variable alone"}
     responses, effects = [], []
     for variable, kinds in by_variable.items():
@@ -167,6 +169,14 @@ def _curves(results: Results) -> dict[str, list[Markup]]:
                 title = f"Effect of {variable} on the score"
                 effects.append(_curve(variable, {kind: kinds[kind]}, title, "Effect on the score (nats)", None))
     return {"responses": responses, "effects": effects}
+
+
+def _heights(results: Results) -> tuple[float, float] | None:
+    """Return the range that responses are drawn in, the same for all variables; None where it is not known."""
+    rows = [row for row in results.table("curves") if row.get("kind") not in EFFECTS]
+    highest = max((v for v in column(rows, "response") if math.isfinite(v)), default=None)
+    top = TOPS.get(results.scale, highest)
+    return None if top is None else (0.0, top)
 
 
 def _curve(
@@ -202,7 +212,7 @@ def _bands(results: Results) -> list[Markup]:
     for row in results.table("bands"):
         by_variable.setdefault(row.get("variable", ""), []).append(row)
     scale = words.SCALES.get(results.scale, results.scale)
-    fixed = (0.0, 1.0) if results.scale in ("cloglog", "logistic") else None
+    fixed = _heights(results)
     charts = []
     for variable, rows in by_variable.items():
         title = f"Response to {variable} over replicates"

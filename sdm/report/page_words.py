@@ -142,6 +142,13 @@ def sampling(results: Results) -> list[tuple[str, str]]:
     return told
 
 
+def treated(results: Results) -> bool:
+    """Whether something was done about where people look, by effort or by a target group."""
+    found = results.numbers.get("sampling")
+    known = found if isinstance(found, dict) else {}
+    return bool(known.get("bias") or known.get("target_group")) or known.get("background") == "target-group"
+
+
 def settings(results: Results) -> list[tuple[str, str]]:
     """Return every option of the run that has a value, by its dotted name."""
     rows = []
@@ -166,19 +173,19 @@ def algorithm(results: Results) -> str:
     """Say what kind of model it is, in a sentence."""
     option = results.option
     order = number(option("fit.entropy"))
-    kind = "" if order in (None, 1.0) else f" with Tsallis entropy of order {figure(order)}"
+    kind = "" if order in (None, 1.0) else f", Tsallis entropy of order {figure(order)}"
     if option("fit.model") == "structural":
         found = results.numbers.get("structure") or {}
         prices = f"λ = {figure(found.get('lambda'))}, β = {figure(found.get('beta'))}"
         return (
-            f"Structural maximum entropy{kind}: families {option('fit.families')}, each feature paying λ·B + β for "
-            f"the complexity B of its family ({prices})."
+            f"Structural maximum entropy (StructMaxent{kind}): families {option('fit.families')}, each feature paying "
+            f"λ·B + β for the complexity B of its family ({prices})."
         )
     classes = [CLASSES[c] for c in str(results.numbers.get("classes", "")) if c in CLASSES]
     penalty = PENALTIES.get(str(option("fit.regularization")), "an l1 (lasso) penalty")
     features = f"{', '.join(classes)} features" if classes else "the features listed under settings"
     return (
-        f"Maximum entropy{kind} (MaxEnt) with {features} and {penalty}, "
+        f"Maximum entropy (MaxEnt{kind}) with {features} and {penalty}, "
         f"regularisation multiplier {figure(option('fit.multiplier'))}."
     )
 
@@ -202,14 +209,16 @@ def partition(results: Results) -> str:
             f"cross-validation in {len(rows)} folds ({method}), measured on the {folds.get('background', 'full')} "
             "background"
         )
+    tuning = n.get("tuning")
+    if isinstance(tuning, dict):
+        told.append(f"settings chosen in {count(tuning.get('folds'))} folds ({tuning.get('method')})")
     found = n.get("presence_absence")
     if isinstance(found, dict):
         told.append(
             f"{count(found.get('presences'))} presences and {count(found.get('absences'))} absences of a survey"
         )
-    return (
-        "; ".join(told).capitalize() + "." if told else "None: every figure is on the records that trained the model."
-    )
+    said = "; ".join(told) or "none: every figure is on the records that trained the model"
+    return f"{said[0].upper()}{said[1:]}."
 
 
 def _file(path: Any) -> str:
@@ -248,7 +257,7 @@ def _place(picture: Picture | None) -> tuple[str, str]:
     """Say where the study is, and at which scale."""
     if picture is None:
         return "Not recorded: the model was fitted to tables of samples, without a map.", AUTHOR
-    left, bottom, right, top = (figure(value, 6) for value in picture.bounds)
+    left, bottom, right, top = (figure(value, 8) for value in picture.bounds)
     unit = "°" if picture.geographic else " units"
     where = f"x {left} to {right}, y {bottom} to {top} ({picture.crs or 'coordinate system not stated'})"
     across, down = (f"{value:.6g}" for value in picture.resolution)
@@ -283,7 +292,7 @@ def _data(results: Results, picture: Picture | None) -> list[tuple[str, str]]:
     n, option = results.numbers, results.option
     dropped = [f"{count(row['count'])} {str(row['what']).removeprefix('… ')}" for row in ledger(results)[1:-1]]
     told = f"{count(n.get('training_presences'))} training records from {_file(option('occurrences.file'))}"
-    bias = [f"{name.lower()}: {said}" for name, said in sampling(results)[1:]]
+    bias = [f"{name.lower()}: {said}" for name, said in sampling(results)[0 if treated(results) else 1 :]]
     background = sampling(results)
     drawn = f", {background[0][1]}" if background else ""
     layers = option("layers.files") or []
@@ -297,7 +306,7 @@ def _data(results: Results, picture: Picture | None) -> list[tuple[str, str]]:
         ),
         (
             "Sampling bias",
-            "; ".join(bias) if bias else "Not treated: the background was not chosen by sampling effort.",
+            "; ".join([*([] if treated(results) else ["not treated by effort or target group"]), *bias]),
         ),
         ("Data partitioning", partition(results)),
         ("Predictor variables", f"From {', '.join(map(_file, layers))}" if layers else "From a table of samples."),
@@ -353,14 +362,18 @@ def _assessment(results: Results) -> list[tuple[str, str]]:
         near = f" ± {figure(spread, 2)} (DeLong's standard deviation)" if spread is not None else ""
         tested = f"AUC {figure(n['auc_test'], 3)}{near}, gain {figure(n.get('test_gain'))}"
         rows.append(("On test records", f"{tested}, log loss {figure(n.get('log_loss_test'))}"))
-    mean = (n.get("cross_validation") or {}).get("mean") or {}
+    mean = (n.get("cross_validation") or {}).get("mean") or (n.get("tuning") or {}).get("best") or {}
     known = [
         f"{name.removesuffix('.avg')} {figure(value)}"
         for name, value in mean.items()
-        if isinstance(value, float) and ".sd" not in name
+        if isinstance(value, float) and not name.endswith(".sd")
     ]
     if known:
         rows.append(("By cross-validation, mean", ", ".join(known)))
+    survey = n.get("presence_absence")
+    if isinstance(survey, dict):
+        told = [f"{name} {figure(value)}" for name, value in survey.items() if isinstance(value, float)]
+        rows.append(("On survey sites with absences", ", ".join(told)))
     rows.append(("Plausibility", "Response curves and map: for the authors to judge."))
     return rows
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from evil import EVIL, EVIL_CLASS, EVIL_LAYER
+from report_runs import fit
 
 from sdm.config import make_options
 from sdm.data.virtual import simulate
@@ -19,14 +20,6 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     simulate(folder, size=40, layers=4, species=2, records=60, sites=150, seed=4, warming=2)
     lines = (folder / "occurrences.csv").read_text().splitlines()
     (folder / "one.csv").write_text("\n".join(lines[:61]) + "\n")
-    return folder
-
-
-def fit(folder: Path, records: Path, layers: Path, **options: object) -> Path:
-    """Fit and write; return the folder."""
-    given = {"occurrences.file": str(records), "layers.files": [str(layers)], "output.folder": str(folder)}
-    given |= {"layers.categorical": ["landcover"], "fit.features": "lq"}
-    run(make_options(given | options), command="sdm fit …")
     return folder
 
 

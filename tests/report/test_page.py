@@ -17,6 +17,7 @@ from evil import EVIL, EVIL_LAYER
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from report_runs import fit
 
 from sdm.assess.thresholds import TOPS
 from sdm.errors import DataError
@@ -284,6 +285,48 @@ def test_every_scale_has_its_page(full: Path, tmp_path: Path, scale: str) -> Non
     assert {row["value"] for row in live["thresholds"]} == {
         t[scale] for t in read_results(folder).numbers["thresholds"].values()
     }
+
+
+def test_responses_fill_their_charts_on_any_scale(world: Path, tmp_path: Path) -> None:
+    """Raw densities are tiny, effects on the score are not: one must not squeeze the other."""
+    folder = fit(tmp_path / "raw", world / "one.csv", world / "layers", **{"predict.scale": "raw", "output.map": False})
+    page = species_page(read_results(folder))
+    (chart, *_) = [svg for svg in re.findall(r"<svg.*?</svg>", page, flags=re.S) if "Response to elevation" in svg]
+    heights = [
+        float(y)
+        for path in re.findall(r'd="([^"]*)" fill="none" stroke="#[0-9a-f]+" stroke-width="2"', chart)
+        for y in re.findall(r"[\d.]+ ([\d.]+)", path)
+    ]
+    assert max(heights) - min(heights) > 20
+    text = Reader(page).sections["odmap"]
+    assert "Raw density" in text or "No map." in text
+
+
+def test_what_was_done_about_bias_is_said(full: Path, tmp_path: Path) -> None:
+    nothing = "Nothing was done about where people look"
+    assert nothing in of(full).sections["records"]
+    for k, known in enumerate(({"background": "target-group"}, {"background": "random", "bias": "roads.tif"})):
+        page = Reader(species_page(change(copy(full, tmp_path / str(k)), sampling=known)))
+        assert nothing not in page.sections["records"]
+        assert "not treated" not in page.sections["odmap"]
+    assert "roads.tif" in page.sections["records"]
+    assert "roads.tif" in page.sections["odmap"]
+
+
+def test_an_infinite_loss_is_not_a_dash(full: Path, tmp_path: Path) -> None:
+    """Where the density is exactly zero at a record, JSON has null."""
+    folder = copy(full, tmp_path / "copy")
+    (path,) = folder.glob("*.json")
+    numbers = json.loads(path.read_text()) | {
+        "log_loss_test": None,
+        "log_loss_train": None,
+        "outside_support_train": 0.25,
+    }
+    path.write_text(json.dumps(numbers))
+    page = species_page(read_results(folder))
+    assert "∞" in page
+    assert "log loss infinite" in page
+    assert "75.0 % of the training records" in page
 
 
 # ------------------------------------------------------------------------------------------------ many species
