@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sdm._version import __version__
+from sdm.conditional.choice import BETAS, LAMBDAS, choose_prices
 from sdm.conditional.constant import Constant
 from sdm.conditional.growth import ClassGrowth, solve_growing_classes
 from sdm.conditional.losses import ClassEntropy
@@ -34,6 +35,7 @@ from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms
 from sdm.features.tree import Tree
 from sdm.maxent.penalty import make_penalty
+from sdm.maxent.price_search import Setting
 from sdm.maxent.prices import feature_prices
 from sdm.maxent.solution import Solution
 from sdm.maxent.structural import Prices
@@ -48,7 +50,8 @@ KNOTS = 30
 # Options that are numbers: above what, and how to say so.
 _NUMBERS = {
     "multiplier": (0.0, "a positive number"),
-    "lam": (-1e-300, "a number of at least 0"),
+    "lam": (-1e-300, "a number of at least 0, or 'auto'"),
+    "price_folds": (1, "2 or more"),
     "intercept_price": (0.0, "a positive number, such as 1e-4"),
     "tolerance": (0.0, "a positive gap in nats, such as 1e-6"),
     "max_iterations": (0, "1 or more"),
@@ -72,12 +75,16 @@ class ConditionalMaxent(Parameters):
         1 is the logistic loss (softmax); up to 2 (sparsemax) a class can get exactly no probability.
     knots : {"maxent", "maxnet", "all"} or int
         Where hinges and thresholds bend; by default at 30 quantiles of each variable.
-    beta : {"maxent", "maxnet", "deviation", "corollary7"} or float, optional
+    beta : {"maxent", "maxnet", "deviation", "corollary7", "auto"} or float, optional
         Where the prices come from. A rule's price of a feature is multiplied by `√(π_c (1 − π_c))`, with `π_c` the
         share of class `c`: the deviation of what is priced. A number is the same price for all. In a structural model
-        it is the β of `λ·B_k + β` (0.005 by default).
-    lam : float
+        it is the β of `λ·B_k + β` (0.005 by default; ``"auto"`` chooses it by held-out loss).
+    lam : float or "auto"
         In a structural model, the λ of `λ·B_k + β`, what a tree or monomial of complexity `B_k` pays in every class.
+    price_folds : int
+        Folds that choose λ and β where they are "auto".
+    seed : int
+        Of the folds.
     intercept_price : float
         Price of every class's constant: its total probability is that of the targets but for this much.
     categorical : sequence of str or int
@@ -94,6 +101,8 @@ class ConditionalMaxent(Parameters):
     classes_ : (C,) array
     solution_ : Solution
         `.status`, `.gap` (a bound over all features of all classes), `.objective`, `.history`, `.seconds`.
+    lam_, beta_ : float
+        The prices of a structural model; `search_` are the settings tried, if they were chosen.
     coef_ : (C, J) array
         Weights of all features, `feature_names_` naming them; `intercept_` are the classes' constants.
     model_ : ClassModel
@@ -128,7 +137,9 @@ class ConditionalMaxent(Parameters):
         *,
         knots: Knots = KNOTS,
         beta: str | float | None = None,
-        lam: float = 0.01,
+        lam: float | str = 0.01,
+        price_folds: int = 3,
+        seed: int = 1,
         intercept_price: float = 1e-4,
         categorical: Sequence[str | int] = (),
         tolerance: float | None = None,
@@ -143,6 +154,8 @@ class ConditionalMaxent(Parameters):
         self.knots = knots
         self.beta = beta
         self.lam = lam
+        self.price_folds = price_folds
+        self.seed = seed
         self.intercept_price = intercept_price
         self.categorical = categorical
         self.tolerance = tolerance
@@ -161,6 +174,14 @@ class ConditionalMaxent(Parameters):
         sample_weight : (n,) array, optional
             Weights of the sites.
         """
+        self._fit(X, y, sample_weight)
+        solution = self.solution_
+        if solution.status != "converged":
+            log.warning("%s after %d iterations: %s", solution.status, solution.iterations, solution.message)
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> ClassModel:
+        """Fit, and return the model."""
         self._check_options()
         encoder = Encoder.learn(X, self.categorical)
         x = encoder.encode(X)
@@ -177,6 +198,7 @@ class ConditionalMaxent(Parameters):
         letters, growing = _families(self.features, size)
         finite, beta = self._finite(domain, targets, letters, size)
         if growing:
+            self.lam_, self.beta_ = self._choose(x, targets, domain)
             self.solution_, self.feature_set_ = self._grow(finite, beta, targets, growing, size)
         else:
             penalty = make_penalty(self.regularization, beta.ravel(), smoothing=self.smoothing, ratio=self.ratio)
@@ -186,15 +208,18 @@ class ConditionalMaxent(Parameters):
             )
             self.feature_set_ = finite
         self.solution_ = _halved(self.solution_, len(classes))
-        if self.solution_.status != "converged":
-            log.warning(
-                "%s after %d iterations: %s", self.solution_.status, self.solution_.iterations, self.solution_.message
-            )
         weights = self.solution_.weights.reshape(len(classes), -1)
         self.intercept_, self.coef_ = weights[:, 0].copy(), weights[:, 1:].copy()
-        record = {"sites": domain.n, "effective_sites": size, "features_given": letters, "families": growing}
+        record: dict[str, Any] = {
+            "sites": domain.n,
+            "effective_sites": size,
+            "features_given": letters,
+            "families": growing,
+        }
+        if growing:
+            record |= {"lambda": self.lam_, "beta": self.beta_}
         self.model_ = self._model(domain, record)
-        return self
+        return self.model_
 
     def _finite(self, domain: Domain, targets: Array, letters: str, size: float) -> tuple[FeatureSet, Array]:
         """Return the constant and the families with an end, and their prices for every class."""
@@ -204,8 +229,7 @@ class ConditionalMaxent(Parameters):
                 built = build_features(domain, letters, knots=self.knots, sample=domain.q0, empty_categories=True)
             except DataError:
                 raise DataError("there is no feature to fit: every variable is constant over the sites") from None
-            structural = not isinstance(self.beta, str) and _grows(self.features)
-            rule: Any = "maxent" if self.beta is None or structural else self.beta
+            rule: Any = "maxent" if self.beta is None or _grows(self.features) else self.beta
             rule_prices = feature_prices(built, domain.q0, size, rule=rule, multiplier=self.multiplier)
             keep, copies = find_duplicates(built, rule_prices)
             if copies:
@@ -220,20 +244,46 @@ class ConditionalMaxent(Parameters):
         constant = np.full((share.size, 1), float(self.intercept_price))
         return FeatureSet(domain, families), np.hstack([constant, spread[:, None] * rule_prices])
 
+    def _choose(self, x: Array, targets: Array, domain: Domain) -> tuple[float, float]:
+        """Return λ and β of trees and monomials, chosen by held-out loss where they are 'auto'."""
+        beta = 0.005 if self.beta is None else self.beta
+        if self.regularization != "l1":
+            raise OptionError(f"regularization={self.regularization!r}: trees and monomials need l1")
+        numbers = [value for value in (self.lam, beta) if value != "auto"]
+        if any(isinstance(value, str) or value < 0 for value in numbers) or (len(numbers) == 2 and not any(numbers)):
+            raise OptionError(
+                f"lam={self.lam!r}, beta={self.beta!r}: trees and monomials pay lam·B + beta, "
+                "two numbers of at least 0 that are not both 0, or 'auto'"
+            )
+        self.search_: list[Setting] = []
+        if len(numbers) == 2:
+            return float(numbers[0]), float(numbers[1])
+        own = {"categorical": [v for v, a in enumerate(domain.variables) if a.categorical], "tolerance": 3e-3}
+
+        def fit(x: Array, targets: Array, weight: Array, lam: float, beta: float) -> ClassModel:
+            params = {**self.get_params(), **own, "lam": lam, "beta": beta, "max_iterations": 40}
+            # A choice needs no proof: held-out losses differ by more than what is left to gain after these rounds.
+            return type(self)(**params)._fit(x, targets.T, weight)
+
+        best, self.search_ = choose_prices(
+            fit,
+            x,
+            targets,
+            domain.q0,
+            ClassEntropy(self.entropy),
+            lambdas=LAMBDAS if self.lam == "auto" else [float(self.lam)],
+            betas=BETAS if beta == "auto" else [float(cast(float, beta))],
+            folds=self.price_folds,
+            seed=self.seed,
+        )
+        return best.lam, best.beta
+
     def _grow(
         self, finite: FeatureSet, beta: Array, targets: Array, growing: dict[str, int], size: float
     ) -> tuple[Solution, FeatureSet]:
         """Fit with families that grow."""
-        own = 0.005 if self.beta is None else self.beta
-        if self.regularization != "l1":
-            raise OptionError(f"regularization={self.regularization!r}: trees and monomials need l1")
-        if isinstance(own, str) or own < 0 or self.lam + own <= 0:
-            raise OptionError(
-                f"lam={self.lam!r}, beta={self.beta!r}: trees and monomials pay lam·B + beta, "
-                "two numbers of at least 0 that are not both 0"
-            )
         oracles = make_oracles(finite.domain, growing)
-        prices = Prices.from_bounds(float(self.lam), float(own), oracles, size)
+        prices = Prices.from_bounds(self.lam_, self.beta_, oracles, size)
         growth = ClassGrowth(finite, beta, targets, ClassEntropy(self.entropy), oracles, prices)
         solved = solve_growing_classes(
             growth, tolerance=self.tolerance or 1e-4, max_iterations=self.max_iterations or 200
@@ -247,7 +297,7 @@ class ConditionalMaxent(Parameters):
             raise OptionError(f"regularization={self.regularization!r}: expected one of {', '.join(PENALTIES)}")
         for name, (low, expected) in _NUMBERS.items():
             value = getattr(self, name)
-            if value is None and name in ("tolerance", "max_iterations"):
+            if (value is None and name in ("tolerance", "max_iterations")) or (name == "lam" and value == "auto"):
                 continue
             number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
             if not number or not low < value < np.inf:

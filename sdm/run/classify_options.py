@@ -53,12 +53,15 @@ class ClassifyOptions(Section):
     knots: Literal["maxent", "maxnet", "all"] | Count = option(
         30, "Where hinges and thresholds bend: maxent, maxnet, all, or so many quantiles."
     )
-    beta: Literal["maxent", "maxnet", "deviation", "corollary7"] | NotNegative | None = option(
-        None, "Where the prices come from, or a price; with trees or monomials, the beta of lambda·B + beta."
+    beta: Literal["maxent", "maxnet", "deviation", "corollary7", "auto"] | NotNegative | None = option(
+        None, "Where the prices come from, or a price; with trees or monomials, the beta of lambda·B + beta, or auto."
     )
-    lam: NotNegative = option(
-        0.01, "With trees or monomials: a feature of complexity B pays lambda·B + beta.", "lambda"
+    lam: Literal["auto"] | NotNegative = option(
+        0.01,
+        "With trees or monomials: a feature of complexity B pays lambda·B + beta; auto: by held-out loss.",
+        "lambda",
     )
+    price_folds: Count = option(3, "With trees or monomials: folds that choose lambda and beta.", ge=2)
     tolerance: Positive | None = option(None, "Largest certified distance from the optimum, in nats.")
     max_iterations: Count | None = option(None, "Stop after so many rounds at the latest.")
     smoothing: Positive = option(0.1, "For smoothed_l1: smaller is nearer to l1.")
@@ -80,7 +83,8 @@ PATHS = ("records", "classes", "layers", "study_area", "projections", "folder")
 _PANELS = {
     "occurrences": "records class_column proportions classes points least crs x_column y_column snap keep_duplicates",
     "layers": "layers categorical nodata align study_area",
-    "fit": "features multiplier regularization entropy knots beta lam tolerance max_iterations smoothing ratio",
+    "fit": "features multiplier regularization entropy knots beta lam price_folds tolerance max_iterations "
+    "smoothing ratio",
     "test": "test_percent folds repeats",
     "predict": "clamp map projections",
     "output": "folder overwrite curves",

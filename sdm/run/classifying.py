@@ -111,8 +111,8 @@ def _check(options: ClassifyOptions) -> None:
 
 def fit_sites(sites: Sites, options: ClassifyOptions, rows: NDArray[np.bool_]) -> ConditionalMaxent:
     """Fit a model to some of the sites."""
-    names = ("features", "regularization", "multiplier", "entropy", "knots", "beta", "lam", "tolerance")
-    chosen = {name: getattr(options, name) for name in (*names, "max_iterations", "smoothing", "ratio")}
+    names = ("features", "regularization", "multiplier", "entropy", "knots", "beta", "lam", "price_folds", "seed")
+    chosen = {name: getattr(options, name) for name in (*names, "tolerance", "max_iterations", "smoothing", "ratio")}
     table = pd.DataFrame(sites.values[rows], columns=list(sites.stack.names))
     target = sites.target[rows] if isinstance(sites.target, np.ndarray) else sites.target.loc[rows]
     return ConditionalMaxent(**chosen, categorical=list(sites.stack.categorical)).fit(table, target)
@@ -305,6 +305,7 @@ def _numbers(
         "sites": len(sites.values),
         "training_sites": int(train.sum()),
         "variables": list(model.names),
+        **({"lambda": fitted.lam_, "beta": fitted.beta_} if hasattr(fitted, "lam_") else {}),
         "status": solution.status,
         "gap": solution.gap,
         "iterations": solution.iterations,

@@ -1,14 +1,18 @@
 """`ConditionalMaxent`: what a Python user calls."""
 
+import doctest
+
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
+from sdm.conditional import estimator
 from sdm.conditional.estimator import ConditionalMaxent
 from sdm.conditional.file import class_bytes, load_classes, save_classes
 from sdm.conditional.losses import ClassEntropy
+from sdm.conditional.measures import fold_numbers
 from sdm.errors import DataError, ModelFileError, OptionError, OutputError
 from sdm.modelfile import load_model
 
@@ -74,6 +78,30 @@ def test_structural_beats_what_one_feature_less_could_do(habitats):
     plain = ConditionalMaxent("l", categorical=["soil"]).fit(x, y)
     grown = ConditionalMaxent("l,trees:3", categorical=["soil"], lam=0.002, beta=0.002).fit(x, y)
     assert grown.solution_.objective <= plain.solution_.objective + 1e-6
+
+
+def test_prices_are_chosen_by_held_out_loss(habitats):
+    x, y = habitats
+    model = ConditionalMaxent("trees:3", categorical=["soil"], lam="auto").fit(x, y)
+    assert model.beta_ == 0.005
+    best = min(model.search_, key=lambda setting: setting.loss)
+    assert (best.lam, best.beta) == (model.lam_, model.beta_)
+    assert len({setting.lam for setting in model.search_}) >= 2
+    again = ConditionalMaxent("trees:3", categorical=["soil"], lam=model.lam_, beta=0.005).fit(x, y)
+    np.testing.assert_array_equal(again.coef_, model.coef_)
+    fold = fold_numbers(np.searchsorted(model.classes_, y), 3, np.random.default_rng([1, 13]))
+    held = fold == 0
+    part = ConditionalMaxent(
+        "trees:3", categorical=["soil"], lam=best.lam, beta=0.005, tolerance=3e-3, max_iterations=40
+    )
+    theta = part.fit(x[~held], y[~held]).model_.scores(part._encoder.encode(x[held]))
+    targets = (y[held] == model.classes_[:, None]).astype(float)
+    assert np.mean(ClassEntropy(1.0).losses(theta, targets)) == pytest.approx(best.losses[0], abs=1e-9)
+
+
+def test_the_example_of_the_documentation_is_true():
+    assert doctest.testmod(estimator).failed == 0
+    assert doctest.testmod(estimator).attempted >= 5
 
 
 def test_two_classes_share_their_difference(habitats):
@@ -157,6 +185,9 @@ def test_bad_targets_are_one_sentence(y, message):
         ({"entropy": 3}, "entropy=3"),
         ({"features": "xyz"}, "is no feature class"),
         ({"features": "trees:4", "beta": "maxent"}, "two numbers of at least 0"),
+        ({"features": "trees:4", "lam": 0, "beta": 0}, "not both 0"),
+        ({"features": "trees:4", "lam": "much"}, "lam='much'"),
+        ({"features": "trees:4", "price_folds": 1}, "2 or more"),
         ({"features": "trees:4", "regularization": "elastic"}, "need l1"),
         ({"knots": 0}, "knots"),
     ],
