@@ -10,6 +10,7 @@ import pytest
 from browser import Browser, find_chromium
 from evil import EVIL
 from PIL import Image
+from report_runs import fit
 
 from sdm.report.results import Results, read_results
 
@@ -232,6 +233,24 @@ def test_no_name_runs_as_a_script(browser: Browser, hostile: Path) -> None:
     browser.open(path, READY)
     assert browser.run("window.hacked === undefined")
     assert browser.text("h1") == EVIL
+    assert browser.console == []
+    assert browser.requests == [path.resolve().as_uri()]
+
+
+def test_real_data(browser: Browser, shared: Path, tmp_path: Path) -> None:
+    """Bradypus variegatus of Phillips et al. 2006, with folds."""
+    data = shared / "data" / "phillips2006"
+    options = {"layers.categorical": ["ecoreg"], "fit.features": "lqh", "test.folds": 5}
+    folder = fit(tmp_path / "results", data / "bradypus.csv", data / "layers_0.25deg", **options)
+    browser.console.clear()
+    browser.requests.clear()
+    path = read_results(folder).page
+    browser.open(path, READY)
+    assert browser.text("h1") == "bradypus_variegatus"
+    browser.hover("#values", 0.55, 0.35)  # in the middle of the continent
+    assert "the threshold" in browser.text("#hover")
+    folds = browser.run("Array.from(document.querySelectorAll('#validation svg text'), t => t.textContent)")
+    assert {f"fold {k}" for k in range(1, 6)} <= set(folds)
     assert browser.console == []
     assert browser.requests == [path.resolve().as_uri()]
 
