@@ -28,6 +28,7 @@ class ClassifyOptions(Section):
 
     records: str | None = option(None, "Points with a class: CSV/TSV, GeoPackage, GeoJSON, Shapefile, Parquet.")
     class_column: str | None = option(None, "Column with the class of every point.")
+    select: Places = option({}, "Use only records with this value in a column: column=value, as species=Quercus robur.")
     proportions: Words = option([], "Columns with the proportions of the classes (cover fractions), one a class.")
     classes: str | None = option(None, "A raster of classes to draw points from, in place of a file of points.")
     points: Count = option(5000, "How many points to draw from the raster of classes.")
@@ -81,7 +82,8 @@ class ClassifyOptions(Section):
 
 PATHS = ("records", "classes", "layers", "study_area", "projections", "folder")
 _PANELS = {
-    "occurrences": "records class_column proportions classes points least crs x_column y_column snap keep_duplicates",
+    "occurrences": "records class_column select proportions classes points least crs x_column y_column snap "
+    "keep_duplicates",
     "layers": "layers categorical nodata align study_area",
     "fit": "features multiplier regularization entropy knots beta lam price_folds tolerance max_iterations "
     "smoothing ratio",

@@ -27,6 +27,7 @@ from sdm.conditional.targets import check_classes, read_targets
 from sdm.data.area import StudyArea
 from sdm.data.background import sample_background
 from sdm.data.clean import CleanPoints, Ledger, finish, locate
+from sdm.data.columns import named_column
 from sdm.data.layers import Stack, open_stack
 from sdm.data.occurrences import read_occurrences
 from sdm.errors import DataError, OptionError
@@ -103,7 +104,9 @@ def _check(options: ClassifyOptions) -> None:
         raise OptionError("no layers: give a folder of them, as in 'sdm classify points.csv layers/ -o results'")
     if options.classes is None and options.records is None:
         raise OptionError("no points: give a file with a class column first, or a raster of classes as --classes")
-    if options.classes is not None and (options.class_column or options.proportions or options.records):
+    if options.classes is not None and (
+        options.class_column or options.proportions or options.records or options.select
+    ):
         raise OptionError("give a file of points or a raster of classes (--classes), not both")
     if options.records is not None and bool(options.class_column) == bool(options.proportions):
         raise OptionError("say where the classes are: one --class-column, or the --proportions of several columns")
@@ -169,8 +172,14 @@ def _recorded(options: ClassifyOptions) -> Sites:
         species_column=options.class_column,
         x_column=options.x_column,
         y_column=options.y_column,
-        columns=options.proportions,
+        columns=[*options.proportions, *options.select],
     )
+    for column, value in options.select.items():
+        name = named_column(column, [str(known) for known in records.extra.columns], Path(records.source).name)
+        own = records.extra[name].astype(str).str.strip().to_numpy() == value
+        if not own.any():
+            raise OptionError(f"no record has '{value}' in column '{name}' of {records.source}: check --select")
+        records = records.take(own)
     shares = [records.numbers(name) for name in options.proportions]
     if shares:
         records = replace(records, species=np.full(len(records), "sites", dtype=object))

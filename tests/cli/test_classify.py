@@ -180,6 +180,18 @@ def test_proportions_as_targets(world, tmp_path):
     np.testing.assert_allclose(p.sum(axis=0).compressed(), 1.0, atol=1e-5)
 
 
+def test_presence_and_absence_of_one_species(world, tmp_path):
+    """A survey of several species: two classes, 0 and 1, at the sites of one of them."""
+    survey = rows(world.survey)
+    species = survey[0]["species"]
+    words = ("classify", world.survey, world.layers, "--class-column", "presence", "--fc", "l", "--no-map")
+    words = (*words, "--categorical", "landcover", "--no-curves", "--keep-duplicates")
+    found = as_json(*words, "--select", f"species={species}", "-o", tmp_path / "one")
+    assert found["classes"] == ["0", "1"]
+    assert 0 < found["sites"] <= sum(row["species"] == species for row in survey)
+    assert "no record has 'Nemo'" in fail(*words, "--select", "species=Nemo", "-o", tmp_path / "none", code=2)
+
+
 def test_trees(world, plots, tmp_path):
     found = as_json(
         *("classify", plots, world.layers, "--class-column", "habitat", "--features", "l,trees:3", "--lambda", 0.02),
