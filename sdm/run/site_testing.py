@@ -80,6 +80,9 @@ def divide_sites(
         order = np.random.default_rng([options.seed, 1]).permutation(n)
         fold = Fold("1", np.sort(order[count:]), np.sort(order[:count]))
         return Split("percent", (fold,), None, None, "full")
+    if sites.fold is not None and (missing := int(np.count_nonzero(sites.fold == ""))):
+        column = options.test.fold_column
+        raise DataError(f"{missing:,} of {n:,} sites have no fold in column '{column}': give each of them one")
     table = SampleTable(
         "sites",
         tuple(names),

@@ -1,0 +1,264 @@
+"""`sdm joint` from the terminal: tables and layers in; model, associations, measures, maps and page out."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import rasterio
+from community import SPECIES, draw_community, write_community
+from terminal import as_json, fail, files, picture, read, rows, sdm, succeed, write_table
+
+from sdm.data.layers import open_stack
+from sdm.joint.file import load_joint
+from sdm.joint.model import JointModel
+
+OWN = ("--environment", "heat,rain", "--learner", "crf-l2")
+
+
+@pytest.fixture(scope="module")
+def mapped(world, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run on the survey of the virtual world, with maps, folds and a projection."""
+    out = tmp_path_factory.mktemp("joint") / "out"
+    said = succeed(
+        *("joint", world.survey, world.layers, "--categorical", "landcover", "--learner", "crf-l2", "--folds", 3),
+        *("--projections", f"warmer={world.folder / 'warmer'}", "-o", out),
+    ).output
+    assert "300 rows are 150 sites" in said
+    assert "held out, mean of 3 folds" in said
+    assert "within" in said
+    return out
+
+
+def test_everything_is_there(mapped: Path) -> None:
+    species = {Path(name).stem for name in files(mapped / "maps")}
+    assert len(species) == 2
+    maps = {f"maps{end}/{name}.tif" for end in ("", "_warmer") for name in species}
+    richness = {f"{name}{end}.tif" for end in ("", "_warmer") for name in RICHNESS}
+    pictures = {"network.png", "richness.png", "richness_warmer.png"}
+    tables = {"associations.csv", "effects.csv", "evaluation.csv"}
+    others = {"joint.npz", "joint.json", "joint.html", "run.yaml", "command.txt", "maps", "maps_warmer"}
+    assert set(files(mapped)) == maps | richness | pictures | tables | others
+
+
+RICHNESS = ("richness", "stacked_richness", "richness_difference")
+
+
+def test_maps_are_what_the_model_predicts(mapped: Path, world) -> None:
+    model = load_joint(mapped / "joint.npz")
+    stack = open_stack(world.layers, categorical=["landcover"], names=model.encoder.names)
+    with stack.reader() as reader:
+        window = rasterio.windows.Window(0, 0, stack.width, stack.height)
+        values = reader.read(window).reshape(len(stack.names), -1).T.astype(np.float64)
+    expected = model.predict_proba(values)
+    names = [name.replace(" ", "_") for name in model.species]
+    found = np.column_stack([read(mapped / "maps" / f"{name}.tif").filled(np.nan).ravel() for name in names])
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    total, stacked, difference = (read(mapped / f"{name}.tif").filled(np.nan).ravel() for name in RICHNESS)
+    np.testing.assert_allclose(total, expected.sum(axis=1), rtol=1e-5)
+    np.testing.assert_allclose(difference, total - stacked, atol=1e-5)
+    with rasterio.open(mapped / "richness.tif") as data:
+        assert data.tags(ns="IMAGE_STRUCTURE")["LAYOUT"] == "COG"
+    warmer = read(mapped / "richness_warmer.tif")
+    assert not np.allclose(warmer.compressed(), read(mapped / "richness.tif").compressed())
+
+
+def test_numbers_and_tables_agree(mapped: Path) -> None:
+    numbers = json.loads((mapped / "joint.json").read_text())
+    edges = rows(mapped / "associations.csv")
+    assert [(row["first"], row["second"]) for row in edges] == [
+        (row["first"], row["second"]) for row in numbers["associations"]
+    ]
+    measured = {
+        (row["sites"], row["fold"], row["measure"], row["species"]): row for row in rows(mapped / "evaluation.csv")
+    }
+    mean = numbers["test"]["mean"]
+    for key in ("hamming", "auc", "log loss", "richness error"):
+        row = measured["held out", "mean", key, ""]
+        assert float(row["joint"]) == pytest.approx(mean["joint"][key], rel=1e-8)
+        assert float(row["stacked"]) == pytest.approx(mean["stacked"][key], rel=1e-8)
+    for name in numbers["species"]:
+        assert float(measured["held out", "mean", "auc", name]["joint"]) > 0.5
+    effects = rows(mapped / "effects.csv")
+    assert {row["species"] for row in effects} == set(numbers["species"])
+    assert any(row["kept"] == "True" for row in effects)
+
+
+def test_the_page_holds_its_pictures_and_asks_for_nothing(mapped: Path) -> None:
+    page = (mapped / "joint.html").read_text()
+    numbers = json.loads((mapped / "joint.json").read_text())
+    assert page.count("data:image/png;base64,") == 3 + len(numbers["species"])
+    assert "http://" not in page.replace("http://www.w3.org", "")
+    for name in numbers["species"]:
+        assert name in page
+
+
+def test_info_says_what_it_is(mapped: Path) -> None:
+    said = succeed("info", mapped / "joint.npz").output
+    assert said.startswith("joint model  2 species: ")
+    assert "crf-l2 (C 0.1), graph tree" in said
+    found = as_json("info", mapped / "joint.npz")
+    assert found["kind"] == "joint"
+    assert len(found["associations"]) == 1
+
+
+def test_a_run_is_repeated_from_its_run_file(mapped: Path, tmp_path: Path) -> None:
+    succeed("joint", mapped / "run.yaml", "-o", tmp_path / "again", "--no-map", "--no-report")
+    assert (tmp_path / "again" / "joint.npz").read_bytes() == (mapped / "joint.npz").read_bytes()
+    assert (tmp_path / "again" / "evaluation.csv").read_text() == (mapped / "evaluation.csv").read_text()
+
+
+def test_a_table_alone_gives_the_library_s_model(tmp_path: Path) -> None:
+    path = write_community(tmp_path)
+    result = as_json("joint", path, *OWN, "-o", tmp_path / "out")
+    frame = draw_community()
+    model = JointModel("crf-l2", seed=1).fit(frame[["heat", "rain"]], frame[list(SPECIES)])
+    np.testing.assert_array_equal(load_joint(tmp_path / "out" / "joint.npz").weights, model.fitted_.weights)
+    assert result["numbers"]["test"] is None
+    assert "not tested" in (tmp_path / "out" / "joint.html").read_text()
+    assert not (tmp_path / "out" / "maps").exists()
+    assert picture(tmp_path / "out" / "network.png").std() > 0
+
+
+def test_laplace_gives_every_weight_a_spread(tmp_path: Path) -> None:
+    write_community(tmp_path)
+    succeed("joint", tmp_path / "sites.csv", "--environment", "heat,rain", "--shrinkage", 20, "-o", tmp_path / "out")
+    for name in ("associations.csv", "effects.csv"):
+        assert all(float(row["sd"]) > 0 for row in rows(tmp_path / "out" / name))
+    said = succeed("info", tmp_path / "out" / "joint.npz").output
+    assert "laplace (C 0.1, lambda 20)" in said
+    assert " ± " in said
+
+
+def test_constants_by_cross_validation_are_kept_as_a_table(tmp_path: Path) -> None:
+    write_community(tmp_path, draw_community(60))
+    numbers = as_json("joint", tmp_path / "sites.csv", *OWN, "--cost", "cv", "-o", tmp_path / "out")["numbers"]
+    tried = [row for row in rows(tmp_path / "out" / "tuning.csv") if row["model"] == "joint"]
+    best = min(tried, key=lambda row: float(row["error"]))
+    assert numbers["C"] == pytest.approx(float(best["C"]))
+
+
+def test_two_tables_and_blocks(tmp_path: Path) -> None:
+    frame = draw_community()
+    frame[["site", *SPECIES]].to_csv(tmp_path / "species.csv", index=False)
+    frame[["site", "longitude", "latitude", "heat", "rain"]][::-1].to_csv(tmp_path / "env.csv", index=False)
+    words = ("joint", tmp_path / "species.csv", tmp_path / "env.csv", "--learner", "crf-l2", "--no-report")
+    result = succeed(*words, "--split", "block", "--block-size", 60, "--folds", 3, "-o", tmp_path / "out")
+    assert "joined by column 'site'" in result.output
+    numbers = json.loads((tmp_path / "out" / "joint.json").read_text())
+    assert (numbers["sites"], numbers["variables"]) == (160, ["heat", "rain"])
+    assert numbers["test"]["method"] == "block"
+    assert "joint.html" not in files(tmp_path / "out")
+
+
+def test_missing_labels_are_used_for_what_is_known_and_said(tmp_path: Path) -> None:
+    frame = draw_community().astype(dict.fromkeys(SPECIES, float))
+    frame.loc[:9, "owl"] = np.nan
+    frame.loc[5:6, list(SPECIES)] = np.nan
+    result = succeed("joint", write_community(tmp_path, frame), *OWN, "--folds", 2, "-o", tmp_path / "out")
+    assert result.output.count("16 of 640 labels are missing, at 10 of 160 sites") == 1
+    assert json.loads((tmp_path / "out" / "joint.json").read_text())["missing"] == 16
+
+
+def spoiled(tmp_path: Path, **columns) -> Path:
+    return write_community(tmp_path, draw_community().assign(**columns))
+
+
+def test_a_species_in_no_site_or_in_every_site(tmp_path: Path) -> None:
+    out = ("-o", tmp_path / "out")
+    said = fail("joint", spoiled(tmp_path, ghost=0), *OWN, *out)
+    assert said == "species 'ghost' occurs in no site, expected presences and absences: leave such columns out"
+    assert "'weed' occurs in every site" in fail("joint", spoiled(tmp_path, weed=1), *OWN, *out)
+    assert "'weed' has 2 in row" in fail("joint", spoiled(tmp_path, weed=2), *OWN, "--species", "owl,weed", *out)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_graph_with_a_cycle_or_strangers(tmp_path: Path) -> None:
+    path, edges = write_community(tmp_path), tmp_path / "edges.csv"
+    words = ("joint", path, *OWN, "--graph", edges, "-o", tmp_path / "out")
+    write_table(edges, ("a", "b"), [("owl", "vole"), ("vole", "fox"), ("fox", "owl")])
+    said = fail(*words, code=2)
+    assert "the edge 'fox' – 'owl' closes a cycle" in said
+    write_table(edges, ("a", "b"), [("owl", "bear")])
+    assert "'bear' is no species; there are owl, vole, fox, hen" in fail(*words, code=2)
+    assert "or a table of edges" in fail("joint", path, *OWN, "--graph", "ring", "-o", tmp_path / "out", code=2)
+
+
+def test_names_that_clash_with_variables(world, tmp_path: Path) -> None:
+    with world.survey.open() as source:
+        body = list(csv.DictReader(source))
+    layer = next(world.layers.glob("*.tif")).stem
+    first = body[0]["species"]
+    table = [(layer if r["species"] == first else r["species"], *list(r.values())[1:]) for r in body]
+    path = write_table(tmp_path / "sites.csv", list(body[0]), table)
+    said = fail("joint", path, world.layers, "--categorical", "landcover", "-o", tmp_path / "out")
+    assert said.startswith(f"'{layer}' is both a species and a variable")
+    both = fail(
+        "joint",
+        write_community(tmp_path, name="b.csv"),
+        "--species",
+        "owl,fox",
+        "--environment",
+        "fox,heat",
+        "-o",
+        tmp_path / "out",
+    )
+    assert both.startswith("'fox' is both a species and a variable")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--rm", "2"), "fit.multiplier says nothing to a joint model"),
+        (("--learner", "svm"), "joint.learner='svm'"),
+        (("--cost", "-1"), "joint.cost"),
+        (("--environment", "frost"), "no column 'frost'"),
+        (("--species", "bear"), "no species column 'bear'"),
+        (("--split", "block", "--folds", "3"), "--block-size"),
+    ],
+)
+def test_options_that_make_no_sense(tmp_path: Path, words, said) -> None:
+    assert said in fail("joint", write_community(tmp_path), "-o", tmp_path / "out", *words, code=2)
+
+
+def test_sites_off_the_layers(world, tmp_path: Path) -> None:
+    frame = draw_community().assign(longitude=170.0)
+    said = fail("joint", write_community(tmp_path, frame), world.layers, "-o", tmp_path / "out")
+    assert "none of 160 records can be used" in said
+
+
+def test_nothing_is_overwritten_unless_asked_and_old_maps_go(mapped: Path, tmp_path: Path) -> None:
+    path, out = write_community(tmp_path), tmp_path / "out"
+    out.mkdir()
+    (out / "precious.txt").write_text("x")
+    assert "has files in it already" in fail("joint", path, *OWN, "-o", out)
+    succeed("joint", path, *OWN, "-o", out, "--overwrite")
+    assert "joint.html" in files(out)
+    succeed("joint", path, *OWN, "-o", out, "--overwrite", "--no-report")
+    assert "joint.html" not in files(out)
+    assert (out / "precious.txt").read_text() == "x"
+
+
+def test_help_shows_what_a_joint_model_understands() -> None:
+    said = sdm("joint", "--help").output
+    for word in ("--learner", "--graph", "--cost", "--shrinkage", "--environment", "--site-column", "--split"):
+        assert word in said
+    for word in ("--multiplier", "--background", "--jackknife", "--sets"):
+        assert word not in said
+    assert "shows associations" in " ".join(said.replace("│", " ").split())
+
+
+def test_eucalypts(shared: Path, tmp_path: Path) -> None:
+    """A real community in blocks: edges lower the error of richness, and no species is lost."""
+    folder = shared / "data" / "joint" / "eucalypts_sjsdm"
+    if not folder.is_dir():
+        pytest.skip(f"no {folder}")
+    words = ("joint", folder / "presence_absence.csv", folder / "env.csv", "--learner", "crf-l2", "--cost", 1)
+    numbers = as_json(*words, "--split", "block", "--block-size", 10, "--folds", 4, "-o", tmp_path / "out")["numbers"]
+    assert (len(numbers["species"]), numbers["sites"], numbers["edges"]) == (12, 458, 11)
+    mean = numbers["test"]["mean"]
+    assert mean["joint"]["auc"] > 0.7
+    assert mean["joint"]["richness error"] < mean["stacked"]["richness error"]
+    assert pd.DataFrame(numbers["associations"])["weight"].abs().max() > 0.3

@@ -1,0 +1,133 @@
+"""Tables of sites: what is a species, what is environment, and how two tables find together."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdm.data.sites import Wanted, read_sites
+from sdm.errors import DataError, OptionError
+
+
+def table(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> Path:
+    """Three species, one of them not looked for everywhere; heat and soil; coordinates."""
+    return table(
+        tmp_path / "sites.csv",
+        "site,x,y,owl,fox,bee,heat,soil\na,1,2,1,0,,3.5,clay\nb,2,3,0,1,1,4.5,sand\nc,3,4,0,0,0,,clay\n",
+    )
+
+
+def test_columns_of_nothing_but_0_1_and_blanks_are_species(plain: Path) -> None:
+    sites = read_sites(plain)
+    assert list(sites.labels.columns) == ["owl", "fox", "bee"]
+    np.testing.assert_array_equal(sites.labels["bee"], [np.nan, 1, 0])
+    assert list(sites.environment.columns) == ["heat"]
+    assert any("'soil' holds no numbers" in note for note in sites.notes)
+    np.testing.assert_array_equal(sites.x, [1, 2, 3])
+    assert sites.row.tolist() == [2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "species", "environment"),
+    [
+        (Wanted(species=["owl,bee"]), ["owl", "bee"], ["fox", "heat"]),
+        (Wanted(species=["*o*"]), ["owl", "fox", "soil"], None),
+        (Wanted(species=["fo"]), ["fox"], ["owl", "bee", "heat"]),
+        (Wanted(environment=["heat", "bee"]), ["owl", "fox"], ["heat", "bee"]),
+        (Wanted(environment=["x"]), ["owl", "fox", "bee"], ["x"]),
+        (Wanted(categorical=["soil"]), ["owl", "fox", "bee"], ["heat", "soil"]),
+    ],
+)
+def test_columns_that_were_named(plain: Path, wanted: Wanted, species, environment) -> None:
+    if environment is None:  # a pattern that takes a column of words for a species
+        with pytest.raises(DataError, match=r"row 2, column 'soil': 'clay' is not a number"):
+            read_sites(plain, wanted)
+        return
+    sites = read_sites(plain, wanted)
+    assert list(sites.labels.columns) == species
+    assert list(sites.environment.columns) == environment
+
+
+def test_a_second_table_is_joined_by_the_names_of_sites(plain: Path, tmp_path: Path) -> None:
+    other = table(tmp_path / "env.csv", "site,rain\nc,30\na,10\nzz,99\n")
+    sites = read_sites(plain, Wanted(species=["owl", "fox"]), table=other)
+    np.testing.assert_array_equal(sites.environment["rain"], [10, np.nan, 30])
+    assert "'env.csv' joined by column 'site'; 1 sites are not in it" in sites.notes
+    np.testing.assert_array_equal(sites.y, [2, 3, 4])
+
+
+def test_a_second_table_without_names_is_taken_row_by_row(plain: Path, tmp_path: Path) -> None:
+    other = table(tmp_path / "env.csv", "rain\n10\n20\n30\n")
+    sites = read_sites(plain, table=other)
+    np.testing.assert_array_equal(sites.environment["rain"], [10, 20, 30])
+    assert "'env.csv' joined row by row" in sites.notes
+    short = table(tmp_path / "short.csv", "rain\n10\n20\n")
+    with pytest.raises(DataError, match=r"has 3 sites, 'short\.csv' has 2 rows.*--site-column"):
+        read_sites(plain, table=short)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("site,rain\na,1\na,2\nb,3\n", "site 'a' is more than once"),
+        ("site,rain\n1,1\n2,2\n", "no site of 'sites.csv' is in 'env.csv'.*'a' in one and '1' in the other"),
+    ],
+)
+def test_tables_that_do_not_fit(plain: Path, tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(DataError, match=said):
+        read_sites(plain, table=table(tmp_path / "env.csv", text))
+
+
+def test_one_row_a_species_and_site(tmp_path: Path) -> None:
+    path = table(
+        tmp_path / "long.csv",
+        "species,x,y,presence,heat\nowl,1,1,1,5\nfox,1,1,0,5\nowl,2,2,absent,6\nowl,2,2,1,6\nfox,3,3,1,7\n",
+    )
+    sites = read_sites(path)
+    assert list(sites.labels.columns) == ["owl", "fox"]
+    np.testing.assert_array_equal(sites.labels.to_numpy(), [[1, 0], [1, np.nan], [np.nan, 1]])
+    np.testing.assert_array_equal(sites.environment["heat"], [5, 6, 7])
+    assert sites.row.tolist() == [2, 4, 6]
+    assert "one row a species and site: 5 rows are 3 sites" in sites.notes
+
+
+def test_true_and_false_are_1_and_0(tmp_path: Path) -> None:
+    sites = read_sites(table(tmp_path / "s.csv", "owl,fox,heat\nTRUE,FALSE,1\nFALSE,,2\nTRUE,TRUE,3\n"))
+    np.testing.assert_array_equal(sites.labels.to_numpy(), [[1, 0], [0, np.nan], [1, 1]])
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "kind", "said"),
+    [
+        ("a,b\n5,6\n7,8\n", {}, DataError, "has no species.*--species"),
+        ("a,b\n1,0\n0,1\n", {}, DataError, "has species only.*--environment"),
+        ("a,b\n1,5\n0,6\n", {"layers": True}, DataError, "no coordinates to look layers up at"),
+        ("a,b\n1,5\n0,6\n", {"wanted": Wanted(species=["c"])}, OptionError, "no species column 'c'.*it has a, b"),
+        ("a,b\n1,5\n0,6\n", {"wanted": Wanted(environment=["c"])}, OptionError, "no column 'c'"),
+        ("a,b\n1,5\n0,6\n", {"wanted": Wanted(categorical=["c"])}, OptionError, "categorical 'c'"),
+        ("a,b\n1,5\n0,6\n", {"wanted": Wanted(fold="part")}, OptionError, "no column 'part'"),
+        ("a,b\n1,\n0,\n", {}, DataError, "no column for the environment"),
+    ],
+)
+def test_what_cannot_be_used_is_said_in_one_line(tmp_path: Path, text, options, kind, said) -> None:
+    with pytest.raises(kind, match=said) as caught:
+        read_sites(table(tmp_path / "s.csv", text), **options)
+    assert "\n" not in str(caught.value)
+
+
+@given(st.lists(st.lists(st.sampled_from(["0", "1", ""]), min_size=3, max_size=3), min_size=1, max_size=12))
+def test_any_labels_come_back_as_they_were(tmp_path_factory, rows) -> None:
+    """Columns that are blank throughout are no species by themselves, but can be named."""
+    path = tmp_path_factory.getbasetemp() / "any.csv"
+    path.write_text("a,b,c,heat\n" + "".join(f"{','.join(row)},{k}.5\n" for k, row in enumerate(rows)))
+    sites = read_sites(path, Wanted(species=["a", "b", "c"]))
+    expected = [[np.nan if cell == "" else float(cell) for cell in row] for row in rows]
+    np.testing.assert_array_equal(sites.labels.to_numpy(), expected)

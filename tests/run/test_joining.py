@@ -1,0 +1,169 @@
+"""Runs of joint models: what is fitted, what is tested, and that the pieces agree with the library."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from community import SPECIES, draw_community, write_community
+
+from sdm.assess.splits import random_folds
+from sdm.config import JOINT_USES, make_options
+from sdm.errors import DataError, OptionError
+from sdm.joint.evaluate import evaluate
+from sdm.joint.model import JointModel
+from sdm.run.joining import check_joint, fit_community, read_community, read_graph
+from sdm.run.site_testing import divide_sites
+from sdm.run.writing_joint import evaluation_rows, remove_earlier, survivors
+
+
+def options_for(path: Path, **more):
+    given = {"occurrences": str(path), "environment": "heat,rain", "learner": "crf-l2", "seed": 5, **more}
+    return make_options(given)
+
+
+@pytest.fixture(scope="module")
+def sites(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_community(tmp_path_factory.mktemp("joint"))
+
+
+def test_the_run_is_the_library_with_and_without_edges(sites: Path) -> None:
+    options = options_for(sites, folds=3)
+    run = fit_community(read_community(options), options)
+    frame = draw_community()
+    x, y = frame[["heat", "rain"]], frame[list(SPECIES)]
+    for graph, own in (("tree", run.joint), ("none", run.stacked)):
+        model = JointModel("crf-l2", graph, "lq", seed=5).fit(x, y)
+        np.testing.assert_array_equal(own.weights, model.fitted_.weights)
+    split = random_folds(len(frame), 3, seed=5)
+    for fold, row in zip(split.folds, run.testing.folds, strict=True):
+        model = JointModel("crf-l2", "tree", "lq", seed=5).fit(x.iloc[fold.train], y.iloc[fold.train])
+        values = model.fitted_.encode(x.iloc[fold.test])
+        for key, value in evaluate(model.fitted_, values, y.iloc[fold.test].to_numpy(dtype=np.int8)).items():
+            assert row["joint"][key] == value
+    mean = run.testing.mean
+    for kind in ("joint", "stacked"):
+        assert mean[kind]["hamming"] == pytest.approx(np.mean([row[kind]["hamming"] for row in run.testing.folds]))
+    assert mean["joint"]["log loss"] < mean["stacked"]["log loss"], "labels that hang together are likelier together"
+
+
+def test_the_table_of_measures_holds_every_fold_and_species(sites: Path) -> None:
+    options = options_for(sites, folds=3)
+    run = fit_community(read_community(options), options)
+    rows = pd.DataFrame(evaluation_rows(run))
+    assert set(rows["fold"]) == {"mean", "1", "2", "3", ""}
+    held = rows[(rows["fold"] == "mean") & (rows["measure"] == "auc")]
+    assert list(held["species"]) == ["", *SPECIES]
+    assert held["joint"].iloc[0] == pytest.approx(held["joint"].iloc[1:].mean(), abs=1e-9)
+
+
+def test_a_species_that_a_fold_cannot_learn_is_left_out_there_and_said(tmp_path: Path) -> None:
+    frame = draw_community()
+    frame["rare"] = 0
+    frame.loc[[3], "rare"] = 1
+    frame["part"] = np.where(np.arange(len(frame)) < 20, "north", "south")
+    options = options_for(write_community(tmp_path, frame), split="own", fold_column="part")
+    run = fit_community(read_community(options), options)
+    north = next(row for row in run.testing.folds if row["fold"] == "north")
+    assert "rare" not in north["joint"]["species"]
+    assert any("fold north: 'rare' not tested" in note for note in run.community.notes)
+    assert run.joint.species == (*SPECIES, "rare")
+
+
+def test_blocks_of_sites_do_not_share_squares(sites: Path) -> None:
+    options = options_for(sites, split="block", block_size=60, folds=3)
+    community = read_community(options)
+    values = community.environment.to_numpy(dtype=np.float64)
+    split = divide_sites(community.sites, values, ["heat", "rain"], [], options, None)
+    middle = np.radians(community.sites.y)
+    east = 111.195 * (community.sites.x - community.sites.x.mean()) * np.cos(middle)
+    north = 111.195 * community.sites.y
+    squares = np.floor(np.column_stack([east - east.min(), north - north.min()]) / 60)
+    held = [set(map(tuple, squares[fold.test])) for fold in split.folds]
+    assert sum(map(len, held)) == len(set().union(*held))
+    few = options_for(sites, split="block", block_size=5000)
+    with pytest.raises(DataError, match=r"^the sites lie in 1 blocks"):
+        divide_sites(community.sites, values, ["heat", "rain"], [], few, None)
+
+
+def test_percent_sets_so_many_sites_aside(sites: Path) -> None:
+    options = options_for(sites, test_percent=25)
+    community = read_community(options)
+    split = divide_sites(community.sites, np.zeros((160, 1)), ["heat"], [], options, None)
+    (fold,) = split.folds
+    assert (len(fold.train), len(fold.test)) == (120, 40)
+    assert not set(fold.train) & set(fold.test)
+
+
+def test_text_classes_and_sites_without_a_value(tmp_path: Path) -> None:
+    frame = draw_community()
+    frame.loc[[1, 4], "heat"] = np.nan
+    options = options_for(write_community(tmp_path, frame), environment="heat,soil", categorical="soil")
+    community = read_community(options)
+    assert len(community.sites) == len(community.environment) == 158
+    assert "2 sites without a value of every variable left out" in community.notes
+    run = fit_community(community, options)
+    assert any("soil=peat" in name for name in run.joint.feature_names)
+
+
+def test_a_graph_from_a_table(tmp_path: Path) -> None:
+    path = tmp_path / "edges.csv"
+    path.write_text("from;to;why\nowl;vole;food\nfox;hen;food\n")
+    assert read_graph(str(path)) == [("owl", "vole"), ("fox", "hen")]
+    options = options_for(write_community(tmp_path), graph=str(path))
+    run = fit_community(read_community(options), options)
+    named = [(row["first"], row["second"]) for row in run.joint.associations()]
+    assert named == [("owl", "vole"), ("fox", "hen")]
+    weights = [row["weight"] for row in run.joint.associations()]
+    assert weights[0] > 0.3
+    assert weights[1] < -0.3
+    path.write_text("from,to\nowl,\n")
+    with pytest.raises(DataError, match="row 2: expected two names"):
+        read_graph(str(path))
+    with pytest.raises(OptionError, match="expected one of tree, chain, none, or a table"):
+        read_graph("ring")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"multiplier": 2}, "fit.multiplier says nothing to a joint model"),
+        ({"split": "buffer", "radius": 3}, "test.radius says nothing"),
+        ({"split": "leave-one-out"}, "tested in folds of sites"),
+        ({"test_percent": 20, "folds": 3}, "not both"),
+        ({"learner": "m3n", "shrinkage": 5}, "joint.shrinkage is that of the learner laplace"),
+        ({"split": "block"}, "--block-size"),
+    ],
+)
+def test_options_that_say_nothing_are_refused(given, said) -> None:
+    with pytest.raises(OptionError, match=said):
+        check_joint(make_options(given))
+
+
+def test_every_option_that_is_used_exists() -> None:
+    from sdm.config import leaves
+
+    assert set(JOINT_USES) <= {leaf.dotted for leaf in leaves()}
+
+
+def test_what_survived_is_measured_against_the_largest_weight(sites: Path) -> None:
+    options = options_for(sites, learner="crf-l1", cost=0.1)
+    run = fit_community(read_community(options), options)
+    rows = [row for row in survivors(run.joint) if row["feature"] != "bias"]
+    top = max(abs(row["weight"]) for row in rows)
+    assert {row["kept"] for row in rows} == {True, False}
+    for row in rows:
+        assert row["kept"] == (abs(row["weight"]) >= 0.01 * top)
+
+
+def test_what_an_earlier_run_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "maps").mkdir()
+    for name in ("maps/old.tif", "richness.tif", "notes.txt", "joint.html"):
+        (tmp_path / name).write_text("x")
+    outside = tmp_path.parent / "precious.txt"
+    outside.write_text("x")
+    files = '{"files": {"page": "joint.html", "bad": "../precious.txt", "maps": {"species": {"a": "maps/old.tif"}}}}'
+    (tmp_path / "joint.json").write_text(files)
+    remove_earlier(tmp_path, {"model": "joint.npz"})
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["joint.json", "notes.txt", "richness.tif"]
+    assert outside.exists()
