@@ -14,7 +14,7 @@ from sdm._version import __version__
 from sdm.config import GRAPH_WORDS, JOINT_USES, RunOptions, leaves
 from sdm.data.clean import clean
 from sdm.data.layers import Stack
-from sdm.data.occurrences import WGS84, Occurrences
+from sdm.data.occurrences import WGS84, Occurrences, project
 from sdm.data.sites import SiteTable, Wanted, read_sites
 from sdm.data.textfile import TextTable
 from sdm.errors import DataError, OptionError
@@ -159,6 +159,9 @@ def read_community(options: RunOptions) -> Community:
     notes = [*sites.notes, *(stack.notices if stack else ())]
     if stack is None:
         sites, environment = _whole(sites, notes)
+        if options.occurrences.crs is not None:  # distances between sites of a table are measured from degrees
+            x, y = project(sites.x, sites.y, options.occurrences.crs, WGS84)
+            sites = replace(sites, x=x, y=y)
     else:
         sites, environment = _look_up(sites, stack, options, notes)
     species_names(sites.labels, list(environment.columns))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sdm.config import RunOptions, dump_yaml
-from sdm.files import safe_names, to_json
+from sdm.files import safe_name, safe_names, to_json
 from sdm.joint.file import save_joint
 from sdm.joint.fitted import FittedJoint
 from sdm.predict import Progress
@@ -131,7 +131,9 @@ def _write_all_maps(
     community = run.community
     stacks = {"": community.stack} if community.stack is not None else {}
     names = safe_names(run.joint.species)
-    titles = safe_names(community.projections)
+    # richness_difference is a map of the layers, not the richness of a projection called 'difference'
+    taken = ["difference", *(f"difference_{safe_name(title)}" for title in community.projections)]
+    titles = safe_names(community.projections, taken=taken)
     found: dict[str, Any] = {}
     if not stacks and not community.projections:
         return found

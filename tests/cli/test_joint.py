@@ -110,6 +110,18 @@ def test_a_run_is_repeated_from_its_run_file(mapped: Path, tmp_path: Path) -> No
     assert (tmp_path / "again" / "evaluation.csv").read_text() == (mapped / "evaluation.csv").read_text()
 
 
+def test_projections_of_any_name_have_maps_of_their_own(world, tmp_path: Path) -> None:
+    """`richness_difference.tif` is a map of the layers, and cannot be that of a projection too."""
+    warmer = world.folder / "warmer"
+    words = ("joint", world.survey, world.layers, "--categorical", "landcover", "--learner", "crf-l2", "--no-report")
+    titles = ("--projections", f"difference={warmer}", "--projections", f"a={warmer}")
+    found = as_json(*words, *titles, "--projections", f"difference_a={warmer}", "-o", tmp_path / "out")["numbers"]
+    kinds = [own for name, own in found["files"].items() if name.startswith("maps")]
+    written = [own[name] for own in kinds for name in ("richness", "stacked richness", "richness difference")]
+    assert len(set(written)) == 12
+    assert set(written) <= set(files(tmp_path / "out"))
+
+
 def test_a_table_alone_gives_the_library_s_model(tmp_path: Path) -> None:
     path = write_community(tmp_path)
     result = as_json("joint", path, *OWN, "-o", tmp_path / "out")

@@ -86,6 +86,20 @@ def test_blocks_of_sites_do_not_share_squares(sites: Path) -> None:
         divide_sites(community.sites, values, ["heat", "rain"], [], few, None)
 
 
+def test_blocks_of_a_table_in_metres(tmp_path: Path) -> None:
+    frame = draw_community()
+    metres = frame.assign(longitude=500_000 + 70_000 * frame["longitude"], latitude=111_000 * frame["latitude"])
+    path = write_community(tmp_path, metres)
+    given = {"split": "block", "block_size": 60, "folds": 3, "x_column": "longitude", "y_column": "latitude"}
+    values = np.zeros((len(frame), 1))
+    options = options_for(path, **given)
+    with pytest.raises(DataError, match="the table's coordinates are none"):
+        divide_sites(read_community(options).sites, values, ["heat"], [], options, None)
+    options = options_for(path, crs="EPSG:25833", **given)
+    split = divide_sites(read_community(options).sites, values, ["heat"], [], options, None)
+    assert len(split.folds) == 3
+
+
 def test_percent_sets_so_many_sites_aside(sites: Path) -> None:
     options = options_for(sites, test_percent=25)
     community = read_community(options)
