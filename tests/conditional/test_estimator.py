@@ -72,6 +72,22 @@ def test_structural_prices_hold_for_every_feature_found(structural):
         assert price == pytest.approx(0.005 * source.complexity(shape.size, m) + 0.005)
 
 
+@pytest.mark.parametrize("alpha", [1.0, 2.0])
+def test_trees_of_one_split_are_thresholds(alpha):
+    """Column generation over stumps ends where a fit with every threshold at the same price does."""
+    rng = np.random.default_rng(9)
+    x = rng.normal(size=(70, 2))
+    y = np.argmax(1.5 * x @ rng.normal(size=(2, 3)) + rng.gumbel(size=(70, 3)), axis=1)
+    options = {"entropy": alpha, "intercept_price": 1e-7, "tolerance": 1e-6}
+    grown = ConditionalMaxent("trees:1", lam=0.01, beta=0.01, **options).fit(x, y)
+    price = grown.problem_.penalty.beta.max()
+    every = ConditionalMaxent("t", knots="all", beta=price, **options).fit(x, y)
+    assert grown.solution_.status == every.solution_.status == "converged"
+    assert len(grown.model_.shapes) > 3
+    assert grown.solution_.objective == pytest.approx(every.solution_.objective, abs=1e-5)
+    np.testing.assert_allclose(grown.predict_proba(x), every.predict_proba(x), atol=5e-3)
+
+
 def test_structural_beats_what_one_feature_less_could_do(habitats):
     """Fully corrective: without the trees the objective is no lower."""
     x, y = habitats
