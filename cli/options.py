@@ -53,8 +53,7 @@ def with_run_options(
     options = {leaf.dotted.replace(".", "__"): leaf for leaf in leaves()}
     parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own]
     parameters += [
-        _parameter(name, leaf, hidden=_hidden(leaf, shows or function.__name__, only))
-        for name, leaf in options.items()
+        _parameter(name, leaf, hidden=_hidden(leaf, shows or function.__name__, only)) for name, leaf in options.items()
     ]
     parameters += [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=False)
@@ -98,7 +97,7 @@ def _parameter(name: str, leaf: Leaf, *, hidden: bool) -> inspect.Parameter:
     default = leaf.field.get_default()
     word = leaf.shown.replace("_", "-")
     text = str(leaf.field.description)
-    others = [f"--{alias}" for alias in leaf.aliases if alias != leaf.shown]
+    others = [f"--{alias.replace('_', '-')}" for alias in leaf.aliases if alias != leaf.shown]
     listed = " ".join(map(str, default)) if isinstance(default, list) else default
     notes = [] if default in (None, [], {}) or leaf.flag else [f"default: {listed}"]
     notes += [f"also {', '.join(others)}"] if others else []

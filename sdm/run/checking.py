@@ -26,6 +26,7 @@ from sdm.run.prepare import (
     prepare,
     read_group,
     read_records,
+    read_survey,
 )
 from sdm.run.sampling import accessible_areas, make_effort, read_area, thinning, weigh
 
@@ -161,8 +162,11 @@ def _check_others(
         if not grouped:  # of a group, several records in a cell are what is expected
             found.warnings += points.notices
     if options.test.file is not None:
-        tests, _ = clean(read_records(options, options.test.file), stack, study_area=area)
-        found.facts.append(f"{options.test.file}: {sum(map(len, tests.values())):,} usable test records")
+        sites = read_survey(options, options.test.file)
+        tests, _ = clean(sites.take(~sites.absent), stack, study_area=area)
+        absent = int(np.count_nonzero(sites.absent))
+        also = f", {absent:,} absences beside" if absent else ""
+        found.facts.append(f"{options.test.file}: {sum(map(len, tests.values())):,} usable test records{also}")
 
 
 def _check_records(
@@ -186,6 +190,10 @@ def _check_records(
         thinning=thinning(options),
         uncertainty_column=options.occurrences.uncertainty_column,
     )
+    if options.test.fold_column:
+        labels = records.labels(options.test.fold_column)
+        names = ", ".join(np.unique(labels)[:10].tolist())
+        found.facts.append(f"folds of column '{options.test.fold_column}': {names}")
     wanted = options.occurrences.species or records.species_names
     for species in wanted:
         if species not in records.species_names:

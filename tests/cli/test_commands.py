@@ -10,25 +10,44 @@ from terminal import QUICK, as_json, change_raster, fail, files, sdm, succeed, w
 from sdm._version import __version__
 from sdm.config import leaves, make_options, read_yaml, schema
 
+# Sections of options that belong to one command, and are in its help only.
+OF_ONE = {"tune": "tune", "curve": "curve learning", "path": "path", "joint": "joint"}
+
 
 def test_version() -> None:
     assert succeed("version").stdout == f"sdm {__version__}\n"
 
 
-@pytest.mark.parametrize("command", ["fit", "check", "predict", "evaluate", "info", "init", "schema", "simulate"])
+COMMANDS = (
+    "fit",
+    "tune",
+    "curve learning",
+    "curve sensitivity",
+    "check",
+    "predict",
+    "evaluate",
+    "info",
+    "init",
+    "schema",
+)
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, "simulate"])
 def test_help_teaches_by_example(command) -> None:
-    text = succeed(command, "--help").stdout
+    text = succeed(*command.split(), "--help").stdout
     assert "Example" in text
     assert f"sdm {command}" in text.split("Example")[1]
 
 
 def test_help_names_every_option_and_its_other_spellings(monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    text = succeed("fit", "--help").stdout
+    helps = {command: succeed(*command.split(), "--help").stdout for command in ("fit", *OF_ONE.values())}
     for leaf in leaves():
+        text = helps[OF_ONE.get(leaf.section, "fit")]
         assert f"--{leaf.shown.replace('_', '-')}" in text
         for alias in leaf.aliases:
             assert alias.replace("_", "-") in text, alias
+    assert "--feature-sets" not in helps["fit"]
 
 
 def test_init_writes_a_file_that_runs_once_it_is_filled_in(own, tmp_path: Path, monkeypatch) -> None:

@@ -98,3 +98,12 @@ def test_what_is_wrong_with_effort_is_a_problem(made: Simulation, tmp_path: Path
     missed = check(made, **{"layers.files": "gone", "target_group": "no.csv", "bias": "target-group"}).problems
     assert any("'no.csv' does not exist" in problem for problem in missed)
     assert not any("'target-group' does not exist" in problem for problem in missed)
+
+
+def test_survey_sites_and_folds_are_looked_at(made: Simulation) -> None:
+    found = check(made, categorical="landcover", test=str(made.presence_absence))
+    assert found.problems == []
+    assert any("usable test records" in fact and "absences beside" in fact for fact in found.facts)
+    labelled = check(made, categorical="landcover", split="own", fold_column="region")
+    assert any("has no column 'region'" in problem for problem in labelled.problems)
+    assert any("add --split own" in problem for problem in check(made, fold_column="species").problems)
