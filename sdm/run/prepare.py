@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import cast
 
 import numpy as np
-import pandas as pd
 
 from sdm.config import GROUP_WORD, RunOptions
 from sdm.data.area import StudyArea
@@ -286,17 +285,17 @@ def _read_tests(prepared: Prepared, options: RunOptions, file: str) -> None:
 
 def _surveys(records: Occurrences, stack: Stack, area: StudyArea | None) -> dict[str, Survey]:
     """Look up the sites of every species that has absences; each visit counts, several in one cell too."""
-    found = {}
-    for species in pd.unique(records.species[records.absent]):
-        own = records.species == species
-        parts = [
-            clean(records.take(own & some), stack, remove_duplicates=False, study_area=area)[0][str(species)].values
-            for some in (~records.absent, records.absent)
-            if (own & some).any()
-        ]
-        if len(parts) == 2:
-            found[str(species)] = Survey(*(np.asarray(part, dtype=np.float64) for part in parts))
-    return found
+    if not records.absent.any():
+        return {}
+    here, away = (
+        clean(records.take(some), stack, remove_duplicates=False, study_area=area)[0]
+        for some in (~records.absent, records.absent)
+    )
+    return {
+        name: Survey(*(np.asarray(points[name].values, dtype=np.float64) for points in (here, away)))
+        for name in away
+        if name in here
+    }
 
 
 def _prepare_swd(options: RunOptions) -> Prepared:
