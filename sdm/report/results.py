@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from sdm.model import Model
 
 Row = dict[str, str]
+TREES = (
+    "cross_validation", "importance", "map", "null_models", "presence_absence", "range", "records", "sampling",
+    "structure", "thresholds", "tuning", "versions",
+)  # fmt: skip
+"""Numbers that have names in them; what is stored under these and has none is not ours, and left out."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +34,7 @@ class Results:
     name : str
         What its files begin with.
     numbers : dict
-        `<name>.json` as it is.
+        What is in `<name>.json`.
     run : dict
         `run.yaml`: every option of the run; empty where the file is not there.
     command : str
@@ -197,6 +202,7 @@ def _read(path: Path) -> Results:
         raise DataError(f"{path} cannot be read as JSON ({error}): make the results again with `sdm fit`") from error
     if not _is_numbers(path):
         raise DataError(f"{path} holds no results of `sdm fit`: expected 'species' and 'files' in it")
+    numbers = {key: value for key, value in numbers.items() if key not in TREES or isinstance(value, dict)}
     return Results(path.parent, path.stem, numbers, _read_run(path.parent), _read_command(path.parent))
 
 

@@ -302,6 +302,31 @@ def test_responses_fill_their_charts_on_any_scale(world: Path, tmp_path: Path) -
     assert "Raw density" in text or "No map." in text
 
 
+@pytest.mark.parametrize("instead", ["nothing", None, "text", {}])
+def test_a_page_is_made_of_what_is_there(full: Path, tmp_path: Path, instead: Any) -> None:
+    """Results of another version, or that someone edited: what is missing is left out, and the rest is shown."""
+    folder = copy(full, tmp_path / "copy")
+    for ending in ("*.tif", "*.png", "*.csv"):  # which are looked at elsewhere
+        for path in folder.glob(ending):
+            path.unlink()
+    (path,) = folder.glob("*.json")
+    whole = json.loads(path.read_text())
+    for key in set(whole) - {"species", "files"}:
+        spoilt = {name: value for name, value in whole.items() if name != key}
+        path.write_text(json.dumps(spoilt if instead == "nothing" else spoilt | {key: instead}))
+        assert "odmap" in of(folder).sections, key
+
+
+def test_a_page_is_made_without_any_of_the_files(full: Path, tmp_path: Path) -> None:
+    folder = copy(full, tmp_path / "copy")
+    for what, name in read_results(folder).files.items():
+        if what == "numbers" or (folder / name).is_dir():
+            continue
+        (folder / name).rename(tmp_path / "away")
+        assert "odmap" in of(folder).sections, what
+        (tmp_path / "away").rename(folder / name)
+
+
 def test_what_was_done_about_bias_is_said(full: Path, tmp_path: Path) -> None:
     nothing = "Nothing was done about where people look"
     assert nothing in of(full).sections["records"]
