@@ -4,7 +4,7 @@ import sys
 from importlib import import_module
 from itertools import takewhile
 
-ALL = ("engine", "application", "structural", "path", "roots", "edges", "bias", "thinning", "nceas", "medn")
+ALL = ("engine", "application", "structural", "path", "roots", "edges", "bias", "thinning", "nceas", "medn", "proportions")
 
 
 def main() -> None:

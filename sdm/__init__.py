@@ -14,6 +14,7 @@ _HOMES = {
     "Maxent": "sdm.estimator",
     "StructMaxent": "sdm.structural",
     "Committee": "sdm.committee",
+    "ConditionalMaxent": "sdm.conditional.estimator",
     "JointModel": "sdm.joint.model",
     "Model": "sdm.model",
     "load_model": "sdm.modelfile",
@@ -23,6 +24,7 @@ _HOMES = {
 
 __all__ = [
     "Committee",
+    "ConditionalMaxent",
     "JointModel",
     "Maxent",
     "Model",

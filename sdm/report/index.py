@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from sdm.assess.thresholds import TOPS
 from sdm.files import write_text
+from sdm.report.joint_page import write_joint_page
 from sdm.report.page import render, write_page
 from sdm.report.page_map import thumbnail
 from sdm.report.results import Results, find_results, number, read_results, read_rows
@@ -36,6 +37,9 @@ def make_pages(places: Iterable[Path]) -> list[Path]:
     """
     written = []
     for place in map(Path, places):
+        if (place / "joint.json").is_file():
+            written.append(write_joint_page(place))
+            continue
         found = find_results(place)
         written += [write_page(read_results(one)) for one in found]
         if found != [place]:

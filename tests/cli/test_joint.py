@@ -95,6 +95,13 @@ def test_the_page_holds_its_pictures_and_asks_for_nothing(mapped: Path) -> None:
         assert name in page
 
 
+def test_the_page_is_made_again_from_stored_results(mapped: Path) -> None:
+    page = mapped / "joint.html"
+    before = page.read_bytes()
+    succeed("report", mapped)
+    assert page.read_bytes() == before
+
+
 def test_info_says_what_it_is(mapped: Path) -> None:
     said = succeed("info", mapped / "joint.npz").output
     assert said.startswith("joint model  2 species: ")
