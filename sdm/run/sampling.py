@@ -92,9 +92,9 @@ def accessible_areas(options: RunOptions, located: Located) -> dict[str, StudyAr
 def make_effort(options: RunOptions, stack: Stack, group: Occurrences | None) -> Effort | None:
     """Open the bias raster, or estimate effort from the sites of the target group."""
     own = options.background
-    if own.bias is None:
+    if own.bias is None or (own.bias == GROUP_WORD and group is None):
         return None
-    if own.bias != GROUP_WORD or group is None:
+    if group is None or own.bias != GROUP_WORD:
         return open_effort(own.bias, stack, nodata=options.layers.nodata, align=options.layers.align is not None)
     rows, cols = locate(group, stack).cells
     name = f"target group {Path(group.source).name}"

@@ -74,13 +74,17 @@ def test_the_same_problem_is_said_once() -> None:
 
 
 def test_effort_target_group_and_areas_are_looked_at(made: Simulation, tmp_path: Path) -> None:
-    found = check(made, bias="target-group", study_area="buffer", buffer=30, thin_distance=20, categorical="landcover")
+    group = {"bias": "target-group", "target_group": str(made.presence_absence)}
+    found = check(made, **group, study_area="buffer", buffer=30, thin_distance=20, categorical="landcover")
     assert found.problems == []
     assert any("sampling effort in" in fact for fact in found.facts)
     assert any("left out by thinning" in warning for warning in found.warnings)
     grouped = check(made, background="target-group", target_group=str(made.presence_absence))
     assert any("sites of the target group" in fact for fact in grouped.facts)
     assert grouped.problems == []
+    alone = check(made, bias="target-group")
+    assert len(alone.problems) == 1
+    assert "a target group of one species" in alone.problems[0]
 
 
 def test_what_is_wrong_with_effort_is_a_problem(made: Simulation, tmp_path: Path) -> None:
