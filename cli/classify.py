@@ -87,7 +87,11 @@ def classify(
 
     sdm classify cover.csv layers/ --proportions forest,meadow,bog --entropy 2 -o results   (cover fractions)
     """
-    options = from_words(inputs, given)
+    run_classes(console, from_words(inputs, given))
+
+
+def run_classes(console: Console, options: ClassifyOptions) -> None:
+    """Run, and say what was done."""
     from sdm.run.classifying import classify as run_classify
 
     with console.progress() as progress:

@@ -36,6 +36,8 @@ def fit(
 
     sdm fit records.csv layers/ --model structural --families l,q,p,h,trees:8 -o results   (trees inside maxent)
 
+    sdm fit survey.csv layers/ --response presence -o results   (sites with presence and absence)
+
     sdm fit run.yaml --fit.multiplier 2 -o results2
 
     sdm fit presences_swd.csv background_swd.csv -o results   (tables of samples with data)
@@ -43,6 +45,12 @@ def fit(
     Every option can also be written as in a run file (--fit.multiplier 2) or as in Maxent (--betamultiplier 2).
     """
     options = from_words(inputs, given)
+    if options.occurrences.response is not None:
+        from sdm.run.response import response_options
+        from sdm_cli.classify import run_classes
+
+        run_classes(console, response_options(options))
+        return
     from sdm.run.batch import run
 
     with console.progress() as progress:

@@ -59,6 +59,9 @@ class OccurrenceOptions(Section):
     )
     species: Files = option([], "Model only these species of the file (default: all).")
     crs: Crs | None = option(None, "Coordinate system of the records (default: the file's, else WGS 84).")
+    response: str | None = option(
+        None, "Column with presence and absence: the model tells sites of the two apart, without a background."
+    )
     species_column: str | None = option(None, "Column with the species' name (default: found by its name).")
     x_column: str | None = option(None, "Column with the longitude or easting.")
     y_column: str | None = option(None, "Column with the latitude or northing.")

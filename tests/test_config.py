@@ -33,6 +33,7 @@ EXAMPLES: dict[str, tuple[Any, Any]] = {
     "occurrences.file": ("/data/records.csv", "/data/records.csv"),
     "occurrences.species": ("Ursus, arctos", ["Ursus, arctos"]),
     "occurrences.crs": ("25833", "EPSG:25833"),
+    "occurrences.response": ("present", "present"),
     "occurrences.species_column": ("taxon", "taxon"),
     "occurrences.x_column": ("east", "east"),
     "occurrences.y_column": ("north", "north"),

@@ -91,6 +91,10 @@ def prepare(options: RunOptions) -> Prepared:
 def check_options(options: RunOptions) -> None:
     """Raise for options that contradict each other."""
     check_testing(options)
+    if options.occurrences.response is not None:
+        raise OptionError(
+            "occurrences.response makes a model of presence and absence, which 'sdm fit' and 'sdm classify' alone fit"
+        )
     check_sampling(options)
     check_model(options.fit)
 
