@@ -47,15 +47,20 @@ def tune(options: RunOptions, *, command: str = "", progress: Progress | None = 
 
 
 def settings(options: RunOptions) -> list[Setting]:
-    """Return the settings to try: every combination, or as many at random as the budget allows."""
+    """Return the settings to try: every combination, or as many at random as the budget allows.
+
+    Feature classes that were given for the model itself stay, unless sets of them were given too.
+    """
     own, fit = options.tune, options.fit
     taken = inspect.signature(KINDS[fit.model]).parameters
     lists: dict[str, list[Any]] = {}
     for name, several in LISTS.items():
-        values = getattr(own, several)
-        if name in taken and values:
+        values, default = getattr(own, several), TuneOptions.model_fields[several].get_default()
+        if name == "features" and name in taken and values == default and fit.features != "auto":
+            lists[name] = [fit.features]
+        elif name in taken and values:
             lists[name] = list(values)
-        elif name not in taken and values != TuneOptions.model_fields[several].get_default():
+        elif name not in taken and values != default:
             hint = ": add --model structural" if name == "lam" else ""
             raise OptionError(f"tune.{several} say nothing to a {fit.model} model{hint}")
     if priced := [word for word in lists.get("features", ()) if ":" in word]:

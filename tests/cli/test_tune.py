@@ -164,6 +164,8 @@ def test_the_default_is_twenty_five_settings() -> None:
     assert len(with_all) == 100
     finite = make_options({"model": "structural", "families": "l,trees:3", "multipliers": "1,2"})
     assert settings(finite) == [{"multiplier": 1.0}, {"multiplier": 2.0}]
+    given = settings(make_options({"features": "lq", "multipliers": "1,2"}))
+    assert [item["features"] for item in given] == ["lq", "lq"], "classes that were given stay"
     assert settings(make_options({"model": "committee", "multipliers": 3})) == [{"multiplier": 3.0}]
 
 
