@@ -180,6 +180,7 @@ def typed(monkeypatch) -> Any:
         raise OptionError("enough")
 
     monkeypatch.setattr("sdm.run.batch.run", run)
+    monkeypatch.setattr("sdm.run.response.response_options", run)  # where presence and absence go
 
     def parse(*words: str) -> RunOptions:
         result = CliRunner().invoke(app, ["fit", *words])
