@@ -82,6 +82,13 @@ def certificate(results: Results) -> list[str]:
     gap, gain = number(n.get("gap")), number(n.get("regularized_gain"))
     if gap is None:
         return ["The results hold no certificate."]
+    if number(n.get("members")) is not None:
+        return [
+            f"The model is the mean of {count(n['members'])} models, each proved to be within {figure(gap, 2)} nats of "
+            "the best value of its own objective, over all of its own features. The mean solves no problem of its own,"
+            " so there is no optimum that it could be compared with.",
+            "The certificates are about the fits to these records. They say nothing about how good the records are.",
+        ]
     structure = n.get("structure") or {}
     over = structure.get("certified_over") or f"all {count(n.get('features', '?'))} features"
     if n.get("status") == "converged":

@@ -19,6 +19,10 @@ def test_the_preset_stands_for_its_options(world, tmp_path: Path) -> None:
     numbers = json.loads(next((tmp_path / "preset").rglob("Virt*.json")).read_text())
     assert numbers["members"] == 4
     assert numbers["status"] == "converged"
+    succeed("report", next((tmp_path / "preset").rglob("*.npz")))
+    page = next((tmp_path / "preset").rglob("Virt*.html")).read_text()
+    assert "the mean of 4 models" in page
+    assert "another solver could not" not in page
     said = succeed("info", next((tmp_path / "preset").rglob("*.npz"))).output
     assert "each of 4 models within" in said
 
