@@ -10,8 +10,8 @@ import itertools
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ import rasterio.shutil
 from numpy.typing import NDArray
 from rasterio._err import CPLE_BaseError
 from rasterio.errors import RasterioError
+from rasterio.io import DatasetWriter
 from rasterio.windows import Window
 
 from sdm._version import __version__
@@ -39,6 +40,34 @@ BINARY_NODATA = 255
 BLOCK = 256
 SPREAD = 1 << 20  # predictions of all replicates that are held at once, in each thread
 Progress = Callable[[int, int, str], None]
+Colour = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Raster:
+    """A GeoTIFF to write.
+
+    Attributes
+    ----------
+    path : Path
+    dtype : str
+    nodata : float
+    bands : tuple of str
+        Names of the bands; without any there is one band.
+    colours : mapping, optional
+        Red, green and blue by value: the file's colour table.
+    """
+
+    path: Path
+    dtype: str = "float32"
+    nodata: float = NODATA
+    bands: tuple[str, ...] = ()
+    colours: Mapping[int, Colour] | None = None
+
+    @property
+    def count(self) -> int:
+        """The number of bands."""
+        return max(1, len(self.bands))
 
 
 @dataclass(frozen=True)
@@ -92,7 +121,7 @@ def predict_raster(
     progress : callable, optional
         Called with windows done, windows in all, and what is going on.
     """
-    _check_layers(model, stack)
+    check_layers(model.names, stack)
     path = Path(path)
     describe = {"model_id": model_id(model), "scale": scale, "software": f"sdm {__version__}", **(tags or {})}
 
@@ -146,7 +175,7 @@ def predict_spread(
         As for `predict_raster`.
     """
     for model in models:
-        _check_layers(model, stack)
+        check_layers(model.names, stack)
     describe = {"replicates": str(len(models)), "scale": scale, "software": f"sdm {__version__}", **(tags or {})}
 
     step = max(1, SPREAD // len(models))  # cells at a time, so that memory does not grow with the replicates
@@ -170,10 +199,10 @@ def predict_spread(
     return dict(zip(paths, summaries))
 
 
-def _check_layers(model: Model, stack: Stack) -> None:
-    """Raise if the layers are not the model's variables in its order."""
-    if tuple(stack.names) != model.names:
-        raise DataError(f"the layers are {', '.join(stack.names)}; the model needs {', '.join(model.names)}")
+def check_layers(names: Sequence[str], stack: Stack) -> None:
+    """Raise if the layers are not a model's variables in its order."""
+    if tuple(stack.names) != tuple(names):
+        raise DataError(f"the layers are {', '.join(stack.names)}; the model needs {', '.join(names)}")
 
 
 def write_cog(
@@ -207,51 +236,91 @@ def write_cogs(
     progress: Progress | None = None,
 ) -> list[RasterSummary]:
     """Compute several bands window by window, and write each as a Cloud-Optimized GeoTIFF of its own."""
+    # Where a window's maps take more memory than its layers, windows are as much smaller.
+    wide = len(paths) * np.dtype(dtype).itemsize / (len(stack.layers) * stack.dtype.itemsize)
+    windows = stack.windows() if wide <= 1 else stack.windows(budget=int(WINDOW_BYTES / wide))
+    moments = [Moments() for _ in paths]
+    with writing_cogs(stack, [Raster(path, dtype, nodata) for path in paths], threads) as files:
+        for window, bands in computed(stack, windows, compute, threads=threads, progress=progress):
+            for file, band, count in zip(files, bands, moments):
+                file.write(band, 1, window=window)
+                count.add(band[band != band.dtype.type(nodata)].astype(np.float64))
+        summaries = [count.summary(path) for count, path in zip(moments, paths)]
+        for file, summary in zip(files, summaries):
+            file.update_tags(**tags)
+            file.update_tags(1, **_statistics(summary))
+    return summaries
+
+
+def computed(
+    stack: Stack,
+    windows: Sequence[Window],
+    compute: Callable[[Window, NDArray[np.floating]], Any],
+    *,
+    threads: int = 2,
+    progress: Progress | None = None,
+    doing: str = "predicting",
+) -> Iterator[tuple[Window, Any]]:
+    """Yield window after window with what was computed of it, and tell how far it is."""
+    for done, found in enumerate(stack.scan(windows, each=compute, threads=threads), start=1):
+        yield found
+        if progress:
+            progress(done, len(windows), doing)
+
+
+@contextmanager
+def writing_cogs(grid: Grid, rasters: Sequence[Raster], threads: int = 2) -> Iterator[list[DatasetWriter]]:
+    """Give files to write into; at the end they become Cloud-Optimized GeoTIFFs and move to their places, all or none.
+
+    Raises
+    ------
+    OutputError
+        If there is no room, or something cannot be written.
+    """
+    _check_room(rasters, grid)
+    first = rasters[0].path
+    try:
+        with tempfile.TemporaryDirectory(prefix=".sdm-", suffix=".part", dir=first.parent) as folder:
+            plain = [Path(folder) / f"plain{k}.tif" for k in range(len(rasters))]
+            final = [Path(folder) / f"cog{k}.tif" for k in range(len(rasters))]
+            with ExitStack() as opened:
+                yield [opened.enter_context(_create(path, grid, raster)) for path, raster in zip(plain, rasters)]
+            for source, target, raster in zip(plain, final, rasters):
+                _check_whole(source)
+                _to_cog(source, target, raster.dtype, threads)
+                _check_whole(target)
+                source.unlink()
+            for target, raster in zip(final, rasters):
+                os.replace(target, raster.path)
+    except (RasterioError, CPLE_BaseError, OSError) as error:
+        reason = getattr(error, "strerror", None) or f"{error.__cause__ or error}; is the disk full?"
+        raise OutputError(f"{first} cannot be written ({reason}): nothing was kept") from error
+
+
+def _create(path: Path, grid: Grid, raster: Raster) -> DatasetWriter:
+    """Open a plain GeoTIFF, before it becomes a COG."""
     profile = {
         "driver": "GTiff",
-        "width": stack.width,
-        "height": stack.height,
-        "count": 1,
-        "dtype": dtype,
-        "nodata": nodata,
-        "crs": stack.crs,
-        "transform": stack.transform,
+        "width": grid.width,
+        "height": grid.height,
+        "count": raster.count,
+        "dtype": raster.dtype,
+        "nodata": raster.nodata,
+        "crs": grid.crs,
+        "transform": grid.transform,
         "tiled": True,
         "blockxsize": BLOCK,
         "blockysize": BLOCK,
         "BIGTIFF": "IF_SAFER",
+        **({"photometric": "palette"} if raster.colours else {}),
+        **({"interleave": "pixel"} if raster.count > 1 else {}),
     }
-    _check_room(paths[0], stack, dtype, len(paths))
-    # Where a window's maps take more memory than its layers, windows are as much smaller.
-    wide = len(paths) * np.dtype(dtype).itemsize / (len(stack.layers) * stack.dtype.itemsize)
-    windows = list(stack.windows() if wide <= 1 else stack.windows(budget=int(WINDOW_BYTES / wide)))
-    moments = [Moments() for _ in paths]
-    try:
-        with tempfile.TemporaryDirectory(prefix=".sdm-", suffix=".part", dir=paths[0].parent) as folder:
-            plain = [Path(folder) / f"plain{k}.tif" for k in range(len(paths))]
-            final = [Path(folder) / f"cog{k}.tif" for k in range(len(paths))]
-            with ExitStack() as opened:
-                outs = [opened.enter_context(rasterio.open(path, "w", **profile)) for path in plain]
-                for done, (window, bands) in enumerate(stack.scan(windows, each=compute, threads=threads), start=1):
-                    for out, band, count in zip(outs, bands, moments):
-                        out.write(band, 1, window=window)
-                        count.add(band[band != band.dtype.type(nodata)].astype(np.float64))
-                    if progress:
-                        progress(done, len(windows), "predicting")
-                summaries = [count.summary(path) for count, path in zip(moments, paths)]
-                for out, summary in zip(outs, summaries):
-                    out.update_tags(**tags)
-                    out.update_tags(1, **_statistics(summary))
-            for source, target in zip(plain, final):
-                _check_whole(source)
-                _to_cog(source, target, dtype, threads)
-                _check_whole(target)
-            for target, path in zip(final, paths):
-                os.replace(target, path)
-    except (RasterioError, CPLE_BaseError, OSError) as error:
-        reason = getattr(error, "strerror", None) or f"{error.__cause__ or error}; is the disk full?"
-        raise OutputError(f"{paths[0]} cannot be written ({reason}): nothing was kept") from error
-    return summaries
+    file = rasterio.open(path, "w", **profile)
+    if raster.colours:
+        file.write_colormap(1, {value: (*colour, 255) for value, colour in raster.colours.items()})
+    for k, name in enumerate(raster.bands, start=1):
+        file.set_band_description(k, name)
+    return file
 
 
 class Moments:
@@ -277,9 +346,10 @@ class Moments:
         return RasterSummary(path, int(count), self.low, self.high, mean, deviation)
 
 
-def _check_room(path: Path, grid: Grid, dtype: str, maps: int) -> None:
+def _check_room(rasters: Sequence[Raster], grid: Grid) -> None:
     """Raise if the disk has less free space than the maps take before compression."""
-    need = maps * -(-grid.width // BLOCK) * -(-grid.height // BLOCK) * BLOCK**2 * np.dtype(dtype).itemsize
+    path, cells = rasters[0].path, -(-grid.width // BLOCK) * -(-grid.height // BLOCK) * BLOCK**2
+    need = cells * sum(raster.count * np.dtype(raster.dtype).itemsize for raster in rasters)
     try:
         free = shutil.disk_usage(path.parent).free
     except OSError:
