@@ -1,21 +1,27 @@
 """`sdm predict`: a model on other layers."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sdm_cli.console import Console
 from sdm_cli.options import Align, Debug, Json, Nodata, Overwrite, Quiet, Verbose
 
+if TYPE_CHECKING:
+    from sdm.run.predicting import Prediction
+
 
 def predict(
-    model: Annotated[Path, typer.Argument(help="A model file (.npz).")],
+    model: Annotated[Path, typer.Argument(help="A model file (.npz) of sdm fit, sdm classify or sdm joint.")],
     layers: Annotated[list[str], typer.Argument(help="A folder, a pattern or files with the model's variables.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The GeoTIFF to write.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The GeoTIFF to write; of a joint model, the folder of its maps.")
+    ],
     scale: Annotated[
-        str, typer.Option("--scale", "--outputformat", help="cloglog, raw, cumulative or logistic.")
-    ] = "cloglog",
+        str | None,
+        typer.Option("--scale", "--outputformat", help="cloglog (the default), raw, cumulative or logistic."),
+    ] = None,
     clamp: Annotated[bool, typer.Option(help="Hold variables at the limits of their training ranges.")] = True,
     threshold: Annotated[
         str | None, typer.Option(help="Write presence and absence instead: mtp, 10p, maxsss, equal, or a value.")
@@ -34,18 +40,26 @@ def predict(
 ) -> None:
     """Map a model on layers that have its variables: another time, another place.
 
+    A class model gives a GeoTIFF with the probability of every class in a band of its own, and beside it the most
+    probable class (`_class.tif`) and how undecided the classes are (`_entropy.tif`). A joint model gives a folder with
+    a map of every species (`maps/`) and of their richness. --scale and --threshold are of models of one species.
+
     **Examples**
 
     sdm predict results/sp.npz future_layers/ -o future.tif
 
     sdm predict results/sp.npz layers/ --threshold 10p -o range.tif
+
+    sdm predict results/habitat.npz future_layers/ -o future.tif   (classes: also future_class.tif, future_entropy.tif)
+
+    sdm predict results/joint.npz future_layers/ -o future   (several species: future/maps/, future/richness.tif)
     """
     console = Console(quiet=quiet, verbose=verbose, as_json=as_json, debug=debug)
     with console.guard():
         from sdm.run.predicting import predict_files
 
         with console.progress() as progress:
-            summary, notices = predict_files(
+            found = predict_files(
                 model,
                 layers,
                 output,
@@ -59,17 +73,20 @@ def predict(
                 overwrite=overwrite,
                 progress=progress,
             )
-        for notice in notices:
+        for notice in found.notices:
             console.log.info(notice)
-        values = f"{summary.minimum:.4g} to {summary.maximum:.4g}"
-        console.say(f"written: {summary.path} ({summary.cells:,} cells, {values})")
-        console.result(
-            {
-                "file": str(summary.path),
-                "cells": summary.cells,
-                "min": summary.minimum,
-                "max": summary.maximum,
-                "mean": summary.mean,
-                "notices": notices,
-            }
-        )
+        _tell(console, found)
+        console.result({**found.numbers, "notices": found.notices})
+
+
+def _tell(console: Console, found: "Prediction") -> None:
+    numbers = found.numbers
+    if "shares" in numbers:
+        for what, path in found.files.items():
+            console.say(f"written: {path} ({what})")
+        listed = ", ".join(f"{name} {share:.1%}" for name, share in numbers["shares"].items())
+        console.say(f"classes: {listed} of {numbers['cells']:,} cells; mean entropy {numbers['mean_entropy']:.4f} nats")
+        return
+    for what, path in found.files.items():
+        one = numbers if what == "map" else numbers["maps"][what]
+        console.say(f"written: {path} ({one['cells']:,} cells, {one['min']:.4g} to {one['max']:.4g})")

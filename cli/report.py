@@ -1,4 +1,4 @@
-"""`sdm report`: the page of a species, made again from stored results."""
+"""`sdm report`: the page of a model, made again from stored results."""
 
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +12,10 @@ from sdm_cli.options import Debug, Json
 def report(
     places: Annotated[
         list[Path],
-        typer.Argument(help="Results folders of `sdm fit`, of one species or many; or model files in them."),
+        typer.Argument(
+            help="Results folders of `sdm fit` (one species or many), `sdm classify` or `sdm joint`; or model files in "
+            "them."
+        ),
     ],
     as_json: Json = False,
     debug: Debug = False,
@@ -26,6 +29,8 @@ def report(
     sdm report results
 
     sdm report results/Bradypus_variegatus.npz
+
+    sdm report habitats community   (folders of sdm classify and sdm joint)
     """
     console = Console(as_json=as_json, debug=debug)
     with console.guard():

@@ -81,6 +81,11 @@ class RasterSummary:
     mean: float
     deviation: float
 
+    @property
+    def numbers(self) -> dict[str, float]:
+        """What it holds, under the names that results have."""
+        return {"cells": self.cells, "min": self.minimum, "max": self.maximum, "mean": self.mean}
+
 
 def model_id(model: Model) -> str:
     """Return a short name for exactly this model."""

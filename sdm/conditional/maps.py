@@ -3,6 +3,7 @@
 Memory is a few windows, whatever the size of the raster and the number of classes.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,14 @@ class ClassMaps:
     shares: NDArray[np.float64]
     mean_entropy: float
 
+    def numbers(self, labels: Sequence[str]) -> dict[str, Any]:
+        """Return the same under the names that results have, the shares by class."""
+        return {
+            "cells": self.cells,
+            "mean_entropy": self.mean_entropy,
+            "shares": dict(zip(labels, self.shares.tolist())),
+        }
+
 
 def class_codes(labels: Sequence[str]) -> list[int]:
     """Return the classes' values on the map: the labels if they are whole numbers from 1 to 254, else 1, 2, …
@@ -47,6 +56,22 @@ def class_codes(labels: Sequence[str]) -> list[int]:
     if all(label.isascii() and label.isdigit() and 1 <= int(label) <= MOST for label in labels):
         return [int(label) for label in labels]
     return list(range(1, len(labels) + 1))
+
+
+def hex_colour(colour: Colour) -> str:
+    """Return a colour as text, such as #228833."""
+    return "#{:02x}{:02x}{:02x}".format(*colour)
+
+
+def recorded_colours(model: ClassModel) -> dict[str, Colour]:
+    """Return the colours that a model's file gives its classes, by label: those of the raster it was fitted to."""
+    known = model.meta.get("colours")
+    words = known.items() if isinstance(known, dict) else ()
+    return {
+        str(label): (int(text[1:3], 16), int(text[3:5], 16), int(text[5:7], 16))
+        for label, text in words
+        if isinstance(text, str) and re.fullmatch("#[0-9a-f]{6}", text)
+    }
 
 
 def write_class_maps(

@@ -48,6 +48,18 @@ class ClassMeasures:
     precision: Array
     zeros: int
 
+    def numbers(self, labels: Sequence[str]) -> dict[str, Any]:
+        """Return the measures under the names that results have, those of a class by its label."""
+        return {
+            "sites": round(float(self.confusion.sum())),
+            "log_loss": self.log_loss,
+            "accuracy": self.accuracy,
+            "kappa": self.kappa,
+            "mean_auc": float(np.nanmean(self.auc)) if np.isfinite(self.auc).any() else float("nan"),
+            "auc": dict(zip(labels, self.auc.tolist())),
+            "sites_given_no_probability": self.zeros,
+        }
+
 
 def measure_classes(p: Array, targets: Array) -> ClassMeasures:
     """Measure distributions `p` against targets, both `(C, n)`."""

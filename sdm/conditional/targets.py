@@ -74,8 +74,23 @@ def _missing(label: Any) -> bool:
 
 
 def _proportions(values: NDArray[Any], columns: Sequence[Label]) -> tuple[tuple[Label, ...], Array]:
-    """Scale proportions to sum to one."""
+    """Return classes and proportions; every class must be somewhere."""
     check_classes(columns)
+    shares = scale_proportions(values)
+    empty = np.flatnonzero(shares.sum(axis=1) == 0)
+    if empty.size:
+        raise DataError(f"class '{columns[int(empty[0])]}' is at no site: leave its column out")
+    return tuple(columns), shares
+
+
+def scale_proportions(values: NDArray[Any]) -> Array:
+    """Return proportions `(n, C)` as distributions `(C, n)`, scaled to sum to one at every site.
+
+    Raises
+    ------
+    DataError
+        If some are no numbers, missing or negative, or all zero at a site.
+    """
     try:
         shares = values.astype(np.float64).T.copy()
     except (TypeError, ValueError) as error:
@@ -92,7 +107,4 @@ def _proportions(values: NDArray[Any], columns: Sequence[Label]) -> tuple[tuple[
             f"{int((total == 0).sum()):,} rows have no class at all, the first is row {int(np.argmin(total)) + 1}: "
             "leave out sites whose proportions are all zero"
         )
-    empty = np.flatnonzero(shares.sum(axis=1) == 0)
-    if empty.size:
-        raise DataError(f"class '{columns[int(empty[0])]}' is at no site: leave its column out")
-    return tuple(columns), shares / total
+    return shares / total

@@ -12,9 +12,11 @@ from matplotlib.patches import Patch
 from rasterio.coords import BoundingBox
 
 from sdm.assess.importance import Permutation
-from sdm.conditional.maps import Colour
+from sdm.conditional.maps import hex_colour, recorded_colours
 from sdm.conditional.measures import ClassProfile
+from sdm.conditional.model import ClassModel
 from sdm.features.domain import Array
+from sdm.predict import Colour
 from sdm.report.figures import DPI, INK, MAP_PIXELS, save, short
 
 # Colours that most people can tell apart, then hues at equal distances.
@@ -34,8 +36,10 @@ def class_colours(count: int) -> list[Colour]:
     return out
 
 
-def _hex(colour: Colour) -> str:
-    return "#{:02x}{:02x}{:02x}".format(*colour)
+def model_colours(model: ClassModel) -> list[Colour]:
+    """Return the colour of every class of a model: of the raster that it was fitted to, or else ours."""
+    known = recorded_colours(model)
+    return [known.get(label, colour) for label, colour in zip(model.labels, class_colours(len(model.labels)))]
 
 
 def _overview(raster: Path) -> tuple[np.ma.MaskedArray, tuple[float, float, float, float], float]:
@@ -68,7 +72,7 @@ def draw_class_map(
     shown = np.ma.masked_array(place[band.filled(0)], np.ma.getmaskarray(band))
     figure = _canvas(extent, aspect)
     axes = figure.add_subplot()
-    table = ListedColormap([_hex(colour) for colour in colours])
+    table = ListedColormap([hex_colour(colour) for colour in colours])
     axes.imshow(
         shown, extent=extent, cmap=table, vmin=-0.5, vmax=len(codes) - 0.5, interpolation="nearest", aspect=aspect
     )
@@ -76,7 +80,7 @@ def draw_class_map(
     axes.set_title(short(title, 70).replace("$", r"\$"), fontsize=11)
     axes.tick_params(labelsize=8)
     there = [k for k in range(len(codes)) if np.any(shown == k)][:LEGEND]
-    handles = [Patch(color=_hex(colours[k]), label=short(labels[k], 28).replace("$", r"\$")) for k in there]
+    handles = [Patch(color=hex_colour(colours[k]), label=short(labels[k], 28).replace("$", r"\$")) for k in there]
     figure.legend(handles=handles, loc="outside right upper", fontsize=8, frameon=False)
     save(figure, path)
     return path
@@ -130,11 +134,11 @@ def draw_class_profile(profile: ClassProfile, labels: Sequence[str], colours: Se
     if profile.categories is None:
         axes.axvspan(profile.lo, profile.hi, color="#eef3f5", lw=0)
         for y, name, colour in zip(profile.y, names, colours):
-            axes.plot(profile.x, y, color=_hex(colour), lw=1.5, label=name)
+            axes.plot(profile.x, y, color=hex_colour(colour), lw=1.5, label=name)
     else:
         bottom = np.zeros(profile.x.size)
         for y, name, colour in zip(profile.y, names, colours):
-            axes.bar(range(profile.x.size), y, bottom=bottom, color=_hex(colour), label=name, width=0.8)
+            axes.bar(range(profile.x.size), y, bottom=bottom, color=hex_colour(colour), label=name, width=0.8)
             bottom += y
         axes.set_xticks(range(profile.x.size), [short(text, 12) for text in profile.categories], size=8, rotation=45)
     axes.set_ylim(0, 1)

@@ -5,22 +5,68 @@ import json
 from pathlib import Path
 from typing import Any
 
+from sdm.errors import DataError
 from sdm.files import write_text
 from sdm.report.page import render
 from sdm.report.page_map import embed
 
 MAPS = {"picture": "The most probable class", "entropy picture": "How undecided the classes are"}
 
+SHOWN = (
+    "title", "classes", "variables", "sites", "training_sites", "features", "features_with_weight", "order", "gap",
+    "status", "iterations", "version",
+)  # fmt: skip
+"""Numbers that every page shows."""
 
-def write_class_page(folder: Path, numbers_file: str, page: str) -> Path:
-    """Write the page from the stored results of a folder; one that is there already is made anew."""
-    numbers: dict[str, Any] = json.loads((folder / numbers_file).read_text(encoding="utf-8"))
-    return write_text(folder / page, class_page(folder, numbers), overwrite=True)
+
+def find_class_results(place: Path) -> list[Path]:
+    """Return the stored numbers of the class models in a folder, or those beside a model file; they may be none."""
+    place = Path(place)
+    found = sorted(place.glob("*.json")) if place.is_dir() else [place.with_suffix(".json")]
+    return [path for path in found if _is_numbers(path)]
+
+
+def _is_numbers(path: Path) -> bool:
+    """Whether a JSON file is that of a class model."""
+    try:
+        tree = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(tree, dict) and all(isinstance(tree.get(key), dict) for key in ("measures", "files"))
+
+
+def write_class_page(path: Path) -> Path:
+    """Write the page beside the stored numbers of a run; one that is there already is made anew.
+
+    Raises
+    ------
+    DataError
+        If something that the page is made of is not there, or cannot be read.
+    """
+    numbers: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    try:
+        if absent := [name for name in SHOWN if name not in numbers]:
+            raise KeyError(absent[0])
+        page = class_page(path.parent, numbers)
+        name = _inside(numbers["files"]["page"])
+    except (OSError, KeyError, IndexError, TypeError, ValueError) as error:
+        what = f"{type(error).__name__}: {error}"
+        raise DataError(
+            f"the page of {path} cannot be made ({what}): make the results again with `sdm classify`"
+        ) from error
+    return write_text(path.parent / name, page, overwrite=True)
+
+
+def _inside(name: str) -> str:
+    """Return a file's name; one with a folder in it would lead out of the results, and no run writes that."""
+    if Path(name).name != name:
+        raise ValueError(f"'{name}' is no name of a file in the results")
+    return name
 
 
 def class_page(folder: Path, numbers: dict[str, Any]) -> str:
     """Return the page of the results in a folder."""
-    files: dict[str, str] = numbers["files"]
+    files = {what: _inside(name) for what, name in numbers["files"].items()}
     kind, best = list(numbers["measures"].items())[-1]
     plots = sorted((folder / files["plots"]).glob("*.png"))
     grown = ":" in str(numbers.get("feature_classes", ""))

@@ -7,12 +7,14 @@ from urllib.parse import quote
 
 from sdm.assess.thresholds import TOPS
 from sdm.files import write_text
+from sdm.report.class_page import find_class_results, write_class_page
 from sdm.report.joint_page import write_joint_page
 from sdm.report.page import render, write_page
 from sdm.report.page_map import thumbnail
 from sdm.report.results import Results, find_results, number, read_results, read_rows
 
 NAME = "index.html"
+JOINT = "joint.json"  # the numbers of a joint model
 # Columns of figures: title, what it is of, and its digits (0: a count).
 COLUMNS = (
     ("Records", "training_presences", 0),
@@ -28,7 +30,12 @@ COLUMNS = (
 
 
 def make_pages(places: Iterable[Path]) -> list[Path]:
-    """Write the pages of results folders and models, and the index of every run over several species.
+    """Write the pages of results folders and models of any kind, and the index of every run over several species.
+
+    Parameters
+    ----------
+    places : iterable of path
+        Results folders of `sdm fit`, `sdm classify` or `sdm joint`; or model files or numbers in them.
 
     Raises
     ------
@@ -37,8 +44,12 @@ def make_pages(places: Iterable[Path]) -> list[Path]:
     """
     written = []
     for place in map(Path, places):
-        if (place / "joint.json").is_file():
-            written.append(write_joint_page(place))
+        joint = place if place.is_dir() else place.parent
+        if (joint / JOINT).is_file() and place in (joint, joint / JOINT, joint / "joint.npz"):
+            written.append(write_joint_page(joint))
+            continue
+        if classes := find_class_results(place):
+            written += [write_class_page(numbers) for numbers in classes]
             continue
         found = find_results(place)
         written += [write_page(read_results(one)) for one in found]

@@ -1,6 +1,6 @@
 """The sites of a run of `sdm classify`: points with their classes or proportions, or drawn from a raster of classes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -10,16 +10,16 @@ import pandas as pd
 import rasterio
 from numpy.typing import NDArray
 
-from sdm.conditional.maps import Colour
 from sdm.conditional.targets import check_classes
 from sdm.data.area import StudyArea
 from sdm.data.background import sample_background
 from sdm.data.clean import CleanPoints, Ledger, finish, locate
 from sdm.data.columns import named_column
 from sdm.data.layers import Stack, open_stack
-from sdm.data.occurrences import read_occurrences
+from sdm.data.occurrences import Occurrences, read_occurrences
 from sdm.errors import DataError, OptionError
 from sdm.features.domain import Array
+from sdm.predict import Colour
 from sdm.run.classify_options import ClassifyOptions
 
 
@@ -80,8 +80,11 @@ def _open(options: ClassifyOptions, names: Sequence[str] | None = None, files: S
     )
 
 
-def _recorded(options: ClassifyOptions) -> Sites:
-    """Read points with their classes; the machinery for species takes classes just as well."""
+def read_records(options: ClassifyOptions) -> tuple[Occurrences, list[str]]:
+    """Read points with their classes, and what is to be said of them; those that were not selected are left out.
+
+    The machinery for species takes classes just as well.
+    """
     records = read_occurrences(
         str(options.records),
         crs=options.crs,
@@ -90,28 +93,40 @@ def _recorded(options: ClassifyOptions) -> Sites:
         y_column=options.y_column,
         columns=[*options.proportions, *options.select],
     )
-    for column, value in options.select.items():
-        name = named_column(column, [str(known) for known in records.extra.columns], Path(records.source).name)
-        own = records.extra[name].astype(str).str.strip().to_numpy() == value
-        if not own.any():
-            raise OptionError(f"no record has '{value}' in column '{name}' of {records.source}: check --select")
-        records = records.take(own)
-    shares = [records.numbers(name) for name in options.proportions]
-    if shares:
+    records = records.take(selected(records.extra, options.select, Path(records.source).name))
+    if options.proportions:
         records = replace(records, species=np.full(len(records), "sites", dtype=object))
-    else:
+    notices = list(records.notes)
+    for old, new in {"species name": "class", "species from": "class from"}.items():
+        notices = [note.replace(old, new) for note in notices]
+    return records, notices
+
+
+def selected(table: pd.DataFrame, select: Mapping[str, str], source: str) -> NDArray[np.bool_]:
+    """Return which rows of a table have the wanted value in every column that was named."""
+    keep = np.ones(len(table), dtype=bool)
+    for column, value in select.items():
+        name = named_column(column, [str(known) for known in table.columns], source)
+        keep &= table[name].astype(str).str.strip().to_numpy() == value
+        if not keep.any():
+            raise OptionError(f"no record has '{value}' in column '{name}' of {source}: check --select")
+    return keep
+
+
+def _recorded(options: ClassifyOptions) -> Sites:
+    """Return the points of a file, in the cells of the layers."""
+    records, notices = read_records(options)
+    shares = [records.numbers(name) for name in options.proportions]
+    if not shares:
         check_classes(records.species_names)
     stack = _open(options)
+    notices += stack.notices
     area = None if options.study_area is None else StudyArea.read(options.study_area, stack.crs)
     located = locate(records, stack, study_area=area)
     values = stack.sample(*located.cells, threads=options.threads)
     points, ledger = finish(located, values, snap=options.snap, remove_duplicates=not options.keep_duplicates)
     for name in records.species_names:
         ledger.check(name)
-    words = {"species name": "class", "species from": "class from"}
-    notices = [*records.notes, *stack.notices]
-    for old, new in words.items():
-        notices = [note.replace(old, new) for note in notices]
     parts = list(points.values())
     index = np.concatenate([part.index for part in parts])
     target: Any

@@ -131,16 +131,5 @@ def _numbers(
         "feature_classes": str(fitted.features),
         "features": fitted.feature_set_.size - 1,
         "features_with_weight": used,
-        "measures": {
-            name: {
-                "sites": round(float(m.confusion.sum())),
-                "log_loss": m.log_loss,
-                "accuracy": m.accuracy,
-                "kappa": m.kappa,
-                "mean_auc": float(np.nanmean(m.auc)) if np.isfinite(m.auc).any() else float("nan"),
-                "auc": dict(zip(model.labels, m.auc.tolist())),
-                "sites_given_no_probability": m.zeros,
-            }
-            for name, m in tested.items()
-        },
+        "measures": {name: measures.numbers(model.labels) for name, measures in tested.items()},
     }

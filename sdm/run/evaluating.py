@@ -1,24 +1,15 @@
-"""A model file on records that it has not seen."""
+"""A model file of any kind on records that it has not seen."""
 
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from sdm.assess.measures import auc, auc_deviation, boyce, log_loss
-from sdm.assess.support import measure_support
-from sdm.data.background import sample_background
-from sdm.data.clean import clean
-from sdm.data.layers import Stack, open_stack
-from sdm.data.occurrences import Occurrences, read_occurrences, read_swd
-from sdm.encode import Encoder
-from sdm.errors import DataError, OptionError
-from sdm.features.domain import Array
+from sdm.conditional.model import ClassModel
 from sdm.model import Model
-from sdm.modelfile import load_model
-from sdm.run.assessing import Survey, measure_survey
-from sdm.run.predicting import open_for
+from sdm.run.evaluating_classes import evaluate_classes
+from sdm.run.evaluating_joint import evaluate_joint
+from sdm.run.evaluating_species import evaluate_species
+from sdm.run.models import load_any, refuse_options
 
 
 def evaluate_files(
@@ -29,154 +20,69 @@ def evaluate_files(
     absences: str | Path | None = None,
     background: str | None = None,
     species: str | None = None,
+    class_column: str | None = None,
+    proportions: Sequence[str] = (),
+    select: Mapping[str, str] | Sequence[str] = (),
+    site_column: str | None = None,
     crs: str | None = None,
+    x_column: str | None = None,
+    y_column: str | None = None,
     nodata: float | None = None,
     align: str | None = None,
     truth: str | Path | None = None,
-    seed: int = 1,
+    seed: int | None = None,
 ) -> dict[str, Any]:
-    """Measure a model file on records; return every number.
+    """Measure a model file on records or sites; return every number.
 
-    Presences are compared with absences where there are any (a file, or rows of `presences` whose 0/1 column says 0),
-    else with background: a file, or points drawn from the layers. `truth` is a raster of the true suitability, which a
-    virtual species has: the prediction is correlated with it over cells drawn from the layers.
+    Parameters
+    ----------
+    model : path
+        Written by `sdm fit`, `sdm classify` or `sdm joint`, or by `save` in Python.
+    presences : path
+        Records of a species; points with a class, or with proportions of classes; or a table of sites with a 0/1 column
+        a species.
+    layers : list of str, optional
+        The model's layers; unless given, the files have its variables. For a joint model also one table of them.
+    absences, background, species, truth, seed
+        Of a model of one species. Presences are compared with absences where there are any (a file, or rows of
+        `presences` whose 0/1 column says 0), else with background: a file, or points drawn from the layers. `truth` is
+        a raster of the true suitability, which a virtual species has: the prediction is correlated with it.
+    class_column, proportions, select
+        Of a class model, as for `sdm classify`; unless given, those that it was fitted with.
+    site_column
+        Of a joint model whose variables are in a second table: the column that names sites in both.
+    crs, x_column, y_column, nodata, align
+        How coordinates and layers are read.
+
+    Raises
+    ------
+    OptionError
+        If an option says nothing to a model of this kind, or does not fit the files.
+    SdmError
+        If the model, the records or the layers cannot be used.
+
+    Examples
+    --------
+    >>> evaluate_files("results/habitat.npz", "new_plots.csv", layers=["layers/"])["log_loss"]  # doctest: +SKIP
+    0.412
     """
-    if absences is not None and background is not None:
-        raise OptionError("give --absences or --background, not both: presences are compared with one of them")
-    if truth is not None and not layers:
-        raise OptionError("--truth needs --layers: the prediction is compared with it cell by cell")
-    loaded = load_model(model)
-    notices: list[str] = []
-    if layers:
-        stack = open_for(loaded, layers, nodata=nodata, align=align)
-        notices += stack.notices
-        records = _of_species(read_occurrences(presences, crs=_full(crs)), species, loaded)
-        present = _values(stack, records.take(~records.absent), "presences", notices)
-        others, against = _others(stack, records, absences, background, _full(crs), seed, notices)
-    else:
-        present, others, against = _from_tables(loaded, presences, absences, background, species)
-    numbers = {"species": loaded.meta.get("species"), "notices": notices, **_measure(loaded, present, others, against)}
-    if truth is not None:
-        numbers["truth_correlation"] = _against_truth(loaded, stack, truth, seed)
-    return numbers
+    loaded = load_any(model)
+    crs = f"EPSG:{crs}" if crs is not None and crs.isdigit() else crs
+    own: dict[str, Any] = {"absences": absences, "background": background, "species": species, "truth": truth}
+    of_classes: dict[str, Any] = {"class_column": class_column, "proportions": proportions, "select": select}
+    of_sites: dict[str, Any] = {"site_column": site_column}
+    common: dict[str, Any] = {"layers": layers, "crs": crs, "x_column": x_column, "y_column": y_column}
+    common |= {"nodata": nodata, "align": align}
+    if isinstance(loaded, Model):
+        refuse_options(loaded, _typed(of_classes, of_sites))
+        return evaluate_species(loaded, presences, **own, seed=1 if seed is None else seed, **common)
+    if isinstance(loaded, ClassModel):
+        refuse_options(loaded, _typed(own, {"seed": seed}, of_sites))
+        return evaluate_classes(loaded, presences, **of_classes, **common)
+    refuse_options(loaded, _typed(own, {"seed": seed}, of_classes))
+    return evaluate_joint(loaded, presences, **of_sites, **common)
 
 
-def _full(crs: str | None) -> str | None:
-    return f"EPSG:{crs}" if crs is not None and crs.isdigit() else crs
-
-
-def _of_species(records: Occurrences, wanted: str | None, model: Model) -> Occurrences:
-    """Return the records of the species that was asked for, or else of the model's; a file of one needs neither."""
-    known, own = records.species_names, str(model.meta.get("species"))
-    listed = ", ".join(known[:10])
-    if wanted is not None and wanted not in known:
-        raise OptionError(f"species '{wanted}' is not in {records.source}; there are {listed}")
-    if wanted is None and len(known) > 1 and own not in known:
-        raise OptionError(
-            f"{records.source} holds several species, but not '{own}': choose one with --species ({listed})"
-        )
-    chosen = wanted or (own if own in known else known[0])
-    return records.take(records.species.astype(str) == chosen)
-
-
-def _others(
-    stack: Stack,
-    records: Occurrences,
-    absences: str | Path | None,
-    background: str | None,
-    crs: str | None,
-    seed: int,
-    notices: list[str],
-) -> tuple[Array, str]:
-    """Return the values at what presences are compared with, and what that is."""
-    absent = _values(stack, records.take(records.absent), "absences", notices)
-    if absences is not None:
-        more = _values(stack, read_occurrences(absences, crs=crs), "absences", notices)
-        return np.vstack([absent, more]), "absence"
-    if background is None and len(absent):
-        return absent, "absence"
-    if background is not None and not background.isdigit():
-        return _values(stack, read_occurrences(background, crs=crs), "background points", notices), "background"
-    drawn = sample_background(stack, n=int(background or 10_000), seed=seed)
-    notices += drawn.notices
-    return np.asarray(drawn.values, dtype=np.float64), "background"
-
-
-def _against_truth(model: Model, stack: Stack, truth: str | Path, seed: int) -> float:
-    """Return the correlation of the prediction with the true suitability, over cells drawn at random."""
-    known = open_stack(truth)
-    if (known.width, known.height) != (stack.width, stack.height):
-        sizes = [f"{grid.width:,} × {grid.height:,}" for grid in (known, stack)]
-        raise DataError(f"{truth} has {sizes[0]} cells, the layers have {sizes[1]}: give the truth on the layers' grid")
-    cells = sample_background(stack, n=10_000, seed=seed)
-    true = known.sample(cells.rows, cells.cols)[:, 0].astype(np.float64)
-    valid = np.isfinite(true)
-    predicted = model.predict(np.asarray(cells.values, dtype=np.float64)[valid])
-    return float(np.corrcoef(predicted, true[valid])[0, 1])
-
-
-def _values(stack: Stack, records: Occurrences, what: str, notices: list[str]) -> Array:
-    """Return the layers' values at records, each record by itself."""
-    if not len(records):
-        return np.empty((0, len(stack.names)))
-    named = replace(records, species=np.full(len(records), what, dtype=object))
-    points, ledger = clean(named, stack, remove_duplicates=False)
-    if ledger.describe(what):
-        notices.append(f"{what} left out: {ledger.describe(what)}")
-    return np.asarray(points[what].values, dtype=np.float64)
-
-
-def _from_tables(
-    model: Model, presences: str | Path, absences: str | Path | None, background: str | None, species: str | None
-) -> tuple[Array, Array, str]:
-    """Take the variables from the columns of the files."""
-    if background is not None and background.isdigit():
-        raise OptionError(
-            f"--background {background} needs --layers to draw points from; or give a table of background"
-        )
-    categorical = [variable.name for variable in model.variables if variable.categorical]
-    table = read_swd(presences, categorical=categorical, variables=model.names)
-    if species is not None and species not in table.species_names:
-        raise OptionError(f"species '{species}' is not in {presences}; there are {', '.join(table.species_names[:10])}")
-    present = table.table[~table.is_background if species is None else table.species == species]
-    others = absences or background
-    if others is not None:
-        rest = read_swd(others, categorical=categorical, variables=model.names).table
-    else:
-        rest = table.table[table.is_background]
-    if not len(rest):
-        raise OptionError(f"{presences} has no absences or background: give --layers, --absences or --background")
-    labels = {variable.name: variable.labels for variable in model.variables if variable.labels}
-    encoder = Encoder(model.names, tuple(categorical), labels)
-    against = "absence" if absences else "background" if background else "absence or background"
-    return encoder.encode(present), encoder.encode(rest), against
-
-
-def _measure(model: Model, present: Array, others: Array, against: str) -> dict[str, Any]:
-    """Compute the numbers."""
-    present, others = (part[np.isfinite(part).all(axis=1)] for part in (present, others))
-    if not len(present) or not len(others):
-        raise DataError(
-            f"{len(present):,} presences and {len(others):,} {against} points have values: expected some of each"
-        )
-    raw, raw_others = model.predict(present, "raw"), model.predict(others, "raw")
-    loss = log_loss(raw)
-    known = model.meta.get("thresholds", {})
-    numbers: dict[str, Any] = {
-        "presences": len(present),
-        "others": len(others),
-        "against": against,
-        "auc": auc(raw, raw_others),
-        "auc_deviation": auc_deviation(raw, raw_others),
-        "log_loss": loss,
-        "gain": float(np.log(model.n_domain)) - loss,
-        "omission": {key: float(np.mean(raw < known[key])) for key in ("mtp", "10p", "maxsss") if key in known},
-    }
-    if model.alpha > 1.0:
-        numbers |= measure_support(model, present)
-    if against == "absence":
-        found = measure_survey(model, Survey(present, others))
-        numbers |= {"correlation": found["cor"], "tss": found["tss"], "presence_absence": found}
-    else:
-        numbers["cbi"] = boyce(model.from_raw(raw, "cloglog"), model.from_raw(raw_others, "cloglog")).index
-    return numbers
+def _typed(*options: dict[str, Any]) -> dict[str, Any]:
+    """Return options under the names that they have at the terminal."""
+    return {f"--{name.replace('_', '-')}": value for some in options for name, value in some.items()}

@@ -1,17 +1,44 @@
-"""A model file on a folder of layers."""
+"""A model file of any kind on a folder of layers."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from sdm.conditional.maps import write_class_maps
+from sdm.conditional.model import ClassModel
 from sdm.data.area import StudyArea
-from sdm.data.layers import Stack, open_stack
+from sdm.data.layers import Stack
 from sdm.errors import OptionError, OutputError
-from sdm.files import refuse_existing
+from sdm.files import refuse_existing, staging
+from sdm.joint.fitted import FittedJoint
 from sdm.model import SCALES, Model
-from sdm.modelfile import load_model
-from sdm.predict import Progress, RasterSummary, predict_raster
+from sdm.predict import Progress, predict_raster
+from sdm.run.joint_maps import MAPS, species_places, write_maps
+from sdm.run.models import AnyModel, load_any, open_for, refuse_options
 
 MAP_SCALES = tuple(scale for scale in SCALES if scale != "link")
+SCALE = "cloglog"
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Maps that were written.
+
+    Attributes
+    ----------
+    files : dict
+        Where they are: ``map``; for a class model ``probability``, ``class`` and ``entropy``; for a joint model every
+        species by its name, and ``richness``.
+    numbers : dict
+        What they hold. JSON values only.
+    notices : list of str
+        What the user should be told.
+    """
+
+    files: dict[str, Path]
+    numbers: dict[str, Any]
+    notices: list[str] = field(default_factory=list)
 
 
 def predict_files(
@@ -19,7 +46,7 @@ def predict_files(
     layers: Sequence[str],
     output: str | Path,
     *,
-    scale: str = "cloglog",
+    scale: str | None = None,
     clamp: bool = True,
     threshold: str | float | None = None,
     area: str | Path | None = None,
@@ -28,45 +55,133 @@ def predict_files(
     threads: int = 2,
     overwrite: bool = False,
     progress: Progress | None = None,
-) -> tuple[RasterSummary, list[str]]:
-    """Write a map of a model file over layers; return what was written and what the user should be told."""
+) -> Prediction:
+    """Write the maps of a model file over layers.
+
+    Parameters
+    ----------
+    model : path
+        Written by `sdm fit`, `sdm classify` or `sdm joint`, or by `save` in Python.
+    layers : sequence of str
+        A folder, a pattern, or files, with the model's variables.
+    output : path
+        The GeoTIFF to write. Of a class model it has the probabilities, a band a class; the most probable class and the
+        entropy go beside it, to `<stem>_class.tif` and `<stem>_entropy.tif`. Of a joint model it is a folder: it gets
+        `maps/<species>.tif` and `richness.tif`.
+    scale : {"cloglog", "raw", "cumulative", "logistic"}, optional
+        Of a model of one species; cloglog unless given.
+    clamp : bool
+        Hold variables at the limits of their training ranges.
+    threshold : str or float, optional
+        Of a model of one species: write presence and absence instead.
+    area : path, optional
+        Polygons outside which nothing is drawn.
+    nodata, align
+        As for `open_stack`.
+    threads : int
+    overwrite : bool
+    progress : callable, optional
+        Called with windows done, windows in all, and what is going on.
+
+    Raises
+    ------
+    OptionError
+        If an option says nothing to a model of this kind, or has a value that makes no sense.
+    SdmError
+        If the model, the layers or the area cannot be used, or the maps cannot be written.
+
+    Examples
+    --------
+    >>> found = predict_files("results/habitat.npz", ["future/"], "future.tif")  # doctest: +SKIP
+    >>> found.numbers["shares"]  # doctest: +SKIP
+    {'bog': 0.12, 'forest': 0.61, 'meadow': 0.27}
+    """
+    loaded, output = load_any(model), Path(output)
+    way = _Way(layers, clamp, area, nodata, align, threads, progress)
+    if isinstance(loaded, Model):
+        return _map_species(loaded, output, way, SCALE if scale is None else scale, threshold, overwrite)
+    refuse_options(loaded, {"--scale": scale, "--threshold": threshold})
+    if isinstance(loaded, ClassModel):
+        return _map_classes(loaded, output, way, overwrite)
+    return _map_community(loaded, output, way, overwrite)
+
+
+@dataclass(frozen=True)
+class _Way:
+    """How any model is mapped."""
+
+    layers: Sequence[str]
+    clamp: bool
+    area: str | Path | None
+    nodata: float | None
+    align: str | None
+    threads: int
+    progress: Progress | None
+
+    def open(self, model: AnyModel) -> tuple[Stack, dict[str, Any]]:
+        """Return a model's layers, and what every function that writes maps takes."""
+        stack = open_for(model, self.layers, nodata=self.nodata, align=self.align)
+        area = None if self.area is None else StudyArea.read(self.area, stack.crs)
+        if area is not None:
+            area.check(stack)
+        common = {"clamp": self.clamp, "study_area": area, "threads": self.threads, "progress": self.progress}
+        return stack, common
+
+
+def _map_species(
+    model: Model, output: Path, way: _Way, scale: str, threshold: str | float | None, overwrite: bool
+) -> Prediction:
+    """Write one map."""
     if scale not in MAP_SCALES:
         raise OptionError(f"scale={scale!r}: expected one of {', '.join(MAP_SCALES)}")
-    output = Path(output)
+    _check_places([output], overwrite)
+    stack, common = way.open(model)
+    level = None if threshold is None else threshold_on_scale(model, threshold, scale)
+    tags = {"species": str(model.meta.get("species", ""))}
+    summary = predict_raster(model, stack, output, scale=scale, threshold=level, tags=tags, **common)
+    return Prediction({"map": output}, {"file": str(output), **summary.numbers}, list(stack.notices))
+
+
+def _map_classes(model: ClassModel, output: Path, way: _Way, overwrite: bool) -> Prediction:
+    """Write the probabilities, and beside them the most probable class and the entropy."""
+    from sdm.report.class_figures import model_colours
+
+    beside = {what: output.with_name(f"{output.stem}_{what}.tif") for what in ("class", "entropy")}
+    files = {"probability": output, **beside}
+    _check_places(list(files.values()), overwrite)
+    stack, common = way.open(model)
+    tags = {"title": str(model.meta.get("title", ""))}
+    maps = write_class_maps(model, stack, files, colours=model_colours(model), tags=tags, **common)
+    named = {what: str(path) for what, path in files.items()}
+    return Prediction(files, {"files": named, **maps.numbers(model.labels)}, list(stack.notices))
+
+
+def _map_community(model: FittedJoint, output: Path, way: _Way, overwrite: bool) -> Prediction:
+    """Write a map a species, and the richness, into a folder."""
+    if output.suffix.lower() in (".tif", ".tiff"):
+        raise OptionError(
+            f"{output} is the name of one map, a joint model makes one a species and one of the richness: "
+            f"give a folder for them, as in -o {output.with_suffix('')}"
+        )
     refuse_existing(output, overwrite=overwrite)
-    if output.is_dir():
-        raise OutputError(f"{output} is a folder: give the name of a file, such as {output / 'map.tif'}")
-    if not output.parent.is_dir():
-        raise OutputError(f"the folder {output.parent} does not exist: make it, or choose another name")
-    loaded = load_model(model)
-    stack = open_for(loaded, layers, nodata=nodata, align=align)
-    study_area = None if area is None else StudyArea.read(area, stack.crs)
-    if study_area is not None:
-        study_area.check(stack)
-    summary = predict_raster(
-        loaded,
-        stack,
-        output,
-        scale=scale,
-        clamp=clamp,
-        threshold=None if threshold is None else threshold_on_scale(loaded, threshold, scale),
-        study_area=study_area,
-        threads=threads,
-        tags={"species": str(loaded.meta.get("species", ""))},
-        progress=progress,
-    )
-    return summary, list(stack.notices)
+    stack, common = way.open(model)
+    with staging(output, overwrite=overwrite) as stage:
+        (stage / MAPS).mkdir()
+        species, richness = species_places(model.species, stage / MAPS), {"richness": stage / "richness.tif"}
+        found = write_maps(model, None, stack, species, richness, **common)
+        places = {name: output / path.relative_to(stage) for name, path in {**species, **richness}.items()}
+    numbers = {name: {"file": str(place), **found[name].numbers} for name, place in places.items()}
+    return Prediction(places, {"folder": str(output), "maps": numbers}, list(stack.notices))
 
 
-def open_for(model: Model, layers: Sequence[str], *, nodata: float | None = None, align: str | None = None) -> Stack:
-    """Open the layers that a model needs, in its order."""
-    return open_stack(
-        list(layers) if len(layers) > 1 else layers[0],
-        categorical=[variable.name for variable in model.variables if variable.categorical],
-        nodata=nodata,
-        align=align,
-        names=model.names,
-    )
+def _check_places(files: Sequence[Path], overwrite: bool) -> None:
+    """Raise if a map cannot go where it is to go."""
+    for file in files:
+        refuse_existing(file, overwrite=overwrite)
+        if file.is_dir():
+            raise OutputError(f"{file} is a folder: give the name of a file, such as {file / 'map.tif'}")
+    if not files[0].parent.is_dir():
+        raise OutputError(f"the folder {files[0].parent} does not exist: make it, or choose another name")
 
 
 def threshold_on_scale(model: Model, threshold: str | float, scale: str) -> float:

@@ -1,6 +1,7 @@
 """Everything that a run of `sdm classify` leaves behind."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,13 +9,13 @@ import numpy as np
 
 from sdm.assess.importance import Permutation
 from sdm.conditional.file import save_classes
-from sdm.conditional.maps import Colour, class_codes, write_class_maps
+from sdm.conditional.maps import class_codes, hex_colour, write_class_maps
 from sdm.conditional.measures import ClassMeasures, ClassProfile, class_profiles
 from sdm.conditional.model import ClassModel
 from sdm.data.clean import Ledger
 from sdm.features.domain import Array
 from sdm.files import safe_name, safe_names, to_json
-from sdm.predict import Progress
+from sdm.predict import Colour, Progress
 from sdm.report.tables import write_rows
 from sdm.run.class_sites import Sites
 from sdm.run.classify_options import ClassifyOptions, dump_classify_yaml
@@ -36,18 +37,14 @@ def write_classes(
     progress: Progress | None,
 ) -> dict[str, str]:
     """Write everything into a folder; return the files by what they are."""
-    from sdm.report.class_figures import (
-        class_colours,
-        draw_class_importance,
-        draw_class_profile,
-        draw_confusion,
-    )
+    from sdm.report.class_figures import draw_class_importance, draw_class_profile, draw_confusion, model_colours
     from sdm.report.class_page import write_class_page
 
     name, labels = safe_name(sites.title), model.labels
+    model = replace(model, meta={**model.meta, **_record(sites, model, options)})
     files = {"run": "run.yaml", "command": "command.txt", "model": f"{name}.npz", "numbers": f"{name}.json"}
     save_classes(model, stage / files["model"])
-    colours = [sites.colours.get(label, colour) for label, colour in zip(labels, class_colours(len(labels)))]
+    colours = model_colours(model)
     kind, measures = list(tested.items())[-1]
     files["classes"] = _write_classes(stage / f"{name}_classes.csv", model, targets, colours, kind, measures)
     files["confusion"] = _write_confusion(stage / f"{name}_confusion.csv", labels, tested)
@@ -80,8 +77,15 @@ def write_classes(
     files["page"] = f"{name}.html"
     numbers["files"], numbers["notices"] = files, sites.notices
     (stage / files["numbers"]).write_text(to_json(numbers) + "\n", encoding="utf-8")
-    write_class_page(stage, files["numbers"], files["page"])
+    write_class_page(stage / files["numbers"])
     return files
+
+
+def _record(sites: Sites, model: ClassModel, options: ClassifyOptions) -> dict[str, Any]:
+    """Return what the model file says of the data, for whoever maps or measures the model later."""
+    own = {label: hex_colour(sites.colours[label]) for label in model.labels if label in sites.colours}
+    said = {"class_column": options.class_column, "proportions": options.proportions, "select": options.select}
+    return {name: value for name, value in {**said, "colours": own}.items() if value}
 
 
 def _write_maps(
@@ -115,15 +119,13 @@ def _write_maps(
             clamp=options.clamp,
             study_area=None if title else sites.area,
             threads=options.threads,
-            tags={"title": sites.title, **({"projection": title} if title else {})},
+            tags={"title": sites.title},
             progress=progress,
         )
-        shares = dict(zip(labels, maps.shares.tolist()))
-        said = {"cells": maps.cells, "mean_entropy": maps.mean_entropy, "shares": shares}
         if title:
-            numbers.setdefault("projections", {})[title] = said
+            numbers.setdefault("projections", {})[title] = maps.numbers(labels)
         else:
-            numbers["map"] = said
+            numbers["map"] = maps.numbers(labels)
         files |= {f"{what} {f'projection {title}' if title else 'map'}": path.name for what, path in paths.items()}
     tif, undecided = stage / f"{name}.tif", stage / f"{name}_entropy.tif"
     codes = class_codes(labels)
@@ -140,7 +142,7 @@ def _write_classes(
         {
             "code": code,
             "class": label,
-            "colour": "#{:02x}{:02x}{:02x}".format(*colour),
+            "colour": hex_colour(colour),
             "sites": float(count),
             f"auc ({kind})": float(measures.auc[c]),
             f"recall ({kind})": float(measures.recall[c]),

@@ -15,12 +15,11 @@ from sdm.joint.fitted import FittedJoint
 from sdm.predict import Progress
 from sdm.report.tables import table_text, write_rows
 from sdm.run.joining import PAIR, Community, JointRun
-from sdm.run.joint_maps import RICHNESS, write_maps
+from sdm.run.joint_maps import MAPS, RICHNESS, species_places, write_maps
 from sdm.run.site_testing import MEASURES
 from sdm.run.writing import versions
 
 KEPT = 0.01  # a weight below so much of the largest was shrunk away
-MAPS = "maps"
 
 
 def write_joint(
@@ -130,7 +129,6 @@ def _write_all_maps(
     """Write the maps on the layers and on every projection, with a picture of richness each."""
     community = run.community
     stacks = {"": community.stack} if community.stack is not None else {}
-    names = safe_names(run.joint.species)
     # richness_difference is a map of the layers, not the richness of a projection called 'difference'
     taken = ["difference", *(f"difference_{safe_name(title)}" for title in community.projections)]
     titles = safe_names(community.projections, taken=taken)
@@ -142,7 +140,7 @@ def _write_all_maps(
         place = folder / f"{MAPS}{end}"
         place.mkdir()
         wanted = RICHNESS if run.joint is not run.stacked else RICHNESS[:1]
-        species = {name: place / f"{names[name]}.tif" for name in run.joint.species}
+        species = species_places(run.joint.species, place)
         richness = {name: folder / f"{name.replace(' ', '_')}{end}.tif" for name in wanted}
         summary = write_maps(
             run.joint,
@@ -161,10 +159,7 @@ def _write_all_maps(
             "picture": picture.name,
         }
         files[f"maps {title}".strip()] = own
-        found[title or "layers"] = {
-            name: {"cells": one.cells, "min": one.minimum, "max": one.maximum, "mean": one.mean}
-            for name, one in summary.items()
-        }
+        found[title or "layers"] = {name: one.numbers for name, one in summary.items()}
     return found
 
 
