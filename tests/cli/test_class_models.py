@@ -1,0 +1,366 @@
+"""A model of `sdm classify` afterwards: on other layers, at other points, and its page made again."""
+
+import json
+import shutil
+from pathlib import Path
+
+import geopandas
+import numpy as np
+import pandas as pd
+import pytest
+import rasterio
+from rio_cogeo.cogeo import cog_validate
+from shapely.geometry import box
+from sklearn.metrics import accuracy_score, cohen_kappa_score, confusion_matrix, log_loss, roc_auc_score
+from terminal import as_json, change_raster, fail, files, read, rows, sdm, succeed, write_table
+
+from sdm import ConditionalMaxent
+from sdm.conditional.file import load_classes
+
+NAMES = ("bare", "forest", "meadow")
+MAPS = {"": "_probability", "_class": "", "_entropy": "_entropy"}  # of `sdm predict`, and of `sdm classify`
+
+
+def points(world, count: int, seed: int) -> list[tuple[float, float, str]]:
+    """Points on land with what grows there: three classes by temperature, and by chance."""
+    rng = np.random.default_rng(seed)
+    with rasterio.open(world.layers / "temperature.tif") as source:
+        band = source.read(1, masked=True)
+        cells = np.argwhere(~np.ma.getmaskarray(band))
+        cells = cells[rng.permutation(len(cells))[:count]]
+        x, y = rasterio.transform.xy(source.transform, cells[:, 0], cells[:, 1])
+        heat = band[cells[:, 0], cells[:, 1]].data
+    level = np.digitize(heat + 0.4 * heat.std() * rng.normal(size=count), np.quantile(heat, [0.4, 0.7]))
+    return [(float(a), float(b), NAMES[c]) for a, b, c in zip(x, y, level)]
+
+
+def write_points(path: Path, body, column: str = "habitat") -> Path:
+    return write_table(path, ["longitude", "latitude", column], body)
+
+
+@pytest.fixture(scope="module")
+def run(world, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with a projection, whose training sites are all of its sites."""
+    folder = tmp_path_factory.mktemp("classes")
+    table = write_points(folder / "plots.csv", points(world, 150, 3))
+    succeed(
+        *("classify", table, world.layers, "--class-column", "habitat", "--categorical", "landcover", "--fc", "l"),
+        *("--projections", f"warmer={world.folder / 'warmer'}", "-o", folder / "out"),
+    )
+    return folder / "out"
+
+
+@pytest.fixture(scope="module")
+def fresh(world, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Points that the model has not seen."""
+    return write_points(tmp_path_factory.mktemp("fresh") / "fresh.csv", points(world, 80, 11))
+
+
+# ---------------------------------------------------------------------------------------------------- predict
+
+
+def test_the_maps_are_those_of_the_run(run: Path, world, tmp_path: Path) -> None:
+    model = run / "habitat.npz"
+    for layers, end in ((world.folder / "warmer", "_warmer"), (world.layers, "")):
+        succeed("predict", model, layers, "-o", tmp_path / f"map{end}.tif", "--threads", 1)
+        for here, there in MAPS.items():
+            found, expected = tmp_path / f"map{end}{here}.tif", run / f"habitat{end}{there}.tif"
+            assert found.read_bytes() == expected.read_bytes(), found.name
+            assert cog_validate(found, quiet=True)[0]
+    assert len(files(tmp_path)) == 6, "and nothing else"
+
+
+def test_bands_are_called_by_the_classes_and_colours_are_kept(world, tmp_path: Path) -> None:
+    """A model of a raster with a colour table draws its maps in those colours, wherever it is mapped."""
+    classes = shutil.copy(world.layers / "landcover.tif", tmp_path / "cover.tif")
+    with rasterio.open(classes) as source:
+        band, profile = source.read(1), source.profile
+    known = [int(k) for k in np.unique(band) if k != profile["nodata"] and k > 0]
+    with rasterio.open(classes, "w", **{**profile, "dtype": "uint8", "nodata": 0}) as out:
+        out.write(np.where(np.isin(band, known), band, 0).astype("uint8"), 1)
+        out.write_colormap(1, {k: (10 * k, 200 - 10 * k, 3, 255) for k in known})
+    words = ("classify", world.layers / "temperature.tif", world.layers / "elevation.tif", "--classes", classes)
+    succeed(*words, "--points", 400, "--fc", "l", "--least", 2, "--no-curves", "-o", tmp_path / "out")
+    model = tmp_path / "out" / "cover.npz"
+    succeed("predict", model, world.layers, "-o", tmp_path / "map.tif")
+    assert (tmp_path / "map_class.tif").read_bytes() == (tmp_path / "out" / "cover.tif").read_bytes()
+    labels = load_classes(model).labels
+    with rasterio.open(tmp_path / "map_class.tif") as source:
+        table = source.colormap(1)
+    for label in labels:
+        assert table[int(label)] == (10 * int(label), 200 - 10 * int(label), 3, 255)
+    with rasterio.open(tmp_path / "map.tif") as source:
+        assert source.descriptions == labels
+
+
+def test_the_result_says_what_is_on_the_map(run: Path, world, tmp_path: Path) -> None:
+    found = as_json("predict", run / "habitat.npz", world.layers, "-o", tmp_path / "map.tif")
+    stored = json.loads((run / "habitat.json").read_text())["map"]
+    assert {name: found[name] for name in stored} == stored
+    assert found["files"]["class"] == str(tmp_path / "map_class.tif")
+    said = succeed("predict", run / "habitat.npz", world.layers, "-o", tmp_path / "map.tif", "--overwrite").stdout
+    assert str(tmp_path / "map_entropy.tif") in said
+    assert f"{found['shares']['forest']:.1%}" in said
+
+
+def test_a_study_area_and_no_clamping(run: Path, world, tmp_path: Path) -> None:
+    with rasterio.open(run / "habitat.tif") as data:
+        left, bottom, right, top = data.bounds
+    area = geopandas.GeoDataFrame(geometry=[box(left, (bottom + top) / 2, right, top)], crs="EPSG:4326")
+    area.to_file(tmp_path / "north.geojson")
+    words = ("predict", run / "habitat.npz", world.folder / "warmer", "--study-area", tmp_path / "north.geojson")
+    succeed(*words, "-o", tmp_path / "map.tif")
+    for here, there in MAPS.items():
+        values, whole = read(tmp_path / f"map{here}.tif"), read(run / f"habitat_warmer{there}.tif")
+        assert values[24:].count() == 0
+        np.testing.assert_array_equal(values[:24].filled(0), whole[:24].filled(0))
+    succeed(*words, "--no-clamp", "-o", tmp_path / "free.tif")
+    assert not np.array_equal(read(tmp_path / "free.tif"), read(tmp_path / "map.tif"))
+
+
+def test_layers_are_aligned_and_nodata_is_heard(run: Path, own, tmp_path: Path) -> None:
+    shifted = own.layers / "elevation.tif"
+    with rasterio.open(shifted) as data:
+        t = data.transform
+    change_raster(shifted, shifted, transform=rasterio.Affine(t.a, 0, t.c + t.a / 4, 0, t.e, t.f + t.e / 4))
+    words = ("predict", run / "habitat.npz", own.layers, "-o", tmp_path / "map.tif")
+    assert "--align" in fail(*words)
+    assert any("resampled" in notice for notice in as_json(*words, "--align", "landcover")["notices"])
+
+
+def test_nothing_is_overwritten_unasked(run: Path, world, tmp_path: Path) -> None:
+    (tmp_path / "map_entropy.tif").write_text("precious")
+    words = ("predict", run / "habitat.npz", world.layers, "-o", tmp_path / "map.tif")
+    assert "--overwrite" in fail(*words)
+    assert files(tmp_path) == ["map_entropy.tif"]
+    succeed(*words, "--overwrite")
+    assert len(files(tmp_path)) == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "part"),
+    [
+        (("--scale", "cloglog"), 2, "--scale says nothing to a class model: leave it out"),
+        (("--threshold", "10p"), 2, "--threshold says nothing to a class model"),
+        (("--study-area", "missing.gpkg"), 1, "does not exist"),
+    ],
+)
+def test_options_of_other_models(run: Path, world, tmp_path: Path, words, code, part) -> None:
+    assert part in fail("predict", run / "habitat.npz", world.layers, *words, "-o", tmp_path / "map.tif", code=code)
+    assert files(tmp_path) == []
+
+
+def test_a_layer_is_missing(run: Path, own, tmp_path: Path) -> None:
+    (own.layers / "elevation.tif").unlink()
+    before = files(tmp_path)
+    assert "'elevation' does not exist" in fail("predict", run / "habitat.npz", own.layers, "-o", tmp_path / "map.tif")
+    assert "is a folder" in fail("predict", run / "habitat.npz", own.layers, "-o", own.folder, "--overwrite")
+    assert files(tmp_path) == before
+
+
+# --------------------------------------------------------------------------------------------------- evaluate
+
+
+def test_measures_are_those_of_the_run_at_its_own_sites(run: Path, world) -> None:
+    stored = json.loads((run / "habitat.json").read_text())["measures"]["training"]
+    words = ("evaluate", run / "habitat.npz", "--sites", run / "habitat_sites.csv", "--class-column", "class")
+    found = as_json(*words, "--layers", world.layers)
+    assert {name: found[name] for name in stored} == stored
+
+
+def test_measures_are_those_of_scikit_learn(run: Path, world, fresh: Path) -> None:
+    """The column that the model was fitted with is the one that is meant."""
+    found = as_json("evaluate", run / "habitat.npz", "--sites", fresh, "--layers", world.layers)
+    place = [(float(row["longitude"]), float(row["latitude"])) for row in rows(fresh)]
+    truth = [row["habitat"] for row in rows(fresh)]
+    with rasterio.open(run / "habitat_probability.tif") as data:
+        p = np.array(list(data.sample(place)), dtype=np.float64)
+    best = np.array(NAMES)[p.argmax(axis=1)]
+    assert found["sites"] == len(truth)
+    assert found["log_loss"] == pytest.approx(log_loss(truth, p / p.sum(axis=1, keepdims=True)), abs=1e-5)
+    assert found["accuracy"] == pytest.approx(accuracy_score(truth, best))
+    assert found["kappa"] == pytest.approx(cohen_kappa_score(truth, best))
+    assert found["confusion"] == confusion_matrix(truth, best).tolist()
+    for c, name in enumerate(NAMES):
+        assert found["auc"][name] == pytest.approx(roc_auc_score(np.array(truth) == name, p[:, c]), abs=1e-6)
+
+
+def with_values(run: Path, world, fresh: Path, path: Path) -> Path:
+    """The points with a column a variable, and no coordinates."""
+    frame = pd.read_csv(fresh)
+    for name in load_classes(run / "habitat.npz").names:
+        with rasterio.open(world.layers / f"{name}.tif") as data:
+            frame[name] = [v[0] for v in data.sample(frame[["longitude", "latitude"]].to_numpy().tolist())]
+    frame.drop(columns=["longitude", "latitude"]).to_csv(path, index=False)
+    return path
+
+
+def test_variables_can_be_columns(run: Path, world, fresh: Path, tmp_path: Path) -> None:
+    words = ("evaluate", run / "habitat.npz", "--presences")
+    table = with_values(run, world, fresh, tmp_path / "values.csv")
+    apart, together = as_json(*words, fresh, "--layers", world.layers), as_json(*words, table)
+    assert together["log_loss"] == pytest.approx(apart["log_loss"], abs=1e-6)
+    assert together["confusion"] == apart["confusion"]
+    body = [[row["habitat"] if k else "", *list(row.values())[1:]] for k, row in enumerate(rows(table))]
+    body[1][1] = ""
+    found = as_json(*words, write_table(tmp_path / "holes.csv", list(rows(table)[0]), body))
+    assert found["sites"] == 78
+    assert "1 rows without a class left out" in found["notices"]
+    assert "1 rows without a value of every variable left out" in found["notices"]
+
+
+def test_it_is_said_in_words(run: Path, world, fresh: Path) -> None:
+    words = ("evaluate", run / "habitat.npz", "--sites", fresh, "--layers", world.layers)
+    said, found = succeed(*words).stdout, as_json(*words)
+    for key, text in (("log_loss", "log loss"), ("accuracy", "accuracy"), ("kappa", "kappa"), ("mean_auc", "AUC")):
+        assert f"{text:<12} {found[key]:.4f}" in said
+    table = [line.split() for line in said.splitlines() if line.startswith("meadow")]
+    assert table[1][1:] == [f"{value:g}" for value in found["confusion"][2]]
+
+
+def test_proportions(world, tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    some = points(world, 120, 4)
+    shares = [
+        np.round(100 * (0.7 * (np.array(NAMES) == name) + 0.3 * rng.dirichlet(np.ones(3))), 1) for *_, name in some
+    ]
+    body = [(x, y, *share) for (x, y, _), share in zip(some, shares)]
+    head = ["x", "y", *NAMES]
+    table = write_table(tmp_path / "cover.csv", head, body)
+    words = ("classify", table, world.layers, "--proportions", ",".join(NAMES), "--fc", "l", "--no-curves", "--no-map")
+    stored = as_json(*words, "--categorical", "landcover", "--keep-duplicates", "-o", tmp_path / "out")["measures"]
+    model = tmp_path / "out" / "cover.npz"
+    words = ("evaluate", model, "--layers", world.layers, "--sites")
+    found = as_json(*words, table)
+    assert found["log_loss"] == pytest.approx(stored["training"]["log_loss"], rel=1e-12)
+    assert found == as_json(*words, table, "--proportions", "meadow,bare,forest")
+    holes = write_table(tmp_path / "holes.csv", head, [(*body[0][:2], "", 1, 2), *body[1:]])
+    assert "1 sites with a missing proportion left out" in as_json(*words, holes)["notices"]
+    said = fail(*words, table, "--proportions", "bare,forest", code=2)
+    assert "expected one column for each class of the model" in said
+    assert "one --class-column, or the --proportions" in fail(
+        *words, table, "--proportions", "bare", "--class-column", "bare", code=2
+    )
+
+
+def test_one_species_of_a_survey(world, tmp_path: Path) -> None:
+    """What was chosen for the fit is chosen again, where the file has the column; the user can say otherwise."""
+    survey = rows(world.survey)
+    first, second = dict.fromkeys(row["species"] for row in survey)
+    words = ("fit", world.survey, world.layers, "--response", "presence", "--species", first, "--fc", "l")
+    succeed(*words, "--categorical", "landcover", "--no-map", "--no-curves", "-o", tmp_path / "out")
+    words = ("evaluate", tmp_path / "out" / "presence.npz", "--layers", world.layers, "--sites")
+    found = as_json(*words, world.survey)
+    assert found["sites"] == 150
+    assert f"only records with species={first}, as the model was fitted" in found["notices"]
+    other = as_json(*words, world.survey, "--select", f"species={second}")
+    assert other["confusion"] != found["confusion"]
+    alone = [(row["longitude"], row["latitude"], row["presence"]) for row in survey if row["species"] == first]
+    without = as_json(*words, write_points(tmp_path / "alone.csv", alone, "presence"))
+    assert without["confusion"] == found["confusion"]
+    assert "no record has 'Nemo'" in fail(*words, world.survey, "--select", "species=Nemo", code=2)
+
+
+def test_points_of_use_and_others(run: Path, world, fresh: Path, tmp_path: Path) -> None:
+    body = [tuple(row.values()) for row in rows(fresh)]
+    words = ("evaluate", run / "habitat.npz", "--layers", world.layers, "--sites")
+    strange = write_points(tmp_path / "a.csv", [*body, (*body[0][:2], "swamp"), (*body[1][:2], "fen")])
+    said = fail(*words, strange)
+    assert "does not know class 'fen' (and 'swamp'), which 2 points of 'a.csv' have; it knows bare, forest" in said
+    some = [row for row in body if row[2] != "bare"]
+    found = as_json(*words, write_points(tmp_path / "b.csv", [*some, (170.0, 0.0, "forest"), (*body[0][:2], "")]))
+    assert found["sites"] == len(some)
+    assert found["auc"]["bare"] is None
+    assert any("no point of class 'bare'" in note for note in found["notices"])
+    assert any("points left out: 1 outside the extent" in note for note in found["notices"])
+    assert any("1 rows without a class left out" in note for note in found["notices"])
+    far = write_points(tmp_path / "c.csv", [(170.0, 0.0, "forest")])
+    assert "none of 1 records can be used" in fail(*words, far)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "part"),
+    [
+        (("--class-column", "biome"), 2, "no column 'biome'"),
+        (("--absences", "x.csv"), 2, "--absences says nothing to a class model"),
+        (("--background", "100"), 2, "--background says nothing to a class model"),
+        (("--species", "Quercus"), 2, "--species says nothing to a class model"),
+        (("--seed", "0"), 2, "--seed says nothing to a class model"),
+        (("--site-column", "plot"), 2, "--site-column says nothing to a class model"),
+    ],
+)
+def test_options_that_make_no_sense(run: Path, world, fresh: Path, words, code, part) -> None:
+    given = ("evaluate", run / "habitat.npz", "--sites", fresh, "--layers", world.layers)
+    assert part in fail(*given, *words, code=code)
+
+
+def test_columns_that_are_not_there(run: Path, fit, world, fresh: Path, tmp_path: Path) -> None:
+    words = ("evaluate", run / "habitat.npz", "--sites")
+    said = fail(*words, fresh)
+    assert "has no column" in said
+    assert "'temperature'" in said
+    assert "--layers" in said
+    body = [tuple(row.values()) for row in rows(fresh)]
+    other = write_points(tmp_path / "other.csv", body, "biome")
+    said = fail(*words, other, "--layers", world.layers, code=2)
+    assert "has no column 'habitat'" in said
+    assert "name another one with --class-column" in said
+    assert "does not exist" in fail(*words, tmp_path / "none.csv")
+    assert "--class-column says nothing to a model of one species" in fail(
+        *("evaluate", fit.model, "--presences", fresh, "--layers", world.layers, "--class-column", "habitat"), code=2
+    )
+
+
+def test_a_model_of_python_says_that_it_knows_no_column(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"heat": rng.normal(size=90), "soil": rng.choice(["clay", "sand"], 90)})
+    frame["kind"] = np.where(frame["heat"] + rng.normal(size=90) > 0, "warm", "cold")
+    fitted = ConditionalMaxent("l", categorical=["soil"]).fit(frame[["heat", "soil"]], frame["kind"])
+    fitted.save(tmp_path / "kind.npz")
+    frame.to_csv(tmp_path / "kind.csv", index=False)
+    words = ("evaluate", tmp_path / "kind.npz", "--sites", tmp_path / "kind.csv")
+    assert "does not say in which column its classes were" in fail(*words, code=2)
+    found = as_json(*words, "--class-column", "kind")
+    assert found["accuracy"] == pytest.approx(fitted.score(frame[["heat", "soil"]], frame["kind"]))
+    assert "categories of text, which layers cannot hold" in fail(
+        "predict", tmp_path / "kind.npz", tmp_path, "-o", tmp_path / "map.tif"
+    )
+
+
+# ----------------------------------------------------------------------------------------------------- report
+
+
+@pytest.mark.parametrize("given", ["", "habitat.npz", "habitat.json"])
+def test_the_page_is_made_again(run: Path, tmp_path: Path, given: str) -> None:
+    shutil.copytree(run, tmp_path / "moved")
+    page = tmp_path / "moved" / "habitat.html"
+    before = page.read_bytes()
+    page.unlink()
+    left = files(tmp_path / "moved")
+    assert as_json("report", tmp_path / "moved" / given) == {"pages": [str(page)]}
+    assert page.read_bytes() == before == (run / "habitat.html").read_bytes()
+    assert files(tmp_path / "moved") == sorted([*left, page.name])
+
+
+def test_a_page_that_cannot_be_made(run: Path, tmp_path: Path) -> None:
+    shutil.copytree(run, tmp_path / "moved")
+    numbers = tmp_path / "moved" / "habitat.json"
+    tree = json.loads(numbers.read_text())
+    numbers.write_text(json.dumps({**tree, "files": {**tree["files"], "page": "../../evil.html"}}))
+    assert "is no name of a file in the results" in fail("report", tmp_path / "moved")
+    numbers.write_text(json.dumps({key: value for key, value in tree.items() if key != "gap"}))
+    assert "'gap'" in fail("report", tmp_path / "moved")
+    numbers.write_text(json.dumps(tree))
+    (tmp_path / "moved" / "habitat_confusion.png").unlink()
+    said = fail("report", tmp_path / "moved")
+    assert "habitat_confusion.png" in said
+    assert "sdm classify" in said
+
+
+def test_help_teaches_it() -> None:
+    for command, example in (
+        ("predict", "sdm predict results/habitat.npz"),
+        ("evaluate", "sdm evaluate results/habitat.npz --sites"),
+        ("report", "sdm report habitats community"),
+    ):
+        assert example in " ".join(sdm(command, "--help").output.replace("│", " ").split())
