@@ -84,3 +84,14 @@ def test_layers_in_another_order_are_refused(stack: Stack, models, tmp_path: Pat
     other = open_stack(list(stack.paths), names=["rain", "heat"])
     with pytest.raises(DataError, match="the model needs heat, rain"):
         write_maps(*models, other, *places(tmp_path, models[0]))
+
+
+def test_one_model_alone_has_its_richness_and_no_difference(stack: Stack, models, tmp_path: Path) -> None:
+    species, richness = places(tmp_path, models[0])
+    with pytest.raises(DataError, match="need the model without edges too"):
+        write_maps(models[0], None, stack, species, richness)
+    assert list(tmp_path.iterdir()) == []
+    write_maps(models[0], None, stack, species, {"richness": richness["richness"]})
+    alone = richness["richness"].read_bytes()
+    write_maps(*models, stack, species, richness)
+    assert richness["richness"].read_bytes() == alone
