@@ -11,6 +11,10 @@ from sdm_cli.options import Align, Debug, Json, Nodata, Overwrite, Quiet, Verbos
 if TYPE_CHECKING:
     from sdm.run.predicting import Prediction
 
+_ONE = "Models of one species"
+LISTED = 12
+"""Classes whose shares are printed."""
+
 
 def predict(
     model: Annotated[Path, typer.Argument(help="A model file (.npz) of sdm fit, sdm classify or sdm joint.")],
@@ -20,11 +24,19 @@ def predict(
     ],
     scale: Annotated[
         str | None,
-        typer.Option("--scale", "--outputformat", help="cloglog (the default), raw, cumulative or logistic."),
+        typer.Option(
+            "--scale",
+            "--outputformat",
+            help="cloglog (the default), raw, cumulative or logistic.",
+            rich_help_panel=_ONE,
+        ),
     ] = None,
     clamp: Annotated[bool, typer.Option(help="Hold variables at the limits of their training ranges.")] = True,
     threshold: Annotated[
-        str | None, typer.Option(help="Write presence and absence instead: mtp, 10p, maxsss, equal, or a value.")
+        str | None,
+        typer.Option(
+            help="Write presence and absence instead: mtp, 10p, maxsss, equal, or a value.", rich_help_panel=_ONE
+        ),
     ] = None,
     area: Annotated[
         Path | None, typer.Option("--study-area", "--area", help="Polygons outside which nothing is drawn.")
@@ -42,7 +54,7 @@ def predict(
 
     A class model gives a GeoTIFF with the probability of every class in a band of its own, and beside it the most
     probable class (`_class.tif`) and how undecided the classes are (`_entropy.tif`). A joint model gives a folder with
-    a map of every species (`maps/`) and of their richness. --scale and --threshold are of models of one species.
+    a map of every species (`maps/`) and of their richness.
 
     **Examples**
 
@@ -84,9 +96,13 @@ def _tell(console: Console, found: "Prediction") -> None:
     if "shares" in numbers:
         for what, path in found.files.items():
             console.say(f"written: {path} ({what})")
-        listed = ", ".join(f"{name} {share:.1%}" for name, share in numbers["shares"].items())
-        console.say(f"classes: {listed} of {numbers['cells']:,} cells; mean entropy {numbers['mean_entropy']:.4f} nats")
+        shares = sorted(numbers["shares"].items(), key=lambda item: -item[1])
+        listed = ", ".join(f"{name} {share:.1%}" for name, share in shares[:LISTED])
+        more = f" ({len(shares) - LISTED} more)" if len(shares) > LISTED else ""
+        console.say(
+            f"classes: {listed}{more} of {numbers['cells']:,} cells; mean entropy {numbers['mean_entropy']:.4f} nats"
+        )
         return
     for what, path in found.files.items():
-        one = numbers if what == "map" else numbers["maps"][what]
+        one = numbers["maps"][what] if "maps" in numbers else numbers
         console.say(f"written: {path} ({one['cells']:,} cells, {one['min']:.4g} to {one['max']:.4g})")

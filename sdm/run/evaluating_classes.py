@@ -100,7 +100,8 @@ def _where(model: ClassModel, class_column: str | None, proportions: Sequence[st
 
 def _selection(model: ClassModel, file: str | Path, notices: list[str]) -> dict[str, str]:
     """Return the choice of records that a model was fitted with, as far as a file has its columns."""
-    known: dict[str, str] = model.meta.get("select", {})
+    stored = model.meta.get("select")
+    known: dict[str, str] = stored if isinstance(stored, dict) else {}
     if known and Path(file).suffix.lower() not in VECTOR:
         header = open_text(file).header
         known = {column: value for column, value in known.items() if column in header}
