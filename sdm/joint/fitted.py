@@ -13,7 +13,7 @@ from sdm.joint.discriminant import Discriminant, Sites
 from sdm.joint.features import SiteFeatures
 from sdm.joint.graph import Forest
 from sdm.joint.inference import States, marginals, maximise
-from sdm.joint.labels import as_states
+from sdm.joint.labels import as_states, read_labels
 from sdm.joint.likelihood import LogLoss
 
 
@@ -54,26 +54,42 @@ class FittedJoint:
         """Turn a table into raw values."""
         return self.encoder.encode(X if hasattr(X, "columns") else np.asarray(X))
 
-    def predict(self, x: Array, known: Any = None, clamp: bool = True) -> NDArray[np.int8]:
-        """Return the best joint labeling of raw values, −1 where a variable is missing."""
+    def predict(self, x: Any, known: Any = None, clamp: bool = True) -> NDArray[np.int8]:
+        """Return the best joint labeling, −1 where a variable is missing.
+
+        Parameters
+        ----------
+        x : (n, V) array or data frame
+            Raw values, as `encode` gives them; or a data frame, whose columns are found by name and classes by label.
+        known : (n, S) array or data frame, optional
+            Labels to hold, NaN where unknown; a data frame's columns by name, and not all of them needed.
+        """
         unary, table, states, whole = self._scores(x, known, clamp)
         out = np.full(states.shape, -1, dtype=np.int8)
         out[whole] = maximise(self.forest, unary, table, states[whole])[0]
         return out
 
-    def predict_proba(self, x: Array, known: Any = None, clamp: bool = True) -> Array:
-        """Return every species' marginal at raw values, NaN where a variable is missing."""
+    def predict_proba(self, x: Any, known: Any = None, clamp: bool = True) -> Array:
+        """Return every species' marginal, NaN where a variable is missing; parameters as those of `predict`."""
         unary, table, states, whole = self._scores(x, known, clamp)
         out = np.full(states.shape, np.nan)
         out[whole] = marginals(self.forest, self.scale * unary, self.scale * table, states[whole]).nodes
         return out
 
-    def log_loss(self, x: Array, labels: States) -> float:
-        """Return the mean of `−ln p(y | x)` of the known labels, site by site."""
+    def log_loss(self, x: Any, labels: Any) -> float:
+        """Return the mean of `−ln p(y | x)` of the known labels, site by site; they are below zero or NaN elsewhere."""
+        x = self._raw(x)
+        if not isinstance(labels, np.ndarray) or labels.dtype != np.int8:
+            labels = read_labels(labels, self.species, x.shape[0])
         loss = LogLoss(self.discriminant, Sites(self.features.evaluate(x), labels))
         return float(loss.details(self.scale * self.weights).own.mean())
 
-    def _scores(self, x: Array, known: Any, clamp: bool) -> tuple[Array, Array, States, NDArray[np.bool_]]:
+    def _raw(self, x: Any) -> Array:
+        """Encode a data frame; an array is taken as it is."""
+        return self.encode(x) if hasattr(x, "columns") else np.asarray(x)
+
+    def _scores(self, x: Any, known: Any, clamp: bool) -> tuple[Array, Array, States, NDArray[np.bool_]]:
+        x = self._raw(x)
         states = as_states(known, (x.shape[0], len(self.species)), self.species)
         whole: NDArray[np.bool_] = np.asarray(np.isfinite(x).all(axis=1))
         unary = self.discriminant.unary(self.weights, self.features.evaluate(x[whole], clamp))

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from sdm.errors import DataError
+from sdm.features.domain import Array
 from sdm.joint.inference import FREE, States, free
 
 
@@ -38,13 +39,16 @@ def species_names(y: Any, variables: Sequence[str] = ()) -> tuple[str, ...]:
 def read_labels(y: Any, names: Sequence[str], sites: int) -> States:
     """Return labels as 1, 0, or −1 where they are missing.
 
+    The columns of a data frame are matched by name, in any order; a species without one is missing at every site. An
+    array has a column a species, in the order of `names`.
+
     Raises
     ------
     DataError
-        If the table has another shape, or a value other than 0, 1 and missing.
+        If a column is no species, an array has another shape, or a value is none of 0, 1 and missing.
     """
     try:
-        values = np.asarray(y.to_numpy(dtype=np.float64, na_value=np.nan) if hasattr(y, "columns") else y, dtype=float)
+        values = _by_name(y, names) if hasattr(y, "columns") else np.asarray(y, dtype=float)
     except (TypeError, ValueError) as error:
         raise DataError(f"Y holds something that is no number ({error}): expected 1, 0, or missing") from None
     if values.shape != (sites, len(names)):
@@ -58,6 +62,20 @@ def read_labels(y: Any, names: Sequence[str], sites: int) -> States:
             "turn counts into 0 and 1 first"
         )
     return np.ascontiguousarray(np.where(known, np.nan_to_num(values), -1).astype(np.int8))
+
+
+def _by_name(frame: Any, names: Sequence[str]) -> Array:
+    """Return a data frame's columns in the order of the species, NaN for those that it does not have."""
+    given = [str(name) for name in frame.columns]
+    twice = sorted({name for name in given if given.count(name) > 1})
+    if twice:
+        raise DataError(f"species must have different names, got {', '.join(twice)} more than once: rename a column")
+    if strange := [name for name in given if name not in names]:
+        listed = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
+        raise DataError(f"{', '.join(map(repr, strange[:8]))} is no species of the model: expected some of {listed}")
+    values = np.full((len(frame), len(names)), np.nan)
+    values[:, [names.index(name) for name in given]] = frame.to_numpy(dtype=np.float64, na_value=np.nan)
+    return values
 
 
 def check_labels(labels: States, names: Sequence[str]) -> list[str]:

@@ -63,6 +63,38 @@ def test_the_edge_helps_where_a_neighbour_is_known(fitted):
     assert np.all(unseen[:, 1] < alone)
 
 
+def test_known_labels_are_matched_by_the_species_names(fitted):
+    """A survey's columns may come in any order, and not all species may have been looked for."""
+    x, _ = community()
+    known = pd.DataFrame({"c": 1.0, "a": np.where(np.arange(len(x)) % 2, 0.0, np.nan)}, index=x.index)
+    by_position = np.column_stack([known["a"], np.full(len(x), np.nan), known["c"]])
+    np.testing.assert_array_equal(fitted.predict_proba(x, known=known), fitted.predict_proba(x, known=by_position))
+    np.testing.assert_array_equal(fitted.predict(x, known=known), fitted.predict(x, known=by_position))
+    np.testing.assert_allclose(fitted.predict_proba(x, known=known)[:, 2], 1)
+    _, y = community()
+    assert fitted.score(x, y[["c", "b", "a"]]) == fitted.score(x, y)
+    assert fitted.log_loss(x, y[["c", "b", "a"]]) == fitted.log_loss(x, y)
+    with pytest.raises(DataError, match="'wolf' is no species of the model: expected some of a, b, c"):
+        fitted.predict_proba(x, known=known.rename(columns={"c": "wolf"}))
+    with pytest.raises(DataError, match="got a more than once"):
+        fitted.predict_proba(x, known=known.rename(columns={"c": "a"}))
+
+
+def test_a_model_from_a_file_takes_data_frames_by_name(tmp_path):
+    """Columns in any order, and more of them; classes by their labels."""
+    x, y = community()
+    x["soil"] = np.resize(["clay", "sand", "peat"], len(x))
+    model = JointModel("crf-l2", categorical=["soil"]).fit(x, y)
+    model.save(tmp_path / "m.npz")
+    loaded = load_joint(tmp_path / "m.npz")
+    other = x.assign(more=1.0)[["soil", "more", "rain", "warmth"]]
+    np.testing.assert_array_equal(loaded.predict_proba(other), model.predict_proba(x))
+    np.testing.assert_array_equal(loaded.predict(other, known=y[["b"]]), model.predict(x, known=y[["b"]]))
+    assert loaded.log_loss(other, y[["b", "a", "c"]]) == model.log_loss(x, y)
+    with pytest.raises(DataError, match="the table has no column 'rain'; it has soil, warmth"):
+        loaded.predict_proba(x[["soil", "warmth"]])
+
+
 def test_predictions_have_the_form_that_users_expect(fitted):
     x, y = community()
     probability, labels = fitted.predict_proba(x), fitted.predict(x)
