@@ -16,19 +16,31 @@ def check(
         list[str] | None,
         typer.Argument(help="As for 'sdm fit': an occurrence file and layers, or a run file.", metavar=INPUTS),
     ] = None,
+    joint: Annotated[
+        bool, typer.Option("--joint", help="Check a run of 'sdm joint'; so does any option that is its own.")
+    ] = False,
 ) -> None:
     """Look for everything that would go wrong in `sdm fit`, and list it all at once; nothing is fitted or written.
+
+    With --joint, or an option of `sdm joint` such as --learner or --graph, it is a run of `sdm joint` that is checked.
 
     **Examples**
 
     sdm check records.csv layers/ --categorical landcover
 
     sdm check run.yaml
+
+    sdm check sites.csv layers/ --joint --folds 5
     """
     options = from_words(inputs, given)
-    from sdm.run.checking import check_run
+    if joint or options.joint != type(options.joint)() or any(name.startswith("joint.") for name in given):
+        from sdm.run.checking_joint import check_joint_run
 
-    found = check_run(options)
+        found = check_joint_run(options)
+    else:
+        from sdm.run.checking import check_run
+
+        found = check_run(options)
     for line in found.facts:
         console.say(f"ok       {line}")
     for line in found.warnings:

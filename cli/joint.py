@@ -119,9 +119,13 @@ def _tell(console: Console, numbers: dict[str, Any]) -> None:
     where = "training sites: not tested" if tested is None else f"held out, {_folds(len(tested['folds']))}"
     console.say(f"\n{where:<44}    joint  stacked")
     for key, text in MEASURES.items():
-        console.say(f"  {text:<42}{both['joint'][key]:9.4f}{both['stacked'][key]:9.4f}")
+        console.say(f"  {text:<42}{_figure(both['joint'][key]):>9}{_figure(both['stacked'][key]):>9}")
     _tell_edges(console, edges, 5)
     console.say("")
+
+
+def _figure(value: float) -> str:
+    return f"{value:.4f}" if value == value else "–"
 
 
 def _folds(count: int) -> str:

@@ -1,10 +1,11 @@
 """Tables of survey sites: one 0/1 column a species, or one row a species and site; environment in the table or beside.
 
-A column is a species if it is named as one, or else if it holds nothing but 0, 1 and blanks. The rest, without
-coordinates and the sites' names, is the environment.
+A column is a species if it is named as one, or else if it holds nothing but 0, 1 and blanks; in a table with one row a
+species and site the species are what its column of them says. The rest, without coordinates, the sites' names and
+species that were not asked for, is the environment.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -15,7 +16,7 @@ from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 from sdm.data.columns import PRESENCE, SPECIES, coordinate_pair, first_of, named_column
 from sdm.data.occurrences import ABSENT, as_text
-from sdm.data.textfile import TextTable, numbers
+from sdm.data.textfile import TextTable, numbers, plain
 from sdm.errors import DataError, OptionError
 
 SITE = (
@@ -116,12 +117,19 @@ def read_sites(
         If a column that was named is not there.
     """
     wanted = wanted or Wanted()
-    first = _Table.read(path, wanted).wide()
-    second = None if table is None else first.join(_Table.read(table, wanted), wanted)
-    home = first if second is None else second
+    first = _Table.read(path, wanted)
+    other = None if table is None else _Table.read(table, wanted)
+    _check_columns([part for part in (first, other) if part], wanted)
+    first = first.wide()
+    second = None if other is None else first.join(other, wanted)
     species = _species(first, wanted, alone=second is None and not layers)
     labels = pd.DataFrame({name: first.labels(name) for name in species})
-    environment, notes = (None, []) if layers else _environment(home, species if second is None else [], wanted)
+    passed, notes = _passed_over(first, species, wanted, alone=second is None and not layers)
+    environment = None
+    if not layers:
+        taken = {*species, *passed} if second is None else set()
+        environment, more = _environment(first if second is None else second, taken, wanted)
+        notes += more
     fold = next((part.column(wanted.fold) for part in (first, second) if part and part.has(wanted.fold)), None)
     if wanted.fold is not None and fold is None:
         named_column(wanted.fold, list(first.frame.columns), first.name)
@@ -149,6 +157,7 @@ class _Table:
     y: str | None
     site: str | None
     notes: tuple[str, ...]
+    pivoted: tuple[str, ...] = ()  # the species of a table that had one row a species and site
 
     @classmethod
     def read(cls, path: str | Path, wanted: Wanted) -> "_Table":
@@ -160,10 +169,10 @@ class _Table:
         text = TextTable(path)
         frame, row = text.read(as_text=set())
         header = [str(name) for name in frame.columns]
-        pair = coordinate_pair(header)
-        x, y = (name if name in header else found for name, found in zip((wanted.x, wanted.y), pair))
+        pair = zip((wanted.x, wanted.y), coordinate_pair(header))
+        x, y = (found if name is None else _same(name, header) for name, found in pair)
         x, y = (x, y) if x and y else (None, None)
-        site = wanted.site if wanted.site in header else first_of(header, SITE)
+        site = first_of(header, SITE) if wanted.site is None else _same(wanted.site, header)
         return cls(path.name, frame, row, x, y, site, tuple(text.notes))
 
     def has(self, name: str | None) -> bool:
@@ -206,7 +215,8 @@ class _Table:
             raise DataError(f"'{twice[0]}' is both a species and a column of '{self.name}': rename one of the two")
         out = rest.join(labels).reset_index()
         note = f"one row a species and site: {len(frame):,} rows are {len(out):,} sites"
-        return replace(self, frame=out, row=out.pop(_ROW).to_numpy(), notes=(*self.notes, note))
+        row = out.pop(_ROW).to_numpy()
+        return replace(self, frame=out, row=row, notes=(*self.notes, note), pivoted=tuple(labels.columns))
 
     def join(self, other: "_Table", wanted: Wanted) -> "_Table":
         """Return another table with one row for each of our sites."""
@@ -240,10 +250,30 @@ class _Table:
     def _key(self, other: "_Table", wanted: Wanted) -> str | None:
         """Return the column that names sites in both tables."""
         if wanted.site is not None:
-            for part in (self, other):
+            own, theirs = (
                 named_column(wanted.site, [str(name) for name in part.frame.columns], part.name)
-            return wanted.site
+                for part in (self, other)
+            )
+            if own != theirs:
+                raise OptionError(
+                    f"the column of sites is '{own}' in '{self.name}' and '{theirs}' in '{other.name}': rename one"
+                )
+            return own
         return self.site if self.site is not None and self.site == other.site else None
+
+
+def _same(name: str | None, header: list[str]) -> str | None:
+    """Return the column that the user named, spelled as in the header; None if it is not there."""
+    return None if name is None else name if name in header else first_of(header, [plain(name)])
+
+
+def _check_columns(tables: Sequence[_Table], wanted: Wanted) -> None:
+    """Raise if a column that was named is in none of the tables."""
+    headers = [[str(name) for name in table.frame.columns] for table in tables]
+    for option, name in (("--x-column", wanted.x), ("--y-column", wanted.y), ("--site-column", wanted.site)):
+        if name is not None and not any(_same(name, header) for header in headers):
+            has = "; ".join(f"'{table.name}' has {', '.join(header)}" for table, header in zip(tables, headers))
+            raise OptionError(f"{option} '{name}' is no column: {has}")
 
 
 def _flags(column: pd.Series) -> pd.Series:
@@ -259,12 +289,22 @@ def _is_species(column: pd.Series) -> bool:
     return bool(known.notna().any() and known.dropna().isin([0, 1]).all() and (known.notna() == column.notna()).all())
 
 
+def _is_count(column: pd.Series) -> bool:
+    """Whether a column holds whole numbers from 0 on, 0 among them and more than 1 too: what counts look like."""
+    known = pd.to_numeric(_flags(column), errors="coerce").dropna()
+    return bool(len(known) and known.min() == 0 and known.max() > 1 and (known == known.round()).all())
+
+
+def _is_blank(column: pd.Series) -> bool:
+    return bool(column.isna().all())
+
+
 def _species(table: _Table, wanted: Wanted, *, alone: bool) -> list[str]:
     """Return the columns of species."""
     columns = table.others(wanted)
     if not wanted.species:
         free = [name for name in columns if name not in wanted.environment and name not in wanted.categorical]
-        found = [name for name in free if _is_species(table.frame[name])]
+        found = [name for name in free if name in (table.pivoted or free) and _is_species(table.frame[name])]
         if not found:
             raise DataError(
                 f"table '{table.name}' has no species, columns that hold nothing but 0, 1 and blanks: name them with "
@@ -288,7 +328,35 @@ def _species(table: _Table, wanted: Wanted, *, alone: bool) -> list[str]:
     return out
 
 
-def _environment(table: _Table, species: Sequence[str], wanted: Wanted) -> tuple[pd.DataFrame, list[str]]:
+def _passed_over(table: _Table, species: Sequence[str], wanted: Wanted, *, alone: bool) -> tuple[list[str], list[str]]:
+    """Return columns that are neither species nor environment, unless they are named, and what is to be said of them.
+
+    `alone`: the table's other columns are the environment.
+    """
+    named = {*species, *wanted.environment, *wanted.categorical}
+    free = [name for name in table.others(wanted) if name not in named]
+    blank = [name for name in free if _is_blank(table.frame[name])]
+    notes = [f"column '{name}' is blank at every site: it has no labels, and is left out" for name in blank]
+    free = [name for name in free if name not in blank]
+    left = [name for name in free if name in table.pivoted or (not table.pivoted and _is_species(table.frame[name]))]
+    if left and not wanted.environment:
+        what = "other species of the table" if table.pivoted else "columns of nothing but 0, 1 and blanks"
+        how = "" if not alone or table.pivoted else ", or with --environment if they are no species"
+        notes.append(
+            f"{what} that were not asked for, left out: {_listed(left)}; name them with --species to use them{how}"
+        )
+    counts = [name for name in free if name not in table.pivoted and _is_count(table.frame[name])]
+    if counts and not wanted.environment:
+        done = "taken as environment" if alone else "not used"
+        least = "" if not alone else "; or name the columns that are the environment with --environment"
+        notes.append(
+            f"columns of whole numbers from 0 on, {done}: {_listed(counts)}; if they are counts of species, turn them "
+            f"into 0 and 1{least}"
+        )
+    return [*blank, *left], notes
+
+
+def _environment(table: _Table, species: Collection[str], wanted: Wanted) -> tuple[pd.DataFrame, list[str]]:
     """Return the columns of the environment, and what is to be said of them."""
     notes = []
     chosen: dict[str, np.ndarray] = {}

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sdm.encode import Encoder
+from sdm.errors import DataError
 from sdm.features.classes import parse_classes
 from sdm.features.domain import Array, Domain
 from sdm.features.feature_set import build_features
@@ -34,6 +35,10 @@ class SiteFeatures:
     @classmethod
     def learn(cls, x: Array, encoder: Encoder, features: str, knots: Knots) -> "SiteFeatures":
         """Make the families of the given classes over the sites; terms that are constant there are left out."""
+        if (x == x[:1]).all():
+            raise DataError(
+                f"every variable is constant over the sites ({', '.join(encoder.names)}): give one that tells them apart"
+            )
         domain = Domain(x, encoder.names, encoder.categorical)
         classes = parse_classes(features, x.shape[0])
         built = build_features(domain, classes, knots=knots, sample=domain.q0, empty_categories=True)

@@ -56,7 +56,7 @@ def check_run(options: RunOptions) -> Findings:
     """Check files, grids, coordinates, records, layers and the output folder of a run, without fitting."""
     found = Findings()
     found.attempt(lambda: check_options(options))
-    _check_output(options, found)
+    check_output(options, found)
     if not options.layers.files or is_swd(options.layers.files) or options.occurrences.file is None:
         found.attempt(lambda: _check_tables(options, found))
         return found
@@ -89,9 +89,10 @@ def check_run(options: RunOptions) -> Findings:
     return found
 
 
-def _check_output(options: RunOptions, found: Findings) -> None:
+def check_output(options: RunOptions, found: Findings, command: str = "sdm fit") -> None:
+    """Find out whether results can be written."""
     if options.output.folder is None:
-        found.warnings.append("no output folder: 'sdm fit' needs one (-o)")
+        found.warnings.append(f"no output folder: '{command}' needs one (-o)")
         return
     target = Path(options.output.folder)
     found.attempt(lambda: refuse_existing(target, overwrite=options.output.overwrite))

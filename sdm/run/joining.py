@@ -267,6 +267,9 @@ def fit_community(community: Community, options: RunOptions, progress: Progress 
     split = divide_sites(community.sites, values, list(x.columns), categorical, options, community.stack)
     testing = None
     if split is not None:
+        if 0 < len(split.folds) < options.test.folds:
+            community.notes.append(f"{options.test.folds} folds were asked for, the sites make {len(split.folds)}")
+            log.info(community.notes[-1])
 
         def fit(graph: Any, train: np.ndarray, species: list[str]) -> FittedJoint:
             return make_model(options, graph, categorical).fit(x.iloc[train], y.iloc[train][species]).fitted_

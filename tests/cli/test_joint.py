@@ -242,6 +242,39 @@ def test_options_that_make_no_sense(tmp_path: Path, words, said) -> None:
     assert said in fail("joint", write_community(tmp_path), "-o", tmp_path / "out", *words, code=2)
 
 
+def test_more_folds_than_sites_are_said_and_what_is_not_defined_is_a_dash(tmp_path: Path) -> None:
+    """A fold of one site has no AUC of any species."""
+    sites = write_community(tmp_path, draw_community(12))
+    said = succeed("joint", sites, *OWN, "--folds", 500, "--no-report", "-o", tmp_path / "out").output
+    assert "500 folds were asked for, the sites make 12" in said
+    line = next(line for line in said.splitlines() if "mean AUC" in line)
+    assert line.split()[-2:] == ["–", "–"]
+    assert "nan" not in said
+
+
+def test_check_looks_at_joint_runs(world, tmp_path: Path) -> None:
+    frame = draw_community()
+    frame["ghost"], frame["rare"], frame["flat"] = 0, 0, 1.5
+    frame.loc[3, "rare"] = 1
+    sites = write_community(tmp_path, frame)
+    words = ("check", sites, "--learner", "m3n", "--folds", 500)
+    result = sdm(*words)
+    assert result.exit_code == 1
+    assert "'ghost' occurs in no site" in result.output
+    assert "rare: only 1 presences and 159 absences" in result.output
+    assert "'flat' has one value at all sites" in result.output
+    assert "'sdm joint' needs one (-o)" in result.output
+    assert "160 folds of sites" in result.output
+    assert "1 problems" in result.output
+    write_table(tmp_path / "edges.csv", ["a", "b"], [["owl", "fox"], ["owl", "bear"]])
+    graph = sdm("check", sites, "--graph", tmp_path / "edges.csv").output
+    assert "'bear' is no species" in graph
+    assert "says nothing to a joint model" in sdm("check", sites, "--joint", "--jackknife").output
+    good = succeed("check", world.survey, world.layers, "--categorical", "landcover", "--joint", "-o", tmp_path / "o")
+    assert "150 usable sites" in good.output
+    assert "0 problems, 0 warnings" in good.output
+
+
 def test_sites_off_the_layers(world, tmp_path: Path) -> None:
     frame = draw_community().assign(longitude=170.0)
     said = fail("joint", write_community(tmp_path, frame), world.layers, "-o", tmp_path / "out")

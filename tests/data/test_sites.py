@@ -38,9 +38,11 @@ def test_columns_of_nothing_but_0_1_and_blanks_are_species(plain: Path) -> None:
 @pytest.mark.parametrize(
     ("wanted", "species", "environment"),
     [
-        (Wanted(species=["owl,bee"]), ["owl", "bee"], ["fox", "heat"]),
+        (Wanted(species=["owl,bee"]), ["owl", "bee"], ["heat"]),
         (Wanted(species=["*o*"]), ["owl", "fox", "soil"], None),
-        (Wanted(species=["fo"]), ["fox"], ["owl", "bee", "heat"]),
+        (Wanted(species=["fo"]), ["fox"], ["heat"]),
+        (Wanted(species=["fo"], environment=["bee", "heat"]), ["fox"], ["bee", "heat"]),
+        (Wanted(species=["fo"], categorical=["bee"]), ["fox"], ["bee", "heat"]),
         (Wanted(environment=["heat", "bee"]), ["owl", "fox"], ["heat", "bee"]),
         (Wanted(environment=["x"]), ["owl", "fox", "bee"], ["x"]),
         (Wanted(categorical=["soil"]), ["owl", "fox", "bee"], ["heat", "soil"]),
@@ -54,6 +56,52 @@ def test_columns_that_were_named(plain: Path, wanted: Wanted, species, environme
     sites = read_sites(plain, wanted)
     assert list(sites.labels.columns) == species
     assert list(sites.environment.columns) == environment
+
+
+def said(sites, part: str) -> str:
+    """Return the one note that holds some words."""
+    found = [note for note in sites.notes if part in note]
+    assert len(found) == 1, sites.notes
+    return found[0]
+
+
+def test_species_that_were_not_asked_for_are_no_environment(plain: Path, tmp_path: Path) -> None:
+    sites = read_sites(plain, Wanted(species=["owl"]))
+    note = said(sites, "not asked for, left out: fox, bee;")
+    assert "--species" in note
+    assert "--environment" in note
+    long = table(
+        tmp_path / "long.csv",
+        "site,species,presence,heat,burnt\na,owl,1,5,0\na,fox,0,5,0\nb,owl,0,6,1\nb,fox,1,6,1\n",
+    )
+    sites = read_sites(long, Wanted(species=["owl"]))
+    assert list(sites.labels.columns) == ["owl"]
+    assert list(sites.environment.columns) == ["heat", "burnt"], "a flag of a long table is no species"
+    said(sites, "other species of the table that were not asked for, left out: fox;")
+    assert list(read_sites(long).labels.columns) == ["owl", "fox"]
+
+
+def test_counts_and_blank_columns_are_spoken_of(tmp_path: Path) -> None:
+    path = table(tmp_path / "s.csv", "x,y,owl,fox,bee,heat\n1,1,1,0,,3.5\n2,2,0,3,,4.5\n3,3,1,1,,5.5\n")
+    sites = read_sites(path)
+    assert list(sites.environment.columns) == ["fox", "heat"]
+    assert "taken as environment: fox; if they are counts of species, turn them into 0 and 1" in said(sites, "whole")
+    assert said(sites, "'bee'") == "column 'bee' is blank at every site: it has no labels, and is left out"
+    sites = read_sites(path, layers=True)
+    assert "not used: fox" in said(sites, "whole")
+    sites = read_sites(path, Wanted(environment=["heat", "fox"]))
+    assert not any("whole" in note for note in sites.notes), "it was asked for"
+
+
+@pytest.mark.parametrize("option", ["x", "y", "site"])
+def test_a_named_column_must_be_in_a_table(plain: Path, tmp_path: Path, option: str) -> None:
+    other = table(tmp_path / "env.csv", "site,rain\na,1\nb,2\nc,3\n")
+    for more in ({}, {"layers": True}, {"table": other}):
+        with pytest.raises(OptionError, match=rf"--{option}-column 'nope' is no column: 'sites.csv' has site, x, y"):
+            read_sites(plain, Wanted(**{option: "nope"}), **more)
+    where = table(tmp_path / "where.csv", "site,east,north,rain\na,7,8,1\nb,9,9,2\nc,9,9,3\n")
+    sites = read_sites(plain, Wanted(x="East", y="north"), table=where)
+    np.testing.assert_array_equal(sites.x, [7, 9, 9])
 
 
 def test_a_second_table_is_joined_by_the_names_of_sites(plain: Path, tmp_path: Path) -> None:

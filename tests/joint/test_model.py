@@ -210,6 +210,7 @@ def bad(change):
         (lambda x, y: (x, y[:-1]), r"Y has shape \(29, 3\), expected 30 sites"),
         (lambda x, y: (x, y["a"].to_numpy()), "Y has 1 dimensions, expected a table of two"),
         (lambda x, y: (x, y[[]]), "Y has no species"),
+        (lambda x, y: (0 * x, y), r"every variable is constant over the sites \(warmth, rain\)"),
         (lambda x, y: (x.assign(rain=np.nan), y), "missing or infinite values: 'rain' has 30 of 30 rows"),
     ],
 )
