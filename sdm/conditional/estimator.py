@@ -34,7 +34,7 @@ from sdm.features.oracles import make_oracles
 from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms
 from sdm.features.tree import Tree
-from sdm.maxent.penalty import make_penalty
+from sdm.maxent.penalty import PENALTIES, make_penalty
 from sdm.maxent.price_search import Setting
 from sdm.maxent.prices import feature_prices
 from sdm.maxent.solution import Solution
@@ -44,7 +44,6 @@ from sdm.params import Parameters
 
 log = logging.getLogger("sdm")
 
-PENALTIES = ("l1", "l2sq", "elastic", "smoothed_l1")
 KNOTS = 30
 
 # Options that are numbers: above what, and how to say so.
@@ -68,7 +67,7 @@ class ConditionalMaxent(Parameters):
     features : str or sequence of str
         ``"auto"`` (by the number of sites), classes by letter (``"lqh"``) or name; with families that grow among them
         (``"l,q,trees:8,mono:4"``) the model is structural.
-    regularization : {"l1", "l2sq", "elastic", "smoothed_l1"}
+    regularization : {"l1", "none", "smoothed_l1", "l2", "l2sq", "elastic"}
     multiplier : float
         Multiplies every price of ordinary features.
     entropy : float
@@ -240,6 +239,8 @@ class ConditionalMaxent(Parameters):
         else:
             same_for_all = True
         share = targets @ domain.q0
+        if self.regularization == "none":
+            return FeatureSet(domain, families), np.ones((share.size, 1 + rule_prices.size))
         spread = np.ones(share.size) if same_for_all else np.sqrt(share * (1.0 - share))
         constant = np.full((share.size, 1), float(self.intercept_price))
         return FeatureSet(domain, families), np.hstack([constant, spread[:, None] * rule_prices])

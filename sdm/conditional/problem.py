@@ -65,17 +65,35 @@ class ClassProblem(Problem):
         objective = float(self.q0 @ conjugate) - float(lam @ self.mu) + self.own + self.penalty.value(lam)
         return State(lam, theta, Gibbs(p, np.nan, objective), p, self.expectations(p) - self.mu, objective)
 
-    def gap(self, state: State) -> float:
-        """Bound how far `state.objective` is above the optimum, by mixing in as much of the targets as it takes."""
-        u = -state.eps
-        t = self.penalty.mixing(u)
-        mixed = state.p if t == 0.0 else (1.0 - t) * state.p + t * self.sample
-        inside = (1.0 - t) * u if t < 1.0 else np.zeros_like(u)
-        primal = float(self.q0 @ self.entropy.values(mixed)) - self.own + self.penalty.potential(inside)
-        return primal + state.objective
+    def negentropy(self, p: Array) -> float:
+        """Return `Σ_i q_i Ω(p_i)`, less that of the targets."""
+        return float(self.q0 @ self.entropy.values(p)) - self.own
+
+    def curvature(self, state: State, floor: float = 0.0) -> Array:
+        """Return each class's curvature at each site; `floor` is the least."""
+        return np.maximum(self.entropy.bends(state.p), floor)
+
+    def tilt(self, w: Array, s: Array) -> Array:
+        """Return how each site's distribution changes along scores `s`."""
+        return w * (s - np.sum(w * s, axis=0) / _total(w))
+
+    def bends(self, w: Array) -> Array:
+        """Return the curvature of every single weight."""
+        total = _total(w)
+        measures = [self.domain.measure(self.q0 * row * (1.0 - row / total)) for row in w]
+        return np.concatenate([family.moments(m)[1] for m in measures for family in self.features.families])
+
+    def shortfall(self, s: Array) -> tuple[float, float]:
+        """Return how far the targets' scores are below the largest of their sites, and how far sites' scores range."""
+        return float(self.q0 @ (s.max(axis=0) - np.sum(s * self.sample, axis=0))), float(np.ptp(s, axis=0).max())
 
     def stretches(self) -> NDArray[np.int64]:
         """Return where in the weights each stretch of near copies (one class, one group of features) begins."""
         own = self.features.groups()
         first = np.flatnonzero(np.diff(own, prepend=-1))
         return np.concatenate([first + c * own.size for c in range(self.classes)])
+
+
+def _total(w: Array) -> Array:
+    """Return every site's sum over the classes, which is never zero."""
+    return np.maximum(w.sum(axis=0), np.finfo(np.float64).tiny)

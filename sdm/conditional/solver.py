@@ -1,4 +1,4 @@
-"""The solver of the conditional problem: proximal Newton on a working set, or Newton on all where prices are smooth.
+"""The solver of the conditional problem: proximal Newton on a working set; where prices are smooth, `newton_cg`.
 
 As in `sdm.maxent.newton`, every round evaluates all features of all classes through the families' oracles, so the gap
 covers them all; only the curvature of the working set takes more. A site's curvature is `diag(w) − w wᵀ/Σw` over its
@@ -12,7 +12,7 @@ from sdm.conditional.problem import ClassProblem
 from sdm.features.domain import Array
 from sdm.maxent.columns import ColumnPool, rough_stride
 from sdm.maxent.newton import GROWTH, ROUGH
-from sdm.maxent.newton_cg import LIFT, _conjugate_gradients, _penalty_curvature
+from sdm.maxent.newton_cg import Hessian, solve_newton_cg
 from sdm.maxent.penalty import Penalty
 from sdm.maxent.problem import State
 from sdm.maxent.search import ROUNDING, Run, line_search
@@ -41,23 +41,23 @@ def solve_classes(
     max_iterations : int
         When reached, the best state so far is returned, with its gap and a status that says so.
     """
-    sparse = problem.penalty.sparse
+    if not problem.penalty.sparse:
+        hessian = _all_hessian(problem)
+        return solve_newton_cg(problem, hessian, start=start, tolerance=tolerance, max_iterations=max_iterations)
     run = Run(problem, tolerance)
-    stride = rough_stride(problem.domain.n) if start is None and sparse else 1
-    pool = ColumnPool(problem.features, stride, capacity=max(400, DENSE_WEIGHTS // problem.classes))
+    pool = ColumnPool(problem.features, rough_stride(problem.domain.n) if start is None else 1)
     stretches = problem.stretches()
     state = problem.state(np.zeros(problem.mu.size) if start is None else start)
     size = int(np.count_nonzero(state.lam))
     for _ in range(max_iterations):
         if run.record(state, problem.gap(state), size):
             return run.finish(CONVERGED)
-        members = choose_members(state, problem.penalty, stretches) if sparse else np.arange(problem.mu.size)
+        members = choose_members(state, problem.penalty, stretches)
         size = members.size
-        step = working_set_step if sparse else smooth_step
-        new = line_search(problem, state, step(problem, state, pool, members))
+        new = line_search(problem, state, working_set_step(problem, state, pool, members))
         if pool.stride == 1 and (new is None or run.stuck()):
             if problem.entropy.alpha > 1.0:  # classes without probability show no curvature: count some
-                new = line_search(problem, state, step(problem, state, pool, members, floor=1.0))
+                new = line_search(problem, state, working_set_step(problem, state, pool, members, floor=1.0))
             if new is None or new.objective >= state.objective - ROUNDING:
                 return run.finish(STALLED)
         if new is None or state.objective - new.objective < ROUGH:
@@ -94,13 +94,21 @@ def working_set_step(
     `floor` is the least curvature of a class at a site.
     """
     penalty = problem.penalty
-    hessian = class_hessian(problem, pool, members, np.maximum(problem.entropy.bends(state.p), floor))
+    hessian = class_hessian(problem, pool, members, problem.curvature(state, floor))
     old = state.lam[members]
     c = state.eps[members] - hessian @ old
     hessian[np.diag_indices(members.size)] += penalty.ridge[members]
     step = np.zeros_like(state.lam)
     step[members] = solve_l1_quadratic(hessian, c, penalty.beta[members], old) - old
     return step
+
+
+def _all_hessian(problem: ClassProblem) -> Hessian | None:
+    """Return the Hessian of all weights, if they are few."""
+    if problem.mu.size > DENSE_WEIGHTS or problem.features.size * problem.domain.n > DENSE_NUMBERS:
+        return None
+    pool, everything = ColumnPool(problem.features, capacity=problem.features.size), np.arange(problem.mu.size)
+    return lambda w: class_hessian(problem, pool, everything, w)
 
 
 def class_hessian(problem: ClassProblem, pool: ColumnPool, members: NDArray[np.int64], bends: Array) -> Array:
@@ -124,30 +132,3 @@ def class_hessian(problem: ClassProblem, pool: ColumnPool, members: NDArray[np.i
         out -= x @ x.T
     out[np.diag_indices(members.size)] *= 1.0 + 1e-8
     return out
-
-
-def smooth_step(
-    problem: ClassProblem, state: State, pool: ColumnPool, members: NDArray[np.int64], floor: float = 0.0
-) -> Array:
-    """Return the Newton step for a penalty with a gradient everywhere; the members are all weights.
-
-    By a direct solve where there are few, else by conjugate gradients on oracle products.
-    """
-    w = np.maximum(problem.entropy.bends(state.p), floor)
-    total = np.maximum(w.sum(axis=0), np.finfo(np.float64).tiny)
-    bend, diagonal = _penalty_curvature(problem, state.lam)
-    downhill = -state.eps - problem.penalty.gradient(state.lam)
-    if members.size <= DENSE_WEIGHTS and problem.features.size * problem.domain.n <= DENSE_NUMBERS:
-        hessian = class_hessian(problem, pool, members, w)
-        hessian[np.diag_indices(members.size)] += diagonal + LIFT
-        return np.asarray(np.linalg.solve(hessian, downhill), dtype=np.float64)
-
-    def product(v: Array) -> Array:
-        s = problem.scores(v)
-        s -= np.sum(w * s, axis=0) / total
-        return problem.expectations(w * s) + bend(v)
-
-    measures = [problem.domain.measure(problem.q0 * row * (1.0 - row / total)) for row in w]
-    squares = [family.moments(measure)[1] for measure in measures for family in problem.features.families]
-    scale = np.maximum(np.concatenate(squares) + diagonal, LIFT)
-    return _conjugate_gradients(product, downhill, scale, exact=False)

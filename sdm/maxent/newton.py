@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sdm.features.domain import Array
 from sdm.maxent.columns import ColumnPool, rough_stride
-from sdm.maxent.newton_cg import solve_newton_cg
+from sdm.maxent.newton_cg import cells_hessian, solve_newton_cg
 from sdm.maxent.penalty import Penalty
 from sdm.maxent.problem import Problem, State
 from sdm.maxent.search import ROUNDING, Run, line_search
@@ -40,7 +40,8 @@ def solve_newton(
         When reached, the best state so far is returned, with its gap and a status that says so.
     """
     if not problem.penalty.sparse:
-        return solve_newton_cg(problem, start=start, tolerance=tolerance, max_iterations=max_iterations)
+        hessian = cells_hessian(problem)
+        return solve_newton_cg(problem, hessian, start=start, tolerance=tolerance, max_iterations=max_iterations)
     run = Run(problem, tolerance)
     pool = ColumnPool(problem.features, rough_stride(problem.domain.n) if start is None else 1)
     groups = problem.features.groups()
@@ -72,8 +73,7 @@ def newton_step(
     `floor` is the least curvature of a cell, in units of its base measure.
     """
     penalty = problem.penalty
-    curvature = np.maximum(problem.entropy.curvature(state.gibbs.ratio, problem.q0), floor * problem.q0)
-    hessian = pool.hessian(members, curvature)
+    hessian = pool.hessian(members, problem.curvature(state, floor))
     old = state.lam[members]
     c = state.eps[members] - hessian @ old
     hessian[np.diag_indices(members.size)] += penalty.ridge[members]

@@ -19,30 +19,37 @@ from sdm.maxent.solution import CONVERGED, MAX_ITERATIONS, SEPARABLE, STALLED, S
 DENSE_FEATURES = 700
 DENSE_NUMBERS = 25_000_000
 
-# The least curvature of a feature, in units of that of all cells.
+# The least curvature of a weight, in units of the largest.
 LIFT = 1e-12
 
 # Expectations that differ by no more than this are equal but for rounding.
 MATCHED = 1e-12
 
 
-def solve_newton_cg(problem: Problem, *, start: Array | None, tolerance: float, max_iterations: int) -> Solution:
-    """Minimise an objective with a smooth penalty (`none`, `smoothed_l1`, `l2`, `l2sq`) to a certified gap."""
+# The Hessian of `Ω*(Fλ)` as a matrix, from the curvatures.
+Hessian = Callable[[Array], Array]
+
+
+def solve_newton_cg(
+    problem: Problem, hessian: Hessian | None, *, start: Array | None, tolerance: float, max_iterations: int
+) -> Solution:
+    """Minimise an objective with a smooth penalty (`none`, `smoothed_l1`, `l2`, `l2sq`) to a certified gap.
+
+    `hessian` gives the matrix, where that is quicker than conjugate gradients.
+    """
     run = Run(problem, tolerance)
     free = isinstance(problem.penalty, NoPenalty)
     shannon = problem.entropy.alpha == 1.0
-    features = problem.features
-    state = problem.state(np.zeros(features.size) if start is None else start)
-    dense = features.size <= DENSE_FEATURES and features.size * problem.domain.n <= DENSE_NUMBERS
-    matrix = np.array([features.column(j) for j in range(features.size)]) if dense else None
+    size = problem.mu.size
+    state = problem.state(np.zeros(size) if start is None else start)
     for _ in range(max_iterations):
         leaving_zero = isinstance(problem.penalty, L2) and not np.any(state.lam)
         if leaving_zero:
             gap, step = problem.gap(state), _off_zero(problem, state)
         else:
-            step = _step(problem, state, matrix)
+            step = _step(problem, state, hessian)
             gap = corrected_gap(problem, state, step) if free else problem.gap(state)
-        done = run.record(state, gap, features.size)
+        done = run.record(state, gap, size)
         if free and shannon and _recedes(problem, step):
             return run.finish(SEPARABLE)
         if done:
@@ -50,7 +57,7 @@ def solve_newton_cg(problem: Problem, *, start: Array | None, tolerance: float, 
         new = line_search(problem, state, step)
         if new is None or run.stuck():
             if not shannon:  # cells without density show no curvature: count them as if they had some
-                new = line_search(problem, state, _step(problem, state, matrix, floor=1.0))
+                new = line_search(problem, state, _step(problem, state, hessian, floor=1.0))
             if shannon or new is None or new.objective >= state.objective - ROUNDING:
                 return run.finish(STALLED)
         state = new
@@ -69,25 +76,22 @@ def corrected_gap(problem: Problem, state: State, step: Array) -> float:
     was solved for exactly and stays in the simplex: then `Ω(p') − Q(λ)` is a gap, and the rounding left over is charged
     at the size of the weights. Otherwise only the sample is known to be feasible.
     """
-    w = problem.entropy.curvature(state.gibbs.ratio, problem.q0)
-    s = problem.features.scores(step)
-    moved = np.maximum(state.p + w * (s - (w @ s) / w.sum()), 0.0)
-    total = float(moved.sum())
-    if not 0.5 < total < np.inf:  # a step without curvature, eaten by rounding
+    moved = np.maximum(state.p + problem.tilt(problem.curvature(state), problem.scores(step)), 0.0)
+    total = moved.sum(axis=0)
+    if not np.all((total > 0.5) & (total < np.inf)):  # a step without curvature, eaten by rounding
         return problem.gap(state)
     moved /= total
-    left = np.abs(problem.features.expectations(problem.domain.measure(moved)) - problem.mu).max()
+    left = np.abs(problem.expectations(moved) - problem.mu).max()
     if not left <= MATCHED:
         return problem.gap(state)
     slack = float(left) * float(np.abs(state.lam).sum() + np.abs(step).sum())
-    return problem.entropy.value(moved, problem.q0) + state.objective + slack
+    return problem.negentropy(moved) + state.objective + slack
 
 
 def _recedes(problem: Problem, step: Array) -> bool:
     """Tell whether the loss falls for ever along `step`: every presence has the largest score that it gives."""
-    scores = problem.features.scores(step)
-    width = float(np.ptp(scores))
-    return width > 0.3 and float(scores.max()) - float(scores @ problem.sample) <= 1e-6 * width
+    short, width = problem.shortfall(problem.scores(step))
+    return width > 0.3 and short <= 1e-6 * width
 
 
 def _off_zero(problem: Problem, state: State) -> Array:
@@ -96,35 +100,46 @@ def _off_zero(problem: Problem, state: State) -> Array:
     return -1e-3 * state.eps / problem.penalty.beta**2 / size if size > 0 else np.zeros_like(state.eps)
 
 
-def _step(problem: Problem, state: State, matrix: Array | None, *, exact: bool = False, floor: float = 0.0) -> Array:
-    """Return the Newton step: by a direct solve with the features' `(J, n)` matrix, or by conjugate gradients.
+def cells_hessian(problem: Problem) -> Hessian | None:
+    """Return the Hessian from the features' matrix, if they are few."""
+    features = problem.features
+    if features.size > DENSE_FEATURES or features.size * problem.domain.n > DENSE_NUMBERS:
+        return None
+    matrix = np.array([features.column(j) for j in range(features.size)])
 
-    `floor` is the least curvature of a cell, in units of its base measure.
-    """
-    features, domain = problem.features, problem.domain
-    w = np.maximum(problem.entropy.curvature(state.gibbs.ratio, problem.q0), floor * problem.q0)
-    total = w.sum()
+    def hessian(w: Array) -> Array:
+        centred = (matrix - ((matrix @ w) / w.sum())[:, None]) * np.sqrt(w)
+        return centred @ centred.T
+
+    return hessian
+
+
+def _step(problem: Problem, state: State, hessian: Hessian | None, *, exact: bool = False, floor: float = 0.0) -> Array:
+    """Return the Newton step: by a direct solve with the Hessian, or by conjugate gradients."""
+    w = problem.curvature(state, floor)
     bend, diagonal = _penalty_curvature(problem, state.lam)
     gradient = state.eps + problem.penalty.gradient(state.lam)
-    if matrix is not None:
-        centred = (matrix - ((matrix @ w) / total)[:, None]) * np.sqrt(w)
-        hessian = centred @ centred.T + bend(np.eye(features.size))
-        if problem.entropy.alpha == 1.0 and not np.any(diagonal):
+    if hessian is not None:
+        size = gradient.size
+        matrix = hessian(w) + bend(np.eye(size))
+        if problem.entropy.alpha == 1.0 and not np.any(diagonal) and size <= DENSE_FEATURES:
             # Features may depend on each other: the least-squares step is the shortest one.
-            return np.linalg.lstsq(hessian, -gradient, rcond=1e-13)[0]
+            return np.asarray(np.linalg.lstsq(matrix, -gradient, rcond=1e-13)[0], dtype=np.float64)
         # Where there is a slope but no curvature, go far along it; the line search knows when to stop.
-        hessian[np.diag_indices(features.size)] += LIFT * total
-        return np.linalg.solve(hessian, -gradient)
+        matrix[np.diag_indices(size)] += _least(np.diagonal(matrix))
+        return np.asarray(np.linalg.solve(matrix, -gradient), dtype=np.float64)
 
     def product(v: Array) -> Array:
-        s = features.scores(v)
-        s -= (w @ s) / total
-        s *= w
-        return features.expectations(domain.measure(s)) + bend(v)
+        return problem.expectations(problem.tilt(w, problem.scores(v))) + bend(v)
 
-    scale = total * features.variances(domain.measure(w)) + diagonal
-    scale = np.maximum(scale, LIFT * total)
+    scale = problem.bends(w) + diagonal
+    scale = np.maximum(scale, _least(scale))
     return _conjugate_gradients(product, -gradient, scale, exact)
+
+
+def _least(diagonal: Array) -> float:
+    """Return the least curvature that a weight is taken to have."""
+    return LIFT * max(float(diagonal.max()), LIFT)
 
 
 def _penalty_curvature(problem: Problem, lam: Array) -> tuple[Callable[[Array], Array], Array]:

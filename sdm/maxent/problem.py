@@ -66,14 +66,41 @@ class Problem:
         self.penalty = penalty
         self.mu = features.expectations(features.domain.measure(sample)) if mu is None else mu
 
+    def scores(self, lam: Array) -> Array:
+        """Return `Fλ`."""
+        return self.features.scores(lam)
+
+    def expectations(self, p: Array) -> Array:
+        """Return `p[f]` for every feature."""
+        return self.features.expectations(self.domain.measure(p))
+
+    def negentropy(self, p: Array) -> float:
+        """Return `Ω(p)`."""
+        return self.entropy.value(p, self.q0)
+
     def state(self, lam: Array, tau: float = np.nan) -> State:
         """Evaluate everything at `λ`, from exact scores; `tau` is a guess of the normaliser."""
-        theta = self.features.scores(lam)
+        theta = self.scores(lam)
         gibbs = self.entropy.gibbs(theta, self.q0, tau)
         p = self.q0 * gibbs.ratio
-        eps = self.features.expectations(self.domain.measure(p)) - self.mu
         objective = gibbs.conjugate - float(lam @ self.mu) + self.penalty.value(lam)
-        return State(lam, theta, gibbs, p, eps, objective)
+        return State(lam, theta, gibbs, p, self.expectations(p) - self.mu, objective)
+
+    def curvature(self, state: State, floor: float = 0.0) -> Array:
+        """Return each cell's curvature of `Ω*`; `floor` is the least, in units of its base measure."""
+        return np.maximum(self.entropy.curvature(state.gibbs.ratio, self.q0), floor * self.q0)
+
+    def tilt(self, w: Array, s: Array) -> Array:
+        """Return how the distribution changes along scores `s`: `(diag(w) − w wᵀ/Σw) s` for curvatures `w`."""
+        return w * (s - (w @ s) / w.sum())
+
+    def bends(self, w: Array) -> Array:
+        """Return the curvature of every single weight: the diagonal of `Fᵀ(diag(w) − w wᵀ/Σw)F`."""
+        return w.sum() * self.features.variances(self.domain.measure(w))
+
+    def shortfall(self, s: Array) -> tuple[float, float]:
+        """Return how far the sample's mean of scores `s` is below their largest, and how far they range."""
+        return float(s.max()) - float(s @ self.sample), float(np.ptp(s))
 
     def gap(self, state: State) -> float:
         """Bound how far `state.objective` is above the optimum, by mixing in as much of the sample as it takes.
@@ -84,5 +111,4 @@ class Problem:
         t = self.penalty.mixing(u)
         mixed = state.p if t == 0.0 else (1.0 - t) * state.p + t * self.sample
         inside = (1.0 - t) * u if t < 1.0 else np.zeros_like(u)
-        primal = self.entropy.value(mixed, self.q0) + self.penalty.potential(inside)
-        return primal + state.objective
+        return self.negentropy(mixed) + self.penalty.potential(inside) + state.objective

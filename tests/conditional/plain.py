@@ -49,8 +49,8 @@ def objective(w, x, y, alpha, l1=0.0, l2=0.0):
     return fit + np.sum(l1 * np.abs(w)) + 0.5 * np.sum(l2 * w**2)
 
 
-def descend(x, y, alpha, l1=0.0, l2=0.0, rounds=4000):
-    """Fit by accelerated proximal gradient descent, restarted where it overshoots."""
+def descend(x, y, alpha, l1=0.0, l2=0.0, ball=0.0, rounds=4000):
+    """Fit by accelerated proximal gradient descent, restarted where it overshoots; `ball` prices the norm of all."""
     n, j = x.shape
     w = v = np.zeros((y.shape[1], j))
     step = 1.0 / (np.linalg.norm(x, 2) ** 2 / n + np.max(l2))
@@ -59,6 +59,8 @@ def descend(x, y, alpha, l1=0.0, l2=0.0, rounds=4000):
         p = np.array([distribution(v @ row, alpha) for row in x])
         move = v - step * ((p - y).T @ x / n + l2 * v)
         new = np.sign(move) * np.maximum(np.abs(move) - step * l1, 0.0)
+        if ball:
+            new = new * max(0.0, 1.0 - step * ball / np.linalg.norm(new))
         if np.sum((v - new) * (new - w)) > 0:
             k = 1.0
         after = 0.5 * (1 + np.sqrt(1 + 4 * k * k))
@@ -82,11 +84,11 @@ def sites(draw):
     return x, label, shares
 
 
-def make_problem(x, targets, alpha, penalty, price, classes="lq", weight=None):
-    """The engine's problem on ordinary features, with prices that differ from one to the next."""
+def make_problem(x, targets, alpha, penalty, price, classes="lq", weight=None, same=False):
+    """The engine's problem on ordinary features, with prices that differ from one to the next unless `same`."""
     domain = Domain(x, [f"v{v}" for v in range(x.shape[1])], q0=weight)
     features = build_features(domain, classes, knots=3, sample=domain.q0)
-    beta = price * (1 + np.arange(features.size * targets.shape[0]) % 3)
+    beta = price * (1.0 + (0 if same else 1) * (np.arange(features.size * targets.shape[0]) % 3))
     return ClassProblem(features, targets, ClassEntropy(alpha), make_penalty(penalty, beta))
 
 

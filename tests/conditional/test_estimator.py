@@ -195,7 +195,7 @@ def test_bad_targets_are_one_sentence(y, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"regularization": "l2"}, "expected one of l1, l2sq"),
+        ({"regularization": "ridge"}, "expected one of none, l1"),
         ({"multiplier": 0}, "multiplier=0"),
         ({"tolerance": -1}, "tolerance=-1"),
         ({"entropy": 3}, "entropy=3"),

@@ -80,6 +80,42 @@ def test_a_slow_fit_finds_the_same(alpha, penalty, proportions):
     assert slow >= fast.objective - fast.gap - 1e-12
 
 
+@pytest.mark.parametrize("alpha", [1.0, 1.5, 2.0])
+@pytest.mark.parametrize("penalty", ["l2", "none"])
+@pytest.mark.parametrize("dense", [True, False])
+def test_a_slow_fit_finds_the_same_in_a_ball_and_without_price(monkeypatch, alpha, penalty, dense):
+    if not dense:
+        monkeypatch.setattr("sdm.conditional.solver.DENSE_WEIGHTS", 0)
+    rng = np.random.default_rng(6)
+    x = rng.normal(size=(40, 2))
+    targets = rng.dirichlet(np.full(3, 0.8), size=40).T.copy()  # no weights tell proportions apart
+    problem = plain.make_problem(x, targets, alpha, penalty, 0.02, classes="l", same=True)
+    columns = plain.dense(problem)
+    ball = 0.02 if penalty == "l2" else 0.0
+    w = plain.descend(columns, targets.T, alpha, ball=ball, rounds=4000)
+    slow = plain.objective(w, columns, targets.T, alpha) + ball * np.linalg.norm(w)
+    fast = solve_classes(problem, tolerance=1e-8)
+    assert fast.status == "converged"
+    assert slow == pytest.approx(fast.objective, abs=1e-6)
+    assert slow >= fast.objective - fast.gap - 1e-12
+    eps = problem.state(fast.weights).eps
+    assert np.max(problem.penalty.distance(fast.weights, eps)) < 1e-4
+
+
+def test_without_price_labels_that_can_be_told_apart_are_reported():
+    x = np.linspace(0, 1, 40)[:, None]
+    problem = plain.make_problem(x, one_hot((x[:, 0] > 0.4).astype(int)), 1.0, "none", 1.0)
+    solution = solve_classes(problem)
+    assert solution.status == "separable" and "use a penalty" in solution.message
+
+
+def test_a_ball_that_holds_the_targets_needs_no_weights():
+    x = np.random.default_rng(8).normal(size=(50, 2))
+    problem = plain.make_problem(x, np.full((3, 50), 1 / 3), 1.0, "l2", 0.1)
+    solution = solve_classes(problem)
+    assert solution.status == "converged" and not np.any(solution.weights)
+
+
 def fixed(n=300, variables=3, classes=4, seed=2, intercept=None):
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(n, variables))
@@ -118,6 +154,20 @@ def test_scikit_learn_finds_the_same_optimum(penalty, classes, intercept):
         w, b = np.vstack([-0.5 * w, 0.5 * w]), np.array([-0.5 * b[0], 0.5 * b[0]])
     weights = np.hstack([b[:, None], w]) if intercept else w
     assert problem.state(weights.ravel()).objective == pytest.approx(ours.objective, abs=1e-5)
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_scikit_learn_finds_the_same_optimum_without_price(classes):
+    label, features = fixed(n=600, classes=classes, intercept=True)
+    problem = ClassProblem(
+        features, one_hot(label), ClassEntropy(1.0), make_penalty("none", np.ones(classes * features.size))
+    )
+    ours = solve_classes(problem, tolerance=1e-8)
+    assert ours.status == "converged" and ours.gap <= 1e-8
+    columns = np.array([features.column(j) for j in range(1, features.size)]).T
+    theirs = LogisticRegression(C=np.inf, solver="newton-cg", tol=1e-10, max_iter=1000).fit(columns, label)
+    loss = -np.mean(theirs.predict_log_proba(columns)[np.arange(label.size), label])
+    assert ours.objective == pytest.approx(loss, abs=1e-7)
 
 
 def test_two_classes_are_the_binary_case():
