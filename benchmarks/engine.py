@@ -2,13 +2,16 @@
 
 import time
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.harness import best_of, in_fresh_process, once, peak_gigabytes, save, shared, table
 from sdm import Maxent
+
+if TYPE_CHECKING:
+    from sdm.data.stack import Stack
 
 Table = tuple[NDArray[np.float64], NDArray[np.float64], list[str]]
 
@@ -21,13 +24,18 @@ def bradypus() -> Table:
 
     folder = shared() / "phillips2006"
     stack = open_stack(folder / "layers", categorical=["ecoreg"])
+    points, _ = clean(read_occurrences(folder / "bradypus.csv"), stack, remove_duplicates=False)
+    (species,) = points.values()
+    return valid_cells(stack), np.asarray(species.values, dtype=np.float64), list(stack.names)
+
+
+def valid_cells(stack: "Stack") -> NDArray[np.float64]:
+    """Return the values of all layers in the cells that have all of them, a row a cell."""
     parts = []
     for _, array in stack.scan():
         flat = array.reshape(len(stack.names), -1)
         parts.append(flat[:, np.isfinite(flat).all(axis=0)].T.astype(np.float64))
-    points, _ = clean(read_occurrences(folder / "bradypus.csv"), stack, remove_duplicates=False)
-    (species,) = points.values()
-    return np.vstack(parts), np.asarray(species.values, dtype=np.float64), list(stack.names)
+    return np.vstack(parts)
 
 
 def labelled(presences: NDArray[np.float64], background: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -160,11 +160,11 @@ def classes_without(n: int, without: str) -> str:
 class BySize:
     """A multiplier by sample size: `unit / n`, held between two limits.
 
-    That of the preset is 1.5 up to 20 presences, then falls as 1/n to 0.5 from 60 presences on.
+    That of the preset is 1.5 up to 20 presences, then falls as 1/n to 0.6 from 50 presences on.
     """
 
     unit: float = 30.0
-    low: float = 0.5
+    low: float = 0.6
     high: float = 1.5
 
     def __call__(self, n: int) -> float:
@@ -199,8 +199,11 @@ class Setting:
         return Maxent(categorical=categorical, tolerance=TOLERANCE, **options)
 
 
-RULES = (BySize(20, 0.5, 1.0), BySize(40, 0.7, 2.0), BySize(40, 1.0, 2.0), BySize(60, 0.7, 3.0))
-BEST: list[dict[str, Any]] = [{}, {"knots": "maxnet"}, {"without": "h"}, {"features": "t"}]
+RULES = (
+    *(BySize(20, 0.5, 1.0), BySize(30, 0.5, 1.5), BySize(30, 0.6, 2.0), BySize(30, 0.7, 1.5), BySize(30, 1.0, 1.5)),
+    *(BySize(40, 0.7, 2.0), BySize(40, 1.0, 2.0), BySize(60, 0.7, 3.0)),
+)
+BEST: list[dict[str, Any]] = [{}, {"knots": "maxnet", "beta": "maxent"}, {"without": "h"}, {"features": "t"}]
 SETTINGS: dict[str, Setting] = {
     "default": Setting("given"),
     "target": Setting(),
@@ -208,6 +211,10 @@ SETTINGS: dict[str, Setting] = {
     "best": Setting(members=[{"committee": True}]),  # what `--preset best` is
     "best_members": Setting(members=BEST, sized=BySize()),  # the same, averaged here
     # other backgrounds
+    "default_empty": Setting("given", [{"beta": "maxnet"}]),  # categories without presences stay
+    "default_no_products": Setting("given", [{"without": "p"}]),
+    "default_empty_no_products": Setting("given", [{"beta": "maxnet", "without": "p"}]),
+    "default_sized": Setting("given", sized=BySize()),
     "default_maxnet": Setting("given", [{"knots": "maxnet"}]),
     "default_maxnet_no_products": Setting("given", [{"knots": "maxnet", "without": "p"}]),
     "default_best": Setting("given", BEST, sized=BySize()),
@@ -219,6 +226,7 @@ SETTINGS: dict[str, Setting] = {
     # features and prices
     **{f"target_{letters}": Setting(members=[{"features": letters}]) for letters in ("l", "lq", "h", "t", "lqph")},
     **{f"target_x{m:g}": Setting(members=[{"multiplier": m}]) for m in (0.25, 0.5, 0.7, 1.4, 2.0, 3.0)},
+    "target_empty": Setting(members=[{"beta": "maxnet"}]),
     "target_maxnet": Setting(members=[{"knots": "maxnet"}]),
     "target_knots10": Setting(members=[{"knots": 10}]),
     "target_l2sq": Setting(members=[{"regularization": "l2sq", "multiplier": 10.0, "knots": 10}]),
@@ -230,6 +238,7 @@ SETTINGS: dict[str, Setting] = {
     "target_bagged": Setting(members=[{"without": ""}], bags=10),
     "target_multipliers": Setting(members=[{"multiplier": m} for m in (0.5, 1.0, 2.0)]),
     "target_committee": Setting(members=BEST),
+    "best_empty": Setting(members=[BEST[0], {"knots": "maxnet"}, *BEST[2:]], sized=BySize()),
     "best_without_maxnet": Setting(members=[BEST[0], BEST[2], BEST[3]], sized=BySize()),
     "best_without_thresholds": Setting(members=BEST[:3], sized=BySize()),
     **{f"best_sized_{r.unit:g}_{r.low:g}_{r.high:g}": Setting(members=BEST, sized=r) for r in RULES},

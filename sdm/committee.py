@@ -18,9 +18,9 @@ from sdm.maxent.solution import CONVERGED, Solution
 class Committee(Maxent):
     """The average of four Maxent models: their mean score, which is the geometric mean of their densities.
 
-    Java Maxent's classes by sample size; the same with maxnet's knots; without hinges; and thresholds alone. Each is
-    fitted to the certified optimum of its own problem, on one domain. The mean of scores is a score over all their
-    features, so the committee is one model: it predicts, maps and is saved like any other.
+    Java Maxent's classes by sample size; the same with maxnet's knots; without hinges; and thresholds alone; all with
+    Java Maxent's prices. Each is fitted to the certified optimum of its own problem, on one domain. The mean of scores
+    is a score over all their features, so the committee is one model: it predicts, maps and is saved like any other.
 
     Parameters
     ----------
@@ -85,7 +85,12 @@ class Committee(Maxent):
         """Return the four models, yet to be fitted."""
         classes = auto_classes(size)
         smooth = "".join(letter for letter in classes if letter != "h")
-        shapes: list[dict[str, Any]] = [{}, {"knots": "maxnet"}, {"features": smooth}, {"features": "t"}]
+        shapes: list[dict[str, Any]] = [
+            {},
+            {"knots": "maxnet", "beta": "maxent"},
+            {"features": smooth},
+            {"features": "t"},
+        ]
         common: dict[str, Any] = {
             "multiplier": self.multiplier,
             "tolerance": self.tolerance,

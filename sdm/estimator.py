@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -42,7 +42,7 @@ SOLVERS = {
 }
 
 # The automatic multiplier: so much over the number of presences, held between two limits (docs/accuracy.md).
-AUTO = (30.0, 0.5, 1.5)
+AUTO = (30.0, 0.6, 1.5)
 
 # Options that are numbers: between what (exclusive), and how to say so.
 _NUMBERS = {
@@ -66,15 +66,16 @@ class Maxent(Parameters):
         always get one feature a class.
     regularization : {"l1", "none", "smoothed_l1", "l2", "l2sq", "elastic"}
     multiplier : float or "auto"
-        Multiplies every price β. ``"auto"`` is 30 over the number of presences, from 0.5 to 1.5.
+        Multiplies every price β. ``"auto"`` is 30 over the number of presences, from 0.6 to 1.5.
     entropy : float
         1 is Shannon, up to 2 (sparsemax): above 1 the distribution can be exactly zero.
     knots : {"maxent", "maxnet", "all"} or int
         Where hinges and thresholds bend: mid-points of distinct values with thresholds only between the presences; 50
         equally spaced; between all distinct values; or so many quantiles.
     beta : {"maxent", "maxnet", "deviation", "corollary7"}, float or (J,) array, optional
-        Where the prices come from; by default Maxent's tables (as maxnet applies them when ``knots="maxnet"``). An
-        array prices every feature in the order of `feature_names_` of a fit without it.
+        Where the prices come from; by default Maxent's tables (as maxnet applies them when ``knots="maxnet"``). Only
+        ``"maxnet"`` has a price for categories without presences; the others leave them out. An array prices every
+        feature in the order of `feature_names_` of a fit without it.
     categorical : sequence of str or int
         Columns whose values are classes.
     solver : {"newton", "summet", "plummet", "structmaxent1", "structmaxent2"}
@@ -186,9 +187,9 @@ class Maxent(Parameters):
     def _fit_data(self, data: "TrainingData", start: "Maxent | Model | None" = None) -> Self:
         """Fit to a domain and a sample."""
         self._encoder = data.encoder
-        maxnet = self.knots == "maxnet"
         classes = parse_classes(self.features, data.size)
-        built = build_features(data.domain, classes, knots=self.knots, sample=data.sample, empty_categories=maxnet)
+        empty = self._rule() == "maxnet" and self.regularization != "none"
+        built = build_features(data.domain, classes, knots=self.knots, sample=data.sample, empty_categories=empty)
         beta = self._prices(built, data.sample, data.size)
         keep, copies = find_duplicates(built, beta)
         self.notes_ = _notes(data.domain, built, copies)
@@ -233,11 +234,13 @@ class Maxent(Parameters):
         """Return every feature's β by rule; where prices are given one by one, the default rule's."""
         if self.regularization == "none":
             return np.ones(features.size)
-        rule: Any = self.beta
-        if rule is None or np.ndim(rule):
-            rule = "maxnet" if self.knots == "maxnet" else "maxent"
-        rule = rule if isinstance(rule, str) else float(rule)
-        return feature_prices(features, sample, size, rule=rule, multiplier=self._multiplier(size))
+        return feature_prices(features, sample, size, rule=self._rule(), multiplier=self._multiplier(size))
+
+    def _rule(self) -> str | float:
+        """Return where prices come from; where they are given one by one, the default rule."""
+        if self.beta is None or np.ndim(self.beta):
+            return "maxnet" if self.knots == "maxnet" else "maxent"
+        return self.beta if isinstance(self.beta, str) else float(cast(float, self.beta))
 
     def _multiplier(self, size: float) -> float:
         """Return the multiplier for so many presences."""

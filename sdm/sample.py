@@ -62,7 +62,16 @@ def build_domain(
     domain = Domain(np.vstack([cells, presences[new]]) if len(new) else cells, names, categorical, q0)
     sample = np.zeros(domain.n)
     np.add.at(sample, place, shares)
-    return domain, sample, float(1.0 / np.sum(shares**2))
+    return domain, sample, effective_size(shares)
+
+
+def effective_size(shares: Array) -> float:
+    """Return how many equal shares these are worth, `1/Σ w²` (Kish): exactly `n` for `n` equal ones.
+
+    Rounding must not decide: with 10, 15 or 80 presences a feature class begins.
+    """
+    size = float(1.0 / np.sum(shares**2))
+    return float(round(size)) if abs(size - round(size)) <= 1e-9 * size else size
 
 
 def _shares(weight: Array | None, present: NDArray[np.bool_]) -> Array:

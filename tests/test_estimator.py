@@ -312,3 +312,17 @@ def test_the_model_remembers_how_it_was_made(fitted):
     assert meta["classes"] == "lqph"
     assert meta["settings"]["knots"] == 8
     assert meta["gap"] == fitted[0].solution_.gap
+
+
+def test_only_maxnets_prices_keep_a_category_without_presences():
+    rng = np.random.default_rng(4)
+    x = np.column_stack([rng.normal(size=330), rng.integers(0, 3, 330)])
+    x[:30, 1] = rng.integers(0, 2, 30)
+    y = np.repeat([1, 0], [30, 300])
+
+    def names(**options):
+        return [name for name in Maxent("l", categorical=[1], **options).fit(x, y).feature_names_ if "=" in name]
+
+    assert len(names()) == len(names(beta="deviation")) == len(names(knots="maxnet", beta="maxent")) == 2
+    assert len(names(knots="maxnet")) == len(names(beta="maxnet")) == 3
+    assert len(names(knots="maxnet", regularization="none")) == 2, "a free weight would grow without end"

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from strategies import seeds
 
 from sdm.errors import DataError
-from sdm.sample import build_domain
+from sdm.estimator import Maxent
+from sdm.sample import build_domain, effective_size
 
 
 @given(seeds, st.sampled_from(["all", "distinct"]), st.booleans())
@@ -83,3 +84,17 @@ def test_weights_that_are_none(bad):
 def test_no_background():
     with pytest.raises(DataError, match="no background"):
         build_domain(np.arange(3.0)[:, None], np.ones(3, bool), ["a"], [], None, "all")
+
+
+@pytest.mark.parametrize("n", [*range(1, 200), 1000, 12_345])
+def test_so_many_equal_shares_are_worth_exactly_that(n):
+    assert effective_size(np.full(n, 1.0 / n)) == n
+    unequal = np.arange(1.0, n + 2.0) / np.arange(1.0, n + 2.0).sum()
+    assert effective_size(unequal) == pytest.approx(1.0 / np.sum(unequal**2), rel=1e-9)
+
+
+@pytest.mark.parametrize(("n", "classes"), [(9, "l"), (10, "lq"), (14, "lq"), (15, "lqh"), (79, "lqh"), (80, "lqph")])
+def test_a_class_begins_at_its_number_of_presences(n, classes):
+    x = np.random.default_rng(n).normal(size=(n + 200, 2))
+    model = Maxent(tolerance=1.0).fit(x, np.repeat([1, 0], [n, 200]))
+    assert model.model_.meta["classes"] == classes

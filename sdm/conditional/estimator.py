@@ -41,6 +41,7 @@ from sdm.maxent.solution import Solution
 from sdm.maxent.structural import Prices
 from sdm.model import ModelVariable
 from sdm.params import Parameters
+from sdm.sample import effective_size
 
 log = logging.getLogger("sdm")
 
@@ -193,7 +194,7 @@ class ConditionalMaxent(Parameters):
             for a in domain.variables
             if a.values.size < 2
         ]
-        size = float(1.0 / np.sum(domain.q0**2))
+        size = effective_size(domain.q0)
         letters, growing = _families(self.features, size)
         finite, beta = self._finite(domain, targets, letters, size)
         if growing:
