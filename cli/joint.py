@@ -50,7 +50,9 @@ def joint(
         if isinstance(name, str):
             console.say(f"written      {result.folder / name} ({what})")
         else:
-            console.say(f"written      {result.folder / name['richness']} and {len(name['species'])} species' ({what})")
+            number = len(name["species"])
+            listed = f"{result.folder / name['richness']} and {number} species' probability and presence"
+            console.say(f"written      {listed} ({what})")
     console.result({"folder": str(result.folder), "numbers": result.numbers})
 
 

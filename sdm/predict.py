@@ -241,18 +241,41 @@ def write_cogs(
     progress: Progress | None = None,
 ) -> list[RasterSummary]:
     """Compute several bands window by window, and write each as a Cloud-Optimized GeoTIFF of its own."""
+    rasters = [Raster(path, dtype, nodata) for path in paths]
+    return write_rasters(stack, rasters, compute, [tags] * len(rasters), threads=threads, progress=progress)
+
+
+def write_rasters(
+    stack: Stack,
+    rasters: Sequence[Raster],
+    compute: Callable[[Window, NDArray[np.floating]], Sequence[NDArray[Any]]],
+    tags: Sequence[dict[str, str]],
+    *,
+    threads: int = 2,
+    progress: Progress | None = None,
+) -> list[RasterSummary]:
+    """Compute rasters of one band each window by window, and write them: all, or none.
+
+    Parameters
+    ----------
+    compute : callable
+        Called with a window and the layers' values there; returns a band for every raster, of its type.
+    tags : sequence of dict
+        Those of every raster.
+    """
     # Where a window's maps take more memory than its layers, windows are as much smaller.
-    wide = len(paths) * np.dtype(dtype).itemsize / (len(stack.layers) * stack.dtype.itemsize)
+    taken = sum(np.dtype(raster.dtype).itemsize for raster in rasters)
+    wide = taken / (len(stack.layers) * stack.dtype.itemsize)
     windows = stack.windows() if wide <= 1 else stack.windows(budget=int(WINDOW_BYTES / wide))
-    moments = [Moments() for _ in paths]
-    with writing_cogs(stack, [Raster(path, dtype, nodata) for path in paths], threads) as files:
+    moments = [Moments() for _ in rasters]
+    with writing_cogs(stack, rasters, threads) as files:
         for window, bands in computed(stack, windows, compute, threads=threads, progress=progress):
-            for file, band, count in zip(files, bands, moments):
+            for file, band, count, raster in zip(files, bands, moments, rasters):
                 file.write(band, 1, window=window)
-                count.add(band[band != band.dtype.type(nodata)].astype(np.float64))
-        summaries = [count.summary(path) for count, path in zip(moments, paths)]
-        for file, summary in zip(files, summaries):
-            file.update_tags(**tags)
+                count.add(band[band != band.dtype.type(raster.nodata)].astype(np.float64))
+        summaries = [count.summary(raster.path) for count, raster in zip(moments, rasters)]
+        for file, summary, own in zip(files, summaries, tags):
+            file.update_tags(**own)
             file.update_tags(1, **_statistics(summary))
     return summaries
 

@@ -37,7 +37,7 @@ class SiteFeatures:
         """Make the families of the given classes over the sites; terms that are constant there are left out."""
         if (x == x[:1]).all():
             raise DataError(
-                f"every variable is constant over the sites ({', '.join(encoder.names)}): give one that tells them apart"
+                f"every variable is constant over the sites ({', '.join(encoder.names)}): add one that differs"
             )
         domain = Domain(x, encoder.names, encoder.categorical)
         classes = parse_classes(features, x.shape[0])

@@ -76,6 +76,14 @@ class FittedJoint:
         out[whole] = marginals(self.forest, self.scale * unary, self.scale * table, states[whole]).nodes
         return out
 
+    def predict_both(self, x: Any, clamp: bool = True) -> tuple[NDArray[np.int8], Array]:
+        """Return what `predict` and `predict_proba` do, from one evaluation of the features."""
+        unary, table, states, whole = self._scores(x, None, clamp)
+        labels, probability = np.full(states.shape, -1, dtype=np.int8), np.full(states.shape, np.nan)
+        labels[whole] = maximise(self.forest, unary, table, states[whole])[0]
+        probability[whole] = marginals(self.forest, self.scale * unary, self.scale * table, states[whole]).nodes
+        return labels, probability
+
     def log_loss(self, x: Any, labels: Any) -> float:
         """Return the mean of `−ln p(y | x)` of the known labels, site by site; they are below zero or NaN elsewhere."""
         x = self._raw(x)

@@ -155,17 +155,18 @@ def _colour(weight: float) -> str:
 
 
 def draw_richness(maps: Mapping[str, Path], path: Path, x: Array, y: Array) -> Path:
-    """Draw rasters of richness side by side, the difference in colours of its own, with the sites on the first."""
+    """Draw rasters of richness, two a row if there are four, the difference in its own colours, sites on the first."""
     pictures = {name: read_picture(raster, PIXELS) for name, raster in maps.items()}
     first = next(iter(pictures.values()))
     left, bottom, right, top = first.bounds
     tall = (top - bottom) / max(right - left, 1e-12) * _stretch(first)
     wide = 4.4 if tall < 1.3 else max(2.6, 5.6 / tall)
-    size = (wide * len(pictures) + 0.4, min(max(0.86 * wide * tall + 1.1, 3.0), 9.0))
+    down, across = (2, 2) if len(pictures) == 4 else (1, len(pictures))
+    size = (wide * across + 0.4, down * min(max(0.86 * wide * tall + 1.1, 3.0), 9.0))
     figure = Figure(figsize=size, dpi=DPI, layout="constrained")
     levels = [p.values for name, p in pictures.items() if "difference" not in name]
     high = max(float(np.nanmax(v)) for v in levels)
-    for axes, (name, picture) in zip(figure.subplots(1, len(pictures), squeeze=False)[0], pictures.items()):
+    for axes, (name, picture) in zip(figure.subplots(down, across, squeeze=False).ravel(), pictures.items()):
         difference = "difference" in name
         most = float(np.nanmax(np.abs(picture.values))) or 1.0
         limits = {"cmap": "RdBu_r", "vmin": -most, "vmax": most} if difference else {"vmin": 0.0, "vmax": high}
@@ -187,6 +188,7 @@ def draw_richness(maps: Mapping[str, Path], path: Path, x: Array, y: Array) -> P
 
 _TITLES = {
     "richness": "Expected number of species (joint)",
+    "labeled richness": "Species in the best joint labeling",
     "stacked richness": "Stacked single models",
     "richness difference": "Joint less stacked",
 }

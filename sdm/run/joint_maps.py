@@ -1,6 +1,7 @@
-"""Maps of a joint model: every species' probability, and richness with and without edges, in one pass over layers."""
+"""Maps of a joint model, in one pass over layers: every species' probability, the best joint labeling, and richness."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,81 +16,159 @@ from sdm.errors import DataError
 from sdm.features.domain import Array
 from sdm.files import safe_names
 from sdm.joint.fitted import FittedJoint
-from sdm.predict import NODATA, Progress, RasterSummary, check_layers, write_cogs
+from sdm.predict import BINARY_NODATA, NODATA, Progress, Raster, RasterSummary, check_layers, write_rasters
 
 NUMBERS = 1 << 22  # features and marginals that are held at once, in each thread
-RICHNESS = ("richness", "stacked richness", "richness difference")
+# What is summed over species: marginals, the best labeling, marginals without edges, and the first less the third.
+RICHNESS = ("richness", "labeled richness", "stacked richness", "richness difference")
+OF_ONE_MODEL = RICHNESS[:2]
+COUNT = "labeled richness"  # whole numbers
 MAPS = "maps"  # the folder of the species' rasters
+PRESENT = "present"  # the ending of rasters of the best joint labeling
 
 
-def species_places(species: Iterable[str], folder: Path) -> dict[str, Path]:
-    """Return where each species' raster goes."""
-    return {name: folder / f"{safe}.tif" for name, safe in safe_names(species).items()}
+@dataclass(frozen=True)
+class JointPlaces:
+    """Where the maps of a joint model go.
+
+    Attributes
+    ----------
+    species : dict
+        Every species' probability.
+    present : dict
+        Whether every species is in the best joint labeling.
+    richness : dict
+        Which of `RICHNESS`.
+    """
+
+    species: dict[str, Path]
+    present: dict[str, Path]
+    richness: dict[str, Path]
+
+    @classmethod
+    def within(cls, folder: Path, species: Iterable[str], richness: Sequence[str], end: str = "") -> "JointPlaces":
+        """Return places in a folder: `maps/<species>.tif`, `maps/<species>_present.tif` and `richness.tif`.
+
+        `end` is put behind the folder of maps and the names of richness. No two files have one name.
+        """
+        names = list(species)
+        home, own = folder / f"{MAPS}{end}", safe_names(names)
+        endings = safe_names([f"{name}_{PRESENT}" for name in names], taken=own.values())
+        return cls(
+            {name: home / f"{safe}.tif" for name, safe in own.items()},
+            {name: home / f"{endings[f'{name}_{PRESENT}']}.tif" for name in names},
+            {name: folder / f"{name.replace(' ', '_')}{end}.tif" for name in richness},
+        )
+
+
+@dataclass(frozen=True)
+class JointMaps:
+    """What the maps of a joint model hold, as in `JointPlaces`."""
+
+    species: dict[str, RasterSummary]
+    present: dict[str, RasterSummary]
+    richness: dict[str, RasterSummary]
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """The same as JSON values."""
+        return {
+            kind: {name: one.numbers for name, one in found.items()}
+            for kind, found in (("species", self.species), (PRESENT, self.present), ("richness", self.richness))
+        }
 
 
 def write_maps(
     joint: FittedJoint,
     stacked: FittedJoint | None,
     stack: Stack,
-    species: dict[str, Path],
-    richness: dict[str, Path],
+    places: JointPlaces,
     *,
     clamp: bool = True,
     study_area: StudyArea | None = None,
     threads: int = 2,
     progress: Progress | None = None,
-) -> dict[str, RasterSummary]:
-    """Write a probability raster a species, and rasters of richness: all or none.
+) -> JointMaps:
+    """Write rasters of every species' probability, of the best joint labeling (0, 1), and of richness: all or none.
 
     Parameters
     ----------
     joint : FittedJoint
     stacked : FittedJoint or None
-        The same without edges, for what `richness` asks of it.
+        The same without edges, for what `places.richness` asks of it.
     stack : Stack
         With the model's variables, in its order.
-    species : dict
-        Where each species' raster goes.
-    richness : dict
-        Where which of `RICHNESS` go: the sum of the marginals with edges, without, and the first less the second.
+    places : JointPlaces
+        Of every species.
     clamp, study_area, threads, progress
         As for `sdm.predict.predict_raster`.
     """
     check_layers(joint.encoder.names, stack)
-    wanted = [name for name in RICHNESS if name in richness]
-    if stacked is None and wanted != list(RICHNESS[:1]):
+    wanted = [name for name in RICHNESS if name in places.richness]
+    alone = stacked if any(name not in OF_ONE_MODEL for name in wanted) else None
+    if alone is None and any(name not in OF_ONE_MODEL for name in wanted):
         raise DataError(f"maps of {', '.join(wanted)} need the model without edges too: got the joint one alone")
-    alone = stacked if len(wanted) > 1 else None
-    order = [joint.species.index(name) for name in species]
-    step = max(1, NUMBERS // (joint.features.size + 6 * len(joint.species)))
+    names = joint.species
+    step = max(1, NUMBERS // (joint.features.size + 8 * len(names)))
 
     def bands(window: Window, values: NDArray[np.floating]) -> list[NDArray[Any]]:
         cells = values.reshape(values.shape[0], -1)
-        out = np.full((len(species) + len(richness), cells.shape[1]), NODATA, dtype=np.float32)
+        levels = np.full((len(names) + len(wanted), cells.shape[1]), NODATA, dtype=np.float32)
+        there = np.full((len(names), cells.shape[1]), BINARY_NODATA, dtype=np.uint8)
         for first in range(0, cells.shape[1], step):
-            some = slice(first, first + step)
-            x = np.ascontiguousarray(cells[:, some].T, dtype=np.float64)
+            x = np.ascontiguousarray(cells[:, first : first + step].T, dtype=np.float64)
             whole = np.isfinite(x).all(axis=1)
             if whole.any():
-                out[:, np.arange(first, first + len(x))[whole]] = _columns(joint, alone, x[whole], order, clamp)
+                at = np.arange(first, first + len(x))[whole]
+                labels, probability = joint.predict_both(x[whole], clamp)
+                there[:, at], levels[: len(names), at] = labels.T, probability.T
+                single = None if alone is None else alone.predict_proba(x[whole], clamp=clamp)
+                sums = _sums(labels, probability, single)
+                levels[len(names) :, at] = [sums[name] for name in wanted]
         if study_area is not None:
-            out[:, ~study_area.mask(stack, window).ravel()] = NODATA
-        return list(out.reshape(-1, *values.shape[1:]))
+            outside = ~study_area.mask(stack, window).ravel()
+            levels[:, outside], there[:, outside] = NODATA, BINARY_NODATA
+        shape = values.shape[1:]
+        marginal, totals = levels[: len(names)], dict(zip(wanted, levels[len(names) :]))
+        counts = [totals[name].astype(np.int16) if name == COUNT else totals[name] for name in wanted]
+        return [band.reshape(shape) for band in (*marginal, *there, *counts)]
 
-    paths = [*species.values(), *(richness[name] for name in wanted)]
-    tags = {"software": f"sdm {__version__}", "learner": str(joint.meta.get("learner", "")), "scale": "probability"}
-    found = write_cogs(stack, paths, bands, NODATA, "float32", tags, threads=threads, progress=progress)
-    return dict(zip([*species, *wanted], found))
+    rasters, tags = _rasters(joint, places, wanted)
+    found = iter(write_rasters(stack, rasters, bands, tags, threads=threads, progress=progress))
+    species, present = ({name: next(found) for name in names} for _ in range(2))
+    return JointMaps(species, present, {name: next(found) for name in wanted})
 
 
-def _columns(
-    joint: FittedJoint, stacked: FittedJoint | None, x: Array, order: list[int], clamp: bool
-) -> NDArray[np.float32]:
-    """Return marginals and richness of some cells, a row a map."""
-    probability = joint.predict_proba(x, clamp=clamp)
+def _sums(labels: NDArray[np.int8], probability: Array, single: Array | None) -> dict[str, Array]:
+    """Return the sums over species that `RICHNESS` names, of some cells."""
     total = probability.sum(axis=1)
-    rows = [*probability.T[order], total]
-    if stacked is not None:
-        alone = stacked.predict_proba(x, clamp=clamp).sum(axis=1)
-        rows += [alone, total - alone]
-    return np.asarray(rows, dtype=np.float32)
+    out = {"richness": total, COUNT: labels.sum(axis=1, dtype=np.float64)}
+    if single is not None:
+        out |= {"stacked richness": single.sum(axis=1), "richness difference": total - single.sum(axis=1)}
+    return out
+
+
+_TITLES = {
+    "richness": "expected number of species",
+    COUNT: "number of species in the best joint labeling",
+    "stacked richness": "expected number of species, single models",
+    "richness difference": "expected number of species, joint less single models",
+}
+
+
+def _rasters(
+    joint: FittedJoint, places: JointPlaces, wanted: Sequence[str]
+) -> tuple[list[Raster], list[dict[str, str]]]:
+    """Return the files in the order of their bands, each with its tags."""
+    common = {"software": f"sdm {__version__}", "learner": str(joint.meta.get("learner", ""))}
+    rasters = [Raster(places.species[name], bands=(name,)) for name in joint.species]
+    tags = [{**common, "scale": "probability", "species": name} for name in joint.species]
+    for name in joint.species:
+        text = f"{name}, best joint labeling"
+        rasters.append(Raster(places.present[name], "uint8", BINARY_NODATA, bands=(text,)))
+        tags.append({**common, "scale": "presence", "species": name})
+    for name in wanted:
+        kind = "int16" if name == COUNT else "float32"
+        rasters.append(Raster(places.richness[name], kind, NODATA, bands=(_TITLES[name],)))
+        tags.append({**common, "scale": "species"})
+    return rasters, tags

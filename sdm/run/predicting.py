@@ -14,7 +14,7 @@ from sdm.files import refuse_existing, staging
 from sdm.joint.fitted import FittedJoint
 from sdm.model import SCALES, Model
 from sdm.predict import Progress, predict_raster
-from sdm.run.joint_maps import MAPS, species_places, write_maps
+from sdm.run.joint_maps import MAPS, OF_ONE_MODEL, PRESENT, JointPlaces, write_maps
 from sdm.run.models import AnyModel, load_any, open_for, refuse_options
 
 MAP_SCALES = tuple(scale for scale in SCALES if scale != "link")
@@ -28,8 +28,8 @@ class Prediction:
     Attributes
     ----------
     files : dict
-        Where they are: ``map``; for a class model ``probability``, ``class`` and ``entropy``; for a joint model every
-        species by its name, and ``richness``.
+        Where they are: ``map``; for a class model ``probability``, ``class`` and ``entropy``; for a joint model by
+        their place in the folder, such as ``maps/owl.tif``.
     numbers : dict
         What they hold. JSON values only.
     notices : list of str
@@ -67,7 +67,7 @@ def predict_files(
     output : path
         The GeoTIFF to write. Of a class model it has the probabilities, a band a class; the most probable class and the
         entropy go beside it, to `<stem>_class.tif` and `<stem>_entropy.tif`. Of a joint model it is a folder: it gets
-        `maps/<species>.tif` and `richness.tif`.
+        `maps/<species>.tif`, `maps/<species>_present.tif`, `richness.tif` and `labeled_richness.tif`.
     scale : {"cloglog", "raw", "cumulative", "logistic"}, optional
         Of a model of one species; cloglog unless given.
     clamp : bool
@@ -157,21 +157,26 @@ def _map_classes(model: ClassModel, output: Path, way: _Way, overwrite: bool) ->
 
 
 def _map_community(model: FittedJoint, output: Path, way: _Way, overwrite: bool) -> Prediction:
-    """Write a map a species, and the richness, into a folder."""
+    """Write two maps a species, probability and best joint labeling, and their sums, into a folder."""
     if output.suffix.lower() in (".tif", ".tiff"):
         raise OptionError(
-            f"{output} is the name of one map, a joint model makes one a species and one of the richness: "
+            f"{output} is the name of one map, a joint model makes two a species and two of the richness: "
             f"give a folder for them, as in -o {output.with_suffix('')}"
         )
     refuse_existing(output, overwrite=overwrite)
     stack, common = way.open(model)
     with staging(output, overwrite=overwrite) as stage:
         (stage / MAPS).mkdir()
-        species, richness = species_places(model.species, stage / MAPS), {"richness": stage / "richness.tif"}
-        found = write_maps(model, None, stack, species, richness, **common)
-        places = {name: output / path.relative_to(stage) for name, path in {**species, **richness}.items()}
-    numbers = {name: {"file": str(place), **found[name].numbers} for name, place in places.items()}
-    return Prediction(places, {"folder": str(output), "maps": numbers}, list(stack.notices))
+        maps = write_maps(model, None, stack, JointPlaces.within(stage, model.species, OF_ONE_MODEL), **common)
+    files: dict[str, Path] = {}
+    numbers: dict[str, Any] = {}
+    for kind, found in (("probability", maps.species), (PRESENT, maps.present), ("richness", maps.richness)):
+        for name, one in found.items():
+            key = one.path.relative_to(stage).as_posix()  # a species may have the name of another map
+            files[key] = output / key
+            what = {"what": name} if kind == "richness" else {"what": kind, "species": name}
+            numbers[key] = {"file": str(files[key]), **what, **one.numbers}
+    return Prediction(files, {"folder": str(output), "maps": numbers}, list(stack.notices))
 
 
 def _check_places(files: Sequence[Path], overwrite: bool) -> None:

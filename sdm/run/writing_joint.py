@@ -15,7 +15,7 @@ from sdm.joint.fitted import FittedJoint
 from sdm.predict import Progress
 from sdm.report.tables import table_text, write_rows
 from sdm.run.joining import PAIR, Community, JointRun
-from sdm.run.joint_maps import MAPS, RICHNESS, species_places, write_maps
+from sdm.run.joint_maps import MAPS, OF_ONE_MODEL, PRESENT, RICHNESS, JointPlaces, write_maps
 from sdm.run.site_testing import MEASURES
 from sdm.run.writing import versions
 
@@ -137,29 +137,29 @@ def _write_all_maps(
         return found
     for title, stack in {**stacks, **community.projections}.items():
         end = f"_{titles[title]}" if title else ""
-        place = folder / f"{MAPS}{end}"
-        place.mkdir()
-        wanted = RICHNESS if run.joint is not run.stacked else RICHNESS[:1]
-        species = species_places(run.joint.species, place)
-        richness = {name: folder / f"{name.replace(' ', '_')}{end}.tif" for name in wanted}
-        summary = write_maps(
+        (folder / f"{MAPS}{end}").mkdir()
+        wanted = RICHNESS if run.joint is not run.stacked else OF_ONE_MODEL
+        places = JointPlaces.within(folder, run.joint.species, wanted, end)
+        maps = write_maps(
             run.joint,
             run.stacked,
             stack,
-            species,
-            richness,
+            places,
             clamp=options.predict.clamp,
             threads=options.threads,
             progress=progress,
         )
-        picture = _draw_richness(richness, folder / f"richness{end}.png", community, title)
+        picture = _draw_richness(places.richness, folder / f"richness{end}.png", community, title)
         own = {
-            "species": {name: path.relative_to(folder).as_posix() for name, path in species.items()},
-            **{name: path.name for name, path in richness.items()},
+            **{
+                kind: {name: path.relative_to(folder).as_posix() for name, path in those.items()}
+                for kind, those in (("species", places.species), (PRESENT, places.present))
+            },
+            **{name: path.name for name, path in places.richness.items()},
             "picture": picture.name,
         }
         files[f"maps {title}".strip()] = own
-        found[title or "layers"] = {name: one.numbers for name, one in summary.items()}
+        found[title or "layers"] = maps.numbers
     return found
 
 

@@ -33,9 +33,10 @@ def mapped(world, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_everything_is_there(mapped: Path) -> None:
-    species = {Path(name).stem for name in files(mapped / "maps")}
+    species = {name.replace(" ", "_") for name in load_joint(mapped / "joint.npz").species}
     assert len(species) == 2
-    maps = {f"maps{end}/{name}.tif" for end in ("", "_warmer") for name in species}
+    kinds = {f"{name}{kind}" for name in species for kind in ("", "_present")}
+    maps = {f"maps{end}/{name}.tif" for end in ("", "_warmer") for name in kinds}
     richness = {f"{name}{end}.tif" for end in ("", "_warmer") for name in RICHNESS}
     pictures = {"network.png", "richness.png", "richness_warmer.png"}
     tables = {"associations.csv", "effects.csv", "evaluation.csv"}
@@ -43,7 +44,7 @@ def test_everything_is_there(mapped: Path) -> None:
     assert set(files(mapped)) == maps | richness | pictures | tables | others
 
 
-RICHNESS = ("richness", "stacked_richness", "richness_difference")
+RICHNESS = ("richness", "labeled_richness", "stacked_richness", "richness_difference")
 
 
 def test_maps_are_what_the_model_predicts(mapped: Path, world) -> None:
@@ -56,7 +57,14 @@ def test_maps_are_what_the_model_predicts(mapped: Path, world) -> None:
     names = [name.replace(" ", "_") for name in model.species]
     found = np.column_stack([read(mapped / "maps" / f"{name}.tif").filled(np.nan).ravel() for name in names])
     np.testing.assert_allclose(found, expected, rtol=1e-5)
-    total, stacked, difference = (read(mapped / f"{name}.tif").filled(np.nan).ravel() for name in RICHNESS)
+    labels = model.predict(values)
+    present = np.column_stack([read(mapped / "maps" / f"{name}_present.tif").filled(255).ravel() for name in names])
+    np.testing.assert_array_equal(present, np.where(labels < 0, 255, labels.astype(int)))
+    whole = (labels >= 0).all(axis=1)
+    assert (labels[whole].sum(axis=1) == read(mapped / "labeled_richness.tif").filled().ravel()[whole]).all()
+    total, stacked, difference = (
+        read(mapped / f"{name}.tif").filled(np.nan).ravel() for name in RICHNESS if name != "labeled_richness"
+    )
     np.testing.assert_allclose(total, expected.sum(axis=1), rtol=1e-5)
     np.testing.assert_allclose(difference, total - stacked, atol=1e-5)
     with rasterio.open(mapped / "richness.tif") as data:
@@ -124,9 +132,31 @@ def test_projections_of_any_name_have_maps_of_their_own(world, tmp_path: Path) -
     titles = ("--projections", f"difference={warmer}", "--projections", f"a={warmer}")
     found = as_json(*words, *titles, "--projections", f"difference_a={warmer}", "-o", tmp_path / "out")["numbers"]
     kinds = [own for name, own in found["files"].items() if name.startswith("maps")]
-    written = [own[name] for own in kinds for name in ("richness", "stacked richness", "richness difference")]
-    assert len(set(written)) == 12
+    written = [own[name] for own in kinds for name in (word.replace("_", " ") for word in RICHNESS)]
+    assert len(set(written)) == 16
     assert set(written) <= set(files(tmp_path / "out"))
+
+
+def test_species_called_like_other_maps(world, tmp_path: Path) -> None:
+    """A species may be called `richness`: it has its own files, numbers and lines in every listing."""
+    survey = pd.read_csv(world.survey)
+    column = next(name for name in survey.columns if name.lower() == "species")
+    first, second = survey[column].unique()
+    survey[column] = survey[column].map({first: "richness", second: "richness_present"})
+    survey.to_csv(tmp_path / "survey.csv", index=False)
+    out = tmp_path / "out"
+    words = ("joint", tmp_path / "survey.csv", world.layers, "--categorical", "landcover", "--learner", "crf-l2")
+    numbers = as_json(*words, "-o", out)["numbers"]
+    own = numbers["files"]["maps"]
+    paths = [*own["species"].values(), *own["present"].values(), own["richness"], own["labeled richness"]]
+    assert len({name.casefold() for name in paths}) == 6
+    assert all((out / name).is_file() for name in paths)
+    maps = numbers["maps"]["layers"]
+    assert maps["species"]["richness"]["max"] < maps["richness"]["richness"]["max"], "one species is less than both"
+    found = as_json("predict", out / "joint.npz", world.layers, "-o", tmp_path / "again")["maps"]
+    assert set(found) == set(paths)
+    assert found["maps/richness.tif"]["species"] == "richness"
+    assert found["richness.tif"]["max"] == pytest.approx(maps["richness"]["richness"]["max"])
 
 
 def test_a_table_alone_gives_the_library_s_model(tmp_path: Path) -> None:

@@ -53,23 +53,31 @@ def test_the_maps_are_those_of_the_run(run: Path, world, tmp_path: Path) -> None
         out = tmp_path / f"out{end}"
         succeed("predict", run / "joint.npz", layers, "-o", out, "--threads", 1)
         names = files(run / f"maps{end}")
-        assert files(out) == sorted(["maps", *(f"maps/{name}" for name in names), "richness.tif"])
+        richness = ["labeled_richness", "richness"]
+        assert files(out) == sorted(
+            ["maps", *(f"maps/{name}" for name in names), *(f"{name}.tif" for name in richness)]
+        )
+        assert sum(name.endswith("_present.tif") for name in names) == 2
         for name in names:
             assert (out / "maps" / name).read_bytes() == (run / f"maps{end}" / name).read_bytes()
-        assert (out / "richness.tif").read_bytes() == (run / f"richness{end}.tif").read_bytes()
+        for name in richness:
+            assert (out / f"{name}.tif").read_bytes() == (run / f"{name}{end}.tif").read_bytes()
 
 
 def test_the_result_says_what_was_written(run: Path, world, tmp_path: Path) -> None:
     found = as_json("predict", run / "joint.npz", world.layers, "-o", tmp_path / "out")
     stored = json.loads((run / "joint.json").read_text())["maps"]["layers"]
     species = load_joint(run / "joint.npz").species
-    assert set(found["maps"]) == {*species, "richness"}
-    for name, one in found["maps"].items():
-        assert Path(one.pop("file")).is_file()
-        assert one == pytest.approx(stored[name])
+    kinds = {"probability": "species", "present": "present"}
+    assert len(found["maps"]) == 2 * len(species) + 2
+    for place, one in found["maps"].items():
+        assert Path(one.pop("file")) == tmp_path / "out" / place
+        assert (tmp_path / "out" / place).is_file()
+        what, name = one.pop("what"), one.pop("species", None)
+        assert one == pytest.approx(stored["richness"][what] if name is None else stored[kinds[what]][name])
     said = succeed("predict", run / "joint.npz", world.layers, "-o", tmp_path / "out", "--overwrite").stdout
     assert str(tmp_path / "out" / "richness.tif") in said
-    assert said.count("written: ") == len(species) + 1
+    assert said.count("written: ") == 2 * len(species) + 2
 
 
 def test_a_study_area_and_no_clamping(run: Path, world, tmp_path: Path) -> None:
