@@ -1,6 +1,7 @@
 """`sdm classify`: habitats, vegetation types or species from points with a class, or from a raster of classes."""
 
 import inspect
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +12,7 @@ from sdm_cli.console import Console, command_line
 from sdm_cli.options import _COMMON, _parameter
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from sdm.run.classifying import ClassifyResult
@@ -87,20 +89,22 @@ def classify(
 
     sdm classify cover.csv layers/ --proportions forest,meadow,bog --entropy 2 -o results   (cover fractions)
     """
-    run_classes(console, from_words(inputs, given))
-
-
-def run_classes(console: Console, options: ClassifyOptions) -> None:
-    """Run, and say what was done."""
+    options = from_words(inputs, given)
     from sdm.run.classifying import classify as run_classify
 
     with console.progress() as progress:
         result = run_classify(options, command=command_line(), progress=progress)
-    _tell(console, result)
-    console.result({"folder": str(result.folder), **result.numbers, "notices": result.notices})
+    tell(console, result)
+    console.result(as_dict(result))
 
 
-def _tell(console: Console, result: "ClassifyResult") -> None:
+def as_dict(result: "ClassifyResult", notices: "Sequence[str]" = ()) -> dict[str, Any]:
+    """Return the machine-readable result of a run."""
+    return {"folder": str(result.folder), **result.numbers, "notices": [*notices, *result.notices]}
+
+
+def tell(console: Console, result: "ClassifyResult") -> None:
+    """Say what a run did."""
     n = result.numbers
     for notice in result.notices:
         console.log.info(notice)
@@ -112,14 +116,28 @@ def _tell(console: Console, result: "ClassifyResult") -> None:
     near = f"within {n['gap']:.1e} nats of the optimum, proved"
     console.say(f"  certificate {n['status']}: {near}, after {n['iterations']} rounds")
     for name, m in n["measures"].items():
-        figures = f"log loss {m['log_loss']:.4f}, accuracy {m['accuracy']:.4f}, kappa {m['kappa']:.4f}"
-        console.say(f"  {name:<11} {figures}, mean AUC {m['mean_auc']:.4f}")
+        figures = f"log loss {_figure(m['log_loss'])}, accuracy {_figure(m['accuracy'])}, kappa {_figure(m['kappa'])}"
+        console.say(f"  {name:<11} {figures}, mean AUC {_figure(m['mean_auc'])}")
     best = max(n["permutation_importance"], key=lambda row: row["percent"])
     console.say(f"  importance  {best['variable']} most ({best['percent']:.0f} % of the rises when shuffled)")
     console.say(f"  results     {result.folder}")
-    for what in ("page", "class map", "probability map", "entropy map", "picture", "confusion", "model", "numbers"):
+    for what in (
+        "page",
+        "class map",
+        "probability map",
+        "entropy map",
+        "picture",
+        "probability picture",
+        "confusion",
+        "model",
+        "numbers",
+    ):
         if what in result.files:
-            console.say(f"    {what:<15} {result.files[what]}")
+            console.say(f"    {what:<19} {result.files[what]}")
+
+
+def _figure(value: float) -> str:
+    return f"{value:.4f}" if math.isfinite(value) else "–"
 
 
 def tell_classes(console: Console, path: "Path", features: int) -> None:

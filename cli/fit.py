@@ -10,6 +10,7 @@ from sdm_cli.options import INPUTS, from_words, with_run_options
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from sdm.config import RunOptions
     from sdm.run.batch import RunResult, SpeciesResult
 
     Tell = Callable[[Console, SpeciesResult, dict[str, int] | None], None]
@@ -36,7 +37,7 @@ def fit(
 
     sdm fit records.csv layers/ --model structural --families l,q,p,h,trees:8 -o results   (trees inside maxent)
 
-    sdm fit survey.csv layers/ --response presence -o results   (sites with presence and absence)
+    sdm fit survey.csv layers/ --response presence -o results   (presence and absence: a model a species)
 
     sdm fit run.yaml --fit.multiplier 2 -o results2
 
@@ -46,16 +47,44 @@ def fit(
     """
     options = from_words(inputs, given)
     if options.occurrences.response is not None:
-        from sdm.run.response import response_options
-        from sdm_cli.classify import run_classes
-
-        run_classes(console, response_options(options))
+        _fit_response(console, options)
         return
     from sdm.run.batch import run
 
     with console.progress() as progress:
         result = run(options, command=command_line(), progress=progress)
     finish(console, result)
+
+
+def _fit_response(console: Console, options: "RunOptions") -> None:
+    """Fit presence and absence of every species, and say what was done."""
+    from sdm.run.response import run_response
+    from sdm_cli.classify import as_dict, tell
+
+    with console.progress() as progress:
+        result = run_response(options, command=command_line(), progress=progress)
+    for notice in result.notices:
+        console.log.info(notice)
+    for name, found in result.species.items():
+        if isinstance(found, str):
+            console.say(f"\n{name}: failed: {found}")
+        else:
+            tell(console, found)
+    if len(result.species) == 1:
+        (found,) = result.species.values()
+        console.result(as_dict(found, result.notices))
+        return
+    good = len(result.species) - len(result.failed)
+    console.say(f"\n{good} of {len(result.species)} species fitted; summary: {result.folder / 'summary.csv'}")
+    rows = [
+        {"species": name, "error": found}
+        if isinstance(found, str)
+        else {"species": name, "error": None, **as_dict(found)}
+        for name, found in result.species.items()
+    ]
+    console.result({"folder": str(result.folder), "notices": result.notices, "species": rows})
+    if result.failed:
+        raise typer.Exit(1)
 
 
 def finish(console: Console, result: "RunResult", tell: "Tell | None" = None) -> None:

@@ -66,7 +66,10 @@ class OccurrenceOptions(Section):
     x_column: str | None = option(None, "Column with the longitude or easting.")
     y_column: str | None = option(None, "Column with the latitude or northing.")
     snap: int = option(0, "Move records on nodata to the nearest valid cell within so many cells.", ge=0, le=1000)
-    keep_duplicates: bool = option(False, "Keep several records of a species in one cell.")
+    keep_duplicates: bool | None = option(
+        None,
+        "Keep several records of a species in one cell (default: no; with a response yes, for every visit counts).",
+    )
     thin_distance: float = option(
         0.0, "Thin: keep as many records as possible, none nearer to another than so many km.", ge=0
     )
@@ -433,7 +436,7 @@ class Leaf:
     @property
     def flag(self) -> bool:
         """Whether the option is on or off."""
-        return self.field.annotation is bool
+        return self.field.annotation in (bool, bool | None)
 
     @property
     def kinds(self) -> list[Any]:
@@ -608,8 +611,8 @@ def _explain(error: ValidationError) -> list[str]:
 
 
 def dump_yaml(options: RunOptions) -> str:
-    """Write options as YAML: everything needed to repeat a run from any folder."""
-    tree = options.model_dump(mode="json")
+    """Write options as YAML: everything needed to repeat a run from any folder, but nothing that replaces results."""
+    tree = options.model_dump(mode="json", exclude={"output": {"overwrite"}})
     for dotted in PATHS:
         section, name = dotted.split(".")
         tree[section][name] = _located(dotted, tree[section][name], Path.cwd())

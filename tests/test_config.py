@@ -180,7 +180,7 @@ def typed(monkeypatch) -> Any:
         raise OptionError("enough")
 
     monkeypatch.setattr("sdm.run.batch.run", run)
-    monkeypatch.setattr("sdm.run.response.response_options", run)  # where presence and absence go
+    monkeypatch.setattr("sdm.run.response.run_response", run)  # where presence and absence go
 
     def parse(*words: str) -> RunOptions:
         result = CliRunner().invoke(app, ["fit", *words])
@@ -224,7 +224,9 @@ def test_what_is_dumped_reads_back_from_anywhere(tmp_path: Path, monkeypatch) ->
     options = make_options(source)
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "run.yaml").write_text(dump_yaml(options))
-    assert make_options(read_yaml("sub/run.yaml")) == options
+    again = make_options(read_yaml("sub/run.yaml"))
+    assert not again.output.overwrite, "a run that is repeated must not replace results unasked"
+    assert make_options(read_yaml("sub/run.yaml"), {"overwrite": True}) == options
     relative = make_options({"occurrences": "a.csv", "layers": ["l", "https://x.org/b.tif"], "projections": "p=q"})
     (tmp_path / "sub" / "run.yaml").write_text(dump_yaml(relative))
     again = make_options(read_yaml("sub/run.yaml"))

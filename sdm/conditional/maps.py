@@ -16,11 +16,11 @@ from rasterio.windows import Window
 from sdm._version import __version__
 from sdm.conditional.model import ClassModel, shannon
 from sdm.data.area import StudyArea
+from sdm.data.occurrences import ABSENT
 from sdm.data.stack import WINDOW_BYTES, Stack
 from sdm.errors import DataError
 from sdm.predict import NODATA, Colour, Progress, Raster, check_layers, computed, writing_cogs
 
-NO_CLASS = 0
 MOST = 254
 KINDS = ("probability", "class", "entropy")
 Bands = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
@@ -44,7 +44,9 @@ class ClassMaps:
 
 
 def class_codes(labels: Sequence[str]) -> list[int]:
-    """Return the classes' values on the map: the labels if they are whole numbers from 1 to 254, else 1, 2, …
+    """Return the classes' values on the map: the labels if they are whole numbers from 0 to 254, else 1, 2, …
+
+    Presence and absence in words are 1 and 0.
 
     Raises
     ------
@@ -53,9 +55,23 @@ def class_codes(labels: Sequence[str]) -> list[int]:
     """
     if len(labels) > MOST:
         raise DataError(f"there are {len(labels)} classes: a class map tells {MOST} apart; join some")
-    if all(label.isascii() and label.isdigit() and 1 <= int(label) <= MOST for label in labels):
+    if all(label.isascii() and label.isdigit() and str(int(label)) == label and int(label) <= MOST for label in labels):
         return [int(label) for label in labels]
+    here = presence_class(labels)
+    if here is not None:
+        return [int(c == here) for c in range(2)]
     return list(range(1, len(labels) + 1))
+
+
+def no_class(codes: Sequence[int] | NDArray[np.uint8]) -> int:
+    """Return the value of cells without a class: 0, or 255 where 0 is a class."""
+    return 255 if 0 in codes else 0
+
+
+def presence_class(labels: Sequence[str]) -> int | None:
+    """Return which of two classes is presence, if the other one says absence (0, absent, no, …)."""
+    absent = [label.casefold() in ABSENT for label in labels]
+    return absent.index(False) if len(labels) == 2 and sum(absent) == 1 else None
 
 
 def hex_colour(colour: Colour) -> str:
@@ -95,7 +111,7 @@ def write_class_maps(
         With the model's variables, in its order.
     paths : mapping
         Where to write ``probability`` (a band a class, called by its name), ``class`` (bytes with a colour table, 0 is
-        no data) and ``entropy`` (nats).
+        no data, or 255 where 0 is a class) and ``entropy`` (nats).
     colours : sequence
         Red, green and blue of every class.
     clamp, study_area, threads, tags, progress
@@ -108,8 +124,9 @@ def write_class_maps(
         outside = None if study_area is None else ~study_area.mask(stack, window).ravel()
         return _bands(model, values, codes, clamp, outside)
 
-    tally = _Tally()
-    with writing_cogs(stack, _rasters(paths, model.labels, codes, colours), threads) as files:
+    tally = _Tally(no_class(codes))
+    title = (tags or {}).get("title") or "class"
+    with writing_cogs(stack, _rasters(paths, title, model.labels, codes, colours), threads) as files:
         for window, found in computed(
             stack, _windows(stack, len(codes)), bands, threads=threads, progress=progress, doing="mapping classes"
         ):
@@ -131,14 +148,14 @@ def _windows(stack: Stack, classes: int) -> list[Window]:
 
 
 def _rasters(
-    paths: Mapping[str, Path], labels: tuple[str, ...], codes: NDArray[np.uint8], colours: Sequence[Colour]
+    paths: Mapping[str, Path], title: str, labels: tuple[str, ...], codes: NDArray[np.uint8], colours: Sequence[Colour]
 ) -> list[Raster]:
     """Return the files, in the order of `KINDS`."""
     table = dict(zip(codes.tolist(), colours))
     return [
         Raster(paths["probability"], bands=labels),
-        Raster(paths["class"], "uint8", NO_CLASS, colours=table),
-        Raster(paths["entropy"]),
+        Raster(paths["class"], "uint8", no_class(codes), bands=(title,), colours=table),
+        Raster(paths["entropy"], bands=("entropy (nats)",)),
     ]
 
 
@@ -157,7 +174,7 @@ def _bands(
     best = codes[np.argmax(p, axis=0)]
     undecided = shannon(p).astype(np.float32)
     probability = p.astype(np.float32)
-    best[missing], undecided[missing], probability[:, missing] = NO_CLASS, NODATA, NODATA
+    best[missing], undecided[missing], probability[:, missing] = no_class(codes), NODATA, NODATA
     shape = values.shape[1:]
     return probability.reshape(-1, *shape), best.reshape(1, *shape), undecided.reshape(1, *shape)
 
@@ -165,7 +182,8 @@ def _bands(
 class _Tally:
     """Cells of every class, and the sum of their entropies, after some windows."""
 
-    def __init__(self) -> None:
+    def __init__(self, nodata: int) -> None:
+        self.nodata = nodata
         self.counts = np.zeros(256, dtype=np.int64)
         self.undecided = 0.0
 
@@ -173,11 +191,11 @@ class _Tally:
         """Count the cells of one more window."""
         _, best, undecided = bands
         self.counts += np.bincount(best.ravel(), minlength=256)
-        self.undecided += float(undecided[best != NO_CLASS].sum(dtype=np.float64))
+        self.undecided += float(undecided[best != self.nodata].sum(dtype=np.float64))
 
     def summary(self, codes: NDArray[np.uint8]) -> ClassMaps:
         """Return what the maps hold."""
-        cells = int(self.counts[1:].sum())
+        cells = int(self.counts.sum() - self.counts[self.nodata])
         if not cells:
             raise DataError("the map would have no cell: no cell of the layers has a value in every layer")
         return ClassMaps(cells, self.counts[codes] / cells, self.undecided / cells)

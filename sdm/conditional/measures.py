@@ -148,13 +148,36 @@ def class_profiles(model: ClassModel, x: Array, clamp: bool = True) -> list[Clas
     return out
 
 
-def fold_numbers(label: Sequence[int] | NDArray[np.int64], folds: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Divide sites at random into folds, every class as evenly as it goes."""
+def fold_numbers(
+    label: Sequence[int] | NDArray[np.int64],
+    folds: int,
+    rng: np.random.Generator,
+    group: NDArray[np.int64] | None = None,
+) -> NDArray[np.int64]:
+    """Divide sites at random into folds, every class as evenly as it goes; those of one group (a cell) together."""
     label = np.asarray(label)
+    member, label = gather(label, group)
     out = np.empty(label.size, dtype=np.int64)
     start = 0
     for c in np.unique(label):
         own = rng.permutation(np.flatnonzero(label == c))
         out[own] = (np.arange(own.size) + start) % folds
         start += own.size
-    return out
+    return out[member]
+
+
+def gather(
+    label: NDArray[np.int64], group: NDArray[np.int64] | None = None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the group of every site, numbered as they appear, and each group's class: the rarest of those in it."""
+    if group is None:
+        return np.arange(label.size), label
+    _, first, member = np.unique(group, return_index=True, return_inverse=True)
+    rank = np.empty(first.size, dtype=np.int64)
+    rank[np.argsort(first)] = np.arange(first.size)
+    member = rank[member]
+    count = np.bincount(label)
+    common = np.argsort(-count[label], kind="stable")  # what is written last stays
+    own = np.empty(first.size, dtype=np.int64)
+    own[member[common]] = label[common]
+    return member, own

@@ -58,7 +58,7 @@ class ClassModel:
     @property
     def labels(self) -> tuple[str, ...]:
         """The classes as text."""
-        return tuple(f"{label:g}" if isinstance(label, float) else str(label) for label in self.classes)
+        return tuple(map(label_text, self.classes))
 
     @property
     def feature_names(self) -> list[str]:
@@ -113,6 +113,11 @@ class ClassModel:
             Hold variables at the limits of their training ranges.
         """
         return np.ascontiguousarray(self.distributions(x, clamp).T)
+
+
+def label_text(label: Label) -> str:
+    """Return a class's label as text: a whole number without a decimal point."""
+    return repr(label).removesuffix(".0") if isinstance(label, float) else str(label)
 
 
 def shannon(p: Array) -> Array:

@@ -83,8 +83,10 @@ def _proportions(values: NDArray[Any], columns: Sequence[Label]) -> tuple[tuple[
     return tuple(columns), shares
 
 
-def scale_proportions(values: NDArray[Any]) -> Array:
+def scale_proportions(values: NDArray[Any], rows: NDArray[np.int64] | None = None) -> Array:
     """Return proportions `(n, C)` as distributions `(C, n)`, scaled to sum to one at every site.
+
+    `rows` are the rows' numbers in their file, for messages; without, they are counted from 1.
 
     Raises
     ------
@@ -95,16 +97,17 @@ def scale_proportions(values: NDArray[Any]) -> Array:
         shares = values.astype(np.float64).T.copy()
     except (TypeError, ValueError) as error:
         raise DataError(f"proportions must be numbers ({error}): expected one column a class") from None
+    number = np.arange(shares.shape[1]) + 1 if rows is None else rows
     if not np.all(np.isfinite(shares)) or np.any(shares < 0):
         bad = np.flatnonzero(~(np.isfinite(shares) & (shares >= 0)).all(axis=0))
         raise DataError(
-            f"{bad.size:,} rows have proportions that are missing or negative, the first is row {bad[0] + 1}: "
+            f"{bad.size:,} rows have proportions that are missing or negative, the first is row {number[bad[0]]}: "
             "expected numbers of at least 0"
         )
     total = shares.sum(axis=0)
     if np.any(total == 0):
         raise DataError(
-            f"{int((total == 0).sum()):,} rows have no class at all, the first is row {int(np.argmin(total)) + 1}: "
+            f"{int((total == 0).sum()):,} rows have no class at all, the first is row {number[np.argmin(total)]}: "
             "leave out sites whose proportions are all zero"
         )
     return shares / total

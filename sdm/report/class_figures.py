@@ -9,6 +9,7 @@ import rasterio
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from numpy.typing import NDArray
 from rasterio.coords import BoundingBox
 
 from sdm.assess.importance import Permutation
@@ -42,18 +43,18 @@ def model_colours(model: ClassModel) -> list[Colour]:
     return [known.get(label, colour) for label, colour in zip(model.labels, class_colours(len(model.labels)))]
 
 
-def _overview(raster: Path) -> tuple[np.ma.MaskedArray, tuple[float, float, float, float], float]:
+def _overview(raster: Path, band: int = 1) -> tuple[np.ma.MaskedArray, tuple[float, float, float, float], float]:
     """Return a small version of a map, where it lies, and how much taller than wide a unit is to be drawn."""
     with rasterio.open(raster) as source:
         shrink = max(1.0, max(source.width, source.height) / MAP_PIXELS)
         shape = (max(1, round(source.height / shrink)), max(1, round(source.width / shrink)))
-        band, bounds = source.read(1, out_shape=shape, masked=True), source.bounds
+        cells, bounds = source.read(band, out_shape=shape, masked=True), source.bounds
         if source.transform.e > 0:  # its rows run from south to north
-            band, bounds = band[::-1], BoundingBox(bounds.left, bounds.top, bounds.right, bounds.bottom)
+            cells, bounds = cells[::-1], BoundingBox(bounds.left, bounds.top, bounds.right, bounds.bottom)
         geographic = bool(source.crs and source.crs.is_geographic)
     middle = np.radians(np.clip(0.5 * (bounds.bottom + bounds.top), -85, 85))
     extent = (bounds.left, bounds.right, bounds.bottom, bounds.top)
-    return band, extent, float(1.0 / np.cos(middle)) if geographic else 1.0
+    return cells, extent, float(1.0 / np.cos(middle)) if geographic else 1.0
 
 
 def _canvas(extent: tuple[float, float, float, float], aspect: float) -> Figure:
@@ -79,9 +80,32 @@ def draw_class_map(
     axes.set_facecolor("#e8e8e8")
     axes.set_title(short(title, 70).replace("$", r"\$"), fontsize=11)
     axes.tick_params(labelsize=8)
-    there = [k for k in range(len(codes)) if np.any(shown == k)][:LEGEND]
+    cells = np.bincount(shown.compressed(), minlength=len(codes))
+    there, more = most_frequent(cells)
     handles = [Patch(color=hex_colour(colours[k]), label=short(labels[k], 28).replace("$", r"\$")) for k in there]
+    handles += [Patch(alpha=0.0, label=more)] if more else []
     figure.legend(handles=handles, loc="outside right upper", fontsize=8, frameon=False)
+    save(figure, path)
+    return path
+
+
+def most_frequent(amount: Array | NDArray[np.int64]) -> tuple[list[int], str]:
+    """Return the classes of a legend, in their order: those there is most of; and what is said of the others there."""
+    ranked = [int(k) for k in np.argsort(-amount, kind="stable") if amount[k] > 0]
+    left = len(ranked) - LEGEND
+    return sorted(ranked[:LEGEND]), f"and {left} more" if left > 0 else ""
+
+
+def draw_probability(raster: Path, path: Path, *, band: int, title: str, label: str) -> Path:
+    """Draw the probability of one class, from zero to one."""
+    cells, extent, aspect = _overview(raster, band)
+    figure = _canvas(extent, aspect)
+    axes = figure.add_subplot()
+    image = axes.imshow(cells, extent=extent, cmap="viridis", vmin=0, vmax=1, interpolation="nearest", aspect=aspect)
+    axes.set_facecolor("#e8e8e8")
+    axes.set_title(short(title, 70).replace("$", r"\$"), fontsize=11)
+    axes.tick_params(labelsize=8)
+    figure.colorbar(image, ax=axes, label=short(label, 50).replace("$", r"\$"), shrink=0.75)
     save(figure, path)
     return path
 
@@ -133,20 +157,22 @@ def draw_class_profile(profile: ClassProfile, labels: Sequence[str], colours: Se
     names = [short(label, 24).replace("$", r"\$") for label in labels]
     if profile.categories is None:
         axes.axvspan(profile.lo, profile.hi, color="#eef3f5", lw=0)
-        for y, name, colour in zip(profile.y, names, colours):
-            axes.plot(profile.x, y, color=hex_colour(colour), lw=1.5, label=name)
+        for y, colour in zip(profile.y, colours):
+            axes.plot(profile.x, y, color=hex_colour(colour), lw=1.5)
     else:
         bottom = np.zeros(profile.x.size)
-        for y, name, colour in zip(profile.y, names, colours):
-            axes.bar(range(profile.x.size), y, bottom=bottom, color=hex_colour(colour), label=name, width=0.8)
+        for y, colour in zip(profile.y, colours):
+            axes.bar(range(profile.x.size), y, bottom=bottom, color=hex_colour(colour), width=0.8)
             bottom += y
         axes.set_xticks(range(profile.x.size), [short(text, 12) for text in profile.categories], size=8, rotation=45)
     axes.set_ylim(0, 1)
     axes.set_xlabel(short(profile.variable).replace("$", r"\$"))
     axes.set_ylabel("Probability, others at their mean")
     axes.tick_params(labelsize=8)
-    handles, texts = axes.get_legend_handles_labels()
-    figure.legend(handles[:LEGEND], texts[:LEGEND], loc="outside right upper", fontsize=7, frameon=False)
+    shown, more = most_frequent(profile.y.sum(axis=1))
+    handles = [Patch(color=hex_colour(colours[k]), label=names[k]) for k in shown]
+    handles += [Patch(alpha=0.0, label=more)] if more else []
+    figure.legend(handles=handles, loc="outside right upper", fontsize=7, frameon=False)
     save(figure, path)
     return path
 

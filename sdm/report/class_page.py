@@ -2,15 +2,21 @@
 
 import csv
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from sdm.conditional.maps import presence_class
 from sdm.errors import DataError
 from sdm.files import write_text
 from sdm.report.page import render
 from sdm.report.page_map import embed
 
-MAPS = {"picture": "The most probable class", "entropy picture": "How undecided the classes are"}
+MAPS = {
+    "probability picture": "The probability of {presence}",
+    "picture": "The most probable class",
+    "entropy picture": "How undecided the classes are",
+}
 
 SHOWN = (
     "title", "classes", "variables", "sites", "training_sites", "features", "features_with_weight", "order", "gap",
@@ -20,9 +26,14 @@ SHOWN = (
 
 
 def find_class_results(place: Path) -> list[Path]:
-    """Return the stored numbers of the class models in a folder, or those beside a model file; they may be none."""
+    """Return the stored numbers of class models, which may be none: in a folder, in its folders, or beside a model."""
     place = Path(place)
-    found = sorted(place.glob("*.json")) if place.is_dir() else [place.with_suffix(".json")]
+    if not place.is_dir():
+        found = [place.with_suffix(".json")]
+    elif any(place.glob("*/maxentResults.csv")):  # species, each with a background
+        found = sorted(place.glob("*.json"))
+    else:
+        found = sorted(place.glob("*.json")) or sorted(place.glob("*/*.json"))
     return [path for path in found if _is_numbers(path)]
 
 
@@ -48,7 +59,7 @@ def write_class_page(path: Path) -> Path:
         if absent := [name for name in SHOWN if name not in numbers]:
             raise KeyError(absent[0])
         page = class_page(path.parent, numbers)
-        name = _inside(numbers["files"]["page"])
+        name = _inside(numbers["files"].get("page", path.with_suffix(".html").name))
     except (OSError, KeyError, IndexError, TypeError, ValueError) as error:
         what = f"{type(error).__name__}: {error}"
         raise DataError(
@@ -76,7 +87,14 @@ def class_page(folder: Path, numbers: dict[str, Any]) -> str:
         "best": best,
         "loss": {1.0: "logistic loss", 2.0: "sparsemax loss"}.get(numbers["order"], f"order {numbers['order']:g}"),
         "covers": "all features that the oracles found for any class" if grown else "all features of all classes",
-        "maps": [{"picture": embed(folder / files[key]), "text": text} for key, text in MAPS.items() if key in files],
+        "maps": [
+            {
+                "picture": embed(folder / files[key]),
+                "text": text.replace("{presence}", shown_class(numbers["classes"])[1]),
+            }
+            for key, text in MAPS.items()
+            if key in files
+        ],
         "classes": _classes(folder / files["classes"], numbers.get("map", {}).get("shares", {})),
         "confusion": embed(folder / files["confusion picture"]),
         "importance": embed(folder / files["plots"] / "importance.png"),
@@ -84,6 +102,12 @@ def class_page(folder: Path, numbers: dict[str, Any]) -> str:
         "command": (folder / files["command"]).read_text(encoding="utf-8").strip(),
     }
     return render("classes.html", "index.js", context)
+
+
+def shown_class(labels: Sequence[str]) -> tuple[int, str]:
+    """Return which of two classes a picture of the probability is of, and what that is called."""
+    here = presence_class(labels)
+    return (1, f"class {labels[1]}") if here is None else (here, "presence")
 
 
 def _classes(table: Path, shares: dict[str, float]) -> list[dict[str, Any]]:

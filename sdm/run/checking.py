@@ -54,6 +54,10 @@ class Findings:
 
 def check_run(options: RunOptions) -> Findings:
     """Check files, grids, coordinates, records, layers and the output folder of a run, without fitting."""
+    if options.occurrences.response is not None:
+        from sdm.run.checking_response import check_response
+
+        return check_response(options)
     found = Findings()
     found.attempt(lambda: check_options(options))
     check_output(options, found)
@@ -76,7 +80,7 @@ def check_run(options: RunOptions) -> Findings:
     found.facts.append(f"{len(stack.names)} layers of {size}: {', '.join(stack.names)}")
     found.facts += [text for text in stack.notices if text.startswith("categorical")]
     found.warnings += [text for text in stack.notices if not text.startswith("categorical")]
-    found.attempt(lambda: _check_layers(stack, options, found))
+    found.attempt(lambda: check_layers(stack, options, found))
     for title, place in options.predict.projections.items():
         if found.attempt(lambda one={title: place}: open_projections(options, stack.names, one)):  # type: ignore[misc]
             found.facts.append(f"projection {title} has all layers")
@@ -110,7 +114,7 @@ def _check_tables(options: RunOptions, found: Findings) -> None:
         _count(species, table.n_presences, found)
 
 
-def _check_layers(stack: Stack, options: RunOptions, found: Findings) -> None:
+def check_layers(stack: Stack, options: RunOptions, found: Findings) -> None:
     """Read the layers once: damaged files, layers without data, constant layers, no cell valid in all."""
     summary = stack.summary(threads=options.threads)
     summary.check(stack)

@@ -10,28 +10,34 @@ import pandas as pd
 import rasterio
 from numpy.typing import NDArray
 
-from sdm.conditional.targets import check_classes
+from sdm.conditional.model import label_text
+from sdm.conditional.targets import check_classes, scale_proportions
 from sdm.data.area import StudyArea
 from sdm.data.background import sample_background
 from sdm.data.clean import CleanPoints, Ledger, finish, locate
-from sdm.data.columns import named_column
+from sdm.data.columns import first_of
 from sdm.data.layers import Stack, open_stack
-from sdm.data.occurrences import Occurrences, read_occurrences
+from sdm.data.occurrences import Occurrences, as_text, read_occurrences
+from sdm.data.textfile import plain
 from sdm.errors import DataError, OptionError
-from sdm.features.domain import Array
+from sdm.features.domain import Array, Index
 from sdm.predict import Colour
 from sdm.run.classify_options import ClassifyOptions
 
 
 @dataclass
 class Sites:
-    """What a model is fitted to: values `(n, V)`, labels or proportions, coordinates, and how they came about."""
+    """What a model is fitted to: values `(n, V)`, labels or proportions, coordinates, and how they came about.
+
+    `cell` numbers the cells, so that several visits to one can stay together where sites are divided.
+    """
 
     title: str
     values: Array
     target: Any
     x: Array
     y: Array
+    cell: Index
     stack: Stack
     area: StudyArea | None
     ledger: Ledger | None = None
@@ -53,9 +59,8 @@ def read_sites(options: ClassifyOptions) -> Sites:
         rare = [str(name) for name in found[count < options.least]]
         if rare:
             keep = ~np.isin(sites.target, found[count < options.least])
-            sites.values, sites.target, sites.x, sites.y = (
-                part[keep] for part in (sites.values, sites.target, sites.x, sites.y)
-            )
+            for name in ("values", "target", "x", "y", "cell"):
+                setattr(sites, name, getattr(sites, name)[keep])
             sites.notices.append(f"classes of fewer than {options.least} records left out: {', '.join(rare)}")
     if not options.proportions:
         found, count = np.unique(sites.target, return_counts=True)
@@ -83,34 +88,57 @@ def _open(options: ClassifyOptions, names: Sequence[str] | None = None, files: S
 def read_records(options: ClassifyOptions) -> tuple[Occurrences, list[str]]:
     """Read points with their classes, and what is to be said of them; those that were not selected are left out.
 
-    The machinery for species takes classes just as well.
+    The machinery for species takes classes just as well. Of proportions it takes the first for the class, so that
+    a point needs no other name; then all of them are numbers among the other columns.
     """
-    records = read_occurrences(
-        str(options.records),
-        crs=options.crs,
-        species_column=options.class_column,
-        x_column=options.x_column,
-        y_column=options.y_column,
-        columns=[*options.proportions, *options.select],
-    )
+    first = options.proportions[0] if options.proportions else None
+    words = {"species name": "class", "species from": "class from"}
+    if first is not None:
+        words = {"rows without a species name": "sites with a missing proportion", f"species from '{first}', ": ""}
+    try:
+        records = read_occurrences(
+            str(options.records),
+            crs=options.crs,
+            species_column=first or options.class_column,
+            x_column=options.x_column,
+            y_column=options.y_column,
+            columns=[*options.proportions, *options.select],
+        )
+    except DataError as error:
+        raise DataError(_replaced(str(error), words)) from error
+    if first is not None:
+        extra = records.extra.assign(**{first: records.species})
+        records = replace(records, extra=extra, species=np.full(len(records), "sites", dtype=object))
     records = records.take(selected(records.extra, options.select, Path(records.source).name))
-    if options.proportions:
-        records = replace(records, species=np.full(len(records), "sites", dtype=object))
-    notices = list(records.notes)
-    for old, new in {"species name": "class", "species from": "class from"}.items():
-        notices = [note.replace(old, new) for note in notices]
-    return records, notices
+    return records, [_replaced(note, words) for note in records.notes]
+
+
+def _replaced(text: str, words: Mapping[str, str]) -> str:
+    for old, new in words.items():
+        text = text.replace(old, new)
+    return text
 
 
 def selected(table: pd.DataFrame, select: Mapping[str, str], source: str) -> NDArray[np.bool_]:
     """Return which rows of a table have the wanted value in every column that was named."""
     keep = np.ones(len(table), dtype=bool)
+    header = [str(known) for known in table.columns]
     for column, value in select.items():
-        name = named_column(column, [str(known) for known in table.columns], source)
-        keep &= table[name].astype(str).str.strip().to_numpy() == value
+        name = column if column in header else first_of(header, [plain(column)])
+        if name is None:
+            raise OptionError(
+                f"{source} has no column '{column}' to select by: besides class and coordinates it has {listed(header)}"
+            )
+        keep &= as_text(table[name]) == value
         if not keep.any():
             raise OptionError(f"no record has '{value}' in column '{name}' of {source}: check --select")
     return keep
+
+
+def listed(names: Sequence[str], most: int = 12) -> str:
+    """Return names in a row, and how many there are beside."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}" if names else "none"
 
 
 def _recorded(options: ClassifyOptions) -> Sites:
@@ -128,33 +156,55 @@ def _recorded(options: ClassifyOptions) -> Sites:
     for name in records.species_names:
         ledger.check(name)
     parts = list(points.values())
-    index = np.concatenate([part.index for part in parts])
     target: Any
     if shares:
-        target = pd.DataFrame({name: share[index] for name, share in zip(options.proportions, shares)})
+        (part,) = parts
+        target = pd.DataFrame({name: share[part.index] for name, share in zip(options.proportions, shares)})
         known = np.isfinite(target.to_numpy()).all(axis=1)
         if not known.all():
             notices.append(f"{int((~known).sum()):,} sites with a missing proportion left out")
-            parts = [part.take(known) for part in parts]
+            parts = [part.take(known)]
             target = target.loc[known].reset_index(drop=True)
+        scale_proportions(target.to_numpy(), records.row[parts[0].index])
         title = Path(str(options.records)).stem
     else:
         target = _labels(np.repeat([part.species for part in parts], [len(part) for part in parts]))
         title = str(options.class_column)
-    return Sites(title, *_joined(parts, target), stack, area, ledger, notices=notices)
+    sites = Sites(options.title or title, *_joined(parts, target, stack), stack, area, ledger, notices=notices)
+    notices.append(_account(ledger, len(sites.x), np.unique(sites.cell).size, bool(shares)))
+    return sites
 
 
-def _joined(parts: Sequence[CleanPoints], target: Any) -> tuple[Array, Any, Array, Array]:
+def _account(ledger: Ledger, used: int, cells: int, one_name: bool) -> str:
+    """Say how many points were read and are used, in how many cells, and where the others went."""
+    total = ledger.total()
+    whole = Ledger({"": total}, ledger.degrees)
+    lost = whole.describe("")
+    if total["duplicates"] and not one_name:
+        lost = lost.replace("in a cell that had one already", "in a cell that had one of their class already")
+    visits = ": every visit counts" if cells < used else ""
+    return f"{total['read']:,} points, {used:,} used in {cells:,} cells{visits}" + (
+        f"; left out: {lost}" if lost else ""
+    )
+
+
+def _joined(parts: Sequence[CleanPoints], target: Any, stack: Stack) -> tuple[Array, Any, Array, Array, Index]:
     values = np.vstack([part.values for part in parts]).astype(np.float64)
-    x, y = (np.concatenate([getattr(part, axis) for part in parts]) for axis in "xy")
-    return values, target, x, y
+    x, y, rows, cols = (np.concatenate([getattr(part, axis) for part in parts]) for axis in ("x", "y", "rows", "cols"))
+    return values, target, x, y, rows.astype(np.int64) * stack.width + cols
 
 
 def _labels(names: NDArray[Any]) -> NDArray[Any]:
-    """Return labels as numbers where all of them are whole numbers, so that 2 comes before 10."""
+    """Return labels as numbers where all of them are, so that 2 comes before 10, and -2 before -1."""
     text = names.astype(str)
-    whole = all(name.isascii() and name.isdigit() and str(int(name)) == name for name in np.unique(text).tolist())
-    return text.astype(np.int64) if whole else text
+    for kind in (int, float):
+        try:
+            found = [(name, kind(name)) for name in np.unique(text).tolist()]
+        except ValueError:
+            continue
+        if all(np.isfinite(value) and label_text(value) == name for name, value in found):
+            return text.astype(np.int64 if kind is int else np.float64)
+    return text
 
 
 def _drawn(options: ClassifyOptions) -> Sites:
@@ -188,9 +238,17 @@ def _drawn(options: ClassifyOptions) -> Sites:
         some = codes[codes != np.round(codes)][0]
         raise DataError(f"the raster of classes '{raster.name}' has the value {some:g}: expected whole numbers")
     notices += [text.replace("background points", "points") for text in drawn.notices]
-    colours = _colour_table(raster)
     return Sites(
-        own, values[:, order], codes.astype(np.int64), drawn.x, drawn.y, stack, area, None, colours, {}, notices
+        options.title or own,
+        values[:, order],
+        codes.astype(np.int64),
+        drawn.x,
+        drawn.y,
+        np.arange(len(codes)),
+        stack,
+        area,
+        colours=_colour_table(raster),
+        notices=notices,
     )
 
 

@@ -30,6 +30,7 @@ class ClassifyOptions(Section):
     class_column: str | None = option(None, "Column with the class of every point.")
     select: Places = option({}, "Use only records with this value in a column: column=value, as species=Quercus robur.")
     proportions: Words = option([], "Columns with the proportions of the classes (cover fractions), one a class.")
+    title: str | None = option(None, "Title of the results and name of their files (default: the class column).")
     classes: str | None = option(None, "A raster of classes to draw points from, in place of a file of points.")
     points: Count = option(5000, "How many points to draw from the raster of classes.")
     least: Count | None = option(None, "Leave out classes with fewer records (default: stop if one has a single one).")
@@ -37,7 +38,7 @@ class ClassifyOptions(Section):
     x_column: str | None = option(None, "Column with the longitude or easting.")
     y_column: str | None = option(None, "Column with the latitude or northing.")
     snap: int = option(0, "Move points on nodata to the nearest valid cell within so many cells.", ge=0, le=1000)
-    keep_duplicates: bool = option(False, "Keep several points of a class in one cell.")
+    keep_duplicates: bool = option(True, "Keep several points of a class in one cell: every visit counts.")
     layers: Files = option([], "Environmental layers: a folder, a glob, or files; one file a variable.")
     categorical: Words = option([], "Layers whose values are categories.")
     nodata: float | None = option(None, "A value that means 'no data', besides what the files say.", allow_inf_nan=True)
@@ -47,7 +48,9 @@ class ClassifyOptions(Section):
         "auto", "Feature classes (auto, or letters of l q p h t), with trees and monomials: l,q,trees:8,mono:4.", "fc"
     )
     multiplier: Positive = option(1.0, "Regularisation multiplier: larger is smoother.", "rm")
-    regularization: Literal["l1", "l2sq", "elastic", "smoothed_l1"] = option("l1", "The penalty on the weights.")
+    regularization: Literal["l1", "none", "smoothed_l1", "l2", "l2sq", "elastic"] = option(
+        "l1", "The penalty on the weights."
+    )
     entropy: float = option(
         1.0, "1 is the logistic loss; up to 2 (sparsemax) a class can get no probability.", ge=1, le=2
     )
@@ -74,6 +77,7 @@ class ClassifyOptions(Section):
     projections: Places = option({}, "Other layers to map the classes on: name=folder, or a folder.")
     map: bool = option(True, "Write the maps (GeoTIFF) and their pictures.")
     curves: bool = option(True, "Draw the classes' probabilities along every variable.")
+    report: bool = option(True, "Write the page (HTML, opens offline).")
     folder: str | None = option(None, "Folder for the results.", "output")
     overwrite: bool = option(False, "Replace results that are there already.")
     seed: int = option(1, "Seed of everything random.", ge=0)
@@ -82,14 +86,14 @@ class ClassifyOptions(Section):
 
 PATHS = ("records", "classes", "layers", "study_area", "projections", "folder")
 _PANELS = {
-    "occurrences": "records class_column select proportions classes points least crs x_column y_column snap "
+    "occurrences": "records class_column select proportions title classes points least crs x_column y_column snap "
     "keep_duplicates",
     "layers": "layers categorical nodata align study_area",
     "fit": "features multiplier regularization entropy knots beta lam price_folds tolerance max_iterations "
     "smoothing ratio",
     "test": "test_percent folds repeats",
     "predict": "clamp map projections",
-    "output": "folder overwrite curves",
+    "output": "folder overwrite curves report",
 }
 
 
@@ -156,8 +160,8 @@ def make_classify_options(*sources: Mapping[str, Any]) -> ClassifyOptions:
 
 
 def dump_classify_yaml(options: ClassifyOptions) -> str:
-    """Write options as YAML: everything needed to repeat a run from any folder."""
-    tree = options.model_dump(mode="json")
+    """Write options as YAML: everything needed to repeat a run from any folder, but nothing that replaces results."""
+    tree = options.model_dump(mode="json", exclude={"overwrite"})
     for name in PATHS:
         tree[name] = _rebase(tree[name], Path.cwd())
     return yaml.safe_dump(tree, sort_keys=False, allow_unicode=True)

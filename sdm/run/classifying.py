@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sdm._version import __version__
 from sdm.conditional.estimator import ConditionalMaxent
-from sdm.conditional.measures import ClassMeasures, fold_numbers, measure_classes, permute_classes
+from sdm.conditional.measures import ClassMeasures, fold_numbers, gather, measure_classes, permute_classes
 from sdm.conditional.targets import read_targets
 from sdm.errors import DataError, OptionError
 from sdm.features.domain import Array
@@ -18,7 +18,7 @@ from sdm.files import refuse_existing, staging
 from sdm.predict import Progress
 from sdm.run.class_sites import Sites, read_sites
 from sdm.run.classify_options import ClassifyOptions
-from sdm.run.writing_classes import write_classes
+from sdm.run.writing_classes import remove_earlier, write_classes
 
 
 @dataclass
@@ -40,14 +40,16 @@ def classify(options: ClassifyOptions, *, command: str = "", progress: Progress 
     _, targets = read_targets(sites.target, len(sites.values))
     rng = np.random.default_rng([options.seed, 7])
     label = np.argmax(targets, axis=0)
-    train = _training(label, options.test_percent, rng)
+    train = _training(label, sites.cell, options.test_percent, rng)
+    if progress:
+        progress(0, 1 + options.folds, "fitting")
     fitted = fit_sites(sites, options, train)
     model = replace(fitted.model_, meta={**fitted.model_.meta, "title": sites.title, "seed": options.seed})
     tested = {"training": measure_classes(model.distributions(sites.values[train]), targets[:, train])}
     if not train.all():
         tested["test"] = measure_classes(model.distributions(sites.values[~train]), targets[:, ~train])
     if options.folds:
-        tested["cross-validation"] = _cross_validate(sites, targets, options, rng)
+        tested["cross-validation"] = _cross_validate(sites, targets, options, rng, progress)
     held = ~train if not train.all() else train
     importance = permute_classes(
         model, sites.values[held], targets[:, held], repeats=options.repeats, seed=options.seed
@@ -56,6 +58,7 @@ def classify(options: ClassifyOptions, *, command: str = "", progress: Progress 
     numbers["permutation_importance"] = [asdict(row) for row in importance]
     with staging(folder, overwrite=options.overwrite) as stage:
         files = write_classes(stage, sites, model, targets, tested, importance, numbers, options, command, progress)
+        remove_earlier(folder, files)
     return ClassifyResult(folder, numbers, files, [*sites.notices, *fitted.notes_])
 
 
@@ -84,29 +87,41 @@ def fit_sites(sites: Sites, options: ClassifyOptions, rows: NDArray[np.bool_]) -
     return ConditionalMaxent(**chosen, categorical=list(sites.stack.categorical)).fit(table, target)
 
 
-def _training(label: NDArray[np.int64], percent: float, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Return which sites are for training: of every class a share is set aside, but two stay."""
-    train = np.ones(label.size, dtype=bool)
+def _training(
+    label: NDArray[np.int64], cell: NDArray[np.int64], percent: float, rng: np.random.Generator
+) -> NDArray[np.bool_]:
+    """Return which sites are for training: of every class a share of the cells is set aside, but two stay."""
+    member, own = gather(label, cell)
+    train = np.ones(own.size, dtype=bool)
     if percent:
-        for c in np.unique(label):
-            own = rng.permutation(np.flatnonzero(label == c))
-            train[own[: min(round(own.size * percent / 100), own.size - 2)]] = False
+        for c in np.unique(own):
+            some = rng.permutation(np.flatnonzero(own == c))
+            train[some[: max(0, min(round(some.size * percent / 100), some.size - 2))]] = False
         if train.all():
-            raise DataError(f"{label.size} sites are too few to set {percent:g} % of every class aside for testing")
-    return train
+            raise DataError(
+                f"{label.size:,} sites in {own.size:,} cells are too few to set {percent:g} % of every class aside for "
+                "testing"
+            )
+    return train[member]
 
 
-def _cross_validate(sites: Sites, targets: Array, options: ClassifyOptions, rng: np.random.Generator) -> ClassMeasures:
+def _cross_validate(
+    sites: Sites, targets: Array, options: ClassifyOptions, rng: np.random.Generator, progress: Progress | None
+) -> ClassMeasures:
     """Predict every site by a model that was fitted without its fold."""
-    label = np.argmax(targets, axis=0)
-    fold = fold_numbers(label, options.folds, rng)
+    fold = fold_numbers(np.argmax(targets, axis=0), options.folds, rng, sites.cell)
+    found = np.unique(fold)
+    if found.size < options.folds:
+        sites.notices.append(f"{options.folds:,} folds were asked for, and {found.size:,} cells make {found.size:,}")
     p = np.empty_like(targets)
-    for k in np.unique(fold):
+    for k in found:
+        if progress:
+            progress(1 + int(k), 1 + found.size, f"fold {k + 1} of {found.size}")
         held = fold == k
         try:
             p[:, held] = fit_sites(sites, options, ~held).model_.distributions(sites.values[held])
         except DataError as error:
-            raise DataError(f"fold {k + 1} of {options.folds}: {error}") from error
+            raise DataError(f"fold {k + 1} of {found.size}: {error}") from error
     return measure_classes(p, targets)
 
 

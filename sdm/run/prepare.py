@@ -256,15 +256,16 @@ def _prepare_layers(options: RunOptions) -> Prepared:
 
 def _choose_species(records: Occurrences, wanted: Sequence[str]) -> Occurrences:
     """Keep only the species that were asked for."""
-    _check_species(wanted, records.species_names, records.source)
+    check_species(wanted, records.species_names, records.source)
     return records.take(np.isin(records.species.astype(str), list(wanted))) if wanted else records
 
 
-def _check_species(wanted: Sequence[str], known: Sequence[str], source: str) -> None:
+def check_species(wanted: Sequence[str], known: Sequence[str], source: str) -> None:
     """Raise for a species that the file does not hold."""
     for name in wanted:
         if name not in known:
-            raise OptionError(f"species '{name}' is not in {source}; there are {', '.join(known[:10])}")
+            more = f" and {len(known) - 10:,} more" if len(known) > 10 else ""
+            raise OptionError(f"species '{name}' is not in {source}; there are {', '.join(known[:10])}{more}")
 
 
 def _read_tests(prepared: Prepared, options: RunOptions, file: str) -> None:
@@ -330,7 +331,7 @@ def _prepare_swd(options: RunOptions) -> Prepared:
         background = (table if background is None else background).sites()
     said = describe(options, rows=table.source if background is None else background.source)
     wanted = options.occurrences.species
-    _check_species(wanted, table.species_names, table.source)
+    check_species(wanted, table.species_names, table.source)
     prepared = Prepared(notices=[*table.notes, *(background.notes if background else ())])
     prepared.notices.append("tables of samples have no map: use 'sdm predict' with layers")
     for species in table.species_names:

@@ -1,10 +1,26 @@
-"""Presence and absence in a column of the records: `sdm fit --response` is `sdm classify` with two classes."""
+"""Presence and absence in a column of the records: `sdm fit --response` is `sdm classify`, two classes a species."""
 
+import logging
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from sdm.config import RunOptions, leaves
-from sdm.errors import OptionError
+from sdm.data.columns import SPECIES, species_column
+from sdm.data.occurrences import ABSENT, Occurrences, as_text, read_occurrences
+from sdm.data.textfile import SAMPLE_ROWS
+from sdm.errors import DataError, OptionError, SdmError
+from sdm.files import refuse_existing, safe_names, write_text
+from sdm.predict import Progress
+from sdm.report.tables import table_text
+from sdm.run.class_sites import listed
 from sdm.run.classify_options import ClassifyOptions, make_classify_options
+from sdm.run.classifying import ClassifyResult, classify
+from sdm.run.prepare import check_species
+
+log = logging.getLogger("sdm")
 
 # Options of a fit that mean the same to classes, under the name that they have there.
 SAME = {
@@ -16,38 +32,204 @@ SAME = {
     "fit.knots": "knots", "fit.beta": "beta", "fit.tolerance": "tolerance", "fit.max_iterations": "max_iterations",
     "fit.smoothing": "smoothing", "fit.ratio": "ratio", "test.percent": "test_percent", "test.folds": "folds",
     "predict.clamp": "clamp", "predict.projections": "projections", "output.folder": "folder",
-    "output.overwrite": "overwrite", "output.curves": "curves", "output.map": "map", "seed": "seed",
-    "threads": "threads",
+    "output.overwrite": "overwrite", "output.curves": "curves", "output.map": "map",
+    "output.report": "report", "fit.price_folds": "price_folds", "seed": "seed", "threads": "threads",
 }  # fmt: skip
 # Options that are read here, or say nothing of the model.
-READ = ("occurrences.species", "occurrences.species_column", "fit.model", "fit.families", "fit.lam", "output.report")
+READ = ("occurrences.species", "occurrences.species_column", "fit.model", "fit.families", "fit.lam")
 
 
-def response_options(options: RunOptions) -> ClassifyOptions:
-    """Return the run of classes that a fit with a response column stands for.
+@dataclass
+class ResponseRuns:
+    """The runs of classes that a fit with a response stands for, by species; why others fail; what is to be said."""
+
+    options: dict[str, ClassifyOptions] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
+    notices: list[str] = field(default_factory=list)
+
+
+@dataclass
+class ResponseResult:
+    """A finished run: what became of every species (its result, or why it failed), and what the user should be told."""
+
+    folder: Path
+    species: dict[str, ClassifyResult | str]
+    notices: list[str]
+
+    @property
+    def failed(self) -> dict[str, str]:
+        """The species that could not be fitted, and why."""
+        return {name: found for name, found in self.species.items() if isinstance(found, str)}
+
+
+def run_response(options: RunOptions, *, command: str = "", progress: Progress | None = None) -> ResponseResult:
+    """Fit presence and absence of every species of the options' file, or of those that were named.
+
+    As of `sdm.run.batch.run`, results of a single species lie in the output folder itself; of several, in a folder
+    each, beside a summary, and one that fails does not stop the others.
+
+    Raises
+    ------
+    SdmError
+        For what concerns the whole run, or the only species. With several species a failure is in the result.
+    """
+    if options.output.folder is None:
+        raise OptionError("no output folder: give it with -o, or as output.folder")
+    target = Path(options.output.folder)
+    refuse_existing(target, overwrite=options.output.overwrite)
+    runs = response_runs(options)
+    names = [*runs.options, *runs.failures]
+    if len(names) == 1:
+        if runs.failures:
+            raise DataError(runs.failures[names[0]])
+        found = classify(runs.options[names[0]], command=command, progress=progress)
+        return ResponseResult(target, {names[0]: found}, runs.notices)
+    folders = safe_names(names, taken=("summary.csv",))
+    result = ResponseResult(target, {}, runs.notices)
+    for k, name in enumerate(names):
+        log.info("%s (%d of %d)", name, k + 1, len(names))
+        result.species[name] = _attempt(runs, name, target / folders[name], command, progress)
+    if len(result.failed) == len(names):
+        raise DataError(f"none of {len(names)} species could be fitted; the first: {result.failed[names[0]]}")
+    rows = [_summary_row(name, found) for name, found in result.species.items()]
+    write_text(target / "summary.csv", table_text(rows), overwrite=True)
+    return result
+
+
+def _attempt(
+    runs: ResponseRuns, name: str, folder: Path, command: str, progress: Progress | None
+) -> ClassifyResult | str:
+    """Fit one species of several; what goes wrong is returned in words."""
+    if name in runs.failures:
+        reason = runs.failures[name]
+    else:
+        try:
+            own = runs.options[name].model_copy(update={"folder": str(folder)})
+            return classify(own, command=command, progress=progress)
+        except SdmError as error:
+            reason = str(error)
+        except Exception as error:
+            reason = f"unexpected {type(error).__name__}: {error}"
+            log.debug("%s", reason, exc_info=True)
+    log.error("error: %s", reason if reason.startswith(name) else f"{name}: {reason}")
+    return reason
+
+
+def _summary_row(name: str, found: ClassifyResult | str) -> dict[str, Any]:
+    if isinstance(found, str):
+        return {"species": name, "status": "failed", "folder": "", "error": found}
+    n = found.numbers
+    kind, best = list(n["measures"].items())[-1]
+    return {
+        "species": name,
+        "status": n["status"],
+        "sites": n["sites"],
+        "features_with_weight": n["features_with_weight"],
+        "tested_on": kind,
+        "auc": best["mean_auc"],
+        "log_loss": best["log_loss"],
+        "kappa": best["kappa"],
+        "gap": n["gap"],
+        "folder": found.folder.name,
+        "error": "",
+    }
+
+
+def response_runs(options: RunOptions) -> ResponseRuns:
+    """Return the run of classes of every species that a fit with a response column stands for.
 
     Raises
     ------
     OptionError
-        For options that concern a background, or anything else that presence and absence do not have.
+        For options that concern a background, or anything else that presence and absence do not have; for a column
+        that holds something else; for a species that is not in the file.
     """
+    common = _chosen(options) | _structural(options)
+    own = options.occurrences
+    if own.file is None:
+        raise OptionError("no occurrence file: give it first, as in 'sdm fit survey.csv layers/ --response presence'")
+    if not options.layers.files:
+        raise OptionError("no layers: presence and absence need a folder of them, after the occurrence file")
+    records = read_occurrences(
+        own.file,
+        crs=own.crs,
+        species_column=own.response,
+        x_column=own.x_column,
+        y_column=own.y_column,
+        columns=[own.species_column] if own.species_column else SPECIES,
+    )
+    source = Path(records.source).name
+    check_presence(records, str(own.response), source)
+    column = _species_column(records, own.species_column, source)
+    if column is None:
+        names = np.full(len(records), Path(records.source).stem)
+    else:
+        names = as_text(records.extra[column])
+    known = [name for name in dict.fromkeys(names.tolist()) if name]
+    check_species(own.species, known, source)
+    runs = ResponseRuns()
+    if blank := int(np.count_nonzero(names == "")):
+        runs.notices.append(f"{blank:,} rows without a species in column '{column}' left out")
+    wanted = own.species or known
+    if len(wanted) > 1:
+        runs.notices.append(f"{len(wanted):,} species, from column '{column}': a model each")
+    for name in wanted:
+        said = set(records.species[names == name].astype(str).tolist())
+        if len(said) < 2:
+            what = "absences" if _absent(said.pop()) else "presences"
+            runs.failures[name] = (
+                f"{name}: all {np.count_nonzero(names == name):,} records are {what}: expected both presences and "
+                "absences"
+            )
+            continue
+        select = {} if column is None else {"select": {column: name}}
+        runs.options[name] = make_classify_options(common | select, {"title": name})
+    return runs
+
+
+def check_presence(records: Occurrences, column: str, source: str) -> None:
+    """Raise unless a column holds two values, one of which says absence."""
+    found = sorted({str(name) for name in records.species})
+    if len(found) == 2 and sum(map(_absent, found)) == 1:
+        return
+    expected = "--response expects two values, presence and absence, such as 1 and 0, or present and absent"
+    instead = f"for classes use 'sdm classify --class-column {column}'"
+    if len(found) > 2 and any(map(_absent, found)) and all(name.isascii() and name.isdigit() for name in found):
+        most = max(map(int, found))
+        raise OptionError(
+            f"column '{column}' of {source} holds counts from 0 to {most:,}: {expected}; write 1 in place of counts "
+            f"above 0 ({instead})"
+        )
+    quoted = listed([f"'{name}'" for name in found], 5)
+    what = f"{len(found):,} values ({quoted})" if len(found) != 2 else f"{quoted.replace(', ', ' and ')}"
+    raise OptionError(f"column '{column}' of {source} holds {what}: {expected}; {instead}")
+
+
+def _absent(word: str) -> bool:
+    return word.strip().lower() in ABSENT
+
+
+def _species_column(records: Occurrences, wanted: str | None, source: str) -> str | None:
+    """Return the column of species, found as `sdm fit` finds it."""
+    header = [str(name) for name in records.extra.columns]
+    sample = [[str(value) for value in line] for line in records.extra.head(SAMPLE_ROWS).to_numpy()]
+    return species_column(header, sample, wanted, source)
+
+
+def _chosen(options: RunOptions) -> dict[str, Any]:
+    """Return the options that were given, under the names that they have for classes."""
     chosen: dict[str, Any] = {}
     for leaf in leaves():
-        value = _value(options, leaf.section, leaf.name)
-        if value == leaf.field.get_default():
-            continue
+        home = getattr(options, leaf.section) if leaf.section else options
+        value = getattr(home, leaf.name)
         if leaf.dotted in SAME:
-            chosen[SAME[leaf.dotted]] = value
-        elif leaf.dotted not in READ:
+            if leaf.name in home.model_fields_set:
+                chosen[SAME[leaf.dotted]] = value
+        elif leaf.dotted not in READ and value != leaf.field.get_default():
             raise OptionError(
                 f"{leaf.dotted}={value!r} says nothing to presence and absence (occurrences.response): leave it out"
             )
-    chosen |= _structural(options) | _select(options)
-    return make_classify_options(chosen)
-
-
-def _value(options: RunOptions, section: str, name: str) -> Any:
-    return getattr(getattr(options, section) if section else options, name)
+    return chosen
 
 
 def _structural(options: RunOptions) -> dict[str, Any]:
@@ -56,13 +238,3 @@ def _structural(options: RunOptions) -> dict[str, Any]:
     if fit.model == "committee":
         raise OptionError("fit.model=committee averages models with a background: leave it out with a response")
     return {"features": fit.families, "lam": fit.lam} if fit.model == "structural" else {}
-
-
-def _select(options: RunOptions) -> dict[str, Any]:
-    """Return which rows are the species'."""
-    own = options.occurrences
-    if len(own.species) > 1:
-        raise OptionError(f"occurrences.species names {len(own.species)} species: with a response, fit them one by one")
-    if not own.species:
-        return {}
-    return {"select": {own.species_column or "species": own.species[0]}}

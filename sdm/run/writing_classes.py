@@ -1,5 +1,7 @@
 """Everything that a run of `sdm classify` leaves behind."""
 
+import json
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -74,11 +76,28 @@ def write_classes(
     head = f"# Repeat with: sdm classify {files['run']} -o FOLDER\n"
     (stage / files["run"]).write_text(head + dump_classify_yaml(options), encoding="utf-8")
     (stage / files["command"]).write_text(command + "\n", encoding="utf-8")
-    files["page"] = f"{name}.html"
+    if options.report:
+        files["page"] = f"{name}.html"
     numbers["files"], numbers["notices"] = files, sites.notices
     (stage / files["numbers"]).write_text(to_json(numbers) + "\n", encoding="utf-8")
-    write_class_page(stage / files["numbers"])
+    if options.report:
+        write_class_page(stage / files["numbers"])
     return files
+
+
+def remove_earlier(folder: Path, files: dict[str, str]) -> None:
+    """Remove what earlier runs of classes left in a folder and this one does not write, such as another map."""
+    from sdm.report.class_page import find_class_results
+
+    for numbers in [found for found in find_class_results(folder) if found.parent == folder]:
+        earlier = json.loads(numbers.read_text(encoding="utf-8"))["files"].values()
+        # `sdm report` may have made a page that is not listed.
+        names = {*map(str, earlier), numbers.with_suffix(".html").name} - set(files.values()) | {"plots"}
+        for name in names:
+            if Path(name).name == name and (folder / name).is_file():
+                (folder / name).unlink()
+            elif name == "plots" and (folder / name).is_dir():
+                shutil.rmtree(folder / name)
 
 
 def _record(sites: Sites, model: ClassModel, options: ClassifyOptions) -> dict[str, Any]:
@@ -99,7 +118,8 @@ def _write_maps(
     progress: Progress | None,
 ) -> dict[str, str]:
     """Write the maps of the layers and of the projections, with the pictures of the former."""
-    from sdm.report.class_figures import draw_class_map, draw_entropy
+    from sdm.report.class_figures import draw_class_map, draw_entropy, draw_probability
+    from sdm.report.class_page import shown_class
 
     labels = model.labels
     files: dict[str, str] = {}
@@ -131,7 +151,15 @@ def _write_maps(
     codes = class_codes(labels)
     draw_class_map(tif, tif.with_suffix(".png"), title=sites.title, labels=labels, codes=codes, colours=colours)
     draw_entropy(undecided, undecided.with_suffix(".png"), title=sites.title, classes=len(labels))
-    return {**files, "picture": f"{name}.png", "entropy picture": f"{name}_entropy.png"}
+    files |= {"picture": f"{name}.png", "entropy picture": f"{name}_entropy.png"}
+    if len(labels) == 2:
+        c, what = shown_class(labels)
+        raster = stage / f"{name}_probability.tif"
+        draw_probability(
+            raster, raster.with_suffix(".png"), band=c + 1, title=sites.title, label=f"Probability of {what}"
+        )
+        files["probability picture"] = f"{name}_probability.png"
+    return files
 
 
 def _write_classes(

@@ -228,7 +228,7 @@ def test_proportions(world, tmp_path: Path) -> None:
     head = ["x", "y", *NAMES]
     table = write_table(tmp_path / "cover.csv", head, body)
     words = ("classify", table, world.layers, "--proportions", ",".join(NAMES), "--fc", "l", "--no-curves", "--no-map")
-    stored = as_json(*words, "--categorical", "landcover", "--keep-duplicates", "-o", tmp_path / "out")["measures"]
+    stored = as_json(*words, "--categorical", "landcover", "-o", tmp_path / "out")["measures"]
     model = tmp_path / "out" / "cover.npz"
     words = ("evaluate", model, "--layers", world.layers, "--sites")
     found = as_json(*words, table)
@@ -249,7 +249,7 @@ def test_one_species_of_a_survey(world, tmp_path: Path) -> None:
     first, second = dict.fromkeys(row["species"] for row in survey)
     words = ("fit", world.survey, world.layers, "--response", "presence", "--species", first, "--fc", "l")
     succeed(*words, "--categorical", "landcover", "--no-map", "--no-curves", "-o", tmp_path / "out")
-    words = ("evaluate", tmp_path / "out" / "presence.npz", "--layers", world.layers, "--sites")
+    words = ("evaluate", tmp_path / "out" / f"{first.replace(' ', '_')}.npz", "--layers", world.layers, "--sites")
     found = as_json(*words, world.survey)
     assert found["sites"] == 150
     assert f"only records with species={first}, as the model was fitted" in found["notices"]

@@ -180,12 +180,104 @@ def test_proportions_as_targets(world, tmp_path):
     np.testing.assert_allclose(p.sum(axis=0).compressed(), 1.0, atol=1e-5)
 
 
+def cover(world, path, change=lambda k, row: row, count=60):
+    """A table of cover fractions beside the name of whoever was there."""
+    x, y, level = place(world, count)
+    shares = 0.8 * np.eye(3)[level] + 0.1
+    body = [["", *map(float, (a, b, *share))] for a, b, share in zip(x, y, shares)]
+    head = ["species", "lon", "lat", "bare", "forest", "meadow"]
+    return write_table(path, head, [change(k, row) for k, row in enumerate(body)])
+
+
+PROPORTIONS = ("--proportions", "bare,forest,meadow", "--fc", "l", "--no-curves", "--no-map", "--no-report")
+
+
+def test_proportions_need_no_other_column(world, tmp_path):
+    """A plot that is blank in a column that nobody asked for is a plot."""
+    table = cover(world, tmp_path / "cover.csv", lambda k, row: ["Ursus" if k < 5 else "", *row[1:]])
+    found = as_json("classify", table, world.layers, *PROPORTIONS, "-o", tmp_path / "out")
+    assert found["sites"] == 60
+    assert not any("class" in note for note in found["notices"])
+
+
+def test_plots_in_one_cell_all_count(world, tmp_path):
+    table = cover(world, tmp_path / "cover.csv")
+    body = [list(row.values()) for row in rows(table)]
+    write_table(table, list(rows(table)[0]), [*body, *([*row[:3], row[4], row[5], row[3]] for row in body)])
+    words = ("classify", table, world.layers, *PROPORTIONS)
+    found = as_json(*words, "-o", tmp_path / "all")
+    assert found["sites"] == 120
+    assert any("120 points, 120 used in 60 cells: every visit counts" in note for note in found["notices"])
+    found = as_json(*words, "--no-keep-duplicates", "-o", tmp_path / "one")
+    assert found["sites"] == 60
+    assert any("left out: 60 in a cell that had one already" in note for note in found["notices"])
+
+
+@pytest.mark.parametrize(
+    ("shares", "message"),
+    [((0, 0, 0), "no class at all, the first is row 22:"), ((1, -1, 0), "missing or negative, the first is row 22:")],
+)
+def test_rows_are_those_of_the_file(world, tmp_path, shares, message):
+    """Rows that were left out before, here for want of a place, count."""
+
+    def change(k, row):
+        return ["", "", "", *row[3:]] if k in (2, 5) else [*row[:3], *shares] if k == 20 else row
+
+    table = cover(world, tmp_path / "cover.csv", change)
+    assert message in fail("classify", table, world.layers, *PROPORTIONS, "-o", tmp_path / "out")
+
+
+def test_an_earlier_model_leaves_nothing_behind(world, plots, tmp_path):
+    folder = tmp_path / "out"
+    words = ("classify", plots, world.layers, "--fc", "l", "--categorical", "landcover", "-o", folder)
+    succeed(*words, "--class-column", "habitat", "--projections", f"warmer={world.folder / 'warmer'}")
+    (folder / "mine.txt").write_text("keep me")
+    succeed(*words, "--class-column", "habitat", "--no-map", "--no-curves", "--no-report", "--overwrite")
+    left = files(folder)
+    assert "mine.txt" in left
+    assert not [name for name in left if name.endswith((".tif", ".html", "_curves.csv"))]
+    assert [name for name in left if name.startswith("plots/")] == ["plots/importance.png"]
+    succeed(*words, "--class-column", "habitat", "--title", "other", "--no-map", "--no-curves", "--overwrite")
+    assert not [name for name in files(folder) if name.startswith("habitat")]
+    assert "mine.txt" in files(folder)
+
+
+def test_labels_that_are_numbers_are_in_their_order(world, plots, tmp_path):
+    for codes in ({"bare": "-10", "forest": "-9", "meadow": "2"}, {"bare": "-1.5", "forest": "2", "meadow": "10.25"}):
+        table = spoilt(tmp_path, plots, lambda body, codes=codes: [[*row[:2], codes[row[2]]] for row in body])
+        words = ("classify", table, world.layers, "--class-column", "habitat", "--fc", "l", "--no-map", "--no-curves")
+        folder = tmp_path / codes["bare"]
+        assert as_json(*words, "-o", folder)["classes"] == list(codes.values())
+        assert as_json("evaluate", folder / "habitat.npz", "--layers", world.layers, "--sites", table)["accuracy"] > 0.5
+
+
+def test_more_folds_than_sites_are_said(world, plots, tmp_path):
+    table = spoilt(tmp_path, plots, lambda body: body[:24])
+    words = ("classify", table, world.layers, "--class-column", "habitat", "--fc", "l", "--no-map", "--no-curves")
+    found = as_json(*words, "--folds", 500, "-o", tmp_path / "out")
+    assert "500 folds were asked for, and 24 cells make 24" in found["notices"]
+
+
+def test_what_is_no_number_is_a_dash(world, tmp_path):
+    """Of classes that are nowhere in the majority there is no AUC."""
+    table = cover(world, tmp_path / "cover.csv", lambda k, row: [*row[:3], 40 + k % 3, 30, 30])
+    said = succeed("classify", table, world.layers, *PROPORTIONS, "-o", tmp_path / "out").stdout
+    assert "mean AUC –" in said
+    assert "nan" not in said
+
+
+def test_columns_to_select_by_are_listed(world, plots, tmp_path):
+    words = ("classify", world.survey, world.layers, "--class-column", "presence", "--select", "taxon=a")
+    message = fail(*words, "-o", tmp_path / "out", code=2)
+    assert message.endswith("besides class and coordinates it has species")
+
+
 def test_presence_and_absence_of_one_species(world, tmp_path):
     """A survey of several species: two classes, 0 and 1, at the sites of one of them."""
     survey = rows(world.survey)
     species = survey[0]["species"]
     words = ("classify", world.survey, world.layers, "--class-column", "presence", "--fc", "l", "--no-map")
-    words = (*words, "--categorical", "landcover", "--no-curves", "--keep-duplicates")
+    words = (*words, "--categorical", "landcover", "--no-curves")
     found = as_json(*words, "--select", f"species={species}", "-o", tmp_path / "one")
     assert found["classes"] == ["0", "1"]
     assert 0 < found["sites"] <= sum(row["species"] == species for row in survey)
@@ -276,7 +368,7 @@ def test_options_have_one_definition(run):
     """The run file holds every option, Python takes any spelling, and what is misspelt is said."""
     folder, _ = run
     written = yaml.safe_load((folder / "run.yaml").read_text())
-    assert set(written) == set(type(make_classify_options()).model_fields)
+    assert set(written) == set(type(make_classify_options()).model_fields) - {"overwrite"}
     assert make_classify_options({"fc": "lq", "lambda": 0.5}).lam == 0.5
     with pytest.raises(OptionError, match="did you mean 'class_column'"):
         make_classify_options({"class_colum": "habitat"})

@@ -2,8 +2,13 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
-from terminal import as_json, fail, rows, succeed
+import rasterio
+import yaml
+from terminal import as_json, fail, files, picture, read, rows, sdm, succeed, write_table
+
+from sdm.conditional.file import load_classes
 
 
 @pytest.fixture
@@ -19,7 +24,7 @@ def test_it_is_classify_with_two_classes(world, species: str, tmp_path: Path) ->
     )
     classified = as_json(
         *("classify", world.survey, world.layers, "--class-column", "presence", "--select", f"species={species}"),
-        *(*common, "-o", tmp_path / "classes"),
+        *(*common, "--title", species, "-o", tmp_path / "classes"),
     )
     assert fitted["status"] == "converged"
     assert len(fitted["classes"]) == 2
@@ -47,7 +52,8 @@ def test_a_run_file_says_it_too(world, species: str, tmp_path: Path) -> None:
         (("--background-points", 500), "says nothing to presence and absence"),
         (("--preset", "best"), "says nothing to presence and absence"),
         (("--model", "committee"), "averages models with a background"),
-        (("--species", "a", "--species", "b"), "one by one"),
+        (("--species", "Nemo"), "species 'Nemo' is not in presence_absence.csv; there are Virtualis"),
+        (("--no-overwrite", "--folds", 1), "folds"),
     ],
 )
 def test_what_it_does_not_take(world, tmp_path: Path, words, says: str) -> None:
@@ -59,3 +65,199 @@ def test_what_it_does_not_take(world, tmp_path: Path, words, says: str) -> None:
 def test_other_commands_refuse_it(world, tmp_path: Path) -> None:
     words = (world.survey, world.layers, "--response", "presence", "-o", tmp_path / "x")
     assert "'sdm fit'" in fail("tune", *words, code=2)
+
+
+QUIET = ("--categorical", "landcover", "--fc", "l", "--no-curves", "--no-map")
+
+
+def survey(world, path: Path, head: list[str], change) -> Path:
+    """The survey with other columns: `change` makes a row of one."""
+    return write_table(path, head, [change(k, row) for k, row in enumerate(rows(world.survey))])
+
+
+def test_every_species_has_a_model_of_its_own(world, tmp_path: Path) -> None:
+    """Pooled species would be one model of nothing: each must be what it is alone."""
+    names = list(dict.fromkeys(row["species"] for row in rows(world.survey)))
+    assert len(names) == 2
+    words = ("fit", world.survey, world.layers, "--response", "presence", *QUIET)
+    found = as_json(*words, "-o", tmp_path / "all")
+    assert [one["species"] for one in found["species"]] == names
+    assert any("2 species, from column 'species': a model each" in note for note in found["notices"])
+    for name, one in zip(names, found["species"]):
+        stem = name.replace(" ", "_")
+        assert one["sites"] == sum(row["species"] == name for row in rows(world.survey))
+        as_json(*words, "--species", name, "-o", tmp_path / stem)
+        both = [tmp_path / "all" / stem / f"{stem}.npz", tmp_path / stem / f"{stem}.npz"]
+        assert both[0].read_bytes() == both[1].read_bytes()
+    summary = rows(tmp_path / "all" / "summary.csv")
+    assert [(row["species"], row["status"]) for row in summary] == [(name, "converged") for name in names]
+    assert len(succeed("report", tmp_path / "all").stdout.split()) == 2
+
+
+def test_one_that_fails_does_not_stop_the_others(world, tmp_path: Path) -> None:
+    first = rows(world.survey)[0]["species"]
+    table = survey(
+        world,
+        tmp_path / "s.csv",
+        ["taxon", "lon", "lat", "found"],
+        lambda k, row: [
+            row["species"],
+            row["longitude"],
+            row["latitude"],
+            1 if row["species"] == first else row["presence"],
+        ],
+    )
+    words = ("fit", table, world.layers, "--response", "found", *QUIET)
+    result = sdm(*words, "-o", tmp_path / "all")
+    assert result.exit_code == 1
+    assert "150 records are presences: expected both" in result.output
+    assert "1 of 2 species fitted" in result.output
+    assert [row["status"] for row in rows(tmp_path / "all" / "summary.csv")] == ["converged", "failed"]
+    assert "expected both" in fail(*words, "--species", first, "-o", tmp_path / "one")
+    assert not (tmp_path / "one").exists()
+
+
+def test_the_species_are_found_as_in_a_fit(world, species: str, tmp_path: Path) -> None:
+    """The column may have any of the known names, or be named; rows without a species are said."""
+    table = survey(
+        world,
+        tmp_path / "s.csv",
+        ["scientificName", "lon", "lat", "pa", "visit"],
+        lambda k, row: ["" if k < 7 else row["species"], row["longitude"], row["latitude"], row["presence"], k],
+    )
+    words = ("fit", table, world.layers, "--response", "pa", *QUIET)
+    found = as_json(*words, "--species", species, "-o", tmp_path / "one")
+    assert found["title"] == species
+    assert any("7 rows without a species in column 'scientificName'" in note for note in found["notices"])
+    message = fail(*words, "--species", "Nemo", "-o", tmp_path / "x", code=2)
+    assert "Nemo" in message
+    assert "--select" not in message
+    assert "no column 'nothing'" in fail(*words, "--species-column", "nothing", "-o", tmp_path / "x", code=2)
+
+
+def test_without_a_species_column_it_is_the_file(world, species: str, tmp_path: Path) -> None:
+    body = [[r["longitude"], r["latitude"], r["presence"]] for r in rows(world.survey) if r["species"] == species]
+    table = write_table(tmp_path / "owls.csv", ["lon", "lat", "pa"], body)
+    assert as_json("fit", table, world.layers, "--response", "pa", *QUIET, "-o", tmp_path / "o")["title"] == "owls"
+
+
+@pytest.mark.parametrize(
+    ("column", "says"),
+    [
+        ("species", "holds 'Virtualis montanus' and 'Virtualis silvestris': --response expects two values, presence"),
+        ("longitude", "--response expects two values, presence and absence"),
+        ("count", "holds counts from 0 to 3: --response expects two values, presence and absence, such as 1 and 0"),
+        ("kind", "holds 3 values ('bog', 'fen', 'mire'): --response expects two"),
+        ("one", "holds 1 values ('1'): --response expects two"),
+    ],
+)
+def test_what_is_no_presence_and_absence(world, tmp_path: Path, column: str, says: str) -> None:
+    kinds = ("bog", "fen", "mire")
+    table = survey(
+        world,
+        tmp_path / "s.csv",
+        ["species", "longitude", "latitude", "count", "kind", "one"],
+        lambda k, row: [row["species"], row["longitude"], row["latitude"], k % 4, kinds[k % 3], 1],
+    )
+    message = fail("fit", table, world.layers, "--response", column, *QUIET, "-o", tmp_path / "x", code=2)
+    assert says in message
+    assert f"'sdm classify --class-column {column}'" in message
+    assert "--least" not in message
+
+
+def test_words_for_presence_and_absence(world, species: str, tmp_path: Path) -> None:
+    """Words give the model of numbers, and maps where 1 is presence, whatever the order of the words."""
+    words = {"1": "here", "0": "no"}
+    table = survey(
+        world,
+        tmp_path / "s.csv",
+        ["species", "longitude", "latitude", "seen"],
+        lambda k, row: [row["species"], row["longitude"], row["latitude"], words[row["presence"]]],
+    )
+    common = ("--species", species, "--categorical", "landcover", "--fc", "l", "--no-curves")
+    folders = [tmp_path / "words", tmp_path / "numbers"]
+    stem = species.replace(" ", "_")
+    for file, column, folder in ((table, "seen", folders[0]), (world.survey, "presence", folders[1])):
+        succeed("fit", file, world.layers, "--response", column, *common, "-o", folder)
+    named, plain = (read(folder / f"{stem}.tif") for folder in folders)
+    np.testing.assert_array_equal(named.filled(255), plain.filled(255))
+    assert load_classes(folders[0] / f"{stem}.npz").labels == ("here", "no")
+    pictures = [picture(folder / f"{stem}_probability.png") for folder in folders]
+    assert np.abs(pictures[0].astype(int) - pictures[1]).max() <= 2
+    assert "The probability of presence" in (folders[0] / f"{stem}.html").read_text()
+
+
+def test_the_map_says_1_where_presence_is_likelier(world, species: str, tmp_path: Path) -> None:
+    folder, stem = tmp_path / "out", species.replace(" ", "_")
+    words = ("fit", world.survey, world.layers, "--response", "presence", "--species", species)
+    succeed(*words, "--categorical", "landcover", "--fc", "l", "--no-curves", "-o", folder)
+    with rasterio.open(folder / f"{stem}.tif") as source:
+        assert source.nodata == 255
+        assert source.descriptions == (species,)
+        best = source.read(1, masked=True)
+    with rasterio.open(folder / f"{stem}_entropy.tif") as source:
+        assert source.descriptions == ("entropy (nats)",)
+    with rasterio.open(folder / f"{stem}_probability.tif") as source:
+        likely = source.read(2, masked=True) > 0.5
+    assert set(best.compressed().tolist()) == {0, 1}
+    np.testing.assert_array_equal(best.compressed(), likely.compressed())
+    assert [row["code"] for row in rows(folder / f"{stem}_classes.csv")] == ["0", "1"]
+    assert (folder / f"{stem}.html").read_text().count("The probability of presence") == 2
+
+
+def test_every_option_that_is_given_counts(world, species: str, tmp_path: Path) -> None:
+    """Also one that is given as the default of a fit, where that of classes is another."""
+    words = ("fit", world.survey, world.layers, "--response", "presence", "--species", species, "--fc", "h")
+    words = (*words, "--categorical", "landcover", "--no-map", "--no-curves", "--no-report", "--tolerance", 0.1)
+    said = {}
+    for knots in ((), ("--knots", "maxent"), ("--knots", 5)):
+        folder = tmp_path / "_".join(map(str, ("k", *knots)))
+        as_json(*words, *knots, "-o", folder)
+        said[knots] = yaml.safe_load((folder / "run.yaml").read_text())["knots"]
+        assert not list(folder.glob("*.html"))
+    assert list(said.values()) == [30, "maxent", 5]
+
+
+def test_all_visits_to_a_cell_count(world, tmp_path: Path) -> None:
+    """Twenty visits to a place are twenty: the mapped probability is the share of visits with a find."""
+    rng = np.random.default_rng(2)
+    places = rows(world.survey)[:60]
+    body = [["owl", row["longitude"], row["latitude"], int(rng.random() < 0.14)] for row in places for _ in range(20)]
+    table = write_table(tmp_path / "visits.csv", ["species", "lon", "lat", "seen"], body)
+    share = np.mean([row[3] for row in body])
+    words = ("fit", table, world.layers, "--response", "seen", "--categorical", "landcover", "--fc", "l", "--no-curves")
+    found = as_json(*words, "-o", tmp_path / "all")
+    assert found["sites"] == 1200
+    assert any("1,200 points, 1,200 used in 60 cells: every visit counts" in note for note in found["notices"])
+    with rasterio.open(tmp_path / "all" / "owl_probability.tif") as source:
+        assert source.read(2, masked=True).mean() == pytest.approx(share, abs=0.03)
+    removed = as_json(*words, "--no-keep-duplicates", "-o", tmp_path / "one")
+    assert removed["sites"] < 130
+    assert any("in a cell that had one of their class already" in note for note in removed["notices"])
+
+
+def test_check_finds_nothing_wrong_with_it(world, own, species: str, tmp_path: Path) -> None:
+    words = (world.survey, world.layers, "--response", "presence", "--categorical", "landcover")
+    found = as_json("check", *words, "-o", tmp_path / "x")
+    assert found["problems"] == []
+    assert any(f"{species}: " in fact and "presences and" in fact for fact in found["facts"])
+    assert "--response expects two" in fail_check(world.survey, world.layers, "--response", "species")
+    assert "says nothing to presence" in fail_check(*words, "--background-points", 500)
+    (own.layers / "temperature.tif").write_bytes(b"no raster")
+    assert "temperature" in fail_check(world.survey, own.layers, "--response", "presence")
+
+
+def fail_check(*words) -> str:
+    result = sdm("check", *words)
+    assert result.exit_code == 1, result.output
+    return result.output
+
+
+def test_replacing_is_not_repeated(world, species: str, tmp_path: Path) -> None:
+    """A run file must not replace results unasked, whatever the run that wrote it did."""
+    words = ("fit", world.survey, world.layers, "--response", "presence", "--species", species, *QUIET)
+    for _ in range(2):
+        succeed(*words, "--overwrite", "-o", tmp_path / "out")
+    assert "overwrite" not in (tmp_path / "out" / "run.yaml").read_text()
+    assert "--overwrite" in fail("classify", tmp_path / "out" / "run.yaml")
+    assert files(tmp_path / "out")

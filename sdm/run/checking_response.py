@@ -1,0 +1,38 @@
+"""What would go wrong in a run of presence and absence (`sdm fit --response`), found without fitting."""
+
+import numpy as np
+
+from sdm.conditional.maps import presence_class
+from sdm.config import RunOptions
+from sdm.run.checking import Findings, check_layers, check_output
+from sdm.run.class_sites import read_sites
+from sdm.run.classify_options import ClassifyOptions
+from sdm.run.prepare import open_layers
+from sdm.run.response import response_runs
+
+
+def check_response(options: RunOptions) -> Findings:
+    """Check options, the response column, species, records, layers and the output folder of a run."""
+    found = Findings()
+    check_output(options, found)
+    runs = found.attempt(lambda: response_runs(options))
+    stack = found.attempt(lambda: open_layers(options)) if options.layers.files else None
+    if stack is not None:
+        found.facts.append(f"{len(stack.names)} layers of {stack.width:,} × {stack.height:,} cells")
+        found.attempt(lambda: check_layers(stack, options, found))
+    if runs is None:
+        return found
+    found.facts += runs.notices
+    found.problems += runs.failures.values()
+    if stack is not None:
+        for species, own in runs.options.items():
+            found.attempt(lambda species=species, own=own: _count(species, own, found))  # type: ignore[misc]
+    return found
+
+
+def _count(species: str, options: ClassifyOptions, found: Findings) -> None:
+    """Say how many presences and absences of a species can be used."""
+    sites = read_sites(options)
+    labels, counts = np.unique(sites.target, return_counts=True)
+    here = presence_class([str(label) for label in labels]) or 0
+    found.facts.append(f"{species}: {counts[here]:,} presences and {counts[1 - here]:,} absences ({sites.notices[-1]})")
