@@ -18,6 +18,12 @@ ROW = 0.21  # inches a species
 LETTER = 0.22  # of the distance between parent and child
 BUTT: dict[str, Any] = {"solid_capstyle": "butt"}
 TALLEST = 150.0
+# Links are drawn on one scale in every picture: a line of full width stands for this weight or more, and one of less
+# than the floor, at which two species' odds hardly depend on each other (log odds ratio 4 × 0.02), is grey.
+FULL, FLOOR = 1.0, 0.02
+NONE = "#aaaaaa"
+PALE = 0.45
+DASHES = (0, (3, 1.5))
 
 
 def draw_network(
@@ -29,7 +35,7 @@ def draw_network(
 ) -> Path:
     """Draw who is linked with whom, a row a species, and beside it the weight of its link with the deviation.
 
-    Every species has one link to the left, but the middle of each tree, so tree and weights share their rows.
+    Widths and colours are on one scale in every picture, so that weak associations look weak. Every species has one link to the left, but the middle of each tree, so tree and weights share their rows.
 
     Parameters
     ----------
@@ -115,13 +121,11 @@ def _draw_tree(
     edges: Sequence[Mapping[str, Any]],
     prevalence: Sequence[float],
 ) -> None:
-    top = max((abs(row["weight"]) for row in edges), default=0.0) or 1.0
     for y, row in enumerate(rows):
         if row.edge >= 0:
-            weight = edges[row.edge]["weight"]
             x = rows[row.parent].depth
             axes.plot([x, x], [row.parent, y], color="#bbbbbb", lw=0.8, zorder=1)
-            axes.plot([x, row.depth], [y, y], color=_colour(weight), lw=0.6 + 5 * abs(weight) / top, zorder=2, **BUTT)
+            axes.plot([x, row.depth], [y, y], zorder=2, **link_style(**_numbers(edges[row.edge])))
         text = short(str(species[row.species]), 30).replace("$", r"\$")
         axes.annotate(text, (row.depth, y), xytext=(8, 0), textcoords="offset points", va="center", fontsize=8)
     depth, size = [row.depth for row in rows], [12 + 90 * prevalence[row.species] for row in rows]
@@ -138,20 +142,46 @@ def _draw_weights(axes: Any, rows: Sequence[Row], edges: Sequence[Mapping[str, A
     known = np.isfinite(spread)
     if known.any():
         axes.errorbar(weights, linked, xerr=np.where(known, spread, 0), fmt="none", ecolor="#999999", elinewidth=1.0)
-    axes.scatter(weights, linked, c=[_colour(w) for w in weights], s=16, zorder=3)
+    for sure, filled in ((True, True), (False, False)):
+        at = [k for k in range(len(linked)) if is_sure(weights[k], spread[k]) == sure]
+        colours = [_colour(weights[k]) for k in at]
+        faces = colours if filled else "white"
+        axes.scatter(weights[at], np.array(linked)[at], c=faces, edgecolors=colours, s=16, linewidths=1.0, zorder=3)
+    wide = np.where(known, spread, 0.0)
+    low, high = float(np.min(weights - wide, initial=0.0)), float(np.max(weights + wide, initial=0.0))
+    room = 0.04 * (high - low)  # and at least ten floors to either side, so that nothing looks like something
+    axes.set_xlim(min(low - room, -10 * FLOOR), max(high + room, 10 * FLOOR))
     axes.axvline(0.0, color="black", lw=0.8)
     axes.tick_params(axis="x", labelsize=8)
     axes.tick_params(axis="y", left=False, labelleft=False)
     axes.grid(axis="x", alpha=0.3)
-    for colour, what in ((INK, "found together"), (ACCENT, "found apart")):
-        axes.plot([], [], color=colour, lw=3, label=what)
-    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, fontsize=7, frameon=False)
+    for weight, what in ((FULL, "found together"), (-FULL, "found apart")):
+        axes.plot([], [], label=what, **{**link_style(weight, float("nan")), "lw": 2.5})
+    axes.plot([], [], label=f"weight below {FLOOR:g}: none", **link_style(0.0, float("nan")))
+    if known.any():
+        axes.plot([], [], label="less than its deviation", **{**link_style(0.5 * FULL, FULL), "lw": 2.5})
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, fontsize=7, handlelength=3.2, frameon=False)
     what = "Weight of the link to the left"
     axes.set_xlabel(f"{what} (± deviation of its posterior)" if known.any() else what, fontsize=8)
 
 
+def link_style(weight: float, sd: float) -> dict[str, Any]:
+    """Return how a link is drawn: its width is that of its weight, and it is pale and broken if that is uncertain."""
+    style: dict[str, Any] = {"color": _colour(weight), "lw": 0.6 + 5 * min(abs(weight) / FULL, 1.0), **BUTT}
+    return style if is_sure(weight, sd) else {**style, "alpha": PALE, "ls": DASHES, "dash_capstyle": "butt"}
+
+
+def is_sure(weight: float, sd: float) -> bool:
+    """Whether a weight is at least as large as the deviation of its posterior, where that is known."""
+    return not abs(weight) < sd
+
+
+def _numbers(edge: Mapping[str, Any]) -> dict[str, float]:
+    return {name: float("nan") if edge[name] is None else float(edge[name]) for name in ("weight", "sd")}
+
+
 def _colour(weight: float) -> str:
-    return INK if weight >= 0 else ACCENT
+    return NONE if abs(weight) < FLOOR else INK if weight > 0 else ACCENT
 
 
 def draw_richness(maps: Mapping[str, Path], path: Path, x: Array, y: Array) -> Path:

@@ -60,7 +60,8 @@ def joint_page(folder: Path, n: dict[str, Any]) -> str:
         "species": [_species(folder, name, n, both, maps) for name in n["species"]],
         "has_maps": bool(maps),
         "network": embed(folder / n["files"]["network"]),
-        "edges": edges[:MOST_EDGES],
+        "edges": [{**row, "unsure": _unsure(row)} for row in edges[:MOST_EDGES]],
+        "has_spread": any(row["sd"] is not None for row in edges),
         "edges_left_out": max(0, len(edges) - MOST_EDGES),
         "features": _features(n),
         "richness": [
@@ -71,6 +72,11 @@ def joint_page(folder: Path, n: dict[str, Any]) -> str:
         "settings": {**n["settings"], "features": n["features"], "seed": n["seed"]},
     }
     return render("joint.html", "index.js", context)
+
+
+def _unsure(row: dict[str, Any]) -> bool:
+    """Whether an association is smaller than the deviation of its posterior."""
+    return row["sd"] is not None and abs(row["weight"]) < row["sd"]
 
 
 def _species(folder: Path, name: str, n: dict[str, Any], both: dict[str, Any], maps: dict[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from terminal import picture
 
 from sdm.joint.graph import Forest, chain, empty
 from sdm.joint.graph import given as edges_given
-from sdm.report.joint_figures import draw_network, draw_richness, hang
+from sdm.report.joint_figures import draw_network, draw_richness, hang, link_style
 
 
 def rows_of(forest: Forest, weights, sd=float("nan")):
@@ -50,6 +50,33 @@ def test_the_sign_and_size_of_a_weight_are_seen(tmp_path: Path) -> None:
     # "found apart" has its own colour, and more of it where an edge is negative.
     red = {key: np.count_nonzero((p[..., 0] > 180) & (p[..., 2] < 90)) for key, p in pictures.items()}
     assert red["minus"] > red["plus"] + 50
+
+
+def test_weak_and_uncertain_links_look_so(tmp_path: Path) -> None:
+    """A weight of almost nothing is no thick red bar, though it be the largest of its picture."""
+    forest = chain(2)
+    red = {}
+    for weight, sd in ((-0.00024, 1.0), (-0.00024, float("nan")), (-0.9, 1.0), (-0.9, 0.1), (-0.9, float("nan"))):
+        rows = rows_of(forest, [weight], sd)
+        p = picture(draw_network(["a", "b"], forest, rows, [0.5, 0.5], tmp_path / "n.png")).astype(int)
+        red[weight, sd if sd == sd else None] = np.count_nonzero(
+            (p[..., 0] > 180) & (p[..., 1] < 120) & (p[..., 2] < 90)
+        )
+    legend = red[-0.00024, 1.0]
+    assert red[-0.00024, None] == legend, "the only red is the legend's"
+    assert red[-0.9, 0.1] > 2 * legend
+    assert red[-0.9, None] > 2 * legend
+    assert red[-0.9, 1.0] < legend + 40, "pale where the deviation is larger"
+
+
+def test_widths_are_the_same_in_every_picture() -> None:
+    nan = float("nan")
+    assert link_style(0.5, nan)["lw"] < link_style(1.0, nan)["lw"] == link_style(7.0, nan)["lw"]
+    assert link_style(0.019, nan)["color"] == link_style(-0.019, nan)["color"] != link_style(0.021, nan)["color"]
+    assert link_style(-0.3, nan)["color"] != link_style(0.3, nan)["color"]
+    assert "ls" not in link_style(0.5, nan)
+    assert "ls" not in link_style(0.5, 0.5)
+    assert "ls" in link_style(0.5, 0.51)
 
 
 def test_the_posterior_spread_is_drawn(tmp_path: Path) -> None:
