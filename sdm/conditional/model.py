@@ -6,10 +6,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from sdm.compiled import Compiled
 from sdm.conditional.losses import ClassEntropy
+from sdm.encode import Encoder
 from sdm.errors import DataError
 from sdm.features.domain import Array
 from sdm.features.shapes import Shapes
@@ -17,6 +19,7 @@ from sdm.features.terms import Terms
 from sdm.model import ModelVariable
 
 Label = str | int | float
+Values = NDArray[Any] | Sequence[NDArray[np.floating]] | pd.DataFrame
 
 
 @dataclass(frozen=True)
@@ -88,8 +91,10 @@ class ClassModel:
         )
         return self.terms.take(used, own[used]), shapes
 
-    def scores(self, x: NDArray[np.floating] | Sequence[NDArray[np.floating]], clamp: bool = True) -> Array:
+    def scores(self, x: Values, clamp: bool = True) -> Array:
         """Return every class's score `θ_c(x)`, one row a class; NaN where a value is missing."""
+        if hasattr(x, "columns") or (isinstance(x, np.ndarray) and x.dtype.kind not in "fiub"):
+            x = self._encoder.encode(x)
         columns = list(x.T) if isinstance(x, np.ndarray) else list(x)
         if len(columns) != len(self.variables):
             raise DataError(
@@ -97,22 +102,40 @@ class ClassModel:
             )
         return np.array([one.scores(columns, clamp) + b for one, b in zip(self.compiled, self.intercept)])
 
-    def distributions(self, x: NDArray[np.floating] | Sequence[NDArray[np.floating]], clamp: bool = True) -> Array:
+    def distributions(self, x: Values, clamp: bool = True) -> Array:
         """Return the probabilities of the classes, one row a class."""
         return ClassEntropy(self.alpha).distributions(self.scores(x, clamp))[0]
 
-    def predict_proba(self, x: NDArray[np.floating] | Sequence[NDArray[np.floating]], clamp: bool = True) -> Array:
+    def predict_proba(self, x: Values, clamp: bool = True) -> Array:
         """Return the probabilities of the classes, one row a site.
 
         Parameters
         ----------
-        x : (n, V) array, or V arrays of length n
-            Variables in the order of `names`, categories as numbers. Missing values (NaN) give NaN; a category that was
-            not in training has no effect.
+        x : data frame, (n, V) array, or V arrays of length n
+            A data frame has the variables as columns, in any order and among others, categories of text by their
+            names; arrays have them in the order of `names`, categories as numbers. Missing values (NaN) give NaN; a
+            category that was not in training has no effect.
         clamp : bool
             Hold variables at the limits of their training ranges.
         """
         return np.ascontiguousarray(self.distributions(x, clamp).T)
+
+    def predict(self, x: Values, clamp: bool = True) -> NDArray[Any]:
+        """Return the most probable class of every site; `x` as for `predict_proba`, without missing values."""
+        p = self.distributions(x, clamp)
+        if missing := int(np.isnan(p).any(axis=0).sum()):
+            raise DataError(f"{missing:,} rows have missing values: drop or fill them first")
+        chosen: NDArray[Any] = np.array(self.classes)[np.argmax(p, axis=0)]
+        return chosen
+
+    @cached_property
+    def _encoder(self) -> Encoder:
+        """How a table becomes numbers."""
+        return Encoder(
+            self.names,
+            tuple(variable.name for variable in self.variables if variable.categorical),
+            {variable.name: variable.labels for variable in self.variables if variable.labels},
+        )
 
 
 def label_text(label: Label) -> str:

@@ -254,3 +254,30 @@ def test_missing_values_are_missing_predictions(habitats):
     assert np.isfinite(p[1]).all()
     with pytest.raises(DataError, match="1 rows have missing values"):
         model.predict([[0.0, np.nan], [0.0, 0.0]])
+
+
+def test_a_model_of_a_file_takes_tables(habitats, tmp_path):
+    """Columns in any order and among others, categories by their names."""
+    x, y = habitats
+    fitted = ConditionalMaxent("lq", categorical=["soil"]).fit(x, y)
+    fitted.save(tmp_path / "m.npz")
+    model = load_classes(tmp_path / "m.npz")
+    table = x.assign(other="text")[["other", "soil", "wet", "warm"]]
+    np.testing.assert_array_equal(model.predict_proba(table), fitted.predict_proba(x))
+    np.testing.assert_array_equal(model.predict(table), fitted.predict(x))
+    np.testing.assert_array_equal(model.predict(x.to_numpy()), fitted.predict(x))
+    codes = x.assign(soil=x.soil.map({"a": 0, "b": 1, "c": 2})).to_numpy(dtype=np.float64)
+    np.testing.assert_array_equal(model.predict(codes), fitted.predict(x))
+    with pytest.raises(DataError, match="no column 'wet'"):
+        model.predict(table.drop(columns="wet"))
+    with pytest.raises(DataError, match="1 rows have missing values"):
+        model.predict(x.assign(warm=x.warm.where(x.index > 0)))
+
+
+@pytest.mark.parametrize("features", ["q", "lq", "lp"])
+def test_values_that_cannot_be_multiplied(habitats, features):
+    x, y = habitats
+    with pytest.raises(OptionError, match=r"of variable 'x0', up to .*e\+200, are too large"):
+        ConditionalMaxent(features).fit(x[["warm", "wet"]].to_numpy() * 1e200, y)
+    model = ConditionalMaxent(features).fit(x[["warm", "wet"]].to_numpy() * 1e140, y)
+    assert model.solution_.status == "converged"
