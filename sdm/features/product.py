@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from sdm._jit import jit
 from sdm.features.domain import Array, Domain, Measure
 from sdm.features.family import Family
+from sdm.features.quadratic import check_products
 from sdm.features.terms import PRODUCT, Terms
 
 
@@ -18,6 +19,7 @@ class Product(Family):
 
     def __init__(self, domain: Domain) -> None:
         self.domain = domain
+        check_products(domain, domain.continuous, self.letter)
         first, second = np.triu_indices(domain.continuous.size, k=1)
         lo, hi = np.empty(first.size), np.empty(first.size)
         _ranges(domain.raw, first, second, lo, hi)

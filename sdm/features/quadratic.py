@@ -1,8 +1,25 @@
 """Quadratic features: squares of the raw variables."""
 
-from sdm.features.domain import Array
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm.errors import OptionError
+from sdm.features.domain import Array, Domain
 from sdm.features.single import Single
 from sdm.features.terms import QUADRATIC
+
+LARGEST = 1e150
+"""Products of larger values, and differences of products, may be no numbers any more."""
+
+
+def check_products(domain: Domain, var: NDArray[np.int64], letter: str) -> None:
+    """Raise for variables whose values cannot be multiplied with one another."""
+    for own in (domain.variables[v] for v in var):
+        if (most := max(abs(own.lo), abs(own.hi))) > LARGEST:
+            raise OptionError(
+                f"features '{letter}' multiply values, and those of variable '{own.name}', up to {most:.3g}, are too "
+                f"large for that: give it in another unit, or leave out '{letter}'"
+            )
 
 
 class Quadratic(Single):
@@ -10,6 +27,10 @@ class Quadratic(Single):
 
     letter = "q"
     kind = QUADRATIC
+
+    def __init__(self, domain: Domain, var: NDArray[np.int64] | None = None) -> None:
+        check_products(domain, domain.continuous if var is None else var, self.letter)
+        super().__init__(domain, var)
 
     @staticmethod
     def transform(x: Array) -> Array:
