@@ -15,7 +15,16 @@ import typer
 from sdm.errors import OptionError, SdmError
 from sdm.files import to_json
 
-INTERRUPTED = 130
+INTERRUPTED, TERMINATED = 130, 143
+
+
+class Terminated(KeyboardInterrupt):
+    """The system asked the process to end, as a queue does when the time of a job is over."""
+
+
+def exit_code(interrupt: KeyboardInterrupt) -> int:
+    """Return 130 after Ctrl-C, 143 after SIGTERM."""
+    return TERMINATED if isinstance(interrupt, Terminated) else INTERRUPTED
 
 
 class Console:
@@ -71,15 +80,15 @@ class Console:
 
     @contextmanager
     def guard(self) -> Iterator[None]:
-        """Turn what goes wrong into one line and an exit code: 2 for options, 1 for the rest, 130 for Ctrl-C."""
+        """Turn what goes wrong into one line and an exit code: 2 for options, 1 for the rest, 130 for Ctrl-C, 143 for SIGTERM."""
         try:
             yield
         except BrokenPipeError:  # whoever read our output, such as `head`, has seen enough
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - so that closing it at exit does not complain either
             raise typer.Exit(0) from None
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as interrupt:
             print("interrupted: nothing half-written was kept", file=sys.stderr)
-            raise typer.Exit(INTERRUPTED) from None
+            raise typer.Exit(exit_code(interrupt)) from None
         except SdmError as error:
             self._fail(str(error))
             raise typer.Exit(2 if isinstance(error, OptionError) else 1) from None

@@ -1,5 +1,6 @@
 """The command `sdm`. Only the standard library, typer and the options are imported here; the rest when it is needed."""
 
+import signal
 import sys
 from typing import Any
 
@@ -8,7 +9,7 @@ import typer
 from sdm_cli.check import check
 from sdm_cli.classify import classify
 from sdm_cli.classify import normalize as normalize_classify
-from sdm_cli.console import INTERRUPTED
+from sdm_cli.console import Terminated, exit_code
 from sdm_cli.curve import curve
 from sdm_cli.evaluate import evaluate
 from sdm_cli.fit import fit
@@ -50,16 +51,22 @@ app.add_typer(curve, name="curve")
 
 def main() -> None:
     """Run the command line; a command that cannot be understood is one line too, and exit code 2."""
+    signal.signal(signal.SIGTERM, _terminate)
     try:
         code = app(prog_name="sdm", standalone_mode=False)
-    except KeyboardInterrupt:
-        code = INTERRUPTED
+    except KeyboardInterrupt as interrupt:
+        code = exit_code(interrupt)
     except Exception as error:
         # typer's own errors; their classes have moved between its versions.
         if not hasattr(error, "format_message"):
             raise
         code = _explain(error)
     sys.exit(code)
+
+
+def _terminate(*_: Any) -> None:
+    """End as after Ctrl-C: tidily."""
+    raise Terminated
 
 
 def _explain(error: Any) -> int:

@@ -84,16 +84,17 @@ def wait_for(folder: Path, pattern: str, child: "subprocess.Popen[str]") -> None
         time.sleep(0.002)
 
 
-@pytest.mark.parametrize("pattern", ["*.part", "plain.tif"])
-def test_ctrl_c_leaves_nothing_behind(world, tmp_path: Path, pattern) -> None:
+@pytest.mark.parametrize("pattern", ["*.part", "plain*.tif"])
+@pytest.mark.parametrize(("what", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_leaves_nothing_behind(world, tmp_path: Path, pattern, what, code) -> None:
     words = ("fit", world.records, world.layers, "--categorical", "landcover", "-o", tmp_path / "deep" / "out")
     with start(*words) as child:
         wait_for(tmp_path, pattern, child)
-        child.send_signal(signal.SIGINT)
+        child.send_signal(what)
         _, err = child.communicate(timeout=60)
     if child.returncode == 0:
         pytest.skip("the run was over before it could be interrupted")
-    assert child.returncode == 130, err
+    assert child.returncode == code, err
     assert "Traceback" not in err
     assert "interrupted" in err
     assert files(tmp_path) == []
