@@ -1,7 +1,9 @@
 """A run of `sdm classify`: sites with their classes, a model, what it is worth, and its maps."""
 
+import logging
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,10 @@ from sdm.predict import Progress
 from sdm.run.class_sites import Sites, read_sites
 from sdm.run.classify_options import ClassifyOptions
 from sdm.run.writing_classes import remove_earlier, write_classes
+
+log = logging.getLogger("sdm")
+SLOW = 5.0
+"""Seconds of a fit after which folds are announced one by one, for whoever has no progress bar."""
 
 
 @dataclass
@@ -41,15 +47,19 @@ def classify(options: ClassifyOptions, *, command: str = "", progress: Progress 
     rng = np.random.default_rng([options.seed, 7])
     label = np.argmax(targets, axis=0)
     train = _training(label, sites.cell, options.test_percent, rng)
+    began = perf_counter()
+    log.info("fitting %d classes to %s sites", len(targets), f"{int(train.sum()):,}")
     if progress:
-        progress(0, 1 + options.folds, "fitting")
+        progress(0, 1 + options.folds, f"fitting {len(targets)} classes")
     fitted = fit_sites(sites, options, train)
+    seconds = perf_counter() - began
+    log.debug("fitted in %.1f s", seconds)
     model = replace(fitted.model_, meta={**fitted.model_.meta, "title": sites.title, "seed": options.seed})
     tested = {"training": measure_classes(model.distributions(sites.values[train]), targets[:, train])}
     if not train.all():
         tested["test"] = measure_classes(model.distributions(sites.values[~train]), targets[:, ~train])
     if options.folds:
-        tested["cross-validation"] = _cross_validate(sites, targets, options, rng, progress)
+        tested["cross-validation"] = _cross_validate(sites, targets, options, rng, progress, slow=seconds > SLOW)
     held = ~train if not train.all() else train
     importance = permute_classes(
         model, sites.values[held], targets[:, held], repeats=options.repeats, seed=options.seed
@@ -106,15 +116,21 @@ def _training(
 
 
 def _cross_validate(
-    sites: Sites, targets: Array, options: ClassifyOptions, rng: np.random.Generator, progress: Progress | None
+    sites: Sites,
+    targets: Array,
+    options: ClassifyOptions,
+    rng: np.random.Generator,
+    progress: Progress | None,
+    slow: bool,
 ) -> ClassMeasures:
-    """Predict every site by a model that was fitted without its fold."""
+    """Predict every site by a model that was fitted without its fold; where fits are slow, say so."""
     fold = fold_numbers(np.argmax(targets, axis=0), options.folds, rng, sites.cell)
     found = np.unique(fold)
     if found.size < options.folds:
         sites.notices.append(f"{options.folds:,} folds were asked for, and {found.size:,} cells make {found.size:,}")
     p = np.empty_like(targets)
     for k in found:
+        log.log(logging.INFO if slow else logging.DEBUG, "fold %d of %d", k + 1, found.size)
         if progress:
             progress(1 + int(k), 1 + found.size, f"fold {k + 1} of {found.size}")
         held = fold == k

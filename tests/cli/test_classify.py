@@ -14,6 +14,7 @@ from sdm.conditional.file import load_classes
 from sdm.data.layers import open_stack
 from sdm.errors import OptionError
 from sdm.run.classify_options import make_classify_options
+from sdm.run.classifying import classify
 
 NAMES = {0: "bare", 1: "forest", 2: "meadow"}
 
@@ -256,6 +257,28 @@ def test_more_folds_than_sites_are_said(world, plots, tmp_path):
     words = ("classify", table, world.layers, "--class-column", "habitat", "--fc", "l", "--no-map", "--no-curves")
     found = as_json(*words, "--folds", 500, "-o", tmp_path / "out")
     assert "500 folds were asked for, and 24 cells make 24" in found["notices"]
+
+
+def test_how_far_it_is(world, plots, tmp_path):
+    """Fits and folds of many classes take minutes: whoever waits sees where it is."""
+    words = {"records": str(plots), "layers": [str(world.layers)], "class_column": "habitat", "features": "l"}
+    chosen = make_classify_options(words, {"folds": 3, "map": False, "curves": False, "folder": str(tmp_path / "out")})
+    seen = []
+    classify(chosen, progress=lambda *step: seen.append(step))
+    assert seen == [(0, 4, "fitting 3 classes"), *((k, 4, f"fold {k} of 3") for k in (1, 2, 3))]
+    said = succeed(
+        "classify",
+        plots,
+        world.layers,
+        *("--class-column", "habitat", "--fc", "l", "--folds", 2),
+        "-v",
+        "--no-map",
+        "--no-curves",
+        "-o",
+        tmp_path / "again",
+    ).stderr
+    assert "fitting 3 classes to 240 sites" in said
+    assert "fold 2 of 2" in said
 
 
 def test_what_is_no_number_is_a_dash(world, tmp_path):
