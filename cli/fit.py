@@ -63,8 +63,6 @@ def _fit_response(console: Console, options: "RunOptions") -> None:
 
     with console.progress() as progress:
         result = run_response(options, command=command_line(), progress=progress)
-    for notice in result.notices:
-        console.log.info(notice)
     for name, found in result.species.items():
         if isinstance(found, str):
             console.say(f"\n{name}: failed: {found}")

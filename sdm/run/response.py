@@ -78,6 +78,8 @@ def run_response(options: RunOptions, *, command: str = "", progress: Progress |
     target = Path(options.output.folder)
     refuse_existing(target, overwrite=options.output.overwrite)
     runs = response_runs(options)
+    for notice in runs.notices:
+        log.info(notice)
     names = [*runs.options, *runs.failures]
     if len(names) == 1:
         if runs.failures:

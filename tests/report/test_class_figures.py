@@ -35,7 +35,7 @@ def legend(figure: Figure) -> list[str]:
 def write(path, bands: np.ndarray, nodata: float):
     size = {"width": bands.shape[2], "height": bands.shape[1], "count": len(bands), "dtype": bands.dtype}
     with rasterio.open(
-        path, "w", driver="GTiff", nodata=nodata, crs="EPSG:3035", transform=Affine(1, 0, 0, 0, -1, 0), **size
+        path, "w", driver="GTiff", nodata=nodata, crs="EPSG:3035", transform=Affine(10, 0, 500, 0, -10, 900), **size
     ) as out:
         out.write(bands)
     return path
