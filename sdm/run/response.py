@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sdm.config import RunOptions, leaves
-from sdm.data.columns import SPECIES, species_column
+from sdm.data.columns import SPECIES, first_of, named_column, species_column
 from sdm.data.occurrences import ABSENT, Occurrences, as_text, read_occurrences
 from sdm.data.textfile import SAMPLE_ROWS
 from sdm.errors import DataError, OptionError, SdmError
@@ -162,14 +162,14 @@ def response_runs(options: RunOptions) -> ResponseRuns:
     )
     source = Path(records.source).name
     check_presence(records, str(own.response), source)
-    column = _species_column(records, own.species_column, source)
+    runs = ResponseRuns()
+    column = _species_column(records, own.species_column, source, runs.notices)
     if column is None:
         names = np.full(len(records), Path(records.source).stem)
     else:
         names = as_text(records.extra[column])
     known = [name for name in dict.fromkeys(names.tolist()) if name]
     check_species(own.species, known, source)
-    runs = ResponseRuns()
     if blank := int(np.count_nonzero(names == "")):
         runs.notices.append(f"{blank:,} rows without a species in column '{column}' left out")
     wanted = own.species or known
@@ -203,7 +203,8 @@ def check_presence(records: Occurrences, column: str, source: str) -> None:
             f"above 0 ({instead})"
         )
     quoted = listed([f"'{name}'" for name in found], 5)
-    what = f"{len(found):,} values ({quoted})" if len(found) != 2 else f"{quoted.replace(', ', ' and ')}"
+    what = f"{len(found):,} values ({quoted})" if len(found) > 2 else quoted.replace(", ", " and ")
+    what += " only" if len(found) == 1 else ""
     raise OptionError(f"column '{column}' of {source} holds {what}: {expected}; {instead}")
 
 
@@ -211,11 +212,19 @@ def _absent(word: str) -> bool:
     return word.strip().lower() in ABSENT
 
 
-def _species_column(records: Occurrences, wanted: str | None, source: str) -> str | None:
-    """Return the column of species, found as `sdm fit` finds it."""
+def _species_column(records: Occurrences, wanted: str | None, source: str, notices: list[str]) -> str | None:
+    """Return the column of species: named, or known by its name.
+
+    Surveys often describe their sites in words, so a column of words that nobody named is no species here.
+    """
     header = [str(name) for name in records.extra.columns]
-    sample = [[str(value) for value in line] for line in records.extra.head(SAMPLE_ROWS).to_numpy()]
-    return species_column(header, sample, wanted, source)
+    found = first_of(header, SPECIES) if wanted is None else named_column(wanted, header, source)
+    if found is None:
+        sample = [[str(value) for value in line] for line in records.extra.head(SAMPLE_ROWS).to_numpy()]
+        perhaps = species_column(header, sample, None, source)
+        hint = f"; if '{perhaps}' names species, say so with --species-column" if perhaps else ""
+        notices.append(f"no column of species in {source}: all rows are taken for one{hint}")
+    return found
 
 
 def _chosen(options: RunOptions) -> dict[str, Any]:

@@ -135,10 +135,19 @@ def test_the_species_are_found_as_in_a_fit(world, species: str, tmp_path: Path) 
     assert "no column 'nothing'" in fail(*words, "--species-column", "nothing", "-o", tmp_path / "x", code=2)
 
 
-def test_without_a_species_column_it_is_the_file(world, species: str, tmp_path: Path) -> None:
-    body = [[r["longitude"], r["latitude"], r["presence"]] for r in rows(world.survey) if r["species"] == species]
-    table = write_table(tmp_path / "owls.csv", ["lon", "lat", "pa"], body)
-    assert as_json("fit", table, world.layers, "--response", "pa", *QUIET, "-o", tmp_path / "o")["title"] == "owls"
+def test_without_a_species_column_it_is_the_file(world, tmp_path: Path) -> None:
+    """Words about the sites are no species, unless the user says so."""
+    body = [
+        ["Wald" if k % 2 else "Moor", r["longitude"], r["latitude"], r["presence"]]
+        for k, r in enumerate(rows(world.survey))
+    ]
+    table = write_table(tmp_path / "owls.csv", ["habitat", "lon", "lat", "pa"], body)
+    words = ("fit", table, world.layers, "--response", "pa", *QUIET)
+    found = as_json(*words, "-o", tmp_path / "o")
+    assert (found["title"], found["sites"]) == ("owls", 300)
+    assert any("all rows are taken for one; if 'habitat' names species" in note for note in found["notices"])
+    found = as_json(*words, "--species-column", "habitat", "-o", tmp_path / "each")
+    assert [one["species"] for one in found["species"]] == ["Moor", "Wald"]
 
 
 @pytest.mark.parametrize(
@@ -148,7 +157,7 @@ def test_without_a_species_column_it_is_the_file(world, species: str, tmp_path: 
         ("longitude", "--response expects two values, presence and absence"),
         ("count", "holds counts from 0 to 3: --response expects two values, presence and absence, such as 1 and 0"),
         ("kind", "holds 3 values ('bog', 'fen', 'mire'): --response expects two"),
-        ("one", "holds 1 values ('1'): --response expects two"),
+        ("one", "holds '1' only: --response expects two"),
     ],
 )
 def test_what_is_no_presence_and_absence(world, tmp_path: Path, column: str, says: str) -> None:
