@@ -132,22 +132,27 @@ def main() -> None:
     with ProcessPoolExecutor(options.processes, mp_context=get_context("spawn")) as pool:
         found = {job: np.array(result) for job, result in zip(jobs, pool.map(measure, jobs))}
     rows = []
-    for data, sizes in SIZES.items():
+    for (data, size, name), own in found.items():
+        change = own - found[data, size, "default"]
+        error = change.std(axis=0, ddof=1) / np.sqrt(DRAWS)
         for k, what in enumerate(("log loss", "AUC")):
-            lines = []
-            for name in SETTINGS:
-                line: dict[str, Any] = {"setting": name}
-                for size in sizes:
-                    own, base = found[data, size, name][:, k], found[data, size, "default"][:, k]
-                    error = (own - base).std(ddof=1) / np.sqrt(DRAWS)
-                    plain = f"{own.mean():.3f}"
-                    line[str(size)] = plain if name == "default" else f"{(own - base).mean():+.3f} ± {error:.3f}"
-                    rows.append(
-                        {"data": data, "setting": name, "presences": size, "measure": what, "mean": float(own.mean())}
-                    )
-                lines.append(line)
-            table(f"{data}: {what} by number of presences; below it, differences from the default", lines)
+            figures = {"mean": own[:, k].mean(), "less default": change[:, k].mean(), "error": error[k]}
+            rows.append({"data": data, "presences": size, "setting": name, "measure": what, **figures})
+    for data in SIZES:
+        for what in ("log loss", "AUC"):
+            own_rows = [row for row in rows if (row["data"], row["measure"]) == (data, what)]
+            table(f"{data}: {what} by number of presences; below it, differences from the default", _lines(own_rows))
     save("transfer", {"rows": rows})
+
+
+def _lines(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return a line a setting, with a column a number of presences."""
+    lines: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        plain = row["setting"] == "default"
+        text = f"{row['mean']:.3f}" if plain else f"{row['less default']:+.3f} ± {row['error']:.3f}"
+        lines.setdefault(row["setting"], {"setting": row["setting"]})[str(row["presences"])] = text
+    return list(lines.values())
 
 
 if __name__ == "__main__":
