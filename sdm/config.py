@@ -151,7 +151,7 @@ class FitOptions(Section):
     )
     multiplier: Literal["auto"] | Positive = option(
         1.0,
-        "Regularisation multiplier: larger is smoother; auto is 30 over the presences, from 0.5 to 1.5.",
+        "Regularisation multiplier: larger is smoother; auto is 30 over the presences, from 0.6 to 1.5.",
         *("rm", "betamultiplier"),
     )
     regularization: Literal["l1", "none", "smoothed_l1", "l2", "l2sq", "elastic"] = option(
