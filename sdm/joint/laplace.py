@@ -116,8 +116,7 @@ def _certificate(found: MarginSolution, c: float, lam: Array) -> tuple[float, fl
 
     The M³N's own η may leave the dual's domain `η² < λ`; all of α is then scaled towards the true labels, where η is 0.
     """
-    quadratic = 0.5 * float(found.eta @ found.weights)
-    loss = found.objective + quadratic
+    loss = found.loss
     primal = divergence(found.weights, lam) + c * found.slack
     reach = float(np.max(np.abs(found.eta) / np.sqrt(lam)))
     best = -np.inf

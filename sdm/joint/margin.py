@@ -7,27 +7,33 @@ On a forest a distribution over labelings matters only through its node and edge
 Block-coordinate Frank–Wolfe moves one site's marginals towards its loss-augmented best labeling, by exact line search.
 Between those steps, coordinate steps move one marginal at a time as far as its neighbours allow: they reach in one step
 the faces of the marginal polytope towards which Frank–Wolfe zigzags. Each step increases the dual, and `w = Ση` makes
-the sum of the Frank–Wolfe gaps the duality gap.
+the sum of the Frank–Wolfe gaps the duality gap. Where C is large these steps creep: Newton's method on the smoothed
+problem (`sdm.joint.smoothing`) takes over as soon as they would need too many, unless there are too many weights for a
+matrix. Weights and dual point are the best that were found of either; any two prove their gap.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 
 from sdm.features.domain import Array
 from sdm.joint.discriminant import Discriminant, Sites, of_labels
 from sdm.joint.inference import maximise
+from sdm.joint.smoothing import LARGEST, Smoothed, newton_points
 from sdm.joint.steps import sweep
 
 CHECK_EVERY = 5
+PATIENCE = 80  # epochs that are left at the rate of the last ones, before Newton's method takes over
 
 
 @dataclass(frozen=True)
 class Dual:
-    """Where the dual is: the marginals of `α_i / C`, site by site."""
+    """Where the dual is: the marginals of `α_i / C`, site by site; and the weights that were found with it, if any."""
 
     nodes: Array
     edges: Array
+    weights: Array | None = None
 
     @classmethod
     def at_labels(cls, discriminant: Discriminant, sites: Sites) -> "Dual":
@@ -35,7 +41,7 @@ class Dual:
         return cls(*of_labels(discriminant.forest, sites.labels))
 
     def copy(self) -> "Dual":
-        """Return the same point, free to be moved."""
+        """Return the same marginals, free to be moved."""
         return Dual(self.nodes.copy(), self.edges.copy())
 
     def eta(self, discriminant: Discriminant, sites: Sites, c: float) -> Array:
@@ -51,16 +57,20 @@ class MarginSolution:
 
     Attributes
     ----------
-    weights, eta : (size,) arrays
-        `w = Ση`.
+    weights : (size,) array
+    eta : (size,) array
+        Of the dual point; at the optimum `w = Ση`.
     dual : Dual
     slack : float
         `Σ_i ξ_i`.
+    loss : float
+        `C Σ_i E[Δℓ_i]` of the dual point.
     primal, objective : float
         Values of the primal problem and of the dual.
     gap : float
         `(primal − dual) / (C · known labels)`: what is missing to the optimum, in wrong labels a label.
     epochs : int
+        Of steps of single sites, and steps of Newton's.
     status : {"converged", "iteration limit"}
     """
 
@@ -68,6 +78,7 @@ class MarginSolution:
     eta: Array
     dual: Dual
     slack: float
+    loss: float
     primal: float
     objective: float
     gap: float
@@ -101,15 +112,76 @@ def solve_margin(
     """
     rng = np.random.default_rng(seed)
     dual = Dual.at_labels(discriminant, sites) if start is None else start.copy()
-    epochs = 0
+    smooth = discriminant.size <= LARGEST
+    epochs, gaps = 0, []
     while True:
-        solution = certify(discriminant, sites, c, variance, dual, epochs, tolerance)
-        if solution.status == "converged" or epochs >= max_epochs:
-            return solution
+        best = certify(discriminant, sites, c, variance, dual, epochs, tolerance)
+        gaps.append(best.gap)
+        if best.status == "converged" or epochs >= max_epochs or (smooth and _creeps(gaps, tolerance)):
+            break
         run = min(CHECK_EVERY, max_epochs - epochs)
         order = np.concatenate([rng.permutation(sites.n) for _ in range(run)])
-        sweep(discriminant, sites, c, variance, solution.weights, dual.nodes, dual.edges, order)
+        sweep(discriminant, sites, c, variance, best.weights, dual.nodes, dual.edges, order)
         epochs += run
+    if smooth and best.status != "converged" and epochs < max_epochs:
+        first = None if start is None else start.weights
+        best = _finish(discriminant, sites, c, variance, best, first, max_epochs - epochs, tolerance)
+    return replace(best, dual=replace(best.dual, weights=best.weights))
+
+
+def _creeps(gaps: list[float], tolerance: float) -> bool:
+    """Whether gaps, every `CHECK_EVERY` epochs, fall too slowly to reach the tolerance in good time."""
+    if len(gaps) < 4:
+        return False
+    fall = np.log(gaps[-3] / gaps[-1]) / (2 * CHECK_EVERY) if gaps[-1] > 0 else np.inf
+    return bool(np.log(gaps[-1] / max(tolerance, 1e-300)) > PATIENCE * fall)
+
+
+def _finish(
+    discriminant: Discriminant,
+    sites: Sites,
+    c: float,
+    variance: Array,
+    best: MarginSolution,
+    first: Array | None,
+    steps: int,
+    tolerance: float,
+) -> MarginSolution:
+    """Go on with Newton's method, from the better of the weights so far and those of an earlier fit."""
+    if first is not None:
+        best = _with_weights(best, first, discriminant, sites, c, variance, tolerance)
+        if best.status == "converged":
+            return best
+    problem = Smoothed(discriminant, sites, c, variance)
+    points = newton_points(problem, best.weights, best.gap, tolerance)
+    for point in islice(points, steps):
+        best = replace(best, epochs=best.epochs + 1)
+        dual = Dual(point.found.nodes, point.found.edges)
+        other = certify(discriminant, sites, c, variance, dual, best.epochs, tolerance)
+        if other.objective > best.objective:
+            best = replace(best, dual=dual, eta=other.eta, loss=other.loss, objective=other.objective)
+        best = _with_weights(best, point.weights, discriminant, sites, c, variance, tolerance)
+        if best.status == "converged":
+            break
+    return best
+
+
+def _with_weights(
+    best: MarginSolution,
+    weights: Array,
+    discriminant: Discriminant,
+    sites: Sites,
+    c: float,
+    variance: Array,
+    tolerance: float,
+) -> MarginSolution:
+    """Take other weights if they are better, and say how far the best are from the dual."""
+    slack = total_slack(discriminant, sites, weights)
+    primal = 0.5 * float(weights @ (weights / variance)) + c * slack
+    if primal < best.primal:
+        best = replace(best, weights=weights, slack=slack, primal=primal)
+    gap = (best.primal - best.objective) / (c * np.count_nonzero(sites.labels >= 0))
+    return replace(best, gap=gap, status="converged" if gap <= tolerance else "iteration limit")
 
 
 def certify(
@@ -124,7 +196,7 @@ def certify(
     primal, objective = quadratic + c * slack, loss - quadratic
     gap = (primal - objective) / (c * np.count_nonzero(sites.labels >= 0))
     status = "converged" if gap <= tolerance else "iteration limit"
-    return MarginSolution(weights, eta, dual, slack, primal, objective, gap, epochs, status)
+    return MarginSolution(weights, eta, dual, slack, loss, primal, objective, gap, epochs, status)
 
 
 def total_slack(discriminant: Discriminant, sites: Sites, weights: Array) -> float:

@@ -30,9 +30,9 @@ log = logging.getLogger("sdm")
 
 GRAPHS = ("tree", "chain", "none")
 
-# While cross-validation chooses C, λ is this; C is chosen first, then λ. Trial fits are cut short.
+# While cross-validation chooses C, λ is this; C is chosen first, then λ. Trial fits may have a larger gap.
 TRIAL_C, TRIAL_LAMBDA = 1.0, 25.0
-TRIAL_ITERATIONS = 20
+TRIAL_GAP = 10.0
 
 
 class JointModel(Parameters):
@@ -121,7 +121,7 @@ class JointModel(Parameters):
         self.max_iterations = max_iterations
         self.seed = seed
 
-    def fit(self, X: Any, Y: Any) -> Self:
+    def fit(self, X: Any, Y: Any, what: str = "joint model") -> Self:
         """Fit to sites.
 
         Parameters
@@ -131,6 +131,8 @@ class JointModel(Parameters):
         Y : (n, S) array or data frame
             1, 0, or missing (NaN) for every species. A species whose label is missing at a site is left out there, with
             its edges; the other species of the site are used.
+        what : str
+            What to call the model in warnings, where several are fitted.
         """
         self._check_options()
         encoder = Encoder.learn(X, self.categorical)
@@ -146,10 +148,10 @@ class JointModel(Parameters):
         self.forest_ = self._forest(sites)
         discriminant = Discriminant.of_species(self.forest_, site_features.size)
         bias = _bias(discriminant)
-        learner, self.tuning_ = self._tuned(discriminant, sites, bias)
+        learner, self.tuning_ = self._tuned(discriminant, sites, bias, what)
         self.learned_ = learner.fit(discriminant, sites, bias)
         if self.learned_.status != "converged":
-            log.warning("%s at a gap of %.2g a label", self.learned_.status, self.learned_.gap)
+            log.warning("%s: %s at a gap of %.2g a label", what, self.learned_.status, self.learned_.gap)
         self.fitted_ = self._gather(encoder, site_features, discriminant, sites, learner, self.learned_)
         return self
 
@@ -195,7 +197,7 @@ class JointModel(Parameters):
         return graphs.spanning_tree(self.association_)
 
     def _tuned(
-        self, discriminant: Discriminant, sites: Sites, bias: NDArray[np.bool_]
+        self, discriminant: Discriminant, sites: Sites, bias: NDArray[np.bool_], what: str
     ) -> tuple[Learner, list[dict[str, float]]]:
         """Return the learner with its C and λ, chosen by cross-validation where asked."""
         learner = Learner(
@@ -211,16 +213,15 @@ class JointModel(Parameters):
             c=TRIAL_C if self.c == "cv" else float(self.c),
             lam=TRIAL_LAMBDA if self.lam == "cv" else float(self.lam),
         )
-        limit = min(self.max_iterations, TRIAL_ITERATIONS)
-        quick = replace(learner, tolerance=10 * self.tolerance, max_iterations=limit)
+        quick = replace(learner, tolerance=TRIAL_GAP * self.tolerance)
         tried: list[dict[str, float]] = []
         record: list[dict[str, float]] = []
         if self.c == "cv":
             grid = [(c, quick.lam) for c in C_RANGE]
-            quick, record = choose(quick, grid, discriminant, sites, bias, self.folds, self.seed)
+            quick, record = choose(quick, grid, discriminant, sites, bias, self.folds, self.seed, what)
         if self.lam == "cv" and self.learner == "laplace":
             grid = [(quick.c, lam) for lam in reversed(LAMBDA_RANGE)]
-            quick, tried = choose(quick, grid, discriminant, sites, bias, self.folds, self.seed)
+            quick, tried = choose(quick, grid, discriminant, sites, bias, self.folds, self.seed, what)
         return replace(learner, c=quick.c, lam=quick.lam), [*record, *tried]
 
     def predict(self, X: Any, known: Any = None, clamp: bool = True) -> NDArray[np.int8]:

@@ -24,7 +24,7 @@ from sdm.joint.labels import read_labels, species_names
 from sdm.joint.model import JointModel
 from sdm.predict import Progress
 from sdm.run.prepare import is_swd, open_layers, open_projections
-from sdm.run.site_testing import HeldOut, check_site_testing, divide_sites, hushed, measure, measure_folds
+from sdm.run.site_testing import WHAT, HeldOut, check_site_testing, divide_sites, hushed, measure, measure_folds
 
 log = logging.getLogger("sdm")
 
@@ -251,14 +251,14 @@ def fit_community(community: Community, options: RunOptions, progress: Progress 
     """Fit with and without edges to all sites, and test both on held-out ones."""
     began = perf_counter()
     x, y, categorical = community.environment, community.sites.labels, options.layers.categorical
-    joint = make_model(options, community.edges, categorical).fit(x, y)
+    joint = make_model(options, community.edges, categorical).fit(x, y, WHAT["joint"])
     community.notes += joint.notes_
     seconds = perf_counter() - began
     log.debug("joint model fitted in %.1f s", seconds)
     stacked = joint
     if len(joint.forest_.edges):
         with hushed():
-            stacked = make_model(options, "none", categorical).fit(x, y)
+            stacked = make_model(options, "none", categorical).fit(x, y, WHAT["stacked"])
     labels = read_labels(y, joint.species_, len(y))
     for model in (joint, stacked):
         model.fitted_.meta.update(_meta(options, community))
@@ -271,8 +271,8 @@ def fit_community(community: Community, options: RunOptions, progress: Progress 
             community.notes.append(f"{options.test.folds} folds were asked for, the sites make {len(split.folds)}")
             log.info(community.notes[-1])
 
-        def fit(graph: Any, train: np.ndarray, species: list[str]) -> FittedJoint:
-            return make_model(options, graph, categorical).fit(x.iloc[train], y.iloc[train][species]).fitted_
+        def fit(graph: Any, train: np.ndarray, species: list[str], what: str) -> FittedJoint:
+            return make_model(options, graph, categorical).fit(x.iloc[train], y.iloc[train][species], what).fitted_
 
         testing = measure_folds(split, fit, community.edges, values, labels, joint.species_, progress)
         community.notes += testing.notes

@@ -24,6 +24,7 @@ from sdm.run.dividing import check_testing, make_split
 log = logging.getLogger("sdm")
 
 SPLITS = ("random", "block", "equal-blocks", "checkerboard", "environment", "own")
+WHAT = {"joint": "joint model", "stacked": "stacked single models"}
 MEASURES = {
     "hamming": "Hamming error (best labeling)",
     "hamming of marginals": "Hamming error (marginals above 1/2)",
@@ -121,7 +122,7 @@ def measure(model: FittedJoint, values: Array, labels: States) -> dict[str, Any]
 
 def measure_folds(
     split: Split,
-    fit: Callable[[Any, Index, list[str]], FittedJoint],
+    fit: Callable[[Any, Index, list[str], str], FittedJoint],
     graph: Any,
     values: Array,
     labels: States,
@@ -133,7 +134,7 @@ def measure_folds(
     Parameters
     ----------
     fit
-        Called with a graph, the training sites, and the species to learn; returns the model.
+        Called with a graph, the training sites, the species to learn, and what to call it; returns the model.
     """
     out = HeldOut(split.method)
     for k, fold in enumerate(split.folds):
@@ -152,7 +153,8 @@ def measure_folds(
         row: dict[str, Any] = {"fold": fold.name, "sites": len(fold.test)}
         with hushed():
             for name, edges in (("joint", _among(graph, names)), ("stacked", "none")):
-                row[name] = measure(fit(edges, fold.train, names), values[fold.test], held)
+                what = f"fold {fold.name}, {WHAT[name]}"
+                row[name] = measure(fit(edges, fold.train, names, what), values[fold.test], held)
         out.folds.append(row)
         if progress:
             progress(k + 1, len(split.folds), "testing")

@@ -1,10 +1,14 @@
-"""Slow, obvious sums over all labelings."""
+"""Slow, obvious sums over all labelings, and small problems to try them on."""
 
 import itertools
 
 import numpy as np
 
-from sdm.joint.graph import Forest
+from sdm.joint.discriminant import Discriminant, Sites
+from sdm.joint.graph import Forest, chain
+
+# Whether positions share their weights, and how many labels are missing.
+KINDS = [(False, 0.0), (False, 0.3), (True, 0.0), (True, 0.2)]
 
 
 def random_forest(rng, size, share=0.8) -> Forest:
@@ -37,3 +41,33 @@ def gibbs(forest, u, table, state):
     nodes = (p[:, None] * (all_y == 1)).sum(axis=0)
     edges = np.array([(p * ((all_y[:, s] == 1) & (all_y[:, t] == 1))).sum() for s, t in forest.edges])
     return log_z, nodes, edges, values.max(), all_y, p
+
+
+def problem(seed, tied=False, missing=0.0, n=25, size=4, features=3):
+    """Sites with labels that depend on the environment and on each other."""
+    rng = np.random.default_rng(seed)
+    forest = chain(size) if tied else random_forest(rng, size, 0.9)
+    x = rng.normal(size=(n, size if tied else 1, features))
+    x[:, :, -1] = 1.0
+    truth = Discriminant.of_chain(forest, features) if tied else Discriminant.of_species(forest, features)
+    w = rng.normal(size=truth.size)
+    unary = truth.unary(w, x) + rng.logistic(size=(n, size))
+    labels = (unary > 0).astype(np.int8)
+    for s, t in forest.edges:
+        copy = rng.random(n) < 0.3
+        labels[copy, t] = labels[copy, s]
+    labels[rng.random(labels.shape) < missing] = -1
+    return truth, Sites(x, labels)
+
+
+def features_of(d, x, y):
+    """f(x, y) of one labeling, by definition."""
+    out = np.zeros(d.size)
+    nodes, edges = d.split(out)
+    for s in range(d.forest.size):
+        if y[s] == 1:
+            nodes[d.node_block[s]] += x[s if len(x) > 1 else 0]
+    for e, (s, t) in enumerate(d.forest.edges):
+        if y[s] >= 0 and y[t] >= 0:
+            edges[d.edge_block[e]] += d.pair[:, y[s], y[t]]
+    return out

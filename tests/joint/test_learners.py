@@ -5,46 +5,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from joint import brute
+from joint.brute import KINDS, features_of, problem
 
 from sdm.errors import OptionError
 from sdm.joint.crf import duality_gap, fit_crf
-from sdm.joint.discriminant import Discriminant, Sites, of_labels
-from sdm.joint.graph import chain, empty
+from sdm.joint.discriminant import Discriminant, of_labels
+from sdm.joint.graph import empty
 from sdm.joint.laplace import divergence, fit_laplace, kl_norm, posterior_mean, posterior_variance, shrunk_eta
 from sdm.joint.lbfgs import pseudo_gradient
+from sdm.joint.learners import Learner
 from sdm.joint.likelihood import LogLoss
 from sdm.joint.m3n import fit_m3n
 from sdm.joint.margin import Dual, certify, solve_margin
-
-
-def problem(seed, tied=False, missing=0.0, n=25, size=4, features=3):
-    """Sites with labels that depend on the environment and on each other."""
-    rng = np.random.default_rng(seed)
-    forest = chain(size) if tied else brute.random_forest(rng, size, 0.9)
-    x = rng.normal(size=(n, size if tied else 1, features))
-    x[:, :, -1] = 1.0
-    truth = Discriminant.of_chain(forest, features) if tied else Discriminant.of_species(forest, features)
-    w = rng.normal(size=truth.size)
-    unary = truth.unary(w, x) + rng.logistic(size=(n, size))
-    labels = (unary > 0).astype(np.int8)
-    for s, t in forest.edges:
-        copy = rng.random(n) < 0.3
-        labels[copy, t] = labels[copy, s]
-    labels[rng.random(labels.shape) < missing] = -1
-    return truth, Sites(x, labels)
-
-
-def features_of(d, x, y):
-    """f(x, y) of one labeling, by definition."""
-    out = np.zeros(d.size)
-    nodes, edges = d.split(out)
-    for s in range(d.forest.size):
-        if y[s] == 1:
-            nodes[d.node_block[s]] += x[s if len(x) > 1 else 0]
-    for e, (s, t) in enumerate(d.forest.edges):
-        if y[s] >= 0 and y[t] >= 0:
-            edges[d.edge_block[e]] += d.pair[:, y[s], y[t]]
-    return out
 
 
 def hinge(d, sites, w):
@@ -62,9 +34,6 @@ def log_loss(d, sites, w):
         values = np.array([w @ features_of(d, x, y) for y in brute.labelings(state)])
         total += np.log(np.exp(values).sum()) - w @ features_of(d, x, own)
     return total
-
-
-KINDS = [(False, 0.0), (False, 0.3), (True, 0.0), (True, 0.2)]
 
 
 @pytest.mark.parametrize("tied, missing", KINDS)
@@ -92,6 +61,44 @@ def test_primal_and_dual_meet(tied, missing, c):
     assert found.primal == pytest.approx(primal, rel=1e-9)
     assert 0 <= found.primal - found.objective < 1e-4 * c * labels
     assert found.gap == pytest.approx((found.primal - found.objective) / (c * labels))
+
+
+@pytest.mark.parametrize("tied, missing", KINDS)
+@pytest.mark.parametrize("c", [10.0, 100.0, 1000.0])
+def test_a_large_price_converges_by_default(tied, missing, c):
+    """Steps of single sites alone creep there. The certificate is recomputed over all labelings, from either side."""
+    d, sites = problem(8, tied, missing, n=40)
+    variance = np.ones(d.size)
+    labels = np.count_nonzero(sites.labels >= 0)
+    found = Learner("m3n", c).fit(d, sites, np.zeros(d.size, dtype=bool))
+    assert found.status == "converged"
+    assert found.gap <= 1e-3
+    primal = 0.5 * found.weights @ found.weights + c * hinge(d, sites, found.weights)
+    assert found.objective == pytest.approx(primal, rel=1e-9)
+    tight = solve_margin(d, sites, c, variance, tolerance=1e-5)
+    assert tight.status == "converged"
+    assert tight.objective <= primal <= tight.primal + found.gap * c * labels, "the true distance is within the gap"
+    dual = tight.dual
+    expected = tight.eta / c
+    truth = sum(features_of(d, x, y) for x, y in zip(sites.x, sites.labels))
+    np.testing.assert_allclose(truth - d.moments(sites.x, dual.nodes, dual.edges, sites.states), expected, atol=1e-9)
+    for e, (s, t) in enumerate(d.forest.edges):
+        both = (sites.labels[:, s] >= 0) & (sites.labels[:, t] >= 0)
+        a, b, ab = dual.nodes[both, s], dual.nodes[both, t], dual.edges[both, e]
+        assert np.all(np.minimum.reduce([ab, a - ab, b - ab, 1 - a - b + ab]) > -1e-9)
+    np.testing.assert_allclose(found.weights, tight.weights, atol=0.05 * np.abs(tight.weights).max() + 0.3)
+
+
+def test_more_weights_than_a_matrix_holds_go_on_with_steps_of_single_sites(monkeypatch):
+    d, sites = problem(3)
+    monkeypatch.setattr("sdm.joint.margin.LARGEST", d.size - 1)
+    alone = solve_margin(d, sites, 10.0, np.ones(d.size), tolerance=1e-4, max_epochs=20_000)
+    assert alone.status == "converged"
+    assert alone.epochs > 300, "what the other way saves"
+    monkeypatch.undo()
+    found = solve_margin(d, sites, 10.0, np.ones(d.size), tolerance=1e-4)
+    assert found.epochs < alone.epochs / 3
+    assert found.primal == pytest.approx(alone.primal, abs=2e-4 * 10 * sites.labels.size)
 
 
 @given(st.integers(0, 1000), st.sampled_from(KINDS), st.sampled_from([0.02, 0.5, 5.0]))

@@ -163,6 +163,20 @@ def test_cross_validation_tries_the_range_and_takes_the_best():
     assert both.fitted_.meta["lambda"] in LAMBDA_RANGE
 
 
+def test_cross_validation_compares_fits_that_converged(caplog):
+    """Not even the largest C of the range stops early; where fits do, they are named."""
+    x, y = community(60)
+    with caplog.at_level("WARNING", logger="sdm"):
+        JointModel("m3n", graph="chain", c="cv").fit(x, y)
+    assert caplog.messages == []
+    with caplog.at_level("WARNING", logger="sdm"):
+        JointModel("m3n", graph="chain", c="cv", max_iterations=1, tolerance=1e-5).fit(x, y, "pond")
+    assert caplog.messages[0].startswith(
+        "pond: 30 of 30 fits of its cross-validation did not converge: C 0.0625 in part 1"
+    )
+    assert caplog.messages[1].startswith("pond: iteration limit at a gap of")
+
+
 def test_classes_work_and_are_named():
     x, y = community()
     x["soil"] = np.where(np.arange(len(x)) % 3 == 0, "chalk", "clay")

@@ -120,6 +120,15 @@ def test_text_classes_and_sites_without_a_value(tmp_path: Path) -> None:
     assert any("soil=peat" in name for name in run.joint.feature_names)
 
 
+def test_warnings_say_which_model_and_fold(sites: Path, caplog) -> None:
+    options = options_for(sites, learner="m3n", cost=10, max_iterations=2, folds=2)
+    with caplog.at_level("WARNING", logger="sdm"):
+        fit_community(read_community(options), options)
+    said = [text.split(": iteration limit")[0] for text in caplog.messages]
+    each = ["joint model", "stacked single models"]
+    assert said == [*each, *(f"fold {fold}, {what}" for fold in (1, 2) for what in each)]
+
+
 def test_a_graph_from_a_table(tmp_path: Path) -> None:
     path = tmp_path / "edges.csv"
     path.write_text("from;to;why\nowl;vole;food\nfox;hen;food\n")

@@ -1,0 +1,200 @@
+"""How the features of a joint model vary together at every site: the curvature of its log-partition, exactly.
+
+In a forest every pair of species is independent given any species between them, and any function of one label is affine
+in it. So with the slopes `b_(t|s) = P(t | s) − P(t | not s)` and `d_(e|s) = E[g_e | s] − E[g_e | not s]` of neighbours,
+
+    Cov(y_r, y_t) = Cov(y_r, y_s) b_(t|s),   Cov(y_r, g_e) = Cov(y_r, y_s) d_(e|s)        (s next to t, towards r)
+    Cov(g_e, g_f) = d_(e|a) Cov(y_a, y_b) d_(f|b)                                      (a, b the nearest ends)
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm._jit import jit
+from sdm.features.domain import Array
+from sdm.joint.discriminant import Discriminant, Sites
+from sdm.joint.graph import Forest
+from sdm.joint.inference import ABSENT, Marginals
+
+NUMBERS = 1 << 19  # covariances that are held at once
+
+
+@dataclass(frozen=True)
+class Paths:
+    """Ways through a forest.
+
+    Attributes
+    ----------
+    walk : (S, S − 1, 3) int array
+        From every species all that it is linked with, nearest first: the next one, the one before it, and the edge
+        between; −1 where there are no more.
+    near : (E, E) int array
+        Which end of the first edge is nearest to the second.
+    """
+
+    walk: NDArray[np.int64]
+    near: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, forest: Forest) -> "Paths":
+        """Return the ways through a forest."""
+        walk = np.full((forest.size, max(forest.size - 1, 0), 3), -1, dtype=np.int64)
+        near = np.zeros((len(forest.edges), len(forest.edges)), dtype=np.int64)
+        for root in range(forest.size):
+            before, order = {root: -1}, [root]
+            for s in order:
+                for e in forest.around[forest.start[s] : forest.start[s + 1]]:
+                    t = int(forest.edges[e].sum() - s)
+                    if t not in before:
+                        before[t] = s
+                        order.append(t)
+                        walk[root, len(order) - 2] = t, s, e
+        for e in range(len(forest.edges)):
+            for other in range(len(forest.edges)):
+                if e != other:
+                    near[e, other] = _near(forest, walk, e, other)
+        return cls(walk, near)
+
+
+def _near(forest: Forest, walk: NDArray[np.int64], e: int, other: int) -> int:
+    """Return which end of an edge another edge is nearest to; 0 if they are in different trees."""
+    found = [row[1] for row in walk[int(forest.edges[other, 0])] if row[2] == e]
+    return int(bool(found) and forest.edges[e, 1] == found[0])
+
+
+def curvature(discriminant: Discriminant, sites: Sites, found: Marginals, paths: Paths) -> Array:
+    """Return `Σ_i Cov_i[∂F/∂w]` of the sites' distributions, a `(size, size)` matrix.
+
+    Parameters
+    ----------
+    found : Marginals
+        Of the distributions; species that a site's states leave out count nothing.
+    """
+    d, n_pairs = discriminant, len(discriminant.pair)
+    species, edges, k = d.forest.size, len(d.forest.edges), d.n_features
+    index = np.concatenate(
+        [
+            (d.node_block[:, None] * k + np.arange(k)).ravel(),
+            (d.n_node_blocks * k + d.edge_block[:, None] * n_pairs + np.arange(n_pairs)).ravel(),
+        ]
+    )
+    whole = np.zeros((index.size, index.size))
+    cut, units = species * k, edges * n_pairs
+    states = sites.states
+    step = min(sites.n, max(1, NUMBERS // (species * (species + units))))
+    nodes, mixed = np.empty((step, species, species)), np.empty((step, species, units))
+    own = np.zeros((units, units))
+    for first in range(0, sites.n, step):
+        some = slice(first, first + step)
+        x = sites.x[some]
+        m, u = nodes[: len(x)], mixed[: len(x)]
+        fixed = (d.forest.edges, paths.walk, paths.near, d.pair, d.slopes)
+        _fill(states[some], found.nodes[some], found.edges[some], *fixed, m, u, own)
+        whole[:cut, :cut] += _between_nodes(x, m)
+        whole[:cut, cut:] += _node_edges(x, u)
+    whole[cut:, cut:] = own
+    whole[cut:, :cut] = whole[:cut, cut:].T
+    if np.array_equal(index, np.arange(d.size)):
+        return whole
+    out = np.zeros((d.size, d.size))
+    np.add.at(out, (index[:, None], index[None, :]), whole)
+    return out
+
+
+def _between_nodes(x: Array, m: Array) -> Array:
+    """Return `Σ_i m_i[s, t] x_is x_itᵀ`, species by species in blocks."""
+    n, species, _ = m.shape
+    k = x.shape[2]
+    if x.shape[1] == 1:
+        own = x[:, 0]
+        squares = (own[:, :, None] * own[:, None, :]).reshape(n, k * k)
+        blocks = (m.reshape(n, -1).T @ squares).reshape(species, species, k, k)
+        return np.ascontiguousarray(blocks.transpose(0, 2, 1, 3)).reshape(species * k, species * k)
+    out = np.empty((species * k, species * k))
+    for s in range(species):
+        weighted = (m[:, s, :, None] * x).reshape(n, species * k)
+        out[s * k : (s + 1) * k] = x[:, s].T @ weighted
+    return out
+
+
+def _node_edges(x: Array, m: Array) -> Array:
+    """Return `Σ_i m_i[s, e] x_is`, species by species in blocks."""
+    n, species, units = m.shape
+    k = x.shape[2]
+    if x.shape[1] == 1:
+        blocks = (m.reshape(n, -1).T @ x[:, 0]).reshape(species, units, k)
+        return np.ascontiguousarray(blocks.transpose(0, 2, 1)).reshape(species * k, units)
+    return np.einsum("nsk,nsu->sku", x, m).reshape(species * k, units)
+
+
+@jit
+def _fill(states, nodes, both, edges, walk, near, pair, slopes, out, mixed, total):  # type: ignore[no-untyped-def]
+    """Fill every site's covariances of labels, and of them with the edges' functions; sum those of the latter."""
+    species, n_edges, n_pairs = nodes.shape[1], edges.shape[0], pair.shape[0]
+    b, d = np.empty((n_edges, 2)), np.empty((n_edges, 2, n_pairs))
+    mean = np.empty(n_pairs)
+    for i in range(nodes.shape[0]):
+        m, u, p = out[i], mixed[i], nodes[i]
+        m[:] = 0.0
+        u[:] = 0.0
+        for e in range(n_edges):
+            _slopes(states[i], p, both[i, e], edges[e], slopes, b[e], d[e])
+        for r in range(species):
+            if states[i, r] == ABSENT:
+                continue
+            m[r, r] = p[r] * (1.0 - p[r])
+            for j in range(walk.shape[1]):
+                t, s, e = walk[r, j, 0], walk[r, j, 1], walk[r, j, 2]
+                if t < 0:
+                    break
+                end = 0 if edges[e, 0] == s else 1
+                m[r, t] = m[r, s] * b[e, end]
+                for g in range(n_pairs):
+                    u[r, e * n_pairs + g] = m[r, s] * d[e, end, g]
+        for e in range(n_edges):
+            for f in range(e):
+                here, there = near[e, f], near[f, e]
+                link = m[edges[e, here], edges[f, there]]
+                for g in range(n_pairs):
+                    for h in range(n_pairs):
+                        value = d[e, here, g] * link * d[f, there, h]
+                        total[e * n_pairs + g, f * n_pairs + h] += value
+                        total[f * n_pairs + h, e * n_pairs + g] += value
+            _own(states[i], p, both[i, e], edges[e], pair, mean, total, e * n_pairs)
+
+
+@jit
+def _slopes(state, p, both, edge, slopes, b, d):  # type: ignore[no-untyped-def]
+    """From either end of an edge: what the other end's probability gains, and what the edge's functions gain."""
+    for end in range(2):
+        s, t = edge[end], edge[1 - end]
+        b[end] = 0.0
+        d[end] = 0.0
+        if state[s] == ABSENT or state[t] == ABSENT or p[s] <= 0.0 or p[s] >= 1.0:
+            continue
+        with_s = min(max(both / p[s], 0.0), 1.0)
+        without = min(max((p[t] - both) / (1.0 - p[s]), 0.0), 1.0)
+        b[end] = with_s - without
+        for g in range(d.shape[1]):
+            d[end, g] = slopes[end, g] + (slopes[1 - end, g] + slopes[2, g]) * with_s - slopes[1 - end, g] * without
+
+
+@jit
+def _own(state, p, both, edge, pair, mean, m, at):  # type: ignore[no-untyped-def]
+    """Add the covariances of one edge's functions with each other."""
+    s, t = edge[0], edge[1]
+    if state[s] == ABSENT or state[t] == ABSENT:
+        return
+    share = (1.0 - p[s] - p[t] + both, p[t] - both, p[s] - both, both)  # of labels 00, 01, 10, 11
+    for g in range(pair.shape[0]):
+        mean[g] = 0.0
+        for a in range(4):
+            mean[g] += share[a] * pair[g, a // 2, a % 2]
+    for g in range(pair.shape[0]):
+        for h in range(pair.shape[0]):
+            total = 0.0
+            for a in range(4):
+                total += share[a] * (pair[g, a // 2, a % 2] - mean[g]) * (pair[h, a // 2, a % 2] - mean[h])
+            m[at + g, at + h] += total
