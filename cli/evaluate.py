@@ -179,11 +179,12 @@ def _tell_classes(console: Console, numbers: dict[str, Any]) -> None:
 
 def _tell_joint(console: Console, numbers: dict[str, Any]) -> None:
     from sdm.run.site_testing import MEASURES
+    from sdm_cli.joint import figure
 
     console.say(f"{'sites':<42}{numbers['sites']:>9,}")
     console.say(f"{'known labels':<42}{numbers['labels']:>9,}")
     for key, text in MEASURES.items():
-        console.say(f"{text:<42}{numbers[key]:9.4f}")
+        console.say(f"{text:<42}{figure(numbers[key]):>9}")
     console.say("\nAUC")
     for name, value in numbers["species"].items():
-        console.say(f"  {name:<40}{value:9.4f}")
+        console.say(f"  {name:<40}{figure(value):>9}")

@@ -121,12 +121,13 @@ def _tell(console: Console, numbers: dict[str, Any]) -> None:
     where = "training sites: not tested" if tested is None else f"held out, {_folds(len(tested['folds']))}"
     console.say(f"\n{where:<44}    joint  stacked")
     for key, text in MEASURES.items():
-        console.say(f"  {text:<42}{_figure(both['joint'][key]):>9}{_figure(both['stacked'][key]):>9}")
+        console.say(f"  {text:<42}{figure(both['joint'][key]):>9}{figure(both['stacked'][key]):>9}")
     _tell_edges(console, edges, 5)
     console.say("")
 
 
-def _figure(value: float) -> str:
+def figure(value: float) -> str:
+    """Return a measure, or a dash where it is not defined."""
     return f"{value:.4f}" if value == value else "–"
 
 

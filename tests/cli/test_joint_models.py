@@ -163,6 +163,14 @@ def test_measures_of_new_sites(tables: Path, tmp_path: Path) -> None:
     assert f"  {'owl':<40}{found['species']['owl']:9.4f}" in said
 
 
+def test_a_measure_that_is_not_defined_is_a_dash(tables: Path, tmp_path: Path) -> None:
+    """One site has no AUC."""
+    one = write_community(tmp_path, draw_community().iloc[:1])
+    said = succeed("evaluate", tables / "out" / "joint.npz", "--sites", one).stdout
+    assert "nan" not in said
+    assert said.count("–") == 1 + len(SPECIES)
+
+
 def test_labels_and_columns_that_are_missing(tables: Path, tmp_path: Path) -> None:
     words = ("evaluate", tables / "out" / "joint.npz", "--sites")
     frame = draw_community(60, seed=8).astype(dict.fromkeys(SPECIES, float))
