@@ -80,7 +80,7 @@ class Console:
 
     @contextmanager
     def guard(self) -> Iterator[None]:
-        """Turn what goes wrong into one line and an exit code: 2 for options, 1 for the rest, 130 for Ctrl-C, 143 for SIGTERM."""
+        """Turn what goes wrong into a line and an exit code: 2 for options, 1 for the rest, 130 or 143 for signals."""
         try:
             yield
         except BrokenPipeError:  # whoever read our output, such as `head`, has seen enough

@@ -35,7 +35,8 @@ def draw_network(
 ) -> Path:
     """Draw who is linked with whom, a row a species, and beside it the weight of its link with the deviation.
 
-    Widths and colours are on one scale in every picture, so that weak associations look weak. Every species has one link to the left, but the middle of each tree, so tree and weights share their rows.
+    Widths and colours are on one scale in every picture, so that weak associations look weak. Every species has one
+    link to the left, but the middle of each tree, so tree and weights share their rows.
 
     Parameters
     ----------

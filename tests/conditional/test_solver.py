@@ -106,14 +106,16 @@ def test_without_price_labels_that_can_be_told_apart_are_reported():
     x = np.linspace(0, 1, 40)[:, None]
     problem = plain.make_problem(x, one_hot((x[:, 0] > 0.4).astype(int)), 1.0, "none", 1.0)
     solution = solve_classes(problem)
-    assert solution.status == "separable" and "use a penalty" in solution.message
+    assert solution.status == "separable"
+    assert "use a penalty" in solution.message
 
 
 def test_a_ball_that_holds_the_targets_needs_no_weights():
     x = np.random.default_rng(8).normal(size=(50, 2))
     problem = plain.make_problem(x, np.full((3, 50), 1 / 3), 1.0, "l2", 0.1)
     solution = solve_classes(problem)
-    assert solution.status == "converged" and not np.any(solution.weights)
+    assert solution.status == "converged"
+    assert not np.any(solution.weights)
 
 
 def fixed(n=300, variables=3, classes=4, seed=2, intercept=None):
@@ -163,7 +165,8 @@ def test_scikit_learn_finds_the_same_optimum_without_price(classes):
         features, one_hot(label), ClassEntropy(1.0), make_penalty("none", np.ones(classes * features.size))
     )
     ours = solve_classes(problem, tolerance=1e-8)
-    assert ours.status == "converged" and ours.gap <= 1e-8
+    assert ours.status == "converged"
+    assert ours.gap <= 1e-8
     columns = np.array([features.column(j) for j in range(1, features.size)]).T
     theirs = LogisticRegression(C=np.inf, solver="newton-cg", tol=1e-10, max_iter=1000).fit(columns, label)
     loss = -np.mean(theirs.predict_log_proba(columns)[np.arange(label.size), label])
