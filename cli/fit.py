@@ -74,6 +74,8 @@ def _fit_response(console: Console, options: "RunOptions") -> None:
         return
     good = len(result.species) - len(result.failed)
     console.say(f"\n{good} of {len(result.species)} species fitted; summary: {result.folder / 'summary.csv'}")
+    if result.index is not None:
+        console.say(f"index: {result.index}")
     rows = [
         {"species": name, "error": found}
         if isinstance(found, str)

@@ -37,6 +37,22 @@ def find_class_results(place: Path) -> list[Path]:
     return [path for path in found if _is_numbers(path)]
 
 
+def class_figures(path: Path) -> dict[str, Any]:
+    """Return what the index of a run shows of a class model, from its stored numbers."""
+    numbers: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    measures = {name: found for name, found in numbers["measures"].items() if isinstance(found, dict)}
+    trained, tested, crossed = (measures.get(name, {}) for name in ("training", "test", "cross-validation"))
+    return {
+        **{key: numbers.get(key) for key in ("title", "status", "gap", "features_with_weight")},
+        "sites": numbers.get("training_sites"),
+        "auc_train": trained.get("mean_auc"),
+        "auc_test": tested.get("mean_auc"),
+        "auc.val.avg": crossed.get("mean_auc"),
+        "log_loss_test": tested.get("log_loss"),
+        "loss.val.avg": crossed.get("log_loss"),
+    }
+
+
 def _is_numbers(path: Path) -> bool:
     """Whether a JSON file is that of a class model."""
     try:

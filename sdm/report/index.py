@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from sdm.assess.thresholds import TOPS
 from sdm.files import write_text
-from sdm.report.class_page import find_class_results, write_class_page
+from sdm.report.class_page import class_figures, find_class_results, write_class_page
 from sdm.report.joint_page import write_joint_page
 from sdm.report.page import render, write_page
 from sdm.report.page_map import thumbnail
@@ -18,11 +18,13 @@ JOINT = "joint.json"  # the numbers of a joint model
 # Columns of figures: title, what it is of, and its digits (0: a count).
 COLUMNS = (
     ("Records", "training_presences", 0),
+    ("Sites", "sites", 0),
     ("Training AUC", "auc_train", 3),
     ("Test AUC", "auc_test", 3),
     ("Cross-validated AUC", "auc.val.avg", 3),
     ("Boyce index", "cbi.val.avg", 3),
     ("Test log loss", "log_loss_test", 4),
+    ("Cross-validated log loss", "loss.val.avg", 4),
     ("Gain", "regularized_gain", 3),
     ("Features", "features_with_weight", 0),
     ("Proved gap (nats)", "gap", 2),
@@ -50,6 +52,8 @@ def make_pages(places: Iterable[Path]) -> list[Path]:
             continue
         if classes := find_class_results(place):
             written += [write_class_page(numbers) for numbers in classes]
+            if place.is_dir() and classes[0].parent != place:
+                written.append(write_index(place))
             continue
         found = find_results(place)
         written += [write_page(read_results(one)) for one in found]
@@ -65,7 +69,11 @@ def write_index(folder: Path) -> Path:
 
 def index_page(folder: Path) -> str:
     """Return the index of a run over several species."""
-    species = [_entry(folder, read_results(place)) for place in find_results(folder)]
+    surveyed = [path for path in find_class_results(folder) if path.parent != folder]
+    if surveyed:
+        species = [_class_entry(folder, path) for path in surveyed]
+    else:
+        species = [_entry(folder, read_results(place)) for place in find_results(folder)]
     known = {entry["folder"] for entry in species}
     summary = folder / "summary.csv"
     listed = read_rows(summary) if summary.is_file() else []
@@ -75,7 +83,8 @@ def index_page(folder: Path) -> str:
         for title, key, digits in COLUMNS
         if any(entry["figures"][key] is not None for entry in species)
     ]
-    context = {"species": species, "failed": failed, "columns": shown, "run": folder.resolve().name}
+    against = "absences" if surveyed else "background"
+    context = {"species": species, "failed": failed, "columns": shown, "run": folder.resolve().name, "against": against}
     return render("index.html", "index.js", context)
 
 
@@ -93,4 +102,20 @@ def _entry(folder: Path, results: Results) -> dict[str, Any]:
         "status": results.numbers.get("status"),
         "figures": {key: number(known.get(key)) for _, key, _ in COLUMNS},
         "picture": None if path is None else thumbnail(path, TOPS.get(results.scale)),
+    }
+
+
+def _class_entry(folder: Path, path: Path) -> dict[str, Any]:
+    """Return what the table shows of one species with presences and absences, from its stored numbers."""
+    known = class_figures(path)
+    place = path.parent
+    name, inside = str(known["title"]), place.relative_to(folder).as_posix()
+    page, raster = path.with_suffix(".html"), place / f"{path.stem}_probability.tif"
+    return {
+        "name": name,
+        "folder": inside,
+        "page": f"{quote(inside)}/{quote(page.name)}",
+        "status": known["status"],
+        "figures": {key: number(known.get(key)) for _, key, _ in COLUMNS},
+        "picture": thumbnail(raster, 1.0, band=2) if raster.is_file() else None,  # of presence, the second class
     }

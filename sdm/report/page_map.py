@@ -65,8 +65,8 @@ class Picture:
         return (right - left) * (float(np.cos(middle)) if self.geographic else 1.0) / max(top - bottom, 1e-12)
 
 
-def read_picture(path: Path, pixels: int = PIXELS) -> Picture:
-    """Read a raster's first band, reduced to so many pixels on the long side: every pixel is one of its cells.
+def read_picture(path: Path, pixels: int = PIXELS, number: int = 1) -> Picture:
+    """Read a band of a raster, reduced to so many pixels on the long side: every pixel is one of its cells.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def read_picture(path: Path, pixels: int = PIXELS) -> Picture:
         with rasterio.open(path) as source:
             shrink = max(1.0, max(source.width, source.height) / pixels)
             shape = (max(1, round(source.height / shrink)), max(1, round(source.width / shrink)))
-            band = source.read(1, out_shape=shape, masked=True).astype(np.float32).filled(np.nan)
+            band = source.read(number, out_shape=shape, masked=True).astype(np.float32).filled(np.nan)
             left, bottom, right, top = source.bounds
             if source.transform.e > 0:  # its rows run from south to north
                 band, bottom, top = band[::-1], top, bottom
@@ -191,9 +191,9 @@ def _chosen(results: Results) -> float | None:
     return own if own is not None or not isinstance(common, dict) else number(common.get(results.scale))
 
 
-def thumbnail(path: Path, top: float | None, pixels: int = 160) -> str:
-    """Return a small picture of a raster, as the text of a data address."""
-    picture = read_picture(path, pixels)
+def thumbnail(path: Path, top: float | None, pixels: int = 160, band: int = 1) -> str:
+    """Return a small picture of a band of a raster, as the text of a data address."""
+    picture = read_picture(path, pixels, band)
     values = picture.values
     share = np.clip(np.nan_to_num(values / (top or _highest(picture))), 0, 1)
     coded = np.where(np.isfinite(values), 1 + np.round(share * 62), 0).astype(np.uint8)

@@ -16,11 +16,12 @@ from sdm.config import RunOptions
 from sdm.data.clean import CleanPoints
 from sdm.data.layers import Stack
 from sdm.data.table import SampleTable
-from sdm.errors import DataError, OptionError, SdmError
+from sdm.errors import DataError, OptionError
 from sdm.features.domain import Array
-from sdm.files import refuse_existing, safe_names, staging
+from sdm.files import refuse_existing, staging
 from sdm.run.fitting import Fitted, fit_species
 from sdm.run.prepare import Prepared, prepare
+from sdm.run.several import each_species
 from sdm.run.writing import Written, remove_earlier, write_species, write_tables
 
 log = logging.getLogger("sdm")
@@ -113,13 +114,15 @@ def run(
             raise DataError(next(iter(prepared.failures.values())))
         result.species.append(work(prepared, names[0], options, target, command, progress))
         return result
-    folders = safe_names(names, taken=("summary.csv", "records.csv", "index.html"))
-    for k, species in enumerate(names):
-        log.info("%s (%d of %d)", species, k + 1, len(names))
-        place = target / folders[species]
-        result.species.append(_attempt(prepared, species, options, place, command, progress, work))
-    if len(result.failed) == len(names):
-        raise DataError(f"none of {len(names)} species could be fitted; the first: {result.failed[0].error}")
+    found = each_species(
+        names,
+        target,
+        lambda species, place: work(prepared, species, options, place, command, progress),
+        failures=prepared.failures,
+        taken=("summary.csv", "records.csv", "index.html"),
+    )
+    for species, item in found.items():
+        result.species.append(SpeciesResult(species, error=item) if isinstance(item, str) else item)
     write_tables(target, [_summary_row(item) for item in result.species], prepared)
     if options.output.report:
         from sdm.report.index import write_index
@@ -133,29 +136,6 @@ def run(
 def _import(*modules: str) -> None:
     for module in modules:
         import_module(module)
-
-
-def _attempt(
-    prepared: Prepared,
-    species: str,
-    options: RunOptions,
-    folder: Path,
-    command: str,
-    progress: Progress | None,
-    work: Work,
-) -> SpeciesResult:
-    """Fit one species of several; what goes wrong is in the result."""
-    try:
-        if species in prepared.failures:
-            raise DataError(prepared.failures[species])
-        return work(prepared, species, options, folder, command, progress)
-    except SdmError as error:
-        reason = str(error)
-    except Exception as error:
-        reason = f"unexpected {type(error).__name__}: {error}"
-        log.debug("%s", reason, exc_info=True)
-    log.error("error: %s", reason if reason.startswith(species) else f"{species}: {reason}")
-    return SpeciesResult(species, error=reason)
 
 
 def _one(

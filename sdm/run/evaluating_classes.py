@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from sdm.conditional.measures import measure_classes
 from sdm.conditional.model import ClassModel
@@ -50,9 +51,9 @@ def evaluate_classes(
     options = make_classify_options(place, chosen)
     try:
         if layers:
-            values, target = _from_layers(model, options, layers, nodata, align, notices)
+            values, target, rows = _from_layers(model, options, layers, nodata, align, notices)
         else:
-            values, target = _from_table(model, options, notices)
+            values, target, rows = _from_table(model, options, notices)
     except OptionError as error:
         if class_column is None and options.class_column and f"no column '{options.class_column}'" in str(error):
             hint = "the model was fitted to a column of that name; name another one with --class-column"
@@ -61,11 +62,11 @@ def evaluate_classes(
     whole = np.isfinite(values).all(axis=1)
     if not whole.all():
         notices.append(f"{np.count_nonzero(~whole):,} rows without a value of every variable left out")
-        values, target = values[whole], target[whole]
+        values, target, rows = values[whole], target[whole], rows[whole]
     if target.ndim == 2 and (blank := np.isnan(target).any(axis=1)).any():
         notices.append(f"{np.count_nonzero(blank):,} sites with a missing proportion left out")
-        values, target = values[~blank], target[~blank]
-    targets = _targets(model, target, Path(file).name, notices)
+        values, target, rows = values[~blank], target[~blank], rows[~blank]
+    targets = _targets(model, target, rows, Path(file).name, notices)
     measures = measure_classes(model.distributions(values), targets)
     return {
         "title": model.meta.get("title"),
@@ -116,19 +117,21 @@ def _from_layers(
     nodata: float | None,
     align: str | None,
     notices: list[str],
-) -> tuple[Array, Any]:
-    """Return the layers' values at the points, with labels `(n,)` or proportions `(n, C)` in the model's order."""
+) -> tuple[Array, Any, NDArray[np.int64]]:
+    """Return the layers' values at the points, labels `(n,)` or proportions `(n, C)` in the model's order, and rows."""
     stack = open_for(model, layers, nodata=nodata, align=align)
     records, said = read_records(options)
     notices += [*said, *stack.notices]
     shares = [records.numbers(label) for label in model.labels] if options.proportions else None
     values, index = values_at(stack, records, "points", notices)
     target = records.species.astype(str) if shares is None else np.column_stack(shares)
-    return values, target[index]
+    return values, target[index], records.row[index]
 
 
-def _from_table(model: ClassModel, options: ClassifyOptions, notices: list[str]) -> tuple[Array, Any]:
-    """Return the values of a table's columns, with labels or proportions."""
+def _from_table(
+    model: ClassModel, options: ClassifyOptions, notices: list[str]
+) -> tuple[Array, Any, NDArray[np.int64]]:
+    """Return the values of a table's columns, labels or proportions, and rows."""
     text = open_text(str(options.records))
     if options.class_column:
         label = named_column(options.class_column, text.header, text.path.name)
@@ -153,16 +156,16 @@ def _from_table(model: ClassModel, options: ClassifyOptions, notices: list[str])
     )
     values = Encoder(model.names, tuple(categorical), category_labels(model)).encode(table)
     if shares:
-        return values, np.column_stack([numbers(frame[name], row, text.path.name) for name in shares])
-    return values, as_text(frame[label])
+        return values, np.column_stack([numbers(frame[name], row, text.path.name) for name in shares]), row
+    return values, as_text(frame[label]), row
 
 
-def _targets(model: ClassModel, target: Any, source: str, notices: list[str]) -> Array:
+def _targets(model: ClassModel, target: Any, rows: NDArray[np.int64], source: str, notices: list[str]) -> Array:
     """Return target distributions `(C, n)` of labels or proportions."""
     if not len(target):
         raise DataError(f"no point of '{source}' has a value of every variable, and a class: expected some to measure")
     if target.ndim == 2:
-        return scale_proportions(target)
+        return scale_proportions(target, rows)
     place = {label: c for c, label in enumerate(model.labels)}
     strange = target[[label not in place for label in target.tolist()]]
     if strange.size:

@@ -11,14 +11,15 @@ from sdm.config import RunOptions, leaves
 from sdm.data.columns import SPECIES, first_of, named_column, species_column
 from sdm.data.occurrences import ABSENT, Occurrences, as_text, read_occurrences
 from sdm.data.textfile import SAMPLE_ROWS
-from sdm.errors import DataError, OptionError, SdmError
-from sdm.files import refuse_existing, safe_names, write_text
+from sdm.errors import DataError, OptionError
+from sdm.files import refuse_existing, write_text
 from sdm.predict import Progress
 from sdm.report.tables import table_text
 from sdm.run.class_sites import listed
 from sdm.run.classify_options import ClassifyOptions, make_classify_options
 from sdm.run.classifying import ClassifyResult, classify
 from sdm.run.prepare import check_species
+from sdm.run.several import each_species
 
 log = logging.getLogger("sdm")
 
@@ -55,6 +56,7 @@ class ResponseResult:
     folder: Path
     species: dict[str, ClassifyResult | str]
     notices: list[str]
+    index: Path | None = None
 
     @property
     def failed(self) -> dict[str, str]:
@@ -86,35 +88,22 @@ def run_response(options: RunOptions, *, command: str = "", progress: Progress |
             raise DataError(runs.failures[names[0]])
         found = classify(runs.options[names[0]], command=command, progress=progress)
         return ResponseResult(target, {names[0]: found}, runs.notices)
-    folders = safe_names(names, taken=("summary.csv",))
-    result = ResponseResult(target, {}, runs.notices)
-    for k, name in enumerate(names):
-        log.info("%s (%d of %d)", name, k + 1, len(names))
-        result.species[name] = _attempt(runs, name, target / folders[name], command, progress)
-    if len(result.failed) == len(names):
-        raise DataError(f"none of {len(names)} species could be fitted; the first: {result.failed[names[0]]}")
+
+    def work(name: str, folder: Path) -> ClassifyResult:
+        own = runs.options[name].model_copy(update={"folder": str(folder)})
+        return classify(own, command=command, progress=progress)
+
+    every = each_species(names, target, work, failures=runs.failures, taken=("summary.csv", "index.html"))
+    result = ResponseResult(target, every, runs.notices)
     rows = [_summary_row(name, found) for name, found in result.species.items()]
     write_text(target / "summary.csv", table_text(rows), overwrite=True)
-    return result
+    if options.output.report:
+        from sdm.report.index import write_index
 
-
-def _attempt(
-    runs: ResponseRuns, name: str, folder: Path, command: str, progress: Progress | None
-) -> ClassifyResult | str:
-    """Fit one species of several; what goes wrong is returned in words."""
-    if name in runs.failures:
-        reason = runs.failures[name]
+        result.index = write_index(target)
     else:
-        try:
-            own = runs.options[name].model_copy(update={"folder": str(folder)})
-            return classify(own, command=command, progress=progress)
-        except SdmError as error:
-            reason = str(error)
-        except Exception as error:
-            reason = f"unexpected {type(error).__name__}: {error}"
-            log.debug("%s", reason, exc_info=True)
-    log.error("error: %s", reason if reason.startswith(name) else f"{name}: {reason}")
-    return reason
+        (target / "index.html").unlink(missing_ok=True)  # of an earlier run
+    return result
 
 
 def _summary_row(name: str, found: ClassifyResult | str) -> dict[str, Any]:

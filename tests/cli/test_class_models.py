@@ -236,6 +236,8 @@ def test_proportions(world, tmp_path: Path) -> None:
     assert found == as_json(*words, table, "--proportions", "meadow,bare,forest")
     holes = write_table(tmp_path / "holes.csv", head, [(*body[0][:2], "", 1, 2), *body[1:]])
     assert "1 sites with a missing proportion left out" in as_json(*words, holes)["notices"]
+    wrong = write_table(tmp_path / "wrong.csv", head, [(*body[0][:2], "", 1, 2), *body[1:5], (*body[5][:2], -1, 1, 2)])
+    assert "the first is row 7: expected numbers of at least 0" in fail(*words, wrong)
     said = fail(*words, table, "--proportions", "bare,forest", code=2)
     assert "expected one column for each class of the model" in said
     assert "one --class-column, or the --proportions" in fail(

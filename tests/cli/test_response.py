@@ -91,7 +91,23 @@ def test_every_species_has_a_model_of_its_own(world, tmp_path: Path) -> None:
         assert both[0].read_bytes() == both[1].read_bytes()
     summary = rows(tmp_path / "all" / "summary.csv")
     assert [(row["species"], row["status"]) for row in summary] == [(name, "converged") for name in names]
-    assert len(succeed("report", tmp_path / "all").stdout.split()) == 2
+    pages = succeed("report", tmp_path / "all").stdout.split()
+    assert len(pages) == 3
+    index = (tmp_path / "all" / "index.html").read_text(encoding="utf-8")
+    assert "AUC is against absences" in index
+    for name in names:
+        stem = name.replace(" ", "_")
+        assert f'href="{stem}/{stem}.html"' in index
+
+
+def test_an_index_shows_every_species_and_its_map(world, tmp_path: Path) -> None:
+    words = ("fit", world.survey, world.layers, "--response", "presence", "--features", "l", "--no-curves")
+    result = succeed(*words, "-o", tmp_path / "all")
+    assert f"index: {tmp_path / 'all' / 'index.html'}" in result.stdout
+    before = (tmp_path / "all" / "index.html").read_bytes()
+    assert before.count(b"data:image/png") == 2
+    succeed("report", tmp_path / "all")
+    assert (tmp_path / "all" / "index.html").read_bytes() == before
 
 
 def test_one_that_fails_does_not_stop_the_others(world, tmp_path: Path) -> None:
