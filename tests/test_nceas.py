@@ -55,7 +55,7 @@ def test_shares_of_the_base_measure_sum_to_one(region: nceas.Region, kind: str) 
     assert shares.sum() == pytest.approx(1.0, abs=1e-6)
 
 
-@pytest.mark.parametrize(("n", "multiplier"), [(5, 1.5), (20, 1.5), (30, 1.0), (40, 0.75), (60, 0.5), (700, 0.5)])
+@pytest.mark.parametrize(("n", "multiplier"), [(5, 1.5), (20, 1.5), (30, 1.0), (40, 0.75), (60, 0.6), (700, 0.6)])
 def test_multiplier_by_sample_size(n: int, multiplier: float) -> None:
     assert nceas.BySize()(n) == pytest.approx(multiplier)
 
