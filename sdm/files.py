@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from sdm.errors import OutputError
+from sdm.errors import OptionError, OutputError
 
 _RESERVED = {"con", "prn", "aux", "nul", *(f"com{k}" for k in range(1, 10)), *(f"lpt{k}" for k in range(1, 10))}
 _LONGEST = 80
@@ -90,6 +90,14 @@ def staging(target: Path, *, overwrite: bool) -> Iterator[Path]:
     finally:
         shutil.rmtree(stage, ignore_errors=True)
         _remove_empty(absent)
+
+
+def output_folder(folder: str | None, *, overwrite: bool) -> Path:
+    """Return the folder for results, which must be named and have nothing in it that may not be replaced."""
+    if folder is None:
+        raise OptionError("no output folder: give it with -o, or as output.folder")
+    refuse_existing(Path(folder), overwrite=overwrite)
+    return Path(folder)
 
 
 def refuse_existing(target: Path, *, overwrite: bool) -> None:

@@ -16,9 +16,9 @@ from sdm.config import RunOptions
 from sdm.data.clean import CleanPoints
 from sdm.data.layers import Stack
 from sdm.data.table import SampleTable
-from sdm.errors import DataError, OptionError
+from sdm.errors import DataError
 from sdm.features.domain import Array
-from sdm.files import refuse_existing, staging
+from sdm.files import output_folder, staging
 from sdm.run.fitting import Fitted, fit_species
 from sdm.run.prepare import Prepared, prepare
 from sdm.run.several import each_species
@@ -92,10 +92,7 @@ def run(
     SdmError
         For what concerns the whole run, or the only species. With several species a failure is in the result.
     """
-    if options.output.folder is None:
-        raise OptionError("no output folder: give it with -o, or as output.folder")
-    target = Path(options.output.folder)
-    refuse_existing(target, overwrite=options.output.overwrite)
+    target = output_folder(options.output.folder, overwrite=options.output.overwrite)
     if options.output.curves or options.output.map or options.output.report:
         # Half a second of imports, done while the layers are read.
         Thread(target=_import, args=("sdm.report.figures", "sdm.report.page"), daemon=True).start()

@@ -9,7 +9,7 @@ from sdm.assess.splits import subsample
 from sdm.config import RunOptions, dump_yaml
 from sdm.data.table import SampleTable
 from sdm.errors import DataError, OptionError, SdmError
-from sdm.files import refuse_existing, safe_names, staging
+from sdm.files import output_folder, safe_names, staging
 from sdm.report.tables import write_rows
 from sdm.run.assessing import Progress
 from sdm.run.fitting import estimator
@@ -42,12 +42,9 @@ def draw_curve(options: RunOptions, kind: str, *, command: str = "", progress: P
     """
     if kind not in KINDS:
         raise OptionError(f"kind={kind!r}: expected one of {', '.join(KINDS)}")
-    if options.output.folder is None:
-        raise OptionError("no output folder: give it with -o, or as output.folder")
     if options.fit.model != "maxent":
         raise OptionError(f"curves compare sets of feature classes: leave out --model {options.fit.model}")
-    target = Path(options.output.folder)
-    refuse_existing(target, overwrite=options.output.overwrite)
+    target = output_folder(options.output.folder, overwrite=options.output.overwrite)
     prepared = prepare(options)
     result = CurveResult(target, failures=dict(prepared.failures), notices=list(prepared.notices))
     for species, table in prepared.tables.items():

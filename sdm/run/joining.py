@@ -18,7 +18,7 @@ from sdm.data.occurrences import WGS84, Occurrences, project
 from sdm.data.sites import SiteTable, Wanted, read_sites
 from sdm.data.textfile import TextTable
 from sdm.errors import DataError, OptionError
-from sdm.files import refuse_existing, staging
+from sdm.files import output_folder, staging
 from sdm.joint.fitted import FittedJoint
 from sdm.joint.labels import read_labels, species_names
 from sdm.joint.model import JointModel
@@ -107,10 +107,7 @@ def join(options: RunOptions, *, command: str = "", progress: Progress | None = 
         If options, sites, layers or the graph cannot be used, or results cannot be written.
     """
     check_joint(options)
-    if options.output.folder is None:
-        raise OptionError("no output folder: give it with -o, or as output.folder")
-    target = Path(options.output.folder)
-    refuse_existing(target, overwrite=options.output.overwrite)
+    target = output_folder(options.output.folder, overwrite=options.output.overwrite)
     community = read_community(options)
     for note in community.notes:
         log.info(note)

@@ -12,7 +12,7 @@ from sdm.data.columns import SPECIES, first_of, named_column, species_column
 from sdm.data.occurrences import ABSENT, Occurrences, as_text, read_occurrences
 from sdm.data.textfile import SAMPLE_ROWS
 from sdm.errors import DataError, OptionError
-from sdm.files import refuse_existing, write_text
+from sdm.files import output_folder, write_text
 from sdm.predict import Progress
 from sdm.report.tables import table_text
 from sdm.run.class_sites import listed
@@ -75,10 +75,7 @@ def run_response(options: RunOptions, *, command: str = "", progress: Progress |
     SdmError
         For what concerns the whole run, or the only species. With several species a failure is in the result.
     """
-    if options.output.folder is None:
-        raise OptionError("no output folder: give it with -o, or as output.folder")
-    target = Path(options.output.folder)
-    refuse_existing(target, overwrite=options.output.overwrite)
+    target = output_folder(options.output.folder, overwrite=options.output.overwrite)
     runs = response_runs(options)
     for notice in runs.notices:
         log.info(notice)
