@@ -10,7 +10,7 @@ from sdm_cli.options import INPUTS, from_words, with_run_options
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sdm.config import RunOptions
+    from sdm.options import RunOptions
     from sdm.run.batch import RunResult, SpeciesResult
 
     Tell = Callable[[Console, SpeciesResult, dict[str, int] | None], None]

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sdm.config import JOINT_USES
+from sdm.options import JOINT_USES
 from sdm_cli.console import Console, command_line
 from sdm_cli.options import from_words, with_run_options
 

@@ -1,4 +1,4 @@
-"""Command-line options made from the options of a run: one definition, in `sdm.config`."""
+"""Command-line options made from the options of a run: one definition, in `sdm.options`."""
 
 import inspect
 from collections.abc import Callable, Collection
@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from sdm.config import PATHS, Leaf, RunOptions, leaves
+from sdm.config import PATHS, Leaf, leaves
+from sdm.options import RunOptions
 from sdm_cli.console import Console
 
 PANELS = {

@@ -8,20 +8,9 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from sdm.config import (
-    PATHS,
-    SECTIONS,
-    WHERE,
-    Leaf,
-    RunOptions,
-    dump_yaml,
-    leaves,
-    make_options,
-    read_yaml,
-    schema,
-    template,
-)
+from sdm.config import PATHS, SECTIONS, WHERE, Leaf, dump_yaml, leaves, make_options, read_yaml, schema, template
 from sdm.errors import OptionError
+from sdm.options import RunOptions
 from sdm_cli.main import app
 
 LEAVES = {leaf.dotted: leaf for leaf in leaves()}

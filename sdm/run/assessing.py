@@ -19,12 +19,12 @@ from sdm.assess.importance import (
 from sdm.assess.null_models import NullModels, null_models
 from sdm.assess.presence_absence import calibration, measure_absences
 from sdm.assess.validation import CrossValidation, cross_validate
-from sdm.config import RunOptions
 from sdm.data.table import SampleTable
 from sdm.errors import DataError
 from sdm.estimator import Maxent
 from sdm.features.domain import Array
 from sdm.model import Model
+from sdm.options import RunOptions
 
 Progress = Callable[[int, int, str], None]
 

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from sdm.config import RunOptions
 from sdm.data.clean import CleanPoints
 from sdm.data.layers import Stack
 from sdm.data.table import SampleTable
 from sdm.errors import DataError
 from sdm.features.domain import Array
 from sdm.files import output_folder, staging
+from sdm.options import RunOptions
 from sdm.run.fitting import Fitted, fit_species
 from sdm.run.prepare import Prepared, prepare
 from sdm.run.several import each_species

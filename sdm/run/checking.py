@@ -8,7 +8,6 @@ from typing import TypeVar
 
 import numpy as np
 
-from sdm.config import AREA_WORDS, GROUP_WORD, RunOptions
 from sdm.data.area import StudyArea
 from sdm.data.background import background_from_points
 from sdm.data.clean import clean, finish, locate
@@ -17,6 +16,7 @@ from sdm.data.layers import Stack
 from sdm.data.occurrences import Occurrences
 from sdm.errors import DataError, SdmError
 from sdm.files import refuse_existing
+from sdm.options import AREA_WORDS, GROUP_WORD, RunOptions
 from sdm.run.prepare import (
     background_points,
     check_options,

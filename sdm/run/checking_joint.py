@@ -4,12 +4,12 @@ from pathlib import Path
 
 import numpy as np
 
-from sdm.config import RunOptions
 from sdm.encode import Encoder
 from sdm.errors import SdmError
 from sdm.joint import graph as graphs
 from sdm.joint.inference import States
 from sdm.joint.labels import check_labels, read_labels
+from sdm.options import RunOptions
 from sdm.run.checking import FEW, Findings, check_output
 from sdm.run.joining import Community, check_joint, read_community
 from sdm.run.site_testing import divide_sites

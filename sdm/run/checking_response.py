@@ -3,7 +3,7 @@
 import numpy as np
 
 from sdm.conditional.maps import presence_class
-from sdm.config import RunOptions
+from sdm.options import RunOptions
 from sdm.run.checking import Findings, check_layers, check_output
 from sdm.run.class_sites import read_sites
 from sdm.run.classify_options import ClassifyOptions

@@ -8,11 +8,12 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BeforeValidator, ValidationError
 
-from sdm.config import Leaf, Section, _explain, _rebase, option
+from sdm.config import Leaf, explain, load_yaml, rebase
 from sdm.errors import OptionError
 from sdm.features.classes import parse_classes
 from sdm.features.families import parse_families
 from sdm.optionkinds import Count, Crs, Files, Folds, NotNegative, Places, Positive, Words, read_places
+from sdm.options import Section, option
 
 
 def _features(value: Any) -> Any:
@@ -109,17 +110,11 @@ _NAMES = {word: leaf.name for leaf in classify_leaves() for word in (leaf.name, 
 
 def read_classify_yaml(path: str | Path) -> dict[str, Any]:
     """Read a run file of `sdm classify`: options by name, paths relative to its folder."""
-    path = Path(path)
-    try:
-        loaded = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise OptionError(f"{path} does not exist: expected a run file of 'sdm classify'") from None
-    except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
-        raise OptionError(f"{path} is not a readable YAML file: {' '.join(str(error).split())}") from None
+    loaded = load_yaml(path, "a run file of 'sdm classify'")
     if not isinstance(loaded, dict):
         raise OptionError(f"{path} holds no options: expected lines such as 'class_column: habitat'")
     known = {_NAMES.get(str(key).replace("-", "_"), str(key)): value for key, value in loaded.items()}
-    return {name: _located(name, value, path.parent) for name, value in known.items()}
+    return {name: _located(name, value, Path(path).parent) for name, value in known.items()}
 
 
 def _located(name: str, value: Any, folder: Path) -> Any:
@@ -129,7 +124,7 @@ def _located(name: str, value: Any, folder: Path) -> Any:
             value = read_places(value)
         except ValueError:
             return value  # `make_classify_options` says what is wrong
-    return _rebase(value, folder) if name in PATHS else value
+    return rebase(value, folder) if name in PATHS else value
 
 
 def make_classify_options(*sources: Mapping[str, Any]) -> ClassifyOptions:
@@ -153,7 +148,7 @@ def make_classify_options(*sources: Mapping[str, Any]) -> ClassifyOptions:
     try:
         options = ClassifyOptions.model_validate(chosen)
     except ValidationError as error:
-        problems += _explain(error)
+        problems += explain(error)
     if problems:
         raise OptionError("; ".join(dict.fromkeys(problems)))
     return options
@@ -163,5 +158,5 @@ def dump_classify_yaml(options: ClassifyOptions) -> str:
     """Write options as YAML: everything needed to repeat a run from any folder, but nothing that replaces results."""
     tree = options.model_dump(mode="json", exclude={"overwrite"})
     for name in PATHS:
-        tree[name] = _rebase(tree[name], Path.cwd())
+        tree[name] = rebase(tree[name], Path.cwd())
     return yaml.safe_dump(tree, sort_keys=False, allow_unicode=True)

@@ -6,10 +6,11 @@ from typing import Any
 
 from sdm.assess.curves import BETAS, CurvePoint, learning_curve, sensitivity_curve
 from sdm.assess.splits import subsample
-from sdm.config import RunOptions, dump_yaml
+from sdm.config import dump_yaml
 from sdm.data.table import SampleTable
 from sdm.errors import DataError, OptionError, SdmError
 from sdm.files import output_folder, safe_names, staging
+from sdm.options import RunOptions
 from sdm.report.tables import write_rows
 from sdm.run.assessing import Progress
 from sdm.run.fitting import estimator

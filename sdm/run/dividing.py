@@ -7,12 +7,12 @@ import numpy as np
 
 from sdm.assess.folds import Split
 from sdm.assess.splits import split_table
-from sdm.config import RunOptions, TestOptions
 from sdm.data.distance import DEGREE_KM, to_lonlat
 from sdm.data.layers import Stack
 from sdm.data.table import SampleTable
 from sdm.errors import DataError, OptionError
 from sdm.features.domain import Array
+from sdm.options import RunOptions, TestOptions
 
 FOLDS = 5  # where a division needs a number and none was given
 SUBSAMPLE = 25.0  # percent

@@ -14,13 +14,13 @@ from sdm.assess.structure import Structure, describe
 from sdm.assess.support import measure_support
 from sdm.assess.thresholds import TOPS, Curve, Threshold
 from sdm.committee import Committee
-from sdm.config import FitOptions, RunOptions
 from sdm.data.layers import Stack
 from sdm.data.table import SampleTable
 from sdm.errors import DataError, OptionError
 from sdm.estimator import Maxent
 from sdm.features.domain import Array
 from sdm.model import Model
+from sdm.options import FitOptions, RunOptions
 from sdm.run.assessing import Assessed, Progress, Survey, assess
 from sdm.run.dividing import make_split, set_aside
 from sdm.run.profiling import make_bands, make_surfaces, read_pairs, varies

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from sdm._version import __version__
-from sdm.config import GRAPH_WORDS, JOINT_USES, RunOptions, leaves
+from sdm.config import leaves
 from sdm.data.clean import clean
 from sdm.data.layers import Stack
 from sdm.data.occurrences import WGS84, Occurrences, project
@@ -22,6 +22,7 @@ from sdm.files import output_folder, staging
 from sdm.joint.fitted import FittedJoint
 from sdm.joint.labels import read_labels, species_names
 from sdm.joint.model import JointModel
+from sdm.options import GRAPH_WORDS, JOINT_USES, RunOptions
 from sdm.predict import Progress
 from sdm.run.prepare import is_swd, open_layers, open_projections
 from sdm.run.site_testing import WHAT, HeldOut, check_site_testing, divide_sites, hushed, measure, measure_folds

@@ -12,12 +12,12 @@ from sdm.assess.multiplier_validation import (
     follow_table,
     validate_multipliers,
 )
-from sdm.config import RunOptions
 from sdm.data.layers import Stack
 from sdm.data.table import SampleTable
 from sdm.errors import DataError, OptionError
 from sdm.files import safe_name
 from sdm.maxent.path import CertifiedPath, pair_gap
+from sdm.options import RunOptions
 from sdm.report.tables import write_rows
 from sdm.run.assessing import Progress
 from sdm.run.batch import Chosen, RunResult, run

@@ -7,7 +7,6 @@ from typing import cast
 
 import numpy as np
 
-from sdm.config import GROUP_WORD, RunOptions
 from sdm.data.area import StudyArea
 from sdm.data.clean import CleanPoints, Ledger, clean, finish, locate
 from sdm.data.effort import Effort
@@ -16,6 +15,7 @@ from sdm.data.occurrences import Occurrences, Swd, read_occurrences, read_swd
 from sdm.data.table import SampleTable
 from sdm.data.weights import UNCERTAINTY
 from sdm.errors import DataError, OptionError
+from sdm.options import GROUP_WORD, RunOptions
 from sdm.run.assessing import Survey
 from sdm.run.dividing import check_testing
 from sdm.run.fitting import check_model

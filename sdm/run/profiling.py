@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from sdm.assess.profiles import Band, Surface, band, grid, marginal, surface
-from sdm.config import RunOptions
 from sdm.data.table import SampleTable
 from sdm.errors import OptionError
 from sdm.model import Model
+from sdm.options import RunOptions
 
 
 def make_bands(model: Model, replicates: Sequence[Model], table: SampleTable, options: RunOptions) -> list[Band]:

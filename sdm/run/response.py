@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from sdm.config import RunOptions, leaves
+from sdm.config import leaves
 from sdm.data.columns import SPECIES, first_of, named_column, species_column
 from sdm.data.occurrences import ABSENT, Occurrences, as_text, read_occurrences
 from sdm.data.textfile import SAMPLE_ROWS
 from sdm.errors import DataError, OptionError
 from sdm.files import output_folder, write_text
+from sdm.options import RunOptions
 from sdm.predict import Progress
 from sdm.report.tables import table_text
 from sdm.run.class_sites import listed

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from rasterio.windows import Window
 
-from sdm.config import AREA_WORDS, GROUP_WORD, RunOptions
 from sdm.data.accessible import Shape, accessible_area
 from sdm.data.area import StudyArea
 from sdm.data.background import Background, background_from_points, sample_backgrounds
@@ -19,6 +18,7 @@ from sdm.data.occurrences import Occurrences
 from sdm.data.thinning import Thinning
 from sdm.data.weights import record_weights
 from sdm.errors import OptionError
+from sdm.options import AREA_WORDS, GROUP_WORD, RunOptions
 from sdm.predict import NODATA, write_cog
 
 if TYPE_CHECKING:

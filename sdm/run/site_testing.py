@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from sdm.assess.folds import Fold, Split
-from sdm.config import RunOptions
 from sdm.data.layers import Stack
 from sdm.data.sites import SiteTable
 from sdm.data.table import SampleTable
@@ -18,6 +17,7 @@ from sdm.features.domain import Array, Index
 from sdm.joint.evaluate import evaluate, species_auc
 from sdm.joint.fitted import FittedJoint
 from sdm.joint.inference import States
+from sdm.options import RunOptions
 from sdm.predict import Progress
 from sdm.run.dividing import check_testing, make_split
 

@@ -14,7 +14,7 @@ from rasterio.windows import Window
 
 from sdm.assess.folds import Split
 from sdm.assess.path_validation import Choice, PathValidation, validate_path
-from sdm.config import FitOptions, RunOptions, dump_yaml
+from sdm.config import dump_yaml
 from sdm.data.area import StudyArea
 from sdm.data.effort import Effort
 from sdm.data.layers import Stack
@@ -24,6 +24,7 @@ from sdm.errors import DataError, OptionError
 from sdm.features.domain import Array, Index
 from sdm.files import safe_name, staging, to_json
 from sdm.maxent.homotopy import RelaxationPath, track_path
+from sdm.options import FitOptions, RunOptions
 from sdm.predict import NODATA, write_cog
 from sdm.report.tables import write_rows
 from sdm.run.assessing import Progress

@@ -8,11 +8,11 @@ from typing import Any
 from sdm.assess.tuning import Range, Setting, Tuning, grid, random_settings
 from sdm.assess.tuning import tune as search
 from sdm.assess.validation import HIGHER
-from sdm.config import RunOptions, TuneOptions
 from sdm.data.layers import Stack
 from sdm.data.table import SampleTable
 from sdm.errors import DataError, OptionError
 from sdm.features.families import parse_families
+from sdm.options import RunOptions, TuneOptions
 from sdm.report.tables import write_rows
 from sdm.run.assessing import Progress
 from sdm.run.batch import Chosen, RunResult, run

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, cast
 from sdm.assess.structure import Structure
 from sdm.assess.thresholds import choose
 from sdm.assess.uncertainty import STATISTICS
-from sdm.config import RunOptions, dump_yaml
+from sdm.config import dump_yaml
 from sdm.data.area import StudyArea
 from sdm.files import safe_name, safe_names, to_json, write_text
 from sdm.modelfile import save_model
+from sdm.options import RunOptions
 from sdm.predict import Progress, predict_raster
 from sdm.range import write_range
 from sdm.report.results import read_results

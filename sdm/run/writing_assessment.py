@@ -9,11 +9,11 @@ import numpy as np
 
 from sdm.assess.folds import Split
 from sdm.assess.uncertainty import STATISTICS
-from sdm.config import RunOptions
 from sdm.data.table import SampleTable
 from sdm.features.domain import Array, Index
 from sdm.files import safe_name
 from sdm.model import Model
+from sdm.options import RunOptions
 from sdm.predict import predict_spread
 from sdm.report.tables import write_rows
 from sdm.run.assessing import Assessed

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from sdm.config import RunOptions, dump_yaml
+from sdm.config import dump_yaml
 from sdm.files import safe_name, safe_names, to_json
 from sdm.joint.file import save_joint
 from sdm.joint.fitted import FittedJoint
+from sdm.options import RunOptions
 from sdm.predict import Progress
 from sdm.report.tables import table_text, write_rows
 from sdm.run.joining import PAIR, Community, JointRun

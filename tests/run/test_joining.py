@@ -8,10 +8,11 @@ import pytest
 from community import SPECIES, draw_community, write_community
 
 from sdm.assess.splits import random_folds
-from sdm.config import JOINT_USES, make_options
+from sdm.config import make_options
 from sdm.errors import DataError, OptionError
 from sdm.joint.evaluate import evaluate
 from sdm.joint.model import JointModel
+from sdm.options import JOINT_USES
 from sdm.run.joining import check_joint, fit_community, read_community, read_graph
 from sdm.run.site_testing import divide_sites
 from sdm.run.writing_joint import evaluation_rows, remove_earlier, survivors

@@ -15,13 +15,14 @@ from rasterio.windows import Window
 from sdm.assess.fits import fit_table, with_setting
 from sdm.assess.multiplier_validation import follow_table, validate_multipliers
 from sdm.assess.validation import cross_validate
-from sdm.config import RunOptions, make_options
+from sdm.config import make_options
 from sdm.data.grid import Grid
 from sdm.data.layers import open_stack
 from sdm.data.strata import Squares, make_division, square_km, survey_strata
 from sdm.data.virtual import simulate
 from sdm.errors import DataError, OptionError
 from sdm.maxent.homotopy import solve_relaxation
+from sdm.options import RunOptions
 from sdm.run.fitting import estimator
 from sdm.run.paths import choose_multiplier, coefficient_rows, divide, path_rows, run_path
 from sdm.run.prepare import prepare
