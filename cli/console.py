@@ -45,7 +45,7 @@ class Console:
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="backslashreplace")
         self.quiet, self.as_json, self.debug = quiet, as_json, debug
-        level = logging.ERROR if quiet else logging.DEBUG if verbose else logging.INFO
+        level = logging.WARNING if quiet else logging.DEBUG if verbose else logging.INFO
         handler = logging.StreamHandler(sys.stderr)
         handler.setFormatter(logging.Formatter("%(message)s"))
         logger = logging.getLogger("sdm")

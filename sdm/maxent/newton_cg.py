@@ -26,6 +26,9 @@ LIFT = 1e-12
 MATCHED = 1e-12
 
 
+# Steps along a direction in which the loss falls for ever.
+RECESSION = 30
+
 # The Hessian of `Ω*(Fλ)` as a matrix, from the curvatures.
 Hessian = Callable[[Array], Array]
 
@@ -51,7 +54,7 @@ def solve_newton_cg(
             gap = corrected_gap(problem, state, step) if free else problem.gap(state)
         done = run.record(state, gap, size)
         if free and shannon and _recedes(problem, step):
-            return run.finish(SEPARABLE)
+            return _follow(run, state, step, hessian)
         if done:
             return run.finish(CONVERGED)
         new = line_search(problem, state, step)
@@ -62,6 +65,19 @@ def solve_newton_cg(
                 return run.finish(STALLED)
         state = new
     return run.finish(MAX_ITERATIONS)
+
+
+def _follow(run: Run, state: State, step: Array, hessian: Hessian | None) -> Solution:
+    """Go on while the loss falls: it would for ever, so the end is where the tolerance no longer sees it."""
+    problem = run.problem
+    for _ in range(RECESSION):
+        new = line_search(problem, state, step)
+        if new is None or state.objective - new.objective <= run.tolerance:
+            break
+        state = new
+        run.record(state, problem.gap(state), problem.mu.size)
+        step = _step(problem, state, hessian)
+    return run.finish(SEPARABLE)
 
 
 def free_gap(problem: Problem, state: State) -> float:

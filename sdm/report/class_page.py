@@ -11,6 +11,7 @@ from sdm.errors import DataError
 from sdm.files import write_text
 from sdm.report.page import render
 from sdm.report.page_map import embed
+from sdm.report.results import species_folders
 
 MAPS = {
     "probability picture": "The probability of {presence}",
@@ -29,12 +30,13 @@ def find_class_results(place: Path) -> list[Path]:
     """Return the stored numbers of class models, which may be none: in a folder, in its folders, or beside a model."""
     place = Path(place)
     if not place.is_dir():
-        found = [place.with_suffix(".json")]
-    elif any(place.glob("*/maxentResults.csv")):  # species, each with a background
-        found = sorted(place.glob("*.json"))
-    else:
-        found = sorted(place.glob("*.json")) or sorted(place.glob("*/*.json"))
-    return [path for path in found if _is_numbers(path)]
+        return [path for path in [place.with_suffix(".json")] if _is_numbers(path)]
+    own = _numbers_in(place)
+    return own or [path for folder in species_folders(place) for path in _numbers_in(folder)]
+
+
+def _numbers_in(folder: Path) -> list[Path]:
+    return [path for path in sorted(folder.glob("*.json")) if _is_numbers(path)]
 
 
 def class_figures(path: Path) -> dict[str, Any]:
@@ -43,7 +45,7 @@ def class_figures(path: Path) -> dict[str, Any]:
     measures = {name: found for name, found in numbers["measures"].items() if isinstance(found, dict)}
     trained, tested, crossed = (measures.get(name, {}) for name in ("training", "test", "cross-validation"))
     return {
-        **{key: numbers.get(key) for key in ("title", "status", "gap", "features_with_weight")},
+        **{key: numbers.get(key) for key in ("title", "classes", "status", "gap", "features_with_weight")},
         "sites": numbers.get("training_sites"),
         "auc_train": trained.get("mean_auc"),
         "auc_test": tested.get("mean_auc"),

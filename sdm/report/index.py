@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from sdm.assess.thresholds import TOPS
 from sdm.files import write_text
-from sdm.report.class_page import class_figures, find_class_results, write_class_page
+from sdm.report.class_page import class_figures, find_class_results, shown_class, write_class_page
 from sdm.report.joint_page import write_joint_page
 from sdm.report.page import render, write_page
 from sdm.report.page_map import thumbnail
@@ -49,7 +49,8 @@ def make_pages(places: Iterable[Path]) -> list[Path]:
         joint = place if place.is_dir() else place.parent
         if (joint / JOINT).is_file() and place in (joint, joint / JOINT, joint / "joint.npz"):
             written.append(write_joint_page(joint))
-            continue
+            if place != joint or not find_class_results(place):
+                continue
         if classes := find_class_results(place):
             written += [write_class_page(numbers) for numbers in classes]
             if place.is_dir() and classes[0].parent != place:
@@ -110,6 +111,7 @@ def _class_entry(folder: Path, path: Path) -> dict[str, Any]:
     known = class_figures(path)
     place = path.parent
     name, inside = str(known["title"]), place.relative_to(folder).as_posix()
+    shown, _ = shown_class([str(label) for label in known["classes"]])
     page, raster = path.with_suffix(".html"), place / f"{path.stem}_probability.tif"
     return {
         "name": name,
@@ -117,5 +119,5 @@ def _class_entry(folder: Path, path: Path) -> dict[str, Any]:
         "page": f"{quote(inside)}/{quote(page.name)}",
         "status": known["status"],
         "figures": {key: number(known.get(key)) for _, key, _ in COLUMNS},
-        "picture": thumbnail(raster, 1.0, band=2) if raster.is_file() else None,  # of presence, the second class
+        "picture": thumbnail(raster, 1.0, band=1 + shown) if raster.is_file() else None,
     }

@@ -140,16 +140,19 @@ def find_results(place: Path) -> list[Path]:
         raise DataError(f"{place} is not there: expected a results folder of `sdm fit`, or a model file in one")
     if not place.is_dir() or any(_is_numbers(path) for path in place.glob("*.json")):
         return [place]
-    summary = place / "summary.csv"
-    if summary.is_file():
-        listed = [Path(row.get("folder") or "") for row in read_rows(summary)]
-        inside = [place / path for path in listed if path.name and path.name == str(path)]
-    else:
-        inside = sorted(path for path in place.iterdir() if path.is_dir())
-    found = [folder for folder in inside if any(_is_numbers(path) for path in folder.glob("*.json"))]
+    found = [folder for folder in species_folders(place) if any(_is_numbers(path) for path in folder.glob("*.json"))]
     if not found:
         raise DataError(f"{place} has no results of `sdm fit` in it: expected its output folder, or a model file")
     return found
+
+
+def species_folders(place: Path) -> list[Path]:
+    """Return the folders of a run's species, in the summary's order; without a summary, all folders."""
+    summary = place / "summary.csv"
+    if not summary.is_file():
+        return sorted(path for path in place.iterdir() if path.is_dir())
+    listed = [Path(row.get("folder") or "") for row in read_rows(summary)]
+    return [place / path for path in listed if path.name and path.name == str(path)]
 
 
 def read_rows(path: Path) -> list[Row]:

@@ -110,7 +110,9 @@ def read_records(options: ClassifyOptions) -> tuple[Occurrences, list[str]]:
         extra = records.extra.assign(**{first: records.species})
         records = replace(records, extra=extra, species=np.full(len(records), "sites", dtype=object))
     records = records.take(selected(records.extra, options.select, Path(records.source).name))
-    return records, [_replaced(note, words) for note in records.notes]
+    lost = " (in the whole file)" if options.select else ""
+    notes = [note + lost if note[:1].isdigit() else note for note in records.notes]
+    return records, [_replaced(note, words) for note in notes]
 
 
 def _replaced(text: str, words: Mapping[str, str]) -> str:

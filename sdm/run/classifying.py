@@ -17,6 +17,7 @@ from sdm.conditional.targets import read_targets
 from sdm.errors import DataError, OptionError
 from sdm.features.domain import Array
 from sdm.files import refuse_existing, staging
+from sdm.maxent.solution import CONVERGED
 from sdm.predict import Progress
 from sdm.run.class_sites import Sites, read_sites
 from sdm.run.classify_options import ClassifyOptions
@@ -54,6 +55,7 @@ def classify(options: ClassifyOptions, *, command: str = "", progress: Progress 
     fitted = fit_sites(sites, options, train)
     seconds = perf_counter() - began
     log.debug("fitted in %.1f s", seconds)
+    sites.notices += _unfinished(fitted)
     model = replace(fitted.model_, meta={**fitted.model_.meta, "title": sites.title, "seed": options.seed})
     tested = {"training": measure_classes(model.distributions(sites.values[train]), targets[:, train])}
     if not train.all():
@@ -135,10 +137,18 @@ def _cross_validate(
             progress(1 + int(k), 1 + found.size, f"fold {k + 1} of {found.size}")
         held = fold == k
         try:
-            p[:, held] = fit_sites(sites, options, ~held).model_.distributions(sites.values[held])
+            fitted = fit_sites(sites, options, ~held)
         except DataError as error:
             raise DataError(f"fold {k + 1} of {found.size}: {error}") from error
+        sites.notices += _unfinished(fitted, f"fold {k + 1} of {found.size}: ")
+        p[:, held] = fitted.model_.distributions(sites.values[held])
     return measure_classes(p, targets)
+
+
+def _unfinished(fitted: ConditionalMaxent, whose: str = "") -> list[str]:
+    """Return what is to be said of a fit that did not converge."""
+    solution = fitted.solution_
+    return [] if solution.status == CONVERGED else [f"{whose}{solution.status}: {solution.message}"]
 
 
 def _numbers(

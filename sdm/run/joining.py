@@ -81,7 +81,6 @@ class JointRun:
     training: dict[str, dict[str, Any]]
     testing: HeldOut | None
     tuning: dict[str, list[dict[str, float]]]
-    seconds: float
 
     @property
     def models(self) -> dict[str, FittedJoint]:
@@ -251,8 +250,7 @@ def fit_community(community: Community, options: RunOptions, progress: Progress 
     x, y, categorical = community.environment, community.sites.labels, options.layers.categorical
     joint = make_model(options, community.edges, categorical).fit(x, y, WHAT["joint"])
     community.notes += joint.notes_
-    seconds = perf_counter() - began
-    log.debug("joint model fitted in %.1f s", seconds)
+    log.debug("joint model fitted in %.1f s", perf_counter() - began)
     stacked = joint
     if len(joint.forest_.edges):
         with hushed():
@@ -277,7 +275,7 @@ def fit_community(community: Community, options: RunOptions, progress: Progress 
         for note in testing.notes:
             log.info(note)
     tuning = {name: model.tuning_ for name, model in zip(PAIR, (joint, stacked)) if model.tuning_}
-    return JointRun(community, joint.fitted_, stacked.fitted_, training, testing, tuning, seconds)
+    return JointRun(community, joint.fitted_, stacked.fitted_, training, testing, tuning)
 
 
 def _meta(options: RunOptions, community: Community) -> dict[str, Any]:

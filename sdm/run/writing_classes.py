@@ -86,11 +86,18 @@ def write_classes(
 
 
 def remove_earlier(folder: Path, files: dict[str, str]) -> None:
-    """Remove what earlier runs of classes left in a folder and this one does not write, such as another map."""
+    """Remove what earlier runs left in a folder and this one does not write, such as another map.
+
+    Those are runs of classes, and one of any kind whose numbers have the same name, such as the species' own fit.
+    """
     from sdm.report.class_page import find_class_results
 
-    for numbers in [found for found in find_class_results(folder) if found.parent == folder]:
-        earlier = json.loads(numbers.read_text(encoding="utf-8"))["files"].values()
+    same = folder / files["numbers"]
+    for numbers in dict.fromkeys([*(found for found in find_class_results(folder) if found.parent == folder), same]):
+        try:
+            earlier = json.loads(numbers.read_text(encoding="utf-8"))["files"].values()
+        except (OSError, ValueError, KeyError, AttributeError, TypeError):
+            continue
         # `sdm report` may have made a page that is not listed.
         names = {*map(str, earlier), numbers.with_suffix(".html").name} - set(files.values()) | {"plots"}
         for name in names:

@@ -72,7 +72,6 @@ def describe(run: JointRun, options: RunOptions) -> dict[str, Any]:
         "variables": list(joint.encoder.names),
         "categorical": list(joint.encoder.categorical),
         "edges": len(joint.forest.edges),
-        "seconds": run.seconds,
         "stacked": {key: stacked.meta[key] for key in keys},
         "training": run.training,
         "test": None if tested is None else {"method": tested.method, "folds": tested.folds, "mean": tested.mean},

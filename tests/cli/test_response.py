@@ -9,6 +9,7 @@ import yaml
 from terminal import as_json, fail, files, picture, read, rows, sdm, succeed, write_table
 
 from sdm.conditional.file import load_classes
+from sdm.report.page_map import thumbnail
 
 
 @pytest.fixture
@@ -286,3 +287,45 @@ def test_replacing_is_not_repeated(world, species: str, tmp_path: Path) -> None:
     assert "overwrite" not in (tmp_path / "out" / "run.yaml").read_text()
     assert "--overwrite" in fail("classify", tmp_path / "out" / "run.yaml")
     assert files(tmp_path / "out")
+
+
+def test_over_an_earlier_fit_nothing_of_it_is_left(world, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    names = list(dict.fromkeys(row["species"] for row in rows(world.survey)))
+    records = tmp_path / "found.csv"
+    found = [row for row in rows(world.survey) if row["presence"] == "1"]
+    body = "".join(f"{row['species']},{row['longitude']},{row['latitude']}\n" for row in found)
+    records.write_text(f"species,longitude,latitude\n{body}")
+    succeed("fit", records, world.layers, *QUIET, "-o", out)
+    stem = names[0].replace(" ", "_")
+    assert (out / stem / "maxentResults.csv").is_file()
+    words = ("fit", world.survey, world.layers, "--response", "presence", *QUIET, "-o", out, "--overwrite")
+    succeed(*words)
+    left = {path.name for path in (out / stem).iterdir()}
+    assert not left & {"maxentResults.csv", f"{stem}_omission.csv", f"{stem}_samplePredictions.csv"}
+    assert "AUC is against absences" in (out / "index.html").read_text(encoding="utf-8")
+    (out / "notes.json").write_text("{}")  # of the user's own
+    succeed(*words)
+    succeed("report", out)
+
+
+def test_the_index_is_of_the_species_of_the_run(world, tmp_path: Path) -> None:
+    """In the summary's order, without what an earlier run left, and with the map of presence whatever it is called."""
+    names = list(dict.fromkeys(row["species"] for row in rows(world.survey)))
+    table = tmp_path / "words.csv"
+    word = {"1": "P", "0": "absent"}
+    body = [f"{r['species']},{r['longitude']},{r['latitude']},{word[r['presence']]}" for r in rows(world.survey)]
+    three = [line.replace(names[0], "Third") for line in body if line.startswith(names[0])]
+    table.write_text("\n".join(["species,longitude,latitude,presence", *body, *three]) + "\n")
+    out = tmp_path / "out"
+    words = ("fit", table, world.layers, "--response", "presence", "--fc", "l", "--no-curves", "-o", out, "--overwrite")
+    succeed(*words)
+    assert "Third/Third.html" in (out / "index.html").read_text(encoding="utf-8")
+    succeed(*words, "--species", names[1], "--species", names[0])
+    text = (out / "index.html").read_text(encoding="utf-8")
+    assert "Third" not in text
+    stems = [name.replace(" ", "_") for name in names]
+    with rasterio.open(out / stems[0] / f"{stems[0]}_probability.tif") as source:
+        assert source.descriptions == ("P", "absent")
+    for stem in stems:
+        assert thumbnail(out / stem / f"{stem}_probability.tif", 1.0, band=1) in text

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 from sdm.conditional.constant import Constant
+from sdm.conditional.estimator import ConditionalMaxent
 from sdm.conditional.losses import ClassEntropy
 from sdm.conditional.problem import ClassProblem
 from sdm.conditional.solver import solve_classes
@@ -107,6 +108,7 @@ def test_without_price_labels_that_can_be_told_apart_are_reported():
     problem = plain.make_problem(x, one_hot((x[:, 0] > 0.4).astype(int)), 1.0, "none", 1.0)
     solution = solve_classes(problem)
     assert solution.status == "separable"
+    assert solution.objective < 0.05, "it goes on until next to nothing is left to gain"
     assert "use a penalty" in solution.message
 
 
@@ -219,3 +221,13 @@ def test_many_smooth_weights_go_by_conjugate_gradients():
         solver.DENSE_WEIGHTS = most
     assert products.status == direct.status == "converged"
     assert products.objective == pytest.approx(direct.objective, abs=1e-9)
+
+
+def test_without_price_labels_told_apart_at_once_are_still_told_apart():
+    """The first step may be along a direction in which the loss falls for ever: the model must have taken it."""
+    rng = np.random.default_rng(3)
+    x = np.vstack([rng.normal(size=(40, 2)) + shift for shift in ((0, 0), (20, 0), (0, 20))])
+    label = np.repeat([0, 1, 2], 40)
+    model = ConditionalMaxent("lqh", regularization="none").fit(x, label)
+    assert model.solution_.status == "separable"
+    assert np.array_equal(model.predict(x), label)
