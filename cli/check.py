@@ -33,7 +33,9 @@ def check(
     sdm check sites.csv layers/ --joint --folds 5
     """
     options = from_words(inputs, given)
-    if joint or options.joint != type(options.joint)() or any(name.startswith("joint.") for name in given):
+    # The run file of a joint model has a section for it, and none for a background.
+    own = "joint" in options.model_fields_set and "background" not in options.model_fields_set
+    if joint or own or options.joint != type(options.joint)():
         from sdm.run.checking_joint import check_joint_run
 
         found = check_joint_run(options)

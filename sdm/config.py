@@ -6,7 +6,7 @@ the spellings that users of other programs know (`betamultiplier`).
 
 import difflib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from keyword import iskeyword
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
@@ -232,12 +232,17 @@ def explain(error: ValidationError) -> list[str]:
     return [f"{what}: {' or '.join(texts)}" for what, texts in wrong.items()]
 
 
-def dump_yaml(options: RunOptions) -> str:
-    """Write options as YAML: everything needed to repeat a run from any folder, but nothing that replaces results."""
+def dump_yaml(options: RunOptions, sections: Container[str] | None = None) -> str:
+    """Write options as YAML: everything needed to repeat a run from any folder, but nothing that replaces results.
+
+    Of the sections, only those that say something to the run, if they are given.
+    """
     tree = options.model_dump(mode="json", exclude={"output": {"overwrite"}})
     for dotted in PATHS:
         section, name = dotted.split(".")
         tree[section][name] = _located(dotted, tree[section][name], Path.cwd())
+    if sections is not None:
+        tree = {name: own for name, own in tree.items() if name not in SECTIONS or name in sections}
     return yaml.safe_dump(tree, sort_keys=False, allow_unicode=True)
 
 

@@ -383,10 +383,11 @@ AREA_WORDS = ("buffer", "hull")
 GROUP_WORD = "target-group"
 GRAPH_WORDS = ("tree", "chain", "none")
 # Options of other sections that `sdm joint` understands; it refuses the rest, so that none is ignored unseen.
-JOINT_USES = (
+JOINT_USES: tuple[str, ...] = (
     "occurrences.file", "occurrences.species", "occurrences.crs", "occurrences.x_column", "occurrences.y_column",
     "occurrences.snap", "layers.files", "layers.categorical", "layers.nodata", "layers.align", "fit.features",
     "fit.knots", "fit.tolerance", "fit.max_iterations", "test.percent", "test.folds", "test.split", "test.block_size",
     "test.orientation", "test.aggregation", "test.fold_column", "predict.clamp", "predict.projections",
     "output.folder", "output.overwrite", "output.map", "output.report", "seed", "threads",
 )  # fmt: skip
+JOINT_SECTIONS = {"joint", *(name.partition(".")[0] for name in JOINT_USES)}

@@ -12,7 +12,7 @@ from sdm.config import dump_yaml
 from sdm.files import safe_name, safe_names, to_json
 from sdm.joint.file import save_joint
 from sdm.joint.fitted import FittedJoint
-from sdm.options import RunOptions
+from sdm.options import JOINT_SECTIONS, RunOptions
 from sdm.predict import Progress
 from sdm.report.tables import table_text, write_rows
 from sdm.run.joining import PAIR, Community, JointRun
@@ -174,7 +174,7 @@ def _draw_richness(richness: dict[str, Path], path: Path, community: Community, 
 def _write_run(options: RunOptions, folder: Path, command: str, files: dict[str, Any]) -> None:
     """Write what repeats the run, and the command that was given."""
     head = "# Repeat with: sdm joint run.yaml -o FOLDER\n"
-    (folder / files["run"]).write_text(head + dump_yaml(options), encoding="utf-8")
+    (folder / files["run"]).write_text(head + dump_yaml(options, JOINT_SECTIONS), encoding="utf-8")
     (folder / files["command"]).write_text(command + "\n", encoding="utf-8")
 
 

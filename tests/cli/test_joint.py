@@ -305,6 +305,16 @@ def test_check_looks_at_joint_runs(world, tmp_path: Path) -> None:
     assert "0 problems, 0 warnings" in good.output
 
 
+def test_check_knows_the_run_file_of_a_joint_model(tmp_path: Path) -> None:
+    """Also one of nothing but defaults; that of `sdm init` is one of a fit."""
+    path, out = write_community(tmp_path), tmp_path / "out"
+    succeed("joint", path, "-o", out)
+    assert "\nbackground:" not in (out / "run.yaml").read_text(encoding="utf-8")
+    assert "160 usable sites" in sdm("check", out / "run.yaml", "-o", tmp_path / "new").output
+    succeed("init", tmp_path / "init.yaml")
+    assert "usable sites" not in sdm("check", tmp_path / "init.yaml").output
+
+
 def test_sites_off_the_layers(world, tmp_path: Path) -> None:
     frame = draw_community().assign(longitude=170.0)
     said = fail("joint", write_community(tmp_path, frame), world.layers, "-o", tmp_path / "out")
