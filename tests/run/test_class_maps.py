@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import rasterio
-from rasterio import Affine
 from terminal import read
 
 from sdm import ConditionalMaxent, predict
@@ -17,23 +16,7 @@ from sdm.data.layers import Stack, open_stack
 from sdm.errors import DataError, OutputError
 from sdm.report.class_figures import class_colours, model_colours
 
-SIZE, CLASSES = 320, 24
-
-
-@pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Stack:
-    folder = tmp_path_factory.mktemp("layers")
-    rng = np.random.default_rng(1)
-    for name in ("heat", "rain"):
-        values = rng.normal(size=(SIZE, SIZE)).astype("float32")
-        values[:30, :40] = -9999
-        profile = {"width": SIZE, "height": SIZE, "count": 1, "dtype": "float32", "nodata": -9999, "crs": "EPSG:4326"}
-        profile |= {"tiled": True, "blockxsize": 64, "blockysize": 64}
-        with rasterio.open(
-            folder / f"{name}.tif", "w", driver="GTiff", transform=Affine(0.01, 0, 0, 0, -0.01, 50), **profile
-        ) as out:
-            out.write(values, 1)
-    return open_stack(folder)
+CLASSES = 24
 
 
 @pytest.fixture(scope="module")
@@ -66,10 +49,10 @@ def test_memory_is_bounded_and_windows_do_not_matter(stack: Stack, model: ClassM
         finally:
             tracemalloc.stop()
         if name == "small":
-            assert peak < 6_000_000 < SIZE * SIZE * 4 * CLASSES, f"{peak:,} bytes"
+            assert peak < 6_000_000 < stack.width * stack.height * 4 * CLASSES, f"{peak:,} bytes"
         content[name] = [path.read_bytes() for path in paths.values()]
     assert content["small"] == content["whole"]
-    assert found.cells == SIZE * SIZE - 30 * 40
+    assert found.cells == stack.width * stack.height - 30 * 40
     assert found.shares.sum() == pytest.approx(1)
 
 

@@ -21,23 +21,7 @@ from sdm.joint.fitted import FittedJoint
 from sdm.joint.model import JointModel
 from sdm.run.joint_maps import OF_ONE_MODEL, RICHNESS, JointPlaces, write_maps
 
-SIZE, SPECIES = 300, 25
-
-
-@pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Stack:
-    folder = tmp_path_factory.mktemp("layers")
-    rng = np.random.default_rng(1)
-    for name in ("heat", "rain"):
-        values = rng.normal(size=(SIZE, SIZE)).astype("float32")
-        values[:30, :40] = -9999
-        profile = {"width": SIZE, "height": SIZE, "count": 1, "dtype": "float32", "nodata": -9999, "crs": "EPSG:4326"}
-        profile |= {"tiled": True, "blockxsize": 64, "blockysize": 64}
-        with rasterio.open(
-            folder / f"{name}.tif", "w", driver="GTiff", transform=Affine(0.01, 0, 0, 0, -0.01, 50), **profile
-        ) as out:
-            out.write(values, 1)
-    return open_stack(folder)
+SPECIES = 25
 
 
 @pytest.fixture(scope="module")
@@ -70,11 +54,11 @@ def test_memory_does_not_grow_with_the_number_of_species(stack: Stack, models, t
         finally:
             tracemalloc.stop()
         if name == "small":
-            assert peak < 8_000_000 < SIZE * SIZE * 4 * SPECIES, f"{peak:,} bytes"
+            assert peak < 8_000_000 < stack.width * stack.height * 4 * SPECIES, f"{peak:,} bytes"
         content[name] = [path.read_bytes() for path in sorted((tmp_path / name).rglob("*.tif"))]
     assert content["small"] == content["whole"]
     assert len(content["small"]) == 2 * SPECIES + len(RICHNESS)
-    assert found.richness["richness"].cells == SIZE * SIZE - 30 * 40
+    assert found.richness["richness"].cells == stack.width * stack.height - 30 * 40
 
 
 def test_richness_is_the_sum_of_the_maps(stack: Stack, models, tmp_path: Path) -> None:
