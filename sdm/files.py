@@ -5,8 +5,8 @@ import json
 import math
 import os
 import re
+import secrets
 import shutil
-import tempfile
 import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -65,13 +65,10 @@ def staging(target: Path, *, overwrite: bool) -> Iterator[Path]:
     """
     refuse_existing(target, overwrite=overwrite)
     absent = [folder for folder in (target, *target.parents) if not folder.exists()]
+    # Named before it is made, so that a signal at any moment finds what to remove.
+    stage = target / f".sdm-{secrets.token_hex(6)}.part"
     try:
-        target.mkdir(parents=True, exist_ok=True)
-        stage = Path(tempfile.mkdtemp(prefix=".sdm-", suffix=".part", dir=target))
-    except OSError as error:
-        _remove_empty(absent)
-        raise OutputError(f"{target} cannot be written ({error.strerror or error}): choose another folder") from error
-    try:
+        _make(stage)
         yield stage
         places = {source: target / source.relative_to(stage) for source in sorted(stage.rglob("*"))}
         for source, place in places.items():
@@ -90,6 +87,16 @@ def staging(target: Path, *, overwrite: bool) -> Iterator[Path]:
     finally:
         shutil.rmtree(stage, ignore_errors=True)
         _remove_empty(absent)
+
+
+def _make(stage: Path) -> None:
+    """Make a folder to write into, for nobody else to read."""
+    try:
+        stage.parent.mkdir(parents=True, exist_ok=True)
+        stage.mkdir(mode=0o700)
+    except OSError as error:
+        reason = error.strerror or error
+        raise OutputError(f"{stage.parent} cannot be written ({reason}): choose another folder") from error
 
 
 def output_folder(folder: str | None, *, overwrite: bool) -> Path:
