@@ -6,10 +6,9 @@ import math
 import os
 import re
 import secrets
-import shutil
 import unicodedata
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -54,56 +53,10 @@ def safe_names(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str
     return chosen
 
 
-@contextmanager
-def staging(target: Path, *, overwrite: bool) -> Iterator[Path]:
-    """Give a folder beside `target` to write into; at the end its files move to `target`, on failure it goes.
-
-    Raises
-    ------
-    OutputError
-        If `target` has files already and `overwrite` is not set, or cannot be written.
-    """
-    refuse_existing(target, overwrite=overwrite)
-    absent = [folder for folder in (target, *target.parents) if not folder.exists()]
-    # Named before it is made, so that a signal at any moment finds what to remove.
-    stage = target / f".sdm-{secrets.token_hex(6)}.part"
-    try:
-        _make(stage)
-        yield stage
-        places = {source: target / source.relative_to(stage) for source in sorted(stage.rglob("*"))}
-        for source, place in places.items():
-            if place.exists() and place.is_dir() != source.is_dir():
-                raise OutputError(f"{place} is in the way: remove it, or choose another folder")
-        for source, place in places.items():
-            if source.is_dir():
-                place.mkdir(exist_ok=True)
-            else:
-                os.replace(source, place)
-    except OutputError as error:
-        # Name the place that the user knows, not the temporary one.
-        raise OutputError(str(error).replace(str(stage), str(target))) from error
-    except OSError as error:
-        raise OutputError(f"{target} cannot be written ({error.strerror or error}); nothing was kept") from error
-    finally:
-        shutil.rmtree(stage, ignore_errors=True)
-        _remove_empty(absent)
-
-
-def _make(stage: Path) -> None:
-    """Make a folder to write into, for nobody else to read."""
-    try:
-        stage.parent.mkdir(parents=True, exist_ok=True)
-        stage.mkdir(mode=0o700)
-    except OSError as error:
-        reason = error.strerror or error
-        raise OutputError(f"{stage.parent} cannot be written ({reason}): choose another folder") from error
-
-
-def output_folder(folder: str | None, *, overwrite: bool) -> Path:
-    """Return the folder for results, which must be named and have nothing in it that may not be replaced."""
+def output_folder(folder: str | None) -> Path:
+    """Return the folder for results, which must be named."""
     if folder is None:
         raise OptionError("no output folder: give it with -o, or as output.folder")
-    refuse_existing(Path(folder), overwrite=overwrite)
     return Path(folder)
 
 
@@ -112,8 +65,8 @@ def refuse_existing(target: Path, *, overwrite: bool) -> None:
     if overwrite:
         return
     try:
-        # What a killed run left behind is no result.
-        inside = [path for path in target.iterdir() if not path.match(".sdm-*.part")] if target.is_dir() else []
+        # What a killed run left behind, or another one that is at work beside, is no result.
+        inside = [path for path in target.iterdir() if not path.name.startswith(".sdm-")] if target.is_dir() else []
     except OSError as error:
         raise OutputError(f"{target} cannot be read ({error.strerror}): choose another folder") from error
     if inside:
@@ -122,7 +75,7 @@ def refuse_existing(target: Path, *, overwrite: bool) -> None:
         raise OutputError(f"{target} exists already: choose another name, or use --overwrite")
 
 
-def _remove_empty(folders: Iterable[Path]) -> None:
+def remove_empty(folders: Iterable[Path]) -> None:
     """Remove folders, innermost first, as far as they are empty."""
     for folder in folders:
         with suppress(OSError):
@@ -147,14 +100,41 @@ def _finite(value: Any) -> Any:
 
 def write_text(path: Path, text: str, *, overwrite: bool = False) -> Path:
     """Write a text file in one step, never over another one unless asked to."""
+    return write_bytes(path, text.encode(), overwrite=overwrite)
+
+
+def write_bytes(path: Path, content: bytes, *, overwrite: bool = False) -> Path:
+    """Write a file beside its place, have it on the disk, and move it there in one step.
+
+    Raises
+    ------
+    OutputError
+        If the file exists and `overwrite` is not set, or the folder cannot be written.
+    """
     refuse_existing(path, overwrite=overwrite)
+    part = path.with_name(f".sdm-{secrets.token_hex(6)}.part")
     try:
-        part = path.with_name(f".{path.name}.part")
         try:
-            part.write_text(text, encoding="utf-8", newline="")
-            os.replace(part, path)
+            with part.open("xb") as out:
+                out.write(content)
+                out.flush()
+                os.fsync(out.fileno())
+            if overwrite:
+                os.replace(part, path)
+            else:
+                _move_to_new(part, path)
         finally:
             part.unlink(missing_ok=True)
     except OSError as error:
         raise OutputError(f"{path} cannot be written ({error.strerror or error})") from error
     return path
+
+
+def _move_to_new(part: Path, path: Path) -> None:
+    """Give a file its name, unless another process has made a file of that name meanwhile."""
+    try:
+        os.link(part, path)
+    except FileExistsError:
+        raise OutputError(f"{path} exists already: choose another name, or use --overwrite") from None
+    except OSError:  # a disk without links
+        os.replace(part, path)

@@ -16,6 +16,7 @@ import rasterio
 from PIL import Image
 from typer.testing import CliRunner, Result
 
+from sdm.commit import LISTED
 from sdm_cli.main import app
 
 # Enough for a real model, and fast: no hinges, no curves; where the map does not matter, no map.
@@ -83,8 +84,9 @@ def process(*words: Any, **options: Any) -> "subprocess.CompletedProcess[str]":
 
 
 def files(folder: Path) -> list[str]:
-    """Every file and folder in a folder, hidden ones too."""
-    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*")) if folder.exists() else []
+    """Every file and folder in a folder, hidden ones too, but for the lists of what sdm wrote."""
+    found = (path for path in folder.rglob("*") if path.name != LISTED)
+    return sorted(path.relative_to(folder).as_posix() for path in found) if folder.exists() else []
 
 
 def rows(path: Path) -> list[dict[str, str]]:

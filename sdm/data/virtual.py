@@ -8,7 +8,6 @@ import csv
 import json
 import os
 import re
-import tempfile
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 from rasterio.errors import RasterioError
 from rasterio.windows import Window
 
+from sdm.commit import claim, staging
 from sdm.data.grid import Grid
 from sdm.data.landscape import CLASSES, LAYERS, Array, Landscape, place, round_to
 from sdm.data.niche import NICHES, VirtualSpecies, make_species
@@ -214,16 +214,8 @@ def _staged(folder: Path, overwrite: bool) -> Iterator[Path]:
     if old and not overwrite:
         raise OutputError(f"{old[0]} exists already: choose another folder, or give --overwrite to replace it")
     try:
-        base = next(p for p in (folder, *folder.absolute().parents) if p.exists())  # one disk: files move by renaming
-        with tempfile.TemporaryDirectory(prefix=".simulate-", dir=base, ignore_cleanup_errors=True) as name:
-            stage = Path(name)
+        with claim(folder, overwrite=True), staging(folder, overwrite=True) as stage:
             yield stage
-            new = [p.relative_to(stage) for p in sorted(stage.rglob("*")) if p.is_file()]
-            for path in new:
-                (folder / path).parent.mkdir(parents=True, exist_ok=True)
-                os.replace(stage / path, folder / path)
-        for path in set(old) - {folder / path for path in new}:
-            path.unlink()
     except (OSError, RasterioError) as error:
         why = getattr(error, "strerror", None) or error.__cause__ or error
         raise OutputError(f"{folder} cannot be written ({why}): choose a folder with room and write access") from error

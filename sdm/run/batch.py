@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -12,21 +12,24 @@ from typing import Any
 
 import numpy as np
 
+from sdm.commit import claim, staging, staging_species
 from sdm.data.clean import CleanPoints
 from sdm.data.layers import Stack
 from sdm.data.table import SampleTable
 from sdm.errors import DataError
 from sdm.features.domain import Array
-from sdm.files import output_folder, staging
+from sdm.files import output_folder, safe_names
 from sdm.options import RunOptions
 from sdm.run.fitting import Fitted, fit_species
 from sdm.run.prepare import Prepared, prepare
 from sdm.run.several import each_species
-from sdm.run.writing import Written, remove_earlier, write_species, write_tables
+from sdm.run.writing import Written, write_species, write_tables
 
 log = logging.getLogger("sdm")
 
 Progress = Callable[[int, int, str], None]
+TABLES = ("summary.csv", "records.csv", "index.html", "effort.tif")
+"""Files in the folder of a run over several species; no species has a folder of such a name."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,13 @@ def run(
     SdmError
         For what concerns the whole run, or the only species. With several species a failure is in the result.
     """
-    target = output_folder(options.output.folder, overwrite=options.output.overwrite)
+    target = output_folder(options.output.folder)
+    with claim(target, overwrite=options.output.overwrite):
+        return _run(options, target, command, progress, each or partial(_one, choose=choose))
+
+
+def _run(options: RunOptions, target: Path, command: str, progress: Progress | None, work: Work) -> RunResult:
+    """Do a run whose output folder is held for it."""
     if options.output.curves or options.output.map or options.output.report:
         # Half a second of imports, done while the layers are read.
         Thread(target=_import, args=("sdm.report.figures", "sdm.report.page"), daemon=True).start()
@@ -102,7 +111,6 @@ def run(
     for notice in prepared.notices:
         log.info(notice)
     names = [*prepared.tables, *prepared.failures]
-    work: Work = each or partial(_one, choose=choose)
     result = RunResult(target, [], prepared.notices, prepared.ledger.as_dict() if prepared.ledger else {})
     if not names:
         raise DataError(f"{options.occurrences.file} holds no species to model")
@@ -111,22 +119,22 @@ def run(
             raise DataError(next(iter(prepared.failures.values())))
         result.species.append(work(prepared, names[0], options, target, command, progress))
         return result
-    found = each_species(
-        names,
-        target,
-        lambda species, place: work(prepared, species, options, place, command, progress),
-        failures=prepared.failures,
-        taken=("summary.csv", "records.csv", "index.html"),
-    )
-    for species, item in found.items():
-        result.species.append(SpeciesResult(species, error=item) if isinstance(item, str) else item)
-    write_tables(target, [_summary_row(item) for item in result.species], prepared)
-    if options.output.report:
-        from sdm.report.index import write_index
+    folders = safe_names(names, taken=TABLES)
+    planned = [*TABLES, *(f"{name}/" for name in folders.values())]
+    with staging_species(target, overwrite=options.output.overwrite, planned=planned) as place:
+        found = each_species(
+            {species: place / name for species, name in folders.items()},
+            lambda species, folder: work(prepared, species, options, folder, command, progress),
+            failures=prepared.failures,
+        )
+        for species, item in found.items():
+            done = SpeciesResult(species, error=item) if isinstance(item, str) else item
+            result.species.append(replace(done, folder=done.folder and target / done.folder.name))
+        write_tables(place, [_summary_row(item) for item in result.species], prepared)
+        if options.output.report:
+            from sdm.report.index import write_index
 
-        result.index = write_index(target)
-    else:
-        (target / "index.html").unlink(missing_ok=True)  # of an earlier run
+            result.index = target / write_index(place).name
     return result
 
 
@@ -163,7 +171,6 @@ def _one(
     with staging(folder, overwrite=options.output.overwrite) as stage:
         also = None if chosen is None else chosen.write
         written = write_species(fitted, prepared, options, stage, command, progress, also)
-        remove_earlier(folder, written)
     log.debug("%s done in %.1f s", species, perf_counter() - began)
     return _result(species, folder, fitted, written)
 

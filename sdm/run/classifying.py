@@ -11,17 +11,17 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sdm._version import __version__
+from sdm.commit import claim, staging
 from sdm.conditional.estimator import ConditionalMaxent
 from sdm.conditional.measures import ClassMeasures, fold_numbers, gather, measure_classes, permute_classes
 from sdm.conditional.targets import read_targets
 from sdm.errors import DataError, OptionError
 from sdm.features.domain import Array
-from sdm.files import refuse_existing, staging
 from sdm.maxent.solution import CONVERGED
 from sdm.predict import Progress
 from sdm.run.class_sites import Sites, read_sites
 from sdm.run.classify_options import ClassifyOptions
-from sdm.run.writing_classes import remove_earlier, write_classes
+from sdm.run.writing_classes import write_classes
 
 log = logging.getLogger("sdm")
 SLOW = 5.0
@@ -42,7 +42,12 @@ def classify(options: ClassifyOptions, *, command: str = "", progress: Progress 
     """Read sites and layers, fit, test, map, and write everything."""
     _check(options)
     folder = Path(str(options.folder))
-    refuse_existing(folder, overwrite=options.overwrite)
+    with claim(folder, overwrite=options.overwrite):
+        return _classify(options, folder, command, progress)
+
+
+def _classify(options: ClassifyOptions, folder: Path, command: str, progress: Progress | None) -> ClassifyResult:
+    """Do a run whose output folder is held for it."""
     sites = read_sites(options)
     _, targets = read_targets(sites.target, len(sites.values))
     rng = np.random.default_rng([options.seed, 7])
@@ -70,7 +75,6 @@ def classify(options: ClassifyOptions, *, command: str = "", progress: Progress 
     numbers["permutation_importance"] = [asdict(row) for row in importance]
     with staging(folder, overwrite=options.overwrite) as stage:
         files = write_classes(stage, sites, model, targets, tested, importance, numbers, options, command, progress)
-        remove_earlier(folder, files)
     return ClassifyResult(folder, numbers, files, [*sites.notices, *fitted.notes_])
 
 

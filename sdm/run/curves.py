@@ -6,10 +6,11 @@ from typing import Any
 
 from sdm.assess.curves import BETAS, CurvePoint, learning_curve, sensitivity_curve
 from sdm.assess.splits import subsample
+from sdm.commit import claim, staging
 from sdm.config import dump_yaml
 from sdm.data.table import SampleTable
 from sdm.errors import DataError, OptionError, SdmError
-from sdm.files import output_folder, safe_names, staging
+from sdm.files import output_folder, safe_names
 from sdm.options import RunOptions
 from sdm.report.tables import write_rows
 from sdm.run.assessing import Progress
@@ -45,7 +46,13 @@ def draw_curve(options: RunOptions, kind: str, *, command: str = "", progress: P
         raise OptionError(f"kind={kind!r}: expected one of {', '.join(KINDS)}")
     if options.fit.model != "maxent":
         raise OptionError(f"curves compare sets of feature classes: leave out --model {options.fit.model}")
-    target = output_folder(options.output.folder, overwrite=options.output.overwrite)
+    target = output_folder(options.output.folder)
+    with claim(target, overwrite=options.output.overwrite):
+        return _draw(options, kind, target, command, progress)
+
+
+def _draw(options: RunOptions, kind: str, target: Path, command: str, progress: Progress | None) -> CurveResult:
+    """Measure and draw into a folder that is held for it."""
     prepared = prepare(options)
     result = CurveResult(target, failures=dict(prepared.failures), notices=list(prepared.notices))
     for species, table in prepared.tables.items():
@@ -58,7 +65,7 @@ def draw_curve(options: RunOptions, kind: str, *, command: str = "", progress: P
     if not result.points:
         first = next(iter(result.failures.values()), f"{options.occurrences.file} holds no species")
         raise DataError(f"no curve could be drawn: {first}")
-    with staging(target, overwrite=options.output.overwrite) as stage:
+    with staging(target, overwrite=options.output.overwrite, keep=True) as stage:
         _write(result, options, kind, stage, command)
     return result
 

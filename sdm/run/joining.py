@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from sdm._version import __version__
+from sdm.commit import claim, staging
 from sdm.config import leaves
 from sdm.data.clean import clean
 from sdm.data.layers import Stack
@@ -18,7 +19,7 @@ from sdm.data.occurrences import WGS84, Occurrences, project
 from sdm.data.sites import SiteTable, Wanted, read_sites
 from sdm.data.textfile import TextTable
 from sdm.errors import DataError, OptionError
-from sdm.files import output_folder, staging
+from sdm.files import output_folder
 from sdm.joint.fitted import FittedJoint
 from sdm.joint.labels import read_labels, species_names
 from sdm.joint.model import JointModel
@@ -107,16 +108,16 @@ def join(options: RunOptions, *, command: str = "", progress: Progress | None = 
         If options, sites, layers or the graph cannot be used, or results cannot be written.
     """
     check_joint(options)
-    target = output_folder(options.output.folder, overwrite=options.output.overwrite)
-    community = read_community(options)
-    for note in community.notes:
-        log.info(note)
-    run = fit_community(community, options, progress)
-    from sdm.run.writing_joint import remove_earlier, write_joint
+    target = output_folder(options.output.folder)
+    with claim(target, overwrite=options.output.overwrite):
+        community = read_community(options)
+        for note in community.notes:
+            log.info(note)
+        run = fit_community(community, options, progress)
+        from sdm.run.writing_joint import write_joint
 
-    with staging(target, overwrite=options.output.overwrite) as stage:
-        numbers, files = write_joint(run, options, stage, command, progress)
-        remove_earlier(target, files)
+        with staging(target, overwrite=options.output.overwrite) as stage:
+            numbers, files = write_joint(run, options, stage, command, progress)
     return JointResult(target, numbers, files, community.notes)
 
 

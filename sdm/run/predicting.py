@@ -1,16 +1,18 @@
 """A model file of any kind on a folder of layers."""
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sdm.commit import claim, publishing, staging
 from sdm.conditional.maps import write_class_maps
 from sdm.conditional.model import ClassModel
 from sdm.data.area import StudyArea
 from sdm.data.layers import Stack
 from sdm.errors import OptionError, OutputError
-from sdm.files import refuse_existing, staging
+from sdm.files import refuse_existing
 from sdm.joint.fitted import FittedJoint
 from sdm.model import SCALES, Model
 from sdm.predict import Progress, predict_raster
@@ -19,6 +21,7 @@ from sdm.run.models import AnyModel, load_any, open_for, refuse_options
 
 MAP_SCALES = tuple(scale for scale in SCALES if scale != "link")
 SCALE = "cloglog"
+BESIDE = ("class", "entropy")  # maps of a class model beside its probabilities
 
 
 @dataclass(frozen=True)
@@ -98,12 +101,17 @@ def predict_files(
     """
     loaded, output = load_any(model), Path(output)
     way = _Way(layers, clamp, area, nodata, align, threads, progress)
-    if isinstance(loaded, Model):
-        return _map_species(loaded, output, way, SCALE if scale is None else scale, threshold, overwrite)
-    refuse_options(loaded, {"--scale": scale, "--threshold": threshold})
-    if isinstance(loaded, ClassModel):
-        return _map_classes(loaded, output, way, overwrite)
-    return _map_community(loaded, output, way, overwrite)
+    files = _places(loaded, output)
+    _check_places(files, overwrite)
+    with ExitStack() as held:
+        for file in sorted(files) or [output]:
+            held.enter_context(claim(file, overwrite=overwrite))
+        if isinstance(loaded, Model):
+            return _map_species(loaded, output, way, SCALE if scale is None else scale, threshold)
+        refuse_options(loaded, {"--scale": scale, "--threshold": threshold})
+        if isinstance(loaded, ClassModel):
+            return _map_classes(loaded, files, way)
+        return _map_community(loaded, output, way, overwrite)
 
 
 @dataclass(frozen=True)
@@ -128,44 +136,36 @@ class _Way:
         return stack, common
 
 
-def _map_species(
-    model: Model, output: Path, way: _Way, scale: str, threshold: str | float | None, overwrite: bool
-) -> Prediction:
+def _map_species(model: Model, output: Path, way: _Way, scale: str, threshold: str | float | None) -> Prediction:
     """Write one map."""
     if scale not in MAP_SCALES:
         raise OptionError(f"scale={scale!r}: expected one of {', '.join(MAP_SCALES)}")
-    _check_places([output], overwrite)
     stack, common = way.open(model)
     level = None if threshold is None else threshold_on_scale(model, threshold, scale)
     tags = {"species": str(model.meta.get("species", ""))}
-    summary = predict_raster(model, stack, output, scale=scale, threshold=level, tags=tags, **common)
+    with publishing([output]) as (place,):
+        summary = predict_raster(model, stack, place, scale=scale, threshold=level, tags=tags, **common)
     return Prediction({"map": output}, {"file": str(output), **summary.numbers}, list(stack.notices))
 
 
-def _map_classes(model: ClassModel, output: Path, way: _Way, overwrite: bool) -> Prediction:
+def _map_classes(model: ClassModel, places: Sequence[Path], way: _Way) -> Prediction:
     """Write the probabilities, and beside them the most probable class and the entropy."""
     from sdm.report.class_figures import model_colours
 
-    beside = {what: output.with_name(f"{output.stem}_{what}.tif") for what in ("class", "entropy")}
-    files = {"probability": output, **beside}
-    _check_places(list(files.values()), overwrite)
+    files = dict(zip(("probability", *BESIDE), places))
     stack, common = way.open(model)
     tags = {"title": str(model.meta.get("title", ""))}
-    maps = write_class_maps(model, stack, files, colours=model_colours(model), tags=tags, **common)
+    with publishing(places) as staged:
+        paths = dict(zip(files, staged))
+        maps = write_class_maps(model, stack, paths, colours=model_colours(model), tags=tags, **common)
     named = {what: str(path) for what, path in files.items()}
     return Prediction(files, {"files": named, **maps.numbers(model.labels)}, list(stack.notices))
 
 
 def _map_community(model: FittedJoint, output: Path, way: _Way, overwrite: bool) -> Prediction:
     """Write two maps a species, probability and best joint labeling, and their sums, into a folder."""
-    if output.suffix.lower() in (".tif", ".tiff"):
-        raise OptionError(
-            f"{output} is the name of one map, a joint model makes two a species and two of the richness: "
-            f"give a folder for them, as in -o {output.with_suffix('')}"
-        )
-    refuse_existing(output, overwrite=overwrite)
     stack, common = way.open(model)
-    with staging(output, overwrite=overwrite) as stage:
+    with staging(output, overwrite=overwrite, keep=True) as stage:
         (stage / MAPS).mkdir()
         maps = write_maps(model, None, stack, JointPlaces.within(stage, model.species, OF_ONE_MODEL), **common)
     files: dict[str, Path] = {}
@@ -179,13 +179,27 @@ def _map_community(model: FittedJoint, output: Path, way: _Way, overwrite: bool)
     return Prediction(files, {"folder": str(output), "maps": numbers}, list(stack.notices))
 
 
+def _places(model: AnyModel, output: Path) -> list[Path]:
+    """Return the files that a model's maps go to; none where they go to a folder."""
+    if isinstance(model, Model):
+        return [output]
+    if isinstance(model, ClassModel):
+        return [output, *(output.with_name(f"{output.stem}_{what}.tif") for what in BESIDE)]
+    if output.suffix.lower() in (".tif", ".tiff"):
+        raise OptionError(
+            f"{output} is the name of one map, a joint model makes two per species and two of the richness: "
+            f"give a folder for them, as in -o {output.with_suffix('')}"
+        )
+    return []
+
+
 def _check_places(files: Sequence[Path], overwrite: bool) -> None:
     """Raise if a map cannot go where it is to go."""
     for file in files:
         refuse_existing(file, overwrite=overwrite)
         if file.is_dir():
             raise OutputError(f"{file} is a folder: give the name of a file, such as {file / 'map.tif'}")
-    if not files[0].parent.is_dir():
+    if files and not files[0].parent.is_dir():
         raise OutputError(f"the folder {files[0].parent} does not exist: make it, or choose another name")
 
 

@@ -1,21 +1,23 @@
 """Presence and absence in a column of the records: `sdm fit --response` is `sdm classify`, two classes a species."""
 
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from sdm.commit import claim, staging_species
 from sdm.config import leaves
 from sdm.data.columns import SPECIES, first_of, named_column, species_column
 from sdm.data.occurrences import ABSENT, Occurrences, as_text, read_occurrences
 from sdm.data.textfile import SAMPLE_ROWS
 from sdm.errors import DataError, OptionError
-from sdm.files import output_folder, write_text
+from sdm.files import output_folder, refuse_existing, safe_names, write_text
 from sdm.options import RunOptions
 from sdm.predict import Progress
 from sdm.report.tables import table_text
+from sdm.run.batch import TABLES
 from sdm.run.class_sites import listed
 from sdm.run.classify_options import ClassifyOptions, make_classify_options
 from sdm.run.classifying import ClassifyResult, classify
@@ -76,7 +78,8 @@ def run_response(options: RunOptions, *, command: str = "", progress: Progress |
     SdmError
         For what concerns the whole run, or the only species. With several species a failure is in the result.
     """
-    target = output_folder(options.output.folder, overwrite=options.output.overwrite)
+    target = output_folder(options.output.folder)
+    refuse_existing(target, overwrite=options.output.overwrite)
     runs = response_runs(options)
     for notice in runs.notices:
         log.info(notice)
@@ -91,16 +94,21 @@ def run_response(options: RunOptions, *, command: str = "", progress: Progress |
         own = runs.options[name].model_copy(update={"folder": str(folder)})
         return classify(own, command=command, progress=progress)
 
-    every = each_species(names, target, work, failures=runs.failures, taken=("summary.csv", "index.html"))
-    result = ResponseResult(target, every, runs.notices)
-    rows = [_summary_row(name, found) for name, found in result.species.items()]
-    write_text(target / "summary.csv", table_text(rows), overwrite=True)
-    if options.output.report:
-        from sdm.report.index import write_index
+    folders, overwrite = safe_names(names, taken=TABLES), options.output.overwrite
+    planned = [*TABLES, *(f"{name}/" for name in folders.values())]
+    with (
+        claim(target, overwrite=overwrite),
+        staging_species(target, overwrite=overwrite, planned=planned) as place,
+    ):
+        every = each_species({name: place / folders[name] for name in names}, work, failures=runs.failures)
+        species = {n: f if isinstance(f, str) else replace(f, folder=target / folders[n]) for n, f in every.items()}
+        result = ResponseResult(target, species, runs.notices)
+        rows = [_summary_row(name, found) for name, found in result.species.items()]
+        write_text(place / "summary.csv", table_text(rows), overwrite=True)
+        if options.output.report:
+            from sdm.report.index import write_index
 
-        result.index = write_index(target)
-    else:
-        (target / "index.html").unlink(missing_ok=True)  # of an earlier run
+            result.index = target / write_index(place).name
     return result
 
 

@@ -1,12 +1,11 @@
 """Several species, one after the other, each in a folder of its own; one that fails does not stop the others."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
 from sdm.errors import DataError, SdmError
-from sdm.files import safe_names
 
 log = logging.getLogger("sdm")
 
@@ -14,20 +13,17 @@ T = TypeVar("T")
 
 
 def each_species(
-    names: Sequence[str],
-    target: Path,
+    folders: Mapping[str, Path],
     work: Callable[[str, Path], T],
     *,
     failures: Mapping[str, str],
-    taken: Sequence[str] = (),
 ) -> dict[str, T | str]:
     """Return what became of every species: the result of `work(species, folder)`, or why it failed.
 
     Parameters
     ----------
-    names : sequence of str
-    target : Path
-        Folder of the run; `taken` are names in it that no species may have.
+    folders : mapping of str to Path
+        The folder of every species.
     work : callable
     failures : mapping of str to str
         Species that failed before, and why.
@@ -37,13 +33,12 @@ def each_species(
     DataError
         If none could be fitted.
     """
-    folders = safe_names(names, taken=taken)
     found: dict[str, T | str] = {}
-    for k, species in enumerate(names):
-        log.info("%s (%d of %d)", species, k + 1, len(names))
-        found[species] = _attempt(species, target / folders[species], work, failures)
+    for k, (species, folder) in enumerate(folders.items()):
+        log.info("%s (%d of %d)", species, k + 1, len(folders))
+        found[species] = _attempt(species, folder, work, failures)
     if all(isinstance(result, str) for result in found.values()):
-        raise DataError(f"none of {len(names)} species could be fitted; the first: {found[names[0]]}")
+        raise DataError(f"none of {len(folders)} species could be fitted; the first: {next(iter(found.values()))}")
     return found
 
 

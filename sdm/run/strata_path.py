@@ -14,6 +14,7 @@ from rasterio.windows import Window
 
 from sdm.assess.folds import Split
 from sdm.assess.path_validation import Choice, PathValidation, validate_path
+from sdm.commit import staging
 from sdm.config import dump_yaml
 from sdm.data.area import StudyArea
 from sdm.data.effort import Effort
@@ -22,7 +23,7 @@ from sdm.data.strata import SQUARES, Strata, make_division, square_km, stratum_o
 from sdm.data.table import SampleTable
 from sdm.errors import DataError, OptionError
 from sdm.features.domain import Array, Index
-from sdm.files import safe_name, staging, to_json
+from sdm.files import safe_name, to_json
 from sdm.maxent.homotopy import RelaxationPath, track_path
 from sdm.options import FitOptions, RunOptions
 from sdm.predict import NODATA, write_cog
@@ -32,7 +33,7 @@ from sdm.run.batch import RunResult, SpeciesResult, run
 from sdm.run.paths import divide
 from sdm.run.prepare import Prepared
 from sdm.run.sampling import write_effort
-from sdm.run.writing import Written, remove_earlier
+from sdm.run.writing import Written
 
 log = logging.getLogger("sdm")
 
@@ -100,7 +101,6 @@ def run_strata(options: RunOptions, *, command: str = "", progress: Progress | N
         found = follow_strata(prepared.tables[species], surveyed[id(area)], options, cast("Stack", prepared.stack))
         with staging(folder, overwrite=options.output.overwrite) as stage:
             numbers, written = _write(found, prepared, species, given, stage, command, progress)
-            remove_earlier(folder, written)
         return SpeciesResult(species, folder, numbers, written.files, [*prepared.tables[species].notes])
 
     changed = [name for name, value in given.fit if value != FitOptions.model_fields[name].get_default()]

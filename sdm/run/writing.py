@@ -1,7 +1,5 @@
 """Everything that a run leaves behind for one species."""
 
-import json
-import shutil
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
@@ -296,20 +294,6 @@ def threshold_value(fitted: Fitted, options: RunOptions) -> float | None:
     if wanted is None or isinstance(wanted, (int, float)):
         return None if wanted is None else float(wanted)
     return float(fitted.model.from_raw(choose(fitted.thresholds, wanted).raw, options.predict.scale))
-
-
-def remove_earlier(folder: Path, written: Written) -> None:
-    """Remove what an earlier run of the species left in a folder and this one does not write, such as another map."""
-    try:
-        earlier = json.loads((folder / written.files["numbers"]).read_text(encoding="utf-8"))["files"].values()
-    except (OSError, ValueError, KeyError, AttributeError):
-        return
-    page = Path(written.files["numbers"]).with_suffix(".html").name  # `sdm report` may have made one
-    for name in {*map(str, earlier), page} - set(written.files.values()) | {"plots"}:
-        if Path(name).name == name and (folder / name).is_file():
-            (folder / name).unlink()
-        elif name == "plots" and (folder / name).is_dir():
-            shutil.rmtree(folder / name)
 
 
 def write_tables(folder: Path, rows: list[dict[str, Any]], prepared: Prepared) -> None:

@@ -1,7 +1,5 @@
 """Everything that a run of `sdm classify` leaves behind."""
 
-import json
-import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -83,28 +81,6 @@ def write_classes(
     if options.report:
         write_class_page(stage / files["numbers"])
     return files
-
-
-def remove_earlier(folder: Path, files: dict[str, str]) -> None:
-    """Remove what earlier runs left in a folder and this one does not write, such as another map.
-
-    Those are runs of classes, and one of any kind whose numbers have the same name, such as the species' own fit.
-    """
-    from sdm.report.class_page import find_class_results
-
-    same = folder / files["numbers"]
-    for numbers in dict.fromkeys([*(found for found in find_class_results(folder) if found.parent == folder), same]):
-        try:
-            earlier = json.loads(numbers.read_text(encoding="utf-8"))["files"].values()
-        except (OSError, ValueError, KeyError, AttributeError, TypeError):
-            continue
-        # `sdm report` may have made a page that is not listed.
-        names = {*map(str, earlier), numbers.with_suffix(".html").name} - set(files.values()) | {"plots"}
-        for name in names:
-            if Path(name).name == name and (folder / name).is_file():
-                (folder / name).unlink()
-            elif name == "plots" and (folder / name).is_dir():
-                shutil.rmtree(folder / name)
 
 
 def _record(sites: Sites, model: ClassModel, options: ClassifyOptions) -> dict[str, Any]:

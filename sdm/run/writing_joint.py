@@ -1,8 +1,5 @@
 """Everything that a run of a joint model leaves behind."""
 
-import json
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -176,28 +173,3 @@ def _write_run(options: RunOptions, folder: Path, command: str, files: dict[str,
     head = "# Repeat with: sdm joint run.yaml -o FOLDER\n"
     (folder / files["run"]).write_text(head + dump_yaml(options, JOINT_SECTIONS), encoding="utf-8")
     (folder / files["command"]).write_text(command + "\n", encoding="utf-8")
-
-
-def remove_earlier(folder: Path, files: dict[str, Any]) -> None:
-    """Remove what an earlier run left in a folder and this one does not write."""
-    try:
-        earlier = json.loads((folder / "joint.json").read_text(encoding="utf-8"))["files"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return
-    for name in set(_paths(earlier)) - set(_paths(files)):
-        parts = Path(name).parts
-        if len(parts) == 1 and (folder / name).is_file():
-            (folder / name).unlink()
-        elif len(parts) == 2 and parts[0].startswith(MAPS) and (folder / parts[0]).is_dir():
-            (folder / name).unlink(missing_ok=True)
-            if not any((folder / parts[0]).iterdir()):
-                shutil.rmtree(folder / parts[0])
-
-
-def _paths(files: Any) -> Iterator[str]:
-    """Yield every file of a tree of files."""
-    for value in files.values() if isinstance(files, dict) else ():
-        if isinstance(value, dict):
-            yield from _paths(value)
-        elif isinstance(value, str) and ".." not in Path(value).parts:
-            yield value

@@ -15,7 +15,7 @@ from sdm.joint.model import JointModel
 from sdm.options import JOINT_USES
 from sdm.run.joining import check_joint, fit_community, read_community, read_graph
 from sdm.run.site_testing import divide_sites
-from sdm.run.writing_joint import evaluation_rows, remove_earlier, survivors
+from sdm.run.writing_joint import evaluation_rows, survivors
 
 
 def options_for(path: Path, **more):
@@ -178,16 +178,3 @@ def test_what_survived_is_measured_against_the_largest_weight(sites: Path) -> No
     assert {row["kept"] for row in rows} == {True, False}
     for row in rows:
         assert row["kept"] == (abs(row["weight"]) >= 0.01 * top)
-
-
-def test_what_an_earlier_run_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
-    (tmp_path / "maps").mkdir()
-    for name in ("maps/old.tif", "richness.tif", "notes.txt", "joint.html"):
-        (tmp_path / name).write_text("x")
-    outside = tmp_path.parent / "precious.txt"
-    outside.write_text("x")
-    files = '{"files": {"page": "joint.html", "bad": "../precious.txt", "maps": {"species": {"a": "maps/old.tif"}}}}'
-    (tmp_path / "joint.json").write_text(files)
-    remove_earlier(tmp_path, {"model": "joint.npz"})
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["joint.json", "notes.txt", "richness.tif"]
-    assert outside.exists()

@@ -1,0 +1,114 @@
+"""Locks between processes: one run writes to a place at a time. The system frees them when a process dies."""
+
+import errno
+import hashlib
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from sdm.errors import OutputError
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+log = logging.getLogger("sdm")
+
+_BUSY = {errno.EACCES, errno.EAGAIN, errno.EDEADLK}
+_UNABLE = {errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL}
+
+
+def place_digest(path: Path) -> str:
+    """Return eight digits that stand for the name of a file or folder in the names of its temporary neighbours."""
+    return hashlib.sha256(os.fsencode(path.name)).hexdigest()[:8]
+
+
+@contextmanager
+def lock(target: Path) -> Iterator[None]:
+    """Hold the only right to write to a file or folder, by a locked file beside it.
+
+    Raises
+    ------
+    OutputError
+        If another process holds it, or the folder cannot be written.
+    """
+    beside = target.parent if os.access(target.parent, os.W_OK) or not target.is_dir() else target
+    with lock_of(beside, place_digest(target), target):
+        yield
+
+
+@contextmanager
+def lock_of(beside: Path, digest: str, target: Path | None = None) -> Iterator[None]:
+    """Hold the lock of a place by the digits that stand for its name."""
+    path = beside / f".sdm-{digest}.lock"
+    try:
+        handle = _open(path)
+    except OSError as error:
+        raise OutputError(f"{beside} cannot be written ({error.strerror or error}): choose another folder") from error
+    try:
+        if handle is None:
+            owner = f" (process {pid})" if (pid := _owner(path)) else ""
+            busy = f"{target or beside} is being written by another run{owner}"
+            raise OutputError(f"{busy}: wait until it has ended, or choose another place")
+        yield
+    finally:
+        if handle is not None:
+            with suppress(OSError):
+                path.unlink()  # while it is still locked: whoever opened it meanwhile looks again
+            os.close(handle)
+
+
+def _open(path: Path) -> int | None:
+    """Open and lock a file; None where another process has locked it."""
+    while True:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
+        try:
+            if not _try_lock(handle):
+                os.close(handle)
+                return None
+            if _is(handle, path):
+                os.ftruncate(handle, 0)
+                os.write(handle, f"{os.getpid()}\n".encode())
+                return handle
+        except BaseException:
+            os.close(handle)
+            raise
+        os.close(handle)  # its last owner removed the file between our opening and locking it
+
+
+def _try_lock(handle: int) -> bool:
+    """Lock an open file unless another process has; where the disk has no locks, say so and go on."""
+    try:
+        if fcntl is not None:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        else:  # pragma: no cover - Windows
+            import msvcrt
+
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+    except OSError as error:
+        if error.errno in _BUSY:
+            return False
+        if error.errno not in _UNABLE:
+            raise
+        log.warning("this disk has no locks (%s): do not write to one place from two runs", error.strerror)
+    return True
+
+
+def _is(handle: int, path: Path) -> bool:
+    """Whether an open file is still the one of that name."""
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except OSError:
+        return False
+
+
+def _owner(path: Path) -> str:
+    """Return the process that a lock names."""
+    try:
+        text = path.read_text(encoding="ascii", errors="replace").strip()[:20]
+    except OSError:
+        return ""
+    return text if text.isdigit() else ""
