@@ -1,0 +1,77 @@
+"""A command that is killed, or whose disk fails, at any call: the whole old result is there, or the whole new one."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from faults import FAULTS, KILL, Commands
+from terminal import QUICK
+
+from sdm.commit import LISTED
+
+LEAN = (*QUICK, "--no-report", "--overwrite", "--threads", 1)
+
+
+def snapshot(place: Path) -> dict[str, bytes]:
+    """Every file of a result by its name, but for what is there only while a run is at work."""
+    if place.is_file():
+        return {place.name: place.read_bytes()}
+    found = {path.relative_to(place).as_posix(): path for path in place.rglob("*") if path.is_file()}
+    return {name: path.read_bytes() for name, path in found.items() if ".sdm-" not in name or name.endswith(LISTED)}
+
+
+@pytest.fixture(scope="module")
+def commands() -> Iterator[Commands]:
+    server = Commands()
+    yield server
+    server.close()
+
+
+def survive(commands: Commands, root: Path, result: str, old: tuple[Any, ...], new: tuple[Any, ...], how: str) -> None:
+    """Put a fault into every call of a command that replaces a result, one after the other."""
+    first, place = root / "first", root / "place"
+    place.mkdir()  # always the same folder: the command is part of the result
+    assert commands.run(old)[1] == 0
+    (place / "mine.txt").write_text("mine")
+    shutil.copytree(place, first)
+    before = snapshot(place / result)
+    calls, code = commands.run(new)
+    after = snapshot(place / result)
+    assert code == 0
+    assert after != before
+    for at in range(1, calls + 1):
+        shutil.rmtree(place)
+        shutil.copytree(first, place)
+        _, code = commands.run(new, at, how)
+        found = snapshot(place / result)
+        assert found in (before, after), f"call {at} of {calls}"
+        if how == KILL:
+            assert code == -9, f"call {at}"
+        else:
+            assert code in (0, 1), f"call {at}"
+            assert code == 1 or found == after, f"call {at}: success is said of an old result"
+        if at % 10 == 1:  # what was left does not hinder the next run, which clears it away
+            assert commands.run(new)[1] == 0
+            assert snapshot(place / result) == after
+            assert {path.name for path in place.iterdir()} == {path.name for path in first.iterdir()}
+        assert (place / "mine.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("how", FAULTS)
+def test_fit(commands, world, tmp_path: Path, how: str) -> None:
+    words = ("fit", world.records, world.layers, *LEAN, "-o", tmp_path / "place" / "out")
+    survive(commands, tmp_path, "out", words, (*words, "--rm", 3), how)
+
+
+@pytest.mark.parametrize("how", FAULTS)
+def test_batch(commands, world, tmp_path: Path, how: str) -> None:
+    words = ("fit", world.both, world.layers, *LEAN, "--no-map", "-o", tmp_path / "place" / "out")
+    survive(commands, tmp_path, "out", words, (*words, "--rm", 3), how)
+
+
+@pytest.mark.parametrize("how", FAULTS)
+def test_predict(commands, fit, world, tmp_path: Path, how: str) -> None:
+    words = ("predict", fit.model, world.layers, "-o", tmp_path / "place" / "map.tif", "--overwrite")
+    survive(commands, tmp_path, "map.tif", words, (*words, "--scale", "raw"), how)

@@ -1,0 +1,159 @@
+"""Faults put into a command: its k-th call that changes the disk kills the process, or fails as a broken disk does.
+
+Children are forked from a process that has everything loaded, so that a command can be tried hundreds of times. That
+process (`Commands`) never writes a raster itself: the threads that do would be missing in its children.
+"""
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import sdm.commit
+from sdm.errors import SdmError
+
+CALLS = ("replace", "rename", "unlink", "remove", "rmdir", "link", "fsync", "mkdir")
+KILL, BROKEN = "kill", "EIO"
+FAULTS = (KILL, BROKEN)
+UNEXPECTED = 99
+
+
+def with_fault(work: Callable[[], Any], at: int, how: str) -> tuple[int, int]:
+    """Do something in a child whose call number `at` goes wrong; 0 for none.
+
+    The moment after the exchange of two folders counts as a call too.
+
+    Returns
+    -------
+    int
+        How many calls there were.
+    int
+        The child's exit code; below 0 for a signal.
+    """
+    reader, writer = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # threads of the test runner do not matter to the child
+        pid = os.fork()
+    if pid == 0:
+        os.close(reader)
+        _break(writer, at, how)
+        os._exit(_do(work))
+    os.close(writer)
+    count = 0
+    while part := os.read(reader, 4096):
+        count += len(part)
+    os.close(reader)
+    _, status = os.waitpid(pid, 0)
+    return count, os.waitstatus_to_exitcode(status)
+
+
+def _do(work: Callable[[], Any]) -> int:
+    try:
+        work()
+    except SdmError:
+        return 1
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    except BaseException as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
+        return UNEXPECTED
+    return 0
+
+
+def _break(writer: int, at: int, how: str) -> None:
+    """Let the calls of this process be counted, and one of them go wrong."""
+    turn = threading.Lock()
+    count = 0
+
+    def hit() -> None:
+        nonlocal count
+        with turn:
+            count += 1
+            os.write(writer, b".")
+            if count != at:
+                return
+        if how == KILL:
+            os.kill(os.getpid(), signal.SIGKILL)
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    def guarded(call: Any) -> Any:
+        def wrapped(*args: Any, **options: Any) -> Any:
+            hit()
+            done = call(*args, **options)
+            if call is exchange and how == KILL:
+                hit()
+            return done
+
+        return wrapped
+
+    exchange = sdm.commit.exchange_folders
+    for name in CALLS:
+        setattr(os, name, guarded(getattr(os, name)))
+    sdm.commit.exchange_folders = guarded(exchange)
+
+
+class Commands:
+    """A process that runs commands with faults."""
+
+    def __init__(self) -> None:
+        self._server = subprocess.Popen(
+            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def run(self, words: Any, at: int = 0, how: str = KILL) -> tuple[int, int]:
+        """Run a command; see `with_fault`."""
+        assert self._server.stdin is not None
+        assert self._server.stdout is not None
+        self._server.stdin.write(json.dumps([[str(word) for word in words], at, how]) + "\n")
+        self._server.stdin.flush()
+        calls, code = json.loads(self._server.stdout.readline())
+        return calls, code
+
+    def close(self) -> None:
+        assert self._server.stdin is not None
+        assert self._server.stdout is not None
+        self._server.stdin.close()
+        self._server.stdout.close()
+        self._server.wait(timeout=60)
+
+
+def _load() -> None:
+    """Import what commands import, and load the compiled kernels that they use."""
+    from importlib import import_module
+
+    import numpy as np
+
+    from sdm import Maxent
+
+    for name in ("sdm_cli.main", "sdm.run.batch", "sdm.run.predicting", "sdm.report.figures", "geopandas"):
+        import_module(name)
+    rng = np.random.default_rng(0)
+    x, y = np.column_stack([rng.normal(size=(200, 2)), rng.integers(0, 3, 200)]), np.repeat([1, 0], 100)
+    Maxent("lq", categorical=[2]).fit(x, y).predict(x)
+
+
+def _command(words: list[str]) -> None:
+    from sdm_cli.main import app
+
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+    os.dup2(null, 2)
+    sys.exit(app(words, standalone_mode=False))
+
+
+def serve() -> None:
+    """Run the commands that come as lines of JSON, each in a child."""
+    _load()
+    for line in sys.stdin:
+        words, at, how = json.loads(line)
+        print(json.dumps(with_fault(lambda words=words: _command(words), at, how)), flush=True)  # type: ignore[misc]
+
+
+if __name__ == "__main__":
+    serve()
