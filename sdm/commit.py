@@ -35,19 +35,21 @@ _NO_EXCHANGE = {errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EBUSY, errno.EX
 
 
 @contextmanager
-def claim(target: Path, *, overwrite: bool) -> Iterator[None]:
-    """Hold a file or folder for a run from its first look to its last byte; tidy up after runs that were killed.
+def claim(target: Path, *, overwrite: bool, folder: bool = True) -> Iterator[None]:
+    """Hold a folder, or a file, for a run from its first look to its last byte; tidy up after runs that were killed.
 
     Raises
     ------
     OutputError
         If another run holds it, if it has results already and `overwrite` is not set, or it cannot be written.
     """
-    target = _real(target)
+    given, target = target, _real(target)
     refuse_existing(target, overwrite=overwrite)
+    if folder:
+        _refuse_file(target)
     absent = _absent(target.parent)
     try:
-        _make(target.parent)
+        _make(target.parent, given)
         with lock(target):
             _recover(target)
             refuse_existing(target, overwrite=overwrite)  # a run may have ended between the look and the lock
@@ -70,9 +72,10 @@ def staging(target: Path, *, overwrite: bool, keep: bool = False) -> Iterator[Pa
     """
     given, target = target, _real(target)
     refuse_existing(target, overwrite=overwrite)
+    _refuse_file(target)
     absent = _absent(target)
     try:
-        _make(target.parent)
+        _make(target.parent, given)
         inside = target.is_dir() and (os.path.ismount(target) or not os.access(target.parent, os.W_OK))
         beside = target if inside else target.parent
         with _stage(beside, target) as stage, _explained(given, stage / "new"):
@@ -101,12 +104,15 @@ def staging_species(target: Path, *, overwrite: bool, planned: Sequence[str]) ->
     at the end.
     """
     if target.is_dir() and any(not _passing(path.name) for path in target.iterdir()):
+        ours = _ours(target)
+        for name in planned:  # said before the work, not after it
+            _refuse_obstacle(target / name.rstrip("/"), name.endswith("/"), name in ours)
         with staging(target, overwrite=overwrite) as stage:
             yield stage
         return
     absent = _absent(target)
     try:
-        _make(target)
+        _make(target, target)
         with _explained(target, target):
             _write_list(target, set(planned))
             yield target
@@ -190,13 +196,22 @@ def _refuse_foreign(new: Path, target: Path, ours: Collection[str]) -> None:
     earlier = not ours and (target / "command.txt").is_file() and (target / "run.yaml").is_file()
     for path in sorted(new.rglob("*")):
         name = path.relative_to(new).as_posix()
-        place = target / name
-        if place.exists() and place.is_dir() != path.is_dir():
-            raise OutputError(f"{place} is in the way: remove it, or choose another folder")
-        if os.path.lexists(place) and not path.is_dir() and name not in ours and not earlier:
-            raise OutputError(
-                f"{place} was not written by sdm, and would be replaced: move it away, or choose another folder"
-            )
+        _refuse_obstacle(target / name, path.is_dir(), earlier or name in ours)
+
+
+def _refuse_obstacle(place: Path, folder: bool, ours: bool) -> None:
+    """Raise if something is there that is not what will be, or that sdm did not write."""
+    if place.exists() and place.is_dir() != folder:
+        raise OutputError(f"{place} is in the way: remove it, or choose another folder")
+    if os.path.lexists(place) and not folder and not ours:
+        raise OutputError(
+            f"{place} was not written by sdm, and would be replaced: move it away, or choose another folder"
+        )
+
+
+def _refuse_file(target: Path) -> None:
+    if os.path.lexists(target) and not target.is_dir():
+        raise OutputError(f"{target} cannot be written (it is no folder): choose another folder")
 
 
 # -- the commit --------------------------------------------------------------------------------------------------------
@@ -209,6 +224,7 @@ def _commit(stage: Path, target: Path, keep: bool) -> None:
     written = _listing(new)
     _write_list(new, written | set(_read_list(target)) if keep else written)
     stale = set() if keep else ours - _inside(new)
+    _refuse_file(target)
     if not target.exists():
         _sync_tree(new)
         os.rename(new, target)
@@ -389,11 +405,11 @@ def _absent(folder: Path) -> list[Path]:
     return [path for path in (folder, *folder.parents) if not path.exists()]
 
 
-def _make(folder: Path) -> None:
+def _make(folder: Path, named: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OutputError(f"{folder} cannot be written ({error.strerror or error}): choose another folder") from error
+        raise OutputError(f"{named} cannot be written ({error.strerror or error}): choose another folder") from error
 
 
 @contextmanager

@@ -335,3 +335,12 @@ def test_a_set_of_files_is_published_whole(tmp_path: Path, how: str) -> None:
         work()
         assert contents(root) == dict.fromkeys(names, "new")
         assert {path.name for path in root.iterdir()} == set(names)
+
+
+def test_a_file_is_never_taken_for_a_folder(tmp_path: Path) -> None:
+    """Exchanging a folder with a file would work, and delete the file."""
+    (tmp_path / "out").write_text("precious")
+    for open_it in (claim, staging):
+        with pytest.raises(OutputError, match="no folder"), open_it(tmp_path / "out", overwrite=True):
+            pass
+    assert (tmp_path / "out").read_text() == "precious"

@@ -213,12 +213,13 @@ def _staged(folder: Path, overwrite: bool) -> Iterator[Path]:
     old = [p for p in (*folder.glob("*"), *folder.glob("*/*")) if _OURS.fullmatch(p.relative_to(folder).as_posix())]
     if old and not overwrite:
         raise OutputError(f"{old[0]} exists already: choose another folder, or give --overwrite to replace it")
-    try:
-        with claim(folder, overwrite=True), staging(folder, overwrite=True) as stage:
+    with claim(folder, overwrite=True), staging(folder, overwrite=True) as stage:
+        try:
             yield stage
-    except (OSError, RasterioError) as error:
-        why = getattr(error, "strerror", None) or error.__cause__ or error
-        raise OutputError(f"{folder} cannot be written ({why}): choose a folder with room and write access") from error
+        except (OSError, RasterioError) as error:
+            why = getattr(error, "strerror", None) or error.__cause__ or error
+            more = "choose a folder with room and write access"
+            raise OutputError(f"{folder} cannot be written ({why}): {more}") from error
 
 
 @dataclass(frozen=True)

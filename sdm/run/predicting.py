@@ -105,7 +105,7 @@ def predict_files(
     _check_places(files, overwrite)
     with ExitStack() as held:
         for file in sorted(files) or [output]:
-            held.enter_context(claim(file, overwrite=overwrite))
+            held.enter_context(claim(file, overwrite=overwrite, folder=not files))
         if isinstance(loaded, Model):
             return _map_species(loaded, output, way, SCALE if scale is None else scale, threshold)
         refuse_options(loaded, {"--scale": scale, "--threshold": threshold})
