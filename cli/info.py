@@ -27,13 +27,13 @@ def info(
     console = Console(as_json=as_json, debug=debug)
     with console.guard():
         from sdm.archive import format_of
-        from sdm.modelfile import load_model
+        from sdm.modelfile import load_species
 
         others = {"sdm-classes": tell_classes, "sdm-joint": tell_joint}
         if tell := others.get(str(format_of(model))):
             tell(console, model, features)
             return
-        loaded = load_model(model)
+        loaded = load_species(model)
         _tell(console, loaded, features)
         console.result(_as_dict(loaded))
 

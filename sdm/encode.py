@@ -1,6 +1,9 @@
-"""Tables in, numbers out: arrays or data frames, with classes as numbers or as text."""
+"""Tables in, numbers out: arrays, data frames or columns by name, with classes as numbers or as text.
 
-from collections.abc import Sequence
+Whatever has no names is rows of points: one row per point, one column per variable, as in scikit-learn.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +32,8 @@ class Encoder:
 
     @classmethod
     def learn(cls, table: Any, categorical: str | int | Sequence[str | int] = ()) -> "Encoder":
-        """Learn names and classes from a table: a 2-D array (columns are named x0, x1, …) or a data frame."""
+        """Learn names and classes from a table as `encode` takes it; the columns of rows are named x0, x1, …"""
+        table = as_table(table)
         names = column_names(table)
         if len(set(names)) != len(names):
             twice = sorted({name for name in names if names.count(name) > 1})
@@ -46,41 +50,79 @@ class Encoder:
     def encode(self, table: Any) -> Array:
         """Return the table as an `(n, V)` array; text classes that were never seen become −1, missing ones NaN.
 
-        A data frame may have its columns in any order, and more of them; an array must have exactly these columns.
+        Parameters
+        ----------
+        table : rows, data frame or mapping
+            Rows are a 2-D array or nested lists: one row per point, exactly these columns. A table of numbers alone is
+            taken as it is, text classes by their codes. A data frame, or a mapping of names to columns, may have its
+            columns in any order, and more of them.
+
+        Raises
+        ------
+        DataError
+            If columns are missing or too many, or a value is no number.
         """
+        table = as_table(table)
         given = column_names(table)
-        framed = hasattr(table, "columns")
+        framed = not isinstance(table, np.ndarray)
         if framed:
             missing = [name for name in self.names if name not in given]
             if missing:
                 raise DataError(f"the table has no column {', '.join(map(repr, missing))}; it has {', '.join(given)}")
         elif len(given) != len(self.names):
-            raise DataError(f"the table has {len(given)} columns, expected {len(self.names)}: {', '.join(self.names)}")
-        out = np.empty((len(table), len(self.names)))
-        for v, name in enumerate(self.names):
-            values = _column(table, given.index(name) if framed else v)
-            out[:, v] = self._codes(values, name) if name in self.labels else _numbers(values, name)
-        return out
+            raise DataError(
+                f"the table has {len(given)} columns, expected {len(self.names)} ({', '.join(self.names)}): "
+                "give one row per point and one column per variable"
+            )
+        elif table.dtype.kind in "biuf":
+            return np.asarray(table, dtype=np.float64)
+        columns = [_column(table, given.index(name) if framed else v) for v, name in enumerate(self.names)]
+        return np.column_stack(
+            [
+                self._codes(values, name) if name in self.labels else _numbers(values, name)
+                for values, name in zip(columns, self.names)
+            ]
+        )
 
     def _codes(self, values: NDArray[Any], name: str) -> Array:
         position = {label: code for code, label in enumerate(self.labels[name])}
         return np.array([np.nan if _missing(x) else position.get(str(x), -1) for x in values], dtype=np.float64)
 
 
-def column_names(table: Any) -> list[str]:
-    """Return the columns' names."""
+def as_table(table: Any) -> Any:
+    """Return a data frame or a mapping of equally long columns as it is, and anything else as a 2-D array of rows."""
     if hasattr(table, "columns"):
-        return [str(name) for name in table.columns]
-    shape = np.shape(table)
-    if len(shape) != 2:
-        raise DataError(f"X has {len(shape)} dimensions, expected a table of two: rows and variables")
-    return [f"x{v}" for v in range(shape[1])]
+        return table
+    if isinstance(table, Mapping):
+        shapes = {str(name): np.shape(column) for name, column in table.items()}
+        if any(len(shape) != 1 for shape in shapes.values()) or len(set(shapes.values())) > 1:
+            got = ", ".join(f"'{name}' {shape}" for name, shape in shapes.items())
+            raise DataError(f"the columns have the shapes {got}: expected one value per point in each of them")
+        return table
+    try:
+        rows = np.asarray(table)
+        if rows.dtype.kind == "U":  # numbers among text, missing ones too, would be text
+            rows = np.asarray(table, dtype=object)
+    except ValueError:  # numpy's word for rows of different lengths
+        raise DataError("the rows of X have different lengths: give each point one value per variable") from None
+    if rows.ndim != 2:
+        raise DataError(
+            f"X has {rows.ndim} dimensions, expected a table of two: one row per point and one column per variable"
+        )
+    return rows
+
+
+def column_names(table: Any) -> list[str]:
+    """Return the columns' names; those of an array are x0, x1, …"""
+    if isinstance(table, np.ndarray):
+        return [f"x{v}" for v in range(table.shape[1])]
+    return [str(name) for name in (table if isinstance(table, Mapping) else table.columns)]
 
 
 def _column(table: Any, v: int) -> NDArray[Any]:
-    if hasattr(table, "columns"):
-        return np.asarray(table.iloc[:, v])
-    return np.asarray(table)[:, v]
+    if isinstance(table, np.ndarray):
+        return table[:, v]
+    return np.asarray(list(table.values())[v] if isinstance(table, Mapping) else table.iloc[:, v])
 
 
 def _name_of(column: str | int, names: list[str]) -> str:

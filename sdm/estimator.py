@@ -327,7 +327,7 @@ class Maxent(Parameters):
     def predict(self, X: Any, scale: str = "cloglog", clamp: bool = True) -> Array:
         """Predict on an output scale: cloglog (default), raw, cumulative, logistic or link."""
         self._require_fit()
-        return self.model_.predict(self._encoder.encode(_table(X)), scale, clamp)
+        return self.model_.predict(X, scale, clamp)
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the mean log density ratio of the presences to the training domain: the (test) gain, in nats.
@@ -335,7 +335,7 @@ class Maxent(Parameters):
         Minus infinity if a presence falls where an entropy above 1 puts the density at zero.
         """
         self._require_fit()
-        x = self._encoder.encode(_table(X))
+        x = self._encoder.encode(X)
         present = _labels(y, x.shape[0])
         weight = np.ones(x.shape[0]) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         raw = self.model_.predict(x[present], "raw")
@@ -385,10 +385,6 @@ class TrainingData:
 
 class SdmNotFittedError(DataError, AttributeError):
     """A prediction was asked of an estimator before `fit`."""
-
-
-def _table(x: Any) -> Any:
-    return x if hasattr(x, "columns") else np.asarray(x)
 
 
 def _labels(y: ArrayLike, rows: int) -> NDArray[np.bool_]:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm.compiled import Compiled
+from sdm.encode import Encoder
 from sdm.errors import DataError, OptionError
 from sdm.features.domain import Array
 from sdm.features.shapes import Shapes
@@ -38,6 +39,15 @@ class ModelVariable:
     hi: float
     classes: tuple[float, ...] = ()
     labels: tuple[str, ...] | None = None
+
+
+def encoder_of(variables: Sequence[ModelVariable]) -> Encoder:
+    """Return how a table becomes the numbers that a model of these variables takes."""
+    return Encoder(
+        tuple(variable.name for variable in variables),
+        tuple(variable.name for variable in variables if variable.categorical),
+        {variable.name: variable.labels for variable in variables if variable.labels},
+    )
 
 
 @dataclass(frozen=True)
@@ -104,15 +114,20 @@ class Model:
         hi = np.array([np.inf if a.categorical else a.hi for a in self.variables])
         return Compiled(self.terms, lo, hi, self.shapes)
 
-    def predict(
-        self, x: NDArray[np.floating] | Sequence[NDArray[np.floating]], scale: str = "cloglog", clamp: bool = True
-    ) -> Array:
-        """Predict from raw values.
+    @cached_property
+    def encoder(self) -> Encoder:
+        """How a table becomes numbers."""
+        return encoder_of(self.variables)
+
+    def predict(self, x: Any, scale: str = "cloglog", clamp: bool = True) -> Array:
+        """Predict from a table of raw values.
 
         Parameters
         ----------
-        x : (n, V) array, or V arrays of length n
-            Variables in the order of `names`, classes as numbers. Missing values (NaN) give NaN.
+        x : data frame, mapping, (n, V) array or nested lists
+            A data frame, or a mapping of names to columns, has the variables in any order and among others, classes of
+            text by their names. An array or nested lists have one row per point and one column per variable, in the
+            order of `names`; in a table of numbers alone classes of text are their codes. Missing values give NaN.
         scale : {"cloglog", "raw", "cumulative", "logistic", "link"}
         clamp : bool
             Hold variables (and products of them) at the limits of their training ranges.
@@ -121,11 +136,14 @@ class Model:
         -------
         (n,) array
         """
-        columns = list(x.T) if isinstance(x, np.ndarray) else list(x)
+        return self.predict_columns(list(self.encoder.encode(x).T), scale, clamp)
+
+    def predict_columns(
+        self, columns: Sequence[NDArray[np.floating]], scale: str = "cloglog", clamp: bool = True
+    ) -> Array:
+        """Predict from one array of numbers per variable, in the order of `names`; the rest as for `predict`."""
         if len(columns) != len(self.variables):
-            raise DataError(
-                f"got {len(columns)} variables, the model has {len(self.variables)}: {', '.join(self.names)}"
-            )
+            raise DataError(f"got {len(columns)} columns, expected {len(self.variables)}: {', '.join(self.names)}")
         if self.unseen == "error":
             self._refuse_unseen(columns)
         return self.from_scores(self.compiled.scores(columns, clamp), scale)

@@ -1,17 +1,21 @@
-"""Model files: archives of one species' model (`sdm.archive`); no pickle, nothing that can run."""
+"""Model files: reading every kind of them, and archives of one species' model (`sdm.archive`); nothing that can run."""
 
 import os
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.archive import Archive, save_bytes
+from sdm.archive import Archive, format_of, save_bytes
 from sdm.features.shapes import Shapes
 from sdm.features.terms import KINDS, PRODUCT, Terms
 from sdm.model import SCALES, UNSEEN, Model, ModelVariable
+
+if TYPE_CHECKING:  # the files of the other kinds build on this one
+    from sdm.conditional.model import ClassModel
+    from sdm.joint.fitted import FittedJoint
 
 FORMAT = "sdm-model"
 VERSION = 1
@@ -43,14 +47,39 @@ def model_bytes(model: Model) -> bytes:
     return ARCHIVE.pack(header, arrays)
 
 
-def load_model(path: str | os.PathLike[str]) -> Model:
-    """Read a model file.
+def load_model(path: str | os.PathLike[str]) -> "Model | ClassModel | FittedJoint":
+    """Read a model file of any kind: of one species, of classes, or of several species together.
 
     Raises
     ------
     ModelFileError
         If the file is missing, damaged, not a model, or was written by a newer version.
+
+    Examples
+    --------
+    >>> import numpy as np, os, tempfile
+    >>> from sdm import Maxent, load_model
+    >>> rng = np.random.default_rng(1)
+    >>> x, y = rng.normal(size=(60, 2)), np.repeat([1, 0], [20, 40])
+    >>> place = os.path.join(tempfile.mkdtemp(), "model.npz")
+    >>> Maxent("l").fit(x, y).save(place)
+    >>> load_model(place).predict({"x1": [0.0], "x0": [1.0]}).shape
+    (1,)
     """
+    found = format_of(path)
+    if found == "sdm-classes":
+        from sdm.conditional.file import load_classes
+
+        return load_classes(path)
+    if found == "sdm-joint":
+        from sdm.joint.file import load_joint
+
+        return load_joint(path)
+    return load_species(path)
+
+
+def load_species(path: str | os.PathLike[str]) -> Model:
+    """Read a model of one species; other kinds are refused, and the rest is as for `load_model`."""
     names = ("cumulative", *(f"terms_{column.name}" for column in fields(Terms)), *_shapes())
     return ARCHIVE.load(path, names, _build)
 

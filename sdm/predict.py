@@ -132,7 +132,7 @@ def predict_raster(
 
     def score(window: Window, values: NDArray[np.floating]) -> NDArray[Any]:
         flat = values.reshape(values.shape[0], -1)
-        out = model.predict(list(flat), scale, clamp)
+        out = model.predict_columns(list(flat), scale, clamp)
         missing = np.isnan(out)
         if study_area is not None:
             missing |= ~study_area.mask(stack, window).ravel()

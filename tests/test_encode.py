@@ -62,7 +62,7 @@ def test_columns_that_are_missing_are_named():
     encoder = Encoder.learn(frame(), ["soil"])
     with pytest.raises(DataError, match="no column 'soil'; it has a"):
         encoder.encode(frame()[["a"]])
-    with pytest.raises(DataError, match="has 1 columns, expected 2: a, soil"):
+    with pytest.raises(DataError, match=r"has 1 columns, expected 2 \(a, soil\)"):
         encoder.encode(np.zeros((3, 1)))
 
 
@@ -81,3 +81,11 @@ def test_what_is_no_table(shape):
 def test_a_categorical_column_that_is_not_there(bad):
     with pytest.raises(OptionError, match="no such column; there are a, soil"):
         Encoder.learn(frame(), [bad])
+
+
+def test_nested_lists_of_numbers_and_text():
+    encoder = Encoder.learn(frame(), ["soil"])
+    rows = [[1.5, "peat"], [float("nan"), "sand"], [2, None], [None, float("nan")]]
+    expected = Encoder.encode(encoder, pd.DataFrame(rows, columns=["a", "soil"]))
+    np.testing.assert_array_equal(encoder.encode(rows), expected)
+    assert np.isnan(expected).tolist() == [[False, False], [True, False], [False, True], [True, True]]

@@ -1,6 +1,7 @@
 """A fitted model: the output scales' formulas, clamping, missing values, unseen classes."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -165,15 +166,43 @@ def test_or_is_refused_if_asked():
 
 def test_a_wrong_number_of_columns_is_named(fitted):
     model: Model = fitted.model_
-    with pytest.raises(DataError, match="got 2 variables, the model has 3: x0, x1, x2"):
+    with pytest.raises(DataError, match=r"has 2 columns, expected 3 \(x0, x1, x2\): give one row per point"):
         model.predict(np.zeros((4, 2)))
-    with pytest.raises(DataError, match="got 4 variables"):
-        model.predict([np.zeros(3)] * 4)
+    with pytest.raises(DataError, match="has 7 columns, expected 3"):
+        model.predict([np.zeros(7)] * 3)
+    with pytest.raises(DataError, match="got 4 columns, expected 3"):
+        model.predict_columns([np.zeros(3)] * 4)
 
 
-def test_columns_one_by_one_are_the_same_as_a_table(fitted):
-    x = domain_rows(fitted)
-    np.testing.assert_array_equal(fitted.model_.predict(x), fitted.model_.predict([x[:, v] for v in range(3)]))
+@pytest.mark.parametrize("rows", [1, 2, 3, 7])
+def test_nested_lists_are_rows_whatever_their_number(fitted, rows):
+    """With as many rows as variables, columns and rows would look alike."""
+    model, x = fitted.model_, domain_rows(fitted)[:rows]
+    expected = model.predict(x)
+    np.testing.assert_array_equal(model.predict(x.tolist()), expected)
+    np.testing.assert_array_equal(model.predict(list(x)), expected)
+    np.testing.assert_array_equal(model.predict(tuple(map(tuple, x))), expected)
+    np.testing.assert_array_equal(model.predict_columns(list(x.T)), expected)
+    columns = {"x2": x[:, 2], "other": ["text"] * rows, "x0": x[:, 0].tolist(), "x1": x[:, 1]}
+    np.testing.assert_array_equal(model.predict(columns), expected)
+    np.testing.assert_array_equal(model.predict(pd.DataFrame(columns)), expected)
+    np.testing.assert_array_equal(fitted.predict(columns), expected)
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        ([0.0, 1.0, 2.0], "X has 1 dimensions"),
+        ([[0.0, 1.0, 2.0], [0.0, 1.0]], "rows of X have different lengths"),
+        ({"x0": [0.0], "x1": [1.0]}, "has no column 'x2'; it has x0, x1"),
+        ({"x0": [0.0], "x1": [1.0, 2.0], "x2": [1.0]}, r"shapes 'x0' \(1,\), 'x1' \(2,\)"),
+        ({"x0": 0.0, "x1": 1.0, "x2": 1.0}, "expected one value per point"),
+        ([["a", "b", "c"]], "column 'x0' has 'a'"),
+    ],
+)
+def test_what_is_no_table_is_refused_in_a_sentence(fitted, x, message):
+    with pytest.raises(DataError, match=message):
+        fitted.model_.predict(x)
 
 
 def test_an_unknown_scale():

@@ -12,14 +12,15 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import seeds
 
-from sdm import Maxent, load_model, save_model
+from sdm import Committee, ConditionalMaxent, JointModel, Maxent, StructMaxent, load_model, save_model
 from sdm.archive import digest, format_of
-from sdm.errors import ModelFileError, OutputError
+from sdm.errors import DataError, ModelFileError, OutputError
 from sdm.model import SCALES
 from sdm.modelfile import VERSION, model_bytes
 
@@ -325,3 +326,35 @@ def test_what_a_file_is_can_be_told_without_loading_it(content, tmp_path):
         assert format_of(rewrite(content, path, {"model.json": header})) is None
     assert format_of(bomb(path, "model.json", 2_000_000_000)) is None
     assert format_of(tmp_path / "gone.npz") is None
+
+
+@pytest.mark.parametrize("kind", ["species", "committee", "structural", "classes", "joint"])
+def test_every_kind_of_file_is_read_and_predicts_from_tables(kind, tmp_path):
+    """`load_model(file).predict(data frame)`: columns by name, classes of text by label; else rows."""
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({"heat": rng.normal(size=90), "soil": rng.choice(["clay", "peat", "sand"], 90)})
+    y = (rng.random(90) < np.where(frame.heat > 0, 0.8, 0.2)).astype(int)
+    estimator = {
+        "species": Maxent("lq", categorical=["soil"]),
+        "committee": Committee(categorical=["soil"]),
+        "structural": StructMaxent("trees:2", 0.1, 0.05, categorical=["soil"]),
+        "classes": ConditionalMaxent("lq", categorical=["soil"]),
+        "joint": JointModel("crf-l2", categorical=["soil"]),
+    }[kind]
+    fitted = estimator.fit(frame, np.column_stack([y, 1 - y, y]) if kind == "joint" else y)
+    fitted.save(tmp_path / "model.npz")
+    loaded = load_model(tmp_path / "model.npz")
+    expected = fitted.predict(frame)
+    assert np.unique(expected).size > 1
+    np.testing.assert_array_equal(loaded.predict(frame), expected)
+    np.testing.assert_array_equal(loaded.predict(frame.assign(more=1)[["more", "soil", "heat"]]), expected)
+    np.testing.assert_array_equal(loaded.predict({"soil": list(frame.soil), "heat": frame.heat}), expected)
+    two = frame.iloc[:2]  # as many rows as variables
+    np.testing.assert_array_equal(loaded.predict(two.to_numpy().tolist()), expected[:2])
+    codes = loaded.encoder.encode(two)
+    np.testing.assert_array_equal(loaded.predict(codes), expected[:2])
+    np.testing.assert_array_equal(loaded.predict(codes.tolist()), expected[:2])
+    with pytest.raises(DataError, match=r"the table has 3 columns, expected 2 \(heat, soil\): give one row per point"):
+        loaded.predict(np.zeros((2, 3)))
+    with pytest.raises(DataError, match="no column 'heat'; it has soil"):
+        loaded.predict(frame[["soil"]])

@@ -71,7 +71,7 @@ def permutation_importance(
         raise OptionError(f"repeats={repeats!r}: expected a whole number from 1 on")
     rng = np.random.default_rng(seed)
     rows = np.vstack([presence, background])
-    whole = _quality(model, rows, len(presence), by)
+    whole = _quality(model, list(rows.T), len(presence), by)
     drops = np.zeros((len(model.names), repeats))
     for v in range(len(model.names)):
         columns = list(rows.T)
@@ -88,9 +88,9 @@ def permutation_importance(
     ]
 
 
-def _quality(model: Model, rows: Array | list[Array], m: int, by: str) -> float:
+def _quality(model: Model, columns: list[Array], m: int, by: str) -> float:
     """Return the training AUC (presences being part of the domain, as in Java Maxent) or gain."""
-    raw = model.predict(rows, "raw")
+    raw = model.predict_columns(columns, "raw")
     if by == "auc":
         return auc(raw[:m], raw)
     return relative_gain(raw[:m], raw, floor=0.0 if model.alpha == 1.0 else 1e-3)

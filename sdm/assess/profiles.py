@@ -99,7 +99,7 @@ def partial_dependence(
     some = _evenly(background, rows)
     columns = list(np.tile(some, (x.size, 1)).T)
     columns[v] = np.repeat(x, len(some))
-    y = model.predict(columns, scale, clamp).reshape(x.size, len(some)).mean(axis=1)
+    y = model.predict_columns(columns, scale, clamp).reshape(x.size, len(some)).mean(axis=1)
     return _profile(model, v, "partial", x, y)
 
 
@@ -169,7 +169,7 @@ def surface(
     for row in base:
         columns = [np.full(z.size, value) for value in row]
         columns[u], columns[v] = np.repeat(x, y.size), np.tile(y, x.size)
-        z += model.predict(columns, scale, clamp) / len(base)
+        z += model.predict_columns(columns, scale, clamp) / len(base)
     ranges = tuple((model.variables[k].lo, model.variables[k].hi) for k in (u, v))
     return Surface(
         (model.names[u], model.names[v]),

@@ -3,7 +3,7 @@
 Every window has all replicates' predictions at once, so quantiles are exact and memory is that of a window.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,27 +50,14 @@ def summarise(predictions: Sequence[NDArray[np.floating]], interval: float = INT
 
 def predict_spread(
     models: Sequence[Model],
-    x: NDArray[np.floating] | Sequence[NDArray[np.floating]],
+    columns: Sequence[NDArray[np.floating]],
     scale: str = "cloglog",
     clamp: bool = True,
     interval: float = INTERVAL,
 ) -> Spread:
-    """Predict one window with every replicate's model and summarise; `x` is as for `Model.predict`."""
+    """Predict one window with every replicate's model and summarise; `columns` as for `Model.predict_columns`."""
     _check(len(models), interval)
-    return summarise([model.predict(x, scale, clamp) for model in models], interval)
-
-
-def predict_windows(
-    models: Sequence[Model],
-    windows: Iterable[NDArray[np.floating] | Sequence[NDArray[np.floating]]],
-    scale: str = "cloglog",
-    clamp: bool = True,
-    interval: float = INTERVAL,
-) -> Iterator[Spread]:
-    """Summarise window by window, as they come."""
-    _check(len(models), interval)
-    for x in windows:
-        yield predict_spread(models, x, scale, clamp, interval)
+    return summarise([model.predict_columns(columns, scale, clamp) for model in models], interval)
 
 
 def _quantile(ordered: Array, level: float) -> Array:

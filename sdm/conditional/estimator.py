@@ -20,7 +20,7 @@ from sdm.conditional.solver import solve_classes
 from sdm.conditional.targets import read_targets
 from sdm.encode import Encoder
 from sdm.errors import DataError, OptionError
-from sdm.estimator import SdmNotFittedError, _plain, _table
+from sdm.estimator import SdmNotFittedError, _plain
 from sdm.features.classes import parse_classes
 from sdm.features.domain import Array, Domain
 from sdm.features.duplicates import find_duplicates
@@ -349,7 +349,7 @@ class ConditionalMaxent(Parameters):
 
     def predict_proba(self, X: Any, clamp: bool = True) -> Array:
         """Return the probability of every class, in the order of `classes_`, one row a site."""
-        return self._fitted().predict_proba(self._encoder.encode(_table(X)), clamp)
+        return self._fitted().predict_proba(X, clamp)
 
     def predict(self, X: Any, clamp: bool = True) -> NDArray[Any]:
         """Return the most probable class of every site."""
@@ -364,7 +364,7 @@ class ConditionalMaxent(Parameters):
         return float(np.mean(self.predict(X) == np.asarray(y)))
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the model to a file; `sdm.conditional.file.load_classes` reads it."""
+        """Write the model to a file; `sdm.load_model` reads it."""
         from sdm.conditional.file import save_classes
 
         save_classes(self._fitted(), path, overwrite=overwrite)

@@ -167,7 +167,7 @@ def _bands(
     outside: NDArray[np.bool_] | None,
 ) -> Bands:
     """Return the bands of a window's maps, in the order of `KINDS`."""
-    p = model.distributions(list(values.reshape(values.shape[0], -1)), clamp)
+    p = model.column_distributions(list(values.reshape(values.shape[0], -1)), clamp)
     missing = np.isnan(p[0])
     if outside is not None:
         missing |= outside

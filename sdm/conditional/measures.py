@@ -110,7 +110,7 @@ def permute_classes(
         columns = list(x.T)
         for k in range(repeats):
             columns[v] = rng.permutation(x[:, v])
-            rises[v, k] = measure_classes(model.distributions(columns), targets).log_loss - whole
+            rises[v, k] = measure_classes(model.column_distributions(columns), targets).log_loss - whole
     mean = rises.mean(axis=1)
     spread = rises.std(axis=1, ddof=1) if repeats > 1 else np.full(len(mean), np.nan)
     total = float(np.maximum(mean, 0.0).sum())

@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from sdm.compiled import Compiled
@@ -16,10 +15,9 @@ from sdm.errors import DataError
 from sdm.features.domain import Array
 from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms
-from sdm.model import ModelVariable
+from sdm.model import ModelVariable, encoder_of
 
 Label = str | int | float
-Values = NDArray[Any] | Sequence[NDArray[np.floating]] | pd.DataFrame
 
 
 @dataclass(frozen=True)
@@ -91,36 +89,38 @@ class ClassModel:
         )
         return self.terms.take(used, own[used]), shapes
 
-    def scores(self, x: Values, clamp: bool = True) -> Array:
-        """Return every class's score `θ_c(x)`, one row a class; NaN where a value is missing."""
-        if hasattr(x, "columns") or (isinstance(x, np.ndarray) and x.dtype.kind not in "fiub"):
-            x = self._encoder.encode(x)
-        columns = list(x.T) if isinstance(x, np.ndarray) else list(x)
+    def scores(self, x: Any, clamp: bool = True) -> Array:
+        """Return every class's score `θ_c(x)`, one row per class; NaN where a value is missing."""
+        return self.column_scores(list(self.encoder.encode(x).T), clamp)
+
+    def column_scores(self, columns: Sequence[NDArray[np.floating]], clamp: bool = True) -> Array:
+        """Return the scores from one array of numbers per variable, in the order of `names`."""
         if len(columns) != len(self.variables):
-            raise DataError(
-                f"got {len(columns)} variables, the model has {len(self.variables)}: {', '.join(self.names)}"
-            )
+            raise DataError(f"got {len(columns)} columns, expected {len(self.variables)}: {', '.join(self.names)}")
         return np.array([one.scores(columns, clamp) + b for one, b in zip(self.compiled, self.intercept)])
 
-    def distributions(self, x: Values, clamp: bool = True) -> Array:
-        """Return the probabilities of the classes, one row a class."""
+    def distributions(self, x: Any, clamp: bool = True) -> Array:
+        """Return the probabilities of the classes, one row per class."""
         return ClassEntropy(self.alpha).distributions(self.scores(x, clamp))[0]
 
-    def predict_proba(self, x: Values, clamp: bool = True) -> Array:
-        """Return the probabilities of the classes, one row a site.
+    def column_distributions(self, columns: Sequence[NDArray[np.floating]], clamp: bool = True) -> Array:
+        """Return what `distributions` does, from one array of numbers per variable, in the order of `names`."""
+        return ClassEntropy(self.alpha).distributions(self.column_scores(columns, clamp))[0]
+
+    def predict_proba(self, x: Any, clamp: bool = True) -> Array:
+        """Return the probabilities of the classes, one row per site.
 
         Parameters
         ----------
-        x : data frame, (n, V) array, or V arrays of length n
-            A data frame has the variables as columns, in any order and among others, categories of text by their
-            names; arrays have them in the order of `names`, categories as numbers. Missing values (NaN) give NaN; a
+        x : data frame, mapping, (n, V) array or nested lists
+            As for `sdm.model.Model.predict`: columns by name, or one row per site. Missing values (NaN) give NaN; a
             category that was not in training has no effect.
         clamp : bool
             Hold variables at the limits of their training ranges.
         """
         return np.ascontiguousarray(self.distributions(x, clamp).T)
 
-    def predict(self, x: Values, clamp: bool = True) -> NDArray[Any]:
+    def predict(self, x: Any, clamp: bool = True) -> NDArray[Any]:
         """Return the most probable class of every site; `x` as for `predict_proba`, without missing values."""
         p = self.distributions(x, clamp)
         if missing := int(np.isnan(p).any(axis=0).sum()):
@@ -129,13 +129,9 @@ class ClassModel:
         return chosen
 
     @cached_property
-    def _encoder(self) -> Encoder:
+    def encoder(self) -> Encoder:
         """How a table becomes numbers."""
-        return Encoder(
-            self.names,
-            tuple(variable.name for variable in self.variables if variable.categorical),
-            {variable.name: variable.labels for variable in self.variables if variable.labels},
-        )
+        return encoder_of(self.variables)
 
 
 def label_text(label: Label) -> str:

@@ -52,15 +52,15 @@ class FittedJoint:
 
     def encode(self, X: Any) -> Array:
         """Turn a table into raw values."""
-        return self.encoder.encode(X if hasattr(X, "columns") else np.asarray(X))
+        return self.encoder.encode(X)
 
     def predict(self, x: Any, known: Any = None, clamp: bool = True) -> NDArray[np.int8]:
         """Return the best joint labeling, −1 where a variable is missing.
 
         Parameters
         ----------
-        x : (n, V) array or data frame
-            Raw values, as `encode` gives them; or a data frame, whose columns are found by name and classes by label.
+        x : data frame, mapping, (n, V) array or nested lists
+            As for `sdm.model.Model.predict`: columns by name, or one row per site.
         known : (n, S) array or data frame, optional
             Labels to hold, NaN where unknown; a data frame's columns by name, and not all of them needed.
         """
@@ -86,18 +86,14 @@ class FittedJoint:
 
     def log_loss(self, x: Any, labels: Any) -> float:
         """Return the mean of `−ln p(y | x)` of the known labels, site by site; they are below zero or NaN elsewhere."""
-        x = self._raw(x)
+        x = self.encode(x)
         if not isinstance(labels, np.ndarray) or labels.dtype != np.int8:
             labels = read_labels(labels, self.species, x.shape[0])
         loss = LogLoss(self.discriminant, Sites(self.features.evaluate(x), labels))
         return float(loss.details(self.scale * self.weights).own.mean())
 
-    def _raw(self, x: Any) -> Array:
-        """Encode a data frame; an array is taken as it is."""
-        return self.encode(x) if hasattr(x, "columns") else np.asarray(x)
-
     def _scores(self, x: Any, known: Any, clamp: bool) -> tuple[Array, Array, States, NDArray[np.bool_]]:
-        x = self._raw(x)
+        x = self.encode(x)
         states = as_states(known, (x.shape[0], len(self.species)), self.species)
         whole: NDArray[np.bool_] = np.asarray(np.isfinite(x).all(axis=1))
         unary = self.discriminant.unary(self.weights, self.features.evaluate(x[whole], clamp))

@@ -226,11 +226,11 @@ class JointModel(Parameters):
 
     def predict(self, X: Any, known: Any = None, clamp: bool = True) -> NDArray[np.int8]:
         """Return every site's best joint labeling, given the labels in `known` (NaN where unknown)."""
-        return self._fitted().predict(self._fitted().encode(X), known, clamp)
+        return self._fitted().predict(X, known, clamp)
 
     def predict_proba(self, X: Any, known: Any = None, clamp: bool = True) -> Array:
         """Return every species' probability at every site, given the labels in `known` (NaN where unknown)."""
-        return self._fitted().predict_proba(self._fitted().encode(X), known, clamp)
+        return self._fitted().predict_proba(X, known, clamp)
 
     def richness(self, X: Any, known: Any = None, clamp: bool = True) -> Array:
         """Return the expected number of species at every site: the sum of the marginals."""
@@ -249,7 +249,7 @@ class JointModel(Parameters):
         return 1.0 - hamming(read_labels(Y, fitted.species, predicted.shape[0]), predicted)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the model to a file; `sdm.joint.file.load_joint` reads it."""
+        """Write the model to a file; `sdm.load_model` reads it."""
         from sdm.joint.file import save_joint
 
         save_joint(self._fitted(), path, overwrite=overwrite)

@@ -92,10 +92,10 @@ class Results:
     @cached_property
     def model(self) -> "Model | None":
         """The model; None where its file is not there."""
-        from sdm.modelfile import load_model
+        from sdm.modelfile import load_species
 
         path = self.path("model")
-        return None if path is None else load_model(path)
+        return None if path is None else load_species(path)
 
 
 def read_results(place: Path) -> Results:

@@ -6,10 +6,11 @@ from typing import Any
 
 from sdm.conditional.model import ClassModel
 from sdm.model import Model
+from sdm.modelfile import load_model
 from sdm.run.evaluating_classes import evaluate_classes
 from sdm.run.evaluating_joint import evaluate_joint
 from sdm.run.evaluating_species import evaluate_species
-from sdm.run.models import load_any, refuse_options
+from sdm.run.models import refuse_options
 
 
 def evaluate_files(
@@ -66,7 +67,7 @@ def evaluate_files(
     >>> evaluate_files("results/habitat.npz", "new_plots.csv", layers=["layers/"])["log_loss"]  # doctest: +SKIP
     0.412
     """
-    loaded = load_any(model)
+    loaded = load_model(model)
     crs = f"EPSG:{crs}" if crs is not None and crs.isdigit() else crs
     own: dict[str, Any] = {"absences": absences, "background": background, "species": species, "truth": truth}
     of_classes: dict[str, Any] = {"class_column": class_column, "proportions": proportions, "select": select}

@@ -14,12 +14,11 @@ from sdm.conditional.targets import scale_proportions
 from sdm.data.columns import named_column
 from sdm.data.occurrences import VECTOR, as_text
 from sdm.data.textfile import numbers
-from sdm.encode import Encoder
 from sdm.errors import DataError, OptionError
 from sdm.features.domain import Array
 from sdm.run.class_sites import read_records, selected
 from sdm.run.classify_options import ClassifyOptions, make_classify_options
-from sdm.run.models import categorical_names, category_labels, check_columns, open_for, open_text, values_at
+from sdm.run.models import categorical_names, check_columns, open_for, open_text, values_at
 
 
 def evaluate_classes(
@@ -154,7 +153,7 @@ def _from_table(
             for name in model.names
         }
     )
-    values = Encoder(model.names, tuple(categorical), category_labels(model)).encode(table)
+    values = model.encoder.encode(table)
     if shares:
         return values, np.column_stack([numbers(frame[name], row, text.path.name) for name in shares]), row
     return values, as_text(frame[label]), row

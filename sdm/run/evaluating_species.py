@@ -10,7 +10,6 @@ from sdm.assess.support import measure_support
 from sdm.data.background import sample_background
 from sdm.data.layers import Stack, open_stack
 from sdm.data.occurrences import Occurrences, read_occurrences, read_swd
-from sdm.encode import Encoder
 from sdm.errors import DataError, OptionError
 from sdm.features.domain import Array
 from sdm.model import Model
@@ -130,10 +129,8 @@ def _from_tables(
         rest = table.table[table.is_background]
     if not len(rest):
         raise OptionError(f"{presences} has no absences or background: give --layers, --absences or --background")
-    labels = {variable.name: variable.labels for variable in model.variables if variable.labels}
-    encoder = Encoder(model.names, tuple(categorical), labels)
     against = "absence" if absences else "background" if background else "absence or background"
-    return encoder.encode(present), encoder.encode(rest), against
+    return model.encoder.encode(present), model.encoder.encode(rest), against
 
 
 def _measure(model: Model, present: Array, others: Array, against: str) -> dict[str, Any]:

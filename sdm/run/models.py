@@ -1,4 +1,4 @@
-"""A model file of any kind, and the values that it needs: layers, at records, or columns of a table."""
+"""A model of any kind, and the values that it needs: layers, at records, or columns of a table."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from sdm.archive import format_of
-from sdm.conditional import file as classes
 from sdm.conditional.model import ClassModel
 from sdm.data.clean import clean
 from sdm.data.layers import Stack, open_stack
@@ -16,25 +14,10 @@ from sdm.data.occurrences import Occurrences
 from sdm.data.textfile import TextTable
 from sdm.errors import DataError, OptionError
 from sdm.features.domain import Array, Index
-from sdm.joint import file as joint
 from sdm.joint.fitted import FittedJoint
 from sdm.model import Model
-from sdm.modelfile import load_model
 
 AnyModel = Model | ClassModel | FittedJoint
-
-
-def load_any(path: str | Path) -> AnyModel:
-    """Read a model of one species, of classes, or of several species together.
-
-    Raises
-    ------
-    ModelFileError
-        If the file is missing, damaged, no model, or was written by a newer version.
-    """
-    loaders: dict[str | None, Any] = {classes.FORMAT: classes.load_classes, joint.FORMAT: joint.load_joint}
-    loaded: AnyModel = loaders.get(format_of(path), load_model)(path)
-    return loaded
 
 
 def kind_of(model: AnyModel) -> str:

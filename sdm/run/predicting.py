@@ -15,9 +15,10 @@ from sdm.errors import OptionError, OutputError
 from sdm.files import refuse_existing
 from sdm.joint.fitted import FittedJoint
 from sdm.model import SCALES, Model
+from sdm.modelfile import load_model
 from sdm.predict import Progress, predict_raster
 from sdm.run.joint_maps import MAPS, OF_ONE_MODEL, PRESENT, JointPlaces, write_maps
-from sdm.run.models import AnyModel, load_any, open_for, refuse_options
+from sdm.run.models import AnyModel, open_for, refuse_options
 
 MAP_SCALES = tuple(scale for scale in SCALES if scale != "link")
 SCALE = "cloglog"
@@ -99,7 +100,7 @@ def predict_files(
     >>> found.numbers["shares"]  # doctest: +SKIP
     {'bog': 0.12, 'forest': 0.61, 'meadow': 0.27}
     """
-    loaded, output = load_any(model), Path(output)
+    loaded, output = load_model(model), Path(output)
     way = _Way(layers, clamp, area, nodata, align, threads, progress)
     files = _places(loaded, output)
     _check_places(files, overwrite)

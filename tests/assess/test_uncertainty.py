@@ -9,7 +9,7 @@ from hypothesis.extra.numpy import arrays
 from sdm import Maxent
 from sdm.assess.fits import fit_table
 from sdm.assess.splits import split_table
-from sdm.assess.uncertainty import predict_spread, predict_windows, summarise
+from sdm.assess.uncertainty import predict_spread, summarise
 from sdm.errors import OptionError
 
 stacks = st.integers(2, 7).flatmap(lambda r: arrays(np.float64, (r, 4, 3), elements=st.floats(-5, 5)))
@@ -35,8 +35,8 @@ def test_a_cell_that_one_replicate_does_not_know_is_missing() -> None:
 def test_windows_together_are_the_whole(small) -> None:
     split = split_table(small, "bootstrap", replicates=3)
     models = [fit_table(fold.training(small), Maxent("lq")).model_ for fold in split.folds]
-    whole = predict_spread(models, small.background, interval=1.0)
-    parts = list(predict_windows(models, np.array_split(small.background, 4), interval=1.0))
+    whole = predict_spread(models, list(small.background.T), interval=1.0)
+    parts = [predict_spread(models, list(part.T), interval=1.0) for part in np.array_split(small.background, 4)]
     for name in ("mean", "sd", "lower", "upper"):
         assert np.concatenate([getattr(part, name) for part in parts]) == pytest.approx(getattr(whole, name))
     each = np.array([model.predict(small.background) for model in models])

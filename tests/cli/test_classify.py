@@ -81,7 +81,7 @@ def test_the_maps_are_the_model(run, world):
         values = reader.read(stack.windows(rows=stack.height)[0])
         probability = source.read(masked=True)
         assert source.descriptions == ("bare", "forest", "meadow")
-    p = model.distributions(list(values.reshape(len(model.names), -1))).reshape(probability.shape)
+    p = model.column_distributions(list(values.reshape(len(model.names), -1))).reshape(probability.shape)
     missing = np.isnan(p[0])
     assert missing.any()
     assert (np.ma.getmaskarray(probability)[0] == missing).all()

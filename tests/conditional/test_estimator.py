@@ -14,7 +14,7 @@ from sdm.conditional.file import class_bytes, load_classes, save_classes
 from sdm.conditional.losses import ClassEntropy
 from sdm.conditional.measures import fold_numbers
 from sdm.errors import DataError, ModelFileError, OptionError, OutputError
-from sdm.modelfile import load_model
+from sdm.modelfile import load_species
 
 
 @pytest.fixture(scope="module")
@@ -231,7 +231,7 @@ def test_files_come_back_as_they_went(habitats, structural, tmp_path):
     with pytest.raises(OutputError, match="exists already"):
         structural.save(path)
     with pytest.raises(ModelFileError, match="sdm-classes"):
-        load_model(path)  # as `sdm info` says what it is
+        load_species(path)  # as `sdm info` says what it is
 
 
 def test_damaged_files_are_refused(habitats, tmp_path):
