@@ -1,4 +1,4 @@
-"""The constant feature: with a weight for every class it says how frequent the class is."""
+"""The constant feature: its weights are the intercepts of the classes, which cost nothing (`ClassProblem`)."""
 
 from typing import Self
 
@@ -9,6 +9,9 @@ from sdm.errors import DataError
 from sdm.features.domain import Array, Domain, Measure
 from sdm.features.family import Family
 from sdm.features.terms import Terms
+
+# What stands for it in a list of prices, where solvers need a number; below rounding, and not counted.
+PRICE = 1e-15
 
 
 class Constant(Family):

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sdm._version import __version__
 from sdm.conditional.choice import BETAS, LAMBDAS, choose_prices
-from sdm.conditional.constant import Constant
+from sdm.conditional.constant import PRICE, Constant
 from sdm.conditional.growth import ClassGrowth, solve_growing_classes
 from sdm.conditional.losses import ClassEntropy
 from sdm.conditional.model import ClassModel
@@ -52,7 +52,6 @@ _NUMBERS = {
     "multiplier": (0.0, "a positive number"),
     "lam": (-1e-300, "a number of at least 0, or 'auto'"),
     "price_folds": (1, "2 or more"),
-    "intercept_price": (0.0, "a positive number, such as 1e-4"),
     "tolerance": (0.0, "a positive gap in nats, such as 1e-6"),
     "max_iterations": (0, "1 or more"),
     "smoothing": (0.0, "a positive number, such as 0.1"),
@@ -85,8 +84,6 @@ class ConditionalMaxent(Parameters):
         Folds that choose λ and β where they are "auto".
     seed : int
         Of the folds.
-    intercept_price : float
-        Price of every class's constant: its total probability is that of the targets but for this much.
     categorical : sequence of str or int
         Columns whose values are categories.
     tolerance : float, optional
@@ -104,7 +101,8 @@ class ConditionalMaxent(Parameters):
     lam_, beta_ : float
         The prices of a structural model; `search_` are the settings tried, if they were chosen.
     coef_ : (C, J) array
-        Weights of all features, `feature_names_` naming them; `intercept_` are the classes' constants.
+        Weights of all features, `feature_names_` naming them; `intercept_` are the classes' constants, which have no
+        price, so that every class has the total probability of its targets.
     model_ : ClassModel
         What predicts, and what `save` writes.
     notes_ : list of str
@@ -140,7 +138,6 @@ class ConditionalMaxent(Parameters):
         lam: float | str = 0.01,
         price_folds: int = 3,
         seed: int = 1,
-        intercept_price: float = 1e-4,
         categorical: Sequence[str | int] = (),
         tolerance: float | None = None,
         max_iterations: int | None = None,
@@ -156,7 +153,6 @@ class ConditionalMaxent(Parameters):
         self.lam = lam
         self.price_folds = price_folds
         self.seed = seed
-        self.intercept_price = intercept_price
         self.categorical = categorical
         self.tolerance = tolerance
         self.max_iterations = max_iterations
@@ -209,7 +205,7 @@ class ConditionalMaxent(Parameters):
             self.feature_set_ = finite
         self.solution_ = _halved(self.solution_, len(classes))
         weights = self.solution_.weights.reshape(len(classes), -1)
-        self.intercept_, self.coef_ = weights[:, 0].copy(), weights[:, 1:].copy()
+        self.intercept_, self.coef_ = weights[:, 0] - weights[:, 0].mean(), weights[:, 1:].copy()
         record: dict[str, Any] = {
             "sites": domain.n,
             "effective_sites": size,
@@ -243,7 +239,7 @@ class ConditionalMaxent(Parameters):
         if self.regularization == "none":
             return FeatureSet(domain, families), np.ones((share.size, 1 + rule_prices.size))
         spread = np.ones(share.size) if same_for_all else np.sqrt(share * (1.0 - share))
-        constant = np.full((share.size, 1), float(self.intercept_price))
+        constant = np.full((share.size, 1), PRICE)
         return FeatureSet(domain, families), np.hstack([constant, spread[:, None] * rule_prices])
 
     def _choose(self, x: Array, targets: Array, domain: Domain) -> tuple[float, float]:

@@ -74,11 +74,9 @@ class ClassGrowth:
             for oracle in self.oracles:
                 for proposal in oracle.propose(g):
                     if not self.grown.knows(oracle, proposal.shape):
-                        # Its own estimate takes the sum of g to be zero, which prices on the constant allow to differ.
-                        violation = abs(float(g @ oracle.column(proposal.shape)))
                         price = self.prices.of(oracle, proposal.shape.size)
-                        if violation > price:
-                            found.append((violation / price, price, oracle, proposal.shape))
+                        if proposal.violation > price:
+                            found.append((proposal.violation / price, price, oracle, proposal.shape))
         found.sort(key=lambda item: -item[0])
         first = self.grown.size
         added: list[float] = []

@@ -10,11 +10,18 @@ Every class has weights of its own, so the same is added to all classes' weights
 predictions. Prices settle it: under l1 the median of a feature's weights is zero, under l2² their mean. With two
 classes of equal prices only the differences `v = w_1 − w_0` matter: the problem is the binary one with the same price
 on `|v|` under l1, and half of it on `v²/2` under l2², and `w = ±v/2` is an optimum of both.
+
+The weights of the constant feature, the intercepts, are free: a price on them would depend on where the features have
+their zero. Every state has the best intercepts for its other weights, found to rounding, much as a distribution has its
+normaliser. There the classes' totals `Σ_i q_i p_ic` are those of the targets, and so are those of every mixture with
+the targets, which is all that the certificate needs; what rounding leaves is charged at the size of the intercepts.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sdm.conditional.constant import Constant
+from sdm.conditional.intercepts import NEAR, best_intercepts
 from sdm.conditional.losses import ClassEntropy
 from sdm.features.domain import Array
 from sdm.features.feature_set import FeatureSet
@@ -29,12 +36,12 @@ class ClassProblem(Problem):
     Parameters
     ----------
     features : FeatureSet
-        Over the sites; the domain's base measure is the sites' weights.
+        Over the sites; the domain's base measure is the sites' weights. A `Constant` comes first, if at all.
     targets : (C, n) array
         Each site's target distribution, in columns.
     entropy : ClassEntropy
     penalty : Penalty
-        On the weights in the order of classes, then features: `C·J` of them.
+        On the weights in the order of classes, then features: `C·J` of them. What it asks for constants is not counted.
     mu : (C·J,) array, optional
         The targets' expectations, where they are known already.
     """
@@ -47,6 +54,8 @@ class ClassProblem(Problem):
         self.features, self.domain, self.q0 = features, features.domain, features.domain.q0
         self.sample, self.entropy, self.penalty = targets, entropy, penalty
         self.classes: int = targets.shape[0]
+        constant = isinstance(features.families[0], Constant)
+        self.intercepts = np.arange(self.classes if constant else 0) * features.size
         self.mu = self.expectations(targets) if mu is None else mu
         self.own = float(self.q0 @ entropy.values(targets))
 
@@ -59,11 +68,34 @@ class ClassProblem(Problem):
         return np.array([self.features.scores(row) for row in lam.reshape(self.classes, -1)])
 
     def state(self, lam: Array, tau: float = np.nan) -> State:
-        """Evaluate everything at `w`; every site has a normaliser of its own, so there is none to guess."""
+        """Evaluate everything at `w` with the best intercepts; normalisers are the sites' own, so there is no guess."""
         theta = self.scores(lam)
-        p, conjugate = self.entropy.distributions(theta)
-        objective = float(self.q0 @ conjugate) - float(lam @ self.mu) + self.own + self.penalty.value(lam)
-        return State(lam, theta, Gibbs(p, np.nan, objective), p, self.expectations(p) - self.mu, objective)
+        if self.intercepts.size:
+            b, p, conjugate = best_intercepts(theta, self.q0, self.sample @ self.q0, self.entropy)
+            theta, lam = theta + b[:, None], lam.copy()
+            lam[self.intercepts] += b
+        else:
+            p, conjugate = self.entropy.distributions(theta)
+        objective = float(self.q0 @ conjugate) - float(lam @ self.mu) + self.own + self.cost(lam)
+        eps = self.expectations(p) - self.mu
+        if np.abs(eps[self.intercepts]).max(initial=0.0) <= NEAR:
+            eps[self.intercepts] = 0.0
+        return State(lam, theta, Gibbs(p, np.nan, objective), p, eps, objective)
+
+    def cost(self, lam: Array) -> float:
+        """Return what the weights cost, intercepts nothing."""
+        if self.intercepts.size:
+            lam = lam.copy()
+            lam[self.intercepts] = 0.0
+        return self.penalty.value(lam)
+
+    def gap(self, state: State) -> float:
+        """Bound how far a state is above the optimum; rounding in the classes' totals is charged at the intercepts."""
+        bound = super().gap(state)
+        if not self.intercepts.size:
+            return bound
+        off = (state.p - self.sample) @ self.q0
+        return bound + float(np.abs(off) @ np.abs(state.lam[self.intercepts]))
 
     def negentropy(self, p: Array) -> float:
         """Return `Σ_i q_i Ω(p_i)`, less that of the targets."""

@@ -46,7 +46,7 @@ def solve_newton_cg(
     size = problem.mu.size
     state = problem.state(np.zeros(size) if start is None else start)
     for _ in range(max_iterations):
-        leaving_zero = isinstance(problem.penalty, L2) and not np.any(state.lam)
+        leaving_zero = isinstance(problem.penalty, L2) and problem.cost(state.lam) == 0.0
         if leaving_zero:
             gap, step = problem.gap(state), _off_zero(problem, state)
         else:

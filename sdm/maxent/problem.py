@@ -102,6 +102,10 @@ class Problem:
         """Return how far the sample's mean of scores `s` is below their largest, and how far they range."""
         return float(s.max()) - float(s @ self.sample), float(np.ptp(s))
 
+    def cost(self, lam: Array) -> float:
+        """Return what the weights cost."""
+        return self.penalty.value(lam)
+
     def gap(self, state: State) -> float:
         """Bound how far `state.objective` is above the optimum, by mixing in as much of the sample as it takes.
 

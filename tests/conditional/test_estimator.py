@@ -78,7 +78,7 @@ def test_trees_of_one_split_are_thresholds(alpha):
     rng = np.random.default_rng(9)
     x = rng.normal(size=(70, 2))
     y = np.argmax(1.5 * x @ rng.normal(size=(2, 3)) + rng.gumbel(size=(70, 3)), axis=1)
-    options = {"entropy": alpha, "intercept_price": 1e-7, "tolerance": 1e-6}
+    options = {"entropy": alpha, "tolerance": 1e-6}
     grown = ConditionalMaxent("trees:1", lam=0.01, beta=0.01, **options).fit(x, y)
     price = grown.problem_.penalty.beta.max()
     every = ConditionalMaxent("t", knots="all", beta=price, **options).fit(x, y)

@@ -1,0 +1,86 @@
+"""Intercepts of the classes: those with which every class's total probability is that of the targets."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from sdm.conditional.losses import ClassEntropy
+from sdm.features.domain import Array
+
+# Steps at most; a few are enough from the intercepts of weights nearby.
+STEPS = 500
+
+# Shares of Newton's step to try, the whole of it first; nothing of it stands for the other way.
+SHARES = (1.0, 0.5, 0.1, 0.0)
+
+# Totals this near are right but for rounding, or after one more step of Newton's method.
+NEAR = 1e-11
+
+# Halvings of a bracket around one intercept: Newton's method does the rest.
+HALVINGS = 40
+
+
+def best_intercepts(theta: Array, q: Array, totals: Array, entropy: ClassEntropy) -> tuple[Array, Array, Array]:
+    """Minimise `Σ_i q_i Ω*(θ_i + b) − ⟨b, totals⟩`, whose gradient is the classes' totals less those that are wanted.
+
+    Newton's method. Where the value does not fall along its step, since there is next to no curvature (all sites are
+    certain, or an entropy above 1 gives a class no probability), the intercept whose total is farthest off is set by
+    bisection, the others as they are. Only differences of intercepts matter.
+
+    Parameters
+    ----------
+    theta : (C, n) array
+        Scores.
+    q : (n,) array
+        Weights of the sites.
+    totals : (C,) array
+        Positive, with the sum of `q`.
+    entropy : ClassEntropy
+
+    Returns
+    -------
+    intercepts : (C,) array
+        Exact to rounding.
+    p : (C, n) array
+        The distributions with them.
+    conjugate : (n,) array
+        `Ω*(θ_i + b)`.
+    """
+
+    def at(b: Array) -> tuple[float, Array, Array, Array, Array]:
+        p, conjugate = entropy.distributions(theta + b[:, None])
+        return float(q @ conjugate) - float(b @ totals), p @ q - totals, b, p, conjugate
+
+    here = at(np.zeros(totals.size))
+    for _ in range(STEPS):
+        value, off, b, p, _ = here
+        worst, rounding = np.abs(off).max(), 1e-14 * (1.0 + abs(value))
+        if worst <= 1e-15:
+            break
+        w = entropy.bends(p)
+        bend = np.diag(w @ q) - (w * (q / w.sum(axis=0))) @ w.T
+        newton = np.linalg.lstsq(bend, -off, rcond=1e-13)[0]
+        for share in SHARES if worst > NEAR else SHARES[:1]:
+            there = at(b + share * newton if share else _alone(lambda b: at(b)[1], b, off))
+            if there[0] < value - rounding or (there[0] <= value + rounding and np.abs(there[1]).max() < worst):
+                here = there
+                break
+        else:
+            break
+    return here[2:]
+
+
+def _alone(off: Callable[[Array], Array], b: Array, there: Array) -> Array:
+    """Return intercepts of which one was moved to where its total is the wanted one."""
+    c = int(np.argmax(np.abs(there)))
+    unit = -np.sign(there[c]) * np.eye(b.size)[c]
+    low, high = 0.0, 1.0
+    while np.sign(off(b + high * unit)[c]) == np.sign(there[c]):
+        low, high = high, 2.0 * high
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        if np.sign(off(b + middle * unit)[c]) == np.sign(there[c]):
+            low = middle
+        else:
+            high = middle
+    return b + high * unit
