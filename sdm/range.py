@@ -1,14 +1,17 @@
 """The range: the patches of a map where the species can be, as polygons in a GeoPackage."""
 
 import tempfile
+import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import rasterio
+from rasterio.crs import CRS
 
+from sdm.data.grid import Grid
 from sdm.errors import DataError, OutputError
 
 BLOCK = 256
@@ -38,18 +41,24 @@ def write_range(raster: Path, path: Path, *, species: str, min_patch: float = 0.
         The GeoPackage, with the columns species, patch and area_km2.
     species : str
     min_patch : float
-        Leave out patches of less than so many km² (true area in degrees; without a CRS, units are taken as metres).
+        Leave out patches of less than so many km².
+
+    Notes
+    -----
+    The area of a patch is the sum of those of its cells (`Grid.cell_km2`): true on the ellipsoid in degrees, that of
+    the plane in a projection. Without a CRS, numbers that can be degrees are, and others are metres.
     """
     import geopandas
     import shapely
 
     with rasterio.open(raster) as source:
-        crs, bounds = source.crs, source.bounds
-    degrees = crs.is_geographic if crs else max(map(abs, bounds)) <= 360
-    metres = 1.0 if crs is None or degrees else float(crs.linear_units_factor[1])
+        grid = Grid(width=source.width, height=source.height, transform=source.transform, crs=source.crs)
+    measured = replace(grid, crs=CRS.from_epsg(4326)) if grid.crs is None and grid.looks_geographic else grid
     kept, areas, dropped = [], [], []
     for shape in _patches(raster):
-        area = _on_ellipsoid(shape) if degrees else float(shape.area) * metres**2 / 1e6
+        # Edges are along rows and columns, so they stay straight where y becomes the area below it.
+        flat = shapely.transform(shape, lambda xy: np.column_stack([xy[:, 0], measured.km2_below(xy[:, 1])]))
+        area = float(flat.area)
         if area < min_patch:
             dropped.append(area)
         else:
@@ -62,7 +71,7 @@ def write_range(raster: Path, path: Path, *, species: str, min_patch: float = 0.
     frame = geopandas.GeoDataFrame(
         {"species": species, "patch": np.arange(1, len(kept) + 1), "area_km2": np.array(areas)[order]},
         geometry=shapely.multipolygons([[kept[k]] for k in order]),
-        crs=crs,
+        crs=grid.crs,
     )
     _write(frame, path)
     return Range(path, len(kept), float(sum(areas)), len(dropped), float(sum(dropped)))
@@ -75,7 +84,9 @@ def _write(frame: Any, path: Path) -> None:
     earlier = pyogrio.get_gdal_config_option("OGR_CURRENT_DATE")
     pyogrio.set_gdal_config_options({"OGR_CURRENT_DATE": DATE})
     try:
-        pyogrio.write_dataframe(frame, path, driver="GPKG", layer="range")
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "'crs' was not provided", UserWarning)  # the layers have none either
+            pyogrio.write_dataframe(frame, path, driver="GPKG", layer="range")
     except pyogrio.errors.DataSourceError as error:
         raise OutputError(f"{path} cannot be written: {error}") from error
     finally:
@@ -100,12 +111,3 @@ def _patches(raster: Path) -> Iterator[Any]:
             band = rasterio.band(source, 1)
             for geometry, _ in shapes(band, mask=band):
                 yield shapely.geometry.shape(geometry)
-
-
-def _on_ellipsoid(shape: Any) -> float:
-    """Return the true area in km² of a polygon in degrees."""
-    from pyproj import Geod
-    from shapely.geometry.polygon import orient
-
-    area, _ = Geod(ellps="WGS84").geometry_area_perimeter(orient(shape))
-    return float(abs(area)) / 1e6

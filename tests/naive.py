@@ -15,6 +15,19 @@ LONG = np.longdouble
 # What an objective of double precision can be off by, for each unit of weight.
 ROUNDING = 1e-14
 
+# ------------------------------------------------------------------------------------------------------- ground
+
+
+def ellipsoid_km2(degrees: float, south: float, north: float) -> float:
+    """The area on WGS 84 between two latitudes, so many degrees wide: Gauss–Legendre sum of its area element."""
+    a, f = 6378.137, 1 / 298.257223563
+    square = f * (2 - f)
+    node, weight = np.polynomial.legendre.leggauss(60)
+    lat = np.radians(0.5 * (north + south) + 0.5 * (north - south) * node)
+    element = a**2 * (1 - square) * np.cos(lat) / (1 - square * np.sin(lat) ** 2) ** 2
+    return float(np.radians(degrees) * np.radians(0.5 * (north - south)) * (weight @ element))
+
+
 # ---------------------------------------------------------------------------------------------------- features
 
 

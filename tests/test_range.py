@@ -3,17 +3,21 @@
 from pathlib import Path
 
 import geopandas
+import naive
 import numpy as np
 import pytest
 import rasterio
 from affine import Affine
+from pyproj import Geod
 
 from sdm.errors import DataError
 from sdm.range import write_range
 
 
-def raster(path: Path, band: np.ndarray, crs: str | None = "EPSG:25833", cell: float = 500.0) -> Path:
-    left, top = (10.0, 60.0) if crs == "EPSG:4326" else (500_000.0, 6_700_000.0)
+def raster(
+    path: Path, band: np.ndarray, crs: str | None = "EPSG:25833", cell: float = 500.0, top: float = 60.0
+) -> Path:
+    left, top = (10.0, top) if cell < 1 else (500_000.0, 6_700_000.0)
     with rasterio.open(
         path, "w", driver="GTiff", width=band.shape[1], height=band.shape[0], count=1, dtype="float32", nodata=-9999,
         crs=crs, transform=Affine(cell, 0, left, 0, -cell, top),
@@ -62,7 +66,34 @@ def test_degrees_are_measured_on_the_ellipsoid(band: np.ndarray, tmp_path: Path)
     write_range(raster(tmp_path / "map.tif", band, "EPSG:4326", 0.1), tmp_path / "r.gpkg", species="s")
     frame = geopandas.read_file(tmp_path / "r.gpkg")
     equal = frame.to_crs("EPSG:6933").geometry.area / 1e6
-    np.testing.assert_allclose(frame.area_km2, equal, rtol=2e-3)
+    np.testing.assert_allclose(frame.area_km2, equal, rtol=1e-9)
+    bare = write_range(raster(tmp_path / "bare.tif", band, None, 0.1), tmp_path / "bare.gpkg", species="s")
+    assert bare.area_km2 == pytest.approx(frame.area_km2.sum(), rel=1e-12), "numbers that can be degrees are"
+
+
+@pytest.mark.parametrize("top", [0.5, 65.5, -40.0])
+def test_wide_ranges_have_the_area_of_their_cells(top: float, tmp_path: Path) -> None:
+    """An edge along a parallel is no geodesic: taken as one, 100° of it are wrong by several per cent."""
+    band, cell = np.zeros((8, 220)), 0.5
+    band[1:3, 5:205] = 0.4
+    band[3, 5:10] = 0.4
+    band[6, 100] = 0.3
+    source = raster(tmp_path / "map.tif", band, "EPSG:4326", cell, top=top)
+    found = write_range(source, tmp_path / "r.gpkg", species="s")
+    frame = geopandas.read_file(tmp_path / "r.gpkg")
+    each = [naive.ellipsoid_km2(cell, top - cell * (row + 1), top - cell * row) for row in range(8)]
+    counts = (band > 0).sum(axis=1)
+    wide, alone = float(counts[:6] @ each[:6]), each[6]
+    np.testing.assert_allclose(frame.area_km2, [wide, alone], rtol=1e-10)
+    assert found.area_km2 == pytest.approx(wide + alone, rel=1e-10)
+    # The same polygon with its parallels cut into short pieces, which are nearly geodesics.
+    dense = frame.geometry.segmentize(0.01)
+    geodesic = [abs(Geod(ellps="WGS84").geometry_area_perimeter(shape)[0]) / 1e6 for shape in dense]
+    np.testing.assert_allclose(frame.area_km2, geodesic, rtol=1e-6)
+    again = write_range(source, tmp_path / "large.gpkg", species="s", min_patch=alone * 1.0001)
+    assert (again.patches, again.dropped) == (1, 1)
+    assert again.dropped_km2 == pytest.approx(alone, rel=1e-10)
+    assert write_range(source, tmp_path / "all.gpkg", species="s", min_patch=alone * 0.9999).patches == 2
 
 
 def test_the_same_map_gives_the_same_bytes(band: np.ndarray, tmp_path: Path) -> None:

@@ -1,12 +1,15 @@
 """The grid of cells that all layers share: its place, its size, and which cell a point falls in."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from affine import Affine
 from numpy.typing import ArrayLike
 from rasterio.crs import CRS
 from rasterio.windows import Window
+
+from sdm.errors import DataError
 
 EDGE_RULE = (
     "a point on an edge between cells belongs to the cell to its right and above, as in Java Maxent, and on the "
@@ -89,20 +92,46 @@ class Grid:
             x, y = (np.asarray(values) for values in reproject(self.crs, CRS.from_epsg(4326), x, y))
         return x, y
 
-    def cell_area(self, rows: ArrayLike) -> np.ndarray:
-        """Return the area of a cell in each row, relative to a cell of the same grid at the equator.
+    @cached_property
+    def _ellipsoid(self) -> tuple[float, float]:
+        """The equatorial radius in km and the eccentricity of the ellipsoid that degrees are measured on."""
+        from pyproj import CRS as ProjectionCRS
 
-        In a geographic CRS a cell between latitudes b and t covers (sin t - sin b) / (t - b) of what it
-        would at the equator (on the sphere, exact for a cell of any height); otherwise all are 1.
+        ellipsoid = ProjectionCRS.from_wkt(self.crs.to_wkt()).ellipsoid if self.crs is not None else None
+        if ellipsoid is None:
+            raise DataError("the layers have no coordinate reference system, which areas in km² need: give them one")
+        flattening = 1.0 / ellipsoid.inverse_flattening if ellipsoid.inverse_flattening else 0.0
+        return ellipsoid.semi_major_metre / 1000, float(np.sqrt(flattening * (2.0 - flattening)))
+
+    def km2_below(self, y: ArrayLike) -> np.ndarray:
+        """Return the area in km² from the origin of y up to each y, for one unit of x.
+
+        Of a geographic CRS it is the true area on its ellipsoid, exact (authalic latitude); of a projected one that on
+        its plane, in which areas are as true as the projection keeps them. What rows and columns of cells enclose has
+        the area `∮ x d(km2_below)`.
         """
-        row = np.asarray(rows, dtype=np.float64)
+        values = np.asarray(y, dtype=np.float64)
         if self.crs is None or not self.crs.is_geographic:
-            return np.ones_like(row)
-        step = np.deg2rad(self.transform.e)
-        one = np.deg2rad(self.transform.f) + row * step
-        limit = np.pi / 2
-        covered = np.sin(np.clip(one, -limit, limit)) - np.sin(np.clip(one + step, -limit, limit))
-        return np.abs(covered / step)
+            unit = 1.0 if self.crs is None else float(self.crs.linear_units_factor[1])
+            return values * (unit / 1000) ** 2
+        radius, e = self._ellipsoid
+        sine = np.sin(np.deg2rad(np.clip(values, -90.0, 90.0)))
+        along = np.arctanh(e * sine) / e if e else sine
+        return np.deg2rad(0.5 * radius**2 * (1.0 - e**2) * (sine / (1.0 - (e * sine) ** 2) + along))
+
+    def cell_km2(self, rows: ArrayLike) -> np.ndarray:
+        """Return the area of a cell in each row, in km², as `km2_below` measures it; without CRS, units are metres."""
+        edge = self.transform.f + np.add.outer([0.0, 1.0], np.asarray(rows, dtype=np.float64)) * self.transform.e
+        one, other = self.km2_below(edge)
+        return np.abs((one - other) * self.transform.a)
+
+    def cell_area(self, rows: ArrayLike) -> np.ndarray:
+        """Return the area of a cell in each row, relative to one of the same grid at the equator; 1 in a projection."""
+        if self.crs is None or not self.crs.is_geographic:
+            return np.ones(np.shape(rows))
+        radius, e = self._ellipsoid
+        equator = np.deg2rad(np.deg2rad(radius**2 * (1.0 - e**2))) * abs(self.transform.a * self.transform.e)
+        return self.cell_km2(rows) / equator
 
     @property
     def looks_geographic(self) -> bool:

@@ -222,7 +222,7 @@ def survey_strata(
         inside, strength = _inside(stack, window, array, study_area, effort)
         code = division.codes(window, array)[inside]
         rows = np.nonzero(inside)[0] + int(window.row_off)
-        area = cell_km2(stack, rows)
+        area = np.ones(len(rows)) if stack.crs is None else stack.cell_km2(rows)
         prior = area if effort is None else strength[inside] * (area if area_weighted else 1.0)
         codes, place = np.unique(code, return_inverse=True)
         if isinstance(division, Classes):
@@ -271,11 +271,3 @@ def stratum_of(
     """Return the stratum of each cell of a window, −1 where a cell does not count."""
     inside, _ = _inside(stack, window, array, study_area, effort)
     return np.where(inside, strata.place(strata.division.codes(window, array)), -1)
-
-
-def cell_km2(grid: Grid, rows: np.ndarray) -> np.ndarray:
-    """Return the area of a cell of each row in km²; 1 for a grid without reference system."""
-    if grid.crs is None:
-        return np.ones(len(rows))
-    unit = DEGREE_KM if grid.crs.is_geographic else float(grid.crs.linear_units_factor[1]) / 1000
-    return np.asarray(grid.cell_area(rows) * abs(grid.transform.a * grid.transform.e) * unit**2)

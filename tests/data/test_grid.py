@@ -7,6 +7,7 @@ import pytest
 from affine import Affine
 from hypothesis import given
 from hypothesis import strategies as st
+from naive import ellipsoid_km2
 from rasterio.crs import CRS
 
 from sdm.data.grid import EDGE_RULE, Grid, same_crs
@@ -100,13 +101,27 @@ def test_points_outside_have_no_cell():
     assert cols.tolist() == [-1, -1, -1, -1, -1, -1, 3, -1]
 
 
-def test_cell_area_is_that_of_the_sphere():
-    """Area-weighted background would be biased otherwise: bands of all latitudes make up the sphere."""
+def test_cells_in_degrees_have_their_area_on_the_ellipsoid():
+    """Area-weighted background would be biased otherwise: bands of all latitudes make up the Earth."""
     grid = make_grid(width=36, height=18, cell=10, x0=-180, y0=90)
-    area = grid.cell_area(np.arange(18))
-    assert area.sum() * np.deg2rad(10) == pytest.approx(2)
-    np.testing.assert_allclose(area, np.cos(np.deg2rad(85 - 10 * np.arange(18))), rtol=2e-3)
-    assert make_grid(crs=CRS.from_epsg(25833)).cell_area([0, 5]).tolist() == [1, 1]
+    km2 = grid.cell_km2(np.arange(18))
+    assert km2.sum() * 36 == pytest.approx(510_065_621.724, rel=1e-11)  # the surface of WGS 84
+    expected = [ellipsoid_km2(10, 80 - 10 * row, 90 - 10 * row) for row in range(18)]
+    np.testing.assert_allclose(km2, expected, rtol=1e-12)
+    np.testing.assert_allclose(grid.cell_area(np.arange(18)), np.cos(np.deg2rad(85 - 10 * np.arange(18))), rtol=2e-2)
+    fine = make_grid(width=10, height=2, cell=1 / 120, x0=0, y0=1 / 120)
+    np.testing.assert_allclose(fine.cell_area([0, 1]), 1, rtol=1e-8)
+    beyond = make_grid(width=4, height=2, cell=1, x0=0, y0=91)
+    assert beyond.cell_km2([0]) == 0
+
+
+def test_cells_of_a_projection_have_their_area_on_the_plane():
+    assert make_grid(crs=CRS.from_epsg(25833), cell=500.0).cell_area([0, 5]).tolist() == [1, 1]
+    np.testing.assert_allclose(make_grid(crs=CRS.from_epsg(25833), cell=500.0).cell_km2([0, 5]), 0.25)
+    feet = make_grid(crs=CRS.from_epsg(2263), cell=1000.0)  # US survey feet
+    np.testing.assert_allclose(feet.cell_km2([3]), (1000 * 1200 / 3937 / 1000) ** 2, rtol=1e-9)
+    sphere = make_grid(crs=CRS.from_proj4("+proj=longlat +R=6371000 +no_defs"), cell=1.0, y0=1.0)
+    np.testing.assert_allclose(sphere.cell_km2([0]), 6371**2 * np.radians(1) * np.sin(np.radians(1)), rtol=1e-12)
 
 
 @given(grids, st.integers(1, 300), st.integers(1, 300), st.integers(1, 100_000))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import rasterio
 from affine import Affine
+from naive import ellipsoid_km2
 from rasterio.crs import CRS
 from rasterio.windows import Window
 
@@ -78,10 +79,10 @@ def counted(world: World) -> tuple[dict[int, int], dict[int, int], dict[int, flo
     area: dict[int, float] = {}
     for row, col in np.argwhere(valid):
         code = int(cover[row, col])
-        top, bottom = np.radians(transform.f + transform.e * (row + np.array([0, 1])))
+        top, bottom = transform.f + transform.e * (row + np.array([0, 1]))
         cells[code] = cells.get(code, 0) + 1
         records[code] = records.get(code, 0) + ((int(row), int(col)) in where)
-        area[code] = area.get(code, 0.0) + 6371.0088**2 * np.radians(transform.a) * (np.sin(top) - np.sin(bottom))
+        area[code] = area.get(code, 0.0) + ellipsoid_km2(transform.a, bottom, top)
     return cells, records, area
 
 
@@ -166,8 +167,9 @@ def test_the_map_is_the_chosen_distribution_as_density_over_area(world, tmp_path
     density = world.band(tmp_path / "out" / species.files["map"])
     cover = world.band("layers/landcover.tif")
     with rasterio.open(world.folder / "layers" / "landcover.tif") as source:
-        edges = np.radians(source.transform.f + source.transform.e * np.arange(SIZE + 1))
-    area = np.broadcast_to(-np.diff(np.sin(edges))[:, None], density.shape)
+        edges = source.transform.f + source.transform.e * np.arange(SIZE + 1)
+    rows = [ellipsoid_km2(1, south, north) for north, south in pairwise(edges)]
+    area = np.broadcast_to(np.array(rows)[:, None], density.shape)
     share = density * area / area[~density.mask].sum()
     assert share.sum() == pytest.approx(1, abs=1e-6)
     with (tmp_path / "out" / species.files["strata"]).open() as file:
