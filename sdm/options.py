@@ -285,8 +285,8 @@ class TuneOptions(Section):
     )
     choose_by: Words = option(
         ["loss.val.avg"],
-        "Measure to choose by, such as loss.val.avg, auc.val.avg, cbi.val.avg, or.10p.avg or AICc; of several, later "
-        "ones decide between equals.",
+        "Measure to choose by, such as loss.val.avg, auc.val.avg, cbi.val.avg, or.10p.avg or AICc (which needs no "
+        "folds); of several, later ones decide between equals.",
         min_length=1,
     )
     choose_rule: Literal["best", "one_se"] = option(

@@ -219,7 +219,14 @@ class Boyce:
     ratio: Array
 
 
-def boyce(presence: Array, background: Array, *, width: float | None = None, windows: int = 101) -> Boyce:
+def boyce(
+    presence: Array,
+    background: Array,
+    *,
+    weights: Array | None = None,
+    width: float | None = None,
+    windows: int = 101,
+) -> Boyce:
     """Return the continuous Boyce index (Hirzel et al. 2006) with a moving window.
 
     Windows of a tenth of the background's range (or `width`) move in equal steps from the lowest to the highest
@@ -227,6 +234,7 @@ def boyce(presence: Array, background: Array, *, width: float | None = None, win
     windows with neither have none, and of neighbours with the same ratio (to ten digits) the last stays. The index is
     Spearman's correlation of the ratio with the windows' place: 1 if more presences than by chance are found
     the higher the prediction, 0 by chance, below 0 if it is the wrong way round; NaN where the ratio never changes.
+    `weights` are those of the background.
 
     These are the rules of ecospat 3.2 but for one: ecospat shifts its last window by one unit, which on a scale from 0
     to 1 leaves it empty; here it counts. The index depends on the scale of the predictions: use the one that is
@@ -237,7 +245,7 @@ def boyce(presence: Array, background: Array, *, width: float | None = None, win
     left = np.linspace(low, max(high - wide, low), windows)
     right = left + wide
     right[-1] = high
-    p, e = _within(presence, left, right), _within(background, left, right)
+    p, e = _within(presence, left, right), _within(background, left, right, weights)
     used = (p > 0) | (e > 0)
     with np.errstate(divide="ignore"):
         ratio = np.round(p[used] / e[used], 10)
@@ -246,11 +254,12 @@ def boyce(presence: Array, background: Array, *, width: float | None = None, win
     return Boyce(spearman(ratio[last], middle[last]), middle, ratio)
 
 
-def _within(values: Array, left: Array, right: Array) -> Array:
-    """Return the share of values in each closed window."""
-    ordered = np.sort(values)
-    count = np.searchsorted(ordered, right, side="right") - np.searchsorted(ordered, left, side="left")
-    return np.asarray(count / values.size, dtype=np.float64)
+def _within(values: Array, left: Array, right: Array, weights: Array | None = None) -> Array:
+    """Return the share of values (of their weights) in each closed window."""
+    order = np.argsort(values)
+    below = np.append(0.0, np.arange(1.0, values.size + 1) if weights is None else np.cumsum(weights[order]))
+    first, last = np.searchsorted(values[order], left), np.searchsorted(values[order], right, side="right")
+    return np.asarray((below[last] - below[first]) / below[-1])
 
 
 def spearman(a: Array, b: Array) -> float:

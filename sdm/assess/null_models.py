@@ -14,7 +14,7 @@ import numpy as np
 
 from sdm.assess.fits import Progress, fit_table, run_all
 from sdm.assess.folds import Split
-from sdm.assess.validation import HIGHER, averages, measure, validate_fold
+from sdm.assess.validation import HIGHER, HeldOut, averages, hold_out, measure, validate_fold
 from sdm.errors import DataError, OptionError
 from sdm.estimator import Maxent
 from sdm.features.domain import Array, Index
@@ -78,7 +78,8 @@ def null_models(
             f"{table.n_background:,} background points to draw {table.n_presences:,} null records from: "
             "expected at least as many"
         )
-    real = averages([validate_fold(table, estimator, fold) for fold in split.folds])
+    measured = [validate_fold(table, estimator, fold) for fold in split.folds]
+    real = averages([row for row, _ in measured], held=[held for _, held in measured])
     rng = np.random.default_rng(seed)
     chance = None if table.weights is None else table.weights / table.weights.sum()
     draws = [rng.choice(table.n_background, table.n_presences, replace=False, p=chance) for _ in range(iterations)]
@@ -92,11 +93,13 @@ def _null(table: "SampleTable", estimator: Maxent, split: Split, draw: Index) ->
     """Fit null records fold by fold, and measure on the real records that the fold holds out."""
     random = _with_presences(table, draw)
     rows: list[dict[str, Any]] = []
+    held: list[HeldOut | None] = []
     for fold in split.folds:
-        train = random.take(fold.train, fold.background_train)
+        train, test = random.take(fold.train, fold.background_train), fold.testing(table)
         fitted = fit_table(train, estimator)
-        rows.append(measure(fitted.model_, train, fold.testing(table)))
-    return averages(rows)
+        rows.append(measure(fitted.model_, train, test))
+        held.append(hold_out(fitted.model_, test))
+    return averages(rows, held=held)
 
 
 def _with_presences(table: "SampleTable", cells: Index) -> "SampleTable":

@@ -11,7 +11,7 @@ import numpy as np
 from sdm.assess.fits import Progress, fit_table, run_all, with_setting
 from sdm.assess.folds import Fold, Split
 from sdm.assess.measures import aicc_weights
-from sdm.assess.validation import HIGHER, averages, measure, measure_whole
+from sdm.assess.validation import HIGHER, HeldOut, averages, hold_out, measure, measure_whole
 from sdm.errors import DataError, OptionError
 from sdm.estimator import Maxent
 from sdm.structural import StructMaxent
@@ -83,26 +83,27 @@ class Tuning:
         The options that were tried.
     rows : list of dict
         For each of them its options, `tune.args`, the measures of a fit to all records (`auc.train`, `ncoef`, `AICc`,
-        `delta.AICc`, `w.AIC`, `AICc.reason` …) and the averages over folds (`auc.val.avg`, `loss.val.avg` …; `.sd`).
+        `delta.AICc`, `w.AIC`, `AICc.reason` …) and, where there are folds, the averages over them (`auc.val.avg`,
+        `loss.val.avg` …; `.sd`).
     folds : list of dict
-        One row a setting and fold.
-    split : Split
+        One row per setting and fold.
+    split : Split or None
     """
 
     settings: list[Setting]
     rows: list[dict[str, Any]]
     folds: list[dict[str, Any]]
-    split: Split
+    split: Split | None
 
     def best(self, by: str | Sequence[str] = "loss.val.avg", rule: str = "best") -> int:
         """Return the position of the chosen setting; see `choose`."""
-        return choose(self.rows, by, rule, len(self.split.folds))
+        return choose(self.rows, by, rule, 0 if self.split is None else len(self.split.folds))
 
 
 def tune(
     table: "SampleTable",
     settings: Sequence[Setting],
-    split: Split,
+    split: Split | None,
     *,
     base: Maxent | None = None,
     executor: Executor | None = None,
@@ -115,7 +116,8 @@ def tune(
     table : SampleTable
     settings : sequence of dict
         Options to change, as from `grid` or `random_settings`.
-    split : Split
+    split : Split or None
+        None where settings are compared by fits to all records alone (AICc): no fold is fitted.
     base : Maxent or StructMaxent, optional
         The options that stay.
     executor : Executor, optional
@@ -128,18 +130,20 @@ def tune(
     estimator = Maxent() if base is None else base
     for setting in settings:
         with_setting(estimator, setting)  # an unknown option is said before any work
-    places: tuple[Fold | None, ...] = (None, *split.folds)
+    places: tuple[Fold | None, ...] = (None, *(() if split is None else split.folds))
     chains = _chains(settings)
     jobs = [(table, estimator, [settings[k] for k in chain], fold) for chain in chains for fold in places]
     results = run_all(_chain, jobs, executor, progress, "settings")
     whole: dict[int, dict[str, Any]] = {}
     parts: dict[int, list[dict[str, Any]]] = {k: [] for k in range(len(settings))}
+    held: dict[int, list[HeldOut | None]] = {k: [] for k in range(len(settings))}
     for (chain, fold), rows in zip(itertools.product(chains, places), results):
-        for k, row in zip(chain, rows):
+        for k, (row, alone) in zip(chain, rows):
             if fold is None:
                 whole[k] = row
             else:
                 parts[k].append({**settings[k], "tune.args": tune_args(settings[k]), "fold": fold.name, **row})
+                held[k].append(alone)
     delta, weight = aicc_weights([whole[k]["AICc"] for k in range(len(settings))])
     rows = [
         {
@@ -148,7 +152,7 @@ def tune(
             **whole[k],
             "delta.AICc": float(delta[k]),
             "w.AIC": float(weight[k]),
-            **averages(parts[k]),
+            **(averages(parts[k], held=held[k]) if parts[k] else {}),
         }
         for k, setting in enumerate(settings)
     ]
@@ -224,19 +228,22 @@ def _chains(settings: Sequence[Setting]) -> list[list[int]]:
     return [sorted(group, key=lambda k: -float(settings[k].get("multiplier", 1.0))) for group in groups.values()]
 
 
-def _chain(table: "SampleTable", base: Maxent, settings: Sequence[Setting], fold: Fold | None) -> list[dict[str, Any]]:
+def _chain(
+    table: "SampleTable", base: Maxent, settings: Sequence[Setting], fold: Fold | None
+) -> list[tuple[dict[str, Any], HeldOut | None]]:
     """Fit settings one after the other to a fold, or to all records, and measure each."""
     train = table if fold is None else fold.training(table)
     test = None if fold is None else fold.testing(table)
-    out: list[dict[str, Any]] = []
+    out: list[tuple[dict[str, Any], HeldOut | None]] = []
     earlier: Maxent | None = None
     for setting in settings:
         estimator = with_setting(base, setting)
         fitted = fit_table(train, estimator, start=None if isinstance(estimator, StructMaxent) else earlier)
         earlier = fitted
         if test is None:
-            out.append(measure_whole(fitted, train))
+            out.append((measure_whole(fitted, train), None))
         else:
             row = measure(fitted.model_, train, test)
-            out.append(row | {"ncoef": int(fitted.model_.weights.size), "gap": fitted.solution_.gap})
+            row |= {"ncoef": int(fitted.model_.weights.size), "gap": fitted.solution_.gap}
+            out.append((row, hold_out(fitted.model_, test)))
     return out

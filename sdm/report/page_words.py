@@ -218,7 +218,7 @@ def partition(results: Results) -> str:
         )
     tuning = n.get("tuning")
     if isinstance(tuning, dict):
-        told.append(f"settings chosen in {count(tuning.get('folds'))} folds ({tuning.get('method')})")
+        told += [f"settings chosen {_chosen_in(tuning)}"] if tuning.get("folds") else []
     found = n.get("presence_absence")
     if isinstance(found, dict):
         told.append(
@@ -340,6 +340,13 @@ def _model(results: Results) -> list[tuple[str, str]]:
     ]  # fmt: skip
 
 
+def _chosen_in(tuning: dict[str, Any]) -> str:
+    """Say what settings were compared on."""
+    if not tuning.get("folds"):
+        return "on the training records, without folds"
+    return f"in {count(tuning['folds'])} folds ({tuning.get('method')}, {tuning.get('background')} background)"
+
+
 def selection(results: Results) -> str:
     """Say how the settings were chosen; nothing where no search did."""
     tuning = results.numbers.get("tuning")
@@ -348,8 +355,7 @@ def selection(results: Results) -> str:
         measures = ", ".join(map(str, by)) if isinstance(by, list) else str(by)
         return (
             f"{tuning.get('chosen')}, chosen of {count(tuning.get('settings'))} settings by {measures} "
-            f"(rule: {tuning.get('rule')}) in {count(tuning.get('folds'))} folds ({tuning.get('method')}, "
-            f"{tuning.get('background')} background)."
+            f"(rule: {tuning.get('rule')}) {_chosen_in(tuning)}."
         )
     if results.option("fit.model") == "structural":
         given = [
@@ -369,7 +375,8 @@ def _assessment(results: Results) -> list[tuple[str, str]]:
         near = f" ± {figure(spread, 2)} (DeLong's standard deviation)" if spread is not None else ""
         tested = f"AUC {figure(n['auc_test'], 3)}{near}, gain {figure(n.get('test_gain'))}"
         rows.append(("On test records", f"{tested}, log loss {figure(n.get('log_loss_test'))}"))
-    mean = (n.get("cross_validation") or {}).get("mean") or (n.get("tuning") or {}).get("best") or {}
+    tuning = n.get("tuning") or {}
+    mean = (n.get("cross_validation") or {}).get("mean") or (tuning.get("best") if tuning.get("folds") else {}) or {}
     known = [
         f"{name.removesuffix('.avg')} {figure(value)}"
         for name, value in mean.items()

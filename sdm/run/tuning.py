@@ -30,6 +30,9 @@ LISTS = {
     "beta": "betas",
 }
 
+# Measures that need folds.
+AVERAGES = [f"{name}.avg" for name in HIGHER if name != "auc.train"]
+
 
 def tune(options: RunOptions, *, command: str = "", progress: Progress | None = None) -> RunResult:
     """Try the settings of the options on every species, and run each with the one that is chosen for it.
@@ -77,12 +80,11 @@ def settings(options: RunOptions) -> list[Setting]:
 
 def check_choice(own: TuneOptions) -> None:
     """Raise for a measure that nothing is chosen by."""
-    averages = [f"{name}.avg" for name in HIGHER if name != "auc.train"]
-    known = [*averages, "AICc", "delta.AICc", "w.AIC", "ncoef", "auc.train", "cbi.train", "gain"]
+    known = [*AVERAGES, "AICc", "delta.AICc", "w.AIC", "ncoef", "auc.train", "cbi.train", "gain"]
     for name in own.choose_by:
         if name not in known:
             raise OptionError(f"tune.choose_by={name!r}: expected one of {', '.join(known)}")
-    if own.choose_rule == "one_se" and own.choose_by[0] not in averages:
+    if own.choose_rule == "one_se" and own.choose_by[0] not in AVERAGES:
         raise OptionError(f"tune.choose_rule=one_se needs an average over folds, not {own.choose_by[0]}: use 'best'")
 
 
@@ -97,15 +99,18 @@ def _space(values: list[Any]) -> list[Any] | Range:
 def choose_setting(
     table: SampleTable, options: RunOptions, stack: Stack | None, tested: bool, progress: Progress | None
 ) -> Chosen:
-    """Try the settings on a species; records that are set aside for testing are left out, unless others test."""
+    """Try the settings on a species; records that are set aside for testing are left out, unless others test.
+
+    Where no folds were asked for there are five, unless the choice needs none.
+    """
     if not tested:
         table, _ = set_aside(table, options)
     dividing = options
-    if method(options.test) is None:
+    if method(options.test) is None and any(name in AVERAGES for name in options.tune.choose_by):
         dividing = options.model_copy(update={"test": options.test.model_copy(update={"folds": FOLDS})})
-    split = make_split(table, dividing, stack)
-    if split is None or table.n_presences < 3:
+    if table.n_presences < 3:
         raise DataError(f"{table.species}: {table.n_presences} presences are too few to choose settings by")
+    split = make_split(table, dividing, stack)
     with workers(options.processes) as pool:
         tuning = search(
             table,
@@ -123,11 +128,12 @@ def choose_setting(
 
 def _numbers(tuning: Tuning, best: int, own: TuneOptions) -> dict[str, Any]:
     """Return what `sp.json` says of the search."""
+    split = tuning.split
+    divided = {} if split is None else {"method": split.method, "background": split.background}
     return {
         "settings": len(tuning.settings),
-        "folds": len(tuning.split.folds),
-        "method": tuning.split.method,
-        "background": tuning.split.background,
+        "folds": 0 if split is None else len(split.folds),
+        **divided,
         "by": own.choose_by,
         "rule": own.choose_rule,
         "chosen": tuning.rows[best]["tune.args"],
@@ -141,7 +147,8 @@ def _write(tuning: Tuning, best: int, options: RunOptions, folder: Path, files: 
 
     rows = [{**_named(row), "chosen": k == best} for k, row in enumerate(tuning.rows)]
     files["tune"] = write_rows(folder / "tune.csv", rows).name
-    files["tune folds"] = write_rows(folder / "tune_folds.csv", [_named(row) for row in tuning.folds]).name
+    if tuning.folds:
+        files["tune folds"] = write_rows(folder / "tune_folds.csv", [_named(row) for row in tuning.folds]).name
     plots = folder / "plots"
     plots.mkdir(exist_ok=True)
     files["plots"] = "plots"

@@ -8,7 +8,7 @@ import pytest
 from sdm import Maxent
 from sdm.assess.splits import split_table
 from sdm.assess.tuning import Range, choose, grid, random_settings, tune, tune_args
-from sdm.assess.validation import validate_fold
+from sdm.assess.validation import cross_validate, validate_fold
 from sdm.errors import DataError, OptionError
 
 
@@ -49,7 +49,7 @@ def test_the_table_of_results(small) -> None:
     assert steps == list(range(7, -1, -1)), "two chains of multipliers, each on three folds and on all records"
     assert len(found.folds) == 18
     for k, setting in enumerate(settings):
-        cold = [validate_fold(small, Maxent(**setting), fold) for fold in split.folds]
+        cold = [validate_fold(small, Maxent(**setting), fold)[0] for fold in split.folds]
         row = found.rows[k]
         assert row["loss.val.avg"] == pytest.approx(np.mean([c["loss.val"] for c in cold]), abs=2e-3)
         assert row["auc.val.avg"] == pytest.approx(np.mean([c["auc.val"] for c in cold]), abs=2e-3)
@@ -63,6 +63,31 @@ def test_the_table_of_results(small) -> None:
     # more regularisation, fewer coefficients
     assert found.rows[1]["ncoef"] <= found.rows[2]["ncoef"] <= found.rows[0]["ncoef"]
     assert found.best("AICc") == int(np.argmin([row["AICc"] for row in found.rows]))
+
+
+def test_without_folds_only_the_whole_table_is_fitted(small) -> None:
+    settings = grid(features=["l", "lq"], multiplier=[0.5, 1.0])
+    steps: list[int] = []
+    found = tune(small, settings, None, progress=lambda done, total, _: steps.append(total))
+    assert steps == [2, 2], "two chains of multipliers, each fitted to all records"
+    assert not found.folds
+    assert not [name for name in found.rows[0] if name.endswith((".avg", ".sd"))]
+    folded = tune(small, settings, split_table(small, "random", k=2))
+    assert found.best("AICc") == folded.best("AICc")
+    for mine, other in zip(found.rows, folded.rows):
+        assert mine["AICc"] == other["AICc"]
+    with pytest.raises(OptionError, match=r"by='loss\.val\.avg'"):
+        found.best("loss.val.avg")
+
+
+def test_folds_of_one_record_are_pooled_in_a_search_too(small) -> None:
+    table = small.take(np.arange(15), np.arange(200))
+    split = split_table(table, "leave-one-out")
+    found = tune(table, grid(features=["lq"], multiplier=[1.0]), split)
+    alone = cross_validate(table, Maxent("lq"), split)
+    for name in ("cbi.val.avg", "proc.val.avg", "auc.val.avg"):
+        assert found.rows[0][name] == pytest.approx(alone.mean[name])
+    assert np.isnan(found.rows[0]["cbi.val.sd"])
 
 
 def test_processes_find_what_one_process_finds(small) -> None:

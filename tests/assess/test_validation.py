@@ -6,11 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import spearmanr
 
 from sdm import Maxent
 from sdm.assess.fits import fit_table, run_all, with_setting
 from sdm.assess.measures import auc, boyce, partial_roc_ratio
-from sdm.assess.splits import METHODS, split_table
+from sdm.assess.splits import METHODS, own_folds, split_table
 from sdm.assess.validation import HIGHER, averages, cross_validate, measure, measure_whole, validate_fold
 from sdm.errors import OptionError
 from sdm.structural import StructMaxent
@@ -69,7 +70,8 @@ def test_a_fold_is_measured_by_the_definitions(small, method: str) -> None:
     options = {"random": {"k": 4}, "block": {"size": 2.5, "k": 4, "background": "partition"}}
     split = split_table(small, method, **options.get(method, {"k": 4, "background": "partition"}))
     fold = split.folds[1]
-    row = validate_fold(small, Maxent("lq"), fold)
+    row, alone = validate_fold(small, Maxent("lq"), fold)
+    assert alone is None, "several records are measured by themselves"
     train, test = fold.training(small), fold.testing(small)
     model = fit_table(train, Maxent("lq")).model_
     raw, held = model.predict(train.presence, "raw"), model.predict(test.presence, "raw")
@@ -116,6 +118,90 @@ def test_averages_leave_out_what_is_undefined() -> None:
     endless = averages([{"loss.val": np.inf}, {"loss.val": 1.0}], ["loss.val"])
     assert endless["loss.val.avg"] == np.inf
     assert np.isnan(endless["loss.val.sd"])
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        ("leave-one-out", {}),
+        ("buffer", {"radius": 1.0}),
+        ("buffer", {"radius": 2.0, "background": "partition"}),
+    ],
+)
+def test_folds_of_one_record_are_pooled_where_an_average_means_nothing(small, method: str, options: dict) -> None:
+    """Boyce: window by window, records against the mean of their folds' backgrounds. Partial ROC: by ranks."""
+    table = small.take(np.arange(25), np.arange(300))
+    found = cross_validate(table, Maxent("lq"), split_table(table, method, **options))
+    assert all(np.isnan(row["cbi.val"]) and np.isnan(row["proc.val"]) for row in found.rows)
+    held, around = [], []
+    for fold in found.split.folds:
+        model = fit_table(fold.training(table), Maxent("lq")).model_
+        test = fold.testing(table)
+        held.append(float(model.predict(test.presence)[0]))
+        around.append(model.predict(test.background))
+    everything = np.concatenate([held, *around])
+    wide = 0.1 * np.ptp(np.concatenate(around))
+    low, high = everything.min(), everything.max()
+    place, ratio = [], []
+    for k in range(101):
+        left = low + k / 100 * (high - wide - low)
+        right = high if k == 100 else left + wide
+        p = np.mean([left <= value <= right for value in held])
+        e = np.mean([np.mean((part >= left) & (part <= right)) for part in around])
+        if p > 0 or e > 0:
+            place.append(left)
+            ratio.append(round(p / e, 10) if e > 0 else np.inf)
+    last = [k for k in range(len(ratio)) if k + 1 == len(ratio) or ratio[k] != ratio[k + 1]]
+    expected = spearmanr([ratio[k] for k in last], [place[k] for k in last]).statistic
+    assert found.mean["cbi.val.avg"] == pytest.approx(expected, abs=0.02)
+    if "background" not in options:
+        assert found.mean["cbi.val.avg"] > 0.4, "the model is good, and its index says so"
+    ranks = np.array([np.mean(part < value) + 0.5 * np.mean(part == value) for value, part in zip(held, around)])
+    fine = (np.arange(max(map(len, around))) + 0.5) / max(map(len, around))
+    assert found.mean["proc.val.avg"] == pytest.approx(partial_roc_ratio(ranks, fine))
+    assert 1 < found.mean["proc.val.avg"] < 2
+    # What is a mean over records stays one.
+    assert found.mean["auc.val.avg"] == pytest.approx(ranks.mean())
+    assert found.mean["or.10p.avg"] == pytest.approx(np.mean([row["or.10p"] for row in found.rows]))
+
+
+def test_random_records_have_no_pooled_skill(small) -> None:
+    """The average over single records would say 1.39 for the partial ROC of records that fall by chance."""
+    rng = np.random.default_rng(7)
+    drawn = rng.choice(small.n_background, 40, replace=False)
+    table = replace(
+        small.take(np.arange(40)),
+        presence=small.background[drawn],
+        presence_x=small.background_x[drawn],
+        presence_y=small.background_y[drawn],
+    )
+    split = split_table(table, "leave-one-out")
+    found = cross_validate(table, Maxent("lq", multiplier=0.5), split)
+    single = []
+    for fold in split.folds:
+        model = fit_table(fold.training(table), Maxent("lq", multiplier=0.5)).model_
+        held, around = (model.predict(part, "raw") for part in (table.presence[fold.test], table.background))
+        single.append(partial_roc_ratio(held, around))
+    assert np.mean(single) > 1.3
+    assert found.mean["proc.val.avg"] < 1.15
+    assert found.mean["cbi.val.avg"] < 0.5
+
+
+def test_a_fold_of_one_record_among_larger_ones_is_left_out(small) -> None:
+    table = small.take(np.arange(21), np.arange(200))
+    found = cross_validate(table, Maxent("lq"), own_folds(np.repeat([0, 1, 2], [10, 10, 1])))
+    assert np.isnan(found.rows[2]["cbi.val"])
+    assert found.mean["cbi.val.avg"] == pytest.approx(np.mean([row["cbi.val"] for row in found.rows[:2]]))
+
+
+def test_large_backgrounds_are_thinned_before_they_are_pooled(small, monkeypatch) -> None:
+    table = small.take(np.arange(12), np.arange(400))
+    split = split_table(table, "leave-one-out")
+    whole = cross_validate(table, Maxent("lq"), split)
+    monkeypatch.setattr("sdm.assess.validation.KEPT", 200)
+    assert cross_validate(table, Maxent("lq"), split).mean["cbi.val.avg"] == pytest.approx(
+        whole.mean["cbi.val.avg"], abs=0.1
+    )
 
 
 def test_processes_give_what_one_process_gives(small) -> None:

@@ -8,6 +8,7 @@ import pytest
 import yaml
 from terminal import as_json, fail, picture, rows, succeed
 
+from sdm import Maxent
 from sdm.config import make_options
 from sdm.run.tuning import settings, tune
 
@@ -92,6 +93,27 @@ def test_chosen_by_any_measure(world, tmp_path: Path, words, key) -> None:
     table = rows(tmp_path / "out" / "tune.csv")
     (chosen,) = [row for row in table if row["chosen"] == "True"]
     assert key(chosen) == min(key(row) for row in table)
+
+
+@pytest.mark.parametrize("words", [(), ("--folds", 0)])
+def test_a_choice_that_needs_no_folds_fits_none(world, tmp_path: Path, words, monkeypatch) -> None:
+    """Four settings and the chosen one are five fits."""
+    fits = []
+    solve = Maxent._solve
+    monkeypatch.setattr(Maxent, "_solve", lambda self, start: fits.append(self) or solve(self, start))
+    chosen = ("--choose-by", "AICc,ncoef", *words)
+    succeed("tune", world.records, world.layers, *POINTS, *GRID, *chosen, "-o", tmp_path / "out")
+    assert len(fits) == 5
+    table = rows(tmp_path / "out" / "tune.csv")
+    assert not [name for name in table[0] if name.endswith((".avg", ".sd"))]
+    assert min(table, key=lambda row: float(row["AICc"]))["chosen"] == "True"
+    assert not (tmp_path / "out" / "tune_folds.csv").exists()
+    numbers = numbers_of(tmp_path / "out")
+    assert numbers["tuning"]["folds"] == 0
+    assert "cross_validation" not in numbers
+    page = next((tmp_path / "out").glob("*.html")).read_text()
+    assert "on the training records, without folds" in page
+    assert "The model was not tested" in page
 
 
 def test_one_standard_error_takes_the_simplest_that_is_near(world, tmp_path: Path) -> None:
