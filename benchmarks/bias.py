@@ -64,7 +64,7 @@ def correlations(folder: Path, world: dict[str, Any], more: dict[str, Any]) -> l
     prepared, stack = prepare(options), open_stack(folder / "layers")
     (values,) = (array for _, array in stack.scan(stack.windows(rows=SIZE)))
     cells = list(values[:, world["land"]])
-    maps = {name: fit_table(part, options).model_.predict(cells) for name, part in prepared.tables.items()}
+    maps = {name: fit_table(part, options).model_.predict_columns(cells) for name, part in prepared.tables.items()}
     return [float(np.corrcoef(maps[name], world["truth"][name])[0, 1]) for name in maps]
 
 

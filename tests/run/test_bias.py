@@ -75,7 +75,7 @@ def predictions(prepared: Prepared, options) -> dict[str, np.ndarray]:
     (values,) = (array for _, array in prepared.stack.scan(prepared.stack.windows(rows=SIZE)))
     flat = list(values.reshape(len(values), -1))
     return {
-        species: fit_table(table, options).model_.predict(flat).reshape(SIZE, SIZE)
+        species: fit_table(table, options).model_.predict_columns(flat).reshape(SIZE, SIZE)
         for species, table in prepared.tables.items()
     }
 
