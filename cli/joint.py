@@ -18,27 +18,28 @@ def joint(
     inputs: Annotated[
         list[str] | None,
         typer.Argument(
-            help="A table of sites with one 0/1 column a species (blank: nobody looked), or one row a species and "
-            "site with a column 'presence'; then layers, or a table of the environment, unless the sites' own columns "
-            "are the environment. Or a run file.",
+            help="A table of sites with one 0/1 column per species (blank: nobody looked), or one row per species "
+            "and site with a column 'presence'; then layers, or a table of the environment, unless the sites' own "
+            "columns are the environment. Or a run file.",
             metavar="SITES [LAYERS | TABLE] | RUN.YAML",
         ),
     ] = None,
 ) -> None:
     """Learn several species at the same sites together: what each asks of the environment, and who is found with whom.
 
-    Features are linear and quadratic unless --features says otherwise. Every measure is given for the joint model and
-    for stacked single models. Max-margin learners (laplace, m3n) give weight to an association only where that saves
-    wrong labels, so it can be almost zero for species that are found together: --learner crf-l2 shows associations
-    better.
+    Features are linear and quadratic unless --features says otherwise, and the strength of regularisation (--cost) is
+    chosen by cross-validation. Every measure is given for the joint model, for stacked single models, and for a
+    logistic regression per species (GLM). Max-margin learners (laplace, m3n) give weight to an association only where
+    that saves wrong labels, so it can be almost zero for species that are found together: a conditional random field
+    shows associations better.
 
     **Examples**
 
     sdm joint sites.csv layers/ --categorical landcover --folds 5 -o results
 
-    sdm joint species.csv environment.csv --learner crf-l2 --split block --block-size 50 -o results
+    sdm joint species.csv environment.csv --split block --block-size 50 -o results
 
-    sdm joint survey.csv --species "sp_*" --environment heat,rain --graph edges.csv --cost cv -o results
+    sdm joint survey.csv --species "sp_*" --environment heat,rain --graph edges.csv --cost 1 -o results
     """
     options = from_words(inputs, given)
     from sdm.run.joining import join
@@ -95,7 +96,7 @@ def _settings(meta: dict[str, Any]) -> str:
 
 def _certificate(meta: dict[str, Any]) -> str:
     unit = "nats" if meta["learner"].startswith("crf") else "wrong labels"
-    return f"{meta['status']}: within {meta['gap']:.1e} {unit} a label of the optimum"
+    return f"{meta['status']}: within {meta['gap']:.1e} {unit} per site of the optimum"
 
 
 def _spread(row: dict[str, Any]) -> str:
@@ -110,18 +111,18 @@ def _tell_edges(console: Console, edges: list[dict[str, Any]], most: int) -> Non
 
 
 def _tell(console: Console, numbers: dict[str, Any]) -> None:
-    from sdm.run.site_testing import MEASURES
+    from sdm.run.site_testing import MEASURES, WHAT
 
     species, edges = len(numbers["species"]), numbers["associations"]
     console.say(f"community    {species} species, {numbers['sites']:,} sites, {len(numbers['variables'])} variables")
     console.say(f"model        {_settings(numbers)}, graph {numbers['graph']}: {len(edges)} edges")
     console.say(f"certificate  {_certificate(numbers)}")
     tested = numbers["test"]
-    both = numbers["training"] if tested is None else tested["mean"]
+    models = numbers["training"] if tested is None else tested["mean"]
     where = "training sites: not tested" if tested is None else f"held out, {_folds(len(tested['folds']))}"
-    console.say(f"\n{where:<44}    joint  stacked")
+    console.say(f"\n{where:<44}    joint  stacked      GLM")
     for key, text in MEASURES.items():
-        console.say(f"  {text:<42}{figure(both['joint'][key]):>9}{figure(both['stacked'][key]):>9}")
+        console.say(f"  {text:<42}{''.join(f'{figure(models[name][key]):>9}' for name in WHAT)}")
     _tell_edges(console, edges, 5)
     console.say("")
 

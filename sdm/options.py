@@ -324,10 +324,10 @@ class PathOptions(Section):
 class JointOptions(Section):
     """What `sdm joint` learns of several species at the same sites."""
 
-    learner: Literal["laplace", "m3n", "crf-l2", "crf-l1"] = option(
-        "laplace",
-        "Laplace MEDN (max margin, a posterior spread of every weight), M3N, or a conditional random field. Max-margin "
-        "learners give weight to an association only where that saves wrong labels; a CRF shows associations better.",
+    learner: Literal["crf-l2", "crf-l1", "m3n", "laplace"] = option(
+        "crf-l2",
+        "A conditional random field with l2 or l1 penalty, M3N, or Laplace MEDN (both max margin). Max-margin learners "
+        "give weight to an association only where that saves wrong labels; a CRF shows associations better.",
     )
     graph: Literal["tree", "chain", "none"] | str = option(
         "tree",
@@ -335,7 +335,10 @@ class JointOptions(Section):
         "with the next; none; or a table of edges (two columns of names) without a cycle.",
     )
     cost: Literal["cv"] | Positive = option(
-        0.1, "C, the price of a wrong label (a CRF's weights cost 1/C); cv chooses by cross-validation.", "c"
+        "cv",
+        "C, the penalty on a wrong label (that on a CRF's weights is 1/C); cv chooses by held-out log loss (CRF) or "
+        "wrong labels (max margin).",
+        "c",
     )
     shrinkage: Literal["cv"] | Positive = option(
         1.0, "Laplace: lambda of the prior, larger keeps fewer weights; cv chooses by cross-validation."

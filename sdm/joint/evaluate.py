@@ -1,4 +1,4 @@
-"""How good a joint model is at sites with known labels: wrong labels, AUC a species, joint log loss, richness."""
+"""How good a joint model is at sites with known labels: wrong labels, AUC per species, log losses, richness."""
 
 from typing import Any
 
@@ -32,14 +32,27 @@ def richness_error(labels: States, probability: Array) -> float:
     return float(np.sqrt(np.mean((probability[whole].sum(axis=1) - labels[whole].sum(axis=1)) ** 2)))
 
 
+def marginal_loss(labels: States, probability: Array) -> float:
+    """Return the log losses of single species at their known labels, summed over species: the mean per site."""
+    p = np.clip(probability, 1e-15, 1.0 - 1e-15)
+    own = np.where(labels > 0, np.log(p), np.log1p(-p))
+    return float(-own[labels >= 0].sum() / len(labels))
+
+
 def evaluate(model: FittedJoint, x: Array, labels: States) -> dict[str, Any]:
-    """Return Hamming error (of the best labeling; of marginals above ½), mean AUC, joint log loss, richness error."""
+    """Return Hamming error (of the best labeling; of marginals above ½), mean AUC, log losses, richness error.
+
+    The joint log loss is that of all labels of a site at once; the marginal one is the sum of single species'. Without
+    edges the two are one.
+    """
     probability = model.predict_proba(x)
     each = species_auc(labels, probability)
+    joint = model.log_loss(x, labels)
     return {
         "hamming": hamming(labels, model.predict(x)),
         "hamming of marginals": hamming(labels, (probability > 0.5).astype(np.int8)),
         "auc": float(np.nanmean(each)) if np.isfinite(each).any() else float("nan"),
-        "log loss": model.log_loss(x, labels),
+        "log loss": joint,
+        "marginal log loss": marginal_loss(labels, probability) if len(model.forest.edges) else joint,
         "richness error": richness_error(labels, probability),
     }

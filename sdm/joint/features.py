@@ -1,6 +1,10 @@
-"""Site features `f(x)` of a joint model: the ordinary families, each standardised over the sites, and a bias."""
+"""Site features `f(x)` of a joint model: the ordinary families of standardised variables, standardised, and a bias.
 
-from dataclasses import dataclass
+Squares and products are those of the standardised variables: those of raw ones, far from zero, are almost copies of the
+variables, and a penalty on squared weights would hardly let a curve bend.
+"""
+
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,7 +14,7 @@ from sdm.features.classes import parse_classes
 from sdm.features.domain import Array, Domain
 from sdm.features.feature_set import build_features
 from sdm.features.knots import Knots
-from sdm.features.terms import Terms
+from sdm.features.terms import CATEGORY, QUADRATIC, Terms
 
 
 @dataclass(frozen=True)
@@ -20,8 +24,11 @@ class SiteFeatures:
     Attributes
     ----------
     terms : Terms
+        Of standardised variables.
     lo, hi : (V,) arrays
         Range of each variable over the sites, at which predictions are clamped (infinite for categorical ones).
+    centre, width : (V,) arrays
+        What is taken from every variable, and what it is then divided by (0 and 1 for categorical ones).
     mean, spread : (J,) arrays
         Of every term over the sites.
     """
@@ -29,26 +36,35 @@ class SiteFeatures:
     terms: Terms
     lo: Array
     hi: Array
+    centre: Array
+    width: Array
     mean: Array
     spread: Array
 
     @classmethod
     def learn(cls, x: Array, encoder: Encoder, features: str, knots: Knots) -> "SiteFeatures":
-        """Make the families of the given classes over the sites; terms that are constant there are left out."""
+        """Make the families of the given classes over the sites.
+
+        Left out are terms that are constant there, and squares of variables with two values, which are copies of them.
+        """
         if (x == x[:1]).all():
             raise DataError(
                 f"every variable is constant over the sites ({', '.join(encoder.names)}): add one that differs"
             )
-        domain = Domain(x, encoder.names, encoder.categorical)
-        classes = parse_classes(features, x.shape[0])
-        built = build_features(domain, classes, knots=knots, sample=domain.q0, empty_categories=True)
-        terms = built.terms()
-        lo = np.array([-np.inf if a.categorical else a.lo for a in domain.variables])
-        hi = np.array([np.inf if a.categorical else a.hi for a in domain.variables])
-        values = terms.evaluate(x)
+        letters = parse_classes(features, x.shape[0])
+        coded = np.isin(encoder.names, encoder.categorical)
+        lo, hi = np.where(coded, -np.inf, x.min(axis=0)), np.where(coded, np.inf, x.max(axis=0))
+        centre, width = np.where(coded, 0.0, x.mean(axis=0)), np.where(coded, 1.0, x.std(axis=0))
+        width = np.where(width > 0, width, 1.0)
+        z = (x - centre) / width
+        domain = Domain(z, encoder.names, encoder.categorical)
+        terms = build_features(domain, letters, knots=knots, sample=domain.q0, empty_categories=True).terms()
+        values = terms.evaluate(z)
         mean, spread = values.mean(axis=0), values.std(axis=0)
-        used = np.flatnonzero(spread > 1e-9)
-        return cls(terms.take(used, np.zeros(used.size)), lo, hi, mean[used], spread[used])
+        two = np.array([own.values.size == 2 for own in domain.variables])
+        copy = (terms.kind == QUADRATIC) & two[terms.var] & ("l" in letters)
+        used = np.flatnonzero((spread > 1e-9) & ~copy)
+        return cls(terms.take(used, np.zeros(used.size)), lo, hi, centre, width, mean[used], spread[used])
 
     @property
     def size(self) -> int:
@@ -59,5 +75,10 @@ class SiteFeatures:
         """Return `f(x)` as an `(n, 1, K)` array: standardised terms, then the bias, which is one."""
         held = np.clip(x, self.lo, self.hi) if clamp else x
         out = np.ones((x.shape[0], 1, self.size))
-        out[:, 0, :-1] = (self.terms.evaluate(held) - self.mean) / self.spread
+        out[:, 0, :-1] = (self.terms.evaluate((held - self.centre) / self.width) - self.mean) / self.spread
         return out
+
+    def raw_terms(self) -> Terms:
+        """Return the terms with knots in the variables' own units, as a person reads them."""
+        knot = self.centre[self.terms.var] + self.width[self.terms.var] * self.terms.knot
+        return replace(self.terms, knot=np.where(self.terms.kind == CATEGORY, self.terms.knot, knot))

@@ -16,9 +16,10 @@ from sdm.joint.fitted import FittedJoint
 from sdm.joint.graph import Forest, given
 
 FORMAT = "sdm-joint"
-VERSION = 1
+VERSION = 2
 ARCHIVE = Archive(FORMAT, VERSION, "joint.json", "joint model")
-_ARRAYS = ("lo", "hi", "mean", "spread", "edges", "weights", "variance")
+_FEATURES = ("lo", "hi", "centre", "width", "mean", "spread")
+_ARRAYS = (*_FEATURES, "edges", "weights", "variance")
 
 
 def save_joint(model: FittedJoint, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
@@ -35,7 +36,7 @@ def save_joint(model: FittedJoint, path: str | os.PathLike[str], *, overwrite: b
 def joint_bytes(model: FittedJoint) -> bytes:
     """Return the content of a file."""
     features = model.features
-    arrays = {name: getattr(features, name) for name in ("lo", "hi", "mean", "spread")}
+    arrays = {name: getattr(features, name) for name in _FEATURES}
     arrays |= {"edges": model.forest.edges, "weights": model.weights, "variance": model.variance}
     arrays |= {f"terms_{column.name}": getattr(features.terms, column.name) for column in fields(Terms)}
     header: dict[str, Any] = {
@@ -68,7 +69,7 @@ def _build(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> FittedJoi
     )
     terms = Terms(**{column.name: arrays[f"terms_{column.name}"] for column in fields(Terms)})
     species = tuple(map(str, header["species"]))
-    features = SiteFeatures(terms, arrays["lo"], arrays["hi"], arrays["mean"], arrays["spread"])
+    features = SiteFeatures(terms, **{name: arrays[name] for name in _FEATURES})
     forest = Forest(len(species), given(arrays["edges"].tolist(), species).edges)
     model = FittedJoint(
         encoder,
@@ -90,7 +91,8 @@ def _check(model: FittedJoint) -> None:
     shapes = {getattr(terms, column.name).shape for column in fields(Terms)}
     good = (
         shapes == {features.mean.shape} == {features.spread.shape}
-        and features.lo.shape == features.hi.shape == (n,)
+        and features.lo.shape == features.hi.shape == features.centre.shape == features.width.shape == (n,)
+        and np.all(np.isfinite(features.centre) & (features.width > 0))
         and np.all((terms.kind >= 0) & (terms.kind < len(KINDS)))
         and np.all((terms.var >= 0) & (terms.var < n))
         and np.all((terms.other >= np.where(terms.kind == PRODUCT, 0, -1)) & (terms.other < n))

@@ -29,7 +29,8 @@ class FittedJoint:
     forest : Forest
     weights : (size,) array
     variance : (size,) array
-        Posterior variance of every weight; empty for a CRF.
+        Squared standard error of every weight of a CRF, posterior variance of Laplace MEDN: zero where that would only
+        repeat the prior, and empty where no weight has one.
     scale : float
         Multiplies the scores of a max-margin model before they become probabilities; one for a CRF.
     meta : dict
@@ -103,10 +104,10 @@ class FittedJoint:
     def feature_names(self) -> list[str]:
         """The site features, as a person reads them; the last one is the bias."""
         labels = {self.encoder.names.index(name): labels for name, labels in self.encoder.labels.items()}
-        return [*self.features.terms.names(self.encoder.names, labels), "bias"]
+        return [*self.features.raw_terms().names(self.encoder.names, labels), "bias"]
 
     def effects(self) -> list[dict[str, Any]]:
-        """Return one row a species and feature: `weight`, and `sd` of its posterior (NaN for a CRF)."""
+        """Return one row per species and feature: `weight`, and its `sd` (NaN where the sites say nothing of it)."""
         weights, spread = self.discriminant.split(self.weights)[0], self.discriminant.split(self._deviation)[0]
         return [
             {"species": name, "feature": feature, "weight": float(weights[s, k]), "sd": float(spread[s, k])}
@@ -115,7 +116,7 @@ class FittedJoint:
         ]
 
     def associations(self) -> list[dict[str, Any]]:
-        """Return one row an edge: two species, `weight` (positive: found together), and `sd` of its posterior."""
+        """Return one row per edge: two species, `weight` (positive: found together), and its `sd` as for `effects`."""
         weights, spread = self.discriminant.split(self.weights)[1], self.discriminant.split(self._deviation)[1]
         return [
             {
@@ -129,4 +130,5 @@ class FittedJoint:
 
     @property
     def _deviation(self) -> Array:
-        return np.sqrt(self.variance) if self.variance.size else np.full(self.weights.size, np.nan)
+        known = self.variance if self.variance.size else np.zeros(self.weights.size)
+        return np.sqrt(np.where(known > 0, known, np.nan))

@@ -40,7 +40,7 @@ def fit_laplace(
     Parameters
     ----------
     c : float
-        Price of the slack.
+        Penalty on the slack.
     lam : float
         λ of the prior, whose variance is 2/λ.
     scale : (size,) array
@@ -82,6 +82,14 @@ def fit_laplace(
     status = "converged" if gap <= tolerance else "iteration limit"
     eta = shrunk_eta(found.weights, lam_k) if exact else found.eta
     return Learned(found.weights, spread, primal, gap, status, iterations, eta=eta, dual=dual)
+
+
+def variance_at_zero(lam: float, scale: Array, method: str, rounds: int) -> Array:
+    """Return the posterior variance of weights whose mean is zero: the sites say nothing of them, the prior all."""
+    variance = scale.copy()
+    for _ in range(rounds - 1):
+        variance = np.sqrt(variance * scale / lam)
+    return 2.0 * scale / lam if method == "exact" else variance
 
 
 def posterior_mean(eta: Array, lam: float | Array) -> Array:

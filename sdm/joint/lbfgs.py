@@ -1,4 +1,8 @@
-"""Limited-memory quasi-Newton, with prices on the weights' absolute values (Andrew and Gao's orthant-wise form)."""
+"""Limited-memory quasi-Newton, with penalties on the weights' absolute values (Andrew and Gao's orthant-wise form).
+
+Where the inverse curvature can be had, the search begins from it, and takes it anew every few iterations: Newton's
+method, whose steps in between are corrected by the gradients that they found.
+"""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -9,6 +13,9 @@ from sdm.features.domain import Array
 
 MEMORY = 20
 ARMIJO = 1e-4
+REFRESH = 8  # iterations with one inverse curvature
+
+Inverse = Callable[[Array], Array]
 
 
 class Step(NamedTuple):
@@ -26,6 +33,7 @@ def minimise(
     price: Array,
     done: Callable[[Step], bool],
     max_iterations: int,
+    inverse_at: Callable[[Array], Inverse] | None = None,
 ) -> tuple[Step, int]:
     """Minimise `smooth(w) + Σ price·|w|` until `done` says so.
 
@@ -37,6 +45,8 @@ def minimise(
         Zero or more for each weight.
     done : callable
         Called once an iteration.
+    inverse_at : callable, optional
+        Returns what multiplies a vector by the inverse curvature at a point. For weights without `price` only.
 
     Returns
     -------
@@ -45,19 +55,23 @@ def minimise(
     """
     at = _evaluate(smooth, start, price)
     pairs: list[tuple[Array, Array, float]] = []
+    inverse: Inverse | None = None
     for iteration in range(max_iterations):
         if done(at):
             return at, iteration
+        if inverse_at is not None and iteration % REFRESH == 0:
+            inverse, pairs = inverse_at(at.w), []
         steepest = -pseudo_gradient(at.w, at.gradient, price)
-        direction = _apply_inverse(steepest, pairs)
+        direction = _apply_inverse(steepest, pairs, inverse)
         direction[(direction * steepest <= 0) & (price > 0)] = 0.0
         if direction @ steepest <= 0:
-            direction, pairs = steepest, []
-        new = _search(smooth, at, direction, steepest, price, 1.0 if pairs else 1.0 / max(1.0, np.abs(steepest).sum()))
+            direction, pairs, inverse = steepest, [], None
+        first = 1.0 if pairs or inverse else 1.0 / max(1.0, np.abs(steepest).sum())
+        new = _search(smooth, at, direction, steepest, price, first)
         if new is None:
-            if not pairs:
+            if not pairs and inverse is None:
                 return at, iteration
-            pairs = []
+            pairs, inverse = [], None
             continue
         s, y = new.w - at.w, new.gradient - at.gradient
         if s @ y > 1e-12 * (y @ y):
@@ -98,15 +112,17 @@ def _search(
     return None
 
 
-def _apply_inverse(vector: Array, pairs: list[tuple[Array, Array, float]]) -> Array:
-    """Return the inverse-Hessian estimate times `vector` (the two-loop recursion)."""
+def _apply_inverse(vector: Array, pairs: list[tuple[Array, Array, float]], inverse: Inverse | None) -> Array:
+    """Return the inverse-Hessian estimate times `vector` (the two-loop recursion), starting with `inverse` if given."""
     q = vector.copy()
     kept = []
     for s, y, rho in reversed(pairs):
         a = rho * float(s @ q)
         q -= a * y
         kept.append(a)
-    if pairs:
+    if inverse is not None:
+        q = inverse(q)
+    elif pairs:
         s, y, rho = pairs[-1]
         q *= 1.0 / (rho * float(y @ y))
     for (s, y, rho), a in zip(pairs, reversed(kept)):

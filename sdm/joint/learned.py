@@ -15,10 +15,11 @@ class Learned:
     weights : (size,) array
         Posterior means; for a CRF the estimates.
     variance : (size,) array or None
-        Posterior variances; none for a CRF.
+        Posterior variances; for a CRF the squared standard errors, if they were asked for.
     objective : float
     gap : float
-        Proved bound on what is missing, in the learner's loss a known label (wrong labels, or nats).
+        Proved bound on what is missing, in the learner's loss (wrong labels, or nats): per known label from the
+        solvers, per site from a `Learner`.
     status : str
     iterations : int
     eta : (size,) array or None

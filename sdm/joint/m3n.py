@@ -22,7 +22,7 @@ def fit_m3n(
     Parameters
     ----------
     c : float
-        Price of the slack.
+        Penalty on the slack.
     prior : (size,) array
         Variance of every weight; ones for the paper's model.
     start : Dual, optional

@@ -68,7 +68,7 @@ class MarginSolution:
     primal, objective : float
         Values of the primal problem and of the dual.
     gap : float
-        `(primal − dual) / (C · known labels)`: what is missing to the optimum, in wrong labels a label.
+        `(primal − dual) / (C · known labels)`: what is missing to the optimum, in wrong labels per label.
     epochs : int
         Of steps of single sites, and steps of Newton's.
     status : {"converged", "iteration limit"}
@@ -97,14 +97,14 @@ def solve_margin(
     max_epochs: int = 2000,
     seed: int = 0,
 ) -> MarginSolution:
-    """Solve the max-margin problem to a duality gap of `tolerance` wrong labels a label.
+    """Solve the max-margin problem to a duality gap of `tolerance` wrong labels per label.
 
     Parameters
     ----------
     discriminant : Discriminant
     sites : Sites
     c : float
-        Price of the slack.
+        Penalty on the slack.
     variance : (size,) array
         Diagonal of Σ.
     start : Dual, optional

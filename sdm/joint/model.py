@@ -21,8 +21,7 @@ from sdm.joint.fitted import FittedJoint
 from sdm.joint.graph import Forest
 from sdm.joint.inference import marginals
 from sdm.joint.labels import check_labels, read_labels, species_names
-from sdm.joint.learned import Learned
-from sdm.joint.learners import C_RANGE, LAMBDA_RANGE, LEARNERS, Learner
+from sdm.joint.learners import C_PATH, LAMBDA_RANGE, LEARNERS, Learner
 from sdm.joint.tuning import choose, hamming
 from sdm.params import Parameters
 
@@ -30,9 +29,11 @@ log = logging.getLogger("sdm")
 
 GRAPHS = ("tree", "chain", "none")
 
-# While cross-validation chooses C, λ is this; C is chosen first, then λ. Trial fits may have a larger gap.
+# While cross-validation chooses C, λ is this; C is chosen first, then λ. Trial fits may have a larger gap, and C grows
+# no further when this many in a row were worse than the best.
 TRIAL_C, TRIAL_LAMBDA = 1.0, 25.0
 TRIAL_GAP = 10.0
+PATIENCE = 2
 
 
 class JointModel(Parameters):
@@ -40,15 +41,16 @@ class JointModel(Parameters):
 
     Parameters
     ----------
-    learner : {"laplace", "m3n", "crf-l2", "crf-l1"}
-        Laplace MEDN (sparse, with a posterior spread of every weight), M³N, or a conditional random field.
+    learner : {"crf-l2", "crf-l1", "m3n", "laplace"}
+        A conditional random field (with standard errors of the weights), M³N, or Laplace MEDN (max margin, sparse).
     graph : {"tree", "chain", "none"} or sequence of pairs
         Maximum-weight spanning tree of the species' residual association; each species with the next; no edge (single
         models side by side); or edges, as pairs of names or positions, that form a forest.
     features : str
-        Classes by letter or name, as for `Maxent`.
+        Classes by letter or name, as for `Maxent`; of standardised variables.
     c : float or "cv"
-        Price of the slack; a CRF's weights cost 1/C. ``"cv"`` tries the paper's range by cross-validation.
+        Penalty on the slack; that on a CRF's weights is 1/C. ``"cv"`` goes from strong regularisation to weak, and
+        takes the least held-out loss: joint log loss for a CRF, wrong labels for the others.
     lam : float or "cv"
         λ of the Laplace prior.
     method : {"variational", "exact"}
@@ -59,8 +61,9 @@ class JointModel(Parameters):
         Of the variational algorithm.
     folds : int
         Of the cross-validation.
-    tolerance : float
-        Largest certified gap to accept, in the learner's loss (wrong labels, or nats) a known label.
+    tolerance : float, optional
+        Largest certified gap to accept, in the learner's loss (nats, or wrong labels) per site. By default 1e-4 nats
+        per species for a CRF, 1e-3 wrong labels per species for the others; ten times as much in fits that choose.
     max_iterations : int
     seed : int
 
@@ -72,7 +75,7 @@ class JointModel(Parameters):
         What predicts, and what `save` writes.
     forest_ : Forest
     tuning_ : list of dict
-        Every setting that cross-validation tried, and its error.
+        Every setting that cross-validation tried, and its held-out loss.
     notes_ : list of str
         What is to be said of missing labels.
 
@@ -92,18 +95,18 @@ class JointModel(Parameters):
 
     def __init__(
         self,
-        learner: str = "laplace",
+        learner: str = "crf-l2",
         graph: str | Sequence[Sequence[Any]] = "tree",
         features: str = "lq",
         *,
-        c: float | str = 0.1,
+        c: float | str = "cv",
         lam: float | str = 1.0,
         method: str = "variational",
         knots: Knots = "maxent",
         categorical: Sequence[str | int] = (),
         rounds: int = 3,
-        folds: int = 5,
-        tolerance: float = 1e-3,
+        folds: int = 3,
+        tolerance: float | None = None,
         max_iterations: int = 300,
         seed: int = 0,
     ) -> None:
@@ -151,8 +154,9 @@ class JointModel(Parameters):
         learner, self.tuning_ = self._tuned(discriminant, sites, bias, what)
         self.learned_ = learner.fit(discriminant, sites, bias)
         if self.learned_.status != "converged":
-            log.warning("%s: %s at a gap of %.2g a label", what, self.learned_.status, self.learned_.gap)
-        self.fitted_ = self._gather(encoder, site_features, discriminant, sites, learner, self.learned_)
+            log.warning("%s: %s at a gap of %.2g per site", what, self.learned_.status, self.learned_.gap)
+        spread = learner.spread(discriminant, sites, bias, self.learned_)
+        self.fitted_ = self._gather(encoder, site_features, discriminant, sites, learner, spread)
         return self
 
     def _gather(
@@ -162,9 +166,10 @@ class JointModel(Parameters):
         discriminant: Discriminant,
         sites: Sites,
         learner: Learner,
-        learned: Learned,
+        spread: Array | None,
     ) -> FittedJoint:
-        scale = 1.0 if learner.name.startswith("crf") else best_scale(discriminant, sites, learned.weights)
+        learned = self.learned_
+        scale = 1.0 if learner.is_crf else best_scale(discriminant, sites, learned.weights)
         meta = {
             "learner": learner.name,
             "C": float(learner.c),
@@ -176,9 +181,9 @@ class JointModel(Parameters):
             "missing": int((sites.labels < 0).sum()),
             "notes": self.notes_,
         }
-        spread = np.zeros(0) if learned.variance is None else learned.variance
+        known = np.zeros(0) if spread is None else spread
         return FittedJoint(
-            encoder, site_features, self.species_, self.forest_, learned.weights, spread, float(scale), meta
+            encoder, site_features, self.species_, self.forest_, learned.weights, known, float(scale), meta
         )
 
     def _forest(self, sites: Sites) -> Forest:
@@ -190,7 +195,7 @@ class JointModel(Parameters):
         if self.graph != "tree":
             return graphs.given(self.graph, self.species_)
         single = Discriminant.of_species(graphs.empty(len(self.species_)), sites.x.shape[2])
-        weights = Learner("crf-l2", tolerance=1e-3).fit(single, sites, _bias(single)).weights
+        weights = Learner("crf-l2").fit(single, sites, _bias(single)).weights
         found = marginals(single.forest, single.unary(weights, sites.x), single.table(weights), sites.states)
         residual = np.where(sites.labels >= 0, sites.labels - found.nodes, np.nan)
         self.association_ = graphs.association(residual)
@@ -198,7 +203,7 @@ class JointModel(Parameters):
 
     def _tuned(
         self, discriminant: Discriminant, sites: Sites, bias: NDArray[np.bool_], what: str
-    ) -> tuple[Learner, list[dict[str, float]]]:
+    ) -> tuple[Learner, list[dict[str, Any]]]:
         """Return the learner with its C and λ, chosen by cross-validation where asked."""
         learner = Learner(
             self.learner,
@@ -213,16 +218,19 @@ class JointModel(Parameters):
             c=TRIAL_C if self.c == "cv" else float(self.c),
             lam=TRIAL_LAMBDA if self.lam == "cv" else float(self.lam),
         )
-        quick = replace(learner, tolerance=TRIAL_GAP * self.tolerance)
-        tried: list[dict[str, float]] = []
-        record: list[dict[str, float]] = []
+        quick = replace(learner, tolerance=TRIAL_GAP * learner.largest_gap(len(self.species_)))
+        fixed = (discriminant, sites, bias, self.folds, self.seed)
+        tried: list[dict[str, Any]] = []
         if self.c == "cv":
-            grid = [(c, quick.lam) for c in C_RANGE]
-            quick, record = choose(quick, grid, discriminant, sites, bias, self.folds, self.seed, what)
+            grid = [(c, quick.lam) for c in C_PATH]
+            quick, tried = choose(quick, grid, *fixed, patience=PATIENCE, what=what)
         if self.lam == "cv" and self.learner == "laplace":
             grid = [(quick.c, lam) for lam in reversed(LAMBDA_RANGE)]
-            quick, tried = choose(quick, grid, discriminant, sites, bias, self.folds, self.seed, what)
-        return replace(learner, c=quick.c, lam=quick.lam), [*record, *tried]
+            quick, more = choose(quick, grid, *fixed, what=what)
+            tried += more
+        if tried:
+            log.info("%s: C %g chosen by held-out %s", what, quick.c, tried[0]["measure"])
+        return replace(learner, c=quick.c, lam=quick.lam), tried
 
     def predict(self, X: Any, known: Any = None, clamp: bool = True) -> NDArray[np.int8]:
         """Return every site's best joint labeling, given the labels in `known` (NaN where unknown)."""
@@ -237,7 +245,7 @@ class JointModel(Parameters):
         return self.predict_proba(X, known, clamp).sum(axis=1)
 
     def log_loss(self, X: Any, Y: Any) -> float:
-        """Return the mean joint log loss a site, `−ln p(y | x)`, of the labels that are known."""
+        """Return the mean joint log loss per site, `−ln p(y | x)`, of the labels that are known."""
         fitted = self._fitted()
         x = fitted.encode(X)
         return fitted.log_loss(x, read_labels(Y, fitted.species, x.shape[0]))
@@ -275,7 +283,7 @@ class JointModel(Parameters):
             ("folds", 1, "2 or more"),
         ):
             value = getattr(self, name)
-            if name in ("c", "lam") and value == "cv":
+            if (name in ("c", "lam") and value == "cv") or (name == "tolerance" and value is None):
                 continue
             number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
             if not number or not low < value < np.inf:

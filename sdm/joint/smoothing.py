@@ -91,7 +91,7 @@ def newton_points(problem: Smoothed, weights: Array, gap: float, target: float) 
     weights : (size,) array
         Where to begin.
     gap : float
-        How far that is from the optimum, in wrong labels a label: μ starts accordingly.
+        How far that is from the optimum, in wrong labels per label: μ starts accordingly.
     target : float
         The gap to reach: μ falls until its own part is some less.
     """

@@ -136,7 +136,7 @@ def _draw_tree(
 
 
 def _draw_weights(axes: Any, rows: Sequence[Row], edges: Sequence[Mapping[str, Any]]) -> None:
-    """Draw the weight of every row's edge, with a whisker of one posterior deviation to either side."""
+    """Draw the weight of every row's edge, with a whisker of one standard deviation to either side."""
     linked = [y for y, row in enumerate(rows) if row.edge >= 0]
     weights = np.array([edges[rows[y].edge]["weight"] for y in linked])
     spread = np.array([edges[rows[y].edge]["sd"] for y in linked], dtype=np.float64)
@@ -163,7 +163,7 @@ def _draw_weights(axes: Any, rows: Sequence[Row], edges: Sequence[Mapping[str, A
         axes.plot([], [], label="less than its deviation", **{**link_style(0.5 * FULL, FULL), "lw": 2.5})
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, fontsize=7, handlelength=3.2, frameon=False)
     what = "Weight of the link to the left"
-    axes.set_xlabel(f"{what} (± deviation of its posterior)" if known.any() else what, fontsize=8)
+    axes.set_xlabel(f"{what} (± standard deviation)" if known.any() else what, fontsize=8)
 
 
 def link_style(weight: float, sd: float) -> dict[str, Any]:
@@ -173,7 +173,7 @@ def link_style(weight: float, sd: float) -> dict[str, Any]:
 
 
 def is_sure(weight: float, sd: float) -> bool:
-    """Whether a weight is at least as large as the deviation of its posterior, where that is known."""
+    """Whether a weight is at least as large as its standard error or posterior deviation, where that is known."""
     return not abs(weight) < sd
 
 

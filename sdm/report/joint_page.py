@@ -18,14 +18,15 @@ MOST_FEATURES = 25
 LEARNERS = {
     "laplace": "Laplace maximum entropy discrimination Markov network",
     "m3n": "Maximum-margin Markov network",
-    "crf-l2": "Conditional random field, price on squares",
-    "crf-l1": "Conditional random field, price on absolute values",
+    "crf-l2": "Conditional random field, penalty on squares",
+    "crf-l1": "Conditional random field, penalty on absolute values",
 }
 MEASURES = {
     "hamming": "Hamming error of the best labeling",
     "hamming of marginals": "Hamming error of marginals above ½",
     "auc": "Mean AUC",
-    "log loss": "Joint log loss, nats a site",
+    "log loss": "Joint log loss, nats per site",
+    "marginal log loss": "Log losses of single species, summed, nats per site",
     "richness error": "Richness error, species",
 }
 
@@ -75,7 +76,7 @@ def joint_page(folder: Path, n: dict[str, Any]) -> str:
 
 
 def _unsure(row: dict[str, Any]) -> bool:
-    """Whether an association is smaller than the deviation of its posterior."""
+    """Whether an association is smaller than its standard error, or the deviation of its posterior."""
     return row["sd"] is not None and abs(row["weight"]) < row["sd"]
 
 
@@ -89,6 +90,7 @@ def _species(folder: Path, name: str, n: dict[str, Any], both: dict[str, Any], m
         "prevalence": n["prevalence"].get(name),
         "joint": number(both["joint"]["species"].get(name)),
         "stacked": number(both["stacked"]["species"].get(name)),
+        "glm": number(both["glm"]["species"].get(name)),
         "kept": len(kept),
         "strongest": "–" if strongest is None else f"{strongest['feature']} ({strongest['weight']:+.2f})",
         "picture": None if place is None else thumbnail(folder / place, 1.0),

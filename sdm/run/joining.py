@@ -21,6 +21,7 @@ from sdm.data.textfile import TextTable
 from sdm.errors import DataError, OptionError
 from sdm.files import output_folder
 from sdm.joint.fitted import FittedJoint
+from sdm.joint.glm import fit_glm
 from sdm.joint.labels import read_labels, species_names
 from sdm.joint.model import JointModel
 from sdm.options import GRAPH_WORDS, JOINT_USES, RunOptions
@@ -31,7 +32,6 @@ from sdm.run.site_testing import WHAT, HeldOut, check_site_testing, divide_sites
 log = logging.getLogger("sdm")
 
 FEATURES = "lq"  # what 'auto' means to a joint model
-PAIR = ("joint", "stacked")
 
 
 @dataclass
@@ -62,18 +62,18 @@ class Community:
 
 @dataclass
 class JointRun:
-    """A joint model, the same without edges, and how good both are.
+    """A joint model, the same without edges, and how good both and a GLM are.
 
     Attributes
     ----------
     joint, stacked : FittedJoint
         One object where the graph has no edge.
     training : dict
-        Measures of either at the sites that it was fitted on, by name.
+        Measures of every model at the sites that it was fitted on, by name.
     testing : HeldOut or None
         Measures at held-out sites.
     tuning : dict
-        What cross-validation tried, for either.
+        What cross-validation tried, for the two that have a C.
     """
 
     community: Community
@@ -81,12 +81,7 @@ class JointRun:
     stacked: FittedJoint
     training: dict[str, dict[str, Any]]
     testing: HeldOut | None
-    tuning: dict[str, list[dict[str, float]]]
-
-    @property
-    def models(self) -> dict[str, FittedJoint]:
-        """Both models, by what they are called in tables."""
-        return dict(zip(PAIR, (self.joint, self.stacked)))
+    tuning: dict[str, list[dict[str, Any]]]
 
 
 @dataclass
@@ -100,7 +95,7 @@ class JointResult:
 
 
 def join(options: RunOptions, *, command: str = "", progress: Progress | None = None) -> JointResult:
-    """Fit a joint model of the species of a site table, test it beside stacked single models, and write everything.
+    """Fit a joint model of the species of a site table, test it beside single models and a GLM, and write everything.
 
     Raises
     ------
@@ -122,7 +117,7 @@ def join(options: RunOptions, *, command: str = "", progress: Progress | None = 
 
 
 def check_joint(options: RunOptions) -> None:
-    """Raise for options that say nothing to a joint model, or contradict each other."""
+    """Raise for options that do not apply to a joint model, or contradict each other."""
     for leaf in leaves():
         if leaf.dotted in JOINT_USES or leaf.section == "joint":
             continue
@@ -246,7 +241,7 @@ def make_model(options: RunOptions, graph: Any, categorical: Sequence[str]) -> J
 
 
 def fit_community(community: Community, options: RunOptions, progress: Progress | None = None) -> JointRun:
-    """Fit with and without edges to all sites, and test both on held-out ones."""
+    """Fit with edges, without, and a GLM to all sites, and test all on held-out ones."""
     began = perf_counter()
     x, y, categorical = community.environment, community.sites.labels, options.layers.categorical
     joint = make_model(options, community.edges, categorical).fit(x, y, WHAT["joint"])
@@ -260,7 +255,9 @@ def fit_community(community: Community, options: RunOptions, progress: Progress 
     for model in (joint, stacked):
         model.fitted_.meta.update(_meta(options, community))
     values = joint.fitted_.encode(x)
-    training = {name: measure(model.fitted_, values, labels) for name, model in zip(PAIR, (joint, stacked))}
+    glm = fit_glm(values, labels, joint.fitted_.encoder, joint.species_)
+    own = {"joint": joint.fitted_, "stacked": stacked.fitted_, "glm": glm}
+    training = {name: measure(model, values, labels) for name, model in own.items()}
     split = divide_sites(community.sites, values, list(x.columns), categorical, options, community.stack)
     testing = None
     if split is not None:
@@ -268,14 +265,17 @@ def fit_community(community: Community, options: RunOptions, progress: Progress 
             community.notes.append(f"{options.test.folds} folds were asked for, the sites make {len(split.folds)}")
             log.info(community.notes[-1])
 
-        def fit(graph: Any, train: np.ndarray, species: list[str], what: str) -> FittedJoint:
+        def fit(name: str, graph: Any, train: np.ndarray, species: list[str], what: str) -> FittedJoint:
+            if name == "glm":
+                at = [joint.species_.index(one) for one in species]
+                return fit_glm(values[train], labels[train][:, at], joint.fitted_.encoder, tuple(species))
             return make_model(options, graph, categorical).fit(x.iloc[train], y.iloc[train][species], what).fitted_
 
         testing = measure_folds(split, fit, community.edges, values, labels, joint.species_, progress)
         community.notes += testing.notes
         for note in testing.notes:
             log.info(note)
-    tuning = {name: model.tuning_ for name, model in zip(PAIR, (joint, stacked)) if model.tuning_}
+    tuning = {name: model.tuning_ for name, model in (("joint", joint), ("stacked", stacked)) if model.tuning_}
     return JointRun(community, joint.fitted_, stacked.fitted_, training, testing, tuning)
 
 

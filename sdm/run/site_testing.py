@@ -1,4 +1,4 @@
-"""Joint models on sites that they have not seen: divided as records are, measured with edges and without."""
+"""Joint models on sites that they have not seen: divided as records are, measured beside single models and a GLM."""
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
@@ -24,12 +24,13 @@ from sdm.run.dividing import check_testing, make_split
 log = logging.getLogger("sdm")
 
 SPLITS = ("random", "block", "equal-blocks", "checkerboard", "environment", "own")
-WHAT = {"joint": "joint model", "stacked": "stacked single models"}
+WHAT = {"joint": "joint model", "stacked": "stacked single models", "glm": "GLM"}
 MEASURES = {
     "hamming": "Hamming error (best labeling)",
     "hamming of marginals": "Hamming error (marginals above 1/2)",
     "auc": "mean AUC",
-    "log loss": "joint log loss (nats a site)",
+    "log loss": "joint log loss (nats per site)",
+    "marginal log loss": "summed species' log loss (nats per site)",
     "richness error": "richness error (species, root mean square)",
 }
 
@@ -42,9 +43,9 @@ class HeldOut:
     ----------
     method : str
     folds : list of dict
-        One a fold: `fold`, `sites`, and the measures of either model by its name.
+        One per fold: `fold`, `sites`, and the measures of every model by its name.
     mean : dict
-        The mean over folds, of either model.
+        The mean over folds, of every model.
     notes : list of str
     """
 
@@ -122,19 +123,19 @@ def measure(model: FittedJoint, values: Array, labels: States) -> dict[str, Any]
 
 def measure_folds(
     split: Split,
-    fit: Callable[[Any, Index, list[str], str], FittedJoint],
+    fit: Callable[[str, Any, Index, list[str], str], FittedJoint],
     graph: Any,
     values: Array,
     labels: States,
     species: Sequence[str],
     progress: Progress | None = None,
 ) -> HeldOut:
-    """Fit with and without edges to each fold's training sites, and measure both on its others.
+    """Fit with edges, without, and a GLM to each fold's training sites, and measure all on its others.
 
     Parameters
     ----------
     fit
-        Called with a graph, the training sites, the species to learn, and what to call it; returns the model.
+        Called with the name of a model, a graph, the training sites, and the species to learn, and what to call it.
     """
     out = HeldOut(split.method)
     for k, fold in enumerate(split.folds):
@@ -152,13 +153,14 @@ def measure_folds(
             raise DataError(f"fold {fold.name} holds no known label: make fewer folds")
         row: dict[str, Any] = {"fold": fold.name, "sites": len(fold.test)}
         with hushed():
-            for name, edges in (("joint", _among(graph, names)), ("stacked", "none")):
-                what = f"fold {fold.name}, {WHAT[name]}"
-                row[name] = measure(fit(edges, fold.train, names, what), values[fold.test], held)
+            for i, (name, text) in enumerate(WHAT.items()):
+                edges = _among(graph, names) if name == "joint" else "none"
+                model = fit(name, edges, fold.train, names, f"fold {fold.name}, {text}")
+                row[name] = measure(model, values[fold.test], held)
+                if progress:
+                    progress(k * len(WHAT) + i + 1, len(WHAT) * len(split.folds), "testing")
         out.folds.append(row)
-        if progress:
-            progress(k + 1, len(split.folds), "testing")
-    out.mean = {name: _mean([row[name] for row in out.folds], species) for name in ("joint", "stacked")}
+    out.mean = {name: _mean([row[name] for row in out.folds], species) for name in WHAT}
     return out
 
 

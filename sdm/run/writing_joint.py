@@ -12,9 +12,9 @@ from sdm.joint.fitted import FittedJoint
 from sdm.options import JOINT_SECTIONS, RunOptions
 from sdm.predict import Progress
 from sdm.report.tables import table_text, write_rows
-from sdm.run.joining import PAIR, Community, JointRun
+from sdm.run.joining import Community, JointRun
 from sdm.run.joint_maps import MAPS, OF_ONE_MODEL, PRESENT, RICHNESS, JointPlaces, write_maps
-from sdm.run.site_testing import MEASURES
+from sdm.run.site_testing import MEASURES, WHAT
 from sdm.run.writing import versions
 
 KEPT = 0.01  # a weight below so much of the largest was shrunk away
@@ -59,7 +59,7 @@ def write_joint(
 
 
 def describe(run: JointRun, options: RunOptions) -> dict[str, Any]:
-    """Return the numbers of a run: data, both models, and their measures."""
+    """Return the numbers of a run: data, models, and their measures."""
     joint, stacked = run.joint, run.stacked
     keys = ("learner", "C", "lambda", "gap", "status", "iterations")
     tested = run.testing
@@ -92,7 +92,7 @@ def survivors(model: FittedJoint) -> list[dict[str, Any]]:
 
 
 def evaluation_rows(run: JointRun) -> list[dict[str, Any]]:
-    """Return the measures of both models side by side: held-out means, each fold, and training sites."""
+    """Return the measures of the models side by side: held-out means, each fold, and training sites."""
     rows: list[dict[str, Any]] = []
     if run.testing is not None:
         rows += _side_by_side("held out", "mean", run.testing.mean)
@@ -102,19 +102,19 @@ def evaluation_rows(run: JointRun) -> list[dict[str, Any]]:
     return rows + _side_by_side("training", "", run.training)
 
 
-def _side_by_side(sites: str, fold: str, both: dict[str, Any]) -> list[dict[str, Any]]:
+def _side_by_side(sites: str, fold: str, models: dict[str, Any]) -> list[dict[str, Any]]:
     rows = [
-        {"sites": sites, "fold": fold, "measure": key, "species": "", **{name: both[name][key] for name in PAIR}}
+        {"sites": sites, "fold": fold, "measure": key, "species": "", **{name: models[name][key] for name in WHAT}}
         for key in MEASURES
     ]
-    names = both["joint"]["species"]
+    names = models["joint"]["species"]
     return rows + [
         {
             "sites": sites,
             "fold": fold,
             "measure": "auc",
             "species": species,
-            **{name: both[name]["species"][species] for name in PAIR},
+            **{name: models[name]["species"][species] for name in WHAT},
         }
         for species in names
     ]
