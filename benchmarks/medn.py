@@ -1,6 +1,7 @@
 """Joint models: the chains of Zhu and Xing's paper (§7.1), and real communities against single-species models.
 
-`python -m benchmarks.medn` runs all; with `chains`, `constants` or `communities` behind it, one of them.
+`python -m benchmarks.medn` runs all; with `chains`, `constants`, `communities` (random folds) or `blocks` (spatial
+ones) behind it, one of them.
 `SDM_BENCH_SETS` sets how many data sets of each kind are drawn (10 by default, as in the paper).
 """
 
@@ -8,14 +9,19 @@ import logging
 import os
 import sys
 import time
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from benchmarks.harness import ROOT, earlier, once, save, shared, table
 from sdm.assess.spatial import blocks
+from sdm.encode import Encoder
 from sdm.joint.discriminant import Discriminant, Sites
 from sdm.joint.evaluate import evaluate
+from sdm.joint.fitted import FittedJoint
+from sdm.joint.glm import RIDGE, fit_glm
 from sdm.joint.graph import chain
 from sdm.joint.learners import C_RANGE, LAMBDA_RANGE, Learner
 from sdm.joint.model import JointModel
@@ -26,6 +32,13 @@ SIZES = (30, 50, 80, 100, 150)
 KINDS = {"10 relevant": (10, False), "30 relevant": (30, False), "50 relevant": (50, False), "correlated": (30, True)}
 LEARNERS = ("CRF", "L1-CRF", "L2-CRF", "M3N", "LapMEDN")
 FOLDS = 5
+# Real communities, and the columns that are coordinates.
+COMMUNITIES = {
+    "frogs_jsdm": ("x", "y"),
+    "mosquitos_jsdm": ("x", "y"),
+    "eucalypts_sjsdm": ("longitude", "latitude"),
+    "butterflies": ("x", "y"),
+}
 PICTURE = ROOT / "docs" / "pictures" / "medn.png"
 
 
@@ -48,23 +61,28 @@ def draw_chains(relevant: int, correlated: bool, rng: np.random.Generator) -> Si
     return Sites(x, labelings[np.argmax(score + gumbel, axis=1)])
 
 
+def wrong_labels(learner: Learner, d: Discriminant, weights: np.ndarray, test: Sites) -> float:
+    """Return how many labels are wrong: what the constants of all learners are chosen by here."""
+    return float(np.count_nonzero(test.labels != predict_labels(d, weights, test.x)))
+
+
 def error_of(name: str, d: Discriminant, train: Sites, test: Sites) -> float:
     """Choose a learner's constant by 5-fold cross-validation, fit, and return its share of wrong labels."""
     free = np.zeros(d.size, dtype=bool)
-    quick: dict[str, Any] = {"tolerance": 1e-2, "max_iterations": 30}
+    quick: dict[str, Any] = {"tolerance": 1e-2 * LENGTH, "max_iterations": 30}
     match name:
         case "CRF":
-            # A price of 1/1000: without any, separable labels have no finite optimum.
+            # A penalty of 1/1000: without any, separable labels have no finite optimum.
             learner = Learner("crf-l2", c=1000.0)
         case "L1-CRF" | "L2-CRF":
             plain = Learner(f"crf-{name[:2].lower()}", **quick)
-            learner, _ = choose(plain, [(c, 1.0) for c in C_RANGE], d, train, free)
+            learner, _ = choose(plain, [(c, 1.0) for c in C_RANGE], d, train, free, loss=wrong_labels)
         case "M3N":
-            learner, _ = choose(Learner("m3n", **quick), [(c, 1.0) for c in C_RANGE], d, train, free)
+            learner, _ = choose(Learner("m3n", **quick), [(c, 1.0) for c in C_RANGE], d, train, free, loss=wrong_labels)
         case _:
             grid = [(c, lam) for c in (0.25, 1.0) for lam in reversed(LAMBDA_RANGE[1::2])]
-            learner, _ = choose(Learner("laplace", **quick), grid, d, train, free)
-    final = Learner(learner.name, learner.c, learner.lam, tolerance=2e-3, max_iterations=200)
+            learner, _ = choose(Learner("laplace", **quick), grid, d, train, free, loss=wrong_labels)
+    final = Learner(learner.name, learner.c, learner.lam, tolerance=2e-3 * LENGTH, max_iterations=200)
     return hamming(test.labels, predict_labels(d, final.fit(d, train, free).weights, test.x))
 
 
@@ -110,7 +128,7 @@ def constants(sets: int = 3, size: int = 80) -> list[dict[str, Any]]:
         for title, (name, grid) in grids.items():
             errors = {}
             for c, lam in grid:
-                fitted = Learner(name, c, lam, tolerance=2e-3, max_iterations=200).fit(d, train, free)
+                fitted = Learner(name, c, lam, tolerance=2e-3 * LENGTH, max_iterations=200).fit(d, train, free)
                 errors[c, lam] = hamming(test.labels, predict_labels(d, fitted.weights, test.x))
             best = min(errors, key=lambda constant: errors[constant])
             row |= {title: errors[best], f"C, λ of {title}": f"{best[0]:.3g}, {best[1]:g}"}
@@ -156,40 +174,57 @@ def picture(rows: list[dict[str, Any]], sets: int) -> None:
     print(f"written: {PICTURE.relative_to(ROOT)}")
 
 
-def community(name: str, drop: tuple[str, str], learner: str, c: float, lam: float) -> list[dict[str, Any]]:
-    """Fit with and without edges to four folds of spatial blocks, and evaluate on the fifth, each in turn."""
+def folds_of(places: np.ndarray, kind: str) -> np.ndarray:
+    """Return every site's fold: by chance, or in spatial blocks of a sixth of the area's longer side."""
+    if kind == "random":
+        return np.random.default_rng(1).permutation(len(places)) % FOLDS
+    return np.asarray(blocks(places, places, size=float(np.ptp(places, axis=0).max() / 6), k=FOLDS).group)
+
+
+def community(name: str, kind: str, learners: Sequence[str]) -> list[dict[str, Any]]:
+    """Fit joint and stacked models, C chosen within the training folds, and GLMs; measure on the fold left out."""
     import pandas as pd
 
     folder = shared() / "joint" / name
     env = pd.read_csv(folder / "env.csv").drop(columns="site")
     labels = pd.read_csv(folder / "presence_absence.csv").drop(columns="site")
-    places = env[list(drop)].to_numpy()
-    part = blocks(places, places, size=float(np.ptp(places, axis=0).max() / 6), k=FOLDS).group
-    env = env.drop(columns=list(drop))
+    drop = list(COMMUNITIES[name])
+    part, env = folds_of(env[drop].to_numpy(), kind), env.drop(columns=drop)
+    models: dict[tuple[str, str], Callable[[Any, Any], FittedJoint]] = {}
+    for learner in learners:
+        for graph, title in (("tree", "joint"), ("none", "stacked")):
+            models[learner, title] = lambda x, y, a=learner, g=graph: JointModel(a, g).fit(x, y).fitted_  # type: ignore[misc]
+    models["GLM", ""] = partial(_glm, ridge=RIDGE)
+    models["GLM, ridge 1", ""] = partial(_glm, ridge=1.0)
     rows = []
-    for graph in ("none", "tree"):
-        found, seconds = [], 0.0
+    for (learner, title), fit in models.items():
+        found, seconds, chosen = [], 0.0, []
         for fold in range(FOLDS):
             train, test = part != fold, part == fold
             seen = labels[train].nunique() > 1
-            model = JointModel(learner, graph, c=c, lam=lam)
-            own, _ = once(lambda m=model, t=train, s=seen: m.fit(env[t], labels.loc[t, s]))  # type: ignore[misc]
-            seconds = max(seconds, own)
-            x = model.fitted_.encode(env[test])
-            found.append(evaluate(model.fitted_, x, labels.loc[test, seen].to_numpy().astype(np.int8)))
+            own, model = once(lambda f=fit, t=train, s=seen: f(env[t], labels.loc[t, s]))  # type: ignore[misc]
+            seconds += own
+            chosen.append(model.meta.get("C"))
+            values = model.encode(env[test])
+            found.append(evaluate(model, values, labels.loc[test, seen].to_numpy().astype(np.int8)))
         means = {key: float(np.mean([one[key] for one in found])) for key in found[0]}
-        kind = "joint" if graph == "tree" else "stacked"
-        rows.append({"data": name, "learner": learner, "model": kind, **means, "slowest fit, s": seconds})
+        row = {"data": name, "folds": kind, "learner": learner, "model": title, **means}
+        rows.append({**row, "C": " ".join(f"{c:g}" for c in chosen if c), "seconds": seconds / FOLDS})
     return rows
 
 
-def communities() -> list[dict[str, Any]]:
-    """Joint against stacked single-species models on held-out blocks."""
+def _glm(x: Any, y: Any, ridge: float) -> FittedJoint:
+    encoder = Encoder.learn(x, ())
+    return fit_glm(encoder.encode(x), y.to_numpy().astype(np.int8), encoder, tuple(y.columns), ridge)
+
+
+def communities(kind: str) -> list[dict[str, Any]]:
+    """Joint models by default, stacked ones and GLMs on held-out sites of four communities; max margin on three."""
     rows = []
-    for name, drop in (("butterflies", ("x", "y")), ("eucalypts_sjsdm", ("longitude", "latitude"))):
-        for learner, c, lam in (("crf-l2", 1.0, 1.0), ("m3n", 0.1, 1.0), ("laplace", 0.1, 1.0)):
-            rows += community(name, drop, learner, c, lam)
-        table(f"Held-out blocks, {name}", [row for row in rows if row["data"] == name])
+    for name in COMMUNITIES:
+        learners = ("crf-l2",) if name == "butterflies" or kind == "blocks" else ("crf-l2", "m3n", "laplace")
+        rows += community(name, kind, learners)
+        table(f"Held-out sites of {name}, folds: {kind}", [row for row in rows if row["data"] == name])
     return rows
 
 
@@ -197,7 +232,7 @@ def _shown(row: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in row.items() if key not in ("data", "sd")}
 
 
-PARTS = ("chains", "constants", "communities")
+PARTS = ("chains", "constants", "communities", "blocks")
 
 
 def main() -> None:
@@ -215,8 +250,9 @@ def main() -> None:
         best = constants()
         table("Smallest share of wrong labels by any constants, chosen on the test set; 10 relevant, 80 samples", best)
         save("medn", {**earlier("medn"), "constants": best})
-    if "communities" in parts:
-        save("communities", {"communities": communities()})
+    for part, kind in (("communities", "random"), ("blocks", "blocks")):
+        if part in parts:
+            save("communities", {**earlier("communities"), part: communities(kind)})
     print(f"medn: {time.perf_counter() - began:.0f} s in all")
 
 

@@ -119,7 +119,7 @@ EXAMPLES: dict[str, tuple[Any, Any]] = {
     "path.choice": ("one_se", "one_se"),
     "joint.learner": ("crf-l1", "crf-l1"),
     "joint.graph": ("chain", "chain"),
-    "joint.cost": ("cv", "cv"),
+    "joint.cost": ("0.5", 0.5),
     "joint.shrinkage": ("25", 25.0),
     "joint.posterior": ("exact", "exact"),
     "joint.rounds": ("8", 8),

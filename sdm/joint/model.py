@@ -21,6 +21,7 @@ from sdm.joint.fitted import FittedJoint
 from sdm.joint.graph import Forest
 from sdm.joint.inference import marginals
 from sdm.joint.labels import check_labels, read_labels, species_names
+from sdm.joint.laplace import METHODS
 from sdm.joint.learners import C_PATH, LAMBDA_RANGE, LEARNERS, Learner
 from sdm.joint.tuning import choose, hamming
 from sdm.params import Parameters
@@ -90,7 +91,7 @@ class JointModel(Parameters):
     >>> model.learned_.status, model.forest_.edges.tolist()
     ('converged', [[0, 1]])
     >>> model.predict_proba([[0.0, 0.0], [0.0, 0.0]], known=[[1, np.nan], [0, np.nan]])[:, 1].round(1).tolist()
-    [0.9, 0.1]
+    [0.8, 0.1]
     """
 
     def __init__(
@@ -270,6 +271,8 @@ class JointModel(Parameters):
     def _check_options(self) -> None:
         if self.learner not in LEARNERS:
             raise OptionError(f"learner={self.learner!r}: expected one of {', '.join(LEARNERS)}")
+        if self.method not in METHODS:
+            raise OptionError(f"method={self.method!r}: expected one of {', '.join(METHODS)}")
         if isinstance(self.graph, str) and self.graph not in GRAPHS:
             raise OptionError(
                 f"graph={self.graph!r}: expected one of {', '.join(GRAPHS)}, or a list of pairs of species"

@@ -66,15 +66,14 @@ def cross_validate(
     total = np.full(len(grid), np.nan)
     open_ends: list[str] = []
     for k, (c, lam) in enumerate(grid):
-        total[k] = 0.0
+        total[k], prior = 0.0, f", lambda {lam:g}" if learner.name == "laplace" else ""
         for i, (train, test) in enumerate(parts):
             found = replace(learner, c=c, lam=lam).fit(discriminant, train, bias, starts[i])
             if found.status != "converged":
-                also = f", lambda {lam:g}" if learner.name == "laplace" else ""
-                open_ends.append(f"C {c:g}{also} in part {i + 1} at a gap of {found.gap:.2g} per site")
+                open_ends.append(f"C {c:g}{prior} in part {i + 1} at a gap of {found.gap:.2g} per site")
             total[k] += loss(learner, discriminant, found.weights, test)
             starts[i] = found
-        log.debug("%s: C %g, lambda %g: held-out loss %.5g per site", what, c, lam, total[k] / sites.n)
+        log.info("%s: C %g%s: held-out loss %.5g per site", what, c, prior, total[k] / sites.n)
         if patience is not None and k - int(np.nanargmin(total)) >= patience:
             break
     if open_ends:

@@ -39,7 +39,7 @@ def test_everything_is_there(mapped: Path) -> None:
     maps = {f"maps{end}/{name}.tif" for end in ("", "_warmer") for name in kinds}
     richness = {f"{name}{end}.tif" for end in ("", "_warmer") for name in RICHNESS}
     pictures = {"network.png", "richness.png", "richness_warmer.png"}
-    tables = {"associations.csv", "effects.csv", "evaluation.csv"}
+    tables = {"associations.csv", "effects.csv", "evaluation.csv", "tuning.csv"}
     others = {"joint.npz", "joint.json", "joint.html", "run.yaml", "command.txt", "maps", "maps_warmer"}
     assert set(files(mapped)) == maps | richness | pictures | tables | others
 
@@ -83,15 +83,17 @@ def test_numbers_and_tables_agree(mapped: Path) -> None:
         (row["sites"], row["fold"], row["measure"], row["species"]): row for row in rows(mapped / "evaluation.csv")
     }
     mean = numbers["test"]["mean"]
-    for key in ("hamming", "auc", "log loss", "richness error"):
+    for key in ("hamming", "auc", "log loss", "marginal log loss", "richness error"):
         row = measured["held out", "mean", key, ""]
         assert float(row["joint"]) == pytest.approx(mean["joint"][key], rel=1e-8)
         assert float(row["stacked"]) == pytest.approx(mean["stacked"][key], rel=1e-8)
+        assert float(row["glm"]) == pytest.approx(mean["glm"][key], rel=1e-8)
     for name in numbers["species"]:
         assert float(measured["held out", "mean", "auc", name]["joint"]) > 0.5
     effects = rows(mapped / "effects.csv")
     assert {row["species"] for row in effects} == set(numbers["species"])
     assert any(row["kept"] == "True" for row in effects)
+    assert all(float(row["sd"]) > 0 for row in edges), "standard errors"
 
 
 def test_the_page_holds_its_pictures_and_asks_for_nothing(mapped: Path) -> None:
@@ -101,6 +103,11 @@ def test_the_page_holds_its_pictures_and_asks_for_nothing(mapped: Path) -> None:
     assert "http://" not in page.replace("http://www.w3.org", "")
     for name in numbers["species"]:
         assert name in page
+    assert '<th scope="col" class="n">GLM</th>' in page
+    assert "AUC, GLM" in page
+    assert "Standard error" in page
+    assert "nats per site" in page
+    assert " a label" not in page
 
 
 def test_the_page_is_made_again_from_stored_results(mapped: Path) -> None:
@@ -113,7 +120,10 @@ def test_the_page_is_made_again_from_stored_results(mapped: Path) -> None:
 def test_info_says_what_it_is(mapped: Path) -> None:
     said = succeed("info", mapped / "joint.npz").output
     assert said.startswith("joint model  2 species: ")
-    assert "crf-l2 (C 0.1), graph tree" in said
+    chosen = json.loads((mapped / "joint.json").read_text())["C"]
+    assert f"crf-l2 (C {chosen:g}), graph tree" in said
+    assert "nats per site of the optimum" in said
+    assert " ± " in said
     found = as_json("info", mapped / "joint.npz")
     assert found["kind"] == "joint"
     assert len(found["associations"]) == 1
@@ -171,21 +181,50 @@ def test_a_table_alone_gives_the_library_s_model(tmp_path: Path) -> None:
     assert picture(tmp_path / "out" / "network.png").std() > 0
 
 
-def test_laplace_gives_every_weight_a_spread(tmp_path: Path) -> None:
-    write_community(tmp_path)
-    succeed("joint", tmp_path / "sites.csv", "--environment", "heat,rain", "--shrinkage", 20, "-o", tmp_path / "out")
-    for name in ("associations.csv", "effects.csv"):
-        assert all(float(row["sd"]) > 0 for row in rows(tmp_path / "out" / name))
-    said = succeed("info", tmp_path / "out" / "joint.npz").output
+def test_a_posterior_that_repeats_the_prior_is_no_uncertainty(tmp_path: Path) -> None:
+    """Laplace MEDN has a spread for weights that the sites ask for; M³N's is the prior's, and is not printed."""
+    words = ("joint", write_community(tmp_path), "--environment", "heat,rain", "--cost", 0.1)
+    succeed(*words, "--learner", "laplace", "--shrinkage", 20, "-o", tmp_path / "laplace")
+    effects = rows(tmp_path / "laplace" / "effects.csv")
+    assert any(row["sd"] and float(row["sd"]) > 0 for row in effects if abs(float(row["weight"])) > 0.3)
+    assert all(not row["sd"] for row in effects if abs(float(row["weight"])) < 0.02 and row["feature"] != "bias")
+    said = succeed("info", tmp_path / "laplace" / "joint.npz").output
     assert "laplace (C 0.1, lambda 20)" in said
-    assert " ± " in said
+    assert "wrong labels per site of the optimum" in said
+    said = succeed(*words, "--learner", "m3n", "-o", tmp_path / "m3n").output
+    assert "±" not in said
+    assert all(not row["sd"] for row in rows(tmp_path / "m3n" / "associations.csv"))
+    assert "is not shown" in (tmp_path / "m3n" / "joint.html").read_text()
+
+
+def test_the_default_is_a_crf_with_its_c_chosen_beside_single_models_and_a_glm(tmp_path: Path) -> None:
+    """The same in the terminal, in YAML and in Python; C of every fold from its training sites alone."""
+    words = ("joint", write_community(tmp_path), "--environment", "heat,rain", "--folds", 2, "--no-report")
+    said = succeed(*words, "-o", tmp_path / "out").output
+    line = next(line for line in said.splitlines() if "held out, mean of 2 folds" in line)
+    assert line.split()[-3:] == ["joint", "stacked", "GLM"]
+    values = next(line for line in said.splitlines() if "joint log loss (nats per site)" in line).split()[-3:]
+    mean = json.loads((tmp_path / "out" / "joint.json").read_text())["test"]["mean"]
+    assert values == [f"{mean[name]['log loss']:.4f}" for name in ("joint", "stacked", "glm")]
+    assert "nats per site of the optimum" in said
+    tried = rows(tmp_path / "out" / "tuning.csv")
+    assert {row["model"] for row in tried} == {"joint", "stacked"}
+    assert {row["measure"] for row in tried} == {"log loss per site"}
+    (tmp_path / "run.yaml").write_text(
+        f"occurrences: {{file: {tmp_path / 'sites.csv'}}}\njoint: {{environment: [heat, rain]}}\n", encoding="utf-8"
+    )
+    succeed("joint", tmp_path / "run.yaml", "--no-report", "-o", tmp_path / "yaml")
+    frame = draw_community()
+    model = JointModel(seed=1).fit(frame[["heat", "rain"]], frame[list(SPECIES)])
+    for folder in ("out", "yaml"):
+        np.testing.assert_array_equal(load_joint(tmp_path / folder / "joint.npz").weights, model.fitted_.weights)
 
 
 def test_constants_by_cross_validation_are_kept_as_a_table(tmp_path: Path) -> None:
     write_community(tmp_path, draw_community(60))
-    numbers = as_json("joint", tmp_path / "sites.csv", *OWN, "--cost", "cv", "-o", tmp_path / "out")["numbers"]
+    numbers = as_json("joint", tmp_path / "sites.csv", *OWN, "-o", tmp_path / "out")["numbers"]
     tried = [row for row in rows(tmp_path / "out" / "tuning.csv") if row["model"] == "joint"]
-    best = min(tried, key=lambda row: float(row["error"]))
+    best = min(tried, key=lambda row: float(row["loss"]))
     assert numbers["C"] == pytest.approx(float(best["C"]))
 
 
@@ -278,7 +317,7 @@ def test_more_folds_than_sites_are_said_and_what_is_not_defined_is_a_dash(tmp_pa
     said = succeed("joint", sites, *OWN, "--folds", 500, "--no-report", "-o", tmp_path / "out").output
     assert "500 folds were asked for, the sites make 12" in said
     line = next(line for line in said.splitlines() if "mean AUC" in line)
-    assert line.split()[-2:] == ["–", "–"]
+    assert line.split()[-3:] == ["–", "–", "–"]
     assert "nan" not in said
 
 

@@ -13,7 +13,10 @@ import sdm.joint.model
 from sdm.errors import DataError, ModelFileError, OptionError, OutputError
 from sdm.joint.evaluate import evaluate, richness_error, species_auc
 from sdm.joint.file import joint_bytes, load_joint
-from sdm.joint.learners import LAMBDA_RANGE
+from sdm.joint.discriminant import Sites
+from sdm.joint.glm import fit_glm
+from sdm.joint.learners import C_PATH, LAMBDA_RANGE, Learner
+from sdm.joint.likelihood import LogLoss
 from sdm.joint.model import JointModel
 
 VARIABLES = ["warmth", "rain"]
@@ -33,7 +36,7 @@ def community(n=150, seed=0, missing=0.0):
 
 @pytest.fixture(scope="module")
 def fitted():
-    return JointModel("laplace", features="lq").fit(*community())
+    return JointModel("laplace", features="lq", c=0.1).fit(*community())
 
 
 @pytest.mark.parametrize("learner", ["laplace", "m3n", "crf-l2", "crf-l1"])
@@ -43,10 +46,10 @@ def test_every_learner_finds_the_associated_pair(learner):
     A max-margin model spends weight on an edge only where that saves wrong labels, so its weight may be small.
     """
     x, y = community()
-    model = JointModel(learner).fit(x, y)
+    model = JointModel(learner, c=0.1).fit(x, y)
     edges = {frozenset((row["first"], row["second"])): row["weight"] for row in model.fitted_.associations()}
     assert model.learned_.status == "converged"
-    assert edges[frozenset("ab")] > (0.2 if learner.startswith("crf") else 0.0)
+    assert edges[frozenset("ab")] > (0.1 if learner.startswith("crf") else 0.0)
     assert edges[frozenset("ab")] == max(edges.values(), key=abs)
     assert model.score(x, y) > 0.7
 
@@ -124,8 +127,8 @@ def test_the_same_fit_gives_the_same_bytes():
 
 def test_without_edges_each_species_is_alone():
     x, y = community()
-    together = JointModel("crf-l2", "none", tolerance=1e-9).fit(x, y).predict_proba(x)
-    alone = JointModel("crf-l2", "none", tolerance=1e-9).fit(x, y[["c"]]).predict_proba(x)
+    together = JointModel("crf-l2", "none", c=1.0, tolerance=1e-9).fit(x, y).predict_proba(x)
+    alone = JointModel("crf-l2", "none", c=1.0, tolerance=1e-9).fit(x, y[["c"]]).predict_proba(x)
     np.testing.assert_allclose(together[:, [2]], alone, atol=1e-4)
 
 
@@ -153,13 +156,17 @@ def test_missing_labels_are_said_and_the_rest_is_used():
 
 def test_cross_validation_tries_the_range_and_takes_the_best():
     x, y = community(80)
-    model = JointModel("crf-l2", "chain", c="cv", folds=3).fit(x, y)
-    errors = [row["error"] for row in model.tuning_]
-    assert [row["C"] for row in model.tuning_] == [0.0625, 1 / 9, 0.25, 1.0, 10.0, 100.0]
-    assert model.fitted_.meta["C"] == model.tuning_[int(np.argmin(errors))]["C"]
+    model = JointModel(graph="chain").fit(x, y)
+    losses = [row["loss"] for row in model.tuning_]
+    best = int(np.argmin(losses))
+    assert model.fitted_.meta["learner"] == "crf-l2"
+    assert [row["C"] for row in model.tuning_] == list(C_PATH[: best + 3]), "two more than the best, then it stops"
+    assert {row["measure"] for row in model.tuning_} == {"log loss per site"}
+    assert model.fitted_.meta["C"] == model.tuning_[best]["C"]
     both = JointModel("laplace", "none", features="l", c="cv", lam="cv", folds=2, max_iterations=5).fit(x, y)
-    assert len(both.tuning_) == 6 + 8
-    assert {row["C"] for row in both.tuning_[6:]} == {both.fitted_.meta["C"]}
+    assert {row["measure"] for row in both.tuning_} == {"wrong labels"}
+    assert [row["lambda"] for row in both.tuning_[-8:]] == list(reversed(LAMBDA_RANGE))
+    assert {row["C"] for row in both.tuning_[-8:]} == {both.fitted_.meta["C"]}
     assert both.fitted_.meta["lambda"] in LAMBDA_RANGE
 
 
@@ -172,9 +179,10 @@ def test_cross_validation_compares_fits_that_converged(caplog):
     with caplog.at_level("WARNING", logger="sdm"):
         JointModel("m3n", graph="chain", c="cv", max_iterations=1, tolerance=1e-5).fit(x, y, "pond")
     assert caplog.messages[0].startswith(
-        "pond: 30 of 30 fits of its cross-validation did not converge: C 0.0625 in part 1"
+        "pond: 18 of 18 fits of its cross-validation did not converge: C 0.01 in part 1"
     )
     assert caplog.messages[1].startswith("pond: iteration limit at a gap of")
+    assert all("per site" in message for message in caplog.messages)
 
 
 def test_classes_work_and_are_named():
@@ -192,11 +200,108 @@ def test_classes_work_and_are_named():
     ]
     rows = model.fitted_.effects()
     assert len(rows) == 3 * 7
-    assert np.isnan(rows[0]["sd"])
+    assert all(row["sd"] > 0 for row in rows)
 
 
-def test_a_posterior_spread_for_every_weight(fitted):
-    assert all(row["sd"] > 0 for row in fitted.fitted_.effects() + fitted.fitted_.associations())
+def test_a_spread_that_only_repeats_the_prior_is_not_shown(fitted):
+    """M³N's posterior has the prior's variance, and so have weights of zero of Laplace MEDN: that is no uncertainty."""
+    x, y = community()
+    m3n = JointModel("m3n", c=0.1).fit(x, y).fitted_
+    assert all(np.isnan(row["sd"]) for row in m3n.effects() + m3n.associations())
+    rows = fitted.fitted_.effects() + fitted.fitted_.associations()
+    small = [row for row in rows if abs(row["weight"]) < 0.05 and row.get("feature") != "bias"]
+    assert small
+    assert all(np.isnan(row["sd"]) for row in small)
+    assert any(row["sd"] > 1 for row in rows if abs(row["weight"]) > 0.5)
+
+
+def test_standard_errors_are_the_inverse_curvature_of_the_objective():
+    """By second differences of the penalised log loss, and of no use where two species were never seen at one site."""
+    x, y = community(120)
+    y = y.assign(c=y["c"].where(np.arange(len(y)) % 2 == 0), b=y["b"].where(np.arange(len(y)) % 2 == 1))
+    model = JointModel("crf-l2", [("a", "b"), ("b", "c")], features="l", c=2.0, tolerance=1e-9).fit(x, y)
+    fitted = model.fitted_
+    sites = Sites(fitted.features.evaluate(x.to_numpy()), y.fillna(-1).to_numpy().astype(np.int8))
+    penalty = np.full(fitted.weights.size, 0.5)
+    fitted.discriminant.split(penalty)[0][:, -1] = 1e-4
+
+    def value(w):
+        return LogLoss(fitted.discriminant, sites)(w)[0] + 0.5 * penalty @ w**2
+
+    step = 1e-3 * np.eye(fitted.weights.size)
+    second = [
+        [sum(s * t * value(fitted.weights + s * a + t * b) for s in (-1, 1) for t in (-1, 1)) / 4e-6 for a in step]
+        for b in step
+    ]
+    expected = np.sqrt(np.diag(np.linalg.inv(second)))
+    found = np.array([row["sd"] for row in fitted.effects() + fitted.associations()])
+    np.testing.assert_allclose(found[:-1], expected[:-1], rtol=1e-4)
+    assert expected[-1] == pytest.approx(np.sqrt(2.0), rel=1e-6), "the penalty's own"
+    assert np.isnan(found[-1])
+
+
+def test_weights_that_l1_holds_at_zero_have_no_standard_error():
+    x, y = community()
+    rows = JointModel("crf-l1", c=0.05).fit(x, y).fitted_.effects()
+    zero = [row for row in rows if row["weight"] == 0]
+    assert zero
+    assert all(np.isnan(row["sd"]) for row in zero)
+    assert all(row["sd"] > 0 for row in rows if row["weight"] != 0)
+
+
+def test_the_gap_is_per_site():
+    """In the model, and as its bound: the objective per site is no further above its minimum."""
+    x, y = community(missing=0.2)
+    rough = JointModel("crf-l1", "chain", c=1.0, tolerance=0.05).fit(x, y)
+    exact = JointModel("crf-l1", "chain", c=1.0, tolerance=1e-7, max_iterations=5000).fit(x, y)
+    missing = (rough.learned_.objective - exact.learned_.objective) / len(x)
+    assert 0 < missing <= rough.fitted_.meta["gap"] <= 0.05
+    assert rough.fitted_.meta["gap"] == rough.learned_.gap
+
+
+def test_the_choice_of_c_is_the_slow_one():
+    """Every fold and C on its own, from nothing: the same held-out losses, and the same choice."""
+    x, y = community(90, missing=0.1)
+    model = JointModel(features="l", graph="chain", seed=4, tolerance=1e-7).fit(x, y)
+    part = np.random.default_rng(4).permutation(90) % 3
+    labels = y.fillna(-1).to_numpy().astype(np.int8)
+    f = model.fitted_.features.evaluate(x.to_numpy())
+    d = model.fitted_.discriminant
+    bias = np.zeros(d.size, dtype=bool)
+    d.split(bias)[0][:, -1] = True
+    for row in model.tuning_:
+        total = 0.0
+        for k in range(3):
+            learner = Learner("crf-l2", row["C"], tolerance=1e-8)
+            weights = learner.fit(d, Sites(f[part != k], labels[part != k]), bias).weights
+            total += LogLoss(d, Sites(f[part == k], labels[part == k]))(weights)[0]
+        assert row["loss"] == pytest.approx(total / 90, abs=1e-5)
+
+
+def test_a_bias_is_not_penalised():
+    """However strong the regularisation, a species' mean probability is its prevalence."""
+    x, y = community()
+    model = JointModel("crf-l2", "none", c=1e-4, tolerance=1e-8).fit(x, y)
+    np.testing.assert_allclose(model.predict_proba(x).mean(axis=0), y.mean(), atol=1e-4)
+
+
+def test_features_do_not_depend_on_where_zero_is():
+    """In kelvin as in degrees: a square of values far from zero would be a copy of them, and a curve could not bend."""
+    x, y = community()
+    y["b"] = (np.abs(x["warmth"]) < 0.7).astype(float)
+    near, far = (JointModel(c=1.0).fit(x + shift, y) for shift in (0.0, 1e6))
+    np.testing.assert_allclose(far.predict_proba(x + 1e6), near.predict_proba(x), atol=1e-4)
+    assert near.predict_proba(x)[np.abs(x["warmth"]) < 0.3, 1].mean() > 0.8
+
+
+def test_squares_of_two_values_are_left_out_and_knots_are_in_own_units():
+    x, y = community()
+    x["pond"] = np.arange(len(x)) % 2
+    assert JointModel(c=1.0).fit(x, y).fitted_.feature_names == [*x.columns, "warmth^2", "rain^2", "bias"]
+    named = JointModel(c=1.0, features="t", knots=3).fit(x * 10 + 500, y).fitted_.feature_names
+    knots = [float(name.split(", ")[1].rstrip(")")) for name in named if name.startswith("threshold(warmth")]
+    assert knots
+    assert all(480 < knot < 530 for knot in knots)
 
 
 def test_the_example_in_the_documentation():
@@ -236,7 +341,7 @@ def test_bad_data_is_refused_with_one_message(change, said):
 @pytest.mark.parametrize(
     "options, said",
     [
-        ({"learner": "svm"}, "learner='svm': expected one of laplace, m3n, crf-l2, crf-l1"),
+        ({"learner": "svm"}, "learner='svm': expected one of crf-l2, crf-l1, m3n, laplace"),
         ({"graph": "star"}, "graph='star': expected one of tree, chain, none"),
         ({"graph": [("a", "b"), ("b", "c"), ("a", "c")]}, "'a' – 'c' closes a cycle"),
         ({"c": 0}, "c=0: expected a positive number, or 'cv'"),
@@ -271,7 +376,7 @@ def test_a_model_comes_back_from_its_file(fitted, tmp_path):
     fitted.save(tmp_path / "joint.npz")
     again = load_joint(tmp_path / "joint.npz")
     np.testing.assert_array_equal(again.predict_proba(again.encode(x)), fitted.predict_proba(x))
-    assert again.associations() == fitted.fitted_.associations()
+    np.testing.assert_equal(again.associations(), fitted.fitted_.associations())
     assert again.meta == fitted.fitted_.meta
     with pytest.raises(OutputError, match="exists already"):
         fitted.save(tmp_path / "joint.npz")
@@ -298,7 +403,7 @@ def test_files_that_are_not_ours_are_refused(fitted, tmp_path):
         (content[:-30], "damaged"),
         (b"hello", "not a readable joint model"),
         (rewritten(content, format="sdm-model"), "its header says 'sdm-model'"),
-        (rewritten(content, version=99), "has joint format 99, this program reads up to 1"),
+        (rewritten(content, version=99), "has joint format 99, this program reads up to 2"),
         (rewritten(content, scale=2.0), "was changed after it was written"),
     ):
         path.write_bytes(damaged)
@@ -320,6 +425,9 @@ def test_measures_of_a_joint_model(fitted):
     error = fitted.richness(x) - labels.sum(axis=1)
     assert richness_error(labels, probability) == pytest.approx(np.sqrt(np.mean(error**2)))
     assert found["log loss"] == pytest.approx(fitted.log_loss(x, y))
+    right = np.where(labels == 1, probability, 1 - probability)
+    assert found["marginal log loss"] == pytest.approx(-np.log(right).sum(axis=1).mean())
+    assert found["marginal log loss"] != pytest.approx(found["log loss"], abs=1e-3)
     one = labels.copy()
     one[:, 0] = 1
     assert np.isnan(species_auc(one, probability)[0])
@@ -342,6 +450,31 @@ def test_a_real_community(shared):
     folder = shared / "data" / "joint" / "frogs_jsdm"
     x = pd.read_csv(folder / "env.csv")[["Covariate_1", "Covariate_2", "Covariate_3"]]
     y = pd.read_csv(folder / "presence_absence.csv").drop(columns="site")
-    model = JointModel("laplace").fit(x, y)
+    model = JointModel("laplace", c=0.1).fit(x, y)
     assert model.learned_.status == "converged"
     assert model.score(x, y) > 1 - y.to_numpy().mean()
+
+
+@pytest.mark.parametrize("name, places", [("frogs_jsdm", ["x", "y"]), ("mosquitos_jsdm", ["x", "y"])])
+def test_by_default_a_joint_model_beats_a_glm_at_held_out_sites(shared, name, places):
+    """Knowing which species go together must help, and a penalty that fits the data must not hurt any of them."""
+    folder = shared / "data" / "joint" / name
+    x = pd.read_csv(folder / "env.csv").drop(columns=["site", *places])
+    y = pd.read_csv(folder / "presence_absence.csv").drop(columns="site")
+    part = np.random.default_rng(1).permutation(len(x)) % 3
+    found = {"joint": [], "weak ridge": [], "ridge": []}
+    for k in range(3):
+        train, test = part != k, part == k
+        seen = y.columns[y[train].nunique() > 1]
+        labels = {here: y.loc[rows, seen].to_numpy(np.int8) for here, rows in (("train", train), ("test", test))}
+        joint = JointModel().fit(x[train], y.loc[train, seen]).fitted_
+        values = joint.encode(x)
+        glm = [
+            fit_glm(values[train], labels["train"], joint.encoder, tuple(seen), ridge=ridge) for ridge in (1e-3, 1.0)
+        ]
+        for key, model in zip(found, (joint, *glm)):
+            found[key].append(evaluate(model, values[test], labels["test"]))
+    mean = {key: pd.DataFrame(rows).mean() for key, rows in found.items()}
+    for other in ("weak ridge", "ridge"):
+        assert mean["joint"]["log loss"] < mean[other]["log loss"]
+        assert mean["joint"]["auc"] > mean[other]["auc"] - 0.003

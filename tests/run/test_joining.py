@@ -43,7 +43,7 @@ def test_the_run_is_the_library_with_and_without_edges(sites: Path) -> None:
         for key, value in evaluate(model.fitted_, values, y.iloc[fold.test].to_numpy(dtype=np.int8)).items():
             assert row["joint"][key] == value
     mean = run.testing.mean
-    for kind in ("joint", "stacked"):
+    for kind in ("joint", "stacked", "glm"):
         assert mean[kind]["hamming"] == pytest.approx(np.mean([row[kind]["hamming"] for row in run.testing.folds]))
     assert mean["joint"]["log loss"] < mean["stacked"]["log loss"], "labels that hang together are likelier together"
 
