@@ -159,7 +159,7 @@ def test_measures_of_new_sites(tables: Path, tmp_path: Path) -> None:
     for s, name in enumerate(model.species):
         assert found["species"][name] == pytest.approx(roc_auc_score(truth[:, s], p[:, s]))
     said = succeed("evaluate", tables / "out" / "joint.npz", "--presences", path).stdout
-    assert f"joint log loss (nats a site)              {found['log loss']:9.4f}" in said
+    assert f"{'joint log loss (nats per site)':<42}{found['log loss']:9.4f}" in said
     assert f"  {'owl':<40}{found['species']['owl']:9.4f}" in said
 
 

@@ -93,7 +93,7 @@ def test_the_labeling_on_the_maps_is_the_best_of_all(tmp_path_factory, seed: int
     x = pd.DataFrame(rng.normal(size=(40, 2)), columns=["heat", "rain"])
     y = pd.DataFrame({name: (x["heat"] + rng.logistic(size=40) > 0).astype(int) for name in "abcd"})
     y.iloc[0], y.iloc[1] = 0, 1
-    start = JointModel("crf-l2", graph, "l").fit(x, y).fitted_
+    start = JointModel("crf-l2", graph, "l", c=1.0).fit(x, y).fitted_
     model = replace(start, weights=start.weights + rng.normal(size=start.weights.size))
     own = places(folder, model, OF_ONE_MODEL)
     write_maps(model, None, open_stack([folder / "heat.tif", folder / "rain.tif"]), own)
@@ -105,8 +105,13 @@ def test_the_labeling_on_the_maps_is_the_best_of_all(tmp_path_factory, seed: int
     ]
     terms = model.features
     for i, j in list(np.ndindex(6, 7))[1:]:
-        cell = np.clip(values[:, i, j].astype(float), terms.lo, terms.hi)
-        f = dict(zip(model.feature_names, [*((terms.terms.evaluate(cell[None])[0] - terms.mean) / terms.spread), 1.0]))
+        cell = (np.clip(values[:, i, j].astype(float), terms.lo, terms.hi) - x.mean()) / x.std(ddof=0)
+        f = dict(
+            zip(
+                model.feature_names,
+                [*((terms.terms.evaluate(cell.to_numpy()[None])[0] - terms.mean) / terms.spread), 1.0],
+            )
+        )
         unary = [sum(effects[name, what] * f[what] for what in f) for name in model.species]
 
         def score(labels: Sequence[int], unary: list[float] = unary) -> float:
