@@ -178,9 +178,12 @@ class TreeOracle:
 
 
 def best_labels(sums: Array) -> tuple[NDArray[np.int8], float]:
-    """Return the labels of leaves with these sums of g that give the largest violation, and the violation."""
+    """Return the labels of leaves with these sums of g that give the largest violation, and the violation.
+
+    Where g sums to zero a tree and its complement do alike, and rounding may not choose: the positive leaves are one.
+    """
     above, below = float(sums[sums > 0].sum()), float(-sums[sums < 0].sum())
-    return ((sums > 0) if above >= below else (sums < 0)).astype(np.int8), max(above, below)
+    return ((sums < 0) if below > above * (1 + 1e-9) else (sums > 0)).astype(np.int8), max(above, below)
 
 
 def _binned(domain: Domain, v: int, bins: int) -> tuple[NDArray[np.uint16], Array]:

@@ -90,7 +90,8 @@ class Growth:
         state : State
             Over the features so far.
         limit : int
-            How many to take in at most: the first by `rank(violation, price)`.
+            How many to take in at most (twice as many where there is no feature yet): the first by `rank(violation,
+            price)`.
 
         Returns
         -------
@@ -112,7 +113,7 @@ class Growth:
                     if proposal.violation > price and not self.grown.knows(oracle, proposal.shape):
                         found.append((rank(proposal.violation, price), price, oracle, proposal.shape))
         found.sort(key=lambda item: -item[0])
-        added: list[float] = []
+        limit, added = limit if state.lam.size else 2 * limit, list[float]()
         for _, price, oracle, shape in found:
             if len(added) < limit and not self.grown.knows(oracle, shape):
                 self.grown.add(oracle, shape)
