@@ -191,7 +191,7 @@ class Maxent(Parameters):
         empty = self._rule() == "maxnet" and self.regularization != "none"
         built = build_features(data.domain, classes, knots=self.knots, sample=data.sample, empty_categories=empty)
         beta = self._prices(built, data.sample, data.size)
-        keep, copies = find_duplicates(built, beta)
+        keep, copies = find_duplicates(built, beta, self.regularization)
         self.notes_ = _notes(data.domain, built, copies)
         self.feature_set_ = built if keep.all() else built.subset(keep)
         beta = self._given_prices(beta[keep], data.size)

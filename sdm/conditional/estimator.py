@@ -227,7 +227,7 @@ class ConditionalMaxent(Parameters):
                 raise DataError("there is no feature to fit: every variable is constant over the sites") from None
             rule: Any = "maxent" if self.beta is None or _grows(self.features) else self.beta
             rule_prices = feature_prices(built, domain.q0, size, rule=rule, multiplier=self.multiplier)
-            keep, copies = find_duplicates(built, rule_prices)
+            keep, copies = find_duplicates(built, rule_prices, self.regularization)
             if copies:
                 self.notes_.append(f"{len(copies):,} of {built.size:,} features say the same as another: dropped")
                 built, rule_prices = built.subset(keep), rule_prices[keep]

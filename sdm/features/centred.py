@@ -1,8 +1,8 @@
 """Products of values that are far from zero, without cancellation.
 
 Where a variable's range is farther from zero than it is wide, its values are written as `x = c + u` with `c` the low
-end of the range, which is exact; elsewhere `c` is zero. A product is then `c_x c_y + (u_x u_y + c_x u_y + c_y u_x)`: all
-that varies is in the bracket, and what is subtracted from it, `lo − c_x c_y`, is computed exactly, once.
+end of the range, which is exact; elsewhere `c` is zero. A product is then `c_x c_y + (u_x u_y + c_x u_y + c_y u_x)`:
+all that varies is in the bracket, and what is subtracted from it, `lo − c_x c_y`, is computed exactly, once.
 """
 
 import math

@@ -74,6 +74,17 @@ def free_gap(problem: Problem, state: State) -> float:
     return corrected_gap(problem, state, _step(problem, state, None, exact=True))
 
 
+def separable(problem: Problem, state: State) -> bool:
+    """Tell whether without a penalty the loss falls for ever: along one feature, or along the step from a state.
+
+    A feature that no presence has, or every one, is told apart from the others' cells by any weight the better, the
+    larger it is.
+    """
+    if np.any((problem.mu <= MATCHED) | (problem.mu >= 1.0 - MATCHED)):
+        return True
+    return _recedes(problem, _step(problem, state, None, exact=True))
+
+
 def corrected_gap(problem: Problem, state: State, step: Array) -> float:
     """Bound the distance to the optimum where expectations must match exactly.
 
