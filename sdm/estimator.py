@@ -73,7 +73,9 @@ class Maxent(Parameters):
         Where hinges and thresholds bend: mid-points of distinct values with thresholds only between the presences; 50
         equally spaced; between all distinct values; or so many quantiles.
     beta : {"maxent", "maxnet", "deviation", "corollary7"}, float or (J,) array, optional
-        Where the prices come from; by default Maxent's tables (as maxnet applies them when ``knots="maxnet"``). Only
+        Where the prices come from; by default Maxent's tables (as maxnet applies them when ``knots="maxnet"``).
+        ``"deviation"`` is `σ̃/√m` of the feature at the presences. Tables and deviation give at least 0.001, times the
+        multiplier, as Java Maxent does: a feature that is constant at the presences is not free. Only
         ``"maxnet"`` has a price for categories without presences; the others leave them out. An array prices every
         feature in the order of `feature_names_` of a fit without it.
     categorical : sequence of str or int

@@ -221,10 +221,7 @@ class ConditionalMaxent(Parameters):
         """Return the constant and the families with an end, and their prices for every class."""
         families, rule_prices = [Constant(domain)], np.empty(0)
         if letters:
-            try:
-                built = build_features(domain, letters, knots=self.knots, sample=domain.q0, empty_categories=True)
-            except DataError:
-                raise DataError("there is no feature to fit: every variable is constant over the sites") from None
+            built = build_features(domain, letters, knots=self.knots, sample=domain.q0, empty_categories=True)
             rule: Any = "maxent" if self.beta is None or _grows(self.features) else self.beta
             rule_prices = feature_prices(built, domain.q0, size, rule=rule, multiplier=self.multiplier)
             keep, copies = find_duplicates(built, rule_prices, self.regularization)

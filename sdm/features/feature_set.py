@@ -123,8 +123,21 @@ def build_features(
     families.append(category)
     features = FeatureSet(domain, families)
     if not features.size:
-        raise DataError("there is no feature to fit: every variable is constant over the background and presences")
+        raise DataError(f"there is no feature to fit: {_why_none(domain, classes)}")
     return features
+
+
+def _why_none(domain: Domain, classes: str) -> str:
+    """Say why these classes make no feature."""
+    if all(variable.values.size < 2 for variable in domain.variables):
+        return "every variable is constant"
+    reasons = {
+        "t": "thresholds ('t') lie between the values at the presences, and every variable has a single value there",
+        "p": "products ('p') need two variables that vary",
+        "q": "squares ('q') are constant where a variable only changes its sign",
+        "c": "categories ('c') need a categorical variable",
+    }
+    return f"{'; '.join(reasons[letter] for letter in classes if letter in reasons)}; add 'l' to the feature classes"
 
 
 def _joined(parts: Sequence[Array]) -> Array:
