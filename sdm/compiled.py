@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from sdm._jit import jit
 from sdm.features.centred import centre_of, less_product
 from sdm.features.domain import Array
-from sdm.features.product import varying
 from sdm.features.shapes import CompiledShapes, Shapes
 from sdm.features.terms import CATEGORY, FORWARD, LINEAR, PRODUCT, QUADRATIC, REVERSE, THRESHOLD, Terms
 
@@ -215,7 +214,10 @@ def _add_product(x, y, x_lo, x_hi, y_lo, y_hi, a, b, low, slope, weight, clamp, 
         if clamp:
             u = min(max(u, x_lo), x_hi)
             v = min(max(v, y_lo), y_hi)
-        f = (varying(u - a, v - b, a, b) - low) * slope
+        if a != 0.0 or b != 0.0:
+            f = ((u - a) * (v - b) + a * (v - b) + b * (u - a) - low) * slope
+        else:
+            f = (u * v - low) * slope
         if clamp:
             f = min(max(f, 0.0), 1.0)
         theta[i] += weight * f

@@ -23,9 +23,10 @@ class Product(Family):
         check_products(domain, domain.continuous, self.letter)
         first, second = np.triu_indices(domain.continuous.size, k=1)
         lo, hi = np.empty(first.size), np.empty(first.size)
-        _ranges(domain.centred, domain.centre, first, second, lo, hi)
-        for j, (a, b) in enumerate(zip(domain.centre[first].tolist(), domain.centre[second].tolist())):
-            lo[j], hi[j] = product_range(lo[j], hi[j], a, b)
+        a, b = domain.centre[first], domain.centre[second]
+        _ranges(domain.centred, first, second, a, b, lo, hi)
+        for j, ends in enumerate(zip(lo.tolist(), hi.tolist(), a.tolist(), b.tolist())):
+            lo[j], hi[j] = product_range(*ends)
         varied = hi > lo
         self._set(first[varied], second[varied], lo[varied], hi[varied])
 
@@ -47,8 +48,8 @@ class Product(Family):
         mean = self.expectations(measure)
         square = np.zeros(self.size)
         cells = np.flatnonzero(measure.mass)
-        scale = (self._low, self.hi - self.lo)
-        _squares(self.domain.centred, self.domain.centre, cells, measure.mass, self.first, self.second, *scale, square)
+        pairs = (self.first, self.second, *self._centres, self._low, self.hi - self.lo)
+        _squares(self.domain.centred, cells, measure.mass, *pairs, square)
         return mean, square
 
     def expectations(self, measure: Measure) -> Array:
@@ -56,7 +57,9 @@ class Product(Family):
         if not self.size:
             return np.empty(0)
         a, b = self._centres
-        varies = measure.gram[self.first, self.second] + a * measure.sums[self.second] + b * measure.sums[self.first]
+        varies = measure.gram[self.first, self.second]
+        if np.any(self.domain.centre):
+            varies = varies + a * measure.sums[self.second] + b * measure.sums[self.first]
         return (varies - self._low * measure.total) / (self.hi - self.lo)
 
     def column(self, j: int) -> Array:
@@ -70,8 +73,14 @@ class Product(Family):
         used = np.flatnonzero(weights)
         if used.size:
             slope = weights[used] / (self.hi[used] - self.lo[used])
-            pairs = (self.first[used], self.second[used])
-            _add_products(self.domain.centred, self.domain.centre, *pairs, self._low[used], slope, theta)
+            first, second = self.first[used], self.second[used]
+            _add_products(self.domain.centred, first, second, slope, theta)
+            theta -= slope @ self._low[used]
+            if np.any(self.domain.centre):
+                linear = np.zeros_like(self.domain.centre)
+                np.add.at(linear, second, slope * self.domain.centre[first])
+                np.add.at(linear, first, slope * self.domain.centre[second])
+                theta += self.domain.centred @ linear
 
     def terms(self) -> Terms:
         """Return the definition of every feature."""
@@ -86,45 +95,33 @@ class Product(Family):
 
 
 @jit
-def varying(u, v, a, b):  # type: ignore[no-untyped-def]
-    """Return what varies of the product of `a + u` and `b + v`: all but `ab`."""
-    x = u * v
-    if a != 0.0:
-        x += a * v
-    if b != 0.0:
-        x += b * u
-    return x
-
-
-@jit
-def _ranges(values, centre, first, second, lo, hi):  # type: ignore[no-untyped-def]
+def _ranges(values, first, second, a, b, lo, hi):  # type: ignore[no-untyped-def]
     """Find the smallest and largest product of each pair over the cells, less that of the centres."""
     lo[:] = np.inf
     hi[:] = -np.inf
     for i in range(values.shape[0]):
         for j in range(first.size):
-            k, m = first[j], second[j]
-            x = varying(values[i, k], values[i, m], centre[k], centre[m])
+            u, v = values[i, first[j]], values[i, second[j]]
+            x = u * v + a[j] * v + b[j] * u
             lo[j] = min(lo[j], x)
             hi[j] = max(hi[j], x)
 
 
 @jit
-def _squares(values, centre, cells, mass, first, second, low, span, out):  # type: ignore[no-untyped-def]
+def _squares(values, cells, mass, first, second, a, b, low, span, out):  # type: ignore[no-untyped-def]
     """out[j] = Σ_i mass_i f_j(x_i)²."""
     for i in cells:
         for j in range(first.size):
-            k, m = first[j], second[j]
-            f = (varying(values[i, k], values[i, m], centre[k], centre[m]) - low[j]) / span[j]
+            u, v = values[i, first[j]], values[i, second[j]]
+            f = (u * v + a[j] * v + b[j] * u - low[j]) / span[j]
             out[j] += mass[i] * f * f
 
 
 @jit
-def _add_products(values, centre, first, second, low, slope, theta):  # type: ignore[no-untyped-def]
-    """theta[i] += Σ_j slope_j (x_i[first_j] x_i[second_j] − lo_j)."""
+def _add_products(values, first, second, slope, theta):  # type: ignore[no-untyped-def]
+    """theta[i] += Σ_j slope_j u_i[first_j] u_i[second_j]."""
     for i in range(values.shape[0]):
         total = 0.0
         for j in range(first.size):
-            k, m = first[j], second[j]
-            total += slope[j] * (varying(values[i, k], values[i, m], centre[k], centre[m]) - low[j])
+            total += slope[j] * values[i, first[j]] * values[i, second[j]]
         theta[i] += total
