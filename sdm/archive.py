@@ -24,6 +24,16 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 T = TypeVar("T")
 
 
+class _Unfinished(zipfile.ZipFile):
+    """An archive in memory that is closed when it is complete, and only then.
+
+    Zipfile refuses to be closed in the middle of an entry: after Ctrl-C, its refusal would take the interrupt's place.
+    """
+
+    def __del__(self) -> None:
+        """Let go of it as it is."""
+
+
 @dataclass(frozen=True)
 class Archive:
     """A kind of file.
@@ -50,12 +60,13 @@ class Archive:
         header: dict[str, Any] = {"format": self.format, "version": self.version, **fields}
         header["digest"] = digest(header, arrays)
         out = io.BytesIO()
-        with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-            _add(archive, self.header, _json(header))
-            for name, array in sorted(arrays.items()):
-                body = io.BytesIO()
-                np.lib.format.write_array(body, np.ascontiguousarray(array), allow_pickle=False)
-                _add(archive, f"{name}.npy", body.getvalue())
+        archive = _Unfinished(out, "w", zipfile.ZIP_DEFLATED)
+        _add(archive, self.header, _json(header))
+        for name, array in sorted(arrays.items()):
+            body = io.BytesIO()
+            np.lib.format.write_array(body, np.ascontiguousarray(array), allow_pickle=False)
+            _add(archive, f"{name}.npy", body.getvalue())
+        archive.close()
         return out.getvalue()
 
     def load(

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm._jit import jit
+from sdm.features.centred import centre_of, less_product
 from sdm.features.domain import Array
 from sdm.features.shapes import CompiledShapes, Shapes
 from sdm.features.terms import CATEGORY, FORWARD, LINEAR, PRODUCT, QUADRATIC, REVERSE, THRESHOLD, Terms
@@ -65,8 +66,10 @@ class Compiled:
                 self.curves[int(v)] = _compile_curve(terms, own, lo[v])
         pairs = np.flatnonzero(terms.kind == PRODUCT)
         self.pairs = np.stack([terms.var[pairs], terms.other[pairs]])
-        slope = 1.0 / (terms.hi[pairs] - terms.lo[pairs])
-        self.pair_slope, self.pair_lo, self.pair_weight = slope, terms.lo[pairs], terms.weight[pairs]
+        self.pair_slope, self.pair_weight = 1.0 / (terms.hi[pairs] - terms.lo[pairs]), terms.weight[pairs]
+        self.centre = np.array([centre_of(*ends) for ends in zip(lo.tolist(), hi.tolist())])
+        ends = zip(terms.lo[pairs].tolist(), *self.centre[self.pairs].tolist())
+        self.pair_low = np.array([less_product(*row) for row in ends])
 
     def scores(self, columns: Sequence[NDArray[np.floating]], clamp: bool = True) -> Array:
         """Return `λ·f(x)` for cells given as one array a variable; missing values give NaN."""
@@ -88,8 +91,9 @@ class Compiled:
             self._add_own(v, column(v), clamp, theta)
         for pair, (u, v) in enumerate(self.pairs.T):
             ranges = (self.lo[u], self.hi[u], self.lo[v], self.hi[v])
-            scale = (self.pair_lo[pair], self.pair_slope[pair], self.pair_weight[pair])
-            _add_product(column(int(u)), column(int(v)), *ranges, *scale, clamp, theta)
+            scale = (self.pair_low[pair], self.pair_slope[pair], self.pair_weight[pair])
+            centres = (self.centre[u], self.centre[v])
+            _add_product(column(int(u)), column(int(v)), *ranges, *centres, *scale, clamp, theta)
         if self.shapes is not None:
             self.shapes.add_scores(np.array(columns, dtype=np.float64), clamp, theta)
 
@@ -125,7 +129,7 @@ def _compile_curve(terms: Terms, own: NDArray[np.int64], low: float) -> Curve:
             a += w * (x0 - lo) / (hi - lo)
             b += w / (hi - lo)
         elif kind == QUADRATIC:
-            a += w * (x0 * x0 - lo) / (hi - lo)
+            a += w * np.array([-less_product(lo, x, x) for x in x0.tolist()]) / (hi - lo)
             b += w * 2 * x0 / (hi - lo)
             c += w / (hi - lo)
         elif kind == FORWARD:
@@ -200,14 +204,20 @@ def _spread_missing(x, theta):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _add_product(x, y, x_lo, x_hi, y_lo, y_hi, lo, slope, weight, clamp, theta):  # type: ignore[no-untyped-def]
-    """theta[i] += weight · (xy − lo) slope, variables and feature clamped to their training ranges if asked."""
+def _add_product(x, y, x_lo, x_hi, y_lo, y_hi, a, b, low, slope, weight, clamp, theta):  # type: ignore[no-untyped-def]
+    """theta[i] += weight · (xy − lo) slope, variables and feature clamped to their training ranges if asked.
+
+    `a` and `b` are what the values are counted from, and `low` is `lo − ab`.
+    """
     for i in range(x.size):
         u, v = np.float64(x[i]), np.float64(y[i])
         if clamp:
             u = min(max(u, x_lo), x_hi)
             v = min(max(v, y_lo), y_hi)
-        f = (u * v - lo) * slope
+        if a != 0.0 or b != 0.0:
+            f = ((u - a) * (v - b) + a * (v - b) + b * (u - a) - low) * slope
+        else:
+            f = (u * v - low) * slope
         if clamp:
             f = min(max(f, 0.0), 1.0)
         theta[i] += weight * f

@@ -73,7 +73,9 @@ class Maxent(Parameters):
         Where hinges and thresholds bend: mid-points of distinct values with thresholds only between the presences; 50
         equally spaced; between all distinct values; or so many quantiles.
     beta : {"maxent", "maxnet", "deviation", "corollary7"}, float or (J,) array, optional
-        Where the prices come from; by default Maxent's tables (as maxnet applies them when ``knots="maxnet"``). Only
+        Where the prices come from; by default Maxent's tables (as maxnet applies them when ``knots="maxnet"``).
+        ``"deviation"`` is `σ̃/√m` of the feature at the presences. Tables and deviation give at least 0.001, times the
+        multiplier, as Java Maxent does: a feature that is constant at the presences is not free. Only
         ``"maxnet"`` has a price for categories without presences; the others leave them out. An array prices every
         feature in the order of `feature_names_` of a fit without it.
     categorical : sequence of str or int
@@ -191,7 +193,7 @@ class Maxent(Parameters):
         empty = self._rule() == "maxnet" and self.regularization != "none"
         built = build_features(data.domain, classes, knots=self.knots, sample=data.sample, empty_categories=empty)
         beta = self._prices(built, data.sample, data.size)
-        keep, copies = find_duplicates(built, beta)
+        keep, copies = find_duplicates(built, beta, self.regularization)
         self.notes_ = _notes(data.domain, built, copies)
         self.feature_set_ = built if keep.all() else built.subset(keep)
         beta = self._given_prices(beta[keep], data.size)

@@ -21,11 +21,14 @@ from sdm.features.terms import Terms
 from sdm.features.tree import Tree
 from sdm.maxent.complexity import sample_complexity
 from sdm.maxent.entropy import Entropy
+from sdm.maxent.newton import solve_structural
+from sdm.maxent.penalty import L1
 from sdm.maxent.price_search import GRID, Fold, Setting, search_prices
 from sdm.maxent.prices import feature_prices
+from sdm.maxent.problem import Problem
 from sdm.maxent.solution import Solution
 from sdm.maxent.structmaxent import solve_growing
-from sdm.maxent.structural import Growth, Prices, solve_structural
+from sdm.maxent.structural import Growth, Prices
 
 COMPLEXITIES = ("bound", "sample")
 SOLVERS = ("newton", "structmaxent1", "structmaxent2")
@@ -130,18 +133,18 @@ class StructMaxent(Maxent):
         self.search_: list[Setting] = []
         self.lam_, self.beta_ = self._choose(data, oracles, bounds, finite, progress)
         growth = self._growth(data.sample, data.size, data, oracles, bounds, finite, self.lam_, self.beta_)
-        self.solution_, features = self._grow(growth)
+        self.solution_ = self._grow(growth)
         if self.solution_.status != "converged":
             log.warning("%s: %s", self.solution_.status, self.solution_.message)
-        self.growth_, self.feature_set_, self.coef_ = growth, features, self.solution_.weights
-        self.problem_ = growth.problem()
+        self.growth_, self.problem_, self.coef_ = growth, growth.problem, self.solution_.weights
+        self.feature_set_ = features = growth.problem.features
         self.notes_ = []
         record = {"classes": ordinary, "families": growing, "lambda": self.lam_, "beta": self.beta_}
         terms, shapes = _keep(features, self.coef_)
         self.model_ = self._model(data, terms, record, shapes)
         return self
 
-    def _grow(self, growth: Growth) -> tuple[Solution, FeatureSet]:
+    def _grow(self, growth: Growth) -> Solution:
         """Solve with the chosen solver."""
         if self.solver == "newton":
             return solve_structural(growth, tolerance=self.tolerance, max_iterations=self.max_iterations or 200)
@@ -194,9 +197,11 @@ class StructMaxent(Maxent):
         beta: float,
     ) -> Growth:
         """Begin a problem on a sample."""
-        own = None if finite is None else feature_prices(finite, sample, size, multiplier=self._multiplier(size))
-        prices = Prices(lam, beta, bounds)
-        return Growth(data.domain, sample, Entropy(self.entropy), oracles, prices, finite, own)
+        own = np.empty(0)
+        if finite is not None:
+            own = feature_prices(finite, sample, size, multiplier=self._multiplier(size))
+        problem = Problem(finite or FeatureSet(data.domain, []), sample, Entropy(self.entropy), L1(own))
+        return Growth(problem, oracles, Prices(lam, beta, bounds))
 
     def _choose(
         self,

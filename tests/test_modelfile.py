@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from strategies import seeds
 
 from sdm import Committee, ConditionalMaxent, JointModel, Maxent, StructMaxent, load_model, save_model
-from sdm.archive import digest, format_of
+from sdm.archive import Archive, digest, format_of
 from sdm.errors import DataError, ModelFileError, OutputError
 from sdm.model import SCALES
 from sdm.modelfile import VERSION, model_bytes
@@ -126,6 +126,42 @@ def test_nothing_is_left_behind_when_writing_fails(fitted, tmp_path, monkeypatch
     with pytest.raises(OutputError, match="No space left"):
         fitted[0].save(tmp_path / "model.npz")
     assert list(tmp_path.iterdir()) == []
+
+
+def interrupted_at(moment, action):
+    """Run an action with Ctrl-C at the `moment`-th line of the archive's or zipfile's code; tell whether it came."""
+    lines = 0
+
+    def trace(frame, event, _):
+        nonlocal lines
+        if Path(frame.f_code.co_filename).name not in ("archive.py", "zipfile.py") or frame.f_code.co_name == "__del__":
+            return None
+        if event == "line":
+            lines += 1
+            if lines == moment:
+                raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        action()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+def test_an_interrupt_while_a_file_is_packed_is_an_interrupt(monkeypatch):
+    """Zipfile refuses to be closed in the middle of an entry: its refusal may not take the interrupt's place."""
+    refusals = []
+    monkeypatch.setattr("sys.unraisablehook", refusals.append)
+    archive, moment = Archive("sdm-test", 1, "test.json", "test file"), 1
+    while interrupted_at(moment, lambda: archive.pack({"name": "x"}, {"a": np.arange(3.0)})):
+        moment += 1
+    assert moment > 100
+    assert not refusals
 
 
 def test_a_folder_that_is_not_there(fitted, tmp_path):

@@ -2,6 +2,7 @@
 
 import re
 
+import naive
 import numpy as np
 import pandas as pd
 import pytest
@@ -123,3 +124,62 @@ def test_without_interactions_trees_cost_nothing():
         mixed = StructMaxent("l,q,h,trees:4", grid=(0.02, 0.1, 0.5)).fit(rows, y)
         differences.append(true_loss(mixed, x, truth) - true_loss(plain, x, truth))
     assert np.mean(differences) < 0.02
+
+
+def points(seed, variables=3, presences=15, background=100):
+    rng = np.random.default_rng(seed)
+    x = np.vstack([rng.normal(0.7, 0.6, (presences, variables)), rng.normal(size=(background, variables))])
+    return x, np.repeat([1, 0], [presences, background])
+
+
+FAMILIES = ("exacttrees:2", "trees:4", "mono:3", "trees:3,mono:2", "l,q,trees:3", "exacttrees:1,mono:3")
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("tolerance", [1e-8, 1e-12])
+def test_the_tightest_tolerance_ends_at_the_optimum_of_its_columns(seed, tolerance):
+    """A run may keep no state of a problem with fewer features than the one it has got to."""
+    rng = np.random.default_rng(seed)
+    x, y = points(seed, int(rng.integers(1, 4)), int(rng.integers(5, 20)), int(rng.integers(40, 120)))
+    entropy = 1.0 if seed % 4 else 1.5
+    beta = [0.02, 0.05][seed % 2]
+    model = StructMaxent(FAMILIES[seed % 6], [0.0, 0.05][seed // 6 % 2], beta, entropy, tolerance=tolerance).fit(x, y)
+    assert model.solution_.gap <= max(tolerance, 1e-10), "or as near as double precision gets"
+    assert model.coef_.size == model.problem_.mu.size == len(model.feature_names_)
+    matrix = np.column_stack([model.feature_set_.column(j) for j in range(model.coef_.size)])
+    problem = model.problem_
+    dense = naive.Dense(matrix, problem.q0, problem.sample, entropy, "l1", problem.penalty.beta)
+    if entropy == 1.0 and tolerance == 1e-8:  # else the slow way takes too long, or is no more exact
+        assert model.solution_.objective == pytest.approx(dense.optimum(), abs=1e-7)
+    assert dense.objective(model.coef_) == pytest.approx(model.solution_.objective, abs=1e-12)
+
+
+def test_the_tightest_tolerance_on_one_variable():
+    rng = np.random.default_rng(4)
+    x = np.vstack([rng.normal(0.7, 0.6, (8, 1)), rng.normal(size=(60, 1))])
+    model = StructMaxent("exacttrees:2", 0.0, 0.05, tolerance=1e-8).fit(x, np.repeat([1, 0], [8, 60]))
+    assert model.solution_.gap <= 1e-8
+
+
+@pytest.mark.parametrize("seed", [0, 3, 5])
+@pytest.mark.parametrize("version", [1, 2])
+def test_the_papers_solvers_prove_what_they_say(seed, version):
+    """They take in the steepest feature; the bound needs the feature that is violated most for its penalty."""
+    x, y = points(seed)
+    prices = ("trees:6,mono:4", 0.1, 0.002)
+    best = StructMaxent(*prices, tolerance=1e-6).fit(x, y).solution_.objective
+    for rounds in (1, 5, 15, 2000):
+        solver = StructMaxent(*prices, solver=f"structmaxent{version}", tolerance=0.03, max_iterations=rounds)
+        found = solver.fit(x, y).solution_
+        assert found.objective - best <= found.gap + 1e-9
+
+
+def test_a_species_that_is_everywhere_alike_has_no_feature(tmp_path):
+    x = np.repeat(np.arange(6.0), 5)[:, None]
+    model = StructMaxent("trees:3,mono:2", 0.1, 0.1).fit(np.vstack([x, x]), np.repeat([1, 0], 30))
+    assert model.solution_.status == "converged"
+    assert model.feature_names_ == []
+    np.testing.assert_allclose(model.predict(x, "raw"), 1 / model.model_.n_domain)
+    model.save(tmp_path / "flat.npz")
+    np.testing.assert_array_equal(load_model(tmp_path / "flat.npz").predict(x), model.predict(x))
+    assert describe(model).rules == []

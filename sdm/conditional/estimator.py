@@ -12,11 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from sdm._version import __version__
 from sdm.conditional.choice import BETAS, LAMBDAS, choose_prices
 from sdm.conditional.constant import PRICE, Constant
-from sdm.conditional.growth import ClassGrowth, solve_growing_classes
 from sdm.conditional.losses import ClassEntropy
 from sdm.conditional.model import ClassModel
 from sdm.conditional.problem import ClassProblem
-from sdm.conditional.solver import solve_classes
 from sdm.conditional.targets import read_targets
 from sdm.encode import Encoder
 from sdm.errors import DataError, OptionError
@@ -34,11 +32,13 @@ from sdm.features.oracles import make_oracles
 from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms
 from sdm.features.tree import Tree
-from sdm.maxent.penalty import PENALTIES, make_penalty
+from sdm.maxent.newton import solve_newton, solve_structural
+from sdm.maxent.penalty import L1, PENALTIES, make_penalty
 from sdm.maxent.price_search import Setting
 from sdm.maxent.prices import feature_prices
+from sdm.maxent.problem import Problem
 from sdm.maxent.solution import Solution
-from sdm.maxent.structural import Prices
+from sdm.maxent.structural import Growth, Prices
 from sdm.model import ModelVariable
 from sdm.params import Parameters
 from sdm.sample import effective_size
@@ -195,11 +195,11 @@ class ConditionalMaxent(Parameters):
         finite, beta = self._finite(domain, targets, letters, size)
         if growing:
             self.lam_, self.beta_ = self._choose(x, targets, domain)
-            self.solution_, self.feature_set_ = self._grow(finite, beta, targets, growing, size)
+            self._grow(finite, beta, targets, growing, size)
         else:
             penalty = make_penalty(self.regularization, beta.ravel(), smoothing=self.smoothing, ratio=self.ratio)
-            self.problem_ = ClassProblem(finite, targets, ClassEntropy(self.entropy), penalty)
-            self.solution_ = solve_classes(
+            self.problem_: Problem = ClassProblem(finite, targets, ClassEntropy(self.entropy), penalty)
+            self.solution_ = solve_newton(
                 self.problem_, tolerance=self.tolerance or 1e-6, max_iterations=self.max_iterations or 500
             )
             self.feature_set_ = finite
@@ -221,13 +221,10 @@ class ConditionalMaxent(Parameters):
         """Return the constant and the families with an end, and their prices for every class."""
         families, rule_prices = [Constant(domain)], np.empty(0)
         if letters:
-            try:
-                built = build_features(domain, letters, knots=self.knots, sample=domain.q0, empty_categories=True)
-            except DataError:
-                raise DataError("there is no feature to fit: every variable is constant over the sites") from None
+            built = build_features(domain, letters, knots=self.knots, sample=domain.q0, empty_categories=True)
             rule: Any = "maxent" if self.beta is None or _grows(self.features) else self.beta
             rule_prices = feature_prices(built, domain.q0, size, rule=rule, multiplier=self.multiplier)
-            keep, copies = find_duplicates(built, rule_prices)
+            keep, copies = find_duplicates(built, rule_prices, self.regularization)
             if copies:
                 self.notes_.append(f"{len(copies):,} of {built.size:,} features say the same as another: dropped")
                 built, rule_prices = built.subset(keep), rule_prices[keep]
@@ -276,18 +273,16 @@ class ConditionalMaxent(Parameters):
         )
         return best.lam, best.beta
 
-    def _grow(
-        self, finite: FeatureSet, beta: Array, targets: Array, growing: dict[str, int], size: float
-    ) -> tuple[Solution, FeatureSet]:
+    def _grow(self, finite: FeatureSet, beta: Array, targets: Array, growing: dict[str, int], size: float) -> None:
         """Fit with families that grow."""
         oracles = make_oracles(finite.domain, growing)
         prices = Prices.from_bounds(self.lam_, self.beta_, oracles, size)
-        growth = ClassGrowth(finite, beta, targets, ClassEntropy(self.entropy), oracles, prices)
-        solved = solve_growing_classes(
+        problem = ClassProblem(finite, targets, ClassEntropy(self.entropy), L1(beta.ravel()))
+        growth = Growth(problem, oracles, prices)
+        self.solution_ = solve_structural(
             growth, tolerance=self.tolerance or 1e-4, max_iterations=self.max_iterations or 200
         )
-        self.problem_ = growth.problem()
-        return solved
+        self.problem_, self.feature_set_ = growth.problem, growth.problem.features
 
     def _check_options(self) -> None:
         check_knots(self.knots)

@@ -25,9 +25,15 @@ from sdm.conditional.intercepts import NEAR, best_intercepts
 from sdm.conditional.losses import ClassEntropy
 from sdm.features.domain import Array
 from sdm.features.feature_set import FeatureSet
+from sdm.maxent.columns import ColumnPool
 from sdm.maxent.entropy import Gibbs
 from sdm.maxent.penalty import Penalty
-from sdm.maxent.problem import Problem, State
+from sdm.maxent.problem import DENSE_NUMBERS, Hessian, Problem, State
+
+BLOCK = 2048
+
+# Up to so many weights a direct solve beats conjugate gradients: the Hessian takes one Gram matrix for each class.
+DENSE_WEIGHTS = 2000
 
 
 class ClassProblem(Problem):
@@ -51,17 +57,15 @@ class ClassProblem(Problem):
     def __init__(
         self, features: FeatureSet, targets: Array, entropy: ClassEntropy, penalty: Penalty, mu: Array | None = None
     ) -> None:
-        self.features, self.domain, self.q0 = features, features.domain, features.domain.q0
-        self.sample, self.entropy, self.penalty = targets, entropy, penalty
-        self.classes: int = targets.shape[0]
+        super().__init__(features, targets, entropy, penalty, mu)
+        self.classes = int(targets.shape[0])
         constant = isinstance(features.families[0], Constant)
         self.intercepts = np.arange(self.classes if constant else 0) * features.size
-        self.mu = self.expectations(targets) if mu is None else mu
         self.own = float(self.q0 @ entropy.values(targets))
 
-    def expectations(self, p: Array) -> Array:
-        """Return `Σ_i q_i p_ic f_j(x_i)` for every class and feature, flat."""
-        return np.concatenate([self.features.expectations(self.domain.measure(self.q0 * row)) for row in p])
+    def masses(self, p: Array) -> Array:
+        """Return `q_i p_ic` in one row for each class."""
+        return self.q0 * p
 
     def scores(self, lam: Array) -> Array:
         """Return every class's score at every site."""
@@ -89,9 +93,9 @@ class ClassProblem(Problem):
             lam[self.intercepts] = 0.0
         return self.penalty.value(lam)
 
-    def gap(self, state: State) -> float:
+    def gap(self, state: State, worst: float = 0.0) -> float:
         """Bound how far a state is above the optimum; rounding in the classes' totals is charged at the intercepts."""
-        bound = super().gap(state)
+        bound = super().gap(state, worst)
         if not self.intercepts.size:
             return bound
         off = (state.p - self.sample) @ self.q0
@@ -115,15 +119,41 @@ class ClassProblem(Problem):
         measures = [self.domain.measure(self.q0 * row * (1.0 - row / total)) for row in w]
         return np.concatenate([family.moments(m)[1] for m in measures for family in self.features.families])
 
+    def hessian(self, pool: ColumnPool, members: NDArray[np.int64], w: Array) -> Array:
+        """Return the Hessian of the loss on some weights (ascending), block by block of the sites looked at.
+
+        A site's curvature is `diag(w) − w wᵀ/Σw` over its classes: one Gram matrix for each class less one of them all.
+        """
+        of_class, feature = np.divmod(members, self.features.size)
+        distinct, place = np.unique(feature, return_inverse=True)
+        columns = pool.columns(distinct)
+        q, w = self.q0[:: pool.stride], w[:, :: pool.stride]
+        q = q / q.sum()
+        total = _total(w)
+        spans = np.searchsorted(of_class, np.arange(self.classes + 1))
+        out = np.zeros((members.size, members.size))
+        for a in range(0, q.size, BLOCK):
+            b = min(a + BLOCK, q.size)
+            x = np.array([column[a:b] for column in columns], dtype=np.float64)[place]
+            for c in range(self.classes):
+                own = slice(spans[c], spans[c + 1])
+                part = x[own] * np.sqrt(q[a:b] * w[c, a:b])
+                out[own, own] += part @ part.T
+                x[own] *= w[c, a:b] * np.sqrt(q[a:b] / total[a:b])
+            out -= x @ x.T
+        out[np.diag_indices(members.size)] *= 1.0 + 1e-8
+        return out
+
+    def dense_hessian(self) -> Hessian | None:
+        """Return the Hessian of all weights, if they are few."""
+        if self.mu.size > DENSE_WEIGHTS or self.features.size * self.domain.n > DENSE_NUMBERS:
+            return None
+        pool, everything = ColumnPool(self.features, capacity=self.features.size), np.arange(self.mu.size)
+        return lambda w: self.hessian(pool, everything, w)
+
     def shortfall(self, s: Array) -> tuple[float, float]:
         """Return how far the targets' scores are below the largest of their sites, and how far sites' scores range."""
         return float(self.q0 @ (s.max(axis=0) - np.sum(s * self.sample, axis=0))), float(np.ptp(s, axis=0).max())
-
-    def stretches(self) -> NDArray[np.int64]:
-        """Return where in the weights each stretch of near copies (one class, one group of features) begins."""
-        own = self.features.groups()
-        first = np.flatnonzero(np.diff(own, prepend=-1))
-        return np.concatenate([first + c * own.size for c in range(self.classes)])
 
 
 def _total(w: Array) -> Array:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sdm._jit import jit
 from sdm.errors import DataError
+from sdm.features.centred import centre_of
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -45,6 +46,11 @@ class Variable:
         """Largest value over the domain."""
         return float(self.values[-1])
 
+    @property
+    def centre(self) -> float:
+        """What products count its values from."""
+        return centre_of(self.lo, self.hi)
+
 
 class Domain:
     """Cells `x_1..x_n` with a base measure `q0`.
@@ -75,7 +81,8 @@ class Domain:
         self.values = np.concatenate([variable.values for variable in variables])
         self.start = np.concatenate([[0], np.cumsum([variable.values.size for variable in variables])]).astype(np.int64)
         self.continuous = np.array([v for v, a in enumerate(variables) if not a.categorical], dtype=np.int64)
-        self.raw = np.ascontiguousarray(x[:, self.continuous], dtype=np.float64)
+        self.centre = np.array([variables[v].centre for v in self.continuous])
+        self.centred = np.ascontiguousarray(x[:, self.continuous] - self.centre, dtype=np.float64)
         self.q0 = np.full(self.n, 1.0 / self.n) if q0 is None else _normalised(q0)
 
     def measure(self, mass: Array) -> "Measure":
@@ -111,8 +118,13 @@ class Measure:
 
     @cached_property
     def gram(self) -> Array:
-        """`Xᵀ diag(mass) X` of the raw continuous variables."""
-        return weighted_gram(self.domain.raw, self.mass)
+        """`Uᵀ diag(mass) U` of the continuous variables, each counted from its centre."""
+        return weighted_gram(self.domain.centred, self.mass)
+
+    @cached_property
+    def sums(self) -> Array:
+        """`Uᵀ mass` of the continuous variables, each counted from its centre."""
+        return self.mass @ self.domain.centred
 
 
 def weighted_gram(x: Array, mass: Array, block: int = 4096) -> Array:

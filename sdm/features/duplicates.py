@@ -14,10 +14,17 @@ from sdm.features.feature_set import FeatureSet
 _TOLERANCE = 1e-12
 
 
-def find_duplicates(features: FeatureSet, price: Array) -> tuple[NDArray[np.bool_], dict[int, int]]:
+# Penalties under which copies of a feature change nothing: the dearer ones never need a weight. Any other penalty costs
+# less when a weight is divided among copies, each at its own β, so that they make another problem.
+INDIFFERENT = ("none", "l1")
+
+
+def find_duplicates(
+    features: FeatureSet, price: Array, penalty: str = "l1"
+) -> tuple[NDArray[np.bool_], dict[int, int]]:
     """Mark the features to keep; of several that say the same, the cheapest stays (the first among equals).
 
-    Under an l1 price the dearer copy never gets a weight, so the optimum is unchanged.
+    Under a penalty that is not indifferent to copies all are kept.
 
     Returns
     -------
@@ -25,10 +32,12 @@ def find_duplicates(features: FeatureSet, price: Array) -> tuple[NDArray[np.bool
     copies : dict
         For each feature left out, the feature that says the same.
     """
-    signatures = _signatures(features)
-    order = np.lexsort((signatures[1], signatures[0]))
     keep = np.ones(features.size, dtype=bool)
     copies: dict[int, int] = {}
+    if penalty not in INDIFFERENT:
+        return keep, copies
+    signatures = _signatures(features)
+    order = np.lexsort((signatures[1], signatures[0]))
     for run in _runs(signatures, order):
         by_price = sorted(run, key=lambda j: (price[j], j))
         columns: list[tuple[int, Array]] = []

@@ -14,7 +14,7 @@ from sdm._jit import jit
 from sdm.errors import OptionError
 from sdm.features.domain import Array, Domain
 from sdm.features.grown import Proposal
-from sdm.features.tree import Tree, TreeOracle, cut_worth
+from sdm.features.tree import Tree, TreeOracle, best_labels, cut_worth
 
 MOST_CLASSES = 10
 MOST_VALUES = 4096
@@ -56,11 +56,11 @@ class ExactTreeOracle(TreeOracle):
                     best, found = value, (v, side.copy(), child, u, cut, chosen.copy())
         if found is None:
             return []
-        return [Proposal(self._pair(g, *found), 0.5 * best)]
+        return [self._pair(g, *found)]
 
     def _pair(
         self, g: Array, v: int, side: NDArray[np.bool_], child: int, u: int, cut: int, chosen: NDArray[np.bool_]
-    ) -> Tree:
+    ) -> Proposal:
         """Make the tree: root on `v`, then child `child` (0 left, 1 right) on `u`."""
         thresholds, classes = np.full(2, np.nan), []
         for s, (w, first_right, right_set) in enumerate(((v, int(np.argmax(side)) - 1, side), (u, cut, chosen))):
@@ -72,8 +72,8 @@ class ExactTreeOracle(TreeOracle):
                 thresholds[s] = self.edges[w][first_right]
         splits = np.array([0, child], np.int32), np.array([v, u], np.int32)
         blank = Tree(*splits, thresholds, tuple(classes), np.zeros(3, np.int8))
-        sums = [float(g @ self._one_leaf(blank, leaf)) for leaf in range(3)]
-        return Tree(*splits, thresholds, tuple(classes), (np.array(sums) > 0).astype(np.int8))
+        label, violation = best_labels(np.array([float(g @ self._one_leaf(blank, leaf)) for leaf in range(3)]))
+        return Proposal(Tree(*splits, thresholds, tuple(classes), label), violation)
 
     def _one_leaf(self, tree: Tree, leaf: int) -> NDArray[np.uint8]:
         """Return which cells end in a leaf."""

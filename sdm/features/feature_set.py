@@ -25,8 +25,6 @@ class FeatureSet:
         self.domain = domain
         self.families = tuple(family for family in families if family.size)
         self.offsets = np.concatenate([[0], np.cumsum([f.size for f in self.families])]).astype(np.int64)
-        if not self.size:
-            raise DataError("there is no feature to fit: every variable is constant over the background and presences")
 
     @property
     def size(self) -> int:
@@ -51,13 +49,13 @@ class FeatureSet:
 
     def expectations(self, measure: Measure) -> Array:
         """Return `mass[f_j]` for every feature."""
-        return np.concatenate([family.expectations(measure) for family in self.families])
+        return _joined([family.expectations(measure) for family in self.families])
 
     def variances(self, measure: Measure) -> Array:
         """Return the variance of every feature under the measure scaled to a probability."""
         parts = [family.moments(measure) for family in self.families]
-        mean = np.concatenate([first for first, _ in parts]) / measure.total
-        square = np.concatenate([second for _, second in parts]) / measure.total
+        mean = _joined([first for first, _ in parts]) / measure.total
+        square = _joined([second for _, second in parts]) / measure.total
         return np.maximum(square - mean * mean, 0.0)
 
     def scores(self, weights: Array) -> Array:
@@ -123,4 +121,25 @@ def build_features(
     if not empty_categories:
         category = category.subset(category.expectations(domain.measure(sample)) > 0)
     families.append(category)
-    return FeatureSet(domain, families)
+    features = FeatureSet(domain, families)
+    if not features.size:
+        raise DataError(f"there is no feature to fit: {_why_none(domain, classes)}")
+    return features
+
+
+def _why_none(domain: Domain, classes: str) -> str:
+    """Say why these classes make no feature."""
+    if all(variable.values.size < 2 for variable in domain.variables):
+        return "every variable is constant"
+    reasons = {
+        "t": "thresholds ('t') lie between the values at the presences, and every variable has a single value there",
+        "p": "products ('p') need two variables that vary",
+        "q": "squares ('q') are constant where a variable only changes its sign",
+        "c": "categories ('c') need a categorical variable",
+    }
+    return f"{'; '.join(reasons[letter] for letter in classes if letter in reasons)}; add 'l' to the feature classes"
+
+
+def _joined(parts: Sequence[Array]) -> Array:
+    """Join one array for each family, of which there may be none yet."""
+    return np.concatenate([np.empty(0), *parts])

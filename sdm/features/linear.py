@@ -1,6 +1,6 @@
 """Linear features: the variables themselves."""
 
-from sdm.features.domain import Array
+from sdm.features.domain import Array, Variable
 from sdm.features.single import Single
 from sdm.features.terms import LINEAR
 
@@ -12,6 +12,6 @@ class Linear(Single):
     kind = LINEAR
 
     @staticmethod
-    def transform(x: Array) -> Array:
-        """Return the value itself."""
-        return x
+    def transform(variable: Variable) -> tuple[float, float, Array]:
+        """Take the value itself."""
+        return variable.lo, variable.hi, variable.values - variable.lo

@@ -44,7 +44,7 @@ class MonomialOracle:
         self.usable = domain.continuous[places]
         lo = np.array([domain.variables[v].lo for v in self.usable])
         hi = np.array([domain.variables[v].hi for v in self.usable])
-        self.scaled = (domain.raw[:, places] - lo) / (hi - lo)
+        self.scaled = (domain.centred[:, places] - (lo - domain.centre[places])) / (hi - lo)
 
     def complexity(self, size: int, m: float) -> float:
         """Return the bound of eq. (15) for monomials of degree `size`."""

@@ -4,7 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm.errors import OptionError
-from sdm.features.domain import Array, Domain
+from sdm.features.centred import less_product, product_range
+from sdm.features.domain import Array, Domain, Variable
 from sdm.features.single import Single
 from sdm.features.terms import QUADRATIC
 
@@ -33,6 +34,9 @@ class Quadratic(Single):
         super().__init__(domain, var)
 
     @staticmethod
-    def transform(x: Array) -> Array:
-        """Return the square of the raw value."""
-        return x * x
+    def transform(variable: Variable) -> tuple[float, float, Array]:
+        """Take the square of the raw value."""
+        c = variable.centre
+        varies = (variable.values - c) * (variable.values + c)
+        lo, hi = product_range(float(varies.min()), float(varies.max()), c, c)
+        return lo, hi, varies - less_product(lo, c, c)

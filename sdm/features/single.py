@@ -5,7 +5,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.features.domain import Array, Domain, Measure
+from sdm.features.domain import Array, Domain, Measure, Variable
 from sdm.features.family import Family, segments
 from sdm.features.terms import Terms
 
@@ -21,23 +21,16 @@ class Single(Family):
     def __init__(self, domain: Domain, var: NDArray[np.int64] | None = None) -> None:
         self.domain = domain
         candidates = domain.continuous if var is None else var
-        ranges = []
-        for v in candidates:
-            raw = self.transform(domain.variables[v].values)
-            ranges.append((int(v), float(raw.min()), float(raw.max())))
-        ranges = [(v, lo, hi) for v, lo, hi in ranges if hi > lo]
-        self.var = np.array([v for v, _, _ in ranges], dtype=np.int64)
-        self.lo = np.array([lo for _, lo, _ in ranges])
-        self.hi = np.array([hi for _, _, hi in ranges])
+        found = [(int(v), *self.transform(domain.variables[v])) for v in candidates]
+        found = [row for row in found if row[2] > row[1]]
+        self.var = np.array([row[0] for row in found], dtype=np.int64)
+        self.lo, self.hi = np.array([row[1] for row in found]), np.array([row[2] for row in found])
         self._where = segments(domain.start, self.var)
-        self._tables = [
-            (self.transform(domain.values[where]) - lo) / (hi - lo)
-            for where, lo, hi in zip(self._where, self.lo, self.hi)
-        ]
+        self._tables = [above / (hi - lo) for _, lo, hi, above in found]
 
     @staticmethod
-    def transform(x: Array) -> Array:
-        """Return `g(x)` of raw values."""
+    def transform(variable: Variable) -> tuple[float, float, Array]:
+        """Return `lo`, `hi` and `g(x) − lo` at every distinct value."""
         raise NotImplementedError
 
     def moments(self, measure: Measure) -> tuple[Array, Array]:

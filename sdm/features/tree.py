@@ -1,10 +1,10 @@
 """Trees: binary decision trees with leaves 0 and 1, grown one leaf split at a time (structural-maxent.txt §4).
 
-Write `g_i = p_i − π̃_i`. A tree's violation is `|Σ g_i t(x_i)|`; since `Σ g = 0`, for a given partition the best
-labels (1 where a leaf's sum of g is positive) give `½ Σ_leaf |g_leaf|`. So a split of a leaf is worth `|g_left| +
-|g_right| − |g_leaf|`, and for a categorical variable the best set of classes is simply those with positive g. Sums
-come from histograms over at most 256 bins a variable; the smaller child's is computed, the larger one's is what is
-left of the parent's.
+Write `g_i = p_i − π̃_i`. A tree's violation is `|Σ g_i t(x_i)|`; for a given partition the best labels (1 where a leaf's
+sum of g is positive, or where it is negative if those weigh more) give `½ (|Σ g| + Σ_leaf |g_leaf|)`. So a split of a
+leaf is worth `|g_left| + |g_right| − |g_leaf|`, and for a categorical variable the best set of classes is simply those
+with positive g. Sums come from histograms over at most 256 bins a variable; the smaller child's is computed, the larger
+one's is what is left of the parent's.
 
 A tree is its list of splits in the order of growth: split `s` sends cells of leaf `leaf[s]` with `x ≥ threshold` (or
 whose class is in the set) to the new leaf `s + 1`. The first `k` splits are the tree with `k` internal nodes.
@@ -142,12 +142,7 @@ class TreeOracle:
         sets = np.zeros((k, root.shape[1]), dtype=np.bool_)
         sums = np.zeros((k + 1, k + 1))
         grown = _grow(self.bins, self.counts, self.categorical, g, root, v, leaf, var, cut, sets, sums)
-        return [
-            Proposal(
-                self._tree(size, leaf, var, cut, sets, sums[size]), 0.5 * float(np.abs(sums[size, : size + 1]).sum())
-            )
-            for size in range(1, grown + 1)
-        ]
+        return [self._tree(size, leaf, var, cut, sets, sums[size]) for size in range(1, grown + 1)]
 
     def column(self, tree: Tree) -> NDArray[np.uint8]:
         """Return a tree's value at every cell of the domain."""
@@ -168,7 +163,7 @@ class TreeOracle:
         cut: NDArray[np.int32],
         sets: NDArray[np.bool_],
         sums: Array,
-    ) -> Tree:
+    ) -> Proposal:
         thresholds, classes = np.full(size, np.nan), []
         for s in range(size):
             v = int(var[s])
@@ -178,8 +173,17 @@ class TreeOracle:
             else:
                 classes.append(())
                 thresholds[s] = self.edges[v][cut[s]]
-        label = (sums[: size + 1] > 0).astype(np.int8)
-        return Tree(leaf[:size].copy(), var[:size].copy(), thresholds, tuple(classes), label)
+        label, violation = best_labels(sums[: size + 1])
+        return Proposal(Tree(leaf[:size].copy(), var[:size].copy(), thresholds, tuple(classes), label), violation)
+
+
+def best_labels(sums: Array) -> tuple[NDArray[np.int8], float]:
+    """Return the labels of leaves with these sums of g that give the largest violation, and the violation.
+
+    Where g sums to zero a tree and its complement do alike, and rounding may not choose: the positive leaves are one.
+    """
+    above, below = float(sums[sums > 0].sum()), float(-sums[sums < 0].sum())
+    return ((sums < 0) if below > above * (1 + 1e-9) else (sums > 0)).astype(np.int8), max(above, below)
 
 
 def _binned(domain: Domain, v: int, bins: int) -> tuple[NDArray[np.uint16], Array]:

@@ -16,6 +16,10 @@ from sdm.maxent.penalty import CODE_ELASTIC, CODE_L1, CODE_L2SQ, CODE_NONE, CODE
 
 SELECTIVE, PARALLEL = 0, 1
 
+# The least change of the weight of a feature that no presence has (or every one), where there is no penalty, and the
+# share of the distribution below which nothing is left to gain by it.
+_FAR, _LEFT = 30.0, 1e-14
+
 _NONE, _L1, _SMOOTHED, _L2SQ, _ELASTIC = CODE_NONE, CODE_L1, CODE_SMOOTHED_L1, CODE_L2SQ, CODE_ELASTIC
 
 
@@ -43,7 +47,9 @@ def best_changes(bound, q, mu, lam, code, beta, ridge, smoothing, delta, gain): 
 def _explicit(bound, q, mu, lam, beta):  # type: ignore[no-untyped-def]
     """Fig. 3 and 5: δ₊ if it leaves the weight positive, δ₋ if negative, else the weight becomes zero.
 
-    Without a price a feature that no presence has, or every one, has no best change: it is left as it is.
+    Without a penalty a feature that no presence has, or every one, has no best change: the farther the better. Appendix
+    G takes the cells away that such a feature tells from the presences; here its weight is at least doubled until they
+    have no mass to speak of, which is the same in the limit.
     """
     for sign in (1.0, -1.0):
         target = mu - sign * beta
@@ -54,7 +60,12 @@ def _explicit(bound, q, mu, lam, beta):  # type: ignore[no-untyped-def]
                 delta += np.log((1.0 - q) / odds)
             if sign * (lam + delta) > 0.0 or beta == 0.0:
                 return delta
-    return -lam if beta > 0.0 else 0.0
+    if beta > 0.0:
+        return -lam
+    down = mu <= 0.0
+    if (q if down else 1.0 - q) <= _LEFT or abs(lam) > 1e300:
+        return 0.0
+    return -max(_FAR, abs(lam)) if down else max(_FAR, abs(lam))
 
 
 @jit

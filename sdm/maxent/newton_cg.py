@@ -11,13 +11,9 @@ import numpy as np
 
 from sdm.features.domain import Array
 from sdm.maxent.penalty import L2, L2Squared, NoPenalty, SmoothedL1
-from sdm.maxent.problem import Problem, State
+from sdm.maxent.problem import DENSE_WEIGHTS, Hessian, Problem, State
 from sdm.maxent.search import ROUNDING, Run, line_search
 from sdm.maxent.solution import CONVERGED, MAX_ITERATIONS, SEPARABLE, STALLED, Solution
-
-# Below these sizes (features; numbers in their matrix) a dense solve beats conjugate gradients.
-DENSE_FEATURES = 700
-DENSE_NUMBERS = 25_000_000
 
 # The least curvature of a weight, in units of the largest.
 LIFT = 1e-12
@@ -29,17 +25,10 @@ MATCHED = 1e-12
 # Steps along a direction in which the loss falls for ever.
 RECESSION = 30
 
-# The Hessian of `Ω*(Fλ)` as a matrix, from the curvatures.
-Hessian = Callable[[Array], Array]
 
-
-def solve_newton_cg(
-    problem: Problem, hessian: Hessian | None, *, start: Array | None, tolerance: float, max_iterations: int
-) -> Solution:
-    """Minimise an objective with a smooth penalty (`none`, `smoothed_l1`, `l2`, `l2sq`) to a certified gap.
-
-    `hessian` gives the matrix, where that is quicker than conjugate gradients.
-    """
+def solve_newton_cg(problem: Problem, *, start: Array | None, tolerance: float, max_iterations: int) -> Solution:
+    """Minimise an objective with a smooth penalty (`none`, `smoothed_l1`, `l2`, `l2sq`) to a certified gap."""
+    hessian = problem.dense_hessian()
     run = Run(problem, tolerance)
     free = isinstance(problem.penalty, NoPenalty)
     shannon = problem.entropy.alpha == 1.0
@@ -85,6 +74,17 @@ def free_gap(problem: Problem, state: State) -> float:
     return corrected_gap(problem, state, _step(problem, state, None, exact=True))
 
 
+def separable(problem: Problem, state: State) -> bool:
+    """Tell whether without a penalty the loss falls for ever: along one feature, or along the step from a state.
+
+    A feature that no presence has, or every one, is told apart from the others' cells by any weight the better, the
+    larger it is.
+    """
+    if np.any((problem.mu <= MATCHED) | (problem.mu >= 1.0 - MATCHED)):
+        return True
+    return _recedes(problem, _step(problem, state, None, exact=True))
+
+
 def corrected_gap(problem: Problem, state: State, step: Array) -> float:
     """Bound the distance to the optimum where expectations must match exactly.
 
@@ -116,20 +116,6 @@ def _off_zero(problem: Problem, state: State) -> Array:
     return -1e-3 * state.eps / problem.penalty.beta**2 / size if size > 0 else np.zeros_like(state.eps)
 
 
-def cells_hessian(problem: Problem) -> Hessian | None:
-    """Return the Hessian from the features' matrix, if they are few."""
-    features = problem.features
-    if features.size > DENSE_FEATURES or features.size * problem.domain.n > DENSE_NUMBERS:
-        return None
-    matrix = np.array([features.column(j) for j in range(features.size)])
-
-    def hessian(w: Array) -> Array:
-        centred = (matrix - ((matrix @ w) / w.sum())[:, None]) * np.sqrt(w)
-        return centred @ centred.T
-
-    return hessian
-
-
 def _step(problem: Problem, state: State, hessian: Hessian | None, *, exact: bool = False, floor: float = 0.0) -> Array:
     """Return the Newton step: by a direct solve with the Hessian, or by conjugate gradients."""
     w = problem.curvature(state, floor)
@@ -138,7 +124,7 @@ def _step(problem: Problem, state: State, hessian: Hessian | None, *, exact: boo
     if hessian is not None:
         size = gradient.size
         matrix = hessian(w) + bend(np.eye(size))
-        if problem.entropy.alpha == 1.0 and not np.any(diagonal) and size <= DENSE_FEATURES:
+        if problem.entropy.alpha == 1.0 and not np.any(diagonal) and size <= DENSE_WEIGHTS:
             # Features may depend on each other: the least-squares step is the shortest one.
             return np.asarray(np.linalg.lstsq(matrix, -gradient, rcond=1e-13)[0], dtype=np.float64)
         # Where there is a slope but no curvature, go far along it; the line search knows when to stop.

@@ -135,7 +135,7 @@ class L1(Penalty):
 
     def mixing(self, u: Array) -> float:
         """Return `max_j (1 − β_j/|u_j|)₊`."""
-        worst = float(np.max(np.abs(u) / self.beta))
+        worst = float(np.max(np.abs(u) / self.beta, initial=0.0))
         return max(0.0, 1.0 - 1.0 / worst) if worst > 0 else 0.0
 
 
@@ -173,7 +173,7 @@ class SmoothedL1(Penalty):
 
     def mixing(self, u: Array) -> float:
         """Return what brings `u` into the box."""
-        worst = float(np.max(np.abs(u) / self.beta))
+        worst = float(np.max(np.abs(u) / self.beta, initial=0.0))
         return max(0.0, 1.0 - 1.0 / worst) if worst > 0 else 0.0
 
     def subset(self, keep: NDArray[np.integer] | NDArray[np.bool_]) -> "SmoothedL1":

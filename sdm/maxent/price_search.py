@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from sdm.features.domain import Array
+from sdm.maxent.newton import solve_structural
 from sdm.maxent.solution import Solution
-from sdm.maxent.structural import Growth, solve_structural
+from sdm.maxent.structural import Growth
 
 GRID = (1e-4, 1e-3, 0.01, 0.1, 0.5, 1.0, 2.0)
 WORSE, FAR = 0.05, 0.15  # nats above the best of a path, twice in a row or once, that end it
@@ -112,14 +113,14 @@ def _fit(
     if earlier is not None:
         growth.adopt(earlier[0].grown)
         start = earlier[1].weights
-    solution, _ = solve_structural(growth, start=start, tolerance=GAP, max_iterations=ROUNDS)
+    solution = solve_structural(growth, start=start, tolerance=GAP, max_iterations=ROUNDS)
     q0, base = growth.domain.q0, fold.n_background
     ratio = solution.p / q0
     ratio /= solution.p[:base].sum() / q0[:base].sum()
     held = fold.held > 0
     # Where an entropy above 1 leaves a density of zero, one part in a thousand of the base measure keeps the loss
     # finite.
-    floor = 0.0 if growth.entropy.alpha == 1.0 else 1e-3
+    floor = 0.0 if growth.problem.entropy.alpha == 1.0 else 1e-3
     with np.errstate(divide="ignore"):
         loss = -float(fold.held[held] @ np.log((1 - floor) * ratio[held] + floor))
     return loss, (growth, solution)

@@ -38,10 +38,12 @@ def feature_prices(
         How many presences it is worth (`m`; with weights Kish's effective number).
     rule : {"maxent", "maxnet", "deviation", "corollary7"} or float
         `maxent` and `maxnet`: the sample-size tables, as either program applies them. `deviation`: `σ̃_j/√m`, so that
-        the multiplier is the β₀ of generalized-maxent.txt §8. `corollary7`: the bound of its Corollary 7 at
-        confidence `1 − delta`. A number: the same price for every feature.
+        the multiplier is the β₀ of Dudík et al. (2007, §8). Tables and deviation give at least 0.001, as Java Maxent
+        does: a feature that is constant at the presences would cost nothing, and its weight could grow without bound.
+        `corollary7`: the bound of Dudík's Corollary 7 at confidence `1 − delta`. A number: the same price for
+        every feature.
     multiplier : float
-        Multiplies every price.
+        Multiplies every price, the least too.
     """
     if not (np.isfinite(multiplier) and multiplier > 0):
         raise OptionError(

@@ -5,14 +5,26 @@
 missing to the optimum. The features in it are all features of every family.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sdm.features.domain import Array
 from sdm.features.feature_set import FeatureSet
+from sdm.maxent.columns import ColumnPool
 from sdm.maxent.entropy import Entropy, Gibbs
 from sdm.maxent.penalty import Penalty
+
+# Below these sizes (weights; numbers in the features' matrix) a dense solve beats conjugate gradients.
+DENSE_WEIGHTS = 700
+DENSE_NUMBERS = 25_000_000
+
+# The Hessian of `Ω*(Fλ)` as a matrix, from the curvatures.
+Hessian = Callable[[Array], Array]
 
 
 @dataclass(frozen=True)
@@ -55,24 +67,31 @@ class Problem:
         `π̃[f]`, where it is known already.
     """
 
+    classes = 1
+    """How many weights a feature has: the weights are in the order of classes, then features."""
+
     def __init__(
         self, features: FeatureSet, sample: Array, entropy: Entropy, penalty: Penalty, mu: Array | None = None
     ) -> None:
-        self.features = features
-        self.domain = features.domain
-        self.q0 = features.domain.q0
-        self.sample = sample
-        self.entropy = entropy
-        self.penalty = penalty
-        self.mu = features.expectations(features.domain.measure(sample)) if mu is None else mu
+        self.features, self.domain, self.q0 = features, features.domain, features.domain.q0
+        self.sample, self.entropy, self.penalty = sample, entropy, penalty
+        self.mu = self.expectations(sample) if mu is None else mu
+
+    def over(self, features: FeatureSet, penalty: Penalty, mu: Array) -> Self:
+        """Return the same problem over other features."""
+        return type(self)(features, self.sample, self.entropy, penalty, mu)
 
     def scores(self, lam: Array) -> Array:
         """Return `Fλ`."""
         return self.features.scores(lam)
 
+    def masses(self, p: Array) -> Array:
+        """Return the mass on cells, in one row for each class, whose sums of the features are the expectations."""
+        return p[None, :]
+
     def expectations(self, p: Array) -> Array:
-        """Return `p[f]` for every feature."""
-        return self.features.expectations(self.domain.measure(p))
+        """Return `p[f]` for every feature (of every class)."""
+        return np.concatenate([self.features.expectations(self.domain.measure(mass)) for mass in self.masses(p)])
 
     def negentropy(self, p: Array) -> float:
         """Return `Ω(p)`."""
@@ -98,6 +117,29 @@ class Problem:
         """Return the curvature of every single weight: the diagonal of `Fᵀ(diag(w) − w wᵀ/Σw)F`."""
         return w.sum() * self.features.variances(self.domain.measure(w))
 
+    def hessian(self, pool: ColumnPool, members: NDArray[np.int64], w: Array) -> Array:
+        """Return the Hessian of `Ω*(Fλ)` on some weights (ascending), from the cells that the pool looks at."""
+        return pool.hessian(members, w)
+
+    def dense_hessian(self) -> Hessian | None:
+        """Return the Hessian of all weights, from the features' matrix, if they are few."""
+        if self.mu.size > DENSE_WEIGHTS or self.mu.size * self.domain.n > DENSE_NUMBERS:
+            return None
+        matrix = np.array([self.features.column(j) for j in range(self.features.size)])
+
+        def hessian(w: Array) -> Array:
+            centred = (matrix - ((matrix @ w) / w.sum())[:, None]) * np.sqrt(w)
+            return centred @ centred.T
+
+        return hessian
+
+    @cached_property
+    def stretches(self) -> NDArray[np.int64]:
+        """Where in the weights each stretch of near copies (one class, one group of features) begins."""
+        own = self.features.groups()
+        first = np.flatnonzero(np.diff(own, prepend=-1))
+        return np.concatenate([first + c * own.size for c in range(self.classes)])
+
     def shortfall(self, s: Array) -> tuple[float, float]:
         """Return how far the sample's mean of scores `s` is below their largest, and how far they range."""
         return float(s.max()) - float(s @ self.sample), float(np.ptp(s))
@@ -106,13 +148,14 @@ class Problem:
         """Return what the weights cost."""
         return self.penalty.value(lam)
 
-    def gap(self, state: State) -> float:
+    def gap(self, state: State, worst: float = 0.0) -> float:
         """Bound how far `state.objective` is above the optimum, by mixing in as much of the sample as it takes.
 
-        `p_t = (1 − t) p + t π̃` has `π̃[f] − p_t[f] = (1 − t)(π̃[f] − p[f])`, and at `t = 1` is always feasible.
+        `p_t = (1 − t) p + t π̃` has `π̃[f] − p_t[f] = (1 − t)(π̃[f] − p[f])`, and at `t = 1` is always feasible. `worst`
+        is the largest `|π̃[f] − p[f]|/β` of features that are not in the problem but that the bound must hold for.
         """
         u = -state.eps
-        t = self.penalty.mixing(u)
+        t = max(self.penalty.mixing(u), 1.0 - 1.0 / max(worst, 1.0))
         mixed = state.p if t == 0.0 else (1.0 - t) * state.p + t * self.sample
         inside = (1.0 - t) * u if t < 1.0 else np.zeros_like(u)
         return self.negentropy(mixed) + self.penalty.potential(inside) + state.objective

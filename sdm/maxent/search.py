@@ -40,9 +40,9 @@ class Run:
         self.history.append(Round(working_set, state.objective, self.gap))
         return self.gap <= self.tolerance
 
-    def forget_bound(self) -> None:
-        """Drop what earlier rounds proved: the problem has got features that they did not know of."""
-        self._bound = -np.inf
+    def change(self, problem: Problem) -> None:
+        """Go on with a problem of other features, of which the earlier states and bounds say nothing."""
+        self.problem, self.best, self._bound = problem, None, -np.inf
 
     @property
     def gap(self) -> float:

@@ -14,7 +14,7 @@ STALLED = "stalled"
 MEANING = {
     CONVERGED: "the gap is within the tolerance",
     MAX_ITERATIONS: "the iteration limit was reached first; the gap says how near the result is",
-    SEPARABLE: "without a price the weights grow without bound, since the records lie on the edge of what the "
+    SEPARABLE: "without a penalty the weights grow without bound, since the records lie on the edge of what the "
     "features can tell apart; use a penalty",
     STALLED: "no step improves the objective any more at this precision; the gap says how near the result is",
 }

@@ -14,12 +14,11 @@ import numpy as np
 
 from sdm.errors import OptionError
 from sdm.features.domain import Array
-from sdm.features.feature_set import FeatureSet
 from sdm.maxent.penalty import L1
 from sdm.maxent.problem import Problem, State
 from sdm.maxent.search import Run
 from sdm.maxent.solution import CONVERGED, MAX_ITERATIONS, STALLED, Solution
-from sdm.maxent.structural import Growth, nothing_to_fit
+from sdm.maxent.structural import Growth
 
 
 def solve_structmaxent1(
@@ -67,28 +66,9 @@ def step2(w: float, eps: float, beta: float) -> float:
     return -beta - eps if w - eps > beta else beta - eps
 
 
-def solve_growing(
-    growth: Growth, version: int, *, tolerance: float = 1e-4, max_iterations: int = 500
-) -> tuple[Solution, FeatureSet]:
+def solve_growing(growth: Growth, version: int, *, tolerance: float = 1e-4, max_iterations: int = 500) -> Solution:
     """Run StructMaxent1 or 2 over families that grow: each round first takes in the oracles' steepest feature (§4)."""
-    if not growth.families and not growth.grown.size and not growth.propose(growth.domain.q0, 1, sub):
-        return nothing_to_fit(growth)
-    problem = growth.problem()
-    _check(problem, version)
-    run = Run(problem, tolerance)
-    state = problem.state(np.zeros(problem.features.size))
-    for _ in range(max_iterations):
-        new = growth.propose(state.p, 1, sub)
-        if new:
-            run.forget_bound()
-            state = growth.widen(state, new)
-            problem = growth.problem()
-        if run.record(state, problem.gap(state), problem.features.size):
-            return run.finish(CONVERGED), problem.features
-        if run.stuck(patience=1000):
-            return run.finish(STALLED), problem.features
-        state = problem.state(_step(problem, state, version))
-    return run.finish(MAX_ITERATIONS), problem.features
+    return _descend(growth.problem, version, None, tolerance, max_iterations, growth)
 
 
 def _check(problem: Problem, version: int) -> None:
@@ -107,14 +87,25 @@ def _step(problem: Problem, state: State, version: int) -> Array:
     return lam
 
 
-def _descend(problem: Problem, version: int, start: Array | None, tolerance: float, max_iterations: int) -> Solution:
+def _descend(
+    problem: Problem,
+    version: int,
+    start: Array | None,
+    tolerance: float,
+    max_iterations: int,
+    growth: Growth | None = None,
+) -> Solution:
     _check(problem, version)
     run = Run(problem, tolerance)
-    state = problem.state(np.zeros(problem.features.size) if start is None else start)
+    state, worst = problem.state(np.zeros(problem.features.size) if start is None else start), 0.0
     for _ in range(max_iterations):
-        if run.record(state, problem.gap(state), problem.features.size):
+        if growth is not None:
+            state, worst, kept = growth.extend(state, 1, rank=sub)
+            if kept is not None:
+                run.change(growth.problem)
+        if run.record(state, run.problem.gap(state, worst), run.problem.features.size):
             return run.finish(CONVERGED)
         if run.stuck(patience=1000):
             return run.finish(STALLED)
-        state = problem.state(_step(problem, state, version))
+        state = run.problem.state(_step(run.problem, state, version))
     return run.finish(MAX_ITERATIONS)

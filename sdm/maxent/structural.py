@@ -1,9 +1,10 @@
 """Structural maxent: families that grow, each feature paying `β_k = λ·B_k + β` for the complexity of its family.
 
-The solver is fully corrective column generation: each round asks every oracle for its most violated features, takes the
-worst in, and makes a proximal Newton step over the working set. The gap that a round proves covers all features of the
-finite families, all that were found so far, and the best of the oracles' proposals: over the current columns it is
-exact, over the families without end it is as good as their oracles.
+A solver asks in each round, at its present distribution, every oracle (for every class) for its most violated features
+and takes the worst in. The gap that a round proves covers all features of the finite families, all that were found so
+far, and all of the oracles' proposals: over the current columns it is exact, over the families without end it is as
+good as their oracles. Over classes, a feature that was found for one is there for all of them, each with a weight of
+its own at the same penalty (eq. 14).
 """
 
 from collections.abc import Callable, Sequence
@@ -13,22 +14,14 @@ from operator import truediv
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.features.domain import Array, Domain
+from sdm.features.domain import Array
 from sdm.features.feature_set import FeatureSet
 from sdm.features.grown import Grown, Oracle
-from sdm.maxent.columns import ColumnPool, rough_stride
-from sdm.maxent.entropy import Entropy
-from sdm.maxent.newton import choose_members, newton_step
 from sdm.maxent.penalty import L1
 from sdm.maxent.problem import Problem, State
-from sdm.maxent.search import Run, line_search
-from sdm.maxent.solution import CONVERGED, MAX_ITERATIONS, STALLED, Solution
 
 # Features without weight to keep at hand before looking which of them can go.
 SPARE = 60
-
-# While a round still gains this much (in nats), its Hessian may come from a part of the cells.
-ROUGH = 1e-4
 
 
 @dataclass(frozen=True)
@@ -55,162 +48,109 @@ class Growth:
 
     Parameters
     ----------
-    domain, sample, entropy
-        As for `Problem`.
+    problem : Problem
+        Over the finite families (which may be none), with an l1 penalty.
     oracles : sequence of Oracle
     prices : Prices
         Of the oracles' features.
-    finite : FeatureSet, optional
-        Families with an end, whose prices are `beta`.
+
+    Attributes
+    ----------
+    problem : Problem
+        Over the features so far.
+    grown : Grown
+        The features found so far.
     """
 
-    def __init__(
-        self,
-        domain: Domain,
-        sample: Array,
-        entropy: Entropy,
-        oracles: Sequence[Oracle],
-        prices: Prices,
-        finite: FeatureSet | None = None,
-        beta: Array | None = None,
-    ) -> None:
-        self.domain, self.sample, self.entropy = domain, sample, entropy
+    def __init__(self, problem: Problem, oracles: Sequence[Oracle], prices: Prices) -> None:
+        self.problem, self.domain = problem, problem.domain
         self.oracles, self.prices = list(oracles), prices
-        self.families = list(finite.families) if finite is not None else []
-        self.grown = Grown(domain)
-        self._measure = domain.measure(sample)
-        self.beta = np.empty(0) if beta is None else beta
-        self.mu = np.empty(0) if finite is None else finite.expectations(self._measure)
+        self.grown = Grown(problem.domain)
+        self._finite = problem.features
+        self._most = 2 * SPARE
+
+    @property
+    def beta(self) -> Array:
+        """The penalty of every weight so far."""
+        return self.problem.penalty.beta
 
     def adopt(self, grown: Grown) -> None:
         """Start with the features that an earlier problem on the same domain has found, at this one's prices."""
-        first = self.beta.size - self.grown.size
         self.grown = grown.subset(np.ones(grown.size, dtype=bool))
         found = [self.prices.of(o, s.size) for o, s in zip(grown.sources, grown.shapes)]
-        self.beta = np.concatenate([self.beta[:first], found])
-        self.mu = np.concatenate([self.mu[:first], self.grown.expectations(self._measure)])
+        self._rebuild(np.arange(self.problem.features.size) < self._finite.size, found)
 
-    def propose(self, p: Array, limit: int, worst: Callable[[float, float], float] = truediv) -> int:
-        """Take in up to `limit` of the oracles' worst violators that are not here yet; return how many.
+    def extend(
+        self, state: State, limit: int, rank: Callable[[float, float], float] = truediv
+    ) -> tuple[State, float, NDArray[np.bool_] | None]:
+        """Look for features that a state violates, and forget some that it does not need.
 
-        `worst(violation, price)` ranks them.
+        Parameters
+        ----------
+        state : State
+            Over the features so far.
+        limit : int
+            How many to take in at most (twice as many where there is no feature yet): the first by `rank(violation,
+            price)`.
+
+        Returns
+        -------
+        state : State
+            The same over the features now in the problem.
+        worst : float
+            The largest `violation/price` of all that the oracles proposed, taken in or not.
+        kept : array of bool, or None
+            Which of the earlier features are still in the problem, in their order, before those that are new; None if
+            the problem is as it was.
         """
-        g = p - self.sample
-        found = []
-        for oracle in self.oracles:
-            for proposal in oracle.propose(g):
-                price = self.prices.of(oracle, proposal.shape.size)
-                if proposal.violation > price and not self.grown.knows(oracle, proposal.shape):
-                    found.append((worst(proposal.violation, price), price, oracle, proposal.shape))
+        kept = self._pruned(state)
+        found, worst = [], 0.0
+        for g in self.problem.masses(state.p - self.problem.sample):
+            for oracle in self.oracles:
+                for proposal in oracle.propose(g):
+                    price = self.prices.of(oracle, proposal.shape.size)
+                    worst = max(worst, proposal.violation / price)
+                    if proposal.violation > price and not self.grown.knows(oracle, proposal.shape):
+                        found.append((rank(proposal.violation, price), price, oracle, proposal.shape))
         found.sort(key=lambda item: -item[0])
-        first = self.grown.size
-        for _, price, oracle, shape in found[:limit]:
-            if not self.grown.knows(oracle, shape):
+        limit, added = limit if state.lam.size else 2 * limit, list[float]()
+        for _, price, oracle, shape in found:
+            if len(added) < limit and not self.grown.knows(oracle, shape):
                 self.grown.add(oracle, shape)
-                self.beta = np.append(self.beta, price)
-        self.mu = np.concatenate([self.mu, self.grown.expectations(self._measure, first)])
-        return self.grown.size - first
+                added.append(price)
+        if kept.all() and not added:
+            return state, worst, None
+        measured = self._rebuild(kept, added, state.p)
+        lam, eps = (v.reshape(self.problem.classes, -1)[:, kept] for v in (state.lam, state.eps))
+        lam = np.hstack([lam, np.zeros_like(measured)]).ravel()
+        return replace(state, lam=lam, eps=np.hstack([eps, measured]).ravel()), worst, kept
 
-    def prune(self, state: State) -> tuple[State, NDArray[np.bool_]]:
+    def _pruned(self, state: State) -> NDArray[np.bool_]:
         """Forget features that have no weight and are far from getting one (an oracle can find them again).
 
-        Return the state without them, and which features were kept.
+        Return which features are kept: all, unless there are many more than are needed.
         """
-        first = self.beta.size - self.grown.size
-        keep = (state.lam[first:] != 0) | (np.abs(state.eps[first:]) > 0.7 * self.beta[first:])
-        self.grown = self.grown.subset(keep)
-        every = np.concatenate([np.ones(first, dtype=bool), keep])
-        self.beta, self.mu = self.beta[every], self.mu[every]
-        return replace(state, lam=state.lam[every], eps=state.eps[every]), every
+        keep = np.ones(self.problem.features.size, dtype=bool)
+        if self.grown.size > self._most:
+            near = (state.lam != 0) | (np.abs(state.eps) > 0.7 * self.beta)
+            keep[self._finite.size :] = near.reshape(self.problem.classes, -1).any(axis=0)[self._finite.size :]
+            self.grown = self.grown.subset(keep[self._finite.size :])
+            self._most = self.grown.size + SPARE
+        return keep
 
-    def problem(self) -> Problem:
-        """Return the problem over the features so far."""
-        features = FeatureSet(self.domain, [*self.families, self.grown])
-        return Problem(features, self.sample, self.entropy, L1(self.beta), self.mu)
+    def _rebuild(self, kept: NDArray[np.bool_], added: Sequence[float], p: Array | None = None) -> Array:
+        """Make the problem of some of the earlier features and the last that were found, whose prices are `added`.
 
-    def widen(self, state: State, new: int) -> State:
-        """Return a state over the features so far, of which the last `new` have no weight yet."""
-        if not new:
-            return state
-        first = self.grown.size - new
-        expected = self.grown.expectations(self.domain.measure(state.p), first)
-        eps = np.concatenate([state.eps, expected - self.mu[-new:]])
-        return replace(state, lam=np.concatenate([state.lam, np.zeros(new)]), eps=eps)
+        Return `p[f] − π̃[f]` of these, in one row for each class.
+        """
+        old, first = self.problem, self.grown.size - len(added)
 
+        def measured(p: Array) -> Array:
+            return np.array([self.grown.expectations(self.domain.measure(mass), first) for mass in old.masses(p)])
 
-def solve_structural(
-    growth: Growth,
-    *,
-    start: Array | None = None,
-    tolerance: float = 1e-4,
-    max_iterations: int = 200,
-    per_round: int = 4,
-) -> tuple[Solution, FeatureSet]:
-    """Minimise over families that grow.
-
-    Parameters
-    ----------
-    growth : Growth
-    start : array, optional
-        Weights of the features that `growth` has already.
-    tolerance : float
-        Largest gap to accept, in nats, over everything that the oracles find.
-    max_iterations : int
-    per_round : int
-        How many features to take in a round at most.
-
-    Returns
-    -------
-    solution : Solution
-    features : FeatureSet
-        What its weights belong to.
-    """
-    empty = not growth.families and not growth.grown.size
-    if empty and not growth.propose(growth.domain.q0, per_round):
-        return nothing_to_fit(growth)
-    problem = growth.problem()
-    run = Run(problem, tolerance)
-    lam = np.zeros(problem.features.size)
-    if start is not None:
-        lam[: start.size] = start
-    state = problem.state(lam)
-    pool = ColumnPool(problem.features, rough_stride(growth.domain.n) if start is None else 1)
-    size, most = 0, 2 * SPARE
-    for _ in range(max_iterations):
-        if growth.grown.size > most:
-            state, kept = growth.prune(state)
-            problem = growth.problem()
-            pool.renumber(problem.features, kept)
-            most = growth.grown.size + SPARE
-        new = growth.propose(state.p, per_round)
-        if new:
-            run.forget_bound()
-            state = growth.widen(state, new)
-            problem = growth.problem()
-            pool.features = problem.features
-        if run.record(state, problem.gap(state), size):
-            return run.finish(CONVERGED), problem.features
-        members = choose_members(state, problem.penalty, problem.features.groups())
-        size = members.size
-        after = line_search(problem, state, newton_step(problem, state, pool, members))
-        if pool.stride == 1 and not new and (after is None or run.stuck()):
-            return run.finish(STALLED), problem.features
-        if after is None or state.objective - after.objective < ROUGH:
-            pool.refine()
-        state = after or state
-    return run.finish(MAX_ITERATIONS), problem.features
-
-
-def nothing_to_fit(growth: Growth) -> tuple[Solution, FeatureSet]:
-    """No feature is violated even by the base measure: it is the optimum, with any one feature at weight zero."""
-    oracle = growth.oracles[0]
-    anywhere = growth.domain.q0.copy()
-    anywhere[0] -= 1.0
-    growth.grown.add(oracle, oracle.propose(anywhere)[0].shape)
-    growth.beta = np.append(growth.beta, growth.prices.of(oracle, 1))
-    growth.mu = growth.grown.expectations(growth.domain.measure(growth.sample))
-    problem = growth.problem()
-    run = Run(problem, np.inf)
-    state = problem.state(np.zeros(problem.features.size))
-    run.record(state, problem.gap(state), 0)
-    return run.finish(CONVERGED), problem.features
+        mu = measured(old.sample)
+        beta = np.hstack([self.beta.reshape(old.classes, -1)[:, kept], np.tile(added, (old.classes, 1))])
+        every = np.hstack([old.mu.reshape(old.classes, -1)[:, kept], mu])
+        features = FeatureSet(self.domain, [*self._finite.families, self.grown])
+        self.problem = old.over(features, L1(beta.ravel()), every.ravel())
+        return mu if p is None else measured(p) - mu

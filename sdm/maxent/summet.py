@@ -9,11 +9,11 @@ from sdm.errors import OptionError
 from sdm.features.domain import Array
 from sdm.maxent.ball import solve_ball
 from sdm.maxent.coordinate import PARALLEL, SELECTIVE, best_changes
-from sdm.maxent.newton_cg import free_gap
+from sdm.maxent.newton_cg import free_gap, separable
 from sdm.maxent.penalty import L2, NoPenalty, Penalty
 from sdm.maxent.problem import Problem
 from sdm.maxent.search import Run
-from sdm.maxent.solution import CONVERGED, MAX_ITERATIONS, STALLED, Solution
+from sdm.maxent.solution import CONVERGED, MAX_ITERATIONS, SEPARABLE, STALLED, Solution
 
 
 def solve_summet(
@@ -46,11 +46,15 @@ def _solve(problem: Problem, bound: int, start: Array | None, tolerance: float, 
     size = problem.features.size
     delta, gain = np.empty(size), np.empty(size)
     free = isinstance(problem.penalty, NoPenalty)
+
+    def finish(status: str) -> Solution:
+        return run.finish(SEPARABLE if free and run.best and separable(problem, run.best) else status)
+
     for turn in range(max_iterations):
         # Without a price the certificate takes a linear solve: ask for it now and then only.
         gap = problem.gap(state) if not free else free_gap(problem, state) if turn % 50 == 0 else np.inf
         if run.record(state, gap, size):
-            return run.finish(CONVERGED)
+            return finish(CONVERGED)
         _changes(problem.penalty, bound, scale, state.eps + problem.mu, problem.mu, state.lam, delta, gain)
         lam = state.lam.copy()
         if bound == SELECTIVE:
@@ -59,9 +63,9 @@ def _solve(problem: Problem, bound: int, start: Array | None, tolerance: float, 
         else:
             lam += delta
         if run.stuck(patience=1000):
-            return run.finish(STALLED)
+            return finish(STALLED)
         state = problem.state(lam)
-    return run.finish(MAX_ITERATIONS)
+    return finish(MAX_ITERATIONS)
 
 
 def _changes(

@@ -12,9 +12,9 @@ from sdm.conditional.estimator import ConditionalMaxent
 from sdm.conditional.intercepts import best_intercepts
 from sdm.conditional.losses import ClassEntropy
 from sdm.conditional.problem import ClassProblem
-from sdm.conditional.solver import solve_classes
 from sdm.features.domain import Domain
 from sdm.features.feature_set import FeatureSet, build_features
+from sdm.maxent.newton import solve_newton
 from sdm.maxent.penalty import make_penalty
 
 
@@ -73,7 +73,7 @@ def test_the_certificate_holds_at_any_weights_and_the_totals_match(case, alpha, 
     x, _, shares = case
     targets = shares.T.copy()
     problem, _ = with_constant(x, targets, alpha, penalty, 0.02)
-    solution = solve_classes(problem, tolerance=1e-8)
+    solution = solve_newton(problem, tolerance=1e-8)
     assert solution.gap <= 1e-6
     rng = np.random.default_rng(1)
     for scale in (0.1, 1.0, 10.0):
@@ -97,7 +97,7 @@ def test_a_slow_fit_with_a_free_constant_finds_the_same(alpha, penalty):
     slow = plain.objective(
         plain.descend(columns, targets.T, alpha, l1, l2, rounds=4000), columns, targets.T, alpha, l1, l2
     )
-    fast = solve_classes(problem, tolerance=1e-10)
+    fast = solve_newton(problem, tolerance=1e-10)
     assert fast.status == "converged"
     assert fast.objective == pytest.approx(slow, abs=1e-6)
     assert slow >= fast.objective - fast.gap - 1e-12

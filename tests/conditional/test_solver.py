@@ -11,9 +11,9 @@ from sdm.conditional.constant import Constant
 from sdm.conditional.estimator import ConditionalMaxent
 from sdm.conditional.losses import ClassEntropy
 from sdm.conditional.problem import ClassProblem
-from sdm.conditional.solver import solve_classes
 from sdm.features.domain import Domain
 from sdm.features.feature_set import FeatureSet, build_features
+from sdm.maxent.newton import solve_newton
 from sdm.maxent.penalty import make_penalty
 
 PENALTIES = ("l1", "l2sq", "elastic", "smoothed_l1")
@@ -29,7 +29,7 @@ def test_the_optimum_is_certified_and_meets_its_condition(case, alpha, penalty, 
     x, label, shares = case
     targets = shares.T.copy() if proportions else one_hot(label)
     problem = plain.make_problem(x, targets, alpha, penalty, 0.02)
-    solution = solve_classes(problem, tolerance=1e-7)
+    solution = solve_newton(problem, tolerance=1e-7)
     assert solution.gap <= 1e-5
     state = problem.state(solution.weights)
     assert state.objective == pytest.approx(solution.objective, abs=1e-12)
@@ -41,7 +41,7 @@ def test_the_optimum_is_certified_and_meets_its_condition(case, alpha, penalty, 
 def test_the_gap_bounds_what_is_missing_from_any_weights(case, alpha, penalty, seed):
     x, label, _ = case
     problem = plain.make_problem(x, one_hot(label), alpha, penalty, 0.03)
-    best = solve_classes(problem, tolerance=1e-9).objective
+    best = solve_newton(problem, tolerance=1e-9).objective
     state = problem.state(np.random.default_rng(seed).normal(size=problem.mu.size))
     gap = problem.gap(state)
     assert gap >= state.objective - best - 1e-7
@@ -75,7 +75,7 @@ def test_a_slow_fit_finds_the_same(alpha, penalty, proportions):
     columns = plain.dense(problem)
     w = plain.descend(columns, targets.T, alpha, l1, l2, rounds=800)
     slow = plain.objective(w, columns, targets.T, alpha, l1, l2)
-    fast = solve_classes(problem, tolerance=1e-8)
+    fast = solve_newton(problem, tolerance=1e-8)
     assert fast.status == "converged"
     assert slow == pytest.approx(fast.objective, abs=1e-6)
     assert slow >= fast.objective - fast.gap - 1e-12
@@ -86,7 +86,7 @@ def test_a_slow_fit_finds_the_same(alpha, penalty, proportions):
 @pytest.mark.parametrize("dense", [True, False])
 def test_a_slow_fit_finds_the_same_in_a_ball_and_without_price(monkeypatch, alpha, penalty, dense):
     if not dense:
-        monkeypatch.setattr("sdm.conditional.solver.DENSE_WEIGHTS", 0)
+        monkeypatch.setattr("sdm.conditional.problem.DENSE_WEIGHTS", 0)
     rng = np.random.default_rng(6)
     x = rng.normal(size=(40, 2))
     targets = rng.dirichlet(np.full(3, 0.8), size=40).T.copy()  # no weights tell proportions apart
@@ -95,7 +95,7 @@ def test_a_slow_fit_finds_the_same_in_a_ball_and_without_price(monkeypatch, alph
     ball = 0.02 if penalty == "l2" else 0.0
     w = plain.descend(columns, targets.T, alpha, ball=ball, rounds=4000)
     slow = plain.objective(w, columns, targets.T, alpha) + ball * np.linalg.norm(w)
-    fast = solve_classes(problem, tolerance=1e-8)
+    fast = solve_newton(problem, tolerance=1e-8)
     assert fast.status == "converged"
     assert slow == pytest.approx(fast.objective, abs=1e-6)
     assert slow >= fast.objective - fast.gap - 1e-12
@@ -106,7 +106,7 @@ def test_a_slow_fit_finds_the_same_in_a_ball_and_without_price(monkeypatch, alph
 def test_without_price_labels_that_can_be_told_apart_are_reported():
     x = np.linspace(0, 1, 40)[:, None]
     problem = plain.make_problem(x, one_hot((x[:, 0] > 0.4).astype(int)), 1.0, "none", 1.0)
-    solution = solve_classes(problem)
+    solution = solve_newton(problem)
     assert solution.status == "separable"
     assert solution.objective < 0.05, "it goes on until next to nothing is left to gain"
     assert "use a penalty" in solution.message
@@ -115,7 +115,7 @@ def test_without_price_labels_that_can_be_told_apart_are_reported():
 def test_a_ball_that_holds_the_targets_needs_no_weights():
     x = np.random.default_rng(8).normal(size=(50, 2))
     problem = plain.make_problem(x, np.full((3, 50), 1 / 3), 1.0, "l2", 0.1)
-    solution = solve_classes(problem)
+    solution = solve_newton(problem)
     assert solution.status == "converged"
     assert not np.any(solution.weights)
 
@@ -142,7 +142,7 @@ def test_scikit_learn_finds_the_same_optimum(penalty, classes, intercept):
         beta[:, 0] = 1e-9
     targets = one_hot(label)
     problem = ClassProblem(features, targets, ClassEntropy(1.0), make_penalty(penalty, beta.ravel()))
-    ours = solve_classes(problem, tolerance=1e-7)
+    ours = solve_newton(problem, tolerance=1e-7)
     assert ours.status == "converged"
     columns = np.array([features.column(j) for j in range(features.size)]).T[:, int(intercept) :]
     if classes == 2:  # scikit-learn's binary model has one weight a feature, the difference of ours
@@ -166,7 +166,7 @@ def test_scikit_learn_finds_the_same_optimum_without_price(classes):
     problem = ClassProblem(
         features, one_hot(label), ClassEntropy(1.0), make_penalty("none", np.ones(classes * features.size))
     )
-    ours = solve_classes(problem, tolerance=1e-8)
+    ours = solve_newton(problem, tolerance=1e-8)
     assert ours.status == "converged"
     assert ours.gap <= 1e-8
     columns = np.array([features.column(j) for j in range(1, features.size)]).T
@@ -184,7 +184,7 @@ def test_two_classes_are_the_binary_case():
         problem = ClassProblem(
             features, one_hot(label), ClassEntropy(1.0), make_penalty(penalty, np.full(2 * features.size, 0.01))
         )
-        ours = solve_classes(problem, tolerance=1e-9)
+        ours = solve_newton(problem, tolerance=1e-9)
         first, second = ours.weights.reshape(2, -1)
         v = second - first
         margin = x @ v
@@ -202,23 +202,18 @@ def test_weighted_sites_count_as_often_as_they_weigh():
     times = rng.integers(1, 4, 40)
     weighted = plain.make_problem(x, one_hot(label), 1.0, "l1", 0.01, classes="l", weight=times.astype(float))
     repeated = plain.make_problem(np.repeat(x, times, axis=0), one_hot(np.repeat(label, times)), 1.0, "l1", 0.01, "l")
-    assert solve_classes(weighted).objective == pytest.approx(solve_classes(repeated).objective, abs=1e-6)
+    assert solve_newton(weighted).objective == pytest.approx(solve_newton(repeated).objective, abs=1e-6)
 
 
-def test_many_smooth_weights_go_by_conjugate_gradients():
+def test_many_smooth_weights_go_by_conjugate_gradients(monkeypatch):
     """Above the size of a direct solve the same optimum is found by products alone."""
-    from sdm.conditional import solver
-
     rng = np.random.default_rng(4)
     x = rng.normal(size=(80, 2))
     label = rng.integers(0, 3, 80)
     problem = plain.make_problem(x, one_hot(label), 1.5, "l2sq", 0.01)
-    direct = solve_classes(problem, tolerance=1e-9)
-    most, solver.DENSE_WEIGHTS = solver.DENSE_WEIGHTS, 0
-    try:
-        products = solve_classes(problem, tolerance=1e-9)
-    finally:
-        solver.DENSE_WEIGHTS = most
+    direct = solve_newton(problem, tolerance=1e-9)
+    monkeypatch.setattr("sdm.conditional.problem.DENSE_WEIGHTS", 0)
+    products = solve_newton(problem, tolerance=1e-9)
     assert products.status == direct.status == "converged"
     assert products.objective == pytest.approx(direct.objective, abs=1e-9)
 

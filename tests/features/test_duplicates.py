@@ -6,12 +6,14 @@ import pytest
 from hypothesis import assume, given
 from strategies import cases, rounding, seeds, small_case
 
+from sdm import Maxent
+from sdm.conditional.estimator import ConditionalMaxent
 from sdm.features.domain import Domain
-from sdm.features.duplicates import find_duplicates
+from sdm.features.duplicates import INDIFFERENT, find_duplicates
 from sdm.features.feature_set import build_features
 from sdm.maxent.entropy import Entropy
 from sdm.maxent.newton import solve_newton
-from sdm.maxent.penalty import L1
+from sdm.maxent.penalty import L1, PENALTIES
 from sdm.maxent.problem import Problem
 
 
@@ -86,6 +88,46 @@ def test_exactly_the_copies_are_found(case, seed):
     survivors = np.flatnonzero(keep & (rounding(case, case.dense("lqpht", 3)) < 1.1e-12))
     for a in survivors:
         assert not any(same(a, b, 1e-14) for b in survivors if b > a)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 2.0])
+@pytest.mark.parametrize("penalty", PENALTIES)
+@pytest.mark.parametrize("beta", [0.05, None])
+def test_copies_of_a_variable_are_the_problem_that_was_asked_for(alpha, penalty, beta):
+    """One column four times, once upside down, at the same β or at different ones: the optimum over all of them."""
+    rng = np.random.default_rng(7)
+    x = rng.normal(size=(60, 1))
+    rows = np.hstack([x, x, 3.0 - x, 2.0 * x])
+    y = np.repeat([1, 0], [20, 40])
+    rows[:20] += np.array([0.5, 0.5, -0.5, 1.0])
+    model = Maxent("l", penalty, entropy=alpha, beta=beta, tolerance=1e-9)
+    if beta is None and penalty not in INDIFFERENT:
+        model.set_params(beta=np.array([0.02, 0.05, 0.1, 0.03]))
+    problem = model.fit(rows, y).problem_
+    assert model.coef_.size == (1 if penalty in INDIFFERENT else 4)
+    cells = np.vstack([rows[20:], rows[:20]])
+    matrix = (cells - cells.min(axis=0)) / np.ptp(cells, axis=0)
+    price = np.resize(problem.penalty.beta, 4)
+    dense = naive.Dense(matrix, problem.q0, problem.sample, alpha, penalty, price)
+    assert model.solution_.objective == pytest.approx(dense.optimum(), abs=1e-7)
+
+
+@pytest.mark.parametrize("penalty", ["l1", "l2sq", "elastic"])
+def test_classes_keep_copies_where_they_count(penalty):
+    """With ridge penalties two copies at β are one at β/2; l1 and half of the elastic penalty see only one."""
+    rng = np.random.default_rng(8)
+    x = rng.normal(size=(80, 1))
+    y = (x[:, 0] + rng.normal(size=80) > 0).astype(int)
+    twice = ConditionalMaxent("l", penalty, beta=0.05, tolerance=1e-9).fit(np.hstack([x, x]), y)
+    once = ConditionalMaxent("l", penalty, beta=0.05, tolerance=1e-9).fit(x, y)
+    assert twice.coef_.shape[1] == (1 if penalty == "l1" else 2)
+    if penalty == "l1":
+        assert twice.solution_.objective == pytest.approx(once.solution_.objective, abs=1e-9)
+    else:
+        assert twice.solution_.objective < once.solution_.objective - 1e-3
+    if penalty == "l2sq":
+        half = ConditionalMaxent("l", penalty, beta=0.025, tolerance=1e-9).fit(x, y)
+        assert twice.solution_.objective == pytest.approx(half.solution_.objective, abs=1e-8)
 
 
 @pytest.mark.parametrize("alpha", [1.0, 2.0])

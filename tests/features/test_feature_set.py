@@ -6,6 +6,7 @@ import pytest
 from hypothesis import assume, given
 from strategies import Case, cases, small_case
 
+from sdm import Maxent
 from sdm.errors import DataError
 from sdm.features.domain import Domain
 from sdm.features.feature_set import build_features
@@ -70,8 +71,27 @@ def test_constant_features_are_left_out():
 
 
 def test_no_feature_at_all_is_an_error():
-    with pytest.raises(DataError, match="no feature to fit"):
+    with pytest.raises(DataError, match="no feature to fit: every variable is constant"):
         build_features(Domain(np.ones((5, 2)), ["a", "b"]), "lqpht", sample=np.full(5, 0.2))
+
+
+@pytest.mark.parametrize(
+    ("classes", "x", "reason"),
+    [
+        ("t", np.arange(12.0).reshape(6, 2), "between the values at the presences"),
+        ("p", np.arange(6.0)[:, None], "two variables that vary"),
+        ("q", np.resize([-2.0, 2.0], (6, 1)), "changes its sign"),
+        ("c", np.arange(6.0)[:, None], "a categorical variable"),
+    ],
+)
+def test_classes_that_make_no_feature_are_told_why(classes, x, reason):
+    """With one presence there is no threshold: nothing is constant then, and the message must not say so."""
+    y = np.repeat([1, 0], [1, len(x) - 1])
+    with pytest.raises(DataError, match="no feature to fit") as caught:
+        Maxent(classes).fit(x, y)
+    assert reason in str(caught.value)
+    assert "constant over" not in str(caught.value)
+    assert Maxent(classes + "l").fit(x, y).coef_.size > 0
 
 
 @given(cases())

@@ -155,7 +155,7 @@ def test_many_features_go_through_conjugate_gradients(penalty, monkeypatch):
     """More features than a matrix is made for: the same answer through the oracles alone."""
     problem = make_pair(small_case(13), 1.0, penalty, classes="lqp", scale=0.05).problem
     dense = solve_newton(problem, tolerance=1e-8)
-    monkeypatch.setattr("sdm.maxent.newton_cg.DENSE_FEATURES", 0)
+    monkeypatch.setattr("sdm.maxent.problem.DENSE_WEIGHTS", 0)
     free = solve_newton(problem, tolerance=1e-8)
     assert dense.status == free.status == "converged"
     assert free.objective == pytest.approx(dense.objective, abs=2e-8)

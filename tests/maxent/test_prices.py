@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 from strategies import CLASSES, Case, cases, small_case
 
 from sdm.errors import OptionError
+from sdm.features.domain import Domain
 from sdm.features.feature_set import build_features
 from sdm.features.terms import KINDS
 from sdm.maxent.prices import corollary7, feature_prices
+from sdm.options import FitOptions
 from sdm.sample import build_domain
 
 FILES = {"l": "l", "lq": "lq", "lqp": "lqp", "lqh": "lqh", "lqpht": "lqpht", "default": "lqph"}
@@ -119,6 +121,20 @@ def test_maxent_caps_the_deviation_and_maxnet_does_not():
     maxnet = feature_prices(case.features("l"), sample, 2, rule="maxnet")[0]
     assert maxent == pytest.approx(0.5 / np.sqrt(2))
     assert maxnet == pytest.approx(np.sqrt(0.5) / np.sqrt(2))
+
+
+@pytest.mark.parametrize("multiplier", [0.5, 1.0, 20.0])
+@pytest.mark.parametrize("rule", ["maxent", "maxnet", "deviation"])
+def test_what_is_constant_at_the_presences_costs_the_least_that_the_option_says(rule, multiplier):
+    """Free, its weight could grow without bound. The least scales with the multiplier; the option's text says it."""
+    x = np.column_stack([np.repeat([3.0, 0.0, 7.0], [5, 10, 10]), np.arange(25.0)])
+    features = build_features(Domain(x, ["flat", "steep"]), "l", sample=np.repeat([0.2, 0.0], [5, 20]))
+    price = feature_prices(features, np.repeat([0.2, 0.0], [5, 20]), 5, rule=rule, multiplier=multiplier)
+    assert price[0] == pytest.approx(0.001 * multiplier)
+    assert price[1] > 0.01 * multiplier
+    told = " ".join(FitOptions.model_fields["beta"].description.split())
+    assert "deviation: σ/√m" in told
+    assert "at least 0.001, times the multiplier" in told
 
 
 @given(cases(), st.sampled_from([2, 17, 300]))

@@ -8,17 +8,17 @@ from sdm.errors import OptionError
 from sdm.features.domain import Domain
 from sdm.features.exact_tree import ExactTreeOracle
 from sdm.features.families import parse_families
-from sdm.features.feature_set import build_features
+from sdm.features.feature_set import FeatureSet, build_features
 from sdm.features.monomial import MonomialOracle
 from sdm.features.tree import TreeOracle
 from sdm.maxent.complexity import sample_complexity
 from sdm.maxent.entropy import Entropy
-from sdm.maxent.newton import solve_newton
+from sdm.maxent.newton import solve_newton, solve_structural
 from sdm.maxent.penalty import L1
 from sdm.maxent.prices import feature_prices
 from sdm.maxent.problem import Problem
 from sdm.maxent.structmaxent import solve_growing, solve_structmaxent1, solve_structmaxent2
-from sdm.maxent.structural import Growth, Prices, solve_structural
+from sdm.maxent.structural import Growth, Prices
 
 
 def world(seed=0, n=400, m=40):
@@ -31,11 +31,16 @@ def world(seed=0, n=400, m=40):
     return x, Domain(x, ["x0", "x1", "x2", "soil"], ["soil"]), sample
 
 
+def begin(domain, sample, oracles, prices, alpha=1.0, finite=None, beta=()):
+    features = finite or FeatureSet(domain, [])
+    return Growth(Problem(features, sample, Entropy(alpha), L1(np.array(beta, dtype=float))), oracles, prices)
+
+
 def grow(domain, sample, lam=0.05, beta=0.02, oracles=None, alpha=1.0, **options):
     oracles = oracles or [TreeOracle(domain, 3), MonomialOracle(domain, 2)]
-    growth = Growth(domain, sample, Entropy(alpha), oracles, Prices.from_bounds(lam, beta, oracles, 40))
-    solution, features = solve_structural(growth, **options)
-    return growth, solution, features
+    growth = begin(domain, sample, oracles, Prices.from_bounds(lam, beta, oracles, 40), alpha)
+    solution = solve_structural(growth, **options)
+    return growth, solution, growth.problem.features
 
 
 @pytest.mark.parametrize("alpha", [1.0, 1.5, 2.0])
@@ -53,10 +58,10 @@ def test_the_papers_solvers_over_families_that_grow(version):
     _, domain, sample = world(1)
     oracles = [ExactTreeOracle(domain, 1), MonomialOracle(domain, 1)]
     prices = Prices.from_bounds(0.05, 0.05, oracles, 40)
-    theirs, _ = solve_growing(Growth(domain, sample, Entropy(1.0), oracles, prices), version, max_iterations=5000)
+    theirs = solve_growing(begin(domain, sample, oracles, prices), version, max_iterations=5000)
     assert theirs.status == "converged"
     assert np.all(np.diff([item.objective for item in theirs.history]) <= 1e-12)
-    ours, _ = solve_structural(Growth(domain, sample, Entropy(1.0), oracles, prices), tolerance=1e-7)
+    ours = solve_structural(begin(domain, sample, oracles, prices), tolerance=1e-7)
     assert theirs.objective == pytest.approx(ours.objective, abs=1.1e-4)
     assert theirs.iterations > 3 * ours.iterations
 
@@ -125,8 +130,10 @@ def test_ordinary_families_beside_trees_keep_their_own_price():
     finite = build_features(domain, "lq", sample=sample)
     beta = feature_prices(finite, sample, 40)
     oracles = [TreeOracle(domain, 3)]
-    growth = Growth(domain, sample, Entropy(1.0), oracles, Prices.from_bounds(0.05, 0.02, oracles, 40), finite, beta)
-    solution, features = solve_structural(growth, tolerance=1e-6)
+    prices = Prices.from_bounds(0.05, 0.02, oracles, 40)
+    growth = begin(domain, sample, oracles, prices, finite=finite, beta=beta)
+    solution = solve_structural(growth, tolerance=1e-6)
+    features = growth.problem.features
     assert solution.status == "converged"
     np.testing.assert_array_equal(growth.beta[: finite.size], beta)
     alone = solve_newton(Problem(finite, sample, Entropy(1.0), L1(beta)))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from strategies import cases, make_pair, small_case
+from strategies import Case, cases, make_pair, small_case
 
 from sdm.errors import OptionError
 from sdm.maxent.newton import solve_newton
@@ -114,3 +114,33 @@ def test_separable_data_without_a_price_end(solve):
     assert solution.status in ("max_iterations", "stalled", "separable")
     assert np.isfinite(solution.gap)
     assert np.all(np.isfinite(solution.weights))
+
+
+def told_apart(kind):
+    """Presences that a single feature tells from other cells: at the top of a variable, between two values, …"""
+    rng = np.random.default_rng(0)
+    x, present, classes = {
+        "top": (np.arange(20.0)[:, None], [19, 19], "l"),
+        "bottom": (np.abs(np.arange(20.0) - 5)[:, None], [5], "lq"),
+        "thresholds": (rng.normal(size=(40, 2)), [0, 1, 2, 3], "t"),
+        "hinges": (rng.normal(size=(40, 1)), [0, 1, 2, 3], "h"),
+    }[kind]
+    sample = np.bincount(present, minlength=len(x)) / len(present)
+    return make_pair(Case(x, (), np.full(len(x), 1 / len(x)), sample), 1.0, "none", classes=classes).problem
+
+
+@pytest.mark.parametrize("kind", ["top", "bottom", "thresholds", "hinges"])
+def test_cells_that_a_feature_tells_from_all_presences_lose_their_mass(kind):
+    """Appendix G takes them away before it starts. Without that the solver never moved, and called it an optimum."""
+    problem = told_apart(kind)
+    newton = solve_newton(problem)
+    solution = solve_summet(problem)
+    assert solution.status == newton.status == "separable"
+    assert "use a penalty" in solution.message
+    assert solution.objective == pytest.approx(newton.objective, abs=1e-5)
+    assert solution.gap <= 1e-6
+    assert np.all(np.isfinite(solution.weights))
+    if kind != "top":  # for PLUMMET a feature that every presence has is like any other
+        parallel = solve_plummet(problem, max_iterations=2000)
+        assert parallel.status == "separable"
+        assert parallel.objective == pytest.approx(newton.objective, abs=0.01)
