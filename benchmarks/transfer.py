@@ -32,12 +32,11 @@ SETTINGS: dict[str, tuple[list[dict[str, Any]], BySize | None]] = {
     "no products": ([{"without": "p"}], None),
     "multiplier 0.5": ([{"multiplier": 0.5}], None),
     "multiplier 2": ([{"multiplier": 2.0}], None),
-    "multiplier auto": ([{}], BySize()),
-    "committee, multiplier 1": (BEST, None),
-    "committee, auto": (BEST, BySize()),
-    "committee, 0.5 to 1.5": (BEST, BySize(30, 0.5, 1.5)),
-    "committee, 0.6 to 2": (BEST, BySize(30, 0.6, 2.0)),
-    "committee, empty categories": ([BEST[0], {"knots": "maxnet"}, *BEST[2:]], BySize()),
+    "committee": (BEST, None),
+    "committee, 0.6 to 1.5": (BEST, BySize()),
+    "committee, 1 to 1.5": (BEST, BySize(30, 1.0, 1.5)),
+    "committee, 1 to 1.1": (BEST, BySize(30, 1.0, 1.1)),
+    "committee, empty categories": ([BEST[0], {"knots": "maxnet"}, *BEST[2:]], None),
 }
 SIZES = {"grassland": (8, 15, 30, 60, 120, 300), "bradypus": (10, 20, 40, 80)}
 DRAWS = 10

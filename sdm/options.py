@@ -139,11 +139,7 @@ class FitOptions(Section):
     features: Classes = option(
         "auto", "Feature classes: auto, or letters of l q p h t (linear, quadratic, product, hinge, threshold).", "fc"
     )
-    multiplier: Literal["auto"] | Positive = option(
-        1.0,
-        "Regularisation multiplier: larger is smoother; auto is 30 over the presences, from 0.6 to 1.5.",
-        *("rm", "betamultiplier"),
-    )
+    multiplier: Positive = option(1.0, "Regularisation multiplier: larger is smoother.", "rm", "betamultiplier")
     regularization: Literal["l1", "none", "smoothed_l1", "l2", "l2sq", "elastic"] = option(
         "l1", "The penalty on the weights."
     )
@@ -356,7 +352,7 @@ class RunOptions(Section):
     """Everything about a run of `sdm fit`."""
 
     preset: Literal["best"] | None = option(
-        None, "best: what did best on the field's benchmark (target-group background, committee, multiplier auto)."
+        None, "best: what did best on the field's benchmark (target-group background, committee)."
     )
 
     occurrences: OccurrenceOptions = OccurrenceOptions()
@@ -376,7 +372,7 @@ class RunOptions(Section):
 
 
 PRESETS: dict[str, dict[str, Any]] = {
-    "best": {"fit.model": "committee", "fit.multiplier": "auto", "background.kind": "target-group"}
+    "best": {"fit.model": "committee", "background.kind": "target-group"}
 }
 """Options that a preset stands for; what is given besides goes before them (docs/accuracy.md says why these)."""
 

@@ -75,7 +75,7 @@ class StructMaxent(Maxent):
         *,
         complexity: str = "bound",
         solver: str = "newton",
-        multiplier: float | str = 1.0,
+        multiplier: float = 1.0,
         knots: Knots = "maxent",
         categorical: Sequence[str | int] = (),
         folds: int = 5,
@@ -199,7 +199,7 @@ class StructMaxent(Maxent):
         """Begin a problem on a sample."""
         own = np.empty(0)
         if finite is not None:
-            own = feature_prices(finite, sample, size, multiplier=self._multiplier(size))
+            own = feature_prices(finite, sample, size, multiplier=self.multiplier)
         problem = Problem(finite or FeatureSet(data.domain, []), sample, Entropy(self.entropy), L1(own))
         return Growth(problem, oracles, Prices(lam, beta, bounds))
 
