@@ -262,7 +262,7 @@ class StructMaxent(Maxent):
 
     def _paths(self, size: float) -> dict[float, list[float]]:
         """Return the values of λ to try for each β."""
-        by_size = {beta / np.sqrt(size): list(lambdas) for beta, lambdas in PATHS.items()}
+        by_size = {float(beta / np.sqrt(size)): list(lambdas) for beta, lambdas in PATHS.items()}
         betas = (self.grid or by_size) if self.beta == "auto" else [float(cast(float, self.beta))]
         if self.lam != "auto":
             return {beta: [float(self.lam)] for beta in betas}

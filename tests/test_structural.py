@@ -60,7 +60,16 @@ def test_unseen_class_and_missing_value(data):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"lam": -1}, {"beta": "x"}, {"lam": 0, "beta": 0}, {"complexity": "x"}, {"families": "lq"}, {"folds": 0}]
+    "wrong",
+    [
+        {"lam": -1},
+        {"beta": "x"},
+        {"lam": 0, "beta": 0},
+        {"complexity": "x"},
+        {"families": "lq"},
+        {"folds": 0},
+        {"repeats": 0},
+    ],
 )
 def test_wrong_options_are_one_line(data, wrong):
     options = {"lam": 0.1, "beta": 0.1, "categorical": ["soil"], **wrong}
@@ -111,6 +120,61 @@ def test_a_rule_of_two_variables_is_found_and_named(seed):
     for name, value in found:
         assert float(value) == pytest.approx({"x0": 0.6, "x1": 0.4}[name], abs=0.05)
     assert re.fullmatch(r"tree\[(not )?\(?x\d [<≥] [0-9.]+ and x\d [<≥] [0-9.]+\)?\]", structure.rules[0].says)
+
+
+def test_without_evidence_the_model_is_that_of_maxent():
+    """A niche of smooth curves: the default leaves trees out, and what is left is the L1 model to the last bit."""
+    _, _, rows, y = niche_world(2, lambda x: np.exp(-((x[:, 0] - 0.6) ** 2) / 0.1 - x[:, 1]), n=1500, m=60)
+    table = pd.DataFrame(rows, columns=list("abcd")).assign(soil=np.where(rows[:, 2] > 0.7, "clay", "sand"))
+    options = {"categorical": ["soil"], "tolerance": 1e-6}
+    plain, model = Maxent(**options).fit(table, y), StructMaxent(**options).fit(table, y)
+    assert np.isinf(model.lam_)
+    assert model.feature_names_ == plain.feature_names_
+    np.testing.assert_array_equal(model.problem_.penalty.beta, plain.problem_.penalty.beta)
+    np.testing.assert_array_equal(model.coef_, plain.coef_)
+    assert model.solution_.objective == plain.solution_.objective
+    assert model.solution_.gap == plain.solution_.gap
+    np.testing.assert_array_equal(model.predict(table), plain.predict(table))
+    assert describe(model).as_dict()["lambda"] is None
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"knots": "maxnet"},
+        {"multiplier": 2.5},
+        {"entropy": 1.5, "knots": 10},
+        {"solver": "structmaxent2", "max_iterations": 20},
+    ],
+)
+def test_infinite_lambda_is_maxent_with_the_same_options(data, options):
+    x, y = data
+    options = {"categorical": ["soil"], "tolerance": 1e-5, **options}
+    plain, model = Maxent("lqht", **options).fit(x, y), StructMaxent("lqht,trees:2", lam=np.inf, **options).fit(x, y)
+    np.testing.assert_array_equal(model.coef_, plain.coef_)
+    assert model.notes_ == plain.notes_
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_where_one_variable_turns_the_effect_of_another_the_default_finds_it(seed):
+    """With 70 records Maxent has no products, and no sum of curves can follow this."""
+    x, truth, rows, y = niche_world(
+        seed, lambda x: np.where((x[:, 0] > 0.5) ^ (x[:, 1] > 0.5), 1.0, 0.05), n=1000, m=70
+    )
+    model, plain = StructMaxent().fit(rows, y), Maxent().fit(rows, y)
+    assert np.isfinite(model.lam_)
+    assert true_loss(model, x, truth) < true_loss(plain, x, truth) - 0.05
+
+
+def test_too_few_presences_to_choose_by(data):
+    x, y = data
+    few = np.flatnonzero((y == 0) | (np.arange(len(y)) < 3))
+    model = StructMaxent(categorical=["soil"]).fit(x.iloc[few], y[few])
+    assert np.isinf(model.lam_)
+    with pytest.raises(OptionError, match="give lam and beta"):
+        StructMaxent("trees:2", categorical=["soil"]).fit(x.iloc[few], y[few])
+    with pytest.raises(OptionError, match="no feature is left"):
+        StructMaxent("trees:2", lam=np.inf, categorical=["soil"]).fit(x, y)
 
 
 def test_without_interactions_trees_cost_nothing():
