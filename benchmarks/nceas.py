@@ -188,8 +188,8 @@ class Setting:
         if "without" in options:
             options["features"] = classes_without(n, options.pop("without"))
         if "families" in options:
-            options["families"] = options["families"].replace("auto", ",".join(auto_classes(n)))
-            options["beta"] /= np.sqrt(n)
+            if "beta" in options:
+                options["beta"] /= np.sqrt(n)
             return StructMaxent(categorical=categorical, tolerance=1e-3, **options)
         if self.sized is not None:
             options["multiplier"] = options.get("multiplier", 1.0) * self.sized(n)
@@ -204,7 +204,7 @@ BEST: list[dict[str, Any]] = [{}, {"knots": "maxnet", "beta": "maxent"}, {"witho
 SETTINGS: dict[str, Setting] = {
     "default": Setting("given"),
     "target": Setting(),
-    "structural": Setting(members=[{"families": "auto,trees:4", "lam": 0.1, "beta": 0.1}]),
+    "structural": Setting(members=[{"families": "auto,trees:8,mono:4"}]),  # what `--model structural` is
     "best": Setting(members=[{"committee": True}]),  # what `--preset best` is
     "best_members": Setting(members=BEST),  # the same, averaged here
     "best_sized": Setting(members=BEST, sized=BySize()),
@@ -231,6 +231,7 @@ SETTINGS: dict[str, Setting] = {
     "target_sized": Setting(sized=BySize()),
     **{f"target_sized_{r.unit:g}_{r.low:g}_{r.high:g}": Setting(sized=r) for r in RULES},
     # trees and monomials; several models averaged
+    "structural_fixed": Setting(members=[{"families": "auto,trees:4", "lam": 0.1, "beta": 0.1}]),
     "structural_trees": Setting(members=[{"families": "trees:4", "lam": 0.03, "beta": 0.3}]),
     "structural_trees_mono": Setting(members=[{"families": "trees:4,mono:3", "lam": 0.03, "beta": 0.3}]),
     "target_bagged": Setting(members=[{"without": ""}], bags=10),

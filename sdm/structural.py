@@ -1,6 +1,7 @@
 """`StructMaxent`: trees and monomials inside maxent, each family paying for its complexity."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self, cast
 
@@ -9,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sdm.errors import OptionError
 from sdm.estimator import Maxent, TrainingData, log
-from sdm.features.domain import Array
+from sdm.features.domain import Array, Domain
 from sdm.features.families import parse_families
 from sdm.features.feature_set import FeatureSet
 from sdm.features.grown import Grown, Oracle
@@ -28,6 +29,8 @@ from sdm.maxent.structural import Growth, Prices, solve_structural
 COMPLEXITIES = ("bound", "sample")
 SOLVERS = ("newton", "structmaxent1", "structmaxent2")
 FEWEST = 4  # presences to choose penalties by
+CHOICE = 20_000  # background cells to choose penalties with at most
+Parts = tuple[Domain, list[Oracle], dict[str, Array], FeatureSet | None]
 
 
 class StructMaxent(Maxent):
@@ -39,10 +42,10 @@ class StructMaxent(Maxent):
         Ordinary feature classes by letter or name (``"auto"``: by sample size, as `Maxent`), and families that grow:
         ``"auto,trees:8,mono:4"``, ``"l,q,p,h,trees:8"``, ``"trees:8"``.
     lam, beta : float or "auto"
-        The penalty of a tree or monomial of complexity `k` is `λ·B_k + β`. ``"auto"`` chooses by held-out log loss.
-        λ = ∞ leaves growing families out; beside ordinary classes ``lam="auto"`` does so unless held-out loss is lower
-        with them by more than one standard error, and the model then is that of `Maxent`. Ordinary classes always have
-        Maxent's penalties (`multiplier` times its tables).
+        The penalty of a tree or monomial of complexity `k` is `λ·B_k + β`. ``"auto"`` chooses by held-out log loss, on
+        20,000 background cells at most. λ = ∞ leaves growing families out; beside ordinary classes ``lam="auto"`` does
+        so unless held-out loss is lower with them by more than one standard error, and the model then is that of
+        `Maxent`. Ordinary classes always have Maxent's penalties (`multiplier` times its tables).
     complexity : {"bound", "sample"}
         `B_k` from the paper's eq. (15), or estimated on the sample by Monte Carlo (seeded).
     solver : {"newton", "structmaxent1", "structmaxent2"}
@@ -131,15 +134,11 @@ class StructMaxent(Maxent):
         self._check_prices()
         data = self._read(X, y, sample_weight, base_weight)
         ordinary, growing = parse_families(self.families, data.size)
-        oracles = make_oracles(data.domain, growing)
-        bounds = self._bounds(oracles, data)
-        self.notes_: list[str] = []
-        finite = self._features(data, ordinary)[0] if ordinary else None
-        if finite is None and self.lam == np.inf:
+        if not ordinary and self.lam == np.inf:
             raise OptionError(f"families={self.families!r}, lam=inf: no feature is left; add ordinary classes, 'auto'")
         self.search_: list[Setting] = []
-        self.lam_, self.beta_ = self._choose(data, oracles, bounds, finite, progress)
-        growth = self._growth(data.sample, data.size, data, oracles, bounds, finite, self.lam_, self.beta_)
+        self.lam_, self.beta_ = self._choose(data, ordinary, growing, progress)
+        growth = self._growth(self._parts(data, ordinary, growing), data.sample, data.size, self.lam_, self.beta_)
         self._grow(growth)
         if np.isinf(self.lam_) and self.lam == "auto":
             self.notes_.append(f"{', '.join(growing)}: left out, since held-out loss shows no clear gain from them")
@@ -208,29 +207,26 @@ class StructMaxent(Maxent):
             return {o.name: sample_complexity(o, data.domain, data.sample, seed=self.seed) for o in oracles}
         return Prices.from_bounds(1.0, 0.0, oracles, data.size).bounds
 
-    def _growth(
-        self,
-        sample: Array,
-        size: float,
-        data: TrainingData,
-        oracles: list[Oracle],
-        bounds: dict[str, Array],
-        finite: FeatureSet | None,
-        lam: float,
-        beta: float,
-    ) -> Growth:
+    def _parts(self, data: TrainingData, ordinary: str, growing: dict[str, int]) -> Parts:
+        """Prepare what all problems on a domain share."""
+        self.notes_: list[str] = []
+        oracles = make_oracles(data.domain, growing)
+        finite = self._features(data, ordinary)[0] if ordinary else None
+        return data.domain, oracles, self._bounds(oracles, data), finite
+
+    def _growth(self, parts: Parts, sample: Array, size: float, lam: float, beta: float) -> Growth:
         """Begin a problem on a sample."""
+        domain, oracles, bounds, finite = parts
         own = None if finite is None else self._prices(finite, sample, size)
         prices = Prices(lam, beta, bounds)
         grow = oracles if np.isfinite(lam) else []
-        return Growth(data.domain, sample, Entropy(self.entropy), grow, prices, finite, own)
+        return Growth(domain, sample, Entropy(self.entropy), grow, prices, finite, own)
 
     def _choose(
         self,
         data: TrainingData,
-        oracles: list[Oracle],
-        bounds: dict[str, Array],
-        finite: FeatureSet | None,
+        ordinary: str,
+        growing: dict[str, int],
         progress: Callable[[int, int, str], None] | None,
     ) -> tuple[float, float]:
         """Return λ and β, chosen by held-out loss where they are 'auto'."""
@@ -240,13 +236,15 @@ class StructMaxent(Maxent):
             return NONE
         if len(lambdas) == 1 and not more:
             return lambdas[0], beta
-        optional = self.lam == "auto" and finite is not None
+        optional = self.lam == "auto" and bool(ordinary)
         count = np.count_nonzero(data.sample)
         if count < FEWEST:
             if optional:
                 return NONE
             raise OptionError(f"{count} presences are too few to choose penalties by: give lam and beta")
         rng = np.random.default_rng([self.seed, 2])
+        data = _thinned(data, rng)
+        parts = self._parts(data, ordinary, growing)
         repeats = []
         for _ in range(self.repeats):
             folds = []
@@ -254,7 +252,7 @@ class StructMaxent(Maxent):
                 part = data.sample.copy()
                 part[held] = 0.0
                 share = float(part.sum())
-                begin = partial(self._growth, part / share, data.size * share, data, oracles, bounds, finite)
+                begin = partial(self._growth, parts, part / share, data.size * share)
                 folds.append(Fold(held, begin, data.n_background))
             repeats.append(folds)
         best, self.search_ = search_prices(repeats, data.sample, paths=paths, optional=optional, progress=progress)
@@ -269,6 +267,19 @@ class StructMaxent(Maxent):
         if self.grid is None and self.beta == "auto":
             return by_size
         return {beta: list(self.grid or LAMBDAS) for beta in betas}
+
+
+def _thinned(data: TrainingData, rng: np.random.Generator) -> TrainingData:
+    """Return the data with at most so many background cells, drawn at random: enough to choose penalties by."""
+    if data.n_background <= CHOICE:
+        return data
+    domain = data.domain
+    drawn = np.sort(rng.choice(data.n_background, CHOICE, replace=False))
+    cells = np.concatenate([drawn, np.setdiff1d(np.flatnonzero(data.sample), drawn)])
+    x = np.column_stack([a.values[code[cells]] for a, code in zip(domain.variables, domain.codes)])
+    names = [a.name for a in domain.variables]
+    smaller = Domain(x, names, [a.name for a in domain.variables if a.categorical], domain.q0[cells])
+    return replace(data, domain=smaller, sample=data.sample[cells], n_background=CHOICE)
 
 
 def _held_out(sample: Array, folds: int, rng: np.random.Generator) -> list[NDArray[np.int64]]:
