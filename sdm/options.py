@@ -159,7 +159,9 @@ class FitOptions(Section):
         "lambda",
     )
     beta: Literal["auto", "maxent", "maxnet", "deviation", "corollary7"] | NotNegative | None = option(
-        None, "Where the penalties come from (default: Maxent's tables; structural: auto, by held-out loss)."
+        None,
+        "Where the penalties of features come from (default: Maxent's tables; structural: auto, by held-out loss). "
+        "deviation: σ/√m at the presences; tables and deviation give at least 0.001, times the multiplier.",
     )
     complexity: Literal["bound", "sample"] = option(
         "bound", "Structural: complexity of families by the theory's bound, or estimated on the sample."

@@ -22,9 +22,12 @@ from sdm.features.terms import Terms
 from sdm.features.tree import Tree
 from sdm.maxent.complexity import sample_complexity
 from sdm.maxent.entropy import Entropy
+from sdm.maxent.newton import solve_structural
+from sdm.maxent.penalty import L1
 from sdm.maxent.price_search import LAMBDAS, NONE, PATHS, Fold, Setting, search_prices
+from sdm.maxent.problem import Problem
 from sdm.maxent.structmaxent import solve_growing
-from sdm.maxent.structural import Growth, Prices, solve_structural
+from sdm.maxent.structural import Growth, Prices
 
 COMPLEXITIES = ("bound", "sample")
 SOLVERS = ("newton", "structmaxent1", "structmaxent2")
@@ -151,18 +154,17 @@ class StructMaxent(Maxent):
 
     def _grow(self, growth: Growth) -> None:
         """Solve with the chosen solver; without growing families as `Maxent` does."""
+        self.problem_, self.feature_set_ = growth.problem, growth.problem.features
         if np.isinf(self.lam_):
-            self.problem_ = growth.problem()
-            self.feature_set_ = self.problem_.features
             self.solution_ = self._solve(None)
             return
         if self.solver == "newton":
-            solved = solve_structural(growth, tolerance=self.tolerance, max_iterations=self.max_iterations or 200)
+            rounds = self.max_iterations or 200
+            self.solution_ = solve_structural(growth, tolerance=self.tolerance, max_iterations=rounds)
         else:
-            rounds = self.max_iterations or 500
-            solved = solve_growing(growth, int(self.solver[-1]), tolerance=self.tolerance, max_iterations=rounds)
-        self.solution_, self.feature_set_ = solved
-        self.problem_ = growth.problem()
+            rounds, version = self.max_iterations or 500, int(self.solver[-1])
+            self.solution_ = solve_growing(growth, version, tolerance=self.tolerance, max_iterations=rounds)
+        self.problem_, self.feature_set_ = growth.problem, growth.problem.features
         if self.solution_.status != "converged":
             log.warning("%s: %s", self.solution_.status, self.solution_.message)
 
@@ -217,10 +219,9 @@ class StructMaxent(Maxent):
     def _growth(self, parts: Parts, sample: Array, size: float, lam: float, beta: float) -> Growth:
         """Begin a problem on a sample."""
         domain, oracles, bounds, finite = parts
-        own = None if finite is None else self._prices(finite, sample, size)
-        prices = Prices(lam, beta, bounds)
-        grow = oracles if np.isfinite(lam) else []
-        return Growth(domain, sample, Entropy(self.entropy), grow, prices, finite, own)
+        own = np.empty(0) if finite is None else self._prices(finite, sample, size)
+        problem = Problem(finite or FeatureSet(domain, []), sample, Entropy(self.entropy), L1(own))
+        return Growth(problem, oracles if np.isfinite(lam) else [], Prices(lam, beta, bounds))
 
     def _choose(
         self,

@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm.features.domain import Array
+from sdm.maxent.newton import solve_structural
 from sdm.maxent.solution import Solution
-from sdm.maxent.structural import Growth, solve_structural
+from sdm.maxent.structural import Growth
 
 LAMBDAS = (0.1, 0.05, 0.025)
 # What to try by default: λ for each β, which is meant over the square root of the number of presences.
@@ -171,7 +172,7 @@ def _try(folds: Sequence[Fold], key: Key, earlier: Sequence[Fit | None], losses:
         if before is not None:
             growth.adopt(before[0].grown)
             start = before[1].weights
-        solution, _ = solve_structural(growth, start=start, tolerance=GAP, max_iterations=ROUNDS)
+        solution = solve_structural(growth, start=start, tolerance=GAP, max_iterations=ROUNDS)
         found[np.searchsorted(losses.cells, fold.held)] = _held_out(fold, growth, solution)
         fits.append((growth, solution))
     losses.of.setdefault(key, []).append(found)
@@ -185,6 +186,6 @@ def _held_out(fold: Fold, growth: Growth, solution: Solution) -> Array:
     ratio /= solution.p[:base].sum() / q0[:base].sum()
     # Where an entropy above 1 leaves a density of zero, one part in a thousand of the base measure keeps the loss
     # finite.
-    floor = 0.0 if growth.entropy.alpha == 1.0 else 1e-3
+    floor = 0.0 if growth.problem.entropy.alpha == 1.0 else 1e-3
     with np.errstate(divide="ignore"):
         return -np.log((1 - floor) * ratio + floor)
