@@ -10,6 +10,7 @@ import pytest
 from sdm import Maxent, StructMaxent, load_model
 from sdm.assess.structure import describe
 from sdm.errors import OptionError
+from sdm.structural import _thinned
 
 
 @pytest.fixture(scope="module")
@@ -164,6 +165,24 @@ def test_where_one_variable_turns_the_effect_of_another_the_default_finds_it(see
     model, plain = StructMaxent().fit(rows, y), Maxent().fit(rows, y)
     assert np.isfinite(model.lam_)
     assert true_loss(model, x, truth) < true_loss(plain, x, truth) - 0.05
+
+
+def test_a_large_background_is_thinned_for_the_choice_alone(monkeypatch):
+    monkeypatch.setattr("sdm.structural.CHOICE", 400)
+    gate = niche_world(1, lambda x: np.where((x[:, 0] > 0.5) ^ (x[:, 1] > 0.5), 1.0, 0.05), n=1000, m=70)
+    effort = 1.0 + gate[2][:, 0]
+    for add in ("all", "distinct"):
+        model = StructMaxent("l,trees:2", add_presences=add)
+        data = model._read(gate[2], gate[3], None, effort)
+        less = _thinned(data, np.random.default_rng(1))
+        kept = less.domain.n - less.n_background
+        assert less.n_background == 400
+        assert less.sample.sum() == pytest.approx(1.0)
+        assert np.count_nonzero(less.sample) == np.count_nonzero(data.sample) >= kept
+        first = less.domain.variables[0].values[less.domain.codes[0]]
+        np.testing.assert_allclose(less.domain.q0, (1.0 + first) / np.sum(1.0 + first))
+        assert len(model.fit(gate[2], gate[3]).search_) > 1
+        assert model.problem_.domain.n == (1070 if add == "all" else 1000)
 
 
 def test_too_few_presences_to_choose_by(data):
