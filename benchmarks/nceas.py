@@ -158,10 +158,7 @@ def classes_without(n: int, without: str) -> str:
 
 @dataclass(frozen=True)
 class BySize:
-    """A multiplier by sample size: `unit / n`, held between two limits.
-
-    That of the preset is 1.5 up to 20 presences, then falls as 1/n to 0.6 from 50 presences on.
-    """
+    """A multiplier by sample size: `unit / n`, held between two limits."""
 
     unit: float = 30.0
     low: float = 0.6
@@ -187,12 +184,12 @@ class Setting:
     def _make(self, options: dict[str, Any], species: Species) -> Maxent:
         n, categorical = species.n, read_region(species.region).categorical
         if options.pop("committee", False):
-            return Committee("auto", categorical=categorical, tolerance=TOLERANCE)
+            return Committee(categorical=categorical, tolerance=TOLERANCE)
         if "without" in options:
             options["features"] = classes_without(n, options.pop("without"))
         if "families" in options:
-            options["families"] = options["families"].replace("auto", ",".join(auto_classes(n)))
-            options["beta"] /= np.sqrt(n)
+            if "beta" in options:
+                options["beta"] /= np.sqrt(n)
             return StructMaxent(categorical=categorical, tolerance=1e-3, **options)
         if self.sized is not None:
             options["multiplier"] = options.get("multiplier", 1.0) * self.sized(n)
@@ -207,9 +204,10 @@ BEST: list[dict[str, Any]] = [{}, {"knots": "maxnet", "beta": "maxent"}, {"witho
 SETTINGS: dict[str, Setting] = {
     "default": Setting("given"),
     "target": Setting(),
-    "structural": Setting(members=[{"families": "auto,trees:4", "lam": 0.1, "beta": 0.1}]),
+    "structural": Setting(members=[{"families": "auto,trees:8,mono:4"}]),  # what `--model structural` is
     "best": Setting(members=[{"committee": True}]),  # what `--preset best` is
-    "best_members": Setting(members=BEST, sized=BySize()),  # the same, averaged here
+    "best_members": Setting(members=BEST),  # the same, averaged here
+    "best_sized": Setting(members=BEST, sized=BySize()),
     # other backgrounds
     "default_empty": Setting("given", [{"beta": "maxnet"}]),  # categories without presences stay
     "default_no_products": Setting("given", [{"without": "p"}]),
@@ -217,7 +215,7 @@ SETTINGS: dict[str, Setting] = {
     "default_sized": Setting("given", sized=BySize()),
     "default_maxnet": Setting("given", [{"knots": "maxnet"}]),
     "default_maxnet_no_products": Setting("given", [{"knots": "maxnet", "without": "p"}]),
-    "default_best": Setting("given", BEST, sized=BySize()),
+    "default_best": Setting("given", BEST),
     "target_records": Setting("records"),
     "target_survey": Setting("survey"),
     "target_region": Setting("region"),
@@ -233,16 +231,16 @@ SETTINGS: dict[str, Setting] = {
     "target_sized": Setting(sized=BySize()),
     **{f"target_sized_{r.unit:g}_{r.low:g}_{r.high:g}": Setting(sized=r) for r in RULES},
     # trees and monomials; several models averaged
+    "structural_fixed": Setting(members=[{"families": "auto,trees:4", "lam": 0.1, "beta": 0.1}]),
     "structural_trees": Setting(members=[{"families": "trees:4", "lam": 0.03, "beta": 0.3}]),
     "structural_trees_mono": Setting(members=[{"families": "trees:4,mono:3", "lam": 0.03, "beta": 0.3}]),
     "target_bagged": Setting(members=[{"without": ""}], bags=10),
     "target_multipliers": Setting(members=[{"multiplier": m} for m in (0.5, 1.0, 2.0)]),
-    "target_committee": Setting(members=BEST),
-    "best_empty": Setting(members=[BEST[0], {"knots": "maxnet"}, *BEST[2:]], sized=BySize()),
-    "best_without_maxnet": Setting(members=[BEST[0], BEST[2], BEST[3]], sized=BySize()),
-    "best_without_thresholds": Setting(members=BEST[:3], sized=BySize()),
+    "best_empty": Setting(members=[BEST[0], {"knots": "maxnet"}, *BEST[2:]]),
+    "best_without_maxnet": Setting(members=[BEST[0], BEST[2], BEST[3]]),
+    "best_without_thresholds": Setting(members=BEST[:3]),
     **{f"best_sized_{r.unit:g}_{r.low:g}_{r.high:g}": Setting(members=BEST, sized=r) for r in RULES},
-    "best_survey": Setting("survey", BEST, sized=BySize()),
+    "best_survey": Setting("survey", BEST),
 }
 FIRST = ("default", "target", "structural", "best")
 

@@ -18,10 +18,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from benchmarks.engine import labelled, valid_cells
-from benchmarks.harness import save, shared, table
+from benchmarks.harness import earlier, save, shared, table
 from benchmarks.nceas import BEST, BySize, classes_without
 from benchmarks.structural import everything
-from sdm import Maxent
+from sdm import Maxent, StructMaxent
 from sdm.assess.measures import auc
 
 Array = NDArray[np.float64]
@@ -32,12 +32,12 @@ SETTINGS: dict[str, tuple[list[dict[str, Any]], BySize | None]] = {
     "no products": ([{"without": "p"}], None),
     "multiplier 0.5": ([{"multiplier": 0.5}], None),
     "multiplier 2": ([{"multiplier": 2.0}], None),
-    "multiplier auto": ([{}], BySize()),
-    "committee, multiplier 1": (BEST, None),
-    "committee, auto": (BEST, BySize()),
-    "committee, 0.5 to 1.5": (BEST, BySize(30, 0.5, 1.5)),
-    "committee, 0.6 to 2": (BEST, BySize(30, 0.6, 2.0)),
-    "committee, empty categories": ([BEST[0], {"knots": "maxnet"}, *BEST[2:]], BySize()),
+    "structural": ([{"families": "auto,trees:8,mono:4"}], None),
+    "committee": (BEST, None),
+    "committee, 0.6 to 1.5": (BEST, BySize()),
+    "committee, 1 to 1.5": (BEST, BySize(30, 1.0, 1.5)),
+    "committee, 1 to 1.1": (BEST, BySize(30, 1.0, 1.1)),
+    "committee, empty categories": ([BEST[0], {"knots": "maxnet"}, *BEST[2:]], None),
 }
 SIZES = {"grassland": (8, 15, 30, 60, 120, 300), "bradypus": (10, 20, 40, 80)}
 DRAWS = 10
@@ -108,7 +108,8 @@ def judge(setting: str, trial: Trial) -> tuple[float, float]:
             options["features"] = classes_without(n, options.pop("without"))
         if sized is not None:
             options["multiplier"] = sized(n)
-        model = Maxent(categorical=trial.categorical, tolerance=1e-4, **options)
+        kind = StructMaxent if "families" in options else Maxent
+        model = kind(categorical=trial.categorical, tolerance=1e-4, **options)
         model.fit(*labelled(trial.train, trial.background))
         for total, x in zip(scores, places):
             total += model.model_.predict(x, "link") / len(members)
@@ -127,11 +128,14 @@ def measure(job: tuple[str, int, str]) -> list[tuple[float, float]]:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.transfer", description=__doc__)
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--setting", nargs="+", default=list(SETTINGS), choices=list(SETTINGS), help="fit only these")
     options = parser.parse_args()
-    jobs = [(data, size, name) for data, sizes in SIZES.items() for size in sizes for name in SETTINGS]
+    chosen = dict.fromkeys(["default", *options.setting])
+    jobs = [(data, size, name) for data, sizes in SIZES.items() for size in sizes for name in chosen]
     with ProcessPoolExecutor(options.processes, mp_context=get_context("spawn")) as pool:
         found = {job: np.array(result) for job, result in zip(jobs, pool.map(measure, jobs))}
-    rows = []
+    before = earlier("transfer").get("rows", []) if len(chosen) < len(SETTINGS) else []
+    rows = [row for row in before if row["setting"] in SETTINGS and row["setting"] not in chosen]
     for (data, size, name), own in found.items():
         change = own - found[data, size, "default"]
         error = change.std(axis=0, ddof=1) / np.sqrt(DRAWS)

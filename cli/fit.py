@@ -136,7 +136,7 @@ def _tell_species(console: Console, species: "SpeciesResult", ledger: dict[str, 
     if "structure" in n:
         s = n["structure"]
         shares = ", ".join(f"{row['features']} {row['family']}" for row in s["families"])
-        console.say(f"  structure   {shares or 'no feature'}; lambda {s['lambda']:g}, beta {s['beta']:g}")
+        console.say(f"  structure   {shares or 'no feature'}; {s['penalties']}")
         console.say(f"              the certificate covers {s['certified_over']}")
     if "tuning" in n:
         t = n["tuning"]

@@ -71,8 +71,7 @@ def _tell_structure(console: Console, structure: dict[str, Any] | None, gain: fl
     if not structure:
         return
     console.say(f"covers       {structure['certified_over']}")
-    prices = f"lambda {structure['lambda']:g}, beta {structure['beta']:g}, complexity by {structure['complexity']}"
-    console.say(f"prices       {prices}")
+    console.say(f"penalties    {structure['penalties']}, complexity by {structure['complexity']}")
     promise = "nats above the best model of the same size, with probability 0.95 (Theorem 2)"
     says_nothing = structure["excess_bound"] > gain
     console.say(f"bound        true log loss at most {structure['excess_bound']:.3f} {promise}")

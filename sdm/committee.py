@@ -24,8 +24,8 @@ class Committee(Maxent):
 
     Parameters
     ----------
-    multiplier : float or "auto"
-        Of every member; by default by sample size.
+    multiplier : float
+        Of every member.
     categorical, tolerance, max_iterations, add_presences, prevalence, unseen, temperature
         As for `Maxent`.
 
@@ -40,7 +40,7 @@ class Committee(Maxent):
 
     def __init__(
         self,
-        multiplier: float | str = "auto",
+        multiplier: float = 1.0,
         *,
         categorical: Sequence[str | int] = (),
         tolerance: float = 1e-6,

@@ -41,12 +41,9 @@ SOLVERS = {
     "structmaxent2": solve_structmaxent2,
 }
 
-# The automatic multiplier: so much over the number of presences, held between two limits (docs/accuracy.md).
-AUTO = (30.0, 0.6, 1.5)
-
 # Options that are numbers: between what (exclusive), and how to say so.
 _NUMBERS = {
-    "multiplier": (0.0, np.inf, "a positive number, or 'auto'; for no price use regularization='none'"),
+    "multiplier": (0.0, np.inf, "a positive number; for no price use regularization='none'"),
     "tolerance": (0.0, np.inf, "a positive gap in nats, such as 1e-6"),
     "max_iterations": (0, np.inf, "1 or more"),
     "smoothing": (0.0, np.inf, "a positive number, such as 0.1"),
@@ -65,8 +62,8 @@ class Maxent(Parameters):
         ``"auto"`` (by sample size, as Java Maxent), or classes by letter (``"lqph"``) or name. Categorical variables
         always get one feature a class.
     regularization : {"l1", "none", "smoothed_l1", "l2", "l2sq", "elastic"}
-    multiplier : float or "auto"
-        Multiplies every price β. ``"auto"`` is 30 over the number of presences, from 0.6 to 1.5.
+    multiplier : float
+        Multiplies every price β.
     entropy : float
         1 is Shannon, up to 2 (sparsemax): above 1 the distribution can be exactly zero.
     knots : {"maxent", "maxnet", "all"} or int
@@ -128,7 +125,7 @@ class Maxent(Parameters):
         self,
         features: str | Sequence[str] = "auto",
         regularization: str = "l1",
-        multiplier: float | str = 1.0,
+        multiplier: float = 1.0,
         entropy: float = 1.0,
         *,
         knots: Knots = "maxent",
@@ -190,19 +187,23 @@ class Maxent(Parameters):
         """Fit to a domain and a sample."""
         self._encoder = data.encoder
         classes = parse_classes(self.features, data.size)
-        empty = self._rule() == "maxnet" and self.regularization != "none"
-        built = build_features(data.domain, classes, knots=self.knots, sample=data.sample, empty_categories=empty)
-        beta = self._prices(built, data.sample, data.size)
-        keep, copies = find_duplicates(built, beta, self.regularization)
-        self.notes_ = _notes(data.domain, built, copies)
-        self.feature_set_ = built if keep.all() else built.subset(keep)
-        beta = self._given_prices(beta[keep], data.size)
+        self.feature_set_, beta = self._features(data, classes)
+        beta = self._given_prices(beta)
         penalty = make_penalty(self.regularization, beta, smoothing=self.smoothing, ratio=self.ratio)
         self.problem_ = Problem(self.feature_set_, data.sample, Entropy(self.entropy), penalty)
         self.solution_ = self._solve(start)
         self.coef_ = self.solution_.weights
         self.model_ = self._model(data, self.feature_set_.terms(self.coef_), {"classes": classes})
         return self
+
+    def _features(self, data: "TrainingData", classes: str) -> tuple[FeatureSet, Array]:
+        """Return the features of the classes without copies, and their β by rule; note what was dropped."""
+        empty = self._rule() == "maxnet" and self.regularization != "none"
+        built = build_features(data.domain, classes, knots=self.knots, sample=data.sample, empty_categories=empty)
+        beta = self._prices(built, data.sample, data.size)
+        keep, copies = find_duplicates(built, beta, self.regularization)
+        self.notes_ = _notes(data.domain, built, copies)
+        return (built if keep.all() else built.subset(keep)), beta[keep]
 
     def _read(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, base_weight: ArrayLike | None = None
@@ -236,7 +237,7 @@ class Maxent(Parameters):
         """Return every feature's β by rule; where prices are given one by one, the default rule's."""
         if self.regularization == "none":
             return np.ones(features.size)
-        return feature_prices(features, sample, size, rule=self._rule(), multiplier=self._multiplier(size))
+        return feature_prices(features, sample, size, rule=self._rule(), multiplier=float(self.multiplier))
 
     def _rule(self) -> str | float:
         """Return where prices come from; where they are given one by one, the default rule."""
@@ -244,20 +245,14 @@ class Maxent(Parameters):
             return "maxnet" if self.knots == "maxnet" else "maxent"
         return self.beta if isinstance(self.beta, str) else float(cast(float, self.beta))
 
-    def _multiplier(self, size: float) -> float:
-        """Return the multiplier for so many presences."""
-        if self.multiplier == "auto":
-            return float(np.clip(AUTO[0] / size, AUTO[1], AUTO[2]))
-        return float(self.multiplier)
-
-    def _given_prices(self, beta: Array, size: float) -> Array:
+    def _given_prices(self, beta: Array) -> Array:
         """Return the prices that were given one by one, if so, in place of those by rule."""
         if self.beta is None or not np.ndim(self.beta) or self.regularization == "none":
             return beta
         given = np.asarray(self.beta, dtype=np.float64)
         if given.shape != beta.shape:
             raise OptionError(f"beta has shape {given.shape}, expected one price for each of the {beta.size} features")
-        return given * self._multiplier(size)
+        return given * float(self.multiplier)
 
     def _check_options(self) -> None:
         check_knots(self.knots)
@@ -268,7 +263,7 @@ class Maxent(Parameters):
         if self.add_presences not in (None, *ADD):
             raise OptionError(f"add_presences={self.add_presences!r}: expected one of {', '.join(ADD)}")
         for name, value in self.get_params().items():
-            if name in _NUMBERS and (name, value) not in (("max_iterations", None), ("multiplier", "auto")):
+            if name in _NUMBERS and (name, value) != ("max_iterations", None):
                 low, high, expected = _NUMBERS[name]
                 if not (isinstance(value, (int, float, np.integer, np.floating)) and low < value < high):
                     raise OptionError(f"{name}={value!r}: expected {expected}")

@@ -133,17 +133,13 @@ class FitOptions(Section):
 
     model: Literal["maxent", "structural", "committee"] = option(
         "maxent",
-        "maxent: feature classes; structural: trees and monomials too, each paying for its complexity; "
+        "maxent: feature classes; structural: trees and monomials too, where held-out records show that they help; "
         "committee: the mean of four maxent models of different shape.",
     )
     features: Classes = option(
         "auto", "Feature classes: auto, or letters of l q p h t (linear, quadratic, product, hinge, threshold).", "fc"
     )
-    multiplier: Literal["auto"] | Positive = option(
-        1.0,
-        "Regularisation multiplier: larger is smoother; auto is 30 over the presences, from 0.6 to 1.5.",
-        *("rm", "betamultiplier"),
-    )
+    multiplier: Positive = option(1.0, "Regularisation multiplier: larger is smoother.", "rm", "betamultiplier")
     regularization: Literal["l1", "none", "smoothed_l1", "l2", "l2sq", "elastic"] = option(
         "l1", "The penalty on the weights."
     )
@@ -152,12 +148,15 @@ class FitOptions(Section):
         "maxent", "Where hinges and thresholds bend: maxent, maxnet, all, or so many quantiles."
     )
     families: Families = option(
-        "trees:8,mono:4",
-        "Structural: families, such as l,q,p,h,trees:8,mono:4 (trees to 8 nodes, monomials to degree 4; "
-        "exacttrees:2 searches all trees of up to 2 nodes).",
+        "auto,trees:8,mono:4",
+        "Structural: families, such as l,q,p,h,trees:8,mono:4 (auto: feature classes by sample size; trees to 8 nodes, "
+        "monomials to degree 4; exacttrees:2 searches all trees of up to 2 nodes).",
     )
     lam: Literal["auto"] | NotNegative = option(
-        "auto", "Structural: a feature of complexity B pays lambda·B + beta; auto chooses by held-out loss.", "lambda"
+        "auto",
+        "Structural: the penalty of a tree or monomial of complexity B is lambda·B + beta; auto chooses by held-out "
+        "loss, and leaves trees and monomials out unless they help by more than one standard error.",
+        "lambda",
     )
     beta: Literal["auto", "maxent", "maxnet", "deviation", "corollary7"] | NotNegative | None = option(
         None,
@@ -168,8 +167,9 @@ class FitOptions(Section):
         "bound", "Structural: complexity of families by the theory's bound, or estimated on the sample."
     )
     price_folds: Count = option(5, "Structural: folds that choose lambda and beta; 1 for one split of 70 and 30 %.")
+    price_repeats: Count = option(2, "Structural: how often to divide the records into these folds anew.")
     price_grid: Numbers | None = option(
-        None, "Structural: values of lambda and beta to try, then refined (default: 0.0001 0.001 0.01 0.1 0.5 1 2)."
+        None, "Structural: values to try for lambda and for beta (default: a few, beta by the number of presences)."
     )
     solver: Literal["newton", "summet", "plummet", "structmaxent1", "structmaxent2"] = option(
         "newton", "How the optimum is found."
@@ -359,7 +359,7 @@ class RunOptions(Section):
     """Everything about a run of `sdm fit`."""
 
     preset: Literal["best"] | None = option(
-        None, "best: what did best on the field's benchmark (target-group background, committee, multiplier auto)."
+        None, "best: what did best on the field's benchmark (target-group background, committee)."
     )
 
     occurrences: OccurrenceOptions = OccurrenceOptions()
@@ -378,9 +378,7 @@ class RunOptions(Section):
     processes: int = option(1, "Processes for folds, jackknife, null models, tuning and curves.", ge=1, le=1024)
 
 
-PRESETS: dict[str, dict[str, Any]] = {
-    "best": {"fit.model": "committee", "fit.multiplier": "auto", "background.kind": "target-group"}
-}
+PRESETS: dict[str, dict[str, Any]] = {"best": {"fit.model": "committee", "background.kind": "target-group"}}
 """Options that a preset stands for; what is given besides goes before them (docs/accuracy.md says why these)."""
 
 # Words that some of them take in place of a path.

@@ -1,6 +1,7 @@
 """`StructMaxent`: trees and monomials inside maxent, each family paying for its complexity."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self, cast
 
@@ -9,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from sdm.errors import OptionError
 from sdm.estimator import Maxent, TrainingData, log
-from sdm.features.domain import Array
+from sdm.features.domain import Array, Domain
 from sdm.features.families import parse_families
-from sdm.features.feature_set import FeatureSet, build_features
+from sdm.features.feature_set import FeatureSet
 from sdm.features.grown import Grown, Oracle
 from sdm.features.knots import Knots
 from sdm.features.monomial import Monomial
@@ -23,15 +24,16 @@ from sdm.maxent.complexity import sample_complexity
 from sdm.maxent.entropy import Entropy
 from sdm.maxent.newton import solve_structural
 from sdm.maxent.penalty import L1
-from sdm.maxent.price_search import GRID, Fold, Setting, search_prices
-from sdm.maxent.prices import feature_prices
+from sdm.maxent.price_search import LAMBDAS, NONE, PATHS, Fold, Setting, search_prices
 from sdm.maxent.problem import Problem
-from sdm.maxent.solution import Solution
 from sdm.maxent.structmaxent import solve_growing
 from sdm.maxent.structural import Growth, Prices
 
 COMPLEXITIES = ("bound", "sample")
 SOLVERS = ("newton", "structmaxent1", "structmaxent2")
+FEWEST = 4  # presences to choose penalties by
+CHOICE = 20_000  # background cells to choose penalties with at most
+Parts = tuple[Domain, list[Oracle], dict[str, Array], FeatureSet | None]
 
 
 class StructMaxent(Maxent):
@@ -40,18 +42,24 @@ class StructMaxent(Maxent):
     Parameters
     ----------
     families : str
-        Families with an end by letter or name, and ones that grow: ``"trees:8,mono:4"``, ``"l,q,p,h,trees:8"``.
+        Ordinary feature classes by letter or name (``"auto"``: by sample size, as `Maxent`), and families that grow:
+        ``"auto,trees:8,mono:4"``, ``"l,q,p,h,trees:8"``, ``"trees:8"``.
     lam, beta : float or "auto"
-        A feature of complexity `k` pays `λ·B_k + β`. ``"auto"`` chooses by held-out log loss. Families with an end pay
-        their own prices (`multiplier` times Maxent's tables).
+        The penalty of a tree or monomial of complexity `k` is `λ·B_k + β`. ``"auto"`` chooses by held-out log loss, on
+        20,000 background cells at most. λ = ∞ leaves growing families out; beside ordinary classes ``lam="auto"`` does
+        so unless held-out loss is lower with them by more than one standard error, and the model then is that of
+        `Maxent`. Ordinary classes always have Maxent's penalties (`multiplier` times its tables).
     complexity : {"bound", "sample"}
         `B_k` from the paper's eq. (15), or estimated on the sample by Monte Carlo (seeded).
     solver : {"newton", "structmaxent1", "structmaxent2"}
         Fully corrective column generation, or the paper's coordinate descent (500 rounds by default).
     folds : int
-        For choosing λ and β: so many random folds; 1 for the paper's single split of 70 % and 30 %.
-    grid : sequence of float
-        Values of λ and β to try.
+        For choosing λ and β: how many random folds; 1 for the paper's single split of 70 % and 30 %.
+    repeats : int
+        How often to divide the records into folds anew.
+    grid : sequence of float, optional
+        Values to try, for λ and for β alike. By default `price_search.PATHS`, where β is over the square root of
+        the number of presences.
     seed : int
     categorical, knots, multiplier, entropy, tolerance, max_iterations, add_presences, prevalence, unseen, temperature
         As for `Maxent`; the tolerance is 1e-4 by default, over all that the oracles find.
@@ -59,7 +67,7 @@ class StructMaxent(Maxent):
     Attributes
     ----------
     lam_, beta_ : float
-        The prices used.
+        The penalties used; λ is infinite where growing families were left out.
     search_ : list of Setting
         Every setting tried, when they were chosen.
     solution_, model_, coef_, feature_names_, notes_
@@ -68,18 +76,19 @@ class StructMaxent(Maxent):
 
     def __init__(
         self,
-        families: str | Sequence[str] = "trees:8,mono:4",
+        families: str | Sequence[str] = "auto,trees:8,mono:4",
         lam: float | str = "auto",
         beta: float | str = "auto",
         entropy: float = 1.0,
         *,
         complexity: str = "bound",
         solver: str = "newton",
-        multiplier: float | str = 1.0,
+        multiplier: float = 1.0,
         knots: Knots = "maxent",
         categorical: Sequence[str | int] = (),
         folds: int = 5,
-        grid: Sequence[float] = GRID,
+        repeats: int = 2,
+        grid: Sequence[float] | None = None,
         seed: int = 1,
         tolerance: float = 1e-4,
         max_iterations: int | None = None,
@@ -106,6 +115,7 @@ class StructMaxent(Maxent):
         self.lam = lam
         self.complexity = complexity
         self.folds = folds
+        self.repeats = repeats
         self.grid = grid
         self.seed = seed
 
@@ -127,29 +137,36 @@ class StructMaxent(Maxent):
         self._check_prices()
         data = self._read(X, y, sample_weight, base_weight)
         ordinary, growing = parse_families(self.families, data.size)
-        oracles = make_oracles(data.domain, growing)
-        bounds = self._bounds(oracles, data)
-        finite = _finite(data, ordinary, self.knots)
+        if not ordinary and self.lam == np.inf:
+            raise OptionError(f"families={self.families!r}, lam=inf: no feature is left; add ordinary classes, 'auto'")
         self.search_: list[Setting] = []
-        self.lam_, self.beta_ = self._choose(data, oracles, bounds, finite, progress)
-        growth = self._growth(data.sample, data.size, data, oracles, bounds, finite, self.lam_, self.beta_)
-        self.solution_ = self._grow(growth)
-        if self.solution_.status != "converged":
-            log.warning("%s: %s", self.solution_.status, self.solution_.message)
-        self.growth_, self.problem_, self.coef_ = growth, growth.problem, self.solution_.weights
-        self.feature_set_ = features = growth.problem.features
-        self.notes_ = []
-        record = {"classes": ordinary, "families": growing, "lambda": self.lam_, "beta": self.beta_}
-        terms, shapes = _keep(features, self.coef_)
+        self.lam_, self.beta_ = self._choose(data, ordinary, growing, progress)
+        growth = self._growth(self._parts(data, ordinary, growing), data.sample, data.size, self.lam_, self.beta_)
+        self._grow(growth)
+        if np.isinf(self.lam_) and self.lam == "auto":
+            self.notes_.append(f"{', '.join(growing)}: left out, since held-out loss shows no clear gain from them")
+        self.growth_, self.coef_ = growth, self.solution_.weights
+        lam = self.lam_ if np.isfinite(self.lam_) else None
+        record = {"classes": ordinary, "families": growing, "lambda": lam, "beta": self.beta_}
+        terms, shapes = _keep(self.feature_set_, self.coef_)
         self.model_ = self._model(data, terms, record, shapes)
         return self
 
-    def _grow(self, growth: Growth) -> Solution:
-        """Solve with the chosen solver."""
+    def _grow(self, growth: Growth) -> None:
+        """Solve with the chosen solver; without growing families as `Maxent` does."""
+        self.problem_, self.feature_set_ = growth.problem, growth.problem.features
+        if np.isinf(self.lam_):
+            self.solution_ = self._solve(None)
+            return
         if self.solver == "newton":
-            return solve_structural(growth, tolerance=self.tolerance, max_iterations=self.max_iterations or 200)
-        rounds = self.max_iterations or 500
-        return solve_growing(growth, int(self.solver[-1]), tolerance=self.tolerance, max_iterations=rounds)
+            rounds = self.max_iterations or 200
+            self.solution_ = solve_structural(growth, tolerance=self.tolerance, max_iterations=rounds)
+        else:
+            rounds, version = self.max_iterations or 500, int(self.solver[-1])
+            self.solution_ = solve_growing(growth, version, tolerance=self.tolerance, max_iterations=rounds)
+        self.problem_, self.feature_set_ = growth.problem, growth.problem.features
+        if self.solution_.status != "converged":
+            log.warning("%s: %s", self.solution_.status, self.solution_.message)
 
     @property
     def feature_names_(self) -> list[str]:
@@ -165,10 +182,15 @@ class StructMaxent(Maxent):
                 out += family.terms().names(self.model_.names, labels)
         return out
 
+    def _rule(self) -> str:
+        """Return the table of the ordinary families' penalties: `beta` is that of growing ones."""
+        return "maxnet" if self.knots == "maxnet" else "maxent"
+
     def _check_prices(self) -> None:
         for name in ("lam", "beta"):
             value = getattr(self, name)
-            if value != "auto" and not (isinstance(value, (int, float)) and np.isfinite(value) and value >= 0):
+            highest = np.inf if name == "lam" else np.finfo(float).max
+            if value != "auto" and not (isinstance(value, (int, float)) and 0 <= value <= highest):
                 raise OptionError(f"{name}={value!r}: expected a number of at least 0, or 'auto'")
         if self.lam == 0 and self.beta == 0:
             raise OptionError("lam and beta are both 0: features would be free; make one of them positive")
@@ -178,6 +200,8 @@ class StructMaxent(Maxent):
             raise OptionError(f"complexity={self.complexity!r}: expected one of {', '.join(COMPLEXITIES)}")
         if self.folds < 1:
             raise OptionError(f"folds={self.folds!r}: expected 1 (a single split) or more")
+        if self.repeats < 1:
+            raise OptionError(f"repeats={self.repeats!r}: expected 1 or more")
 
     def _bounds(self, oracles: list[Oracle], data: TrainingData) -> dict[str, Array]:
         """Return `B_k` of every oracle."""
@@ -185,68 +209,86 @@ class StructMaxent(Maxent):
             return {o.name: sample_complexity(o, data.domain, data.sample, seed=self.seed) for o in oracles}
         return Prices.from_bounds(1.0, 0.0, oracles, data.size).bounds
 
-    def _growth(
-        self,
-        sample: Array,
-        size: float,
-        data: TrainingData,
-        oracles: list[Oracle],
-        bounds: dict[str, Array],
-        finite: FeatureSet | None,
-        lam: float,
-        beta: float,
-    ) -> Growth:
+    def _parts(self, data: TrainingData, ordinary: str, growing: dict[str, int]) -> Parts:
+        """Prepare what all problems on a domain share."""
+        self.notes_: list[str] = []
+        oracles = make_oracles(data.domain, growing)
+        finite = self._features(data, ordinary)[0] if ordinary else None
+        return data.domain, oracles, self._bounds(oracles, data), finite
+
+    def _growth(self, parts: Parts, sample: Array, size: float, lam: float, beta: float) -> Growth:
         """Begin a problem on a sample."""
-        own = np.empty(0)
-        if finite is not None:
-            own = feature_prices(finite, sample, size, multiplier=self._multiplier(size))
-        problem = Problem(finite or FeatureSet(data.domain, []), sample, Entropy(self.entropy), L1(own))
-        return Growth(problem, oracles, Prices(lam, beta, bounds))
+        domain, oracles, bounds, finite = parts
+        own = np.empty(0) if finite is None else self._prices(finite, sample, size)
+        problem = Problem(finite or FeatureSet(domain, []), sample, Entropy(self.entropy), L1(own))
+        return Growth(problem, oracles if np.isfinite(lam) else [], Prices(lam, beta, bounds))
 
     def _choose(
         self,
         data: TrainingData,
-        oracles: list[Oracle],
-        bounds: dict[str, Array],
-        finite: FeatureSet | None,
+        ordinary: str,
+        growing: dict[str, int],
         progress: Callable[[int, int, str], None] | None,
     ) -> tuple[float, float]:
         """Return λ and β, chosen by held-out loss where they are 'auto'."""
-        lambdas = self.grid if self.lam == "auto" else [float(self.lam)]
-        betas = self.grid if self.beta == "auto" else [float(cast(float, self.beta))]
-        if len(lambdas) == len(betas) == 1:
-            return lambdas[0], betas[0]
-        folds = []
-        for held in _held_out(data.sample, self.folds, np.random.default_rng([self.seed, 2])):
-            share = float(data.sample[~held].sum())
-            part, size = np.where(held, 0.0, data.sample) / share, data.size * share
-            test = np.where(held, data.sample, 0.0) / (1.0 - share)
-            folds.append(
-                Fold(test, partial(self._growth, part, size, data, oracles, bounds, finite), data.n_background)
-            )
-        best, self.search_ = search_prices(folds, lambdas=lambdas, betas=betas, progress=progress)
+        paths = self._paths(data.size)
+        (beta, lambdas), *more = paths.items()
+        if lambdas == [np.inf]:
+            return NONE
+        if len(lambdas) == 1 and not more:
+            return lambdas[0], beta
+        optional = self.lam == "auto" and bool(ordinary)
+        count = np.count_nonzero(data.sample)
+        if count < FEWEST:
+            if optional:
+                return NONE
+            raise OptionError(f"{count} presences are too few to choose penalties by: give lam and beta")
+        rng = np.random.default_rng([self.seed, 2])
+        data = _thinned(data, rng)
+        parts = self._parts(data, ordinary, growing)
+        repeats = []
+        for _ in range(self.repeats):
+            folds = []
+            for held in _held_out(data.sample, self.folds, rng):
+                part = data.sample.copy()
+                part[held] = 0.0
+                share = float(part.sum())
+                begin = partial(self._growth, parts, part / share, data.size * share)
+                folds.append(Fold(held, begin, data.n_background))
+            repeats.append(folds)
+        best, self.search_ = search_prices(repeats, data.sample, paths=paths, optional=optional, progress=progress)
         return best.lam, best.beta
 
+    def _paths(self, size: float) -> dict[float, list[float]]:
+        """Return the values of λ to try for each β."""
+        by_size = {float(beta / np.sqrt(size)): list(lambdas) for beta, lambdas in PATHS.items()}
+        betas = (self.grid or by_size) if self.beta == "auto" else [float(cast(float, self.beta))]
+        if self.lam != "auto":
+            return {beta: [float(self.lam)] for beta in betas}
+        if self.grid is None and self.beta == "auto":
+            return by_size
+        return {beta: list(self.grid or LAMBDAS) for beta in betas}
 
-def _held_out(sample: Array, folds: int, rng: np.random.Generator) -> list[NDArray[np.bool_]]:
-    """Divide the cells with presences at random; return for each fold which cells are held out."""
+
+def _thinned(data: TrainingData, rng: np.random.Generator) -> TrainingData:
+    """Return the data with at most so many background cells, drawn at random: enough to choose penalties by."""
+    if data.n_background <= CHOICE:
+        return data
+    domain = data.domain
+    drawn = np.sort(rng.choice(data.n_background, CHOICE, replace=False))
+    cells = np.concatenate([drawn, np.setdiff1d(np.flatnonzero(data.sample), drawn)])
+    x = np.column_stack([a.values[code[cells]] for a, code in zip(domain.variables, domain.codes)])
+    names = [a.name for a in domain.variables]
+    smaller = Domain(x, names, [a.name for a in domain.variables if a.categorical], domain.q0[cells])
+    return replace(data, domain=smaller, sample=data.sample[cells], n_background=CHOICE)
+
+
+def _held_out(sample: Array, folds: int, rng: np.random.Generator) -> list[NDArray[np.int64]]:
+    """Divide the cells with presences at random; return for each fold the cells that are held out."""
     cells = rng.permutation(np.flatnonzero(sample))
-    if cells.size < 4:
-        raise OptionError(f"{cells.size} presences are too few to choose prices by: give lam and beta")
-    parts = [cells[: max(1, round(0.3 * cells.size))]] if folds == 1 else np.array_split(cells, min(folds, cells.size))
-    out = []
-    for part in parts:
-        held = np.zeros(sample.size, dtype=bool)
-        held[part] = True
-        out.append(held)
-    return out
-
-
-def _finite(data: TrainingData, letters: str, knots: Knots) -> FeatureSet | None:
-    """Build the families with an end, if any were asked for (categories belong to the trees otherwise)."""
-    if not letters:
-        return None
-    return build_features(data.domain, letters, knots=knots, sample=data.sample)
+    if folds == 1:
+        return [cells[: max(1, round(0.3 * cells.size))]]
+    return np.array_split(cells, min(folds, cells.size))
 
 
 def _keep(features: FeatureSet, weights: Array) -> tuple[Terms, Shapes]:

@@ -56,6 +56,7 @@ EXAMPLES: dict[str, tuple[Any, Any]] = {
     "fit.lam": ("0.05", 0.05),
     "fit.complexity": ("sample", "sample"),
     "fit.price_folds": ("1", 1),
+    "fit.price_repeats": ("3", 3),
     "fit.price_grid": ("0.01,0.1", [0.01, 0.1]),
     "fit.multiplier": ("2.5", 2.5),
     "fit.regularization": ("elastic", "elastic"),

@@ -10,6 +10,7 @@ import pytest
 from sdm import Maxent, StructMaxent, load_model
 from sdm.assess.structure import describe
 from sdm.errors import OptionError
+from sdm.structural import _thinned
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +61,16 @@ def test_unseen_class_and_missing_value(data):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"lam": -1}, {"beta": "x"}, {"lam": 0, "beta": 0}, {"complexity": "x"}, {"families": "lq"}, {"folds": 0}]
+    "wrong",
+    [
+        {"lam": -1},
+        {"beta": "x"},
+        {"lam": 0, "beta": 0},
+        {"complexity": "x"},
+        {"families": "lq"},
+        {"folds": 0},
+        {"repeats": 0},
+    ],
 )
 def test_wrong_options_are_one_line(data, wrong):
     options = {"lam": 0.1, "beta": 0.1, "categorical": ["soil"], **wrong}
@@ -111,6 +121,79 @@ def test_a_rule_of_two_variables_is_found_and_named(seed):
     for name, value in found:
         assert float(value) == pytest.approx({"x0": 0.6, "x1": 0.4}[name], abs=0.05)
     assert re.fullmatch(r"tree\[(not )?\(?x\d [<≥] [0-9.]+ and x\d [<≥] [0-9.]+\)?\]", structure.rules[0].says)
+
+
+def test_without_evidence_the_model_is_that_of_maxent():
+    """A niche of smooth curves: the default leaves trees out, and what is left is the L1 model to the last bit."""
+    _, _, rows, y = niche_world(2, lambda x: np.exp(-((x[:, 0] - 0.6) ** 2) / 0.1 - x[:, 1]), n=1500, m=60)
+    table = pd.DataFrame(rows, columns=list("abcd")).assign(soil=np.where(rows[:, 2] > 0.7, "clay", "sand"))
+    options = {"categorical": ["soil"], "tolerance": 1e-6}
+    plain, model = Maxent(**options).fit(table, y), StructMaxent(**options).fit(table, y)
+    assert np.isinf(model.lam_)
+    assert model.feature_names_ == plain.feature_names_
+    np.testing.assert_array_equal(model.problem_.penalty.beta, plain.problem_.penalty.beta)
+    np.testing.assert_array_equal(model.coef_, plain.coef_)
+    assert model.solution_.objective == plain.solution_.objective
+    assert model.solution_.gap == plain.solution_.gap
+    np.testing.assert_array_equal(model.predict(table), plain.predict(table))
+    assert describe(model).as_dict()["lambda"] is None
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"knots": "maxnet"},
+        {"multiplier": 2.5},
+        {"entropy": 1.5, "knots": 10},
+        {"solver": "structmaxent2", "max_iterations": 20},
+    ],
+)
+def test_infinite_lambda_is_maxent_with_the_same_options(data, options):
+    x, y = data
+    options = {"categorical": ["soil"], "tolerance": 1e-5, **options}
+    plain, model = Maxent("lqht", **options).fit(x, y), StructMaxent("lqht,trees:2", lam=np.inf, **options).fit(x, y)
+    np.testing.assert_array_equal(model.coef_, plain.coef_)
+    assert model.notes_ == plain.notes_
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_where_one_variable_turns_the_effect_of_another_the_default_finds_it(seed):
+    """With 70 records Maxent has no products, and no sum of curves can follow this."""
+    x, truth, rows, y = niche_world(
+        seed, lambda x: np.where((x[:, 0] > 0.5) ^ (x[:, 1] > 0.5), 1.0, 0.05), n=1000, m=70
+    )
+    model, plain = StructMaxent().fit(rows, y), Maxent().fit(rows, y)
+    assert np.isfinite(model.lam_)
+    assert true_loss(model, x, truth) < true_loss(plain, x, truth) - 0.05
+
+
+def test_a_large_background_is_thinned_for_the_choice_alone(monkeypatch):
+    monkeypatch.setattr("sdm.structural.CHOICE", 400)
+    gate = niche_world(1, lambda x: np.where((x[:, 0] > 0.5) ^ (x[:, 1] > 0.5), 1.0, 0.05), n=1000, m=70)
+    effort = 1.0 + gate[2][:, 0]
+    for add in ("all", "distinct"):
+        model = StructMaxent("l,trees:2", add_presences=add)
+        data = model._read(gate[2], gate[3], None, effort)
+        less = _thinned(data, np.random.default_rng(1))
+        kept = less.domain.n - less.n_background
+        assert less.n_background == 400
+        assert less.sample.sum() == pytest.approx(1.0)
+        assert np.count_nonzero(less.sample) == np.count_nonzero(data.sample) >= kept
+        first = less.domain.variables[0].values[less.domain.codes[0]]
+        np.testing.assert_allclose(less.domain.q0, (1.0 + first) / np.sum(1.0 + first))
+        assert len(model.fit(gate[2], gate[3]).search_) > 1
+        assert model.problem_.domain.n == (1070 if add == "all" else 1000)
+
+
+def test_too_few_presences_to_choose_by(data):
+    x, y = data
+    few = np.flatnonzero((y == 0) | (np.arange(len(y)) < 3))
+    model = StructMaxent(categorical=["soil"]).fit(x.iloc[few], y[few])
+    assert np.isinf(model.lam_)
+    with pytest.raises(OptionError, match="give lam and beta"):
+        StructMaxent("trees:2", categorical=["soil"]).fit(x.iloc[few], y[few])
+    with pytest.raises(OptionError, match="no feature is left"):
+        StructMaxent("trees:2", lam=np.inf, categorical=["soil"]).fit(x, y)
 
 
 def test_without_interactions_trees_cost_nothing():

@@ -14,6 +14,8 @@ from sdm.maxent.structural import Growth
 from sdm.structural import StructMaxent
 
 CLASS_NAMES = {"l": "linear", "q": "quadratic", "p": "product", "h": "hinge", "t": "threshold", "c": "category"}
+ORDINARY = "all {} features"
+NO_GROWTH = "no trees or monomials: they did not lower the held-out loss by more than one standard error"
 EXACT = "the {} features found and every tree of the family (an exhaustive search)"
 GREEDY = "the {} features found (exact), and {} as far as their greedy search sees"
 
@@ -46,7 +48,7 @@ class Structure:
     Attributes
     ----------
     lam, beta : float
-        Prices `λ·B_k + β`; `complexity` says where `B_k` comes from.
+        Penalties `λ·B_k + β` (λ = ∞: no growing families); `complexity` says where `B_k` comes from.
     families : list of FamilyShare
     rules : list of Rule
         Trees and monomials, the largest weights first.
@@ -74,8 +76,9 @@ class Structure:
     def summary(self) -> dict[str, Any]:
         """Return the few numbers that a model file keeps."""
         return {
-            "lambda": self.lam,
+            "lambda": self.lam if np.isfinite(self.lam) else None,
             "beta": self.beta,
+            "penalties": f"lambda {self.lam:g}, beta {self.beta:g}" if np.isfinite(self.lam) else NO_GROWTH,
             "complexity": self.complexity,
             "excess_bound": self.bound,
             "certified_over": self.searched,
@@ -100,6 +103,7 @@ def describe(fitted: StructMaxent) -> Structure:
     ]
     oracles = [oracle.name for oracle in growth.oracles]
     exact = all(name.startswith("exacttrees") for name in oracles)
+    covered = EXACT if exact else GREEDY
     return Structure(
         lam=fitted.lam_,
         beta=fitted.beta_,
@@ -109,7 +113,7 @@ def describe(fitted: StructMaxent) -> Structure:
         interactions=interactions(problem, weights),
         bound=loss_bound(growth, weights, fitted.model_.meta["effective_presences"]),
         gap=fitted.solution_.gap,
-        searched=EXACT.format(weights.size) if exact else GREEDY.format(weights.size, " and ".join(oracles)),
+        searched=(covered if oracles else ORDINARY).format(weights.size, " and ".join(oracles)),
         search=fitted.search_,
     )
 

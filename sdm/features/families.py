@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from sdm.errors import OptionError
-from sdm.features.classes import parse_classes
+from sdm.features.classes import auto_classes, parse_classes
 
 LARGEST = {"trees": 63, "mono": 12, "exacttrees": 2}
 
@@ -22,7 +22,7 @@ def parse_families(text: str | Sequence[str], presences: float) -> tuple[str, di
         elif name in LARGEST:
             raise OptionError(f"families: '{part}' needs a largest size, such as {name}:4")
         elif part:
-            ordinary.append(part)
+            ordinary.append(auto_classes(presences) if part == "auto" else part)
     if not growing:
         raise OptionError(f"families={text!r}: expected trees:K or mono:K among them; without, use model 'maxent'")
     return parse_classes(ordinary, presences) if ordinary else "", growing

@@ -1,29 +1,45 @@
-"""Choosing λ and β of structural prices by held-out log loss (structural-maxent.txt §4).
+"""Choosing λ and β of structural penalties by held-out log loss (structural-maxent.txt §4), over repeated folds.
 
-For each β from the largest down, λ goes from the largest down, each fit starting from the columns and weights of the
-one before. A path ends when held-out loss has risen well above its best twice in a row, or far above it once: smaller
-prices only overfit more, and cost most. Around the best setting of the grid, finer ones are tried.
+λ = ∞ stands for no growing families: the ordinary features alone. For each β, λ goes from the largest down, each fit
+starting from the columns and weights of the one before. A path ends when held-out loss has risen well above its best
+twice in a row, or far above it once: smaller penalties only overfit more, and cost most. Settings that are clearly
+worse than the best take no part in the next repeat, and when nothing is better than λ = ∞ there is none.
+
+Growing families come in only if their best setting has a lower held-out loss than λ = ∞ by more than one standard
+error (Breiman et al. 1984, §3.4.3): that of the best setting's loss, over records. The error of the *difference* is
+smaller, but does not know that the best of several settings was taken, nor how little a few records say.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sdm.features.domain import Array
 from sdm.maxent.newton import solve_structural
 from sdm.maxent.solution import Solution
 from sdm.maxent.structural import Growth
 
-GRID = (1e-4, 1e-3, 0.01, 0.1, 0.5, 1.0, 2.0)
+LAMBDAS = (0.1, 0.05, 0.025)
+# What to try by default: λ for each β, which is meant over the square root of the number of presences.
+PATHS = {2.0: (0.05, 0.025), 1.0: (0.1, 0.05), 0.3: (0.1,)}
 WORSE, FAR = 0.05, 0.15  # nats above the best of a path, twice in a row or once, that end it
+CLEARLY = 2.0  # standard errors above the best that leave a setting out of the next repeat
 ROUNDS = 40  # a choice needs no more: held-out losses differ by far more than the gap
 GAP = 3e-3
+
+Key = tuple[float, float]
+NONE: Key = (np.inf, 0.0)
+Fit = tuple[Growth, Solution]
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One choice of prices, with its held-out loss (relative to the base measure, in nats) over the folds."""
+    """One choice of prices, with its held-out loss (relative to the base measure, in nats) and that of its parts.
+
+    Parts are the records, each with its mean over the repeats, or for classes the folds.
+    """
 
     lam: float
     beta: float
@@ -34,93 +50,142 @@ class Setting:
 
 @dataclass(frozen=True)
 class Fold:
-    """A part of the sample held out, as a distribution on cells; `begin(lam, beta)` starts a fit on the rest.
+    """Cells whose records are held out; `begin(lam, beta)` starts a fit on the rest.
 
     Densities are taken relative to the first `n_background` cells: presences that were added to the domain count for
     more there than they do on the map, which would speak against every model that is sharp around them.
     """
 
-    held: Array
+    held: NDArray[np.int64]
     begin: Callable[[float, float], Growth]
     n_background: int
 
 
+class Losses:
+    """Held-out losses of every setting: for each repeat an array over the cells with records (NaN: not held out)."""
+
+    def __init__(self, sample: Array) -> None:
+        self.cells = np.flatnonzero(sample)
+        self.share = sample[self.cells]
+        self.of: dict[Key, list[Array]] = {}
+
+    def settings(self) -> list[Setting]:
+        """Return every setting tried, with its mean loss."""
+        out = []
+        for key, repeats in self.of.items():
+            loss, error, parts = self._mean(repeats)
+            out.append(Setting(*key, loss, error, tuple(parts.tolist())))
+        return out
+
+    def best(self) -> Key:
+        """Return the setting with the lowest loss among those that took part in every repeat."""
+        most = max(map(len, self.of.values()))
+        left = [key for key, repeats in self.of.items() if len(repeats) == most]
+        return min(left, key=lambda key: self._mean(self.of[key])[0])
+
+    def may_win(self, key: Key, best: Key) -> bool:
+        """Tell whether a setting may turn out better than the best, by their differences on the same records."""
+        behind, error, _ = self._mean([mine - theirs for mine, theirs in zip(self.of[key], self.of[best])])
+        return behind <= CLEARLY * error
+
+    def last(self, key: Key) -> float:
+        """Return a setting's loss in its last repeat."""
+        return self._mean(self.of[key][-1:])[0]
+
+    def _mean(self, repeats: Sequence[Array]) -> tuple[float, float, Array]:
+        """Return the mean over records by their share of the sample, its standard error, and the records' means."""
+        known = ~np.isnan(repeats)
+        held = known.any(axis=0)
+        parts = np.sum(repeats, axis=0, where=known)[held] / known.sum(axis=0)[held]
+        share = self.share[held] / self.share[held].sum()
+        mean, n = float(share @ parts), parts.size
+        return mean, float(np.sqrt(share**2 @ (parts - mean) ** 2 * n / max(n - 1, 1))), parts
+
+
 def search_prices(
-    folds: Sequence[Fold],
+    repeats: Sequence[Sequence[Fold]],
+    sample: Array,
     *,
-    lambdas: Sequence[float] = GRID,
-    betas: Sequence[float] = GRID,
-    refine: int = 2,
+    paths: Mapping[float, Sequence[float]],
+    optional: bool = False,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> tuple[Setting, list[Setting]]:
-    """Return the setting with the lowest mean held-out loss, and every setting tried."""
-    tried: dict[tuple[float, float], Setting] = {}
-    total = len(betas)
-    for done, beta in enumerate(sorted(betas, reverse=True)):
-        _path(folds, sorted(lambdas, reverse=True), beta, tried)
-        if progress:
-            progress(done + 1, total, "choosing prices")
-    for _ in range(refine):
-        best = min(tried.values(), key=lambda s: s.loss)
-        for lam, beta in _around(best, [lam for lam, _ in tried], [beta for _, beta in tried]):
-            if (lam, beta) not in tried:
-                _path(folds, [lam], beta, tried)
-    return min(tried.values(), key=lambda s: s.loss), list(tried.values())
+    """Return the setting to use, and every setting tried.
+
+    Parameters
+    ----------
+    repeats : sequence of sequences of Fold
+        Divisions of the records into folds.
+    sample : (n,) array
+        The share of each cell in the records.
+    paths : mapping of float to sequence of float
+        The values of λ to try for each β.
+    optional : bool
+        Whether growing families need evidence against λ = ∞; else the lowest held-out loss decides.
+    """
+    losses = Losses(sample)
+    left = {beta: sorted(paths[beta], reverse=True) for beta in sorted(paths, reverse=True)}
+    total, done = len(repeats) * len(left), 0
+    for folds in repeats:
+        plain: list[Fit | None] = [None] * len(folds)
+        if optional:
+            plain = _try(folds, NONE, plain, losses)
+        for beta, path in left.items():
+            left[beta] = _follow(folds, path, beta, plain, losses)
+            done += 1
+            if progress:
+                progress(done, total, "choosing penalties")
+        best = losses.best()
+        if best == NONE:
+            break
+        left = {beta: [lam for lam in path if losses.may_win((lam, beta), best)] for beta, path in left.items()}
+    tried = {(setting.lam, setting.beta): setting for setting in losses.settings()}
+    chosen = tried[losses.best()]
+    if optional and chosen.loss + chosen.error >= tried[NONE].loss:
+        chosen = tried[NONE]
+    return chosen, list(tried.values())
 
 
-def _around(best: Setting, lambdas: Sequence[float], betas: Sequence[float]) -> list[tuple[float, float]]:
-    """Return settings half-way (in logarithms) to the nearest that were tried on either side of the best."""
-
-    def middles(value: float, grid: Sequence[float]) -> list[float]:
-        below = [x for x in grid if x < value * 0.999]
-        above = [x for x in grid if x > value * 1.001]
-        near = ([max(below)] if below else []) + ([min(above)] if above else [])
-        return [float(f"{np.sqrt(value * x):.3g}") for x in near] if value > 0 else []
-
-    return [
-        (lam, beta)
-        for beta in sorted([best.beta, *middles(best.beta, betas)], reverse=True)
-        for lam in sorted([best.lam, *middles(best.lam, lambdas)], reverse=True)
-    ]
-
-
-def _path(
-    folds: Sequence[Fold], lambdas: Sequence[float], beta: float, tried: dict[tuple[float, float], Setting]
-) -> None:
-    """Fit along falling λ, warm-started; note the mean held-out loss of each setting."""
-    earlier: list[tuple[Growth, Solution] | None] = [None] * len(folds)
-    best, worse = np.inf, 0
+def _follow(
+    folds: Sequence[Fold], lambdas: Sequence[float], beta: float, earlier: list[Fit | None], losses: Losses
+) -> list[float]:
+    """Try falling λ, each from the one before; return those that were tried before loss rose for good."""
+    lowest, worse, tried = np.inf, 0, []
     for lam in lambdas:
-        losses = []
-        for k, fold in enumerate(folds):
-            loss, earlier[k] = _fit(fold, lam, beta, earlier[k])
-            losses.append(loss)
-        loss = float(np.mean(losses))
-        error = float(np.std(losses, ddof=1) / np.sqrt(len(losses))) if len(losses) > 1 else 0.0
-        tried[lam, beta] = Setting(lam, beta, loss, error, tuple(losses))
-        worse = worse + 1 if loss > best + WORSE else 0
-        best = min(best, loss)
-        if worse == 2 or loss > best + FAR:
-            return
+        earlier = _try(folds, (lam, beta), earlier, losses)
+        tried.append(lam)
+        loss = losses.last((lam, beta))
+        worse = worse + 1 if loss > lowest + WORSE else 0
+        lowest = min(lowest, loss)
+        if worse == 2 or loss > lowest + FAR:
+            break
+    return tried
 
 
-def _fit(
-    fold: Fold, lam: float, beta: float, earlier: tuple[Growth, Solution] | None
-) -> tuple[float, tuple[Growth, Solution]]:
-    """Fit one fold at one setting, from an earlier fit where there is one; return the held-out loss."""
-    growth = fold.begin(lam, beta)
-    start = None
-    if earlier is not None:
-        growth.adopt(earlier[0].grown)
-        start = earlier[1].weights
-    solution = solve_structural(growth, start=start, tolerance=GAP, max_iterations=ROUNDS)
+def _try(folds: Sequence[Fold], key: Key, earlier: Sequence[Fit | None], losses: Losses) -> list[Fit | None]:
+    """Fit every fold of a repeat at one setting, and note the loss of each record that was held out."""
+    found = np.full(losses.cells.size, np.nan)
+    fits: list[Fit | None] = []
+    for fold, before in zip(folds, earlier):
+        growth = fold.begin(*key)
+        start = None
+        if before is not None:
+            growth.adopt(before[0].grown)
+            start = before[1].weights
+        solution = solve_structural(growth, start=start, tolerance=GAP, max_iterations=ROUNDS)
+        found[np.searchsorted(losses.cells, fold.held)] = _held_out(fold, growth, solution)
+        fits.append((growth, solution))
+    losses.of.setdefault(key, []).append(found)
+    return fits
+
+
+def _held_out(fold: Fold, growth: Growth, solution: Solution) -> Array:
+    """Return the log loss of the cells held out."""
     q0, base = growth.domain.q0, fold.n_background
-    ratio = solution.p / q0
+    ratio = solution.p[fold.held] / q0[fold.held]
     ratio /= solution.p[:base].sum() / q0[:base].sum()
-    held = fold.held > 0
     # Where an entropy above 1 leaves a density of zero, one part in a thousand of the base measure keeps the loss
     # finite.
     floor = 0.0 if growth.problem.entropy.alpha == 1.0 else 1e-3
     with np.errstate(divide="ignore"):
-        loss = -float(fold.held[held] @ np.log((1 - floor) * ratio[held] + floor))
-    return loss, (growth, solution)
+        return -np.log((1 - floor) * ratio + floor)

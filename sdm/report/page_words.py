@@ -183,10 +183,9 @@ def algorithm(results: Results) -> str:
     kind = "" if order in (None, 1.0) else f", Tsallis entropy of order {figure(order)}"
     if option("fit.model") == "structural":
         found = results.numbers.get("structure") or {}
-        prices = f"λ = {figure(found.get('lambda'))}, β = {figure(found.get('beta'))}"
         return (
-            f"Structural maximum entropy (StructMaxent{kind}): families {option('fit.families')}, each feature paying "
-            f"λ·B + β for the complexity B of its family ({prices})."
+            f"Structural maximum entropy (StructMaxent{kind}): families {option('fit.families')}; the penalty of trees "
+            f"and monomials is λ·B + β for the complexity B of their family ({found.get('penalties')})."
         )
     classes = [CLASSES[c] for c in str(results.numbers.get("classes", "")) if c in CLASSES]
     penalty = PENALTIES.get(str(option("fit.regularization")), "an l1 (lasso) penalty")

@@ -15,10 +15,11 @@ def draw_prices(structure: Structure, path: Path) -> Path:
     """Draw the held-out loss of every λ and β tried; the chosen one is marked."""
     tried = structure.search
     lambdas = sorted({s.lam for s in tried})
-    betas = sorted({s.beta for s in tried})
+    betas = sorted({s.beta for s in tried if np.isfinite(s.lam)})
     table = np.full((len(betas), len(lambdas)), np.nan)
     for s in tried:
-        table[betas.index(s.beta), lambdas.index(s.lam)] = s.loss
+        row = betas.index(s.beta) if np.isfinite(s.lam) else slice(None)
+        table[row, lambdas.index(s.lam)] = s.loss
     figure = Figure(figsize=(1.6 + 0.62 * len(lambdas) + 1.4, 1.4 + 0.42 * len(betas)), dpi=DPI, layout="constrained")
     axes = figure.add_subplot()
     low = float(np.nanmin(table))
@@ -28,12 +29,13 @@ def draw_prices(structure: Structure, path: Path) -> Path:
         if np.isfinite(loss):
             colour = "black" if loss < 0.5 * (low + high) else "white"
             axes.text(column, row, f"{loss + 0.0:.2f}", ha="center", va="center", size=7, color=colour)
-    chosen = lambdas.index(structure.lam), betas.index(structure.beta)
-    axes.add_patch(_frame(*chosen))
-    axes.set_xticks(range(len(lambdas)), [f"{v:g}" for v in lambdas], size=8, rotation=45)
+    for row, beta in enumerate(betas):
+        if np.isinf(structure.lam) or beta == structure.beta:
+            axes.add_patch(_frame(lambdas.index(structure.lam), row))
+    axes.set_xticks(range(len(lambdas)), [f"{v:g}" if np.isfinite(v) else "none" for v in lambdas], size=8, rotation=45)
     axes.set_yticks(range(len(betas)), [f"{v:g}" for v in betas], size=8)
-    axes.set_xlabel("λ, price of complexity")
-    axes.set_ylabel("β, price of any feature")
+    axes.set_xlabel("λ, penalty of complexity (none: no trees or monomials)")
+    axes.set_ylabel("β, penalty of any tree or monomial")
     axes.set_title("Held-out log loss less that of the background", fontsize=10)
     figure.colorbar(image, ax=axes, label="nats")
     save(figure, path)

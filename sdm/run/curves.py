@@ -99,9 +99,8 @@ def sets(options: RunOptions) -> dict[str, dict[str, Any]]:
     ]
     if len(set(labels)) < len(labels):
         raise OptionError(f"curve.sets={','.join(options.curve.sets)}: expected different sets, got one of them twice")
-    common = 1.0 if options.fit.multiplier == "auto" else options.fit.multiplier
     return {
-        label: {"features": name, "multiplier": float(price) if price else common}
+        label: {"features": name, "multiplier": float(price) if price else options.fit.multiplier}
         for label, (name, _, price) in zip(labels, words)
     }
 

@@ -166,7 +166,7 @@ def fit_table(
 
 KINDS: dict[str, type[Maxent]] = {"maxent": Maxent, "structural": StructMaxent, "committee": Committee}
 # Options whose names differ from the estimator's.
-RENAMED = {"price_folds": "folds", "price_grid": "grid"}
+RENAMED = {"price_folds": "folds", "price_repeats": "repeats", "price_grid": "grid"}
 INSTEAD = {
     "features": "fit.families chooses what a structural model is made of",
     "families": "add --model structural",

@@ -145,7 +145,13 @@ def _write_structure(structure: Structure, folder: Path, name: str, done: Writte
             {"first": a, "second": b, "strength": value} for (a, b), value in structure.interactions.items()
         ],
         "prices": [
-            {"lambda": s.lam, "beta": s.beta, "held-out loss": s.loss, "standard error": s.error}
+            {
+                "lambda": s.lam,
+                "beta": s.beta,
+                "held-out loss": s.loss,
+                "standard error": s.error,
+                "chosen": (s.lam, s.beta) == (structure.lam, structure.beta),
+            }
             for s in sorted(structure.search, key=lambda s: s.loss)
         ],
     }

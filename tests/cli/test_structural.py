@@ -45,10 +45,30 @@ def test_everything_is_kept(results: Path) -> None:
 
 def test_info_tells_prices_families_and_what_the_certificate_covers(results: Path) -> None:
     said = succeed("info", next(results.glob("*.npz"))).output
-    for text in ("covers ", "greedy search", "prices ", "lambda ", "Theorem 2", "families "):
+    for text in ("covers ", "greedy search", "penalties ", "lambda ", "Theorem 2", "families "):
         assert text in said
     meta = as_json("info", next(results.glob("*.npz")))["meta"]
     assert meta["structure"]["families"]
+
+
+def test_without_evidence_the_default_is_the_model_of_maxent(world, tmp_path: Path) -> None:
+    words = ("fit", world.records, world.layers, "--categorical", "landcover", "--no-curves", "--no-map")
+    succeed(*words, "-o", tmp_path / "plain")
+    said = succeed(*words, "--model", "structural", "--tolerance", 1e-6, "-o", tmp_path / "out").output
+    assert "no trees or monomials" in said
+    first, second = (load_model(next(folder.glob("*.npz"))) for folder in (tmp_path / "plain", tmp_path / "out"))
+    np.testing.assert_array_equal(first.weights, second.weights)
+    assert first.feature_names == second.feature_names
+    numbers = json.loads(next((tmp_path / "out").glob("Virt*.json")).read_text())
+    assert numbers["structure"]["lambda"] is None
+    tried = rows(tmp_path / "out" / numbers["files"]["prices"])
+    assert [row["lambda"] for row in tried if row["chosen"] == "True"] == ["inf"]
+    assert len(tried) > 3
+    assert picture(tmp_path / "out" / "plots" / "prices.png").std() > 0
+    assert "no trees or monomials" in succeed("info", next((tmp_path / "out").glob("*.npz"))).output
+    page = next((tmp_path / "out").glob("Virt*.html")).read_text()
+    assert "λ = ∞" in page
+    assert "no trees or monomials" in page
 
 
 def test_curves_have_the_partial_effect(results: Path) -> None:

@@ -202,7 +202,7 @@ def test_the_default_is_twenty_five_settings() -> None:
         (("--entropies", "3"), "a number of at most 2"),
         (("--regularizations", "l3"), "tune.regularizations"),
         (("--lambdas", "0.1"), "add --model structural"),
-        (("--model", "structural"), "there is nothing to tune"),
+        (("--model", "structural", "--families", "trees:2"), "there is nothing to tune"),
         (("--model", "committee", "--entropies", "2"), "tune.entropies say nothing to a committee model"),
         (("--model", "structural", "--lambdas", "0.1", "--feature-sets", "l"), "say nothing to a structural model"),
     ],
