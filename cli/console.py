@@ -2,20 +2,18 @@
 
 import io
 import logging
-import os
 import shlex
 import sys
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import typer
 
-from sdm.errors import OptionError, SdmError
+from sdm.errors import OptionError, OutputError, SdmError
 from sdm.files import to_json
-
-INTERRUPTED, TERMINATED = 130, 143
+from sdm_cli.main import CUT_OFF, INTERRUPTED, TERMINATED
 
 
 class Terminated(KeyboardInterrupt):
@@ -57,12 +55,12 @@ class Console:
     def say(self, text: str = "") -> None:
         """Print a line of the result, unless the result is JSON."""
         if not self.as_json and not self.quiet:
-            print(text)
+            _print(text)
 
     def result(self, value: dict[str, Any]) -> None:
         """Print the machine-readable result, if it was asked for."""
         if self.as_json:
-            print(to_json(value))
+            _print(to_json(value))
 
     @contextmanager
     def progress(self) -> Iterator[Callable[[int, int, str], None] | None]:
@@ -84,8 +82,7 @@ class Console:
         try:
             yield
         except BrokenPipeError:  # whoever read our output, such as `head`, has seen enough
-            sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - so that closing it at exit does not complain either
-            raise typer.Exit(0) from None
+            raise typer.Exit(CUT_OFF) from None
         except KeyboardInterrupt as interrupt:
             print("interrupted: nothing half-written was kept", file=sys.stderr)
             raise typer.Exit(exit_code(interrupt)) from None
@@ -109,8 +106,18 @@ class Console:
         if self.debug:
             traceback.print_exc()
         if self.as_json:
-            print(to_json({"error": message}))
+            with suppress(OSError, OutputError):  # it may be the output that failed
+                _print(to_json({"error": message}))
         print(f"error: {message}", file=sys.stderr)
+
+
+def _print(text: str) -> None:
+    try:
+        print(text)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(f"standard output cannot be written ({error.strerror or error})") from error
 
 
 def command_line() -> str:
