@@ -1,15 +1,14 @@
-"""The command `sdm` as a process: signals and streams. It imports next to nothing: `sdm_cli.app` does the work."""
+"""The command `sdm` as a process: signals and streams. `sdm_cli.app` does the work.
 
+What is imported up here is there as soon as Python runs (the module `signal` is not), so that Ctrl-C finds our handler.
+"""
+
+import _signal as signal
 import os
-import signal
 import sys
-import threading
-from contextlib import suppress
-from typing import Any
 
 INTERRUPTED, TERMINATED, CUT_OFF = 130, 143, 141
 """Exit codes after Ctrl-C, after SIGTERM, and where whoever read our output, such as `head`, had seen enough."""
-PATIENCE = 1.0  # seconds that threads and workers have to end after a signal
 
 
 def main() -> None:
@@ -31,25 +30,25 @@ def main() -> None:
         code = _say(f"error: standard output cannot be written ({error.strerror or error})")
     finally:
         _on_ctrl_c(_leave)
-    if code in (INTERRUPTED, TERMINATED):
-        last = threading.Timer(PATIENCE, os._exit, (code,))
-        last.daemon = True
-        last.start()
     _discard_rest()
+    if code in (INTERRUPTED, TERMINATED):
+        os._exit(code)  # what was open is tidied up; threads that still work are not waited for
     sys.exit(code)
 
 
-def _on_ctrl_c(handler: Any) -> None:
+def _on_ctrl_c(handler: object) -> None:
     """Set what Ctrl-C does, unless whoever started us wants it to be ignored."""
     if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
         signal.signal(signal.SIGINT, handler)
 
 
-def _leave(*_: Any) -> None:
+def _leave(*_: object) -> None:
     os._exit(INTERRUPTED)
 
 
 def _say(message: str) -> int:
+    from contextlib import suppress
+
     with suppress(OSError):  # it may not be writable either
         print(message, file=sys.stderr, flush=True)
     return 1

@@ -1,14 +1,14 @@
 """Processes that share the fits of a run; they end with it, whatever ends it."""
 
-import multiprocessing
 import os
-import signal
+import pickle
+import subprocess
 import sys
-from collections.abc import Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
-from multiprocessing.context import SpawnContext, SpawnProcess
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor, Executor, Future
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from queue import SimpleQueue
 from threading import Thread
 from typing import Any
 
@@ -20,7 +20,7 @@ def workers(processes: int) -> Iterator[Executor | None]:
     """Give an executor of so many processes; None for one, which needs none.
 
     Processes are started afresh, not forked, since threads read rasters and draw pictures meanwhile; they start with
-    the first task. Results do not depend on how many there are. After an error or a signal what they were at is not
+    the first tasks. Results do not depend on how many there are. After an error or a signal what they were at is not
     waited for.
 
     Raises
@@ -31,76 +31,81 @@ def workers(processes: int) -> Iterator[Executor | None]:
     if processes < 2:
         yield None
         return
-    _start_tracker()
-    context = _Context()
-    pool = ProcessPoolExecutor(processes, mp_context=context, initializer=_follow_parent)
+    pool = _Pool(processes)
     try:
         yield pool
-    except BaseException as error:
-        # In this order: the pool must know that it ends before it sees its workers die.
-        pool.shutdown(wait=False, cancel_futures=True)
-        for worker in context.started:
-            if worker.pid is not None:
-                worker.kill()
-        if isinstance(error, BrokenProcessPool):
-            raise SdmError(
-                f"one of {processes} worker processes was killed, as systems do when memory runs out: use --processes 1"
-            ) from error
-        raise
-    pool.shutdown()
-
-
-class _Worker(SpawnProcess):
-    """A process that does not hear the Ctrl-C that is meant for its parent, from its first moment on."""
-
-    def start(self) -> None:
-        if not hasattr(signal, "pthread_sigmask"):
-            super().start()
-            return
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
-            super().start()  # it inherits what is blocked
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-class _Context(SpawnContext):
-    """How a pool makes its processes; remembers them."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.started: list[_Worker] = []
-
-    def Process(self, *args: Any, **options: Any) -> _Worker:  # type: ignore[override]
-        self.started.append(_Worker(*args, **options))
-        return self.started[-1]
-
-
-def _start_tracker() -> None:
-    """Start the process that tidies up semaphores after a killed run, and keep it from talking of it.
-
-    Unless it runs already, starting a worker would start it, and let Ctrl-C through again.
-    """
-    if os.name != "posix":
-        return
-    from multiprocessing.resource_tracker import ensure_running
-
-    quiet = "ignore:resource_tracker"
-    sys.warnoptions.append(quiet)
-    try:
-        ensure_running()
+    except BrokenExecutor as error:
+        raise SdmError(
+            f"one of {processes} worker processes was killed, as systems do when memory runs out: use --processes 1"
+        ) from error
     finally:
-        sys.warnoptions.remove(quiet)
+        pool.kill()
 
 
-def _follow_parent() -> None:
-    """End with the process that started this one, even if that is killed; leave Ctrl-C to it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    Thread(target=_end_with_parent, daemon=True).start()
+class _Pool(Executor):
+    """An executor whose processes can be ended at any moment.
+
+    That of the standard library waits for running tasks, complains of workers that die, and leaves them behind when
+    its own process is killed. Here a worker is a program that ends with its standard input, in a process group of its
+    own, so that the Ctrl-C of a terminal reaches the run alone.
+    """
+
+    def __init__(self, processes: int) -> None:
+        self._most = processes
+        self._workers: list[subprocess.Popen[bytes]] = []
+        self._tasks: SimpleQueue[tuple[Future[Any], Any] | None] = SimpleQueue()
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
+        """Have a function called by the next process that is free."""
+        future: Future[Any] = Future()
+        self._tasks.put((future, (fn, args, kwargs)))
+        if len(self._workers) < self._most:
+            worker = subprocess.Popen(  # noqa: S603 - Python itself, and a file of ours
+                [sys.executable, "-P", str(Path(__file__).with_name("worker.py"))],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                **_APART,
+            )
+            self._workers.append(worker)
+            Thread(target=self._employ, args=(worker,), daemon=True).start()
+        return future
+
+    def kill(self) -> None:
+        """End all processes; tasks that were not done fail."""
+        for worker in self._workers:
+            worker.kill()
+            worker.wait()
+            self._tasks.put(None)
+
+    def _employ(self, worker: "subprocess.Popen[bytes]") -> None:
+        """Give tasks to a process, one after the other."""
+        while (item := self._tasks.get()) is not None:
+            future, task = item
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                future.set_result(_carry_out(task, worker.stdin, worker.stdout))
+            except Exception as error:
+                future.set_exception(error)
+        for pipe in (worker.stdin, worker.stdout):
+            with suppress(OSError):
+                pipe.close()  # type: ignore[union-attr]
 
 
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-    os._exit(1)
+def _carry_out(task: Any, out: Any, back: Any) -> Any:
+    """Have a task done at the other end of two pipes, and return or raise what comes back."""
+    body = pickle.dumps(task)
+    try:
+        pickle.dump((sys.path, body), out)
+        out.flush()
+        went_well, answer = pickle.load(back)  # noqa: S301 - from a process that we started
+    except (OSError, EOFError, pickle.UnpicklingError) as error:
+        raise BrokenExecutor("a worker was killed") from error
+    if not went_well:
+        raise answer
+    return answer
+
+
+_APART: dict[str, Any] = (
+    {"creationflags": getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)} if os.name == "nt" else {"process_group": 0}
+)
