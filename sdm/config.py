@@ -18,6 +18,7 @@ from pydantic.fields import FieldInfo
 from sdm.errors import OptionError
 from sdm.optionkinds import read_places
 from sdm.options import AREA_WORDS, GRAPH_WORDS, GROUP_WORD, PRESETS, RunOptions, Section
+from sdm.reading import load_yaml
 
 SECTIONS: dict[str, type[Section]] = {
     name: field.annotation
@@ -94,16 +95,6 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
         kind = type(loaded).__name__
         raise OptionError(f"{path} holds a {kind}, expected sections such as 'occurrences:' and 'layers:'")
     return {name: _located(name, value, Path(path).parent) for name, value in _flat(loaded)}
-
-
-def load_yaml(path: str | Path, expected: str) -> Any:
-    """Return what a YAML file holds; `expected` says what it should be."""
-    try:
-        return yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise OptionError(f"{path} does not exist: expected {expected}") from None
-    except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
-        raise OptionError(f"{path} is not a readable YAML file: {' '.join(str(error).split())}") from None
 
 
 def _located(name: str, value: Any, folder: Path) -> Any:

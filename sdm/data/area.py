@@ -11,6 +11,7 @@ from rasterio.windows import Window
 
 from sdm.data.grid import Grid
 from sdm.errors import DataError
+from sdm.reading import refuse_special
 
 
 def read_vector(path: str | Path, layer: str | None = None) -> tuple[Any, list[str]]:
@@ -27,6 +28,7 @@ def read_vector(path: str | Path, layer: str | None = None) -> tuple[Any, list[s
     path = Path(path)
     if not path.exists():
         raise DataError(f"file '{path}' does not exist: check the path")
+    refuse_special(path)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:

@@ -1,6 +1,5 @@
 """The page of a joint model: one file that opens offline, made from what a run stored. It draws what was computed."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +7,7 @@ from markupsafe import Markup
 
 from sdm.errors import DataError
 from sdm.files import write_text
+from sdm.reading import load_json
 from sdm.report.chart import bar_chart
 from sdm.report.page import render
 from sdm.report.page_map import embed, thumbnail
@@ -40,7 +40,7 @@ def write_joint_page(folder: Path) -> Path:
     """
     path = folder / "joint.json"
     try:
-        numbers = json.loads(path.read_text(encoding="utf-8"))
+        numbers = load_json(path)
     except (OSError, ValueError) as error:
         raise DataError(f"{path} cannot be read ({error}): make the results again with `sdm joint`") from error
     return write_text(folder / "joint.html", joint_page(folder, numbers), overwrite=True)
