@@ -9,7 +9,7 @@ import typer
 from sdm_cli.check import check
 from sdm_cli.classify import classify
 from sdm_cli.classify import normalize as normalize_classify
-from sdm_cli.console import Terminated, exit_code
+from sdm_cli.console import Terminated, exit_code, plain
 from sdm_cli.curve import curve
 from sdm_cli.evaluate import evaluate
 from sdm_cli.fit import fit
@@ -79,5 +79,5 @@ def _explain(error: Any) -> int:
         print(error.format_message())
         return 0
     hint = f" (see {context.command_path} --help)" if context is not None else ""
-    print(f"error: {error.format_message().rstrip('.')}{hint}", file=sys.stderr)
+    print(f"error: {plain(error.format_message().rstrip('.'))}{hint}", file=sys.stderr)
     return int(error.exit_code)

@@ -2,6 +2,7 @@
 
 import io
 import logging
+import re
 import shlex
 import sys
 import traceback
@@ -45,7 +46,7 @@ class Console:
         self.quiet, self.as_json, self.debug = quiet, as_json, debug
         level = logging.WARNING if quiet else logging.DEBUG if verbose else logging.INFO
         handler = logging.StreamHandler(sys.stderr)
-        handler.setFormatter(logging.Formatter("%(message)s"))
+        handler.setFormatter(_Plain("%(message)s"))
         logger = logging.getLogger("sdm")
         logger.handlers = [handler]
         logger.setLevel(level)
@@ -74,7 +75,7 @@ class Console:
         columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:.0f}%"))
         with Progress(*columns, TimeRemainingColumn(), console=RichConsole(stderr=True), transient=True) as bar:
             task = bar.add_task("working")
-            yield lambda done, total, text: bar.update(task, completed=done, total=total, description=text)
+            yield lambda done, total, text: bar.update(task, completed=done, total=total, description=plain(text))
 
     @contextmanager
     def guard(self) -> Iterator[None]:
@@ -108,12 +109,27 @@ class Console:
         if self.as_json:
             with suppress(OSError, OutputError):  # it may be the output that failed
                 _print(to_json({"error": message}))
-        print(f"error: {message}", file=sys.stderr)
+        print(f"error: {plain(' '.join(message.split(chr(10))))}", file=sys.stderr)
+
+
+class _Plain(logging.Formatter):
+    """Lines of text, and nothing that a terminal obeys."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return plain(super().format(record))
+
+
+def plain(text: str) -> str:
+    """Show what a terminal would obey (colours, moves of the cursor, text turned round) as \\x1b and the like."""
+    return _OBEYED.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+_OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 def _print(text: str) -> None:
     try:
-        print(text)
+        print(plain(text))
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -122,4 +138,5 @@ def _print(text: str) -> None:
 
 def command_line() -> str:
     """Return the command as it was typed."""
-    return shlex.join(["sdm", *sys.argv[1:]])
+    typed = shlex.join(["sdm", *sys.argv[1:]])
+    return typed.encode(errors="backslashreplace").decode()  # names of files need not be text

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sdm.errors import ModelFileError, OutputError
 from sdm.reading import special
 
-LIMIT = 128 << 20  # bytes; no honest model has so many weights
+LIMIT = 64 << 20  # bytes; no honest model has so many weights
 HEADER_LIMIT = 16 << 20
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 T = TypeVar("T")

@@ -141,7 +141,7 @@ def make_options(*sources: Mapping[str, Any]) -> RunOptions:
             if name not in flags:
                 problems.append(_unknown(name, value))
             elif isinstance(value, bool) and not flags[name]:
-                problems.append(f"{name}={value!r}: expected a value, not true or false")
+                problems.append(f"{name}={shortened(value)}: expected a value, not true or false")
             else:
                 chosen[name] = value
     chosen = {**PRESETS.get(str(chosen.get("preset")), {}), **chosen}
@@ -180,7 +180,7 @@ def _unknown(name: str, value: Any) -> str:
     section, _, last = name.rpartition(".")
     if name in SECTIONS:
         example = next(iter(SECTIONS[name].model_fields))
-        return f"{name}={value!r}: expected options in it, such as '{name}: {{{example}: …}}'"
+        return f"{name}={shortened(value)}: expected options in it, such as '{name}: {{{example}: …}}'"
     if last in WHERE:
         return f"unknown option '{name}' (did you mean '{WHERE[last]}'?)"
     own = [leaf for leaf in leaves() if leaf.section == section] if section in SECTIONS else list(leaves())
@@ -218,9 +218,15 @@ def explain(error: ValidationError) -> list[str]:
         text = _EXPECTED.get(kind) or _EXPECTED.get(kind.split("_")[0])
         expected = text.format(**context) if text else str(own or item["msg"]).removeprefix("Input should be ")
         said = str(own).partition(": ")[2] if isinstance(own, OptionError) else f"expected {expected}"
-        texts = wrong.setdefault(f"{dotted}={item['input']!r}", [])
+        texts = wrong.setdefault(f"{dotted}={shortened(item['input'])}", [])
         texts.append(said.removeprefix("expected ") if texts else said)
     return [f"{what}: {' or '.join(texts)}" for what, texts in wrong.items()]
+
+
+def shortened(value: Any) -> str:
+    """Return a value as it is shown in messages."""
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:60]}… ({len(text):,} characters)"
 
 
 def dump_yaml(options: RunOptions, sections: Container[str] | None = None) -> str:

@@ -16,19 +16,93 @@ from rasterio.crs import CRS
 from sdm.archive import digest
 
 WORDS = (
-    *("", " ", "nan", "NaN", "inf", "-inf", "1e308", "-1e308", "1e300", "1e-300", "-1", "0", "-0", "0.5", "x", "é漢", "🦥"),
-    *("=1+1", "+1", "@SUM(A1)", "-2+3", "\x1b[31mred\x1b[0m", "a\nb", "a\tb", "a;b", '"', "'", "../../x", "/dev/null", "~"),
-    *("9" * 5000, "x" * 3000, "true", "null", "[]", "{}", "1,2", "1e5", "0x10", "1_000", "2001-02-30", "%s", "{0}", "a:b:c"),
+    *(
+        "",
+        " ",
+        "nan",
+        "NaN",
+        "inf",
+        "-inf",
+        "1e308",
+        "-1e308",
+        "1e300",
+        "1e-300",
+        "-1",
+        "0",
+        "-0",
+        "0.5",
+        "x",
+        "é漢",
+        "🦥",
+    ),
+    *(
+        "=1+1",
+        "+1",
+        "@SUM(A1)",
+        "-2+3",
+        "\x1b[31mred\x1b[0m",
+        "a\nb",
+        "a\tb",
+        "a;b",
+        '"',
+        "'",
+        "../../x",
+        "/dev/null",
+        "~",
+    ),
+    *(
+        "9" * 5000,
+        "x" * 3000,
+        "true",
+        "null",
+        "[]",
+        "{}",
+        "1,2",
+        "1e5",
+        "0x10",
+        "1_000",
+        "2001-02-30",
+        "%s",
+        "{0}",
+        "a:b:c",
+    ),
     *("EPSG:4326", "EPSG:999999", "LOCAL_CS[]", "l", "lqpht", "trees:2", "trees:0", "mono:9", "all", "auto", "cv"),
 )
 VALUES: tuple[Any, ...] = (
-    *(None, True, False, 0, -1, 1, 0.5, 10**30, -(10**30), 1e308, float("nan"), float("inf"), [], {}, [[]], [None], {"a": 1}),
+    *(
+        None,
+        True,
+        False,
+        0,
+        -1,
+        1,
+        0.5,
+        10**30,
+        -(10**30),
+        1e308,
+        float("nan"),
+        float("inf"),
+        [],
+        {},
+        [[]],
+        [None],
+        {"a": 1},
+    ),
     *WORDS,
 )
 BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
     f"{b}: &{b} [{','.join(['*' + a] * 9)}]\n" for a, b in zip("abcdefgh", "bcdefghi")
 )
-YAMLS = (BOMB, "&a [*a]", "fit: &a {b: *a}", "[" * 5000, "{a: " * 3000, "seed: " + "7" * 5000, "- 1\n- 2", "!!python/object:os.system x")
+YAMLS = (
+    BOMB,
+    "&a [*a]",
+    "fit: &a {b: *a}",
+    "[" * 5000,
+    "{a: " * 3000,
+    "seed: " + "7" * 5000,
+    "- 1\n- 2",
+    "!!python/object:os.system x",
+)
 
 
 def damage(content: bytes, rng: Random) -> bytes:
@@ -142,7 +216,9 @@ def _odd_array(array: np.ndarray, rng: Random) -> np.ndarray:
     array = array.copy()
     if array.size:
         with np.errstate(all="ignore"):
-            array.flat[rng.randrange(array.size)] = rng.choice((-1, 0, 120) if array.dtype.kind in "iu" else (np.nan, np.inf, 1e308, -1e300, 1e-308))
+            array.flat[rng.randrange(array.size)] = rng.choice(
+                (-1, 0, 120) if array.dtype.kind in "iu" else (np.nan, np.inf, 1e308, -1e300, 1e-308)
+            )
     return array
 
 

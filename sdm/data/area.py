@@ -98,7 +98,12 @@ class StudyArea:
         if polygons.crs is None:
             notes.append(f"study area '{name}' has no CRS: taken to be in that of the layers")
         elif crs is not None:
-            polygons = polygons.to_crs(CRS.from_user_input(crs).to_wkt())
+            try:
+                polygons = polygons.to_crs(CRS.from_user_input(crs).to_wkt())
+            except (RuntimeError, ValueError) as problem:  # of pyproj
+                raise DataError(
+                    f"study area '{name}' cannot be brought into the layers' coordinate system: {problem}"
+                ) from problem
         if len(polygons) < len(frame):
             notes.append(f"study area '{name}': {len(frame) - len(polygons):,} features that are not polygons left out")
         return cls(tuple(polygons.geometry.make_valid()), str(path), notes)

@@ -12,6 +12,7 @@ from sdm.reading import load_json
 from sdm.report.page import render
 from sdm.report.page_map import embed
 from sdm.report.results import species_folders
+from sdm.report.tables import unquoted
 
 MAPS = {
     "probability picture": "The probability of {presence}",
@@ -131,7 +132,7 @@ def shown_class(labels: Sequence[str]) -> tuple[int, str]:
 def _classes(table: Path, shares: dict[str, float]) -> list[dict[str, Any]]:
     """Return the rows of the table of classes."""
     with table.open(newline="", encoding="utf-8") as source:
-        rows = list(csv.reader(source))
+        rows = [[unquoted(cell) for cell in row] for row in csv.reader(source)]
     return [
         {
             "name": name,

@@ -43,7 +43,14 @@ def write_joint_page(folder: Path) -> Path:
         numbers = load_json(path)
     except (OSError, ValueError) as error:
         raise DataError(f"{path} cannot be read ({error}): make the results again with `sdm joint`") from error
-    return write_text(folder / "joint.html", joint_page(folder, numbers), overwrite=True)
+    try:
+        page = joint_page(folder, numbers)
+    except (OSError, LookupError, TypeError, ValueError, AttributeError) as error:
+        what = f"{type(error).__name__}: {error}"
+        raise DataError(
+            f"the page of {path} cannot be made ({what}): make the results again with `sdm joint`"
+        ) from error
+    return write_text(folder / "joint.html", page, overwrite=True)
 
 
 def joint_page(folder: Path, n: dict[str, Any]) -> str:

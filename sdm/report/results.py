@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sdm.errors import DataError, OptionError
 from sdm.reading import load_json, load_yaml
+from sdm.report.tables import unquoted
 
 if TYPE_CHECKING:
     from sdm.model import Model
@@ -163,9 +164,8 @@ def read_rows(path: Path) -> list[Row]:
     """
     try:
         with path.open(newline="", encoding="utf-8") as source:
-            reader = csv.reader(source)
-            head = next(reader, [])
-            return [dict(zip(head, row)) for row in reader if row]
+            head, *rows = [[unquoted(cell) for cell in row] for row in csv.reader(source) if row] or [[]]
+            return [dict(zip(head, row)) for row in rows]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise DataError(f"{path} cannot be read ({error}): make the results again with `sdm fit`") from error
 

@@ -67,6 +67,8 @@ def evaluate_files(
     >>> evaluate_files("results/habitat.npz", "new_plots.csv", layers=["layers/"])["log_loss"]  # doctest: +SKIP
     0.412
     """
+    if seed is not None and seed < 0:
+        raise OptionError(f"seed={seed}: expected a number of at least 0")
     loaded = load_model(model)
     crs = f"EPSG:{crs}" if crs is not None and crs.isdigit() else crs
     own: dict[str, Any] = {"absences": absences, "background": background, "species": species, "truth": truth}
