@@ -16,91 +16,19 @@ from rasterio.crs import CRS
 from sdm.archive import digest
 
 WORDS = (
-    *(
-        "",
-        " ",
-        "nan",
-        "NaN",
-        "inf",
-        "-inf",
-        "1e308",
-        "-1e308",
-        "1e300",
-        "1e-300",
-        "-1",
-        "0",
-        "-0",
-        "0.5",
-        "x",
-        "é漢",
-        "🦥",
-    ),
-    *(
-        "=1+1",
-        "+1",
-        "@SUM(A1)",
-        "-2+3",
-        "\x1b[31mred\x1b[0m",
-        "a\nb",
-        "a\tb",
-        "a;b",
-        '"',
-        "'",
-        "../../x",
-        "/dev/null",
-        "~",
-    ),
-    *(
-        "9" * 5000,
-        "x" * 3000,
-        "true",
-        "null",
-        "[]",
-        "{}",
-        "1,2",
-        "1e5",
-        "0x10",
-        "1_000",
-        "2001-02-30",
-        "%s",
-        "{0}",
-        "a:b:c",
-    ),
+    *("", " ", "nan", "NaN", "inf", "-inf", "1e308", "-1e308", "1e300", "1e-300", "-1", "0", "-0", "0.5", "x", "é漢"),
+    *("=1+1", "+1", "@SUM(A1)", "-2+3", "\x1b[31mred\x1b[0m", "a\nb", "a\tb", "a;b", '"', "'", "../../x", "/dev/null"),
+    *("9" * 5000, "x" * 3000, "true", "null", "[]", "{}", "1,2", "1e5", "0x10", "1_000", "2001-02-30", "%s", "{0}"),
     *("EPSG:4326", "EPSG:999999", "LOCAL_CS[]", "l", "lqpht", "trees:2", "trees:0", "mono:9", "all", "auto", "cv"),
+    *("🦥", "~", "a:b:c"),
 )
-VALUES: tuple[Any, ...] = (
-    *(
-        None,
-        True,
-        False,
-        0,
-        -1,
-        1,
-        0.5,
-        10**30,
-        -(10**30),
-        1e308,
-        float("nan"),
-        float("inf"),
-        [],
-        {},
-        [[]],
-        [None],
-        {"a": 1},
-    ),
-    *WORDS,
-)
+_NUMBERS = (0, -1, 1, 0.5, 10**30, -(10**30), 1e308, float("nan"), float("inf"))
+VALUES: tuple[Any, ...] = (None, True, False, *_NUMBERS, [], {}, [[]], [None], {"a": 1}, *WORDS)
 BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
     f"{b}: &{b} [{','.join(['*' + a] * 9)}]\n" for a, b in zip("abcdefgh", "bcdefghi")
 )
 YAMLS = (
-    BOMB,
-    "&a [*a]",
-    "fit: &a {b: *a}",
-    "[" * 5000,
-    "{a: " * 3000,
-    "seed: " + "7" * 5000,
-    "- 1\n- 2",
+    *(BOMB, "&a [*a]", "fit: &a {b: *a}", "[" * 5000, "{a: " * 3000, "seed: " + "7" * 5000, "- 1\n- 2"),
     "!!python/object:os.system x",
 )
 
@@ -206,7 +134,7 @@ def odd_model(content: bytes, rng: Random) -> bytes:
 def _odd_array(array: np.ndarray, rng: Random) -> np.ndarray:
     way = rng.randrange(6)
     if way == 0:
-        return np.zeros((3_000_000,) + array.shape[1:], array.dtype)
+        return np.zeros((3_000_000, *array.shape[1:]), array.dtype)
     if way == 1:
         return array[:-1] if array.ndim else array
     if way == 2:
@@ -227,18 +155,21 @@ def odd_raster(path: Path, rng: Random) -> None:
     with rasterio.open(path) as source:
         profile, band = dict(source.profile), source.read(1)
     shift = rng.choice((0.0, 1e-9, 1e6))
-    t = profile["transform"]
+    t, cells = profile["transform"], rasterio.Affine
+    grids = (
+        *(cells(0, 0, t.c, 0, 0, t.f), cells(t.a, 0, t.c, 0, -t.e, t.f), cells(-t.a, 0, t.c, 0, t.e, t.f)),
+        *(cells(t.a, 1, t.c, 1, t.e, t.f), cells(1e-300, 0, t.c, 0, -1e-300, t.f), cells(1e300, 0, 0, 0, -1e300, 0)),
+        cells(t.a, 0, t.c + shift, 0, t.e, t.f),
+    )
+    tiles = {"width": 3_000, "height": 3_000, "tiled": True, "blockxsize": 512, "blockysize": 512, "sparse_ok": "TRUE"}
     ways: list[dict[str, Any]] = [
-        {"dtype": "complex64"}, {"dtype": "complex128"}, {"dtype": "int8", "nodata": None}, {"dtype": "float64"},
-        {"dtype": "uint32", "nodata": None}, {"dtype": "int64", "nodata": None}, {"nodata": float("nan")},
-        {"transform": rasterio.Affine(0, 0, t.c, 0, 0, t.f)}, {"transform": rasterio.Affine(t.a, 0, t.c, 0, -t.e, t.f)},
-        {"transform": rasterio.Affine(-t.a, 0, t.c, 0, t.e, t.f)}, {"transform": rasterio.Affine(t.a, 1, t.c, 1, t.e, t.f)},
-        {"transform": rasterio.Affine(1e-300, 0, t.c, 0, -1e-300, t.f)}, {"transform": rasterio.Affine(1e300, 0, 0, 0, -1e300, 0)},
-        {"transform": rasterio.Affine(t.a, 0, t.c + shift, 0, t.e, t.f)}, {"crs": None}, {"crs": "EPSG:3035"},
-        {"crs": CRS.from_wkt('LOCAL_CS["mine",UNIT["metre",1]]')}, {"crs": "EPSG:4978"}, {"count": 3},
-        {"width": 3_000, "height": 3_000, "tiled": True, "blockxsize": 512, "blockysize": 512, "sparse_ok": "TRUE"},
-        {"values": np.inf}, {"values": 1e38}, {"values": 7.0}, {"values": -9999.0}, {"values": np.nan},
-    ]  # fmt: skip
+        *({"dtype": kind} for kind in ("complex64", "complex128", "float64")),
+        *({"dtype": kind, "nodata": None} for kind in ("int8", "uint32", "int64")),
+        *({"transform": grid} for grid in grids),
+        *({"crs": crs} for crs in (None, "EPSG:3035", "EPSG:4978", CRS.from_wkt('LOCAL_CS["mine",UNIT["metre",1]]'))),
+        *({"values": value} for value in (np.inf, 1e38, 7.0, -9999.0, np.nan)),
+        *({"nodata": float("nan")}, {"count": 3}, tiles),
+    ]
     change = rng.choice(ways)
     value = change.pop("values", None)
     profile.update(change)

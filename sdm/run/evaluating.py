@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from sdm.conditional.model import ClassModel
+from sdm.errors import OptionError
 from sdm.model import Model
 from sdm.modelfile import load_model
 from sdm.run.evaluating_classes import evaluate_classes
