@@ -37,6 +37,7 @@ JOINT = "--environment heat,rain --learner crf-l2"
 LAYER = "layers/temperature.tif"
 # What is run, and the files whose damage it should survive.
 POINTS, SURVEY, PLOTS, SITES, RUN = "points.csv", "survey.csv", "plots.csv", "sites.csv", "run.yaml"
+CLASSES = "classes/habitat.npz"
 COMMANDS = {
     "fit": (f"fit {POINTS} layers {FIT} --no-map -o out", (POINTS, LAYER)),
     "fit a map": (f"fit {POINTS} layers {FIT} -o out", (POINTS, LAYER, "layers/landcover.tif")),
@@ -55,16 +56,16 @@ COMMANDS = {
     "check a run file": (f"check fit/{RUN} -o out", (f"fit/{RUN}",)),
     "predict": ("predict fit/sp.npz layers -o map.tif", ("fit/sp.npz", LAYER)),
     "predict a threshold": ("predict fit/sp.npz layers --threshold 10p -o map.tif", ("fit/sp.npz",)),
-    "predict classes": ("predict classes/habitat.npz layers -o map.tif", ("classes/habitat.npz", LAYER)),
+    "predict classes": (f"predict {CLASSES} layers -o map.tif", (CLASSES, LAYER)),
     "predict a community": ("predict joint2/joint.npz layers -o maps", ("joint2/joint.npz", LAYER)),
     "evaluate": (f"evaluate fit/sp.npz --presences {SURVEY} --layers layers", ("fit/sp.npz", SURVEY, LAYER)),
     "evaluate classes": (
         f"evaluate classes/habitat.npz --sites {PLOTS} --layers layers",
-        ("classes/habitat.npz", PLOTS),
+        (CLASSES, PLOTS),
     ),
     "evaluate a community": (f"evaluate joint/joint.npz --sites {SITES}", ("joint/joint.npz", SITES)),
     "info": ("info fit/sp.npz", ("fit/sp.npz",)),
-    "info classes": ("info classes/habitat.npz", ("classes/habitat.npz",)),
+    "info classes": (f"info {CLASSES}", (CLASSES,)),
     "info a community": ("info joint/joint.npz", ("joint/joint.npz",)),
     "info trees": ("info trees/sp.npz", ("trees/sp.npz",)),
     "report": (
@@ -118,7 +119,7 @@ def build(folder: Path) -> None:
         for line in (
             f"fit {POINTS} layers --categorical landcover --fc lq --test-percent 20 -o fit",
             f"fit {POINTS} layers {BARE} --no-map {TREES} -o trees",
-            f"classify {PLOTS} layers --class-column habitat --categorical landcover --fc lq --test-percent 20 -o classes",
+            f"classify {PLOTS} layers --class-column habitat --fc lq --test-percent 20 -o classes",
             f"joint {SITES} {JOINT} -o joint",
             "joint pair.csv layers --no-map -o joint2",
         ):

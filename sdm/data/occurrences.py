@@ -25,6 +25,7 @@ from sdm.data.columns import (
 from sdm.data.grid import crs_name, same_crs
 from sdm.data.textfile import SAMPLE_ROWS, TextTable, in_zip, numbers, plain
 from sdm.errors import DataError, OptionError
+from sdm.reading import refuse_special
 
 # Of the fifty columns of a GBIF download, those of use here; two million rows of all would not fit in memory.
 GBIF = frozenset(
@@ -362,6 +363,7 @@ def _check_file(path: Path) -> None:
         raise DataError(f"file '{path}' does not exist: check the path")
     if path.is_dir():
         raise DataError(f"'{path}' is a folder: expected a file of occurrences")
+    refuse_special(path)
     if path.stat().st_size == 0:
         raise DataError(f"file '{path.name}' is empty: expected a header and one row a record")
 
