@@ -168,7 +168,7 @@ def odd_raster(path: Path, rng: Random) -> None:
         *({"transform": grid} for grid in grids),
         *({"crs": crs} for crs in (None, "EPSG:3035", "EPSG:4978", CRS.from_wkt('LOCAL_CS["mine",UNIT["metre",1]]'))),
         *({"values": value} for value in (np.inf, 1e38, 7.0, -9999.0, np.nan)),
-        *({"nodata": float("nan")}, {"count": 3}, tiles),
+        *({"dtype": "float32", "nodata": float("nan")}, {"count": 3}, tiles),
     ]
     change = rng.choice(ways)
     value = change.pop("values", None)
