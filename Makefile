@@ -8,7 +8,7 @@ CONSTRAINTS := .ci/constraints.txt
 export OPENBLAS_NUM_THREADS ?= 1
 export MPLBACKEND := Agg
 
-.PHONY: help demo test check format bench clean
+.PHONY: help demo test fuzz check format bench clean
 
 help:  ## show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -41,6 +41,9 @@ demo: $(VENV)/.base  ## fit the sample species, show where its page, map and cur
 
 test: check  ## lint, type check and all tests
 	$(BIN)/python -m pytest -n 2
+
+fuzz: $(VENV)/.test  ## 500 damaged files and odd inputs for all commands (CASES=…, SEED=… for others)
+	$(BIN)/python tests/fuzz.py --plain --cases $(or $(CASES),500) --seed $(or $(SEED),1)
 
 check: $(VENV)/.test  ## lint, format and types, without changing anything
 	$(BIN)/ruff check .

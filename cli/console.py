@@ -2,20 +2,19 @@
 
 import io
 import logging
-import os
+import re
 import shlex
 import sys
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import typer
 
-from sdm.errors import OptionError, SdmError
+from sdm.errors import OptionError, OutputError, SdmError
 from sdm.files import to_json
-
-INTERRUPTED, TERMINATED = 130, 143
+from sdm_cli.main import CUT_OFF, INTERRUPTED, TERMINATED
 
 
 class Terminated(KeyboardInterrupt):
@@ -47,7 +46,7 @@ class Console:
         self.quiet, self.as_json, self.debug = quiet, as_json, debug
         level = logging.WARNING if quiet else logging.DEBUG if verbose else logging.INFO
         handler = logging.StreamHandler(sys.stderr)
-        handler.setFormatter(logging.Formatter("%(message)s"))
+        handler.setFormatter(_Plain("%(message)s"))
         logger = logging.getLogger("sdm")
         logger.handlers = [handler]
         logger.setLevel(level)
@@ -57,12 +56,12 @@ class Console:
     def say(self, text: str = "") -> None:
         """Print a line of the result, unless the result is JSON."""
         if not self.as_json and not self.quiet:
-            print(text)
+            _print(text)
 
     def result(self, value: dict[str, Any]) -> None:
         """Print the machine-readable result, if it was asked for."""
         if self.as_json:
-            print(to_json(value))
+            _print(to_json(value))
 
     @contextmanager
     def progress(self) -> Iterator[Callable[[int, int, str], None] | None]:
@@ -76,7 +75,7 @@ class Console:
         columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:.0f}%"))
         with Progress(*columns, TimeRemainingColumn(), console=RichConsole(stderr=True), transient=True) as bar:
             task = bar.add_task("working")
-            yield lambda done, total, text: bar.update(task, completed=done, total=total, description=text)
+            yield lambda done, total, text: bar.update(task, completed=done, total=total, description=plain(text))
 
     @contextmanager
     def guard(self) -> Iterator[None]:
@@ -84,8 +83,7 @@ class Console:
         try:
             yield
         except BrokenPipeError:  # whoever read our output, such as `head`, has seen enough
-            sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - so that closing it at exit does not complain either
-            raise typer.Exit(0) from None
+            raise typer.Exit(CUT_OFF) from None
         except KeyboardInterrupt as interrupt:
             print("interrupted: nothing half-written was kept", file=sys.stderr)
             raise typer.Exit(exit_code(interrupt)) from None
@@ -109,10 +107,36 @@ class Console:
         if self.debug:
             traceback.print_exc()
         if self.as_json:
-            print(to_json({"error": message}))
-        print(f"error: {message}", file=sys.stderr)
+            with suppress(OSError, OutputError):  # it may be the output that failed
+                _print(to_json({"error": message}))
+        print(f"error: {plain(' '.join(message.split(chr(10))))}", file=sys.stderr)
+
+
+class _Plain(logging.Formatter):
+    """Lines of text, and nothing that a terminal obeys."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return plain(super().format(record))
+
+
+def plain(text: str) -> str:
+    """Show what a terminal would obey (colours, moves of the cursor, text turned round) as \\x1b and the like."""
+    return _OBEYED.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+_OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+def _print(text: str) -> None:
+    try:
+        print(plain(text))
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(f"standard output cannot be written ({error.strerror or error})") from error
 
 
 def command_line() -> str:
     """Return the command as it was typed."""
-    return shlex.join(["sdm", *sys.argv[1:]])
+    typed = shlex.join(["sdm", *sys.argv[1:]])
+    return typed.encode(errors="backslashreplace").decode()  # names of files need not be text

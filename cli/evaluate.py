@@ -52,7 +52,9 @@ def evaluate(
             help="A raster of the true suitability, where it is known (see 'sdm simulate').", rich_help_panel=_ONE
         ),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of the background (default: 1).", rich_help_panel=_ONE)] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Seed of the background (default: 1).", rich_help_panel=_ONE)
+    ] = None,
     class_column: Annotated[
         str | None,
         typer.Option(help="Column with the classes (default: as the model was fitted).", rich_help_panel=_CLASSES),

@@ -27,15 +27,21 @@ def info(
     console = Console(as_json=as_json, debug=debug)
     with console.guard():
         from sdm.archive import format_of
+        from sdm.errors import ModelFileError
         from sdm.modelfile import load_species
 
         others = {"sdm-classes": tell_classes, "sdm-joint": tell_joint}
-        if tell := others.get(str(format_of(model))):
-            tell(console, model, features)
-            return
-        loaded = load_species(model)
-        _tell(console, loaded, features)
-        console.result(_as_dict(loaded))
+        try:
+            if tell := others.get(str(format_of(model))):
+                tell(console, model, features)
+                return
+            loaded = load_species(model)
+            _tell(console, loaded, features)
+            console.result(_as_dict(loaded))
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+            raise ModelFileError(
+                f"{model} says of itself what no fit writes ({type(error).__name__}): copy or fit it again"
+            ) from error
 
 
 def _tell(console: Console, model: "Model", features: int) -> None:

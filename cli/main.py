@@ -1,83 +1,67 @@
-"""The command `sdm`. Only the standard library, typer and the options are imported here; the rest when it is needed."""
+"""The command `sdm` as a process: signals and streams. `sdm_cli.app` does the work.
 
-import signal
+What is imported up here is there as soon as Python runs (the module `signal` is not), so that Ctrl-C finds our handler.
+"""
+
+import _signal as signal
+import os
 import sys
-from typing import Any
 
-import typer
-
-from sdm_cli.check import check
-from sdm_cli.classify import classify
-from sdm_cli.classify import normalize as normalize_classify
-from sdm_cli.console import Terminated, exit_code
-from sdm_cli.curve import curve
-from sdm_cli.evaluate import evaluate
-from sdm_cli.fit import fit
-from sdm_cli.info import info
-from sdm_cli.init import init
-from sdm_cli.joint import joint
-from sdm_cli.options import normalize
-from sdm_cli.path import path
-from sdm_cli.predict import predict
-from sdm_cli.report import report
-from sdm_cli.schema import schema
-from sdm_cli.simulate import simulate
-from sdm_cli.tune import tune
-from sdm_cli.version import version
-
-app = typer.Typer(
-    name="sdm",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="markdown",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    help="""Species distribution models by maximum entropy, each with a proof of how near it is to the optimum.
-
-    Start with:  sdm fit records.csv layers/ -o results
-
-    Without data of your own:  sdm simulate demo, which says what to do next
-
-    Before a long run:  sdm check records.csv layers/
-    """,
-)
-for command in (fit, tune, path, joint, check):
-    app.command(context_settings={"token_normalize_func": normalize})(command)
-app.command(context_settings={"token_normalize_func": normalize_classify})(classify)
-for command in (predict, evaluate, report, info, init, schema, simulate, version):
-    app.command()(command)
-app.add_typer(curve, name="curve")
+INTERRUPTED, TERMINATED, CUT_OFF = 130, 143, 141
+"""Exit codes after Ctrl-C, after SIGTERM, and where whoever read our output, such as `head`, had seen enough."""
 
 
 def main() -> None:
-    """Run the command line; a command that cannot be understood is one line too, and exit code 2."""
-    signal.signal(signal.SIGTERM, _terminate)
+    """Run the command line. However it ends, there is no traceback and the exit code says how."""
+    _on_ctrl_c(_leave)  # nothing is open yet
+    code = 1
     try:
-        code = app(prog_name="sdm", standalone_mode=False)
-    except KeyboardInterrupt as interrupt:
-        code = exit_code(interrupt)
-    except Exception as error:
-        # typer's own errors; their classes have moved between its versions.
-        if not hasattr(error, "format_message"):
-            raise
-        code = _explain(error)
+        from sdm_cli.app import run
+
+        _on_ctrl_c(signal.default_int_handler)
+        code = run()
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    except BrokenPipeError:
+        code = CUT_OFF
+    except OSError as error:
+        code = _say(f"error: standard output cannot be written ({error.strerror or error})")
+    finally:
+        _on_ctrl_c(_leave)
+    _discard_rest()
+    if code in (INTERRUPTED, TERMINATED):
+        os._exit(code)  # what was open is tidied up; threads that still work are not waited for
     sys.exit(code)
 
 
-def _terminate(*_: Any) -> None:
-    """End as after Ctrl-C: tidily."""
-    raise Terminated
+def _on_ctrl_c(handler: object) -> None:
+    """Set what Ctrl-C does, unless whoever started us wants it to be ignored."""
+    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+        signal.signal(signal.SIGINT, handler)
 
 
-def _explain(error: Any) -> int:
-    """Say what is wrong with the words of a command."""
-    context = getattr(error, "ctx", None)
-    if type(error).__name__ == "NoArgsIsHelpError":
-        print(error.format_message())
-        return 0
-    hint = f" (see {context.command_path} --help)" if context is not None else ""
-    print(f"error: {error.format_message().rstrip('.')}{hint}", file=sys.stderr)
-    return int(error.exit_code)
+def _leave(*_: object) -> None:
+    os._exit(INTERRUPTED)
+
+
+def _say(message: str) -> int:
+    from contextlib import suppress
+
+    with suppress(OSError):  # it may not be writable either
+        print(message, file=sys.stderr, flush=True)
+    return 1
+
+
+def _discard_rest() -> None:
+    """Keep Python from complaining, when it closes them, of streams that cannot be written."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 if __name__ == "__main__":

@@ -18,8 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm.errors import ModelFileError, OutputError
+from sdm.reading import special
 
-LIMIT = 1 << 30  # no honest model has a gigabyte of weights
+LIMIT = 64 << 20  # bytes; no honest model has so many weights
+HEADER_LIMIT = 16 << 20
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 T = TypeVar("T")
 
@@ -84,6 +86,8 @@ class Archive:
             means a damaged file.
         """
         path = Path(path)
+        if kind := special(path):
+            raise ModelFileError(f"{path} is {kind}: expected a {self.what} (.npz) written by sdm")
         try:
             with zipfile.ZipFile(path) as archive:
                 return build(*self._read(archive, path, names))
@@ -102,7 +106,7 @@ class Archive:
         _check_size(archive, path)
         if self.header not in archive.namelist():
             raise ModelFileError(f"{path} has no {self.header}: expected a {self.what} (.npz) written by sdm")
-        header: dict[str, Any] = json.loads(_entry(archive, self.header))
+        header: dict[str, Any] = json.loads(_entry(archive, self.header, HEADER_LIMIT))
         if header.get("format") != self.format:
             found = header.get("format")
             raise ModelFileError(f"{path} is not a {self.what}: its header says {found!r}, not '{self.format}'")
@@ -149,11 +153,13 @@ def save_bytes(path: str | os.PathLike[str], content: bytes, *, overwrite: bool 
 def format_of(path: str | os.PathLike[str]) -> str | None:
     """Return what the header of an archive says that it is; None where that cannot be read."""
     path = Path(path)
+    if special(path):
+        return None
     try:
         with zipfile.ZipFile(path) as archive:
             _check_size(archive, path)
             headers = [name for name in archive.namelist() if name.endswith(".json")]
-            said = json.loads(_entry(archive, headers[0]))["format"]
+            said = json.loads(_entry(archive, headers[0], HEADER_LIMIT))["format"]
     except Exception:  # a damaged or hostile file: whoever loads it says what is wrong
         return None
     return said if isinstance(said, str) else None
@@ -164,19 +170,22 @@ def digest(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> str
     total = hashlib.sha256(_json({key: value for key, value in header.items() if key != "digest"}))
     for name, array in sorted(arrays.items()):
         total.update(f"{name}|{array.dtype.str}|{array.shape}|".encode())
-        total.update(np.ascontiguousarray(array).tobytes())
+        total.update(np.ascontiguousarray(array).data)
     return total.hexdigest()
 
 
 def _check_size(archive: zipfile.ZipFile, path: Path) -> None:
     if sum(entry.file_size for entry in archive.infolist()) > LIMIT:
-        raise ModelFileError(f"{path} claims to unpack to more than a gigabyte: it is no model file of ours")
+        raise ModelFileError(f"{path} claims to unpack to more than {LIMIT >> 20} MB: it is no model file of ours")
 
 
-def _entry(archive: zipfile.ZipFile, name: str) -> bytes:
+def _entry(archive: zipfile.ZipFile, name: str, limit: int = LIMIT) -> bytes:
     """Unpack an entry, and no more of it than its size says."""
+    size = archive.getinfo(name).file_size
+    if size > limit:
+        raise ValueError(f"{name} has {size:,} bytes")
     with archive.open(name) as entry:
-        return entry.read(archive.getinfo(name).file_size + 1)
+        return entry.read(size + 1)
 
 
 def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:

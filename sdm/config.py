@@ -18,6 +18,7 @@ from pydantic.fields import FieldInfo
 from sdm.errors import OptionError
 from sdm.optionkinds import read_places
 from sdm.options import AREA_WORDS, GRAPH_WORDS, GROUP_WORD, PRESETS, RunOptions, Section
+from sdm.reading import load_yaml
 
 SECTIONS: dict[str, type[Section]] = {
     name: field.annotation
@@ -96,16 +97,6 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
     return {name: _located(name, value, Path(path).parent) for name, value in _flat(loaded)}
 
 
-def load_yaml(path: str | Path, expected: str) -> Any:
-    """Return what a YAML file holds; `expected` says what it should be."""
-    try:
-        return yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise OptionError(f"{path} does not exist: expected {expected}") from None
-    except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
-        raise OptionError(f"{path} is not a readable YAML file: {' '.join(str(error).split())}") from None
-
-
 def _located(name: str, value: Any, folder: Path) -> Any:
     """Return the value of an option of a run file that lies in a folder."""
     if name == "predict.projections":
@@ -150,7 +141,7 @@ def make_options(*sources: Mapping[str, Any]) -> RunOptions:
             if name not in flags:
                 problems.append(_unknown(name, value))
             elif isinstance(value, bool) and not flags[name]:
-                problems.append(f"{name}={value!r}: expected a value, not true or false")
+                problems.append(f"{name}={shortened(value)}: expected a value, not true or false")
             else:
                 chosen[name] = value
     chosen = {**PRESETS.get(str(chosen.get("preset")), {}), **chosen}
@@ -189,7 +180,7 @@ def _unknown(name: str, value: Any) -> str:
     section, _, last = name.rpartition(".")
     if name in SECTIONS:
         example = next(iter(SECTIONS[name].model_fields))
-        return f"{name}={value!r}: expected options in it, such as '{name}: {{{example}: …}}'"
+        return f"{name}={shortened(value)}: expected options in it, such as '{name}: {{{example}: …}}'"
     if last in WHERE:
         return f"unknown option '{name}' (did you mean '{WHERE[last]}'?)"
     own = [leaf for leaf in leaves() if leaf.section == section] if section in SECTIONS else list(leaves())
@@ -227,9 +218,15 @@ def explain(error: ValidationError) -> list[str]:
         text = _EXPECTED.get(kind) or _EXPECTED.get(kind.split("_")[0])
         expected = text.format(**context) if text else str(own or item["msg"]).removeprefix("Input should be ")
         said = str(own).partition(": ")[2] if isinstance(own, OptionError) else f"expected {expected}"
-        texts = wrong.setdefault(f"{dotted}={item['input']!r}", [])
+        texts = wrong.setdefault(f"{dotted}={shortened(item['input'])}", [])
         texts.append(said.removeprefix("expected ") if texts else said)
     return [f"{what}: {' or '.join(texts)}" for what, texts in wrong.items()]
+
+
+def shortened(value: Any) -> str:
+    """Return a value as it is shown in messages."""
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:60]}… ({len(text):,} characters)"
 
 
 def dump_yaml(options: RunOptions, sections: Container[str] | None = None) -> str:

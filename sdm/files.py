@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sdm.errors import OptionError, OutputError
+from sdm.output_paths import check_output
 
 _RESERVED = {"con", "prn", "aux", "nul", *(f"com{k}" for k in range(1, 10)), *(f"lpt{k}" for k in range(1, 10))}
 _LONGEST = 80
@@ -61,7 +62,8 @@ def output_folder(folder: str | None) -> Path:
 
 
 def refuse_existing(target: Path, *, overwrite: bool) -> None:
-    """Raise if a result is there already and may not be replaced."""
+    """Raise if a result is there already and may not be replaced, or can never be there."""
+    check_output(target)
     if overwrite:
         return
     try:

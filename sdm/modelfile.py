@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sdm.archive import Archive, format_of, save_bytes
 from sdm.features.shapes import Shapes
-from sdm.features.terms import KINDS, PRODUCT, Terms
+from sdm.features.terms import Terms, bounded
 from sdm.model import SCALES, UNSEEN, Model, ModelVariable
 
 if TYPE_CHECKING:  # the files of the other kinds build on this one
@@ -102,12 +102,14 @@ def _build(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Model:
 
 
 def _variable(record: dict[str, Any]) -> ModelVariable:
-    labels = record["labels"]
+    labels, lo, hi = record["labels"], float(record["lo"]), float(record["hi"])
+    if not (bounded(np.array([lo, hi])) and lo <= hi):
+        raise ValueError(f"a variable from {lo} to {hi}")
     return ModelVariable(
         str(record["name"]),
         bool(record["categorical"]),
-        float(record["lo"]),
-        float(record["hi"]),
+        lo,
+        hi,
         tuple(float(value) for value in record["classes"]),
         None if labels is None else tuple(str(label) for label in labels),
     )
@@ -116,27 +118,16 @@ def _variable(record: dict[str, Any]) -> ModelVariable:
 def _check(model: Model) -> None:
     """Refuse what no fit writes (a `ValueError` here is reported as a damaged file)."""
     terms, n = model.terms, len(model.variables)
-    sizes = {getattr(terms, column.name).shape for column in fields(Terms)}
-    empty = Terms.build(0, np.empty(0, dtype=np.int64))
     good = (
-        len(sizes) == 1
-        and terms.kind.ndim == 1
-        and all(getattr(terms, column.name).dtype == getattr(empty, column.name).dtype for column in fields(Terms))
-        and np.all((terms.kind >= 0) & (terms.kind < len(KINDS)))
-        and np.all((terms.var >= 0) & (terms.var < n))
-        and np.all((terms.other >= np.where(terms.kind == PRODUCT, 0, -1)) & (terms.other < n))
-        and all(np.all((var >= 0) & (var < n)) for var in model.shapes.variables())
-        and np.all(np.isfinite(model.shapes.weight))
-        and all(np.all(np.isfinite(getattr(terms, name))) for name in ("knot", "lo", "hi", "weight"))
+        terms.sound(n)
         and _all_scaled(terms)
+        and all(np.all((var >= 0) & (var < n)) for var in model.shapes.variables())
         and model.cumulative.ndim == 2
         and model.cumulative.shape[1] == 2
         and model.cumulative.size > 0
-        and np.all(np.isfinite(model.cumulative))
+        and bounded(model.shapes.weight, model.cumulative, np.array([model.tau, model.entropy], dtype=np.float64))
         and np.all(np.diff(model.cumulative, axis=0) >= 0)
         and 1.0 <= model.alpha <= 2.0
-        and np.isfinite(model.tau)
-        and np.isfinite(model.entropy)
         and model.n_domain > 0
         and 0.0 < model.prevalence < 1.0
         and model.unseen in UNSEEN

@@ -7,6 +7,8 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,7 @@ from PIL import Image
 from typer.testing import CliRunner, Result
 
 from sdm.commit import LISTED
-from sdm_cli.main import app
+from sdm_cli.app import app
 
 # Enough for a real model, and fast: no hinges, no curves; where the map does not matter, no map.
 QUICK = ("--fc", "lq", "--no-curves", "--categorical", "landcover")
@@ -67,13 +69,23 @@ def _hear_ctrl_c() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def start(*words: Any, **options: Any) -> "subprocess.Popen[str]":
-    """Start a command in a process of its own."""
+def start(*words: Any, hold: str = "", **options: Any) -> "subprocess.Popen[str]":
+    """Start a command in a process of its own; wait until it has come to the moment where to `hold` it, and stays."""
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", **options.pop("env", {})}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "encoding": "utf-8"}
     command = [sys.executable, "-m", "sdm_cli.main", *(str(word) for word in words)]
     options.setdefault("preexec_fn", _hear_ctrl_c)
-    return subprocess.Popen(command, env=environment, **{**pipes, **options})
+    if not hold:
+        return subprocess.Popen(command, env=environment, **{**pipes, **options})
+    with tempfile.TemporaryDirectory() as folder:
+        held = Path(folder) / "held"
+        places = [str(Path(__file__).parent / "hold"), environment.get("PYTHONPATH", "")]
+        environment |= {"PYTHONPATH": os.pathsep.join(places), "SDM_TEST_HOLD": hold, "SDM_TEST_HELD": str(held)}
+        child = subprocess.Popen(command, env=environment, **{**pipes, **options})
+        while not held.exists() and child.poll() is None:
+            time.sleep(0.01)
+        assert held.exists(), (hold, child.communicate())
+    return child
 
 
 def process(*words: Any, **options: Any) -> "subprocess.CompletedProcess[str]":

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from sdm.config import PATHS, SECTIONS, WHERE, Leaf, dump_yaml, leaves, make_options, read_yaml, schema, template
 from sdm.errors import OptionError
 from sdm.options import RunOptions
-from sdm_cli.main import app
+from sdm_cli.app import app
 
 LEAVES = {leaf.dotted: leaf for leaf in leaves()}
 # A value of every option that is not its default, as text and as it should be understood.

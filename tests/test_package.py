@@ -3,6 +3,7 @@
 import doctest
 import importlib
 import os
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -112,3 +113,40 @@ def test_kernels_give_the_same_without_compilation():
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-3000:]
     assert " passed" in done.stdout
+
+
+KERNEL = (
+    "import numpy as np; from sdm.compiled import _spread_missing as k; t = np.zeros(2);"
+    "k(np.array([1.0, np.nan]), t); print(t, sum(k.stats.cache_hits.values()))"
+)
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    """A cache with one kernel in it."""
+    folder = tmp_path_factory.mktemp("cache")
+    assert run(KERNEL, SDM_CACHE_DIR=str(folder)).stdout == "[ 0. nan] 0\n"
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("suffix", "damage"),
+    [("nbi", "empty"), ("nbi", "garbage"), ("nbi", "folder"), ("nbc", "truncated"), ("nbc", "flipped")],
+)
+def test_a_damaged_cache_is_made_again(cache, tmp_path, suffix, damage):
+    """A power cut must not end in a traceback from numba, nor in machine code with a wrong byte that is run."""
+    shutil.copytree(cache, tmp_path, dirs_exist_ok=True)
+    (path,) = tmp_path.rglob(f"*_spread_missing*.{suffix}")
+    content = bytearray(path.read_bytes())
+    half = len(content) // 2
+    content[half] ^= 255
+    if damage == "folder":
+        path.unlink()
+        path.mkdir()
+    else:
+        made = {"empty": b"", "truncated": content[:half], "flipped": content, "garbage": b"cos\nsystem\n"}
+        path.write_bytes(made[damage])
+    after = run(KERNEL, SDM_CACHE_DIR=str(tmp_path))
+    assert (after.stdout, after.stderr, after.returncode) == ("[ 0. nan] 0\n", "", 0)
+    if damage != "folder":
+        assert run(KERNEL, SDM_CACHE_DIR=str(tmp_path)).stdout == "[ 0. nan] 1\n", "made again, and used"

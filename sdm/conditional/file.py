@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sdm.archive import Archive, save_bytes
 from sdm.conditional.model import ClassModel
 from sdm.features.shapes import Shapes
-from sdm.features.terms import KINDS, PRODUCT, Terms
+from sdm.features.terms import Terms, bounded
 from sdm.modelfile import _all_scaled, _shapes, _variable
 
 FORMAT = "sdm-classes"
@@ -74,26 +74,17 @@ def _build(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> ClassMode
 def _check(model: ClassModel) -> None:
     """Refuse what no fit writes (a `ValueError` here is reported as a damaged file)."""
     terms, n, classes = model.terms, len(model.variables), len(model.classes)
-    empty = Terms.build(0, np.empty(0, dtype=np.int64))
-    columns = [column.name for column in fields(Terms)]
     good = (
         classes >= 2
         and len(set(model.classes)) == classes
         and all(isinstance(label, (str, int, float)) for label in model.classes)
-        and len({getattr(terms, name).shape for name in columns}) == 1
-        and terms.kind.ndim == 1
-        and all(getattr(terms, name).dtype == getattr(empty, name).dtype for name in columns)
-        and np.all((terms.kind >= 0) & (terms.kind < len(KINDS)))
-        and np.all((terms.var >= 0) & (terms.var < n))
-        and np.all((terms.other >= np.where(terms.kind == PRODUCT, 0, -1)) & (terms.other < n))
-        and all(np.all(np.isfinite(getattr(terms, name))) for name in ("knot", "lo", "hi"))
+        and terms.sound(n)
         and _all_scaled(terms)
         and all(np.all((var >= 0) & (var < n)) for var in model.shapes.variables())
         and model.intercept.shape == (classes,)
         and model.weights.shape == (classes, len(terms) + len(model.shapes))
         and model.intercept.dtype == model.weights.dtype == np.float64
-        and np.all(np.isfinite(model.intercept))
-        and np.all(np.isfinite(model.weights))
+        and bounded(model.intercept, model.weights, model.shapes.weight)
         and 1.0 <= model.alpha <= 2.0
         and isinstance(model.meta, dict)
     )

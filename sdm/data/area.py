@@ -11,6 +11,7 @@ from rasterio.windows import Window
 
 from sdm.data.grid import Grid
 from sdm.errors import DataError
+from sdm.reading import refuse_special
 
 
 def read_vector(path: str | Path, layer: str | None = None) -> tuple[Any, list[str]]:
@@ -27,6 +28,7 @@ def read_vector(path: str | Path, layer: str | None = None) -> tuple[Any, list[s
     path = Path(path)
     if not path.exists():
         raise DataError(f"file '{path}' does not exist: check the path")
+    refuse_special(path)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -96,7 +98,12 @@ class StudyArea:
         if polygons.crs is None:
             notes.append(f"study area '{name}' has no CRS: taken to be in that of the layers")
         elif crs is not None:
-            polygons = polygons.to_crs(CRS.from_user_input(crs).to_wkt())
+            try:
+                polygons = polygons.to_crs(CRS.from_user_input(crs).to_wkt())
+            except (RuntimeError, ValueError) as problem:  # of pyproj
+                raise DataError(
+                    f"study area '{name}' cannot be brought into the layers' coordinate system: {problem}"
+                ) from problem
         if len(polygons) < len(frame):
             notes.append(f"study area '{name}': {len(frame) - len(polygons):,} features that are not polygons left out")
         return cls(tuple(polygons.geometry.make_valid()), str(path), notes)

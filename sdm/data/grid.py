@@ -7,6 +7,7 @@ import numpy as np
 from affine import Affine
 from numpy.typing import ArrayLike
 from rasterio.crs import CRS
+from rasterio.errors import RasterioError
 from rasterio.windows import Window
 
 from sdm.errors import DataError
@@ -89,7 +90,13 @@ class Grid:
 
         x, y = self.transform.c + self.transform.a * cols, self.transform.f + self.transform.e * rows
         if self.crs is not None and self.crs != CRS.from_epsg(4326):
-            x, y = (np.asarray(values) for values in reproject(self.crs, CRS.from_epsg(4326), x, y))
+            try:
+                x, y = (np.asarray(values) for values in reproject(self.crs, CRS.from_epsg(4326), x, y))
+            except RasterioError as problem:
+                raise DataError(
+                    f"the layers' coordinate system '{crs_name(self.crs)}' has no longitude and latitude: give them "
+                    "one that PROJ knows"
+                ) from problem
         return x, y
 
     @cached_property
@@ -146,7 +153,7 @@ class Grid:
         Origins and cell sizes that differ by less than ``GRID_TOLERANCE`` of a cell are the same.
         """
         if not same_crs(self.crs, other.crs):
-            return f"is in {_crs_name(self.crs)}, the stack is in {_crs_name(other.crs)}"
+            return f"is in {crs_name(self.crs)}, the stack is in {crs_name(other.crs)}"
         if (self.width, self.height) != (other.width, other.height):
             return f"has {self.width:,}×{self.height:,} cells, the stack has {other.width:,}×{other.height:,}"
         one, two = self.transform, other.transform
@@ -192,7 +199,7 @@ def _cell_number(value: ArrayLike, start: float, size: float, count: int) -> tup
     return np.clip(number, 0, count - 1), inside
 
 
-def _crs_name(crs: CRS | None) -> str:
+def crs_name(crs: CRS | None) -> str:
     """Return a short name of a reference system."""
     return "no known CRS" if crs is None else crs.to_string()[:60]
 

@@ -162,6 +162,9 @@ def _bands(path: str, variable: str | None = None) -> list[_Found]:
             return [
                 band for sub, name in parts if not name.endswith(("_bnds", "_bounds")) for band in _bands(sub, name)
             ]
+        t = data.transform
+        if not (t.a and t.e and np.isfinite([*t[:6], t.a * data.width, t.e * data.height]).all()):
+            raise DataError(f"layer '{Path(path).name}' has cells of {t.a:g} by {t.e:g}: expected a size above zero")
         if data.transform.b or data.transform.d:
             raise DataError(f"layer '{Path(path).name}' has a rotated grid: make it north-up with gdalwarp first")
         stem = variable or Path(path).stem
@@ -170,6 +173,8 @@ def _bands(path: str, variable: str | None = None) -> list[_Found]:
         for band in data.indexes:
             name = stem if data.count == 1 else data.descriptions[band - 1] or f"{stem}_{band}"
             dtype, code = data.dtypes[band - 1], data.nodatavals[band - 1]
+            if dtype.startswith("complex"):
+                raise DataError(f"layer '{name}' has complex numbers: expected one real number per cell")
             layer = Layer(name, path, band, dtype, scale=data.scales[band - 1], offset=data.offsets[band - 1])
             layer = layer if code is None else _with_nodata(layer, code)
             found.append(_Found(layer, grid, data.block_shapes[band - 1]))

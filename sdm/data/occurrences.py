@@ -22,9 +22,10 @@ from sdm.data.columns import (
     named_column,
     species_column,
 )
-from sdm.data.grid import same_crs
+from sdm.data.grid import crs_name, same_crs
 from sdm.data.textfile import SAMPLE_ROWS, TextTable, in_zip, numbers, plain
 from sdm.errors import DataError, OptionError
+from sdm.reading import refuse_special
 
 # Of the fifty columns of a GBIF download, those of use here; two million rows of all would not fit in memory.
 GBIF = frozenset(
@@ -327,9 +328,16 @@ def project(x: np.ndarray, y: np.ndarray, source: Any, target: Any) -> tuple[np.
     if target is None or same_crs(_crs(source), _crs(target)):
         return x, y
     from pyproj import Transformer
+    from pyproj.exceptions import ProjError
 
-    one, two = _crs(source).to_wkt(), _crs(target).to_wkt()
-    new_x, new_y = Transformer.from_crs(one, two, always_xy=True).transform(x, y)
+    one, two = _crs(source), _crs(target)
+    try:
+        new_x, new_y = Transformer.from_crs(one.to_wkt(), two.to_wkt(), always_xy=True).transform(x, y)
+    except (ProjError, CRSError) as problem:
+        names = f"from '{crs_name(one)}' to '{crs_name(two)}'"
+        raise DataError(
+            f"coordinates cannot be brought {names}: give records and layers systems that PROJ knows (--crs)"
+        ) from problem
     return np.asarray(new_x, dtype=np.float64), np.asarray(new_y, dtype=np.float64)
 
 
@@ -345,7 +353,7 @@ def _crs(crs: Any) -> CRS:
         return CRS.from_user_input(crs)
     except (CRSError, ValueError, TypeError) as problem:
         raise OptionError(
-            f"crs '{crs}' is not known: expected for instance EPSG:4326, a PROJ string or WKT"
+            f"crs '{str(crs)[:80]}' is not known: expected for instance EPSG:4326, a PROJ string or WKT"
         ) from problem
 
 
@@ -355,6 +363,7 @@ def _check_file(path: Path) -> None:
         raise DataError(f"file '{path}' does not exist: check the path")
     if path.is_dir():
         raise DataError(f"'{path}' is a folder: expected a file of occurrences")
+    refuse_special(path)
     if path.stat().st_size == 0:
         raise DataError(f"file '{path.name}' is empty: expected a header and one row a record")
 

@@ -22,6 +22,7 @@ from rasterio.windows import Window
 from sdm.data.cells import CellLookup, Summary, all_valid
 from sdm.data.grid import Grid
 from sdm.errors import DataError
+from sdm.reading import refuse_special
 
 WINDOW_BYTES = 32 << 20  # all layers of one window; a scan holds about four windows
 _OPENING = threading.Lock()  # Python's warning filters are shared by all threads
@@ -29,6 +30,7 @@ _OPENING = threading.Lock()  # Python's warning filters are shared by all thread
 
 def open_raster(path: str) -> Any:
     """Open a raster, without warnings."""
+    refuse_special(path)
     # GDAL takes an ASCII grid for integers if its first 100 kB hold no point, and then cuts off all decimals.
     options = {"datatype": "Float32"} if path.lower().endswith(".asc") else {}
     with _OPENING, warnings.catch_warnings():

@@ -6,14 +6,18 @@ import io
 import itertools
 import re
 import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from sdm.errors import DataError
+from sdm.reading import open_zipped, refuse_special
 
 HEAD_BYTES = 1 << 16
 SAMPLE_ROWS = 100
@@ -25,7 +29,8 @@ class TextTable:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.notes: list[str] = []
-        self.content = self._unzip()
+        refuse_special(path)
+        self.zipped = self._zipped()
         head = self._start()
         self.encoding, text = self._decode(head)
         if len(head) == HEAD_BYTES:
@@ -43,22 +48,32 @@ class TextTable:
         if name:
             self.notes.append(f"columns are separated by {name}" + (", with decimal comma" if comma else ""))
 
-    def _unzip(self) -> bytes | None:
-        """Return the table in a zip file such as GBIF sends; None if the file is not zipped."""
+    def _zipped(self) -> str | None:
+        """Return the name of the table in a zip file such as GBIF sends; None if the file is not zipped."""
         names = in_zip(self.path, (".csv", ".tsv", ".txt"))
         main = [name for name in names if Path(name).name == "occurrence.txt"] or names
         if not main:
             return None
         if len(main) > 1:
             raise DataError(f"file '{self.path.name}' holds several tables ({', '.join(main)}): unzip it and give one")
-        with zipfile.ZipFile(self.path) as archive:
-            return archive.read(main[0])
+        return main[0]
+
+    @contextmanager
+    def _open(self) -> Iterator[IO[bytes]]:
+        """Give the table as a stream of bytes, unpacked on the way."""
+        if self.zipped is None:
+            with self.path.open("rb") as file:
+                yield file
+            return
+        try:
+            with zipfile.ZipFile(self.path) as archive, open_zipped(archive, self.zipped, self.path.name) as file:
+                yield file
+        except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+            raise DataError(f"file '{self.path.name}' is damaged ({error}): copy or download it again") from error
 
     def _start(self) -> bytes:
         """Return the first bytes."""
-        if self.content is not None:
-            return self.content[:HEAD_BYTES]
-        with self.path.open("rb") as file:
+        with self._open() as file:
             return file.read(HEAD_BYTES)
 
     def _decode(self, head: bytes) -> tuple[str, str]:
@@ -136,9 +151,9 @@ class TextTable:
             "index_col": False,
         }
         for encoding in dict.fromkeys([self.encoding, "cp1252", "latin-1"]):
-            stream = self.path if self.content is None else io.BytesIO(self.content)
             try:
-                frame = pd.read_csv(stream, encoding=encoding, **options)
+                with self._open() as stream:
+                    frame = pd.read_csv(stream, encoding=encoding, **options)
                 break
             except UnicodeDecodeError:
                 continue
@@ -164,8 +179,11 @@ def in_zip(path: Path, suffixes: tuple[str, ...]) -> list[str]:
     """Return the files with such suffixes in a zip file; none if it is not one."""
     if path.suffix.lower() != ".zip" or not zipfile.is_zipfile(path):
         return []
-    with zipfile.ZipFile(path) as archive:
-        return [name for name in archive.namelist() if name.lower().endswith(suffixes)]
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return [name for name in archive.namelist() if name.lower().endswith(suffixes)]
+    except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:
+        raise DataError(f"file '{path.name}' is damaged ({error}): copy or download it again") from error
 
 
 def plain(name: str) -> str:

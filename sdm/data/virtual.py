@@ -27,6 +27,7 @@ from sdm.data.grid import Grid
 from sdm.data.landscape import CLASSES, LAYERS, Array, Landscape, place, round_to
 from sdm.data.niche import NICHES, VirtualSpecies, make_species
 from sdm.errors import DataError, OptionError, OutputError
+from sdm.reading import load_json
 
 NODATA = -9999.0
 _BLOCK = 256  # side of a tile, and rows in a strip
@@ -246,7 +247,7 @@ class Simulation:
 def read_truth(path: str | Path) -> tuple[VirtualSpecies, ...]:
     """Return the species that a ``truth.json`` describes."""
     try:
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
+        data = load_json(path)
         return tuple(VirtualSpecies.from_dict(species) for species in data["species"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(f"{path} is not a truth.json of sdm simulate ({error}): make it anew") from error

@@ -12,6 +12,9 @@ from sdm.features.domain import Array
 from sdm.features.monomial import Monomial
 from sdm.features.tree import Tree
 
+MOST = 100_000
+"""Trees or monomials of a model file; no fit grows so many."""
+
 
 def _no_weights() -> Array:
     return np.empty(0)
@@ -64,6 +67,9 @@ class Shapes:
     def from_arrays(cls, arrays: dict[str, NDArray]) -> "Shapes":
         """Rebuild from `to_arrays`; raises ValueError where the sizes do not fit."""
         sizes = arrays["tree_size"]
+        for kind, size in (("tree", sizes), ("monomial", arrays["monomial_size"])):
+            if size.shape != arrays[f"{kind}_weight"].shape or size.size > MOST:
+                raise ValueError("as many weights as shapes are needed")
         leaves = _cut(arrays["tree_leaf"], sizes)
         variables = _cut(arrays["tree_var"], sizes)
         thresholds = _cut(arrays["tree_threshold"], sizes)
@@ -76,8 +82,6 @@ class Shapes:
         )
         monomials = tuple(Monomial(var) for var in _cut(arrays["monomial_var"], arrays["monomial_size"]))
         out = cls(trees, arrays["tree_weight"], monomials, arrays["monomial_weight"])
-        if out.tree_weight.shape != (len(trees),) or out.monomial_weight.shape != (len(monomials),):
-            raise ValueError("as many weights as shapes are needed")
         for tree in trees:
             if np.any(tree.leaf < 0) or np.any(tree.leaf > np.arange(tree.size)):
                 raise ValueError("a split divides a leaf that is not there")

@@ -27,6 +27,11 @@ LINEAR, QUADRATIC, PRODUCT, FORWARD, REVERSE, THRESHOLD, CATEGORY = range(7)
 KINDS = ("linear", "quadratic", "product", "forward", "reverse", "threshold", "category")
 
 
+def bounded(*arrays: Array) -> bool:
+    """Whether all numbers are finite, and small enough to be multiplied with one another."""
+    return all(bool(np.all(np.abs(array) < 1e150)) for array in arrays)
+
+
 @dataclass(frozen=True)
 class Terms:
     """A table of features, column by column; all columns have the same length."""
@@ -38,6 +43,20 @@ class Terms:
     lo: Array
     hi: Array
     weight: Array
+
+    def sound(self, variables: int) -> bool:
+        """Whether a table that comes from a file can be evaluated: columns of one length, numbers within bounds."""
+        empty = Terms.build(0, np.empty(0, dtype=np.int64))
+        columns = {column.name: getattr(self, column.name) for column in fields(Terms)}
+        return bool(
+            self.kind.ndim == 1
+            and all(column.shape == self.kind.shape for column in columns.values())
+            and all(column.dtype == getattr(empty, name).dtype for name, column in columns.items())
+            and np.all((self.kind >= 0) & (self.kind < len(KINDS)))
+            and np.all((self.var >= 0) & (self.var < variables))
+            and np.all((self.other >= np.where(self.kind == PRODUCT, 0, -1)) & (self.other < variables))
+            and bounded(self.knot, self.lo, self.hi, self.weight)
+        )
 
     @classmethod
     def build(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sdm.archive import Archive, save_bytes
 from sdm.encode import Encoder
-from sdm.features.terms import KINDS, PRODUCT, Terms
+from sdm.features.terms import Terms, bounded
 from sdm.joint.features import SiteFeatures
 from sdm.joint.fitted import FittedJoint
 from sdm.joint.graph import Forest, given
@@ -88,20 +88,19 @@ def _build(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> FittedJoi
 def _check(model: FittedJoint) -> None:
     """Refuse what no fit writes (a `ValueError` here is reported as a damaged file)."""
     features, terms, n = model.features, model.features.terms, len(model.encoder.names)
-    shapes = {getattr(terms, column.name).shape for column in fields(Terms)}
     good = (
-        shapes == {features.mean.shape} == {features.spread.shape}
+        terms.sound(n)
+        and terms.kind.shape == features.mean.shape == features.spread.shape
         and features.lo.shape == features.hi.shape == features.centre.shape == features.width.shape == (n,)
-        and np.all(np.isfinite(features.centre) & (features.width > 0))
-        and np.all((terms.kind >= 0) & (terms.kind < len(KINDS)))
-        and np.all((terms.var >= 0) & (terms.var < n))
-        and np.all((terms.other >= np.where(terms.kind == PRODUCT, 0, -1)) & (terms.other < n))
-        and np.all(np.isfinite(features.mean) & (features.spread > 0))
+        and np.all(features.lo <= features.hi)
+        and np.all(features.spread > 0)
+        and np.all(features.width > 0)
+        and bounded(features.centre, features.width)
         and model.weights.shape == (model.discriminant.size,)
         and model.variance.shape in ((0,), model.weights.shape)
-        and np.all(np.isfinite(model.weights))
         and np.all(model.variance >= 0)
-        and 0.0 < model.scale < np.inf
+        and bounded(features.mean, features.spread, model.weights, model.variance, np.array([model.scale]))
+        and model.scale > 0.0
         and isinstance(model.meta, dict)
     )
     if not good:

@@ -1,7 +1,6 @@
 """The page of a model of classes: one file that opens offline, from what a run has written."""
 
 import csv
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,9 +8,11 @@ from typing import Any
 from sdm.conditional.maps import presence_class
 from sdm.errors import DataError
 from sdm.files import write_text
+from sdm.reading import load_json
 from sdm.report.page import render
 from sdm.report.page_map import embed
 from sdm.report.results import species_folders
+from sdm.report.tables import unquoted
 
 MAPS = {
     "probability picture": "The probability of {presence}",
@@ -41,7 +42,7 @@ def _numbers_in(folder: Path) -> list[Path]:
 
 def class_figures(path: Path) -> dict[str, Any]:
     """Return what the index of a run shows of a class model, from its stored numbers."""
-    numbers: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    numbers: dict[str, Any] = load_json(path)
     measures = {name: found for name, found in numbers["measures"].items() if isinstance(found, dict)}
     trained, tested, crossed = (measures.get(name, {}) for name in ("training", "test", "cross-validation"))
     return {
@@ -58,7 +59,7 @@ def class_figures(path: Path) -> dict[str, Any]:
 def _is_numbers(path: Path) -> bool:
     """Whether a JSON file is that of a class model."""
     try:
-        tree = json.loads(path.read_text(encoding="utf-8"))
+        tree = load_json(path)
     except (OSError, ValueError):
         return False
     return isinstance(tree, dict) and all(isinstance(tree.get(key), dict) for key in ("measures", "files"))
@@ -72,7 +73,7 @@ def write_class_page(path: Path) -> Path:
     DataError
         If something that the page is made of is not there, or cannot be read.
     """
-    numbers: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    numbers: dict[str, Any] = load_json(path)
     try:
         if absent := [name for name in SHOWN if name not in numbers]:
             raise KeyError(absent[0])
@@ -131,7 +132,7 @@ def shown_class(labels: Sequence[str]) -> tuple[int, str]:
 def _classes(table: Path, shares: dict[str, float]) -> list[dict[str, Any]]:
     """Return the rows of the table of classes."""
     with table.open(newline="", encoding="utf-8") as source:
-        rows = list(csv.reader(source))
+        rows = [[unquoted(cell) for cell in row] for row in csv.reader(source)]
     return [
         {
             "name": name,

@@ -1,6 +1,5 @@
 """The page of a joint model: one file that opens offline, made from what a run stored. It draws what was computed."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +7,7 @@ from markupsafe import Markup
 
 from sdm.errors import DataError
 from sdm.files import write_text
+from sdm.reading import load_json
 from sdm.report.chart import bar_chart
 from sdm.report.page import render
 from sdm.report.page_map import embed, thumbnail
@@ -41,10 +41,17 @@ def write_joint_page(folder: Path) -> Path:
     """
     path = folder / "joint.json"
     try:
-        numbers = json.loads(path.read_text(encoding="utf-8"))
+        numbers = load_json(path)
     except (OSError, ValueError) as error:
         raise DataError(f"{path} cannot be read ({error}): make the results again with `sdm joint`") from error
-    return write_text(folder / "joint.html", joint_page(folder, numbers), overwrite=True)
+    try:
+        page = joint_page(folder, numbers)
+    except (OSError, LookupError, TypeError, ValueError, AttributeError) as error:
+        what = f"{type(error).__name__}: {error}"
+        raise DataError(
+            f"the page of {path} cannot be made ({what}): make the results again with `sdm joint`"
+        ) from error
+    return write_text(folder / "joint.html", page, overwrite=True)
 
 
 def joint_page(folder: Path, n: dict[str, Any]) -> str:
@@ -60,19 +67,26 @@ def joint_page(folder: Path, n: dict[str, Any]) -> str:
         "measures": [{"name": text, **{key: both[key][name] for key in both}} for name, text in MEASURES.items()],
         "species": [_species(folder, name, n, both, maps) for name in n["species"]],
         "has_maps": bool(maps),
-        "network": embed(folder / n["files"]["network"]),
+        "network": embed(_inside(folder, n["files"]["network"])),
         "edges": [{**row, "unsure": _unsure(row)} for row in edges[:MOST_EDGES]],
         "has_spread": any(row["sd"] is not None for row in edges),
         "edges_left_out": max(0, len(edges) - MOST_EDGES),
         "features": _features(n),
         "richness": [
-            (title.removeprefix("maps").strip(), embed(folder / own["picture"]))
+            (title.removeprefix("maps").strip(), embed(_inside(folder, own["picture"])))
             for title, own in n["files"].items()
             if title.startswith("maps")
         ],
         "settings": {**n["settings"], "features": n["features"], "seed": n["seed"]},
     }
     return render("joint.html", "index.js", context)
+
+
+def _inside(folder: Path, name: str) -> Path:
+    """Return where a file of the results is; a name that leads out of them was not written by a run."""
+    if Path(name).is_absolute() or ".." in Path(name).parts:
+        raise ValueError(f"'{name}' is no file in the results")
+    return folder / name
 
 
 def _unsure(row: dict[str, Any]) -> bool:
@@ -93,7 +107,7 @@ def _species(folder: Path, name: str, n: dict[str, Any], both: dict[str, Any], m
         "glm": number(both["glm"]["species"].get(name)),
         "kept": len(kept),
         "strongest": "–" if strongest is None else f"{strongest['feature']} ({strongest['weight']:+.2f})",
-        "picture": None if place is None else thumbnail(folder / place, 1.0),
+        "picture": None if place is None else thumbnail(_inside(folder, place), 1.0),
     }
 
 

@@ -78,7 +78,8 @@ def render(template: str, script: str, context: dict[str, Any]) -> str:
         "script": Markup(code),  # noqa: S704
         "digest": digest,
     }
-    return _environment().get_template(template).render(context | own)
+    page = _environment().get_template(template).render(context | own)
+    return page.encode(errors="backslashreplace").decode()  # a file's name need not be text
 
 
 @cache

@@ -1,7 +1,6 @@
 """What a run left in a folder, read back: numbers, tables, settings, and where the maps are. Nothing is computed."""
 
 import csv
-import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,9 +8,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
-from sdm.errors import DataError
+from sdm.errors import DataError, OptionError
+from sdm.reading import load_json, load_yaml
+from sdm.report.tables import unquoted
 
 if TYPE_CHECKING:
     from sdm.model import Model
@@ -165,9 +164,8 @@ def read_rows(path: Path) -> list[Row]:
     """
     try:
         with path.open(newline="", encoding="utf-8") as source:
-            reader = csv.reader(source)
-            head = next(reader, [])
-            return [dict(zip(head, row)) for row in reader if row]
+            head, *rows = [[unquoted(cell) for cell in row] for row in csv.reader(source) if row] or [[]]
+            return [dict(zip(head, row)) for row in rows]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise DataError(f"{path} cannot be read ({error}): make the results again with `sdm fit`") from error
 
@@ -190,7 +188,7 @@ def column(rows: Iterable[Row], name: str) -> list[float]:
 def _is_numbers(path: Path) -> bool:
     """Whether a JSON file is that of a species."""
     try:
-        tree = json.loads(path.read_text(encoding="utf-8"))
+        tree = load_json(path)
     except (OSError, ValueError):
         return False
     return isinstance(tree, dict) and "species" in tree and isinstance(tree.get("files"), dict)
@@ -200,7 +198,7 @@ def _read(path: Path) -> Results:
     if not path.is_file():
         raise DataError(f"{path} is not there: expected a results folder of `sdm fit`, or a model file in one")
     try:
-        numbers = json.loads(path.read_text(encoding="utf-8"))
+        numbers = load_json(path)
     except (OSError, ValueError) as error:
         raise DataError(f"{path} cannot be read as JSON ({error}): make the results again with `sdm fit`") from error
     if not _is_numbers(path):
@@ -214,9 +212,9 @@ def _read_run(folder: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
     try:
-        tree = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError) as error:
-        raise DataError(f"{path} cannot be read ({str(error).splitlines()[0]}): make the results again") from error
+        tree = load_yaml(path, "the run file of these results")
+    except OptionError as error:
+        raise DataError(f"{error}; make the results again") from error
     return tree if isinstance(tree, dict) else {}
 
 

@@ -3,6 +3,7 @@
 import csv
 import io
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,12 +21,32 @@ def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
 def table_text(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return dictionaries as CSV; the columns are the union of what they have."""
     out = io.StringIO(newline="")
-    writer = csv.DictWriter(
-        out, list(dict.fromkeys(key for row in rows for key in row)), restval="", lineterminator="\n"
-    )
-    writer.writeheader()
-    writer.writerows({key: _text(value) for key, value in row.items()} for row in rows)
+    head = list(dict.fromkeys(key for row in rows for key in row))
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(quoted(key) for key in head)
+    writer.writerows([_text(row.get(key, "")) for key in head] for row in rows)
     return out.getvalue()
+
+
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+
+
+def quoted(text: str) -> str:
+    """Put an apostrophe before text that a spreadsheet would take for a formula; numbers stay as they are."""
+    return f"'{text}" if _FORMULA.match(text) and not _is_number(text) else text
+
+
+def unquoted(text: str) -> str:
+    """Return text as it was before `quoted`."""
+    return text[1:] if text[:1] == "'" and _FORMULA.match(text) else text
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def write_profiles(path: Path, profiles: Iterable[Profile]) -> Path:
@@ -100,4 +121,4 @@ def _jackknife(parts: Sequence[Mapping[str, Any]], tested: bool) -> dict[str, fl
 def _text(value: Any) -> Any:
     if isinstance(value, float):
         return "" if math.isnan(value) else f"{value:.10g}"
-    return value
+    return quoted(value) if isinstance(value, str) else value

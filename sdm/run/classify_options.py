@@ -8,12 +8,13 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BeforeValidator, ValidationError
 
-from sdm.config import Leaf, explain, load_yaml, rebase
+from sdm.config import Leaf, explain, rebase
 from sdm.errors import OptionError
 from sdm.features.classes import parse_classes
 from sdm.features.families import parse_families
 from sdm.optionkinds import Count, Crs, Files, Folds, NotNegative, Places, Positive, Words, read_places
 from sdm.options import Section, option
+from sdm.reading import load_yaml
 
 
 def _features(value: Any) -> Any:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from sdm.conditional.model import ClassModel
+from sdm.errors import OptionError
 from sdm.model import Model
 from sdm.modelfile import load_model
 from sdm.run.evaluating_classes import evaluate_classes
@@ -67,6 +68,8 @@ def evaluate_files(
     >>> evaluate_files("results/habitat.npz", "new_plots.csv", layers=["layers/"])["log_loss"]  # doctest: +SKIP
     0.412
     """
+    if seed is not None and seed < 0:
+        raise OptionError(f"seed={seed}: expected a number of at least 0")
     loaded = load_model(model)
     crs = f"EPSG:{crs}" if crs is not None and crs.isdigit() else crs
     own: dict[str, Any] = {"absences": absences, "background": background, "species": species, "truth": truth}

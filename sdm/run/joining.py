@@ -26,6 +26,7 @@ from sdm.joint.labels import read_labels, species_names
 from sdm.joint.model import JointModel
 from sdm.options import GRAPH_WORDS, JOINT_USES, RunOptions
 from sdm.predict import Progress
+from sdm.report.tables import unquoted
 from sdm.run.prepare import is_swd, open_layers, open_projections
 from sdm.run.site_testing import WHAT, HeldOut, check_site_testing, divide_sites, hushed, measure, measure_folds
 
@@ -218,7 +219,7 @@ def read_graph(graph: str) -> str | list[tuple[str, str]]:
     bad = np.flatnonzero(frame[names].isna().any(axis=1).to_numpy())
     if bad.size:
         raise DataError(f"file '{path.name}', row {row[bad[0]]}: expected two names of species, got one")
-    return [(str(a).strip(), str(b).strip()) for a, b in frame[names].itertuples(index=False)]
+    return [(unquoted(str(a).strip()), unquoted(str(b).strip())) for a, b in frame[names].itertuples(index=False)]
 
 
 def make_model(options: RunOptions, graph: Any, categorical: Sequence[str]) -> JointModel:

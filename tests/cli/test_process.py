@@ -1,11 +1,11 @@
 """The command as a process: exit codes, streams, Ctrl-C, a full disk, and what it does not import."""
 
 import json
+import os
 import resource
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,7 @@ HEAVY = ("numba", "pandas", "rasterio", "geopandas", "matplotlib", "scipy")
 @pytest.mark.parametrize("words", [("--help",), ("fit", "--help"), ("version",), ("schema",)])
 def test_help_is_quick_because_nothing_heavy_is_imported(words) -> None:
     code = (
-        "import sys\nfrom sdm_cli.main import app\n"
+        "import sys\nfrom sdm_cli.app import app\n"
         f"try:\n    app({list(words)!r})\nexcept SystemExit as stop:\n    assert not stop.code\n"
         f"print([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"
     )
@@ -77,34 +77,45 @@ def test_a_terminal_without_the_letters_of_a_name(world, tmp_path: Path) -> None
     assert "\\U0001f9a5 montanus" in done.stdout
 
 
-def wait_for(folder: Path, pattern: str, child: "subprocess.Popen[str]") -> None:
-    """Wait until a file is there, or the process has ended."""
-    until = time.monotonic() + 60
-    while not list(folder.rglob(pattern)) and child.poll() is None and time.monotonic() < until:
-        time.sleep(0.002)
-
-
-@pytest.mark.parametrize("pattern", ["*.part", "plain*.tif"])
-@pytest.mark.parametrize(("what", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_leaves_nothing_behind(world, tmp_path: Path, pattern, what, code) -> None:
-    words = ("fit", world.records, world.layers, "--categorical", "landcover", "-o", tmp_path / "deep" / "out")
-    with start(*words) as child:
-        wait_for(tmp_path, pattern, child)
+def interrupt(child: "subprocess.Popen[str]", what: signal.Signals) -> str:
+    """Send a signal to a process that was held, and return what it says."""
+    with child:
         child.send_signal(what)
-        _, err = child.communicate(timeout=60)
-    if child.returncode == 0:
-        pytest.skip("the run was over before it could be interrupted")
+        _, err = child.communicate(timeout=120)
+    return err
+
+
+@pytest.mark.parametrize(
+    ("moment", "what", "code"),
+    [
+        ("open *_roc.csv", signal.SIGINT, 130),
+        ("os.rename *cog0.tif", signal.SIGTERM, 143),
+        ("open *.html*", signal.SIGINT, 130),
+    ],
+)
+def test_a_signal_leaves_nothing_behind(world, tmp_path: Path, moment, what, code) -> None:
+    words = ("fit", world.records, world.layers, *QUICK, "-o", tmp_path / "deep" / "out")
+    child = start(*words, hold=moment)
+    assert files(tmp_path), "something is there to be removed"
+    err = interrupt(child, what)
     assert child.returncode == code, err
+    assert err.splitlines()[-1] == "interrupted: nothing half-written was kept"
     assert "Traceback" not in err
-    assert "interrupted" in err
     assert files(tmp_path) == []
 
 
+@pytest.mark.parametrize("module", ["typer", "pydantic", "numba", "rasterio*"])
+def test_ctrl_c_while_modules_are_imported(world, tmp_path: Path, module) -> None:
+    """The first seconds of every run, when a mistyped command is most often noticed."""
+    child = start("fit", world.records, world.layers, "-o", tmp_path / "out", hold=f"import {module}")
+    err = interrupt(child, signal.SIGINT)
+    assert child.returncode == 130, err
+    assert err in ("", "interrupted: nothing half-written was kept\n")
+
+
 def test_ctrl_c_while_simulating(tmp_path: Path) -> None:
-    with start("simulate", tmp_path / "world", "--size", 1500) as child:
-        wait_for(tmp_path, "*.tif", child)
-        child.send_signal(signal.SIGINT)
-        _, err = child.communicate(timeout=60)
+    child = start("simulate", tmp_path / "world", "--size", 48, hold="open *truth.json*")
+    err = interrupt(child, signal.SIGINT)
     assert child.returncode == 130, err
     assert files(tmp_path) == []
 
@@ -125,9 +136,40 @@ def test_a_full_disk_leaves_nothing_behind(world, tmp_path: Path, limit: int) ->
     assert files(tmp_path) == []
 
 
-def test_a_reader_that_stops_reading(world) -> None:
-    with start("schema") as child:
-        assert child.stdout is not None
-        child.stdout.read(10)
-        child.stdout.close()
-        assert child.wait(timeout=60) in (0, 1)
+COMMANDS = [("schema",), ("--help",), ("info",), ("info", "--json")]
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_a_full_disk_behind_the_output(fit, words) -> None:
+    """`sdm info model.npz > file` on a full disk: a sentence, not a traceback, and not exit code 0."""
+    with open("/dev/full", "w") as full:
+        done = process(*_complete(words, fit), stdout=full)
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert last == "error: standard output cannot be written (No space left on device)", done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_a_reader_that_stops_reading(fit, words) -> None:
+    """`sdm schema | head -1`: silence, and the exit code of any program whose output is cut off."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = process(*_complete(words, fit), stdout=writing)
+    finally:
+        os.close(writing)
+    assert done.returncode == 141, done.stderr
+    assert "rror" not in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def _complete(words, fit) -> tuple:
+    return (*words, fit.model) if words[0] == "info" else words
+
+
+@pytest.mark.parametrize("closed", [1, 2])
+def test_streams_that_are_closed(fit, closed: int) -> None:
+    done = process("info", fit.model, preexec_fn=lambda: os.close(closed))
+    assert done.returncode == 0
+    assert "Traceback" not in done.stderr

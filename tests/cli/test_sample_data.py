@@ -8,7 +8,7 @@ import rasterio
 from typer.testing import CliRunner
 
 from sdm.commit import LISTED
-from sdm_cli.main import app
+from sdm_cli.app import app
 
 SAMPLE = Path(__file__).parents[2] / "sample_data"
 # The command of sample_data/README.md.

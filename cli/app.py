@@ -1,0 +1,83 @@
+"""The commands of `sdm`. Only the standard library, typer and the options are imported here; the rest when needed."""
+
+import signal
+import sys
+from typing import Any
+
+import typer
+
+from sdm_cli.check import check
+from sdm_cli.classify import classify
+from sdm_cli.classify import normalize as normalize_classify
+from sdm_cli.console import Terminated, exit_code, plain
+from sdm_cli.curve import curve
+from sdm_cli.evaluate import evaluate
+from sdm_cli.fit import fit
+from sdm_cli.info import info
+from sdm_cli.init import init
+from sdm_cli.joint import joint
+from sdm_cli.options import normalize
+from sdm_cli.path import path
+from sdm_cli.predict import predict
+from sdm_cli.report import report
+from sdm_cli.schema import schema
+from sdm_cli.simulate import simulate
+from sdm_cli.tune import tune
+from sdm_cli.version import version
+
+app = typer.Typer(
+    name="sdm",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="""Species distribution models by maximum entropy, each with a proof of how near it is to the optimum.
+
+    Start with:  sdm fit records.csv layers/ -o results
+
+    Without data of your own:  sdm simulate demo, which says what to do next
+
+    Before a long run:  sdm check records.csv layers/
+    """,
+)
+for command in (fit, tune, path, joint, check):
+    app.command(context_settings={"token_normalize_func": normalize})(command)
+app.command(context_settings={"token_normalize_func": normalize_classify})(classify)
+for command in (predict, evaluate, report, info, init, schema, simulate, version):
+    app.command()(command)
+app.add_typer(curve, name="curve")
+
+
+def run() -> int:
+    """Run the command line; a command that cannot be understood is one line too, and exit code 2."""
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        return int(app(prog_name="sdm", standalone_mode=False) or 0)
+    except KeyboardInterrupt as interrupt:
+        return exit_code(interrupt)
+    except SystemExit as stop:
+        if isinstance(stop.__context__, BrokenPipeError):  # typer's way to end then
+            raise stop.__context__ from None
+        raise
+    except Exception as error:
+        # typer's own errors; their classes have moved between its versions.
+        if not hasattr(error, "format_message"):
+            raise
+        return _explain(error)
+
+
+def _terminate(*_: Any) -> None:
+    """End as after Ctrl-C: tidily."""
+    raise Terminated
+
+
+def _explain(error: Any) -> int:
+    """Say what is wrong with the words of a command."""
+    context = getattr(error, "ctx", None)
+    if type(error).__name__ == "NoArgsIsHelpError":
+        print(error.format_message())
+        return 0
+    hint = f" (see {context.command_path} --help)" if context is not None else ""
+    print(f"error: {plain(error.format_message().rstrip('.'))}{hint}", file=sys.stderr)
+    return int(error.exit_code)

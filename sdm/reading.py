@@ -1,0 +1,144 @@
+"""Files from anywhere, read within bounds: no devices, nothing without end, nothing that unfolds without end."""
+
+import json
+import stat
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from sdm.errors import DataError, OptionError
+
+TEXT_LIMIT = 16 << 20
+"""Bytes of a run file or of a file of results; honest ones have a few thousand."""
+YAML_DEPTH, YAML_NODES = 32, 100_000
+UNZIPPED_LIMIT = 1 << 30
+_SPECIAL = (
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+)
+
+
+def special(path: str | Path) -> str | None:
+    """Return what a path is ("a device", "a pipe", "a socket") if it is neither file nor folder; None otherwise."""
+    try:
+        mode = Path(path).stat().st_mode
+    except (OSError, ValueError):
+        return None
+    return next((words for test, words in _SPECIAL if test(mode)), None)
+
+
+def refuse_special(path: str | Path) -> None:
+    """Raise for what can be read without end, or once only."""
+    if kind := special(path):
+        raise DataError(f"{path} is {kind}: expected a file; save what it gives to one first")
+
+
+def read_limited(path: str | Path, limit: int = TEXT_LIMIT) -> str:
+    """Return the text of a file (UTF-8).
+
+    Raises
+    ------
+    ValueError
+        If it is longer than the limit, is not a file, or is not UTF-8.
+    OSError
+        If it cannot be read.
+    """
+    refuse_special(path)
+    with Path(path).open("rb") as source:
+        content = source.read(limit + 1)
+    if len(content) > limit:
+        raise ValueError(f"it has more than {limit >> 20} MB")
+    return content.decode("utf-8-sig")
+
+
+def load_json(path: str | Path) -> Any:
+    """Return what a JSON file holds; whatever is wrong with its content is a `ValueError`."""
+    try:
+        return json.loads(read_limited(path))
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def load_yaml(path: str | Path, expected: str) -> Any:
+    """Return what a YAML file holds; `expected` says what it should be.
+
+    Raises
+    ------
+    OptionError
+        If it cannot be read, or unfolds to more than a run file could mean.
+    """
+    try:
+        return yaml.load(read_limited(path), _Loader)  # noqa: S506 - a SafeLoader
+    except FileNotFoundError:
+        raise OptionError(f"{path} does not exist: expected {expected}") from None
+    except DataError as error:
+        raise OptionError(str(error)) from None
+    except (yaml.YAMLError, ValueError, OverflowError, RecursionError, OSError) as error:
+        raise OptionError(f"{path} is not a readable YAML file: {' '.join(str(error).split())[:300]}") from None
+
+
+class _Loader(yaml.SafeLoader):
+    """Refuses what is nested too deeply, holds itself, or has aliases that unfold to too much."""
+
+    depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        self.depth += 1
+        if self.depth > YAML_DEPTH:
+            raise yaml.YAMLError(f"it is nested more than {YAML_DEPTH} deep")
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
+
+    def get_single_node(self) -> yaml.Node | None:
+        node = super().get_single_node()
+        if node is not None and _unfolded(node, {}) > YAML_NODES:
+            raise yaml.YAMLError(f"its aliases unfold to more than {YAML_NODES:,} entries")
+        return node
+
+    def construct_yaml_int(self, node: yaml.ScalarNode) -> int:
+        if len(node.value) > 40:
+            raise yaml.YAMLError(f"a whole number of {len(node.value):,} digits: expected at most 40")
+        return int(super().construct_yaml_int(node))
+
+
+_Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_yaml_int)
+
+
+def _unfolded(node: yaml.Node, known: dict[int, int | None]) -> int:
+    """Return how many entries a node has when all aliases are written out."""
+    if id(node) in known:
+        count = known[id(node)]
+        if count is None:
+            raise yaml.YAMLError("an alias in it stands for something that it is part of")
+        return count
+    if isinstance(node, yaml.ScalarNode):
+        return 1
+    known[id(node)] = None
+    parts = (part for pair in node.value for part in (pair if isinstance(pair, tuple) else (pair,)))
+    known[id(node)] = count = 1 + sum(_unfolded(part, known) for part in parts)
+    return count
+
+
+def open_zipped(archive: zipfile.ZipFile, name: str, source: str) -> Any:
+    """Open a file in a zip archive, which ends where the archive says.
+
+    Raises
+    ------
+    DataError
+        If it is encrypted, packed in a way that Python does not know, or unpacks to more than a gigabyte.
+    """
+    entry = archive.getinfo(name)
+    if entry.flag_bits & 1:
+        raise DataError(f"file '{source}' is encrypted: unzip it with its password, and give what is in it")
+    if entry.file_size > UNZIPPED_LIMIT or entry.file_size > max(64 << 20, 200 * entry.compress_size):
+        size = f"{entry.file_size / 1e9:.1f} GB" if entry.file_size > 1e8 else f"{entry.file_size / 1e6:.0f} MB"
+        raise DataError(f"'{name}' in '{source}' unpacks to {size}: if that is right, unzip it and give the table")
+    try:
+        return archive.open(name)
+    except (NotImplementedError, RuntimeError, zipfile.BadZipFile, OSError) as error:
+        raise DataError(f"'{name}' in '{source}' cannot be unpacked ({error}): unzip it and give the table") from error

@@ -1,0 +1,107 @@
+"""Worker processes end with their run, at once and without a word, whatever ends it.
+
+Their tasks never end by themselves, so none of this depends on how fast the machine is.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from sdm.assess.fits import run_all
+from sdm.errors import SdmError
+from sdm.run.workers import workers
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from sdm.assess.fits import run_all
+from sdm.run.workers import workers
+from test_workers import busy
+
+if __name__ == "__main__":
+    try:
+        with workers(2) as pool:
+            run_all(busy, [(sys.argv[1],)] * 8, pool)
+    except KeyboardInterrupt:
+        sys.exit(130)
+"""
+
+
+def busy(folder: str) -> None:
+    """Say that it began, then never end."""
+    (Path(folder) / f"{os.getpid()}.began").touch()
+    while True:
+        pass
+
+
+def die(_: str) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.fixture
+def run(tmp_path: Path):
+    """A process with two workers at work, in a process group of its own as in a terminal, and their ids."""
+    (tmp_path / "script.py").write_text(SCRIPT)
+    paths = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+    child = subprocess.Popen(
+        [sys.executable, tmp_path / "script.py", tmp_path],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": paths},
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    try:
+        while len(began := list(tmp_path.glob("*.began"))) < 2 and child.poll() is None:
+            time.sleep(0.01)
+        yield child, [int(path.stem) for path in began]
+    finally:
+        for pid in [child.pid, *(int(path.stem) for path in began)]:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        child.communicate()
+
+
+def alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_ctrl_c_in_a_terminal_ends_all_of_them(run) -> None:
+    """A terminal sends it to every process of the group; a script or a notebook only to the first."""
+    child, pids = run
+    assert len(pids) == 2
+    os.killpg(child.pid, signal.SIGINT)
+    out, err = child.communicate(timeout=60)  # returns when the last of them has closed its streams
+    assert (child.returncode, out, err) == (130, "", "")
+    assert not any(map(alive, pids))
+
+
+def test_ctrl_c_to_the_first_process_alone_ends_all_of_them(run) -> None:
+    child, pids = run
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=60)
+    assert (child.returncode, out, err) == (130, "", "")
+    assert not any(map(alive, pids))
+
+
+def test_killing_the_first_process_ends_its_workers(run) -> None:
+    child, _ = run
+    child.kill()
+    out, err = child.communicate(timeout=60)
+    assert (out, err) == ("", "")
+
+
+def test_a_worker_that_is_killed_is_an_error_that_says_what_to_do() -> None:
+    with pytest.raises(SdmError, match=r"one of 2 worker processes was killed.*--processes 1"), workers(2) as pool:
+        run_all(die, [("",)], pool)
