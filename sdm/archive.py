@@ -7,7 +7,6 @@ import hashlib
 import io
 import json
 import os
-import tempfile
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.errors import ModelFileError, OutputError
+from sdm.errors import ModelFileError
 from sdm.reading import special
 
 LIMIT = 64 << 20  # bytes; no honest model has so many weights
@@ -122,32 +121,6 @@ class Archive:
                 f"{path} was changed after it was written (its digest does not match): copy or fit it again"
             )
         return header, arrays
-
-
-def save_bytes(path: str | os.PathLike[str], content: bytes, *, overwrite: bool = False) -> Path:
-    """Write a file: first beside its place, then moved there in one step.
-
-    Raises
-    ------
-    OutputError
-        If the file exists and `overwrite` is not set, or the folder cannot be written.
-    """
-    path = Path(path)
-    if path.exists() and not overwrite:
-        raise OutputError(f"{path} exists already: choose another name, or allow overwriting")
-    try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.", suffix=".part")
-        try:
-            with os.fdopen(handle, "wb") as out:
-                out.write(content)
-            os.chmod(temporary, 0o644)  # a temporary file is private, a result is not
-            os.replace(temporary, path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise OutputError(f"{path} cannot be written ({error.strerror or error})") from error
-    return path
 
 
 def format_of(path: str | os.PathLike[str]) -> str | None:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.archive import Archive, format_of, save_bytes
+from sdm.archive import Archive, format_of
 from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms, bounded
+from sdm.files import write_bytes
 from sdm.model import SCALES, UNSEEN, Model, ModelVariable
 
 if TYPE_CHECKING:  # the files of the other kinds build on this one
@@ -31,7 +32,7 @@ def save_model(model: Model, path: str | os.PathLike[str], *, overwrite: bool = 
     OutputError
         If the file exists and `overwrite` is not set, or the folder cannot be written.
     """
-    return save_bytes(path, model_bytes(model), overwrite=overwrite)
+    return write_bytes(Path(path), model_bytes(model), overwrite=overwrite)
 
 
 def model_bytes(model: Model) -> bytes:

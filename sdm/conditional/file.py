@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.archive import Archive, save_bytes
+from sdm.archive import Archive
 from sdm.conditional.model import ClassModel
 from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms, bounded
+from sdm.files import write_bytes
 from sdm.modelfile import _all_scaled, _shapes, _variable
 
 FORMAT = "sdm-classes"
@@ -27,7 +28,7 @@ def save_classes(model: ClassModel, path: str | os.PathLike[str], *, overwrite: 
     OutputError
         If the file exists and `overwrite` is not set, or the folder cannot be written.
     """
-    return save_bytes(path, class_bytes(model), overwrite=overwrite)
+    return write_bytes(Path(path), class_bytes(model), overwrite=overwrite)
 
 
 def class_bytes(model: ClassModel) -> bytes:

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.archive import Archive, save_bytes
+from sdm.archive import Archive
 from sdm.encode import Encoder
 from sdm.features.terms import Terms, bounded
+from sdm.files import write_bytes
 from sdm.joint.features import SiteFeatures
 from sdm.joint.fitted import FittedJoint
 from sdm.joint.graph import Forest, given
@@ -30,7 +31,7 @@ def save_joint(model: FittedJoint, path: str | os.PathLike[str], *, overwrite: b
     OutputError
         If the file exists and `overwrite` is not set, or the folder cannot be written.
     """
-    return save_bytes(path, joint_bytes(model), overwrite=overwrite)
+    return write_bytes(Path(path), joint_bytes(model), overwrite=overwrite)
 
 
 def joint_bytes(model: FittedJoint) -> bytes:
