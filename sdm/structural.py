@@ -144,7 +144,8 @@ class StructMaxent(Maxent):
         growth = self._growth(self._parts(data, ordinary, growing), data.sample, data.size, self.lam_, self.beta_)
         self._grow(growth)
         if np.isinf(self.lam_) and self.lam == "auto":
-            self.notes_.append(f"{', '.join(growing)}: left out, since held-out loss shows no clear gain from them")
+            why = "held-out loss shows no clear gain" if self.search_ else "there are too few presences to show a gain"
+            self.notes_.append(f"{', '.join(growing)}: left out, since {why}")
         self.growth_, self.coef_ = growth, self.solution_.weights
         lam = self.lam_ if np.isfinite(self.lam_) else None
         record = {"classes": ordinary, "families": growing, "lambda": lam, "beta": self.beta_}

@@ -15,7 +15,7 @@ from sdm.structural import StructMaxent
 
 CLASS_NAMES = {"l": "linear", "q": "quadratic", "p": "product", "h": "hinge", "t": "threshold", "c": "category"}
 ORDINARY = "all {} features"
-NO_GROWTH = "no trees or monomials: they did not lower the held-out loss by more than one standard error"
+NO_GROWTH = "no trees or monomials"
 EXACT = "the {} features found and every tree of the family (an exhaustive search)"
 GREEDY = "the {} features found (exact), and {} as far as their greedy search sees"
 

@@ -33,10 +33,10 @@ def draw_prices(structure: Structure, path: Path) -> Path:
         if np.isinf(structure.lam) or beta == structure.beta:
             axes.add_patch(_frame(lambdas.index(structure.lam), row))
     axes.set_xticks(range(len(lambdas)), [f"{v:g}" if np.isfinite(v) else "none" for v in lambdas], size=8, rotation=45)
-    axes.set_yticks(range(len(betas)), [f"{v:g}" for v in betas], size=8)
-    axes.set_xlabel("λ, penalty of complexity (none: no trees or monomials)")
-    axes.set_ylabel("β, penalty of any tree or monomial")
-    axes.set_title("Held-out log loss less that of the background", fontsize=10)
+    axes.set_yticks(range(len(betas)), [f"{v:.3g}" for v in betas], size=8)
+    axes.set_xlabel("λ, by complexity (none: no trees or monomials)")
+    axes.set_ylabel("β, for any feature")
+    axes.set_title("Held-out log loss less that of the background, by penalty", fontsize=10)
     figure.colorbar(image, ax=axes, label="nats")
     save(figure, path)
     return path
