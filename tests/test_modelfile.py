@@ -22,7 +22,7 @@ from sdm import Committee, ConditionalMaxent, JointModel, Maxent, StructMaxent, 
 from sdm.archive import digest, format_of
 from sdm.errors import DataError, ModelFileError, OutputError
 from sdm.model import SCALES
-from sdm.modelfile import VERSION, model_bytes
+from sdm.modelfile import ARCHIVE, VERSION, model_bytes
 
 FIT = """
 import sys
@@ -248,7 +248,7 @@ def bomb(path, name, said):
 
 
 def test_a_zip_bomb_is_not_unpacked(tmp_path):
-    refused(bomb(tmp_path / "m.npz", "terms_weight.npy", 2_000_000_000), "more than a gigabyte")
+    refused(bomb(tmp_path / "m.npz", "terms_weight.npy", 2_000_000_000), "more than 64 MB")
 
 
 def test_a_zip_bomb_that_lies_about_its_size_is_unpacked_no_further(tmp_path):
@@ -358,3 +358,8 @@ def test_every_kind_of_file_is_read_and_predicts_from_tables(kind, tmp_path):
         loaded.predict(np.zeros((2, 3)))
     with pytest.raises(DataError, match="no column 'heat'; it has soil"):
         loaded.predict(frame[["soil"]])
+
+
+def test_a_file_that_could_not_be_read_again_is_not_written():
+    with pytest.raises(OutputError, match="has 40 MB of weights, expected at most 32"):
+        ARCHIVE.pack({}, {"weights": np.zeros(5 << 20)})
