@@ -57,7 +57,15 @@ class Archive:
     what: str
 
     def pack(self, fields: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
-        """Return the content of a file: `fields` (JSON values) in the header, and the arrays."""
+        """Return the content of a file: `fields` (JSON values) in the header, and the arrays.
+
+        Raises
+        ------
+        OutputError
+            If it would be larger than what `load` reads.
+        """
+        if (size := sum(array.nbytes for array in arrays.values())) > LIMIT // 2:  # what is written can be read again
+            raise OutputError(f"the {self.what} has {size >> 20} MB of weights, expected at most {LIMIT >> 21}")
         header: dict[str, Any] = {"format": self.format, "version": self.version, **fields}
         header["digest"] = digest(header, arrays)
         out = io.BytesIO()

@@ -22,7 +22,7 @@ from sdm import Committee, ConditionalMaxent, JointModel, Maxent, StructMaxent, 
 from sdm.archive import Archive, digest, format_of
 from sdm.errors import DataError, ModelFileError, OutputError
 from sdm.model import SCALES
-from sdm.modelfile import VERSION, model_bytes
+from sdm.modelfile import ARCHIVE, VERSION, model_bytes
 
 FIT = """
 import sys
@@ -394,3 +394,8 @@ def test_every_kind_of_file_is_read_and_predicts_from_tables(kind, tmp_path):
         loaded.predict(np.zeros((2, 3)))
     with pytest.raises(DataError, match="no column 'heat'; it has soil"):
         loaded.predict(frame[["soil"]])
+
+
+def test_a_file_that_could_not_be_read_again_is_not_written():
+    with pytest.raises(OutputError, match="has 40 MB of weights, expected at most 32"):
+        ARCHIVE.pack({}, {"weights": np.zeros(5 << 20)})
