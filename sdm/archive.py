@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.errors import ModelFileError
+from sdm.errors import ModelFileError, OutputError
 from sdm.reading import special
 
 LIMIT = 64 << 20  # bytes; no honest model has so many weights
