@@ -281,9 +281,14 @@ def main() -> int:
         warm(world)
         for number in numbers:
             folder = world.with_name("case")
-            shutil.copytree(world, folder)
-            case = prepare(number, folder) if number >= 0 else Case(COMMANDS[names[number]][0].split(), names[number])
-            text, code, seconds, memory = run(case, folder)
+            for _ in range(2):  # one that takes long may be the first to need a kernel, and have compiled it
+                shutil.rmtree(folder, ignore_errors=True)
+                shutil.copytree(world, folder)
+                plain = Case(COMMANDS[names[number]][0].split(), names[number]) if number < 0 else None
+                case = plain or prepare(number, folder)
+                text, code, seconds, memory = run(case, folder)
+                if seconds < SECONDS / 2:
+                    break
             ends[code] += 1
             slowest, largest = max(slowest, (seconds, number)), max(largest, (memory, number))
             wrong = "failed" if number < 0 and code else judge(text, code, seconds, memory)
