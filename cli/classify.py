@@ -113,13 +113,18 @@ def tell(console: Console, result: "ClassifyResult") -> None:
         f"  model       {n['training_sites']:,} sites; {n['features_with_weight']:,} of {n['features']:,} features "
         "have a weight in a class"
     )
+    if n["multiplier_search"]:
+        which = f"{n['multiplier']:.3g}" if math.isfinite(n["multiplier"]) else "infinite, the constant model"
+        console.say(f"  penalty     {n['regularization']}, multiplier {which}, chosen by the loss at held-out sites")
     near = f"within {n['gap']:.1e} nats of the optimum, proved"
     console.say(f"  certificate {n['status']}: {near}, after {n['iterations']} rounds")
     for name, m in n["measures"].items():
-        figures = f"log loss {_figure(m['log_loss'])}, accuracy {_figure(m['accuracy'])}, kappa {_figure(m['kappa'])}"
-        console.say(f"  {name:<11} {figures}, mean AUC {_figure(m['mean_auc'])}")
+        beside = f"(constant model {_figure(m['constant_log_loss'])})"
+        figures = f"accuracy {_figure(m['accuracy'])}, kappa {_figure(m['kappa'])}, mean AUC {_figure(m['mean_auc'])}"
+        console.say(f"  {name:<11} log loss {_figure(m['log_loss'])} {beside}, {figures}")
     best = max(n["permutation_importance"], key=lambda row: row["percent"])
-    console.say(f"  importance  {best['variable']} most ({best['percent']:.0f} % of the rises when shuffled)")
+    if best["percent"] > 0:
+        console.say(f"  importance  {best['variable']} most ({best['percent']:.0f} % of the rises when shuffled)")
     console.say(f"  results     {result.folder}")
     for what in (
         "page",

@@ -130,6 +130,8 @@ def evaluate(
             console.log.info(notice)
         tell = _tell_classes if "confusion" in numbers else _tell_joint if "hamming" in numbers else _tell
         tell(console, numbers)
+        for text in numbers.get("warnings", ()):
+            console.log.warning("warning: %s", text)
         console.result(numbers)
 
 
@@ -158,7 +160,7 @@ def _tell(console: Console, numbers: dict[str, Any]) -> None:
 
 def _tell_classes(console: Console, numbers: dict[str, Any]) -> None:
     console.say(f"sites        {numbers['sites']:,}")
-    console.say(f"log loss     {numbers['log_loss']:.4f} nats")
+    console.say(f"log loss     {numbers['log_loss']:.4f} nats (constant model {numbers['constant_log_loss']:.4f})")
     if count := numbers["sites_given_no_probability"]:
         console.say(f"             ({count:,} sites whose class got no probability count as 1e-6)")
     console.say(f"accuracy     {numbers['accuracy']:.4f}")

@@ -55,6 +55,11 @@ class OccurrenceOptions(Section):
     species_column: str | None = option(None, "Column with the species' name (default: found by its name).")
     x_column: str | None = option(None, "Column with the longitude or easting.")
     y_column: str | None = option(None, "Column with the latitude or northing.")
+    site_column: str | None = option(
+        None,
+        "With a response, or several species: the column that names the sites (default: site, plot, station or the "
+        "like). Visits to one name, or to one place, are tested together; two tables are joined by it.",
+    )
     snap: int = option(0, "Move records on nodata to the nearest valid cell within so many cells.", ge=0, le=1000)
     keep_duplicates: bool | None = option(
         None,
@@ -139,7 +144,11 @@ class FitOptions(Section):
     features: Classes = option(
         "auto", "Feature classes: auto, or letters of l q p h t (linear, quadratic, product, hinge, threshold).", "fc"
     )
-    multiplier: Positive = option(1.0, "Regularisation multiplier: larger is smoother.", "rm", "betamultiplier")
+    multiplier: Positive = option(
+        1.0,
+        "Regularisation multiplier: larger is smoother; with a response it is chosen by held-out loss, unless given.",
+        *("rm", "betamultiplier"),
+    )
     regularization: Literal["l1", "none", "smoothed_l1", "l2", "l2sq", "elastic"] = option(
         "l1", "The penalty on the weights."
     )
@@ -350,9 +359,6 @@ class JointOptions(Section):
     environment: Words = option(
         [], "Columns of the table, or layers, that are the environment (default: all that are not species)."
     )
-    site_column: str | None = option(
-        None, "Column that names the sites, for two tables (default: one that both have; else they go row by row)."
-    )
 
 
 class RunOptions(Section):
@@ -388,7 +394,8 @@ GRAPH_WORDS = ("tree", "chain", "none")
 # Options of other sections that `sdm joint` understands; it refuses the rest, so that none is ignored unseen.
 JOINT_USES: tuple[str, ...] = (
     "occurrences.file", "occurrences.species", "occurrences.crs", "occurrences.x_column", "occurrences.y_column",
-    "occurrences.snap", "layers.files", "layers.categorical", "layers.nodata", "layers.align", "fit.features",
+    "occurrences.site_column", "occurrences.snap", "layers.files", "layers.categorical", "layers.nodata",
+    "layers.align", "fit.features",
     "fit.knots", "fit.tolerance", "fit.max_iterations", "test.percent", "test.folds", "test.split", "test.block_size",
     "test.orientation", "test.aggregation", "test.fold_column", "predict.clamp", "predict.projections",
     "output.folder", "output.overwrite", "output.map", "output.report", "seed", "threads",

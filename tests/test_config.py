@@ -26,6 +26,7 @@ EXAMPLES: dict[str, tuple[Any, Any]] = {
     "occurrences.species_column": ("taxon", "taxon"),
     "occurrences.x_column": ("east", "east"),
     "occurrences.y_column": ("north", "north"),
+    "occurrences.site_column": ("plot", "plot"),
     "occurrences.snap": ("2", 2),
     "occurrences.keep_duplicates": ("true", True),
     "occurrences.thin_distance": ("10", 10.0),
@@ -125,7 +126,6 @@ EXAMPLES: dict[str, tuple[Any, Any]] = {
     "joint.posterior": ("exact", "exact"),
     "joint.rounds": ("8", 8),
     "joint.environment": ("heat, rain", ["heat", "rain"]),
-    "joint.site_column": ("plot", "plot"),
 }
 SPELLINGS = [(leaf.dotted, word) for leaf in LEAVES.values() for word in leaf.spellings]
 

@@ -1,18 +1,145 @@
-"""Choosing λ and β of trees and monomials over classes, by the loss at sites that were held out.
+"""Choosing penalties over classes by the loss at sites that were held out.
 
-For each β, λ goes from the largest down until the held-out loss has risen twice in a row: smaller prices only overfit
-more, and cost most.
+The multiplier of ordinary features goes down from infinity, where the model is the constant one (every class as
+frequent as in the data), each fit from the weights of the one before, until the held-out loss is clearly above its
+best. Chosen is the best, unless it is hardly better than the constant model: the difference of the two, site by site,
+must be half of its standard error. So without evidence for any feature, the model has none.
+
+For λ and β of trees and monomials: for each β, λ goes from the largest down until the held-out loss has risen twice in
+a row, as smaller penalties only overfit more, and cost most.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
+from sdm.assess.site_folds import fold_numbers
 from sdm.conditional.losses import ClassEntropy
-from sdm.conditional.measures import fold_numbers
 from sdm.conditional.model import ClassModel
-from sdm.features.domain import Array
+from sdm.errors import DataError
+from sdm.features.domain import Array, Index
 from sdm.maxent.price_search import Setting
+
+MULTIPLIERS = (np.inf, *(2.0**k for k in range(7, -9, -1)))
+EVIDENCE = 0.5  # standard errors by which the best must be better than the constant model
+PATIENCE, NEAR = 2, 2e-3  # multipliers in a row that are worse than the best, by an error and so many nats, end it
+MANY = 300, 5000  # sites from which folds are made once instead of twice, and from which one fold is enough
+
+
+@dataclass(frozen=True)
+class MultiplierSearch:
+    """The held-out loss along falling multipliers.
+
+    Attributes
+    ----------
+    multipliers : (K,) array
+        The first is infinite: the constant model.
+    losses : (K,) array
+        Mean over the sites that were held out, in nats.
+    errors : (K,) array
+        Standard errors of their differences from the least of the losses.
+    """
+
+    multipliers: Array
+    losses: Array
+    errors: Array
+
+    @property
+    def chosen(self) -> int:
+        """Which multiplier is chosen: the best, or the first, the constant model, if that is about as good."""
+        best = int(np.argmin(self.losses))
+        return best if self.losses[0] - self.losses[best] > EVIDENCE * self.errors[0] else 0
+
+    def rows(self) -> list[dict[str, float | bool]]:
+        """Return the search as a table."""
+        columns = zip(self.multipliers.tolist(), self.losses.tolist(), self.errors.tolist())
+        return [
+            {"multiplier": t, "held-out log loss": loss, "error of the difference": error, "chosen": k == self.chosen}
+            for k, (t, loss, error) in enumerate(columns)
+        ]
+
+
+def choose_multiplier(
+    begin: Callable[[NDArray[np.bool_]], Callable[[float], ClassModel]],
+    x: Array,
+    targets: Array,
+    weight: Array,
+    entropy: ClassEntropy,
+    group: Index | None = None,
+    *,
+    folds: int = 5,
+    seed: int = 1,
+) -> MultiplierSearch:
+    """Return the held-out loss of every multiplier tried.
+
+    Parameters
+    ----------
+    begin : callable
+        `begin(rows)` returns what fits these sites at a multiplier; it is called with falling ones.
+    x : (n, V) array
+    targets : (C, n) array
+    weight : (n,) array
+        Weights of the sites, with sum one.
+    entropy : ClassEntropy
+        Whose loss is meant.
+    group : (n,) array, optional
+        Sites of one number are never divided.
+
+    Raises
+    ------
+    DataError
+        If no site can be held out.
+    """
+    group = np.arange(weight.size) if group is None else group
+    parts = [(begin(~held), held) for held in _held_out(targets, group, folds, seed)]
+    times = np.sum([held for _, held in parts], axis=0)
+    share = weight * (times > 0) / weight[times > 0].sum()
+    rows: list[Array] = []
+    worse = 0
+    for multiplier in MULTIPLIERS:
+        loss = np.zeros(weight.size)
+        for fit, held in parts:
+            loss[held] += entropy.losses(fit(multiplier).scores(x[held]), np.ascontiguousarray(targets[:, held]))
+        rows.append(loss / np.maximum(times, 1))
+        best = rows[int(np.argmin([share @ row for row in rows]))]
+        more = rows[-1] - best
+        worse = worse + 1 if share @ more > NEAR + _error(more, share, group) else 0
+        if worse == PATIENCE:
+            break
+    errors = [_error(row - best, share, group) for row in rows]
+    return MultiplierSearch(
+        np.array(MULTIPLIERS[: len(rows)]), np.array([float(share @ row) for row in rows]), np.array(errors)
+    )
+
+
+def _held_out(targets: Array, group: Index, folds: int, seed: int) -> list[NDArray[np.bool_]]:
+    """Return which sites each part holds out; a class is never held out as a whole."""
+    label = np.argmax(targets, axis=0)
+    sites = np.unique(group).size
+    out = []
+    for repeat in range(1 if sites >= MANY[0] else 2):
+        fold = fold_numbers(label, min(folds, sites), np.random.default_rng([seed, 17, repeat]), group)
+        for k in range(1 if sites >= MANY[1] else int(fold.max()) + 1):
+            held = fold == k
+            lost = targets[:, ~held].sum(axis=1) == 0
+            held &= ~np.isin(group, group[held & (targets[lost] > 0).any(axis=0)])
+            if held.any() and not held.all():
+                out.append(held)
+    if not out:
+        raise DataError(
+            "no site can be held out to choose the multiplier by, as every class is at one site: give --multiplier"
+        )
+    return out
+
+
+def _error(difference: Array, share: Array, group: Index) -> float:
+    """Return the standard error of a weighted mean of differences, of which those of one group may go together."""
+    own = np.bincount(group, share * (difference - share @ difference))
+    sites = np.unique(group[share > 0]).size
+    return float(np.sqrt(np.sum(own**2) * sites / max(sites - 1, 1)))
+
 
 LAMBDAS = (1e-3, 3e-3, 0.01, 0.03, 0.1)
 BETAS = (1e-3, 5e-3, 0.02)
@@ -24,6 +151,7 @@ def choose_prices(
     targets: Array,
     weight: Array,
     entropy: ClassEntropy,
+    group: Index | None = None,
     *,
     lambdas: Sequence[float] = LAMBDAS,
     betas: Sequence[float] = BETAS,
@@ -41,8 +169,10 @@ def choose_prices(
     weight : (n,) array
     entropy : ClassEntropy
         Whose loss is meant.
+    group : (n,) array, optional
+        Sites of one number are never divided.
     """
-    fold = fold_numbers(np.argmax(targets, axis=0), folds, np.random.default_rng([seed, 13]))
+    fold = fold_numbers(np.argmax(targets, axis=0), folds, np.random.default_rng([seed, 13]), group)
     tried: list[Setting] = []
     for beta in sorted(betas, reverse=True):
         best, risen = np.inf, 0

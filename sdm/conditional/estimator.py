@@ -2,25 +2,25 @@
 
 import logging
 import os
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sdm._version import __version__
-from sdm.conditional.choice import BETAS, LAMBDAS, choose_prices
+from sdm.conditional.choice import BETAS, LAMBDAS, MultiplierSearch, choose_multiplier, choose_prices
 from sdm.conditional.constant import PRICE, Constant
 from sdm.conditional.losses import ClassEntropy
 from sdm.conditional.model import ClassModel
 from sdm.conditional.problem import ClassProblem
-from sdm.conditional.targets import read_targets
+from sdm.conditional.targets import numbered, read_targets, site_weights
+from sdm.conditional.weights import halved, keep, multiplied
 from sdm.encode import Encoder
 from sdm.errors import DataError, OptionError
 from sdm.estimator import SdmNotFittedError, _plain
 from sdm.features.classes import parse_classes
-from sdm.features.domain import Array, Domain
+from sdm.features.domain import Array, Domain, Index
 from sdm.features.duplicates import find_duplicates
 from sdm.features.families import parse_families
 from sdm.features.feature_set import FeatureSet, build_features
@@ -30,7 +30,6 @@ from sdm.features.knots import check as check_knots
 from sdm.features.monomial import Monomial
 from sdm.features.oracles import make_oracles
 from sdm.features.shapes import Shapes
-from sdm.features.terms import Terms
 from sdm.features.tree import Tree
 from sdm.maxent.newton import solve_newton, solve_structural
 from sdm.maxent.penalty import L1, PENALTIES, make_penalty
@@ -46,10 +45,12 @@ from sdm.sample import effective_size
 log = logging.getLogger("sdm")
 
 KNOTS = 30
+ELASTIC = 1000  # features up to which an elastic penalty is fast: it gives near copies a weight each
+CHOICE_GAP, CHOICE_ROUNDS = 1e-3, 100  # of fits that only choose: held-out losses differ by more
 
 # Options that are numbers: above what, and how to say so.
 _NUMBERS = {
-    "multiplier": (0.0, "a positive number"),
+    "multiplier": (0.0, "a positive number, or 'auto'"),
     "lam": (-1e-300, "a number of at least 0, or 'auto'"),
     "price_folds": (1, "2 or more"),
     "tolerance": (0.0, "a positive gap in nats, such as 1e-6"),
@@ -67,9 +68,12 @@ class ConditionalMaxent(Parameters):
     features : str or sequence of str
         ``"auto"`` (by the number of sites), classes by letter (``"lqh"``) or name; with families that grow among them
         (``"l,q,trees:8,mono:4"``) the model is structural.
-    regularization : {"l1", "none", "smoothed_l1", "l2", "l2sq", "elastic"}
-    multiplier : float
-        Multiplies every price of ordinary features.
+    regularization : {"auto", "l1", "none", "smoothed_l1", "l2", "l2sq", "elastic"}
+        ``"auto"`` is l1; or elastic where the multiplier is chosen and that does better at held-out sites (of up to
+        1,000 features, beyond which it takes long).
+    multiplier : float or "auto"
+        Multiplies every penalty of ordinary features. ``"auto"`` chooses it by the loss at held-out sites, down from
+        infinity, where the model is the constant one; a `beta` that is a number is taken as it is.
     entropy : float
         1 is the logistic loss (softmax); up to 2 (sparsemax) a class can get exactly no probability.
     knots : {"maxent", "maxnet", "all"} or int
@@ -81,7 +85,7 @@ class ConditionalMaxent(Parameters):
     lam : float or "auto"
         In a structural model, the λ of `λ·B_k + β`, what a tree or monomial of complexity `B_k` pays in every class.
     price_folds : int
-        Folds that choose λ and β where they are "auto".
+        Folds that choose the multiplier, and λ and β, where they are "auto".
     seed : int
         Of the folds.
     categorical : sequence of str or int
@@ -98,6 +102,11 @@ class ConditionalMaxent(Parameters):
     classes_ : (C,) array
     solution_ : Solution
         `.status`, `.gap` (a bound over all features of all classes), `.objective`, `.history`, `.seconds`.
+    regularization_ : str
+        The penalty.
+    multiplier_ : float
+        The multiplier; infinite if prevalence alone did no worse at held-out sites. `multiplier_search_` are the ones
+        tried, if it was chosen (else None).
     lam_, beta_ : float
         The prices of a structural model; `search_` are the settings tried, if they were chosen.
     coef_ : (C, J) array
@@ -129,20 +138,20 @@ class ConditionalMaxent(Parameters):
     def __init__(
         self,
         features: str | Sequence[str] = "auto",
-        regularization: str = "l1",
-        multiplier: float = 1.0,
+        regularization: str = "auto",
+        multiplier: float | str = "auto",
         entropy: float = 1.0,
         *,
         knots: Knots = KNOTS,
         beta: str | float | None = None,
         lam: float | str = 0.01,
-        price_folds: int = 3,
+        price_folds: int = 5,
         seed: int = 1,
         categorical: Sequence[str | int] = (),
         tolerance: float | None = None,
         max_iterations: int | None = None,
         smoothing: float = 0.1,
-        ratio: float = 1.0,
+        ratio: float = 4.0,
     ) -> None:
         self.features = features
         self.regularization = regularization
@@ -159,7 +168,7 @@ class ConditionalMaxent(Parameters):
         self.smoothing = smoothing
         self.ratio = ratio
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None) -> Self:
         """Fit to sites.
 
         Parameters
@@ -169,20 +178,24 @@ class ConditionalMaxent(Parameters):
             Proportions (cover fractions) are scaled to sum to one; a data frame's columns name the classes.
         sample_weight : (n,) array, optional
             Weights of the sites.
+        groups : (n,) array, optional
+            Rows with the same value (visits to one site) are held out together where penalties are chosen.
         """
-        self._fit(X, y, sample_weight)
+        self._fit(X, y, sample_weight, groups)
         solution = self.solution_
         if solution.status != "converged":
             log.warning("%s after %d iterations: %s", solution.status, solution.iterations, solution.message)
         return self
 
-    def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> ClassModel:
+    def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None, groups: ArrayLike | None = None) -> ClassModel:
         """Fit, and return the model."""
         self._check_options()
+        self.regularization_ = "l1" if self.regularization == "auto" else self.regularization
         encoder = Encoder.learn(X, self.categorical)
         x = encoder.encode(X)
         classes, targets = read_targets(y, x.shape[0])
-        domain = Domain(x, encoder.names, encoder.categorical, _site_weights(sample_weight, x.shape[0]))
+        domain = Domain(x, encoder.names, encoder.categorical, site_weights(sample_weight, x.shape[0]))
+        group = None if groups is None else numbered(groups, x.shape[0])
         self._encoder, self.classes_ = encoder, np.array(classes)
         self.n_features_in_, self.feature_names_in_ = len(encoder.names), np.array(encoder.names, dtype=object)
         self.notes_ = [
@@ -192,39 +205,108 @@ class ConditionalMaxent(Parameters):
         ]
         size = effective_size(domain.q0)
         letters, growing = _families(self.features, size)
-        finite, beta = self._finite(domain, targets, letters, size)
+        self.multiplier_ = self._choose_multiplier(x, targets, domain, letters, group)
+        finite, prices = self._finite(domain, targets, letters, size)
         if growing:
-            self.lam_, self.beta_ = self._choose(x, targets, domain)
-            self._grow(finite, beta, targets, growing, size)
+            self.lam_, self.beta_ = self._choose(x, targets, domain, group)
+            self._grow(*multiplied(finite, prices, self.multiplier_), targets, growing, size)
         else:
-            penalty = make_penalty(self.regularization, beta.ravel(), smoothing=self.smoothing, ratio=self.ratio)
-            self.problem_: Problem = ClassProblem(finite, targets, ClassEntropy(self.entropy), penalty)
-            self.solution_ = solve_newton(
-                self.problem_, tolerance=self.tolerance or 1e-6, max_iterations=self.max_iterations or 500
-            )
-            self.feature_set_ = finite
-        self.solution_ = _halved(self.solution_, len(classes))
+            self._solve(finite, prices, targets, self.multiplier_)
+        self.solution_: Solution = halved(self.solution_, len(classes))
         weights = self.solution_.weights.reshape(len(classes), -1)
         self.intercept_, self.coef_ = weights[:, 0] - weights[:, 0].mean(), weights[:, 1:].copy()
         record: dict[str, Any] = {
             "sites": domain.n,
             "effective_sites": size,
+            "shares": (targets @ domain.q0).tolist(),
             "features_given": letters,
             "families": growing,
+            "multiplier": self.multiplier_ if np.isfinite(self.multiplier_) else None,
         }
         if growing:
             record |= {"lambda": self.lam_, "beta": self.beta_}
         self.model_ = self._model(domain, record)
         return self.model_
 
+    def _solve(
+        self, finite: FeatureSet, prices: Array, targets: Array, multiplier: float, start: Array | None = None
+    ) -> Array | None:
+        """Fit ordinary features at a multiplier; return the weights, from which a smaller one may start."""
+        features, beta = multiplied(finite, prices, multiplier)
+        penalty = make_penalty(self.regularization_, beta.ravel(), smoothing=self.smoothing, ratio=self.ratio)
+        self.feature_set_ = features
+        self.problem_: Problem = ClassProblem(features, targets, ClassEntropy(self.entropy), penalty)
+        self.solution_ = solve_newton(
+            self.problem_,
+            start=start,
+            tolerance=self.tolerance or 1e-6,
+            max_iterations=self.max_iterations or 500,
+        )
+        return self.solution_.weights if features is finite else None
+
+    def _choose_multiplier(self, x: Array, targets: Array, domain: Domain, letters: str, group: Index | None) -> float:
+        """Return the multiplier of ordinary features: as given, or by held-out loss; so is an open penalty."""
+        self.multiplier_search_: MultiplierSearch | None = None
+        growing = _grows(self.features)
+        if self.multiplier != "auto":
+            return float(self.multiplier)
+        if not letters or self.regularization_ == "none" or not (isinstance(self.beta, str | None) or growing):
+            return 1.0
+        size = effective_size(domain.q0)
+        own: dict[str, Any] = {
+            "features": letters,
+            "beta": None if growing else self.beta,
+            "categorical": [v for v, a in enumerate(domain.variables) if a.categorical],
+            "tolerance": CHOICE_GAP,
+            "max_iterations": CHOICE_ROUNDS,
+        }
+
+        def begin(rows: NDArray[np.bool_]) -> Callable[[float], ClassModel]:
+            part = type(self)(**{**self.get_params(), **own})
+            return part._follow(x[rows], np.ascontiguousarray(targets[:, rows]), domain.q0[rows], letters, size)
+
+        whole = build_features(domain, letters, knots=self.knots, sample=domain.q0, empty_categories=True)
+        elastic = self.regularization == "auto" and not growing and whole.size <= ELASTIC
+        found: dict[str, MultiplierSearch] = {}
+        for name in [self.regularization_, *(["elastic"] if elastic else [])]:
+            own["regularization"] = name
+            found[name] = choose_multiplier(
+                begin, x, targets, domain.q0, ClassEntropy(self.entropy), group, folds=self.price_folds, seed=self.seed
+            )
+        self.regularization_ = min(found, key=lambda name: float(found[name].losses.min()))
+        self.multiplier_search_ = best = found[self.regularization_]
+        return float(best.multipliers[best.chosen])
+
+    def _follow(
+        self, x: Array, targets: Array, weight: Array, letters: str, size: float
+    ) -> Callable[[float], ClassModel]:
+        """Return what fits ordinary features at falling multipliers, each fit from the weights of the one before.
+
+        Penalties are those of a sample of `size`: what is chosen on a part is meant for the whole.
+        """
+        self._encoder, self.notes_, self.classes_ = Encoder.learn(x, self.categorical), [], np.arange(len(targets))
+        self.regularization_ = self.regularization
+        domain = Domain(self._encoder.encode(x), self._encoder.names, self._encoder.categorical, weight)
+        finite, prices = self._finite(domain, targets, letters, size)
+        start: Array | None = None
+
+        def fit(multiplier: float) -> ClassModel:
+            nonlocal start
+            start = self._solve(finite, prices, targets, multiplier, start)
+            weights = self.solution_.weights.reshape(len(targets), -1)
+            self.intercept_, self.coef_ = weights[:, 0].copy(), weights[:, 1:].copy()
+            return self._model(domain, {})
+
+        return fit
+
     def _finite(self, domain: Domain, targets: Array, letters: str, size: float) -> tuple[FeatureSet, Array]:
-        """Return the constant and the families with an end, and their prices for every class."""
+        """Return the constant and the families with an end, and their prices for every class, at multiplier one."""
         families, rule_prices = [Constant(domain)], np.empty(0)
         if letters:
             built = build_features(domain, letters, knots=self.knots, sample=domain.q0, empty_categories=True)
             rule: Any = "maxent" if self.beta is None or _grows(self.features) else self.beta
-            rule_prices = feature_prices(built, domain.q0, size, rule=rule, multiplier=self.multiplier)
-            keep, copies = find_duplicates(built, rule_prices, self.regularization)
+            rule_prices = feature_prices(built, domain.q0, size, rule=rule)
+            keep, copies = find_duplicates(built, rule_prices, self.regularization_)
             if copies:
                 self.notes_.append(f"{len(copies):,} of {built.size:,} features say the same as another: dropped")
                 built, rule_prices = built.subset(keep), rule_prices[keep]
@@ -233,16 +315,16 @@ class ConditionalMaxent(Parameters):
         else:
             same_for_all = True
         share = targets @ domain.q0
-        if self.regularization == "none":
+        if self.regularization_ == "none":
             return FeatureSet(domain, families), np.ones((share.size, 1 + rule_prices.size))
         spread = np.ones(share.size) if same_for_all else np.sqrt(share * (1.0 - share))
         constant = np.full((share.size, 1), PRICE)
         return FeatureSet(domain, families), np.hstack([constant, spread[:, None] * rule_prices])
 
-    def _choose(self, x: Array, targets: Array, domain: Domain) -> tuple[float, float]:
+    def _choose(self, x: Array, targets: Array, domain: Domain, group: Index | None) -> tuple[float, float]:
         """Return λ and β of trees and monomials, chosen by held-out loss where they are 'auto'."""
         beta = 0.005 if self.beta is None else self.beta
-        if self.regularization != "l1":
+        if self.regularization_ != "l1":
             raise OptionError(f"regularization={self.regularization!r}: trees and monomials need l1")
         numbers = [value for value in (self.lam, beta) if value != "auto"]
         if any(isinstance(value, str) or value < 0 for value in numbers) or (len(numbers) == 2 and not any(numbers)):
@@ -254,9 +336,10 @@ class ConditionalMaxent(Parameters):
         if len(numbers) == 2:
             return float(numbers[0]), float(numbers[1])
         own = {"categorical": [v for v, a in enumerate(domain.variables) if a.categorical], "tolerance": 3e-3}
+        own["max_iterations"] = 40
 
         def fit(x: Array, targets: Array, weight: Array, lam: float, beta: float) -> ClassModel:
-            params = {**self.get_params(), **own, "lam": lam, "beta": beta, "max_iterations": 40}
+            params = {**self.get_params(), **own, "lam": lam, "beta": beta, "multiplier": self.multiplier_}
             # A choice needs no proof: held-out losses differ by more than what is left to gain after these rounds.
             return type(self)(**params)._fit(x, targets.T, weight)
 
@@ -266,6 +349,7 @@ class ConditionalMaxent(Parameters):
             targets,
             domain.q0,
             ClassEntropy(self.entropy),
+            group,
             lambdas=LAMBDAS if self.lam == "auto" else [float(self.lam)],
             betas=BETAS if beta == "auto" else [float(cast(float, beta))],
             folds=self.price_folds,
@@ -286,11 +370,13 @@ class ConditionalMaxent(Parameters):
 
     def _check_options(self) -> None:
         check_knots(self.knots)
-        if self.regularization not in PENALTIES:
-            raise OptionError(f"regularization={self.regularization!r}: expected one of {', '.join(PENALTIES)}")
+        if self.regularization not in ("auto", *PENALTIES):
+            raise OptionError(f"regularization={self.regularization!r}: expected one of auto, {', '.join(PENALTIES)}")
         for name, (low, expected) in _NUMBERS.items():
             value = getattr(self, name)
-            if (value is None and name in ("tolerance", "max_iterations")) or (name == "lam" and value == "auto"):
+            if value is None and name in ("tolerance", "max_iterations"):
+                continue
+            if isinstance(value, str) and value == "auto" and name in ("lam", "multiplier"):
                 continue
             number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
             if not number or not low < value < np.inf:
@@ -310,7 +396,7 @@ class ConditionalMaxent(Parameters):
             )
             for a in domain.variables
         )
-        terms, shapes, weights = _keep(self.feature_set_, self.coef_)
+        terms, shapes, weights = keep(self.feature_set_, self.coef_)
         meta = {
             "version": __version__,
             "status": solution.status,
@@ -388,53 +474,3 @@ def _grows(features: str | Sequence[str]) -> bool:
 def _families(features: str | Sequence[str], size: float) -> tuple[str, dict[str, int]]:
     """Return the ordinary class letters, and the largest size of each family that grows."""
     return parse_families(features, size) if _grows(features) else (parse_classes(features, size), {})
-
-
-def _site_weights(weight: ArrayLike | None, rows: int) -> Array | None:
-    """Check the sites' weights."""
-    if weight is None:
-        return None
-    own = np.asarray(weight, dtype=np.float64)
-    if own.shape != (rows,):
-        raise DataError(f"sample_weight has shape {own.shape}, expected one weight for each of {rows:,} rows")
-    if not np.all(np.isfinite(own)) or np.any(own <= 0):
-        raise DataError("the sites' weights must be positive numbers: leave out sites of weight zero")
-    return own
-
-
-def _halved(solution: Solution, classes: int) -> Solution:
-    """With two classes, give each half of their difference: the same predictions, at no higher price."""
-    if classes != 2:
-        return solution
-    first, second = solution.weights.reshape(2, -1)
-    half = 0.5 * (second - first)
-    return replace(solution, weights=np.concatenate([-half, half]))
-
-
-def _keep(features: FeatureSet, coef: Array) -> tuple[Terms, Shapes, Array]:
-    """Return what has a weight in any class, with the weights in the order of terms, trees and monomials."""
-    terms = [Terms.build(0, np.empty(0, dtype=np.int32))]
-    plain: list[int] = []
-    trees: list[int] = []
-    monomials: list[int] = []
-    shapes: list[Any] = []
-    used = np.any(coef != 0, axis=0)
-    first = start = 0
-    for family in features.families[1:]:
-        own = np.flatnonzero(used[first : first + family.size])
-        if isinstance(family, Grown):
-            shapes = family.shapes
-            for j in own:
-                (trees if isinstance(shapes[j], Tree) else monomials).append(first + int(j))
-            start = first
-        elif own.size:
-            terms.append(family.terms().take(own, np.zeros(own.size)))
-            plain += (first + own).tolist()
-        first += family.size
-    kept = Shapes(
-        tuple(shapes[j - start] for j in trees),
-        np.zeros(len(trees)),
-        tuple(shapes[j - start] for j in monomials),
-        np.zeros(len(monomials)),
-    )
-    return Terms.concatenate(terms), kept, coef[:, np.array([*plain, *trees, *monomials], dtype=np.int64)]

@@ -37,6 +37,8 @@ class ClassMeasures:
         (user's accuracy). NaN where there is nothing to divide by.
     zeros : int
         Sites where a class of the target got no probability at all.
+    constant : float
+        Log loss of the constant model, which gives every class its share of the training sites; NaN if not known.
     """
 
     confusion: Array
@@ -47,12 +49,23 @@ class ClassMeasures:
     recall: Array
     precision: Array
     zeros: int
+    constant: float = float("nan")
+
+    def warning(self, kind: str) -> str | None:
+        """Return what is to be said of a model that knows less than the classes' shares; `kind` names the sites."""
+        if not self.log_loss > self.constant:
+            return None
+        return (
+            f"{kind}: the model predicts worse than the classes' frequencies alone (log loss {self.log_loss:.4f} nats, "
+            f"constant model {self.constant:.4f}): do not trust its probabilities; try other variables, or fewer"
+        )
 
     def numbers(self, labels: Sequence[str]) -> dict[str, Any]:
         """Return the measures under the names that results have, those of a class by its label."""
         return {
             "sites": round(float(self.confusion.sum())),
             "log_loss": self.log_loss,
+            "constant_log_loss": self.constant,
             "accuracy": self.accuracy,
             "kappa": self.kappa,
             "mean_auc": float(np.nanmean(self.auc)) if np.isfinite(self.auc).any() else float("nan"),
@@ -61,9 +74,9 @@ class ClassMeasures:
         }
 
 
-def measure_classes(p: Array, targets: Array) -> ClassMeasures:
-    """Measure distributions `p` against targets, both `(C, n)`."""
-    classes, n = p.shape
+def measure_classes(p: Array, targets: Array, shares: Array | None = None) -> ClassMeasures:
+    """Measure distributions `p` against targets, both `(C, n)`, beside a constant model with the `shares` `(C, ·)`."""
+    classes = p.shape[0]
     confusion = np.zeros((classes, classes))
     np.add.at(confusion.T, np.argmax(p, axis=0), targets.T)
     total = confusion.sum()
@@ -73,14 +86,19 @@ def measure_classes(p: Array, targets: Array) -> ClassMeasures:
     inside = targets >= 0.5
     return ClassMeasures(
         confusion,
-        float(-np.sum(targets * np.log(np.maximum(p, LEAST))) / n),
+        _log_loss(p, targets),
         accuracy,
         (accuracy - chance) / (1.0 - chance) if chance < 1.0 else float("nan"),
         np.array([_auc(own, here) for own, here in zip(p, inside)]),
         _ratio(np.diag(confusion), rows),
         _ratio(np.diag(confusion), columns),
         int(np.count_nonzero(np.any((targets > 0) & (p == 0), axis=0))),
+        float("nan") if shares is None else _log_loss(np.broadcast_to(shares, p.shape), targets),
     )
+
+
+def _log_loss(p: Array, targets: Array) -> float:
+    return float(-np.sum(targets * np.log(np.maximum(p, LEAST))) / p.shape[1])
 
 
 def _auc(p: Array, inside: NDArray[np.bool_]) -> float:
@@ -146,38 +164,3 @@ def class_profiles(model: ClassModel, x: Array, clamp: bool = True) -> list[Clas
         y = model.distributions(table, clamp)
         out.append(ClassProfile(variable.name, values, y, variable.lo, variable.hi, class_names(like, v)))
     return out
-
-
-def fold_numbers(
-    label: Sequence[int] | NDArray[np.int64],
-    folds: int,
-    rng: np.random.Generator,
-    group: NDArray[np.int64] | None = None,
-) -> NDArray[np.int64]:
-    """Divide sites at random into folds, every class as evenly as it goes; those of one group (a cell) together."""
-    label = np.asarray(label)
-    member, label = gather(label, group)
-    out = np.empty(label.size, dtype=np.int64)
-    start = 0
-    for c in np.unique(label):
-        own = rng.permutation(np.flatnonzero(label == c))
-        out[own] = (np.arange(own.size) + start) % folds
-        start += own.size
-    return out[member]
-
-
-def gather(
-    label: NDArray[np.int64], group: NDArray[np.int64] | None = None
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the group of every site, numbered as they appear, and each group's class: the rarest of those in it."""
-    if group is None:
-        return np.arange(label.size), label
-    _, first, member = np.unique(group, return_index=True, return_inverse=True)
-    rank = np.empty(first.size, dtype=np.int64)
-    rank[np.argsort(first)] = np.arange(first.size)
-    member = rank[member]
-    count = np.bincount(label)
-    common = np.argsort(-count[label], kind="stable")  # what is written last stays
-    own = np.empty(first.size, dtype=np.int64)
-    own[member[common]] = label[common]
-    return member, own

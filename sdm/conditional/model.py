@@ -62,6 +62,16 @@ class ClassModel:
         return tuple(map(label_text, self.classes))
 
     @property
+    def shares(self) -> Array | None:
+        """Each class's share of the training sites, `(C, 1)`: the constant model; None if the file does not say."""
+        stored = self.meta.get("shares")
+        if not isinstance(stored, list) or len(stored) != len(self.classes):
+            return None
+        if not all(isinstance(share, float | int) and 0 <= share <= 1 for share in stored):
+            return None
+        return np.array(stored, dtype=np.float64)[:, None]
+
+    @property
     def feature_names(self) -> list[str]:
         """The features with a weight, as a person reads them."""
         labels = {v: a.labels for v, a in enumerate(self.variables) if a.labels is not None}

@@ -131,16 +131,25 @@ class ClassProblem(Problem):
         q = q / q.sum()
         total = _total(w)
         spans = np.searchsorted(of_class, np.arange(self.classes + 1))
-        out = np.zeros((members.size, members.size))
+        two = self.classes == 2  # one Gram matrix is enough: diag(w) − w wᵀ/Σw is w₀w₁/Σw · [1, −1; −1, 1]
+        out = np.zeros((distinct.size, distinct.size) if two else (members.size, members.size))
         for a in range(0, q.size, BLOCK):
             b = min(a + BLOCK, q.size)
-            x = np.array([column[a:b] for column in columns], dtype=np.float64)[place]
+            x = np.array([column[a:b] for column in columns], dtype=np.float64)
+            if two:
+                x *= np.sqrt(q[a:b] * w[0, a:b] * w[1, a:b] / total[a:b])
+                out += x @ x.T
+                continue
+            x = x[place]
             for c in range(self.classes):
                 own = slice(spans[c], spans[c + 1])
                 part = x[own] * np.sqrt(q[a:b] * w[c, a:b])
                 out[own, own] += part @ part.T
                 x[own] *= w[c, a:b] * np.sqrt(q[a:b] / total[a:b])
             out -= x @ x.T
+        if two:
+            sign = 1.0 - 2.0 * of_class
+            out = out[np.ix_(place, place)] * np.outer(sign, sign)
         out[np.diag_indices(members.size)] *= 1.0 + 1e-8
         return out
 

@@ -1,14 +1,14 @@
-"""Labels or proportions as target distributions, with everything that can be wrong with them said in one sentence."""
+"""Targets (labels or proportions), weights and groups of sites; what is wrong with them is said in one sentence."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sdm.conditional.model import Label
 from sdm.errors import DataError
-from sdm.features.domain import Array
+from sdm.features.domain import Array, Index
 
 
 def read_targets(y: Any, rows: int) -> tuple[tuple[Label, ...], Array]:
@@ -111,3 +111,23 @@ def scale_proportions(values: NDArray[Any], rows: NDArray[np.int64] | None = Non
             "leave out sites whose proportions are all zero"
         )
     return shares / total
+
+
+def site_weights(weight: ArrayLike | None, rows: int) -> Array | None:
+    """Check the sites' weights."""
+    if weight is None:
+        return None
+    own = np.asarray(weight, dtype=np.float64)
+    if own.shape != (rows,):
+        raise DataError(f"sample_weight has shape {own.shape}, expected one weight for each of {rows:,} rows")
+    if not np.all(np.isfinite(own)) or np.any(own <= 0):
+        raise DataError("the sites' weights must be positive numbers: leave out sites of weight zero")
+    return own
+
+
+def numbered(groups: ArrayLike, rows: int) -> Index:
+    """Check groups, and number them."""
+    own = np.asarray(groups)
+    if own.shape != (rows,):
+        raise DataError(f"groups has shape {own.shape}, expected one value for each of {rows:,} rows")
+    return np.unique(own, return_inverse=True)[1].ravel()

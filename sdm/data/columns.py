@@ -12,6 +12,7 @@ COORDINATES = (
     *(("long", "lat"), ("lon", "lat"), ("lng", "lat"), ("longdd", "latdd"), ("londd", "latdd")),
     *(("decimallong", "decimallat"), ("decimallon", "decimallat"), ("longitudedecimal", "latitudedecimal")),
     *(("longitudewgs84", "latitudewgs84"), ("longwgs84", "latwgs84"), ("lonwgs84", "latwgs84")),
+    *(("xwgs84", "ywgs84"), ("wgs84x", "wgs84y")),
     *(("longitud", "latitud"), ("xlong", "ylat"), ("xlon", "ylat"), ("pointx", "pointy"), ("xcoord", "ycoord")),
     *(("coordx", "coordy"), ("xcoordinate", "ycoordinate"), ("easting", "northing"), ("eastings", "northings")),
     *(("east", "north"), ("utmeasting", "utmnorthing"), ("xutm", "yutm"), ("utmx", "utmy"), ("x", "y")),

@@ -17,12 +17,9 @@ from pandas.api.types import is_bool_dtype, is_numeric_dtype
 from sdm.data.columns import PRESENCE, SPECIES, coordinate_pair, first_of, named_column
 from sdm.data.occurrences import ABSENT, as_text
 from sdm.data.textfile import TextTable, numbers, plain
+from sdm.data.visits import SITE, site_groups
 from sdm.errors import DataError, OptionError
 
-SITE = (
-    *("site", "siteid", "sitename", "plot", "plotid", "plotname", "station", "stationid", "sample", "sampleid", "id"),
-    *("transect", "transectid", "quadrat", "locality", "row", "rowid", "rowname", "column1"),
-)
 _ROW = "\0row"
 
 
@@ -42,6 +39,8 @@ class SiteTable:
         The row of each site in its file, from 1 and with the header, for messages.
     fold : (n,) array or None
         Labels of folds, if a column of them was named.
+    group : (n,) array
+        The number of each row's site: rows with one name, or with the same coordinates, are visits to one site.
     source : str
     notes : tuple of str
         What the user should be told.
@@ -53,6 +52,7 @@ class SiteTable:
     y: np.ndarray
     row: np.ndarray
     fold: np.ndarray | None
+    group: np.ndarray
     source: str
     notes: tuple[str, ...] = ()
 
@@ -70,6 +70,7 @@ class SiteTable:
             y=self.y[at],
             row=self.row[at],
             fold=None if self.fold is None else self.fold[at],
+            group=self.group[at],
         )
 
 
@@ -141,9 +142,10 @@ def read_sites(
         )
     said = [*first.notes, *(second.notes if second else ()), *notes]
     said.append(f"{len(species)} species: {_listed(species)}")
-    return SiteTable(
-        labels, environment, x, y, first.row, None if fold is None else as_text(fold), str(path), tuple(said)
-    )
+    names = [as_text(first.frame[first.site])] if first.site else []
+    group = site_groups(*names, np.column_stack([x, y]))
+    labelled = None if fold is None else as_text(fold)
+    return SiteTable(labels, environment, x, y, first.row, labelled, group, str(path), tuple(said))
 
 
 @dataclass(frozen=True)

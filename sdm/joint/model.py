@@ -125,7 +125,7 @@ class JointModel(Parameters):
         self.max_iterations = max_iterations
         self.seed = seed
 
-    def fit(self, X: Any, Y: Any, what: str = "joint model") -> Self:
+    def fit(self, X: Any, Y: Any, what: str = "joint model", groups: Any = None) -> Self:
         """Fit to sites.
 
         Parameters
@@ -137,6 +137,8 @@ class JointModel(Parameters):
             its edges; the other species of the site are used.
         what : str
             What to call the model in warnings, where several are fitted.
+        groups : (n,) array, optional
+            Rows with the same value (visits to one site) are held out together where C and λ are chosen.
         """
         self._check_options()
         encoder = Encoder.learn(X, self.categorical)
@@ -152,7 +154,7 @@ class JointModel(Parameters):
         self.forest_ = self._forest(sites)
         discriminant = Discriminant.of_species(self.forest_, site_features.size)
         bias = _bias(discriminant)
-        learner, self.tuning_ = self._tuned(discriminant, sites, bias, what)
+        learner, self.tuning_ = self._tuned(discriminant, sites, bias, what, groups)
         self.learned_ = learner.fit(discriminant, sites, bias)
         if self.learned_.status != "converged":
             log.warning("%s: %s at a gap of %.2g per site", what, self.learned_.status, self.learned_.gap)
@@ -203,7 +205,7 @@ class JointModel(Parameters):
         return graphs.spanning_tree(self.association_)
 
     def _tuned(
-        self, discriminant: Discriminant, sites: Sites, bias: NDArray[np.bool_], what: str
+        self, discriminant: Discriminant, sites: Sites, bias: NDArray[np.bool_], what: str, groups: Any
     ) -> tuple[Learner, list[dict[str, Any]]]:
         """Return the learner with its C and λ, chosen by cross-validation where asked."""
         learner = Learner(
@@ -220,7 +222,8 @@ class JointModel(Parameters):
             lam=TRIAL_LAMBDA if self.lam == "cv" else float(self.lam),
         )
         quick = replace(learner, tolerance=TRIAL_GAP * learner.largest_gap(len(self.species_)))
-        fixed = (discriminant, sites, bias, self.folds, self.seed)
+        group = None if groups is None else np.asarray(groups)
+        fixed = (discriminant, sites, bias, self.folds, self.seed, group)
         tried: list[dict[str, Any]] = []
         if self.c == "cv":
             grid = [(c, quick.lam) for c in C_PATH]

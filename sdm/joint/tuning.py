@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sdm.assess.site_folds import gather
 from sdm.features.domain import Array
 from sdm.joint.discriminant import Discriminant, Sites
 from sdm.joint.inference import free, maximise
@@ -92,13 +93,15 @@ def choose(
     bias: NDArray[np.bool_],
     folds: int = 5,
     seed: int = 0,
+    group: NDArray[Any] | None = None,
     **how: Any,
 ) -> tuple[Learner, list[dict[str, Any]]]:
     """Return the learner with the best setting of `grid` (the first, where several are), and what each one gave.
 
-    `how` is passed on to `cross_validate`.
+    Sites of one `group` are never divided; `how` is passed on to `cross_validate`.
     """
-    parts = np.random.default_rng(seed).permutation(sites.n) % folds
+    member, each = gather(np.zeros(sites.n, dtype=np.int64), group)
+    parts = np.random.default_rng(seed).permutation(each.size)[member] % folds
     total = cross_validate(learner, grid, discriminant, sites, bias, parts, **how)
     c, lam = grid[int(np.nanargmin(total))]
     measure, scale = (BY_LOG_LOSS, sites.n) if learner.is_crf else (BY_HAMMING, _known(sites))

@@ -53,6 +53,7 @@ def class_figures(path: Path) -> dict[str, Any]:
         "auc.val.avg": crossed.get("mean_auc"),
         "log_loss_test": tested.get("log_loss"),
         "loss.val.avg": crossed.get("log_loss"),
+        "constant_log_loss": (crossed or tested or trained).get("constant_log_loss"),
     }
 
 

@@ -25,6 +25,7 @@ COLUMNS = (
     ("Boyce index", "cbi.val.avg", 3),
     ("Test log loss", "log_loss_test", 4),
     ("Cross-validated log loss", "loss.val.avg", 4),
+    ("Constant model's log loss", "constant_log_loss", 4),
     ("Gain", "regularized_gain", 3),
     ("Features", "features_with_weight", 0),
     ("Proved gap (nats)", "gap", 2),

@@ -15,10 +15,11 @@ from sdm.conditional.targets import check_classes, scale_proportions
 from sdm.data.area import StudyArea
 from sdm.data.background import sample_background
 from sdm.data.clean import CleanPoints, Ledger, finish, locate
-from sdm.data.columns import first_of
+from sdm.data.columns import first_of, named_column
 from sdm.data.layers import Stack, open_stack
 from sdm.data.occurrences import Occurrences, as_text, read_occurrences
 from sdm.data.textfile import plain
+from sdm.data.visits import SITE, site_groups
 from sdm.errors import DataError, OptionError
 from sdm.features.domain import Array, Index
 from sdm.predict import Colour
@@ -29,7 +30,8 @@ from sdm.run.classify_options import ClassifyOptions
 class Sites:
     """What a model is fitted to: values `(n, V)`, labels or proportions, coordinates, and how they came about.
 
-    `cell` numbers the cells, so that several visits to one can stay together where sites are divided.
+    `cell` numbers the cells, and `group` the sites: visits to one cell, or to one name, stay together where sites are
+    divided.
     """
 
     title: str
@@ -38,6 +40,7 @@ class Sites:
     x: Array
     y: Array
     cell: Index
+    group: Index
     stack: Stack
     area: StudyArea | None
     ledger: Ledger | None = None
@@ -59,7 +62,7 @@ def read_sites(options: ClassifyOptions) -> Sites:
         rare = [str(name) for name in found[count < options.least]]
         if rare:
             keep = ~np.isin(sites.target, found[count < options.least])
-            for name in ("values", "target", "x", "y", "cell"):
+            for name in ("values", "target", "x", "y", "cell", "group"):
                 setattr(sites, name, getattr(sites, name)[keep])
             sites.notices.append(f"classes of fewer than {options.least} records left out: {', '.join(rare)}")
     if not options.proportions:
@@ -102,7 +105,7 @@ def read_records(options: ClassifyOptions) -> tuple[Occurrences, list[str]]:
             species_column=first or options.class_column,
             x_column=options.x_column,
             y_column=options.y_column,
-            columns=[*options.proportions, *options.select],
+            columns=[*options.proportions, *options.select, *([options.site_column] if options.site_column else SITE)],
         )
     except DataError as error:
         raise DataError(_replaced(str(error), words)) from error
@@ -172,9 +175,23 @@ def _recorded(options: ClassifyOptions) -> Sites:
     else:
         target = _labels(np.repeat([part.species for part in parts], [len(part) for part in parts]))
         title = str(options.class_column)
-    sites = Sites(options.title or title, *_joined(parts, target, stack), stack, area, ledger, notices=notices)
+    values, x, y, cell, index = _joined(parts, stack)
+    group = _grouped(records, index, cell, options.site_column, notices)
+    sites = Sites(options.title or title, values, target, x, y, cell, group, stack, area, ledger, notices=notices)
     notices.append(_account(ledger, len(sites.x), np.unique(sites.cell).size, bool(shares)))
     return sites
+
+
+def _grouped(records: Occurrences, index: Index, cell: Index, wanted: str | None, notices: list[str]) -> Index:
+    """Number the sites of the points: those of one cell, or of one name in a column of sites."""
+    header = [str(name) for name in records.extra.columns]
+    column = first_of(header, SITE) if wanted is None else named_column(wanted, header, Path(records.source).name)
+    if column is None:
+        return site_groups(cell)
+    group = site_groups(as_text(records.extra[column])[index], cell)
+    if (sites := np.unique(group).size) < np.unique(cell).size:
+        notices.append(f"{group.size:,} visits to {sites:,} sites, by column '{column}': a site's are tested together")
+    return group
 
 
 def _account(ledger: Ledger, used: int, cells: int, one_name: bool) -> str:
@@ -190,10 +207,13 @@ def _account(ledger: Ledger, used: int, cells: int, one_name: bool) -> str:
     )
 
 
-def _joined(parts: Sequence[CleanPoints], target: Any, stack: Stack) -> tuple[Array, Any, Array, Array, Index]:
+def _joined(parts: Sequence[CleanPoints], stack: Stack) -> tuple[Array, Array, Array, Index, Index]:
+    """Return values, x, y, cell and record of all points."""
     values = np.vstack([part.values for part in parts]).astype(np.float64)
-    x, y, rows, cols = (np.concatenate([getattr(part, axis) for part in parts]) for axis in ("x", "y", "rows", "cols"))
-    return values, target, x, y, rows.astype(np.int64) * stack.width + cols
+    x, y, rows, cols, index = (
+        np.concatenate([getattr(part, what) for part in parts]) for what in ("x", "y", "rows", "cols", "index")
+    )
+    return values, x, y, rows.astype(np.int64) * stack.width + cols, index
 
 
 def _labels(names: NDArray[Any]) -> NDArray[Any]:
@@ -246,6 +266,7 @@ def _drawn(options: ClassifyOptions) -> Sites:
         codes.astype(np.int64),
         drawn.x,
         drawn.y,
+        np.arange(len(codes)),
         np.arange(len(codes)),
         stack,
         area,

@@ -39,6 +39,10 @@ class ClassifyOptions(Section):
     crs: Crs | None = option(None, "Coordinate system of the points (default: the file's, else WGS 84).")
     x_column: str | None = option(None, "Column with the longitude or easting.")
     y_column: str | None = option(None, "Column with the latitude or northing.")
+    site_column: str | None = option(
+        None,
+        "Column that names the sites, whose visits are tested together (default: site, plot, station or the like).",
+    )
     snap: int = option(0, "Move points on nodata to the nearest valid cell within so many cells.", ge=0, le=1000)
     keep_duplicates: bool = option(True, "Keep several points of a class in one cell: every visit counts.")
     layers: Files = option([], "Environmental layers: a folder, a glob, or files; one file a variable.")
@@ -49,9 +53,11 @@ class ClassifyOptions(Section):
     features: Annotated[str, BeforeValidator(_features)] = option(
         "auto", "Feature classes (auto, or letters of l q p h t), with trees and monomials: l,q,trees:8,mono:4.", "fc"
     )
-    multiplier: Positive = option(1.0, "Regularisation multiplier: larger is smoother.", "rm")
-    regularization: Literal["l1", "none", "smoothed_l1", "l2", "l2sq", "elastic"] = option(
-        "l1", "The penalty on the weights."
+    multiplier: Literal["auto"] | Positive = option(
+        "auto", "Regularisation multiplier: larger is smoother; auto: by the loss at held-out sites.", "rm"
+    )
+    regularization: Literal["auto", "l1", "none", "smoothed_l1", "l2", "l2sq", "elastic"] = option(
+        "auto", "The penalty on the weights; auto: l1, or elastic if that does better at held-out sites."
     )
     entropy: float = option(
         1.0, "1 is the logistic loss; up to 2 (sparsemax) a class can get no probability.", ge=1, le=2
@@ -67,11 +73,11 @@ class ClassifyOptions(Section):
         "With trees or monomials: a feature of complexity B pays lambda·B + beta; auto: by held-out loss.",
         "lambda",
     )
-    price_folds: Count = option(3, "With trees or monomials: folds that choose lambda and beta.", ge=2)
+    price_folds: Count = option(5, "Folds that choose the multiplier; lambda and beta of trees and monomials.", ge=2)
     tolerance: Positive | None = option(None, "Largest certified distance from the optimum, in nats.")
     max_iterations: Count | None = option(None, "Stop after so many rounds at the latest.")
     smoothing: Positive = option(0.1, "For smoothed_l1: smaller is nearer to l1.")
-    ratio: Positive = option(1.0, "For elastic: the l2² price over the l1 price.")
+    ratio: Positive = option(4.0, "For elastic: the l2² price over the l1 price.")
     test_percent: float = option(0.0, "Set aside so many percent of every class for testing.", ge=0, le=90)
     folds: Folds = option(0, "Cross-validate in so many random folds (0: do not).")
     repeats: Count = option(5, "How often each variable is shuffled to see how important it is.")
@@ -88,7 +94,8 @@ class ClassifyOptions(Section):
 
 PATHS = ("records", "classes", "layers", "study_area", "projections", "folder")
 _PANELS = {
-    "occurrences": "records class_column select proportions title classes points least crs x_column y_column snap "
+    "occurrences": "records class_column select proportions title classes points least crs x_column y_column "
+    "site_column snap "
     "keep_duplicates",
     "layers": "layers categorical nodata align study_area",
     "fit": "features multiplier regularization entropy knots beta lam price_folds tolerance max_iterations "

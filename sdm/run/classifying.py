@@ -11,12 +11,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sdm._version import __version__
+from sdm.assess.site_folds import check_folds, check_training, fold_numbers, training_rows
 from sdm.commit import claim, staging
 from sdm.conditional.estimator import ConditionalMaxent
-from sdm.conditional.measures import ClassMeasures, fold_numbers, gather, measure_classes, permute_classes
+from sdm.conditional.measures import ClassMeasures, measure_classes, permute_classes
+from sdm.conditional.model import ClassModel, label_text
 from sdm.conditional.targets import read_targets
 from sdm.errors import DataError, OptionError
-from sdm.features.domain import Array
+from sdm.features.domain import Array, Index
 from sdm.maxent.solution import CONVERGED
 from sdm.predict import Progress
 from sdm.run.class_sites import Sites, read_sites
@@ -49,10 +51,8 @@ def classify(options: ClassifyOptions, *, command: str = "", progress: Progress 
 def _classify(options: ClassifyOptions, folder: Path, command: str, progress: Progress | None) -> ClassifyResult:
     """Do a run whose output folder is held for it."""
     sites = read_sites(options)
-    _, targets = read_targets(sites.target, len(sites.values))
-    rng = np.random.default_rng([options.seed, 7])
-    label = np.argmax(targets, axis=0)
-    train = _training(label, sites.cell, options.test_percent, rng)
+    classes, targets = read_targets(sites.target, len(sites.values))
+    train, fold = _divide(sites, targets, list(map(label_text, classes)), options)
     began = perf_counter()
     log.info("fitting %d classes to %s sites", len(targets), f"{int(train.sum()):,}")
     if progress:
@@ -61,18 +61,24 @@ def _classify(options: ClassifyOptions, folder: Path, command: str, progress: Pr
     seconds = perf_counter() - began
     log.debug("fitted in %.1f s", seconds)
     sites.notices += _unfinished(fitted)
+    if np.isinf(fitted.multiplier_):
+        sites.notices.append("no feature predicts held-out sites better than the classes' frequencies: it has none")
     model = replace(fitted.model_, meta={**fitted.model_.meta, "title": sites.title, "seed": options.seed})
-    tested = {"training": measure_classes(model.distributions(sites.values[train]), targets[:, train])}
+    tested = {"training": _measure(model, sites, targets, train)}
     if not train.all():
-        tested["test"] = measure_classes(model.distributions(sites.values[~train]), targets[:, ~train])
-    if options.folds:
-        tested["cross-validation"] = _cross_validate(sites, targets, options, rng, progress, slow=seconds > SLOW)
+        tested["test"] = _measure(model, sites, targets, ~train)
+    if fold is not None:
+        tested["cross-validation"] = _cross_validate(sites, targets, fold, options, progress, slow=seconds > SLOW)
+    warnings = [text for kind, measures in tested.items() if (text := measures.warning(kind))]
+    for text in warnings:
+        log.warning("warning: %s", text)
     held = ~train if not train.all() else train
     importance = permute_classes(
         model, sites.values[held], targets[:, held], repeats=options.repeats, seed=options.seed
     )
     numbers = _numbers(sites, fitted, tested, train)
     numbers["permutation_importance"] = [asdict(row) for row in importance]
+    numbers["warnings"] = warnings
     with staging(folder, overwrite=options.overwrite) as stage:
         files = write_classes(stage, sites, model, targets, tested, importance, numbers, options, command, progress)
     return ClassifyResult(folder, numbers, files, [*sites.notices, *fitted.notes_])
@@ -100,53 +106,50 @@ def fit_sites(sites: Sites, options: ClassifyOptions, rows: NDArray[np.bool_]) -
     chosen = {name: getattr(options, name) for name in (*names, "tolerance", "max_iterations", "smoothing", "ratio")}
     table = pd.DataFrame(sites.values[rows], columns=list(sites.stack.names))
     target = sites.target[rows] if isinstance(sites.target, np.ndarray) else sites.target.loc[rows]
-    return ConditionalMaxent(**chosen, categorical=list(sites.stack.categorical)).fit(table, target)
+    model = ConditionalMaxent(**chosen, categorical=list(sites.stack.categorical))
+    return model.fit(table, target, groups=sites.group[rows])
 
 
-def _training(
-    label: NDArray[np.int64], cell: NDArray[np.int64], percent: float, rng: np.random.Generator
-) -> NDArray[np.bool_]:
-    """Return which sites are for training: of every class a share of the cells is set aside, but two stay."""
-    member, own = gather(label, cell)
-    train = np.ones(own.size, dtype=bool)
-    if percent:
-        for c in np.unique(own):
-            some = rng.permutation(np.flatnonzero(own == c))
-            train[some[: max(0, min(round(some.size * percent / 100), some.size - 2))]] = False
-        if train.all():
-            raise DataError(
-                f"{label.size:,} sites in {own.size:,} cells are too few to set {percent:g} % of every class aside for "
-                "testing"
-            )
-    return train[member]
+def _divide(
+    sites: Sites, targets: Array, classes: list[str], options: ClassifyOptions
+) -> tuple[NDArray[np.bool_], Index | None]:
+    """Return which sites train, and the fold of every site; refuse what cannot work before anything is fitted."""
+    rng, label = np.random.default_rng([options.seed, 7]), np.argmax(targets, axis=0)
+    train, fold = np.ones(label.size, dtype=bool), None
+    if options.test_percent:
+        train = training_rows(label, options.test_percent, rng, sites.group)
+        check_training(targets, train, classes, "--test-percent")
+    if options.folds:
+        check_folds(options.folds, sites.group)
+        fold = fold_numbers(label, options.folds, rng, sites.group)
+        for k in range(options.folds):
+            check_training(targets, fold != k, classes, "--folds")
+    return train, fold
+
+
+def _measure(model: ClassModel, sites: Sites, targets: Array, rows: NDArray[np.bool_]) -> ClassMeasures:
+    return measure_classes(model.distributions(sites.values[rows]), targets[:, rows], model.shares)
 
 
 def _cross_validate(
-    sites: Sites,
-    targets: Array,
-    options: ClassifyOptions,
-    rng: np.random.Generator,
-    progress: Progress | None,
-    slow: bool,
+    sites: Sites, targets: Array, fold: Index, options: ClassifyOptions, progress: Progress | None, slow: bool
 ) -> ClassMeasures:
-    """Predict every site by a model that was fitted without its fold; where fits are slow, say so."""
-    fold = fold_numbers(np.argmax(targets, axis=0), options.folds, rng, sites.cell)
-    found = np.unique(fold)
-    if found.size < options.folds:
-        sites.notices.append(f"{options.folds:,} folds were asked for, and {found.size:,} cells make {found.size:,}")
-    p = np.empty_like(targets)
-    for k in found:
-        log.log(logging.INFO if slow else logging.DEBUG, "fold %d of %d", k + 1, found.size)
+    """Predict every site by a model that was fitted, and its penalty chosen, without its fold."""
+    count = options.folds
+    p, shares = np.empty_like(targets), np.empty_like(targets)
+    for k in range(count):
+        log.log(logging.INFO if slow else logging.DEBUG, "fold %d of %d", k + 1, count)
         if progress:
-            progress(1 + int(k), 1 + found.size, f"fold {k + 1} of {found.size}")
+            progress(1 + k, 1 + count, f"fold {k + 1} of {count}")
         held = fold == k
         try:
             fitted = fit_sites(sites, options, ~held)
         except DataError as error:
-            raise DataError(f"fold {k + 1} of {found.size}: {error}") from error
-        sites.notices += _unfinished(fitted, f"fold {k + 1} of {found.size}: ")
+            raise DataError(f"fold {k + 1} of {count}: {error}") from error
+        sites.notices += _unfinished(fitted, f"fold {k + 1} of {count}: ")
         p[:, held] = fitted.model_.distributions(sites.values[held])
-    return measure_classes(p, targets)
+        shares[:, held] = fitted.model_.shares
+    return measure_classes(p, targets, shares)
 
 
 def _unfinished(fitted: ConditionalMaxent, whose: str = "") -> list[str]:
@@ -167,6 +170,9 @@ def _numbers(
         "sites": len(sites.values),
         "training_sites": int(train.sum()),
         "variables": list(model.names),
+        "regularization": fitted.regularization_,
+        "multiplier": fitted.multiplier_,
+        "multiplier_search": [] if fitted.multiplier_search_ is None else fitted.multiplier_search_.rows(),
         **({"lambda": fitted.lam_, "beta": fitted.beta_} if hasattr(fitted, "lam_") else {}),
         "status": solution.status,
         "gap": solution.gap,

@@ -66,11 +66,12 @@ def evaluate_classes(
         notices.append(f"{np.count_nonzero(blank):,} sites with a missing proportion left out")
         values, target, rows = values[~blank], target[~blank], rows[~blank]
     targets = _targets(model, target, rows, Path(file).name, notices)
-    measures = measure_classes(model.distributions(values), targets)
+    measures = measure_classes(model.distributions(values), targets, model.shares)
     return {
         "title": model.meta.get("title"),
         "classes": list(model.labels),
         "notices": notices,
+        "warnings": [text for text in [measures.warning("evaluation")] if text],
         **measures.numbers(model.labels),
         **{name: dict(zip(model.labels, getattr(measures, name).tolist())) for name in ("recall", "precision")},
         "confusion": measures.confusion.tolist(),

@@ -60,7 +60,7 @@ def evaluate_joint(
             "layers.nodata": nodata,
             "layers.align": align,
             "joint.environment": list(model.encoder.names),
-            "joint.site_column": site_column,
+            "occurrences.site_column": site_column,
         }
     )
     community = read_community(options)

@@ -18,6 +18,7 @@ from sdm.data.layers import Stack
 from sdm.data.occurrences import WGS84, Occurrences, project
 from sdm.data.sites import SiteTable, Wanted, read_sites
 from sdm.data.textfile import TextTable
+from sdm.encode import Encoder
 from sdm.errors import DataError, OptionError
 from sdm.files import output_folder
 from sdm.joint.fitted import FittedJoint
@@ -143,7 +144,7 @@ def read_community(options: RunOptions) -> Community:
         species=options.occurrences.species,
         environment=() if layers else own.environment,
         categorical=() if layers else options.layers.categorical,
-        site=own.site_column,
+        site=options.occurrences.site_column,
         x=options.occurrences.x_column,
         y=options.occurrences.y_column,
         fold=options.test.fold_column,
@@ -245,21 +246,21 @@ def fit_community(community: Community, options: RunOptions, progress: Progress 
     """Fit with edges, without, and a GLM to all sites, and test all on held-out ones."""
     began = perf_counter()
     x, y, categorical = community.environment, community.sites.labels, options.layers.categorical
-    joint = make_model(options, community.edges, categorical).fit(x, y, WHAT["joint"])
+    values, group = Encoder.learn(x, categorical).encode(x), community.sites.group
+    split = divide_sites(community.sites, values, list(x.columns), categorical, options, community.stack)
+    joint = make_model(options, community.edges, categorical).fit(x, y, WHAT["joint"], group)
     community.notes += joint.notes_
     log.debug("joint model fitted in %.1f s", perf_counter() - began)
     stacked = joint
     if len(joint.forest_.edges):
         with hushed():
-            stacked = make_model(options, "none", categorical).fit(x, y, WHAT["stacked"])
+            stacked = make_model(options, "none", categorical).fit(x, y, WHAT["stacked"], group)
     labels = read_labels(y, joint.species_, len(y))
     for model in (joint, stacked):
         model.fitted_.meta.update(_meta(options, community))
-    values = joint.fitted_.encode(x)
     glm = fit_glm(values, labels, joint.fitted_.encoder, joint.species_)
     own = {"joint": joint.fitted_, "stacked": stacked.fitted_, "glm": glm}
     training = {name: measure(model, values, labels) for name, model in own.items()}
-    split = divide_sites(community.sites, values, list(x.columns), categorical, options, community.stack)
     testing = None
     if split is not None:
         if 0 < len(split.folds) < options.test.folds:
@@ -270,7 +271,8 @@ def fit_community(community: Community, options: RunOptions, progress: Progress 
             if name == "glm":
                 at = [joint.species_.index(one) for one in species]
                 return fit_glm(values[train], labels[train][:, at], joint.fitted_.encoder, tuple(species))
-            return make_model(options, graph, categorical).fit(x.iloc[train], y.iloc[train][species], what).fitted_
+            model = make_model(options, graph, categorical)
+            return model.fit(x.iloc[train], y.iloc[train][species], what, group[train]).fitted_
 
         testing = measure_folds(split, fit, community.edges, values, labels, joint.species_, progress)
         community.notes += testing.notes

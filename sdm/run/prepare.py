@@ -95,6 +95,8 @@ def check_options(options: RunOptions) -> None:
         raise OptionError(
             "occurrences.response makes a model of presence and absence, which 'sdm fit' and 'sdm classify' alone fit"
         )
+    if options.occurrences.site_column is not None:
+        raise OptionError("occurrences.site_column names the sites of a response, or of 'sdm joint': leave it out")
     check_sampling(options)
     check_model(options.fit)
 

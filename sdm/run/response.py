@@ -29,7 +29,8 @@ log = logging.getLogger("sdm")
 # Options of a fit that mean the same to classes, under the name that they have there.
 SAME = {
     "occurrences.file": "records", "occurrences.response": "class_column", "occurrences.crs": "crs",
-    "occurrences.x_column": "x_column", "occurrences.y_column": "y_column", "occurrences.snap": "snap",
+    "occurrences.x_column": "x_column", "occurrences.y_column": "y_column",
+    "occurrences.site_column": "site_column", "occurrences.snap": "snap",
     "occurrences.keep_duplicates": "keep_duplicates", "layers.files": "layers", "layers.categorical": "categorical",
     "layers.nodata": "nodata", "layers.align": "align", "background.area": "study_area", "fit.features": "features",
     "fit.multiplier": "multiplier", "fit.regularization": "regularization", "fit.entropy": "entropy",
@@ -125,6 +126,8 @@ def _summary_row(name: str, found: ClassifyResult | str) -> dict[str, Any]:
         "tested_on": kind,
         "auc": best["mean_auc"],
         "log_loss": best["log_loss"],
+        "constant_log_loss": best["constant_log_loss"],
+        "multiplier": n["multiplier"],
         "kappa": best["kappa"],
         "gap": n["gap"],
         "folder": found.folder.name,

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from sdm.assess.folds import Fold, Split
+from sdm.assess.folds import Fold, Split, by_group
+from sdm.assess.site_folds import check_folds, gather, training_rows
 from sdm.data.layers import Stack
 from sdm.data.sites import SiteTable
 from sdm.data.table import SampleTable
@@ -73,35 +74,49 @@ def divide_sites(
     options: RunOptions,
     stack: Stack | None,
 ) -> Split | None:
-    """Divide the sites as the options say; None if they do not."""
-    n = len(sites)
-    if options.test.percent:
-        count = min(max(1, round(n * options.test.percent / 100)), n - 2)
-        if count < 1:
-            raise DataError(f"{n} sites are too few to set {options.test.percent:g} % aside for testing")
-        order = np.random.default_rng([options.seed, 1]).permutation(n)
-        fold = Fold("1", np.sort(order[count:]), np.sort(order[:count]))
-        return Split("percent", (fold,), None, None, "full")
+    """Divide the sites as the options say, visits to one site together; None if they do not.
+
+    Raises
+    ------
+    DataError
+        If a part would be without sites, or has nothing to learn or to test: what is refused is refused before a fit.
+    """
+    n, own = len(sites), options.test
+    alike = np.zeros(n, dtype=np.int64)  # sites are drawn whatever lives there
+    if own.percent:
+        train = training_rows(alike, own.percent, np.random.default_rng([options.seed, 1]), sites.group)
+        return _usable(
+            Split("percent", (Fold("1", np.flatnonzero(train), np.flatnonzero(~train)),), None, None, "full"), sites
+        )
     if sites.fold is not None and (missing := int(np.count_nonzero(sites.fold == ""))):
-        column = options.test.fold_column
-        raise DataError(f"{missing:,} of {n:,} sites have no fold in column '{column}': give each of them one")
-    table = SampleTable(
-        "sites",
-        tuple(names),
-        tuple(categorical),
-        values,
-        values,
-        sites.x,
-        sites.y,
-        sites.x,
-        sites.y,
-        folds=sites.fold,
-    )
+        raise DataError(f"{missing:,} of {n:,} sites have no fold in column '{own.fold_column}': give each of them one")
+    check_folds(own.folds, sites.group)
+    # Labels of folds are the user's, of every visit; else sites are divided, and visits go with the first to theirs.
+    member = np.arange(n) if own.split == "own" else gather(alike, sites.group)[0]
+    at = np.unique(member, return_index=True)[1]
+    x, y = sites.x[at], sites.y[at]
+    table = SampleTable("sites", tuple(names), tuple(categorical), values[at], values[at], x, y, x, y, folds=sites.fold)
     try:
-        return make_split(table, options, stack)
+        split = make_split(table, options, stack)
     except DataError as error:  # made for records of one species
         text = str(error).removeprefix("sites: ").replace("records or background", "sites").replace("presence", "site")
         raise DataError(text) from error
+    if split is None or split.group is None:
+        return split
+    names = [fold.name for fold in split.folds]
+    return _usable(by_group(split.method, split.group[member], None, "full", names), sites)
+
+
+def _usable(split: Split, sites: SiteTable) -> Split:
+    """Return a division, or refuse it where a part has nothing to learn or to test."""
+    labels, mend = sites.labels.to_numpy(dtype=np.float64), "give fewer --folds, or a smaller --test-percent"
+    for fold in split.folds:
+        train, test = labels[fold.train], labels[fold.test]
+        if not ((train == 1).any(axis=0) & (train == 0).any(axis=0)).any():
+            raise DataError(f"fold {fold.name}: no species has presences and absences at its training sites: {mend}")
+        if np.isnan(test).all():
+            raise DataError(f"fold {fold.name} holds no known label: {mend}")
+    return split
 
 
 @contextmanager
@@ -146,11 +161,7 @@ def measure_folds(
             out.notes.append(
                 f"fold {fold.name}: '{left[0]}'{more} not tested, as its training sites have no presence or no absence"
             )
-        if not names:
-            raise DataError(f"fold {fold.name}: no species has presences and absences at its training sites")
         held = labels[fold.test][:, learnt]
-        if not (held >= 0).any():
-            raise DataError(f"fold {fold.name} holds no known label: make fewer folds")
         row: dict[str, Any] = {"fold": fold.name, "sites": len(fold.test)}
         with hushed():
             for i, (name, text) in enumerate(WHAT.items()):

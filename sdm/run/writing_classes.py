@@ -55,6 +55,8 @@ def write_classes(
         for r in importance
     ]
     files["importance"] = write_rows(stage / f"{name}_importance.csv", rows).name
+    if numbers["multiplier_search"]:
+        files["multipliers"] = write_rows(stage / f"{name}_multipliers.csv", numbers["multiplier_search"]).name
     files["weights"] = _write_weights(stage / f"{name}_weights.csv", model)
     files["sites"] = _write_sites(stage / f"{name}_sites.csv", sites, model)
     plots = stage / "plots"

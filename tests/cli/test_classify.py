@@ -252,11 +252,11 @@ def test_labels_that_are_numbers_are_in_their_order(world, plots, tmp_path):
         assert as_json("evaluate", folder / "habitat.npz", "--layers", world.layers, "--sites", table)["accuracy"] > 0.5
 
 
-def test_more_folds_than_sites_are_said(world, plots, tmp_path):
+def test_more_folds_than_sites_are_refused(world, plots, tmp_path):
     table = spoilt(tmp_path, plots, lambda body: body[:24])
     words = ("classify", table, world.layers, "--class-column", "habitat", "--fc", "l", "--no-map", "--no-curves")
-    found = as_json(*words, "--folds", 500, "-o", tmp_path / "out")
-    assert "500 folds were asked for, and 24 cells make 24" in found["notices"]
+    said = fail(*words, "--folds", 500, "-o", tmp_path / "out")
+    assert "there are 24 sites for 500 folds: use --folds 24 at most" in said
 
 
 def test_how_far_it_is(world, plots, tmp_path):
@@ -374,7 +374,9 @@ def test_bad_options_are_one_sentence(world, plots, tmp_path, words, code, messa
 def test_a_class_too_rare_for_the_folds_is_said(world, plots, tmp_path):
     table = spoilt(tmp_path, plots, lambda body: [[*row[:2], "fen" if k < 2 else row[2]] for k, row in enumerate(body)])
     words = ("classify", table, world.layers, "--class-column", "habitat", "--fc", "l", "--folds", 2)
-    assert "of 2: class 'fen' has one record" in fail(*words, "-o", tmp_path / "out")
+    said = fail(*words, "-o", tmp_path / "out")
+    assert "of 2 records of class 'fen' 1 would be left to train on" in said
+    assert "leave out --folds, or the class, with --least 3" in said
 
 
 def test_nothing_is_overwritten_unasked(run, world, plots):

@@ -311,11 +311,12 @@ def test_options_that_make_no_sense(tmp_path: Path, words, said) -> None:
     assert said in fail("joint", write_community(tmp_path), "-o", tmp_path / "out", *words, code=2)
 
 
-def test_more_folds_than_sites_are_said_and_what_is_not_defined_is_a_dash(tmp_path: Path) -> None:
+def test_more_folds_than_sites_are_refused_and_what_is_not_defined_is_a_dash(tmp_path: Path) -> None:
     """A fold of one site has no AUC of any species."""
     sites = write_community(tmp_path, draw_community(12))
-    said = succeed("joint", sites, *OWN, "--folds", 500, "--no-report", "-o", tmp_path / "out").output
-    assert "500 folds were asked for, the sites make 12" in said
+    words = ("joint", sites, *OWN, "--no-report", "-o", tmp_path / "out")
+    assert "there are 12 sites for 500 folds: use --folds 12 at most" in fail(*words, "--folds", 500)
+    said = succeed(*words, "--folds", 12).output
     line = next(line for line in said.splitlines() if "mean AUC" in line)
     assert line.split()[-3:] == ["–", "–", "–"]
     assert "nan" not in said

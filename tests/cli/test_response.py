@@ -1,12 +1,13 @@
 """`sdm fit --response`: presence and absence in a column, as two classes."""
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 import rasterio
 import yaml
-from terminal import as_json, fail, files, picture, read, rows, sdm, succeed, write_table
+from terminal import BARE, QUICK, as_json, fail, files, picture, read, rows, sdm, succeed, write_table
 
 from sdm.conditional.file import load_classes
 from sdm.report.page_map import thumbnail
@@ -329,3 +330,114 @@ def test_the_index_is_of_the_species_of_the_run(world, tmp_path: Path) -> None:
         assert source.descriptions == ("P", "absent")
     for stem in stems:
         assert thumbnail(out / stem / f"{stem}_probability.tif", 1.0, band=1) in text
+
+
+def visits(world, path: Path, count: int = 40, times: int = 6) -> Path:
+    """Visits to sites that are told apart by name: their coordinates lie in neighbouring cells."""
+    rng = np.random.default_rng(6)
+    body = []
+    for k, row in enumerate(rows(world.survey)[:count]):
+        for _ in range(times):
+            x, y = float(row["longitude"]), float(row["latitude"])
+            body.append(["owl", len(body), f"pond {k}", x + rng.normal(0, 0.02), y + rng.normal(0, 0.02), k % 2])
+    return write_table(path, ["species", "visit", "site", "X_WGS84", "Y_WGS84", "seen"], body)
+
+
+@pytest.mark.parametrize("test", [("--folds", 4), ("--test-percent", 30)])
+def test_visits_to_one_site_are_tested_together(world, tmp_path: Path, monkeypatch, test) -> None:
+    """A site whose other visits trained the model is no test of it."""
+    from sdm.run import classifying
+
+    parts, read_sites, fit_sites = [], classifying.read_sites, classifying.fit_sites
+    seen = []
+    monkeypatch.setattr(classifying, "read_sites", lambda options: seen.append(read_sites(options)) or seen[-1])
+    monkeypatch.setattr(classifying, "fit_sites", lambda s, o, r: parts.append(r) or fit_sites(s, o, r))
+    table = visits(world, tmp_path / "visits.csv")
+    words = ("fit", table, world.layers, "--response", "seen", *BARE, "--no-report", *test)
+    found = as_json(*words, "--rm", 1, "-o", tmp_path / "out")
+    assert any("by column 'site'" in note for note in found["notices"])
+    sites = seen[0]
+    assert np.unique(sites.group).size <= 40 < np.unique(sites.cell).size
+    assert any(not train.all() for train in parts)
+    for train in parts:
+        assert not set(sites.group[train]) & set(sites.group[~train])
+    each = as_json(*words, "--rm", 1, "--site-column", "visit", "-o", tmp_path / "each")
+    assert not any("by column 'site'" in note for note in each["notices"])
+
+
+@pytest.mark.parametrize(
+    ("count", "words", "said"),
+    [
+        (6, ("--folds", 7), "use --folds 6 at most, or name the sites by another --site-column"),
+        (
+            2,
+            ("--folds", 2),
+            "records of class '0' 0 would be left to train on, expected at least 2: leave out --folds",
+        ),
+        (4, ("--test-percent", 10), "give a larger --test-percent, or --folds"),
+        (6, ("--folds", 2, "--site-column", "nest"), "no column 'nest'"),
+    ],
+)
+def test_what_cannot_be_tested_is_refused_before_a_fit(world, tmp_path: Path, monkeypatch, count, words, said) -> None:
+    from sdm.run import classifying
+
+    monkeypatch.setattr(classifying, "fit_sites", lambda *_: pytest.fail("a model was fitted"))
+    table = visits(world, tmp_path / "visits.csv", count)
+    told = ("fit", table, world.layers, "--response", "seen", *BARE, *words, "-o", tmp_path / "out")
+    assert said in fail(*told, code=2 if "nest" in words else 1)
+
+
+def noise(world, path: Path) -> Path:
+    """Presence by chance, and a little more of it in the east than a model can know."""
+    rng = np.random.default_rng(8)
+    return survey(world, path, ["species", "lon", "lat", "seen"], lambda k, row: _noise(row, rng))
+
+
+def _noise(row, rng):
+    return [row["species"], row["longitude"], row["latitude"], int(rng.random() < 0.4)]
+
+
+def test_the_constant_model_is_beside_ours_in_every_report(world, tmp_path: Path) -> None:
+    """Figures of a model mean little without those of knowing nothing but how frequent the species is."""
+    table = noise(world, tmp_path / "noise.csv")
+    words = ("fit", table, world.layers, "--response", "seen", *QUICK, "--folds", 3)
+    species = list(dict.fromkeys(row["species"] for row in rows(table)))
+    found = sdm(*words, "--rm", 0.01, "--species", species[0], "-o", tmp_path / "worse")
+    assert found.exit_code == 0, found.output
+    warning = "warning: cross-validation: the model predicts worse than the classes' frequencies alone"
+    assert warning in found.stderr
+    stem = next((tmp_path / "worse").glob("*.npz")).stem
+    numbers = json.loads((tmp_path / "worse" / f"{stem}.json").read_text(encoding="utf-8"))
+    tested = numbers["measures"]["cross-validation"]
+    assert tested["log_loss"] > tested["constant_log_loss"]
+    assert f"log loss {tested['log_loss']:.4f} (constant model {tested['constant_log_loss']:.4f})" in found.output
+    seen = np.array([row["seen"] == "1" for row in rows(table) if row["species"] == species[0]])
+    own = numbers["measures"]["training"]["constant_log_loss"]
+    assert own == pytest.approx(-np.mean(np.log(np.where(seen, seen.mean(), 1 - seen.mean()))))
+    page = (tmp_path / "worse" / f"{stem}.html").read_text(encoding="utf-8")
+    assert f"constant model {tested['constant_log_loss']:.4f}" in page
+    assert "predicts worse than" in page
+    model = tmp_path / "worse" / f"{stem}.npz"
+    measured = succeed("evaluate", model, "--sites", table, "--layers", world.layers)
+    assert f"(constant model {own:.4f})" in measured.output
+    assert len(species) > 1
+    several = as_json(*words, "--no-map", "-o", tmp_path / "all")
+    summary = rows(tmp_path / "all" / "summary.csv")
+    for row, one in zip(summary, several["species"], strict=True):
+        best = one["measures"]["cross-validation"]
+        assert float(row["constant_log_loss"]) == pytest.approx(best["constant_log_loss"])
+        assert best["log_loss"] < best["constant_log_loss"] + 0.02, "by default noise is left alone"
+    assert "Constant model" in (tmp_path / "all" / "index.html").read_text(encoding="utf-8")
+
+
+def test_the_multiplier_is_chosen_and_the_search_is_kept(world, species: str, tmp_path: Path) -> None:
+    words = ("fit", world.survey, world.layers, "--response", "presence", "--species", species, *BARE)
+    found = as_json(*words, "-o", tmp_path / "auto")
+    name = next((tmp_path / "auto").glob("*_multipliers.csv"))
+    table = rows(name)
+    (chosen,) = [row for row in table if row["chosen"] == "True"]
+    assert float(chosen["multiplier"]) == found["multiplier"]
+    assert table[0]["multiplier"] == "inf"
+    given = as_json(*words, "--rm", 2, "-o", tmp_path / "given")
+    assert (given["multiplier"], given["regularization"], given["multiplier_search"]) == (2.0, "l1", [])
+    assert not list((tmp_path / "given").glob("*_multipliers.csv"))

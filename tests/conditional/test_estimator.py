@@ -8,11 +8,11 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
+from sdm.assess.site_folds import fold_numbers
 from sdm.conditional import estimator
 from sdm.conditional.estimator import ConditionalMaxent
 from sdm.conditional.file import class_bytes, load_classes, save_classes
 from sdm.conditional.losses import ClassEntropy
-from sdm.conditional.measures import fold_numbers
 from sdm.errors import DataError, ModelFileError, OptionError, OutputError
 from sdm.modelfile import load_species
 
@@ -32,7 +32,7 @@ def structural(habitats):
 
 def test_it_predicts_what_it_was_fitted_to(habitats):
     x, y = habitats
-    model = ConditionalMaxent("lqh", categorical=["soil"]).fit(x, y)
+    model = ConditionalMaxent("lqh", multiplier=1.0, categorical=["soil"]).fit(x, y)
     assert model.solution_.status == "converged"
     assert model.solution_.gap <= 1e-6
     p = model.predict_proba(x)
@@ -105,7 +105,7 @@ def test_prices_are_chosen_by_held_out_loss(habitats):
     assert len({setting.lam for setting in model.search_}) >= 2
     again = ConditionalMaxent("trees:3", categorical=["soil"], lam=model.lam_, beta=0.005).fit(x, y)
     np.testing.assert_array_equal(again.coef_, model.coef_)
-    fold = fold_numbers(np.searchsorted(model.classes_, y), 3, np.random.default_rng([1, 13]))
+    fold = fold_numbers(np.searchsorted(model.classes_, y), 5, np.random.default_rng([1, 13]))
     held = fold == 0
     part = ConditionalMaxent(
         "trees:3", categorical=["soil"], lam=best.lam, beta=0.005, tolerance=3e-3, max_iterations=40
@@ -195,7 +195,7 @@ def test_bad_targets_are_one_sentence(y, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"regularization": "ridge"}, "expected one of none, l1"),
+        ({"regularization": "ridge"}, "expected one of auto, none, l1"),
         ({"multiplier": 0}, "multiplier=0"),
         ({"tolerance": -1}, "tolerance=-1"),
         ({"entropy": 3}, "entropy=3"),

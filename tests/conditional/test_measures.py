@@ -8,7 +8,7 @@ from sklearn.metrics import cohen_kappa_score, confusion_matrix, log_loss, roc_a
 
 from sdm.conditional.estimator import ConditionalMaxent
 from sdm.conditional.maps import class_codes, no_class
-from sdm.conditional.measures import class_profiles, fold_numbers, gather, measure_classes, permute_classes
+from sdm.conditional.measures import class_profiles, measure_classes, permute_classes
 from sdm.errors import DataError
 
 
@@ -62,45 +62,6 @@ def test_profiles_are_the_predictions_along_a_variable():
     assert second.categories == ("0", "1", "2")
 
 
-@given(st.lists(st.integers(0, 3), min_size=4, max_size=60), st.integers(2, 5))
-def test_folds_divide_every_class_evenly(label, folds):
-    fold = fold_numbers(label, folds, np.random.default_rng(0))
-    assert set(fold) <= set(range(folds))
-    for c in set(label):
-        counts = np.bincount(fold[np.array(label) == c], minlength=folds)
-        assert counts.max() - counts.min() <= 1
-    counts = np.bincount(fold, minlength=folds)
-    assert counts.max() - counts.min() <= 1
-
-
-@given(
-    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 12)), min_size=4, max_size=60),
-    st.integers(2, 5),
-)
-def test_visits_to_a_cell_are_in_one_fold(visits, folds):
-    label, cell = np.array(visits).T
-    fold = fold_numbers(label, folds, np.random.default_rng(0), cell)
-    for c in set(cell):
-        assert np.unique(fold[cell == c]).size == 1
-    cells = np.array([fold[cell == c][0] for c in set(cell)])
-    counts = np.bincount(cells, minlength=folds)
-    assert counts.max() - counts.min() <= 1
-
-
-def test_a_cell_counts_for_the_rarest_of_its_classes():
-    label, cell = np.array([0, 0, 0, 1, 0, 2, 1]), np.array([9, 9, 4, 4, 7, 7, 7])
-    member, own = gather(label, cell)
-    assert member.tolist() == [0, 0, 1, 1, 2, 2, 2]
-    assert own.tolist() == [0, 1, 2]
-
-
-@given(st.lists(st.integers(0, 3), min_size=4, max_size=60), st.integers(2, 5))
-def test_one_visit_a_cell_is_as_before(label, folds):
-    cell = np.random.default_rng(1).permutation(len(label))
-    plain, grouped = (fold_numbers(label, folds, np.random.default_rng(0), g) for g in (None, cell))
-    assert plain.tolist() == grouped.tolist()
-
-
 def test_codes_are_the_labels_where_a_byte_holds_them():
     assert class_codes(["3", "17", "254"]) == [3, 17, 254]
     assert class_codes(["0", "1"]) == [0, 1]
@@ -113,3 +74,16 @@ def test_codes_are_the_labels_where_a_byte_holds_them():
     assert (no_class([0, 1]), no_class([1, 2]), no_class(np.array([0, 7], dtype=np.uint8))) == (255, 0, 255)
     with pytest.raises(DataError, match="255 classes"):
         class_codes([f"c{k}" for k in range(255)])
+
+
+def test_the_constant_model_is_measured_beside():
+    targets = np.eye(2)[[0, 0, 0, 1]].T
+    p = np.array([[0.75, 0.75, 0.75, 0.75], [0.25, 0.25, 0.25, 0.25]])
+    found = measure_classes(p, targets, np.array([[0.6], [0.4]]))
+    assert found.constant == pytest.approx(-(3 * np.log(0.6) + np.log(0.4)) / 4)
+    assert found.numbers(["a", "b"])["constant_log_loss"] == found.constant
+    assert found.warning("test") is None
+    worse = measure_classes(p[::-1], targets, p)
+    assert "test: the model predicts worse than the classes' frequencies alone" in worse.warning("test")
+    assert np.isnan(measure_classes(p, targets).constant)
+    assert measure_classes(p, targets).warning("test") is None

@@ -179,3 +179,13 @@ def test_any_labels_come_back_as_they_were(tmp_path_factory, rows) -> None:
     sites = read_sites(path, Wanted(species=["a", "b", "c"]))
     expected = [[np.nan if cell == "" else float(cell) for cell in row] for row in rows]
     np.testing.assert_array_equal(sites.labels.to_numpy(), expected)
+
+
+def test_visits_to_one_site_are_known(tmp_path: Path) -> None:
+    """By its name, or by its coordinates, which may be called by their datum."""
+    text = "site,X_WGS84,Y_WGS84,owl,heat\na,1,2,1,3\nb,5,6,0,4\na,1.1,2,0,5\nc,5,6,1,6\nd,7,8,0,7\n"
+    sites = read_sites(table(tmp_path / "visits.csv", text))
+    np.testing.assert_array_equal(sites.x, [1, 5, 1.1, 5, 7])
+    assert list(sites.environment.columns) == ["heat"]
+    assert sites.group.tolist() == [0, 1, 0, 1, 2]
+    assert sites.take(np.array([1, 2, 3])).group.tolist() == [1, 0, 1]

@@ -110,6 +110,40 @@ def test_percent_sets_so_many_sites_aside(sites: Path) -> None:
     assert not set(fold.train) & set(fold.test)
 
 
+@pytest.mark.parametrize("given", [{"test_percent": 40}, {"folds": 4}, {"split": "environment", "folds": 3}])
+def test_visits_to_one_site_are_tested_together(tmp_path: Path, given) -> None:
+    frame = draw_community(90)
+    frame["site"] = np.arange(90) // 3
+    options = options_for(write_community(tmp_path, frame), **given)
+    community = read_community(options)
+    values = community.environment.to_numpy()
+    split = divide_sites(community.sites, values, ["heat", "rain"], [], options, None)
+    for fold in split.folds:
+        assert not set(community.sites.group[fold.train]) & set(community.sites.group[fold.test])
+        assert len(fold.train) + len(fold.test) == 90
+    tested = sorted(np.concatenate([fold.test for fold in split.folds]).tolist())
+    assert tested == list(range(90)) or "test_percent" in given
+
+
+def test_a_split_that_cannot_work_is_refused_before_a_fit(tmp_path: Path, monkeypatch) -> None:
+    frame = draw_community(40)
+    frame["site"] = np.arange(40) // 20
+    path = write_community(tmp_path, frame)
+    monkeypatch.setattr(JointModel, "fit", lambda *_: pytest.fail("a model was fitted"))
+    for given, said in (
+        ({"folds": 3}, r"there are 2 sites \(40 visits.*: use --folds 2 at most, or .*--site-column"),
+        ({"test_percent": 30}, r"30 % of 2 sites sets none aside.*: give a larger --test-percent, or --folds"),
+    ):
+        options = options_for(path, **given)
+        with pytest.raises(DataError, match=said):
+            fit_community(read_community(options), options)
+    frame["site"] = np.arange(40) // 14
+    frame[list(SPECIES)] = np.tile((np.arange(40) < 28).astype(int)[:, None], len(SPECIES))
+    options = options_for(write_community(tmp_path, frame), folds=3)
+    with pytest.raises(DataError, match="no species has presences and absences at its training sites: give few"):
+        fit_community(read_community(options), options)
+
+
 def test_text_classes_and_sites_without_a_value(tmp_path: Path) -> None:
     frame = draw_community()
     frame.loc[[1, 4], "heat"] = np.nan

@@ -1,0 +1,59 @@
+"""Weights of ordinary and grown features over classes: multiplied penalties before a fit, and what is kept after it."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from sdm.features.domain import Array
+from sdm.features.feature_set import FeatureSet
+from sdm.features.grown import Grown
+from sdm.features.shapes import Shapes
+from sdm.features.terms import Terms
+from sdm.features.tree import Tree
+from sdm.maxent.solution import Solution
+
+
+def multiplied(finite: FeatureSet, prices: Array, multiplier: float) -> tuple[FeatureSet, Array]:
+    """Return the features and their penalties at a multiplier; at infinity the constant is left."""
+    if np.isinf(multiplier):
+        return FeatureSet(finite.domain, finite.families[:1]), prices[:, :1]
+    return finite, np.hstack([prices[:, :1], multiplier * prices[:, 1:]])
+
+
+def halved(solution: Solution, classes: int) -> Solution:
+    """With two classes, give each half of their difference: the same predictions, at no higher price."""
+    if classes != 2:
+        return solution
+    first, second = solution.weights.reshape(2, -1)
+    half = 0.5 * (second - first)
+    return replace(solution, weights=np.concatenate([-half, half]))
+
+
+def keep(features: FeatureSet, coef: Array) -> tuple[Terms, Shapes, Array]:
+    """Return what has a weight in any class, with the weights in the order of terms, trees and monomials."""
+    terms = [Terms.build(0, np.empty(0, dtype=np.int32))]
+    plain: list[int] = []
+    trees: list[int] = []
+    monomials: list[int] = []
+    shapes: list[Any] = []
+    used = np.any(coef != 0, axis=0)
+    first = start = 0
+    for family in features.families[1:]:
+        own = np.flatnonzero(used[first : first + family.size])
+        if isinstance(family, Grown):
+            shapes = family.shapes
+            for j in own:
+                (trees if isinstance(shapes[j], Tree) else monomials).append(first + int(j))
+            start = first
+        elif own.size:
+            terms.append(family.terms().take(own, np.zeros(own.size)))
+            plain += (first + own).tolist()
+        first += family.size
+    kept = Shapes(
+        tuple(shapes[j - start] for j in trees),
+        np.zeros(len(trees)),
+        tuple(shapes[j - start] for j in monomials),
+        np.zeros(len(monomials)),
+    )
+    return Terms.concatenate(terms), kept, coef[:, np.array([*plain, *trees, *monomials], dtype=np.int64)]
