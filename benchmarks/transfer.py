@@ -142,6 +142,7 @@ def main() -> None:
         for k, what in enumerate(("log loss", "AUC")):
             figures = {"mean": own[:, k].mean(), "less default": change[:, k].mean(), "error": error[k]}
             rows.append({"data": data, "presences": size, "setting": name, "measure": what, **figures})
+    rows.sort(key=lambda row: list(SETTINGS).index(row["setting"]))
     for data in SIZES:
         for what in ("log loss", "AUC"):
             own_rows = [row for row in rows if (row["data"], row["measure"]) == (data, what)]
