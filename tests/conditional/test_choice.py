@@ -146,3 +146,17 @@ def test_grassland_is_predicted_better_than_by_prevalence(shared: Path, folders)
         model = ConditionalMaxent(categorical=categorical).fit(x[~held], y[~held])
         p[held] = model.predict_proba(x[held])[np.arange(held.sum()), y[held]]
     assert -np.mean(np.log(p)) <= 0.63
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_was_chosen_gives_the_same_model_when_it_is_given(seed: int) -> None:
+    """Also where variables are copies of each other, which l1 may drop and an elastic penalty may not."""
+    rng = np.random.default_rng(seed)
+    first = rng.normal(size=60)
+    x = np.column_stack([first, first, -first, rng.normal(size=60)])
+    y = (first + rng.normal(size=60) > 0).astype(int)
+    open_ = ConditionalMaxent("lq", seed=seed).fit(x, y)
+    given = ConditionalMaxent("lq", regularization=open_.regularization_, multiplier=open_.multiplier_, seed=seed).fit(
+        x, y
+    )
+    np.testing.assert_allclose(open_.predict_proba(x), given.predict_proba(x), atol=1e-9)
