@@ -212,7 +212,7 @@ def models(world, fit, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Pa
     folder = tmp_path_factory.mktemp("models")
     body = [(r["longitude"], r["latitude"], ("wet", "dry")[k % 2]) for k, r in enumerate(rows(world.records))]
     plots = write_table(folder / "plots.csv", ["longitude", "latitude", "habitat"], body)
-    succeed("classify", plots, world.layers, *CROSS, "-o", folder / "classes")
+    succeed("classify", plots, world.layers, *CROSS, "--multiplier", 0.1, "-o", folder / "classes")
     sites = write_community(folder)
     words = ("--environment", "heat,rain", "--learner", "crf-l2")
     succeed("joint", sites, *words, "-o", folder / "joint")
