@@ -335,7 +335,7 @@ def test_check_looks_at_joint_runs(world, tmp_path: Path) -> None:
     assert "'flat' has one value at all sites" in result.output
     assert "'sdm joint' needs one (-o)" in result.output
     assert "use --folds 160 at most" in result.output
-    assert "1 problems" in result.output
+    assert "2 problems" in result.output
     write_table(tmp_path / "edges.csv", ["a", "b"], [["owl", "fox"], ["owl", "bear"]])
     graph = sdm("check", sites, "--graph", tmp_path / "edges.csv").output
     assert "'bear' is no species" in graph
