@@ -131,7 +131,7 @@ def _load() -> None:
 
     from sdm import Maxent
 
-    for name in ("sdm_cli.main", "sdm.run.batch", "sdm.run.predicting", "sdm.report.figures", "geopandas"):
+    for name in ("sdm_cli.app", "sdm.run.batch", "sdm.run.predicting", "sdm.report.figures", "geopandas"):
         import_module(name)
     rng = np.random.default_rng(0)
     x, y = np.column_stack([rng.normal(size=(200, 2)), rng.integers(0, 3, 200)]), np.repeat([1, 0], 100)
@@ -139,7 +139,7 @@ def _load() -> None:
 
 
 def _command(words: list[str]) -> None:
-    from sdm_cli.main import app
+    from sdm_cli.app import app
 
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)

@@ -107,12 +107,12 @@ def test_visits_to_a_site_are_held_out_together(monkeypatch):
     rng = np.random.default_rng(4)
     site = np.repeat(np.arange(24), 10)
     x, y = rng.normal(size=(24, 5))[site], (rng.random(24) < 0.5).astype(int)[site]
-    alone = ConditionalMaxent("lq").fit(x, y).multiplier_search_
+    alone = ConditionalMaxent("lq", "l1").fit(x, y).multiplier_search_
     assert alone.losses.min() < 0.5 * alone.losses[0]
     seen = []
     before = choice._held_out
     monkeypatch.setattr(choice, "_held_out", lambda *words: seen.extend(before(*words)) or seen)
-    together = ConditionalMaxent("lq").fit(x, y, groups=[f"site {k}" for k in site])
+    together = ConditionalMaxent("lq", "l1").fit(x, y, groups=[f"site {k}" for k in site])
     assert together.multiplier_search_.losses.min() > 1.5 * alone.losses.min()
     assert len(seen) == 10
     assert all(np.unique(held[site == k]).size == 1 for held in seen for k in range(24))
