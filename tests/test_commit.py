@@ -318,7 +318,7 @@ def test_a_set_of_files_is_published_whole(tmp_path: Path, how: str) -> None:
     names = ("a.tif", "a_class.tif")
 
     def work() -> None:
-        with claim(root / "a.tif", overwrite=True), publishing([root / name for name in names]) as places:
+        with claim(root / "a.tif", overwrite=True, folder=False), publishing([root / name for name in names]) as places:
             for place in places:
                 place.write_text("new")
 
@@ -329,7 +329,7 @@ def test_a_set_of_files_is_published_whole(tmp_path: Path, how: str) -> None:
         _, code = with_fault(work, at, how)
         assert code in (0, 1, -9)
         if how == KILL:
-            with claim(root / "a.tif", overwrite=True):
+            with claim(root / "a.tif", overwrite=True, folder=False):
                 pass
         assert contents(root) in ({"a.tif": "old"}, dict.fromkeys(names, "new")), f"call {at}"
         work()
