@@ -3,10 +3,12 @@
 import numpy as np
 
 from sdm.conditional.maps import presence_class
+from sdm.conditional.targets import read_targets
 from sdm.options import RunOptions
 from sdm.run.checking import Findings, check_layers, check_output
 from sdm.run.class_sites import read_sites
 from sdm.run.classify_options import ClassifyOptions
+from sdm.run.classifying import divide_classes
 from sdm.run.prepare import open_layers
 from sdm.run.response import response_runs
 
@@ -34,5 +36,8 @@ def _count(species: str, options: ClassifyOptions, found: Findings) -> None:
     """Say how many presences and absences of a species can be used."""
     sites = read_sites(options)
     labels, counts = np.unique(sites.target, return_counts=True)
+    found.attempt(
+        lambda: divide_classes(sites, read_targets(sites.target, len(sites.x))[1], list(map(str, labels)), options)
+    )
     here = presence_class([str(label) for label in labels]) or 0
     found.facts.append(f"{species}: {counts[here]:,} presences and {counts[1 - here]:,} absences ({sites.notices[-1]})")

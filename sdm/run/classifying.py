@@ -52,7 +52,7 @@ def _classify(options: ClassifyOptions, folder: Path, command: str, progress: Pr
     """Do a run whose output folder is held for it."""
     sites = read_sites(options)
     classes, targets = read_targets(sites.target, len(sites.values))
-    train, fold = _divide(sites, targets, list(map(label_text, classes)), options)
+    train, fold = divide_classes(sites, targets, list(map(label_text, classes)), options)
     began = perf_counter()
     log.info("fitting %d classes to %s sites", len(targets), f"{int(train.sum()):,}")
     if progress:
@@ -110,7 +110,7 @@ def fit_sites(sites: Sites, options: ClassifyOptions, rows: NDArray[np.bool_]) -
     return model.fit(table, target, groups=sites.group[rows])
 
 
-def _divide(
+def divide_classes(
     sites: Sites, targets: Array, classes: list[str], options: ClassifyOptions
 ) -> tuple[NDArray[np.bool_], Index | None]:
     """Return which sites train, and the fold of every site; refuse what cannot work before anything is fitted."""

@@ -334,8 +334,9 @@ def test_check_looks_at_joint_runs(world, tmp_path: Path) -> None:
     assert "rare: only 1 presences and 159 absences" in result.output
     assert "'flat' has one value at all sites" in result.output
     assert "'sdm joint' needs one (-o)" in result.output
-    assert "use --folds 160 at most" in result.output
+    assert "there are 160 sites for 500 folds: use --folds 160 at most" in result.output
     assert "2 problems" in result.output
+    assert "7 folds of sites" in sdm(*words[:-1], 7).output
     write_table(tmp_path / "edges.csv", ["a", "b"], [["owl", "fox"], ["owl", "bear"]])
     graph = sdm("check", sites, "--graph", tmp_path / "edges.csv").output
     assert "'bear' is no species" in graph

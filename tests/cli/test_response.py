@@ -235,7 +235,7 @@ def test_the_map_says_1_where_presence_is_likelier(world, species: str, tmp_path
 def test_every_option_that_is_given_counts(world, species: str, tmp_path: Path) -> None:
     """Also one that is given as the default of a fit, where that of classes is another."""
     words = ("fit", world.survey, world.layers, "--response", "presence", "--species", species, "--fc", "h")
-    words = (*words, "--categorical", "landcover", "--no-map", "--no-curves", "--no-report", "--tolerance", 0.1)
+    words = (*words, "--categorical", "landcover", "--no-map", "--no-curves", "--no-report", "--rm", 1)
     said = {}
     for knots in ((), ("--knots", "maxent"), ("--knots", 5)):
         folder = tmp_path / "_".join(map(str, ("k", *knots)))
@@ -385,6 +385,7 @@ def test_what_cannot_be_tested_is_refused_before_a_fit(world, tmp_path: Path, mo
     table = visits(world, tmp_path / "visits.csv", count)
     told = ("fit", table, world.layers, "--response", "seen", *BARE, *words, "-o", tmp_path / "out")
     assert said in fail(*told, code=2 if "nest" in words else 1)
+    assert said in sdm("check", *told[1:]).output.replace("\n", " ")
 
 
 def noise(world, path: Path) -> Path:
