@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
-from sdm.errors import DataError, SdmError
+from sdm.errors import DataError, OutputError, SdmError
 
 log = logging.getLogger("sdm")
 
@@ -47,6 +47,8 @@ def _attempt(species: str, folder: Path, work: Callable[[str, Path], T], failure
         if species in failures:
             raise DataError(failures[species])
         return work(species, folder)
+    except OutputError:  # a disk that fails concerns the whole run
+        raise
     except SdmError as error:
         reason = str(error)
     except Exception as error:
