@@ -11,6 +11,7 @@ import pytest
 
 import sdm.joint.model
 from sdm.errors import DataError, ModelFileError, OptionError, OutputError
+from sdm.joint import tuning
 from sdm.joint.discriminant import Sites
 from sdm.joint.evaluate import evaluate, richness_error, species_auc
 from sdm.joint.file import joint_bytes, load_joint
@@ -478,3 +479,17 @@ def test_by_default_a_joint_model_beats_a_glm_at_held_out_sites(shared, name, pl
     for other in ("weak ridge", "ridge"):
         assert mean["joint"]["log loss"] < mean[other]["log loss"]
         assert mean["joint"]["auc"] > mean[other]["auc"] - 0.003
+
+
+def test_visits_to_one_site_are_held_out_together_where_c_is_chosen(monkeypatch) -> None:
+    """Noise that is the same at every visit: with visits on both sides, any C would seem to predict it."""
+    seen = []
+    before = tuning.cross_validate
+    monkeypatch.setattr(tuning, "cross_validate", lambda *words, **how: seen.append(words[5]) or before(*words, **how))
+    rng = np.random.default_rng(3)
+    site = np.repeat(np.arange(20), 4)
+    x, y = rng.normal(size=(20, 2))[site], (rng.random((20, 3)) < 0.5).astype(int)[site]
+    JointModel("crf-l2", "none", "l", c="cv").fit(x, y, groups=[f"site {k}" for k in site])
+    (folds,) = seen
+    assert all(np.unique(folds[site == k]).size == 1 for k in range(20))
+    assert np.unique(folds).size > 1
