@@ -78,6 +78,9 @@ class ClassProblem(Problem):
             b, p, conjugate = best_intercepts(theta, self.q0, self.sample @ self.q0, self.entropy)
             theta, lam = theta + b[:, None], lam.copy()
             lam[self.intercepts] += b
+            middle = lam[self.intercepts].mean()  # which predictions do not see
+            lam[self.intercepts] -= middle
+            theta, conjugate = theta - middle, conjugate - middle
         else:
             p, conjugate = self.entropy.distributions(theta)
         objective = float(self.q0 @ conjugate) - float(lam @ self.mu) + self.own + self.cost(lam)
@@ -85,6 +88,17 @@ class ClassProblem(Problem):
         if np.abs(eps[self.intercepts]).max(initial=0.0) <= NEAR:
             eps[self.intercepts] = 0.0
         return State(lam, theta, Gibbs(p, np.nan, objective), p, eps, objective)
+
+    def mirrored(self, state: State) -> bool:
+        """Tell whether there are two classes whose weights are each other's negatives, at the same penalties.
+
+        Then so are those of an optimum, and steps towards it can keep them so.
+        """
+        size, penalty = self.features.size, self.penalty
+        return self.classes == 2 and all(
+            np.allclose(a[:size], b[size:], rtol=1e-9, atol=1e-12)
+            for a, b in ((state.lam, -state.lam), (penalty.beta, penalty.beta), (penalty.ridge, penalty.ridge))
+        )
 
     def cost(self, lam: Array) -> float:
         """Return what the weights cost, intercepts nothing."""

@@ -119,13 +119,18 @@ def newton_step(
 
     `floor` is the least curvature of a cell, in units of its base measure.
     """
-    penalty = problem.penalty
+    penalty, mirrored, size = problem.penalty, problem.mirrored(state), problem.features.size
+    if mirrored:  # half of the problem is all of it, and has a single optimum where the whole may have many
+        members = size + np.unique(members % size)
     hessian = problem.hessian(pool, members, problem.curvature(state, floor))
+    hessian *= 2.0 if mirrored else 1.0
     old = state.lam[members]
     c = state.eps[members] - hessian @ old
     hessian[np.diag_indices(members.size)] += penalty.ridge[members]
     step = np.zeros_like(state.lam)
     step[members] = solve_l1_quadratic(hessian, c, penalty.beta[members], old) - old
+    if mirrored:
+        step[:size] = -step[size:]
     return step
 
 

@@ -144,6 +144,10 @@ class Problem:
         """Return how far the sample's mean of scores `s` is below their largest, and how far they range."""
         return float(s.max()) - float(s @ self.sample), float(np.ptp(s))
 
+    def mirrored(self, state: State) -> bool:
+        """Tell whether one half of the weights is the other, negated, and stays so (two classes, `ClassProblem`)."""
+        return False
+
     def cost(self, lam: Array) -> float:
         """Return what the weights cost."""
         return self.penalty.value(lam)

@@ -13,7 +13,8 @@ from sdm.conditional.losses import ClassEntropy
 from sdm.conditional.problem import ClassProblem
 from sdm.features.domain import Domain
 from sdm.features.feature_set import FeatureSet, build_features
-from sdm.maxent.newton import solve_newton
+from sdm.maxent.columns import ColumnPool
+from sdm.maxent.newton import newton_step, solve_newton
 from sdm.maxent.penalty import make_penalty
 
 PENALTIES = ("l1", "l2sq", "elastic", "smoothed_l1")
@@ -226,3 +227,41 @@ def test_without_price_labels_told_apart_at_once_are_still_told_apart():
     model = ConditionalMaxent("lqh", regularization="none").fit(x, label)
     assert model.solution_.status == "separable"
     assert np.array_equal(model.predict(x), label)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("alpha", [1.0, 1.5])
+def test_the_hessian_is_that_of_the_definition(classes, alpha):
+    rng = np.random.default_rng(6)
+    x, label = rng.normal(size=(40, 2)), np.arange(40) % classes
+    problem = plain.make_problem(x, one_hot(label), alpha, "l1", 0.02)
+    state = problem.state(0.3 * rng.normal(size=problem.mu.size))
+    w, columns, size = problem.curvature(state), plain.dense(problem), problem.features.size
+    members = np.sort(rng.permutation(problem.mu.size)[: problem.mu.size - 2])  # not the same features of every class
+    expected = np.zeros((members.size, members.size))
+    for i in range(40):
+        own = np.diag(w[:, i]) - np.outer(w[:, i], w[:, i]) / w[:, i].sum()
+        expected += np.kron(own, np.outer(columns[i], columns[i]))[np.ix_(members, members)] / 40
+    found = problem.hessian(ColumnPool(problem.features, capacity=size), members, w)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("penalty", ["l1", "elastic"])
+@pytest.mark.parametrize("tolerance", [1e-6, 1e-11])
+def test_two_mirrored_classes_have_the_optimum_of_both(penalty, tolerance, monkeypatch):
+    """Half of the weights are solved for: the objective is that of solving for all of them."""
+    rng = np.random.default_rng(8)
+    x = rng.normal(size=(60, 3))
+    label = (x[:, 0] + rng.logistic(size=60) > 0).astype(int)
+    problem = plain.make_problem(x, one_hot(label), 1.0, penalty, 0.01, "lqp", same=True)
+    half = solve_newton(problem, tolerance=tolerance)
+    size = problem.features.size
+    np.testing.assert_array_equal(half.weights[:size], -half.weights[size:])
+    state = problem.state(half.weights)
+    assert problem.mirrored(state)
+    step = newton_step(problem, state, ColumnPool(problem.features, capacity=size), np.arange(3))
+    np.testing.assert_array_equal(step[:size], -step[size:])
+    monkeypatch.setattr(ClassProblem, "mirrored", lambda *_: False)
+    whole = solve_newton(problem, tolerance=tolerance)
+    assert half.gap <= tolerance
+    assert half.objective == pytest.approx(whole.objective, abs=2 * tolerance)
