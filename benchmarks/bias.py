@@ -10,11 +10,11 @@ import numpy as np
 import rasterio
 
 from benchmarks.harness import save, table
-from sdm.config import make_options
-from sdm.data.layers import open_stack
-from sdm.data.virtual import simulate
-from sdm.run.fitting import fit_table
-from sdm.run.prepare import prepare
+from sdm.data.rasters.layers import open_stack
+from sdm.options.reading import make_options
+from sdm.simulate.world import simulate
+from sdm.workflow.species.fitting import fit_table
+from sdm.workflow.species.inputs import prepare
 
 SIZE, RECORDS, SEEDS = 80, 250, (1, 2, 3, 4)
 

@@ -12,10 +12,10 @@ import numpy as np
 import rasterio
 
 from benchmarks.harness import ROOT, save, shared, table
-from sdm.config import make_options
-from sdm.data.virtual import simulate
-from sdm.report.edge_figures import draw_orders
-from sdm.run.batch import run
+from sdm.options.reading import make_options
+from sdm.report.figures.edges import draw_orders
+from sdm.simulate.world import simulate
+from sdm.workflow.run import run
 
 ORDERS = (1.0, 1.25, 1.5, 1.75, 2.0)
 

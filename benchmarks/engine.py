@@ -11,16 +11,16 @@ from benchmarks.harness import best_of, in_fresh_process, once, peak_gigabytes, 
 from sdm import Maxent
 
 if TYPE_CHECKING:
-    from sdm.data.stack import Stack
+    from sdm.data.rasters.stack import Stack
 
 Table = tuple[NDArray[np.float64], NDArray[np.float64], list[str]]
 
 
 def bradypus() -> Table:
     """Return all valid cells of the 14 layers of Phillips et al. (2006), the 116 presences' values, and the names."""
-    from sdm.data.clean import clean
-    from sdm.data.layers import open_stack
-    from sdm.data.occurrences import read_occurrences
+    from sdm.data.rasters.layers import open_stack
+    from sdm.data.records.clean import clean
+    from sdm.data.records.occurrences import read_occurrences
 
     folder = shared() / "phillips2006"
     stack = open_stack(folder / "layers", categorical=["ecoreg"])

@@ -16,16 +16,16 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import ROOT, earlier, save, shared, table
-from sdm.assess.spatial import blocks
-from sdm.encode import Encoder
+from sdm.assess.measures.community import evaluate
+from sdm.assess.splits.spatial import blocks
+from sdm.data.encode import Encoder
+from sdm.estimators.community import JointModel
+from sdm.estimators.glm import RIDGE, fit_glm
 from sdm.joint.discriminant import Discriminant, Sites
-from sdm.joint.evaluate import evaluate
-from sdm.joint.fitted import FittedJoint
-from sdm.joint.glm import RIDGE, fit_glm
 from sdm.joint.graph import chain
-from sdm.joint.learners import C_RANGE, LAMBDA_RANGE, Learner
-from sdm.joint.model import JointModel
-from sdm.joint.tuning import choose, hamming, predict_labels
+from sdm.joint.learners.registry import C_RANGE, LAMBDA_RANGE, Learner
+from sdm.joint.learners.tuning import choose, hamming, predict_labels
+from sdm.models.community import FittedJoint
 
 LENGTH, INPUTS, SAMPLES = 8, 100, 1000
 SIZES = (30, 50, 80, 100, 150)

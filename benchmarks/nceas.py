@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 
 from benchmarks.harness import RESULTS, shared, table
 from sdm import Committee, Maxent
-from sdm.assess.measures import auc, log_loss
+from sdm.assess.measures.basic import auc, log_loss
+from sdm.estimators.structural import StructMaxent
 from sdm.features.classes import auto_classes
-from sdm.structural import StructMaxent
 
 Array = NDArray[np.float64]
 

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from benchmarks.engine import bradypus, labelled
 from benchmarks.harness import ROOT, best_of, once, save, table
 from sdm import Maxent
-from sdm.assess.path_validation import PathValidation, validate_path
-from sdm.maxent.homotopy import RelaxationPath, track_path
-from sdm.maxent.path import CertifiedPath, follow_path
-from sdm.report.path_figures import draw_mu, draw_multipliers, draw_strata, draw_validation
+from sdm.assess.paths.strata import PathValidation, validate_path
+from sdm.maxent.paths.homotopy import RelaxationPath, track_path
+from sdm.maxent.paths.multiplier import CertifiedPath, follow_path
+from sdm.report.figures.paths import draw_mu, draw_multipliers, draw_strata, draw_validation
 
 ALPHABET = 50_000
 REPEATS = 10

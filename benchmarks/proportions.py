@@ -7,8 +7,8 @@ distributions; 1,200 documents to fit, 200 to choose the price by, 1,000 to test
 import numpy as np
 
 from benchmarks.harness import ROOT, once, save, table
-from sdm.conditional.estimator import ConditionalMaxent
-from sdm.features.domain import Array
+from sdm.estimators.classes import ConditionalMaxent
+from sdm.types import Array
 
 ALPHAS = (1.0, 1.5, 2.0)
 PRICES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
@@ -74,8 +74,8 @@ def compare() -> list[dict[str, float]]:
 def picture(rows: list[dict[str, float]]) -> None:
     from matplotlib.figure import Figure
 
-    from sdm.report.figures import DPI
-    from sdm.report.figures import save as save_figure
+    from sdm.report.figures.species import DPI
+    from sdm.report.figures.species import save as save_figure
 
     figure = Figure(figsize=(6.0, 3.6), dpi=DPI, layout="constrained")
     axes = figure.add_subplot()

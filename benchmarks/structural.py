@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from benchmarks.engine import bradypus, labelled
 from benchmarks.harness import ROOT, earlier, in_fresh_process, once, peak_gigabytes, save, shared, table
 from sdm import Maxent, StructMaxent
-from sdm.assess.measures import auc
-from sdm.maxent.newton import solve_newton
-from sdm.maxent.structmaxent import solve_structmaxent1, solve_structmaxent2
-from sdm.report.structure_figures import draw_convergence
+from sdm.assess.measures.basic import auc
+from sdm.maxent.solvers.newton import solve_newton
+from sdm.maxent.solvers.structmaxent import solve_structmaxent1, solve_structmaxent2
+from sdm.report.figures.structure import draw_convergence
 
 Array = NDArray[np.float64]
 
@@ -51,9 +51,9 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
 
 def partitions() -> list[tuple[Array, Array]]:
     """Return the values at the training and test records of the ten partitions."""
-    from sdm.data.clean import clean
-    from sdm.data.layers import open_stack
-    from sdm.data.occurrences import read_occurrences
+    from sdm.data.rasters.layers import open_stack
+    from sdm.data.records.clean import clean
+    from sdm.data.records.occurrences import read_occurrences
 
     folder = shared() / "phillips2006"
     stack = open_stack(folder / "layers", categorical=["ecoreg"])

@@ -15,7 +15,7 @@ import rasterio
 from benchmarks.harness import ROOT, once, save, shared, table
 from benchmarks.nceas import CATEGORICAL, VARIABLES
 from sdm import ConditionalMaxent
-from sdm.assess.site_folds import fold_numbers
+from sdm.data.site_folds import fold_numbers
 from sdm.data.visits import site_groups
 
 MODELS = {

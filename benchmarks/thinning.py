@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.harness import best_of, once, peak_gigabytes, save, table
-from sdm.data.spacing import thin_by_distance
+from sdm.data.records.spacing import thin_by_distance
 
 N = 1_000_000
 
@@ -58,7 +58,7 @@ def tries() -> list[dict[str, Any]]:
 
 def against_pairs() -> list[dict[str, Any]]:
     """The same rule by comparing all pairs, on as many records as that takes."""
-    from sdm.data.distance import EARTH_KM
+    from sdm.data.rasters.distance import EARTH_KM
 
     lon, lat = (part[:3000] for part in records("clustered"))
 

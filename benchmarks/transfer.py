@@ -22,7 +22,7 @@ from benchmarks.harness import earlier, save, shared, table
 from benchmarks.nceas import BEST, BySize, classes_without
 from benchmarks.structural import everything
 from sdm import Maxent, StructMaxent
-from sdm.assess.measures import auc
+from sdm.assess.measures.basic import auc
 
 Array = NDArray[np.float64]
 
@@ -60,7 +60,7 @@ class Trial:
 @cache
 def grassland() -> tuple[Array, Array, Array, NDArray[np.int64], list[int]]:
     """Return the values at the records, in all cells and at the plots, the plots' labels and categorical columns."""
-    from sdm.data.layers import open_stack
+    from sdm.data.rasters.layers import open_stack
 
     folder = shared() / "grassland"
     parts = [sorted((folder / kind).glob("*.tif")) for kind in ("continuous", "categorical")]

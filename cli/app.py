@@ -6,24 +6,24 @@ from typing import Any
 
 import typer
 
-from sdm_cli.check import check
-from sdm_cli.classify import classify
-from sdm_cli.classify import normalize as normalize_classify
+from sdm_cli.commands.check import check
+from sdm_cli.commands.classify import classify
+from sdm_cli.commands.classify import normalize as normalize_classify
+from sdm_cli.commands.curve import curve
+from sdm_cli.commands.evaluate import evaluate
+from sdm_cli.commands.fit import fit
+from sdm_cli.commands.info import info
+from sdm_cli.commands.init import init
+from sdm_cli.commands.joint import joint
+from sdm_cli.commands.path import path
+from sdm_cli.commands.predict import predict
+from sdm_cli.commands.report import report
+from sdm_cli.commands.schema import schema
+from sdm_cli.commands.simulate import simulate
+from sdm_cli.commands.tune import tune
+from sdm_cli.commands.version import version
 from sdm_cli.console import Terminated, exit_code, plain
-from sdm_cli.curve import curve
-from sdm_cli.evaluate import evaluate
-from sdm_cli.fit import fit
-from sdm_cli.info import info
-from sdm_cli.init import init
-from sdm_cli.joint import joint
 from sdm_cli.options import normalize
-from sdm_cli.path import path
-from sdm_cli.predict import predict
-from sdm_cli.report import report
-from sdm_cli.schema import schema
-from sdm_cli.simulate import simulate
-from sdm_cli.tune import tune
-from sdm_cli.version import version
 
 app = typer.Typer(
     name="sdm",

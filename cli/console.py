@@ -14,7 +14,7 @@ import typer
 
 from sdm.errors import OptionError, OutputError, SdmError
 from sdm.files import to_json
-from sdm_cli.main import CUT_OFF, INTERRUPTED, TERMINATED
+from sdm_cli.exit_codes import CUT_OFF, INTERRUPTED, TERMINATED
 
 
 class Terminated(KeyboardInterrupt):

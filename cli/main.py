@@ -7,8 +7,7 @@ import _signal as signal
 import os
 import sys
 
-INTERRUPTED, TERMINATED, CUT_OFF = 130, 143, 141
-"""Exit codes after Ctrl-C, after SIGTERM, and where whoever read our output, such as `head`, had seen enough."""
+from sdm_cli.exit_codes import CUT_OFF, INTERRUPTED, TERMINATED
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Command-line options made from the options of a run: one definition, in `sdm.options`."""
+"""Command-line options made from the options of a run: one definition, in `sdm.options.definitions`."""
 
 import inspect
 from collections.abc import Callable, Collection
@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from sdm.config import PATHS, Leaf, leaves
-from sdm.options import RunOptions
+from sdm.options.definitions import RunOptions
+from sdm.options.reading import PATHS, Leaf, leaves
 from sdm_cli.console import Console
 
 PANELS = {
@@ -120,7 +120,7 @@ def _keyword(name: str, kind: Any, option: Any) -> inspect.Parameter:
 
 def from_words(words: list[str] | None, given: dict[str, Any]) -> RunOptions:
     """Make the options of a run from the command's words (a run file, or records and layers) and what was typed."""
-    from sdm.config import make_options, read_yaml
+    from sdm.options.reading import make_options, read_yaml
 
     sources: list[dict[str, Any]] = []
     words = words or []

@@ -11,14 +11,14 @@ from sdm._version import __version__
 
 # Loaded when first used, so that importing the package costs nothing.
 _HOMES = {
-    "Maxent": "sdm.estimator",
-    "StructMaxent": "sdm.structural",
-    "Committee": "sdm.committee",
-    "ConditionalMaxent": "sdm.conditional.estimator",
-    "JointModel": "sdm.joint.model",
-    "Model": "sdm.model",
-    "load_model": "sdm.modelfile",
-    "save_model": "sdm.modelfile",
+    "Maxent": "sdm.estimators.maxent",
+    "StructMaxent": "sdm.estimators.structural",
+    "Committee": "sdm.estimators.committee",
+    "ConditionalMaxent": "sdm.estimators.classes",
+    "JointModel": "sdm.estimators.community",
+    "Model": "sdm.models.species",
+    "load_model": "sdm.models.file",
+    "save_model": "sdm.models.file",
     "SdmError": "sdm.errors",
 }
 

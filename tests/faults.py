@@ -131,7 +131,13 @@ def _load() -> None:
 
     from sdm import Maxent
 
-    for name in ("sdm_cli.app", "sdm.run.batch", "sdm.run.predicting", "sdm.report.figures", "geopandas"):
+    for name in (
+        "sdm_cli.app",
+        "sdm.workflow.run",
+        "sdm.workflow.predicting",
+        "sdm.report.figures.species",
+        "geopandas",
+    ):
         import_module(name)
     rng = np.random.default_rng(0)
     x, y = np.column_stack([rng.normal(size=(200, 2)), rng.integers(0, 3, 200)]), np.repeat([1, 0], 100)

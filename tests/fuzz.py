@@ -180,11 +180,11 @@ def _odd_option(name: str, words: list[str], rng: Random) -> Case:
     if command in OPTIONS:
         options = OPTIONS[command]
     elif command == "classify":
-        from sdm.run.classify_options import ClassifyOptions
+        from sdm.options.classes import ClassifyOptions
 
         options = tuple(f"--{field.replace('_', '-')}" for field in ClassifyOptions.model_fields if field not in LONG)
     else:
-        from sdm.config import leaves
+        from sdm.options.reading import leaves
 
         options = tuple(f"--{leaf.dotted}" for leaf in leaves() if not leaf.flag and leaf.name not in LONG)
     if not options:

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from sdm.config import make_options
-from sdm.run.batch import run
+from sdm.options.reading import make_options
+from sdm.workflow.run import run
 
 
 def fit(folder: Path, records: Path, layers: Path, **options: object) -> Path:

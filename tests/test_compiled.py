@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import seeds
 
-from sdm.compiled import Compiled
 from sdm.features.terms import KINDS, Terms
+from sdm.models.compiled import Compiled
 
 LO, HI = np.array([-3.0, 100.0, -np.inf]), np.array([5.0, 400.0, np.inf])  # two continuous variables, one of classes
 

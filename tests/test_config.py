@@ -8,9 +8,20 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from sdm.config import PATHS, SECTIONS, WHERE, Leaf, dump_yaml, leaves, make_options, read_yaml, schema, template
 from sdm.errors import OptionError
-from sdm.options import RunOptions
+from sdm.options.definitions import RunOptions
+from sdm.options.reading import (
+    PATHS,
+    SECTIONS,
+    WHERE,
+    Leaf,
+    dump_yaml,
+    leaves,
+    make_options,
+    read_yaml,
+    schema,
+    template,
+)
 from sdm_cli.app import app
 
 LEAVES = {leaf.dotted: leaf for leaf in leaves()}
@@ -169,8 +180,8 @@ def typed(monkeypatch) -> Any:
         seen.append(options)
         raise OptionError("enough")
 
-    monkeypatch.setattr("sdm.run.batch.run", run)
-    monkeypatch.setattr("sdm.run.response.run_response", run)  # where presence and absence go
+    monkeypatch.setattr("sdm.workflow.run.run", run)
+    monkeypatch.setattr("sdm.workflow.classes.response.run_response", run)  # where presence and absence go
 
     def parse(*words: str) -> RunOptions:
         result = CliRunner().invoke(app, ["fit", *words])

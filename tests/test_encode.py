@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdm.encode import Encoder
+from sdm.data.encode import Encoder
 from sdm.errors import DataError, OptionError
 
 

@@ -9,7 +9,7 @@ from strategies import seeds
 
 from sdm import Maxent
 from sdm.errors import DataError, OptionError
-from sdm.model import CUMULATIVE_ROWS, SCALES, Model, cumulative_table
+from sdm.models.species import CUMULATIVE_ROWS, SCALES, Model, cumulative_table
 
 
 def data(seed, n=120, presences=30, weighted=False):

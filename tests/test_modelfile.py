@@ -21,8 +21,7 @@ from strategies import seeds
 from sdm import Committee, ConditionalMaxent, JointModel, Maxent, StructMaxent, load_model, save_model
 from sdm.archive import Archive, digest, format_of
 from sdm.errors import DataError, ModelFileError, OutputError
-from sdm.model import SCALES
-from sdm.modelfile import ARCHIVE, VERSION, model_bytes
+from sdm.models.species import SCALES, Model
 
 FIT = """
 import sys
@@ -50,7 +49,7 @@ def fitted():
 
 @pytest.fixture(scope="module")
 def content(fitted):
-    return model_bytes(fitted[0].model_)
+    return fitted[0].model_.to_bytes()
 
 
 def refused(path, match="."):
@@ -85,7 +84,7 @@ def test_every_kind_of_model_can_be_saved(alpha, multiplier, tmp_path):
 
 
 def test_the_same_fit_gives_the_same_bytes(content):
-    assert model_bytes(fit()[0].model_) == content
+    assert fit()[0].model_.to_bytes() == content
 
 
 def test_the_same_fit_in_another_process_gives_the_same_bytes(content, tmp_path):
@@ -202,7 +201,7 @@ def test_any_byte_changed(content, tmp_path_factory, data):
     path = tmp_path_factory.getbasetemp() / "f.npz"
     path.write_bytes(changed)
     with contextlib.suppress(ModelFileError):
-        assert model_bytes(load_model(path)) == content
+        assert load_model(path).to_bytes() == content
 
 
 def rewrite(content, path, changes=None, header=(), sign=False):
@@ -239,8 +238,8 @@ def test_edited_weights_are_noticed(content, tmp_path):
 
 
 def test_a_newer_version_says_to_update(content, tmp_path):
-    path = rewrite(content, tmp_path / "i.npz", header={"version": VERSION + 1}, sign=True)
-    refused(path, f"format {VERSION + 1}, this program reads up to {VERSION}: update sdm")
+    path = rewrite(content, tmp_path / "i.npz", header={"version": Model.archive.version + 1}, sign=True)
+    refused(path, f"format {Model.archive.version + 1}, this program reads up to {Model.archive.version}: update sdm")
 
 
 @pytest.mark.parametrize(
@@ -398,4 +397,4 @@ def test_every_kind_of_file_is_read_and_predicts_from_tables(kind, tmp_path):
 
 def test_a_file_that_could_not_be_read_again_is_not_written():
     with pytest.raises(OutputError, match="has 40 MB of weights, expected at most 32"):
-        ARCHIVE.pack({}, {"weights": np.zeros(5 << 20)})
+        Model.archive.pack({}, {"weights": np.zeros(5 << 20)})

@@ -23,14 +23,17 @@ def test_the_version_is_that_of_the_project():
     assert sdm.__version__ == tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 
 
-@pytest.mark.parametrize("name", ["sdm", "sdm.estimator", "sdm.model", "sdm.compiled", "sdm.modelfile", "sdm.encode"])
+@pytest.mark.parametrize(
+    "name",
+    ["sdm", "sdm.estimators.maxent", "sdm.models.species", "sdm.models.compiled", "sdm.models.file", "sdm.data.encode"],
+)
 def test_examples_in_the_documentation(name):
     results = doctest.testmod(importlib.import_module(name))
     assert results.failed == 0
 
 
 def test_the_examples_of_the_estimator_are_not_empty():
-    assert doctest.testmod(importlib.import_module("sdm.estimator")).attempted >= 5
+    assert doctest.testmod(importlib.import_module("sdm.estimators.maxent")).attempted >= 5
 
 
 def test_importing_the_package_imports_nothing_heavy():
@@ -116,7 +119,7 @@ def test_kernels_give_the_same_without_compilation():
 
 
 KERNEL = (
-    "import numpy as np; from sdm.compiled import _spread_missing as k; t = np.zeros(2);"
+    "import numpy as np; from sdm.models.compiled import _spread_missing as k; t = np.zeros(2);"
     "k(np.array([1.0, np.nan]), t); print(t, sum(k.stats.cache_hits.values()))"
 )
 

@@ -11,12 +11,13 @@ import rasterio
 from affine import Affine
 from rasterio.windows import Window
 
-import sdm.data.stack
-from sdm import Maxent, predict
-from sdm.data.layers import open_stack
+import sdm.data.rasters.stack
+from sdm import Maxent
+from sdm.data.rasters.layers import open_stack
 from sdm.errors import DataError, OutputError
-from sdm.model import Model
-from sdm.predict import predict_raster, predict_spread
+from sdm.maps import rasters as predict
+from sdm.maps.rasters import predict_raster, predict_spread
+from sdm.models.species import Model
 
 
 def write_layers(folder: Path, height: int, width: int) -> Path:
@@ -60,7 +61,7 @@ def test_the_map_does_not_depend_on_windows_or_threads(layers: Path, model: Mode
     stack = stack_of(layers, model)
     content = set()
     for k, (threads, budget) in enumerate([(1, 32 << 20), (2, 200_000), (3, 60_000)]):
-        monkeypatch.setattr(sdm.data.stack.Stack.windows, "__kwdefaults__", {"budget": budget})
+        monkeypatch.setattr(sdm.data.rasters.stack.Stack.windows, "__kwdefaults__", {"budget": budget})
         summary = predict_raster(model, stack, tmp_path / f"{k}.tif", threads=threads)
         content.add((tmp_path / f"{k}.tif").read_bytes())
         assert (len(stack.windows()) > 1) == (budget < 1 << 20)
@@ -82,7 +83,7 @@ def test_every_cell_is_predicted(layers: Path, model: Model, tmp_path: Path) -> 
 def test_memory_is_a_few_windows_whatever_the_raster(model: Model, tmp_path: Path, monkeypatch) -> None:
     """Each of the layers of this raster alone has more bytes than the whole prediction may take."""
     budget, size = 400_000, 1600
-    monkeypatch.setattr(sdm.data.stack.Stack.windows, "__kwdefaults__", {"budget": budget})
+    monkeypatch.setattr(sdm.data.rasters.stack.Stack.windows, "__kwdefaults__", {"budget": budget})
     stack = stack_of(write_layers(tmp_path / "layers", size, size), model)
     tracemalloc.start()
     try:

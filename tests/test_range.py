@@ -11,7 +11,7 @@ from affine import Affine
 from pyproj import Geod
 
 from sdm.errors import DataError
-from sdm.range import write_range
+from sdm.maps.ranges import write_range
 
 
 def raster(

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from strategies import seeds
 
 from sdm.errors import DataError
-from sdm.estimator import Maxent
-from sdm.sample import build_domain, effective_size
+from sdm.estimators.maxent import Maxent
+from sdm.estimators.sample import build_domain, effective_size
 
 
 @given(seeds, st.sampled_from(["all", "distinct"]), st.booleans())

@@ -10,7 +10,7 @@ import pytest
 from sdm import Maxent, StructMaxent, load_model
 from sdm.assess.structure import describe
 from sdm.errors import OptionError
-from sdm.structural import _thinned
+from sdm.estimators.structural import _thinned
 
 
 @pytest.fixture(scope="module")
@@ -168,7 +168,7 @@ def test_where_one_variable_turns_the_effect_of_another_the_default_finds_it(see
 
 
 def test_a_large_background_is_thinned_for_the_choice_alone(monkeypatch):
-    monkeypatch.setattr("sdm.structural.CHOICE", 400)
+    monkeypatch.setattr("sdm.estimators.structural.CHOICE", 400)
     gate = niche_world(1, lambda x: np.where((x[:, 0] > 0.5) ^ (x[:, 1] > 0.5), 1.0, 0.05), n=1000, m=70)
     effort = 1.0 + gate[2][:, 0]
     for add in ("all", "distinct"):

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdm.assess.fits import Progress, fit_table, run_all, with_setting
-from sdm.assess.folds import Split
+from sdm.assess.fits import fit_table, run_all, with_setting
+from sdm.assess.splits.folds import Split
 from sdm.assess.validation import measure
 from sdm.errors import DataError, OptionError
-from sdm.estimator import Maxent
-from sdm.features.domain import Index
-from sdm.structural import StructMaxent
+from sdm.estimators.maxent import Maxent
+from sdm.estimators.structural import StructMaxent
+from sdm.types import Index, Progress
 
 if TYPE_CHECKING:  # a table is given; none of its code is needed
     from sdm.data.table import SampleTable

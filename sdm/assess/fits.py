@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdm.estimator import Maxent
-from sdm.structural import StructMaxent
+from sdm.estimators.maxent import Maxent
+from sdm.estimators.structural import StructMaxent
+from sdm.types import Progress
 
 if TYPE_CHECKING:  # a table is given; none of its code is needed
     from sdm.data.table import SampleTable
 
-Progress = Callable[[int, int, str], None]
 
 # What an estimator of another kind takes over from the one at hand.
 SHARED = ("entropy", "multiplier", "knots", "categorical", "max_iterations", "add_presences", "prevalence", "unseen")

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sdm.assess.fits import Progress, fit_table, run_all
-from sdm.assess.measures import auc, gain, relative_gain
+from sdm.assess.fits import fit_table, run_all
+from sdm.assess.measures.basic import auc, gain, relative_gain
 from sdm.errors import OptionError
-from sdm.estimator import Maxent
-from sdm.features.domain import Array
-from sdm.features.grown import Grown
+from sdm.estimators.maxent import Maxent
+from sdm.features.growing.grown import Grown
 from sdm.maxent.problem import Problem
-from sdm.model import Model
+from sdm.models.species import Model
+from sdm.types import Array, Progress
 
 if TYPE_CHECKING:  # a table is given; none of its code is needed
     from sdm.data.table import SampleTable

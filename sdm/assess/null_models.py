@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdm.assess.fits import Progress, fit_table, run_all
-from sdm.assess.folds import Split
+from sdm.assess.fits import fit_table, run_all
+from sdm.assess.splits.folds import Split
 from sdm.assess.validation import HIGHER, HeldOut, averages, hold_out, measure, validate_fold
 from sdm.errors import DataError, OptionError
-from sdm.estimator import Maxent
-from sdm.features.domain import Array, Index
+from sdm.estimators.maxent import Maxent
+from sdm.types import Array, Index, Progress
 
 if TYPE_CHECKING:  # a table is given; none of its code is needed
     from sdm.data.table import SampleTable

@@ -10,8 +10,8 @@ import numpy as np
 
 from sdm.assess.uncertainty import summarise
 from sdm.errors import OptionError
-from sdm.features.domain import Array
-from sdm.model import Model
+from sdm.models.species import Model
+from sdm.types import Array
 
 POINTS = 101
 SIDE = 41  # points along each side of a surface

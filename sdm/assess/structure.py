@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from sdm.features.domain import Array
+from sdm.estimators.structural import StructMaxent
 from sdm.features.feature_set import FeatureSet
-from sdm.features.grown import Grown
+from sdm.features.growing.grown import Grown
 from sdm.maxent.price_search import Setting
 from sdm.maxent.problem import Problem
 from sdm.maxent.structural import Growth
-from sdm.structural import StructMaxent
+from sdm.types import Array
 
 CLASS_NAMES = {"l": "linear", "q": "quadratic", "p": "product", "h": "hinge", "t": "threshold", "c": "category"}
 ORDINARY = "all {} features"

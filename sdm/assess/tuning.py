@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdm.assess.fits import Progress, fit_table, run_all, with_setting
-from sdm.assess.folds import Fold, Split
-from sdm.assess.measures import aicc_weights
+from sdm.assess.fits import fit_table, run_all, with_setting
+from sdm.assess.measures.basic import aicc_weights
+from sdm.assess.splits.folds import Fold, Split
 from sdm.assess.validation import HIGHER, HeldOut, averages, hold_out, measure, measure_whole
 from sdm.errors import DataError, OptionError
-from sdm.estimator import Maxent
-from sdm.structural import StructMaxent
+from sdm.estimators.maxent import Maxent
+from sdm.estimators.structural import StructMaxent
+from sdm.types import Progress
 
 if TYPE_CHECKING:  # a table is given; none of its code is needed
     from sdm.data.table import SampleTable

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm.errors import OptionError
-from sdm.features.domain import Array
-from sdm.model import Model
+from sdm.models.species import Model
+from sdm.types import Array
 
 INTERVAL = 0.9
 STATISTICS = ("mean", "sd", "lower", "upper")

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdm.assess.fits import Progress, fit_table, run_all
-from sdm.assess.folds import Fold, Split
-from sdm.assess.measures import (
+from sdm.assess.fits import fit_table, run_all
+from sdm.assess.measures.basic import (
     aicc,
     auc,
     auc_difference,
@@ -26,9 +25,10 @@ from sdm.assess.measures import (
     relative_gain,
     tenth_percentile,
 )
-from sdm.estimator import Maxent
-from sdm.features.domain import Array
-from sdm.model import Model
+from sdm.assess.splits.folds import Fold, Split
+from sdm.estimators.maxent import Maxent
+from sdm.models.species import Model
+from sdm.types import Array, Progress
 
 if TYPE_CHECKING:  # a table is given; none of its code is needed
     from sdm.data.table import SampleTable

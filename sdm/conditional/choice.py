@@ -11,21 +11,28 @@ a row, as smaller penalties only overfit more, and cost most.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.assess.site_folds import fold_numbers
 from sdm.conditional.losses import ClassEntropy
-from sdm.conditional.model import ClassModel
+from sdm.data.site_folds import fold_numbers
 from sdm.errors import DataError
-from sdm.features.domain import Array, Index
 from sdm.maxent.price_search import Setting
+from sdm.types import Array, Index
 
 MULTIPLIERS = (np.inf, *(2.0**k for k in range(7, -9, -1)))
 EVIDENCE = 0.5  # standard errors by which the best must be better than the constant model
 PATIENCE, NEAR = 2, 2e-3  # multipliers in a row that are worse than the best, by an error and so many nats, end it
 MANY = 300, 5000  # sites from which folds are made once instead of twice, and from which one fold is enough
+
+
+class Scorer(Protocol):
+    """A fitted model of classes."""
+
+    def scores(self, x: Any) -> Array:
+        """Return the score of every class, one row per class."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +69,7 @@ class MultiplierSearch:
 
 
 def choose_multiplier(
-    begin: Callable[[NDArray[np.bool_]], Callable[[float], ClassModel]],
+    begin: Callable[[NDArray[np.bool_]], Callable[[float], Scorer]],
     x: Array,
     targets: Array,
     weight: Array,
@@ -146,7 +153,7 @@ BETAS = (1e-3, 5e-3, 0.02)
 
 
 def choose_prices(
-    fit: Callable[[Array, Array, Array, float, float], ClassModel],
+    fit: Callable[[Array, Array, Array, float, float], Scorer],
     x: Array,
     targets: Array,
     weight: Array,

@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm.errors import DataError
-from sdm.features.domain import Array, Domain, Measure
+from sdm.features.domain import Domain, Measure
 from sdm.features.family import Family
 from sdm.features.terms import Terms
+from sdm.types import Array
 
 # What stands for it in a list of prices, where solvers need a number; below rounding, and not counted.
 PRICE = 1e-15

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from sdm.conditional.losses import ClassEntropy
-from sdm.features.domain import Array
+from sdm.types import Array
 
 # Steps at most; a few are enough from the intercepts of weights nearby.
 STEPS = 500

@@ -7,8 +7,8 @@ measure: α = 1 is the logistic loss and softmax, 2 is sparsemax. All arrays are
 import numpy as np
 
 from sdm._jit import jit
-from sdm.features.domain import Array
 from sdm.maxent.entropy import Entropy, _phi, _power
+from sdm.types import Array
 
 
 class ClassEntropy(Entropy):

@@ -23,12 +23,12 @@ from numpy.typing import NDArray
 from sdm.conditional.constant import Constant
 from sdm.conditional.intercepts import NEAR, best_intercepts
 from sdm.conditional.losses import ClassEntropy
-from sdm.features.domain import Array
 from sdm.features.feature_set import FeatureSet
 from sdm.maxent.columns import ColumnPool
 from sdm.maxent.entropy import Gibbs
 from sdm.maxent.penalty import Penalty
 from sdm.maxent.problem import DENSE_NUMBERS, Hessian, Problem, State
+from sdm.types import Array
 
 BLOCK = 2048
 

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdm.conditional.model import Label
 from sdm.errors import DataError
-from sdm.features.domain import Array, Index
+from sdm.types import Array, Index, Label
 
 
 def read_targets(y: Any, rows: int) -> tuple[tuple[Label, ...], Array]:

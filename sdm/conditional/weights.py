@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from sdm.features.domain import Array
 from sdm.features.feature_set import FeatureSet
-from sdm.features.grown import Grown
+from sdm.features.growing.grown import Grown
+from sdm.features.growing.tree import Tree
 from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms
-from sdm.features.tree import Tree
 from sdm.maxent.solution import Solution
+from sdm.types import Array
 
 
 def multiplied(finite: FeatureSet, prices: Array, multiplier: float) -> tuple[FeatureSet, Array]:

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from rasterio.windows import Window
 
-from sdm.data.area import StudyArea
-from sdm.data.cells import CellLookup, Summary
-from sdm.data.clean import finish, locate
-from sdm.data.occurrences import Occurrences
-from sdm.data.stack import Stack
+from sdm.data.rasters.area import StudyArea
+from sdm.data.rasters.cells import CellLookup, Summary
+from sdm.data.rasters.stack import Stack
+from sdm.data.records.clean import finish, locate
+from sdm.data.records.occurrences import Occurrences
 from sdm.errors import DataError, OptionError
 
 if TYPE_CHECKING:
-    from sdm.data.effort import Effort
+    from sdm.data.rasters.effort import Effort
 
 WeightFunction = Callable[[Window], np.ndarray]
 """Relative sampling effort in the cells of a window, (h, w); cells with 0 or NaN are never background."""

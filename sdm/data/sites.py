@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
-from sdm.data.columns import PRESENCE, SPECIES, coordinate_pair, first_of, named_column
-from sdm.data.occurrences import ABSENT, as_text
-from sdm.data.textfile import TextTable, numbers, plain
+from sdm.data.records.columns import PRESENCE, SPECIES, coordinate_pair, first_of, named_column
+from sdm.data.records.occurrences import ABSENT, as_text
+from sdm.data.records.textfile import TextTable, numbers, plain
 from sdm.data.visits import SITE, site_groups
 from sdm.errors import DataError, OptionError
 

@@ -11,9 +11,9 @@ from sdm.errors import DataError
 
 if TYPE_CHECKING:  # a table is made of these, and needs none of their code
     from sdm.data.background import Background
-    from sdm.data.clean import CleanPoints
-    from sdm.data.occurrences import Swd
-    from sdm.data.stack import Stack
+    from sdm.data.rasters.stack import Stack
+    from sdm.data.records.clean import CleanPoints
+    from sdm.data.records.occurrences import Swd
 
 
 @dataclass(frozen=True)
@@ -237,7 +237,7 @@ def _effort(
 
 def _weights(swd: "Swd", at: np.ndarray, species: str) -> np.ndarray:
     """Return the weights of the records of a species."""
-    from sdm.data.weights import check_weights
+    from sdm.data.records.weights import check_weights
 
     weight = np.asarray(swd.weight)[at]
     check_weights(weight, f"{species}: the column of weights")

@@ -10,14 +10,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sdm._jit import jit
 from sdm.errors import DataError
 from sdm.features.centred import centre_of
-
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
+from sdm.types import Array
 
 
 @dataclass(frozen=True)

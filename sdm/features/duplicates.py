@@ -8,8 +8,8 @@ random probabilities; features with equal signatures are then compared cell by c
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.features.domain import Array
 from sdm.features.feature_set import FeatureSet
+from sdm.types import Array
 
 _TOLERANCE = 1e-12
 

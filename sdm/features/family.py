@@ -6,8 +6,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.features.domain import Array, Domain, Measure
+from sdm.features.domain import Domain, Measure
 from sdm.features.terms import Terms
+from sdm.types import Array
 
 
 class Family(ABC):

@@ -6,16 +6,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm.errors import DataError
-from sdm.features.category import Category
-from sdm.features.domain import Array, Domain, Measure
+from sdm.features.domain import Domain, Measure
 from sdm.features.family import Family
-from sdm.features.hinge import Hinge
+from sdm.features.finite.category import Category
+from sdm.features.finite.hinge import Hinge
+from sdm.features.finite.linear import Linear
+from sdm.features.finite.product import Product
+from sdm.features.finite.quadratic import Quadratic
+from sdm.features.finite.threshold import Threshold
 from sdm.features.knots import Knots, hinge_knots, threshold_knots
-from sdm.features.linear import Linear
-from sdm.features.product import Product
-from sdm.features.quadratic import Quadratic
 from sdm.features.terms import Terms
-from sdm.features.threshold import Threshold
+from sdm.types import Array
 
 
 class FeatureSet:

@@ -3,7 +3,8 @@
 import numpy as np
 
 from sdm.errors import OptionError
-from sdm.features.domain import Array, Domain
+from sdm.features.domain import Domain
+from sdm.types import Array
 
 PRESETS = ("maxent", "maxnet", "all")
 MAXNET_KNOTS = 50

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm._jit import jit
-from sdm.features.domain import Array
-from sdm.features.monomial import Monomial
-from sdm.features.tree import Tree
+from sdm.features.growing.monomial import Monomial
+from sdm.features.growing.tree import Tree
+from sdm.types import Array
 
 MOST = 100_000
 """Trees or monomials of a model file; no fit grows so many."""

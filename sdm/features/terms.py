@@ -21,7 +21,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.features.domain import Array
+from sdm.types import Array
 
 LINEAR, QUADRATIC, PRODUCT, FORWARD, REVERSE, THRESHOLD, CATEGORY = range(7)
 KINDS = ("linear", "quadratic", "product", "forward", "reverse", "threshold", "category")

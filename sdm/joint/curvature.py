@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm._jit import jit
-from sdm.features.domain import Array
 from sdm.joint.discriminant import Discriminant, Sites
 from sdm.joint.graph import Forest
 from sdm.joint.inference import ABSENT, Marginals
+from sdm.types import Array
 
 NUMBERS = 1 << 19  # covariances that are held at once
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.features.domain import Array
 from sdm.joint.graph import Forest
 from sdm.joint.inference import ABSENT, FREE, States
+from sdm.types import Array
 
 # g of an edge: +1 if both species are there or both are not, −1 otherwise. Its weight is their association.
 AGREEMENT = np.array([[[1.0, -1.0], [-1.0, 1.0]]])

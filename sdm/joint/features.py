@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sdm.encode import Encoder
+from sdm.data.encode import Encoder
 from sdm.errors import DataError
 from sdm.features.classes import parse_classes
-from sdm.features.domain import Array, Domain
+from sdm.features.domain import Domain
 from sdm.features.feature_set import build_features
 from sdm.features.knots import Knots
 from sdm.features.terms import CATEGORY, QUADRATIC, Terms
+from sdm.types import Array
 
 
 @dataclass(frozen=True)

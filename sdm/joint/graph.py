@@ -10,12 +10,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sdm.errors import OptionError
-from sdm.features.domain import Array
-
-Index = NDArray[np.int64]
+from sdm.types import Array, Index
 
 
 @dataclass(frozen=True)

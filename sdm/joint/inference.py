@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm._jit import jit
-from sdm.features.domain import Array
 from sdm.joint.graph import Forest
+from sdm.types import Array
 
 ABSENT, FREE = -1, 2
 

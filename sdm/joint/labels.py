@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from sdm.errors import DataError
-from sdm.features.domain import Array
 from sdm.joint.inference import FREE, States, free
+from sdm.types import Array
 
 
 def species_names(y: Any, variables: Sequence[str] = ()) -> tuple[str, ...]:

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sdm.features.domain import Array
 from sdm.joint.discriminant import Discriminant, Sites, of_labels
 from sdm.joint.inference import marginals, scores
+from sdm.types import Array
 
 
 class LogLoss:

@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.features.domain import Array
 from sdm.features.feature_set import FeatureSet
+from sdm.types import Array
 
 # The columns serve only to find a direction; objective, gradient and gap are computed in double precision.
 DTYPE = np.float32

@@ -7,8 +7,9 @@ finds.
 
 import numpy as np
 
-from sdm.features.domain import Array, Domain
-from sdm.features.grown import Oracle
+from sdm.features.domain import Domain
+from sdm.features.growing.grown import Oracle
+from sdm.types import Array
 
 DRAWS = 50
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from sdm._jit import jit
 from sdm.errors import OptionError
-from sdm.features.domain import Array
+from sdm.types import Array
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm.errors import OptionError
-from sdm.features.domain import Array
+from sdm.types import Array
 
 (
     CODE_NONE,

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.features.domain import Array
-from sdm.maxent.newton import solve_structural
 from sdm.maxent.solution import Solution
+from sdm.maxent.solvers.newton import solve_structural
 from sdm.maxent.structural import Growth
+from sdm.types import Array
 
 LAMBDAS = (0.1, 0.05, 0.025)
 # What to try by default: λ for each β, which is meant over the square root of the number of presences.

@@ -3,8 +3,8 @@
 import numpy as np
 
 from sdm.errors import OptionError
-from sdm.features.domain import Array
 from sdm.features.feature_set import FeatureSet
+from sdm.types import Array
 
 # Java Maxent's tables: number of presences, β. Interpolated linearly, flat beyond the ends (CONVENTIONS.md).
 _LINEAR_ONLY = ((10, 30, 100), (1.0, 0.2, 0.05))

@@ -13,11 +13,11 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.features.domain import Array
 from sdm.features.feature_set import FeatureSet
 from sdm.maxent.columns import ColumnPool
 from sdm.maxent.entropy import Entropy, Gibbs
 from sdm.maxent.penalty import Penalty
+from sdm.types import Array
 
 # Below these sizes (weights; numbers in the features' matrix) a dense solve beats conjugate gradients.
 DENSE_WEIGHTS = 700

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sdm.features.domain import Array
+from sdm.types import Array
 
 CONVERGED = "converged"
 MAX_ITERATIONS = "max_iterations"

@@ -14,11 +14,11 @@ from operator import truediv
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.features.domain import Array
 from sdm.features.feature_set import FeatureSet
-from sdm.features.grown import Grown, Oracle
+from sdm.features.growing.grown import Grown, Oracle
 from sdm.maxent.penalty import L1
 from sdm.maxent.problem import Problem, State
+from sdm.types import Array
 
 # Features without weight to keep at hand before looking which of them can go.
 SPARE = 60

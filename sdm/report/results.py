@@ -13,7 +13,7 @@ from sdm.reading import load_json, load_yaml
 from sdm.report.tables import unquoted
 
 if TYPE_CHECKING:
-    from sdm.model import Model
+    from sdm.models.species import Model
 
 Row = dict[str, str]
 TREES = (
@@ -91,10 +91,10 @@ class Results:
     @cached_property
     def model(self) -> "Model | None":
         """The model; None where its file is not there."""
-        from sdm.modelfile import load_species
+        from sdm.models.species import Model
 
         path = self.path("model")
-        return None if path is None else load_species(path)
+        return None if path is None else Model.load(path)
 
 
 def read_results(place: Path) -> Results:

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sdm.assess.measures.thresholds import Threshold
 from sdm.assess.profiles import Profile
-from sdm.assess.thresholds import Threshold
 
 
 def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:

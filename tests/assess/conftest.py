@@ -8,7 +8,7 @@ import pytest
 import rasterio
 
 from sdm.data.table import SampleTable
-from sdm.data.virtual import simulate
+from sdm.simulate.world import simulate
 
 
 def make_table(seed: int = 1, m: int = 80, n: int = 500, noise: int = 1, soil: bool = False) -> SampleTable:

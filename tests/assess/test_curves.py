@@ -6,7 +6,7 @@ import pytest
 from sdm import Maxent
 from sdm.assess.curves import PAPER, default_sizes, learning_curve, sensitivity_curve
 from sdm.assess.fits import fit_table
-from sdm.assess.splits import split_table
+from sdm.assess.splits.methods import split_table
 from sdm.assess.validation import measure
 from sdm.errors import DataError, OptionError
 

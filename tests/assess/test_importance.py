@@ -10,7 +10,7 @@ import pytest
 from sdm import Maxent
 from sdm.assess.fits import fit_table, with_setting
 from sdm.assess.importance import fit_columns, jackknife, percent_contribution, permutation_importance
-from sdm.assess.measures import auc
+from sdm.assess.measures.basic import auc
 from sdm.errors import OptionError
 from sdm.maxent.penalty import PENALTIES
 

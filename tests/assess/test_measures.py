@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.stats import binom, rankdata, spearmanr
 from sklearn.metrics import roc_auc_score, roc_curve
 
-from sdm.assess.measures import (
+from sdm.assess.measures.basic import (
     aicc,
     aicc_weights,
     auc,

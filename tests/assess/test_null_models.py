@@ -7,7 +7,7 @@ import pytest
 
 from sdm import Maxent
 from sdm.assess.null_models import null_models
-from sdm.assess.splits import split_table
+from sdm.assess.splits.methods import split_table
 from sdm.assess.validation import cross_validate
 from sdm.errors import DataError, OptionError
 

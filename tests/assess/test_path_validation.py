@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from strategies import seeds
 
-from sdm.assess.path_validation import validate_path
+from sdm.assess.paths.strata import validate_path
 from sdm.errors import DataError
-from sdm.maxent.homotopy import track_path
+from sdm.maxent.paths.homotopy import track_path
 
 
 def strata(seed: int, folds: int = 4):

@@ -14,8 +14,8 @@ from sklearn.metrics import brier_score_loss, roc_curve
 
 from sdm import Maxent
 from sdm.assess.fits import fit_table
-from sdm.assess.measures import auc, tss
-from sdm.assess.presence_absence import brier, calibration, correlation, measure_absences, prg_auc
+from sdm.assess.measures.basic import auc, tss
+from sdm.assess.measures.presence_absence import brier, calibration, correlation, measure_absences, prg_auc
 from sdm.data.table import SampleTable
 from sdm.errors import DataError, OptionError
 

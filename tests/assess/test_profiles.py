@@ -18,7 +18,7 @@ from sdm.assess.profiles import (
     typical,
 )
 from sdm.errors import OptionError
-from sdm.model import Model
+from sdm.models.species import Model
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdm.assess.site_folds import check_folds, check_training, fold_numbers, gather, training_rows
+from sdm.data.site_folds import check_folds, check_training, fold_numbers, gather, training_rows
 from sdm.errors import DataError
 
 

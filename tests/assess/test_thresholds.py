@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import binom
 
-from sdm.assess.measures import auc
-from sdm.assess.thresholds import NAMES, TEST_NAMES, Curve, choose
+from sdm.assess.measures.basic import auc
+from sdm.assess.measures.thresholds import NAMES, TEST_NAMES, Curve, choose
 from sdm.errors import OptionError
-from sdm.model import cumulative_table
+from sdm.models.species import cumulative_table
 
 
 def curve(presence, background, test=None) -> tuple[Curve, float]:

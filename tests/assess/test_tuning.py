@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sdm import Maxent
-from sdm.assess.splits import split_table
+from sdm.assess.splits.methods import split_table
 from sdm.assess.tuning import Range, choose, grid, random_settings, tune, tune_args
 from sdm.assess.validation import cross_validate, validate_fold
 from sdm.errors import DataError, OptionError

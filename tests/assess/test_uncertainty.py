@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 
 from sdm import Maxent
 from sdm.assess.fits import fit_table
-from sdm.assess.splits import split_table
+from sdm.assess.splits.methods import split_table
 from sdm.assess.uncertainty import predict_spread, summarise
 from sdm.errors import OptionError
 

@@ -10,11 +10,11 @@ from scipy.stats import spearmanr
 
 from sdm import Maxent
 from sdm.assess.fits import fit_table, run_all, with_setting
-from sdm.assess.measures import auc, boyce, partial_roc_ratio
-from sdm.assess.splits import METHODS, own_folds, split_table
+from sdm.assess.measures.basic import auc, boyce, partial_roc_ratio
+from sdm.assess.splits.methods import METHODS, own_folds, split_table
 from sdm.assess.validation import HIGHER, averages, cross_validate, measure, measure_whole, validate_fold
 from sdm.errors import OptionError
-from sdm.structural import StructMaxent
+from sdm.estimators.structural import StructMaxent
 
 
 def test_a_table_is_fitted_as_its_rows_are(classed) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from terminal import rows, succeed
 
-from sdm.data.virtual import simulate
+from sdm.simulate.world import simulate
 
 
 @dataclass(frozen=True)

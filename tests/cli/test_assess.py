@@ -11,8 +11,8 @@ from sklearn.metrics import brier_score_loss, roc_auc_score
 from terminal import BARE, QUICK, as_json, fail, picture, read, rows, succeed, write_table
 
 from sdm import load_model
-from sdm.config import make_options
-from sdm.run.batch import run
+from sdm.options.reading import make_options
+from sdm.workflow.run import run
 
 POINTS = ("--background-points", 400)
 

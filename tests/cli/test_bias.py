@@ -10,8 +10,8 @@ import yaml
 from terminal import QUICK, as_json, change_raster, fail, picture, read, rows, succeed
 
 from sdm import load_model
-from sdm.config import make_options
-from sdm.run.batch import run
+from sdm.options.reading import make_options
+from sdm.workflow.run import run
 
 ACCENT = (200, 85, 61)
 

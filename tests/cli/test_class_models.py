@@ -15,7 +15,7 @@ from sklearn.metrics import accuracy_score, cohen_kappa_score, confusion_matrix,
 from terminal import as_json, change_raster, fail, files, read, rows, sdm, succeed, write_table
 
 from sdm import ConditionalMaxent
-from sdm.conditional.file import load_classes
+from sdm.models.classes import ClassModel
 
 NAMES = ("bare", "forest", "meadow")
 MAPS = {"": "_probability", "_class": "", "_entropy": "_entropy"}  # of `sdm predict`, and of `sdm classify`
@@ -84,7 +84,7 @@ def test_bands_are_called_by_the_classes_and_colours_are_kept(world, tmp_path: P
     model = tmp_path / "out" / "cover.npz"
     succeed("predict", model, world.layers, "-o", tmp_path / "map.tif")
     assert (tmp_path / "map_class.tif").read_bytes() == (tmp_path / "out" / "cover.tif").read_bytes()
-    labels = load_classes(model).labels
+    labels = ClassModel.load(model).labels
     with rasterio.open(tmp_path / "map_class.tif") as source:
         table = source.colormap(1)
     for label in labels:
@@ -188,7 +188,7 @@ def test_measures_are_those_of_scikit_learn(run: Path, world, fresh: Path) -> No
 def with_values(run: Path, world, fresh: Path, path: Path) -> Path:
     """The points with a column a variable, and no coordinates."""
     frame = pd.read_csv(fresh)
-    for name in load_classes(run / "habitat.npz").names:
+    for name in ClassModel.load(run / "habitat.npz").names:
         with rasterio.open(world.layers / f"{name}.tif") as data:
             frame[name] = [v[0] for v in data.sample(frame[["longitude", "latitude"]].to_numpy().tolist())]
     frame.drop(columns=["longitude", "latitude"]).to_csv(path, index=False)

@@ -10,11 +10,11 @@ import yaml
 from rio_cogeo.cogeo import cog_validate
 from terminal import as_json, fail, files, picture, read, rows, succeed, write_table
 
-from sdm.conditional.file import load_classes
-from sdm.data.layers import open_stack
+from sdm.data.rasters.layers import open_stack
 from sdm.errors import OptionError
-from sdm.run.classify_options import make_classify_options
-from sdm.run.classifying import classify
+from sdm.models.classes import ClassModel
+from sdm.options.classes import make_classify_options
+from sdm.workflow.classes.fitting import classify
 
 NAMES = {0: "bare", 1: "forest", 2: "meadow"}
 
@@ -75,7 +75,7 @@ def test_everything_is_written(run):
 
 def test_the_maps_are_the_model(run, world):
     folder, _ = run
-    model = load_classes(folder / "habitat.npz")
+    model = ClassModel.load(folder / "habitat.npz")
     stack = open_stack(world.layers, categorical=["landcover"], names=model.names)
     with stack.reader() as reader, rasterio.open(folder / "habitat_probability.tif") as source:
         values = reader.read(stack.windows(rows=stack.height)[0])

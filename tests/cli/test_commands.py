@@ -8,7 +8,7 @@ import yaml
 from terminal import QUICK, as_json, change_raster, fail, files, sdm, succeed, write_table
 
 from sdm._version import __version__
-from sdm.config import leaves, make_options, read_yaml, schema
+from sdm.options.reading import leaves, make_options, read_yaml, schema
 
 # Sections of options that belong to one command, and are in its help only.
 OF_ONE = {"tune": "tune", "curve": "curve learning", "path": "path", "joint": "joint"}
@@ -221,7 +221,7 @@ def test_whatever_happens_is_one_line(monkeypatch, problem, part) -> None:
     def broken(*_, **__) -> None:
         raise problem
 
-    monkeypatch.setattr("sdm.run.batch.run", broken)
+    monkeypatch.setattr("sdm.workflow.run.run", broken)
     result = sdm("fit", "a.csv", "b")
     assert result.exit_code == 1
     assert result.stderr.startswith(f"error: {part}")

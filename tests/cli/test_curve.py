@@ -6,8 +6,8 @@ import pytest
 import yaml
 from terminal import as_json, fail, files, picture, rows, sdm, succeed
 
-from sdm.config import make_options
-from sdm.run.curves import draw_curve, sets
+from sdm.options.reading import make_options
+from sdm.workflow.curves import draw_curve, sets
 
 POINTS = ("--categorical", "landcover", "--background-points", 300, "--partitions", 3)
 

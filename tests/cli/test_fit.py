@@ -8,7 +8,7 @@ import pytest
 import rasterio
 from terminal import QUICK, as_json, fail, files, picture, read, rows, sdm, succeed
 
-from sdm.modelfile import load_model
+from sdm.models.file import load_model
 
 # What other programs read of Java Maxent's results.
 JAVA_COLUMNS = """Species,#Training samples,Regularized training gain,Unregularized training gain,Iterations,

@@ -11,7 +11,7 @@ import yaml
 from shapely.geometry import box
 from terminal import BARE, QUICK, as_json, fail, read, rows, succeed, write_table
 
-from sdm.modelfile import load_model
+from sdm.models.file import load_model
 
 
 def numbers(world, folder: Path, *words) -> dict:

@@ -10,7 +10,7 @@ import pytest
 import rasterio
 from terminal import BARE, as_json, process, rows, succeed
 
-from sdm.modelfile import load_model
+from sdm.models.file import load_model
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,9 @@ import rasterio
 from community import SPECIES, draw_community, write_community
 from terminal import as_json, fail, files, picture, read, rows, sdm, succeed, write_table
 
-from sdm.data.layers import open_stack
-from sdm.joint.file import load_joint
-from sdm.joint.model import JointModel
+from sdm.data.rasters.layers import open_stack
+from sdm.estimators.community import JointModel
+from sdm.models.community import FittedJoint
 
 OWN = ("--environment", "heat,rain", "--learner", "crf-l2")
 
@@ -33,7 +33,7 @@ def mapped(world, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_everything_is_there(mapped: Path) -> None:
-    species = {name.replace(" ", "_") for name in load_joint(mapped / "joint.npz").species}
+    species = {name.replace(" ", "_") for name in FittedJoint.load(mapped / "joint.npz").species}
     assert len(species) == 2
     kinds = {f"{name}{kind}" for name in species for kind in ("", "_present")}
     maps = {f"maps{end}/{name}.tif" for end in ("", "_warmer") for name in kinds}
@@ -48,7 +48,7 @@ RICHNESS = ("richness", "labeled_richness", "stacked_richness", "richness_differ
 
 
 def test_maps_are_what_the_model_predicts(mapped: Path, world) -> None:
-    model = load_joint(mapped / "joint.npz")
+    model = FittedJoint.load(mapped / "joint.npz")
     stack = open_stack(world.layers, categorical=["landcover"], names=model.encoder.names)
     with stack.reader() as reader:
         window = rasterio.windows.Window(0, 0, stack.width, stack.height)
@@ -174,7 +174,7 @@ def test_a_table_alone_gives_the_library_s_model(tmp_path: Path) -> None:
     result = as_json("joint", path, *OWN, "-o", tmp_path / "out")
     frame = draw_community()
     model = JointModel("crf-l2", seed=1).fit(frame[["heat", "rain"]], frame[list(SPECIES)])
-    np.testing.assert_array_equal(load_joint(tmp_path / "out" / "joint.npz").weights, model.fitted_.weights)
+    np.testing.assert_array_equal(FittedJoint.load(tmp_path / "out" / "joint.npz").weights, model.fitted_.weights)
     assert result["numbers"]["test"] is None
     assert "not tested" in (tmp_path / "out" / "joint.html").read_text()
     assert not (tmp_path / "out" / "maps").exists()
@@ -217,7 +217,7 @@ def test_the_default_is_a_crf_with_its_c_chosen_beside_single_models_and_a_glm(t
     frame = draw_community()
     model = JointModel(seed=1).fit(frame[["heat", "rain"]], frame[list(SPECIES)])
     for folder in ("out", "yaml"):
-        np.testing.assert_array_equal(load_joint(tmp_path / folder / "joint.npz").weights, model.fitted_.weights)
+        np.testing.assert_array_equal(FittedJoint.load(tmp_path / folder / "joint.npz").weights, model.fitted_.weights)
 
 
 def test_constants_by_cross_validation_are_kept_as_a_table(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from shapely.geometry import box
 from sklearn.metrics import roc_auc_score
 from terminal import as_json, fail, files, read, rows, succeed
 
-from sdm.joint.file import load_joint
+from sdm.models.community import FittedJoint
 
 OWN = ("--environment", "heat,rain", "--learner", "crf-l2", "--no-report")
 
@@ -67,7 +67,7 @@ def test_the_maps_are_those_of_the_run(run: Path, world, tmp_path: Path) -> None
 def test_the_result_says_what_was_written(run: Path, world, tmp_path: Path) -> None:
     found = as_json("predict", run / "joint.npz", world.layers, "-o", tmp_path / "out")
     stored = json.loads((run / "joint.json").read_text())["maps"]["layers"]
-    species = load_joint(run / "joint.npz").species
+    species = FittedJoint.load(run / "joint.npz").species
     kinds = {"probability": "species", "present": "present"}
     assert len(found["maps"]) == 2 * len(species) + 2
     for place, one in found["maps"].items():
@@ -148,7 +148,7 @@ def test_the_environment_in_a_table_of_its_own(tables: Path, tmp_path: Path) -> 
 def test_measures_of_new_sites(tables: Path, tmp_path: Path) -> None:
     frame = draw_community(90, seed=8)
     path = write_community(tmp_path, frame)
-    model = load_joint(tables / "out" / "joint.npz")
+    model = FittedJoint.load(tables / "out" / "joint.npz")
     found = as_json("evaluate", tables / "out" / "joint.npz", "--sites", path)
     p = model.predict_proba(model.encode(pd.read_csv(path)))
     best = model.predict(model.encode(pd.read_csv(path)))

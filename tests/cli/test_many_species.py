@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from terminal import BARE, QUICK, fail, files, rows, sdm, succeed, write_table
 
-from sdm.run import batch
+from sdm.workflow import run as batch
 
 
 def written(world, path: Path, names: dict[str, int]) -> Path:

@@ -12,10 +12,10 @@ from rio_cogeo import cog_validate
 from terminal import QUICK, change_raster, picture, read, succeed
 
 from sdm._version import __version__
-from sdm.data.layers import open_stack
-from sdm.data.virtual import simulate
-from sdm.modelfile import load_model
-from sdm.predict import model_id
+from sdm.data.rasters.layers import open_stack
+from sdm.maps.rasters import model_id
+from sdm.models.file import load_model
+from sdm.simulate.world import simulate
 
 
 def layer_values(model, folder: Path) -> np.ndarray:

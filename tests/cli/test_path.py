@@ -9,7 +9,7 @@ import rasterio
 import yaml
 from terminal import as_json, change_raster, fail, files, picture, read, rows, sdm, succeed, write_table
 
-from sdm.modelfile import load_model
+from sdm.models.file import load_model
 
 QUICK = ("--fc", "lq", "--no-curves", "--epsilon", "0.02", "--smallest", "0.3", "--categorical", "landcover")
 OF_FIT = ("_path.csv", "_path.png", "_coefficients.csv", ".npz", ".tif", ".json", ".png", "_samplePredictions.csv")

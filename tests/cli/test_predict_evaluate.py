@@ -12,7 +12,7 @@ from shapely.geometry import box
 from sklearn.metrics import roc_auc_score
 from terminal import as_json, change_raster, fail, files, process, read, rows, succeed, write_table
 
-from sdm.modelfile import load_model
+from sdm.models.file import load_model
 
 
 def test_predict_repeats_the_map_of_the_fit(fit, world, tmp_path: Path) -> None:

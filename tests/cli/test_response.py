@@ -9,8 +9,8 @@ import rasterio
 import yaml
 from terminal import BARE, QUICK, as_json, fail, files, picture, read, rows, sdm, succeed, write_table
 
-from sdm.conditional.file import load_classes
-from sdm.report.page_map import thumbnail
+from sdm.models.classes import ClassModel
+from sdm.report.pages.live_map import thumbnail
 
 
 @pytest.fixture
@@ -208,7 +208,7 @@ def test_words_for_presence_and_absence(world, species: str, tmp_path: Path) -> 
         succeed("fit", file, world.layers, "--response", column, *common, "-o", folder)
     named, plain = (read(folder / f"{stem}.tif") for folder in folders)
     np.testing.assert_array_equal(named.filled(255), plain.filled(255))
-    assert load_classes(folders[0] / f"{stem}.npz").labels == ("here", "no")
+    assert ClassModel.load(folders[0] / f"{stem}.npz").labels == ("here", "no")
     pictures = [picture(folder / f"{stem}_probability.png") for folder in folders]
     assert np.abs(pictures[0].astype(int) - pictures[1]).max() <= 2
     assert "The probability of presence" in (folders[0] / f"{stem}.html").read_text()
@@ -346,7 +346,7 @@ def visits(world, path: Path, count: int = 40, times: int = 6) -> Path:
 @pytest.mark.parametrize("test", [("--folds", 4), ("--test-percent", 30)])
 def test_visits_to_one_site_are_tested_together(world, tmp_path: Path, monkeypatch, test) -> None:
     """A site whose other visits trained the model is no test of it."""
-    from sdm.run import classifying
+    from sdm.workflow.classes import fitting as classifying
 
     parts, read_sites, fit_sites = [], classifying.read_sites, classifying.fit_sites
     seen = []
@@ -379,7 +379,7 @@ def test_visits_to_one_site_are_tested_together(world, tmp_path: Path, monkeypat
     ],
 )
 def test_what_cannot_be_tested_is_refused_before_a_fit(world, tmp_path: Path, monkeypatch, count, words, said) -> None:
-    from sdm.run import classifying
+    from sdm.workflow.classes import fitting as classifying
 
     monkeypatch.setattr(classifying, "fit_sites", lambda *_: pytest.fail("a model was fitted"))
     table = visits(world, tmp_path / "visits.csv", count)

@@ -8,7 +8,7 @@ import pytest
 from terminal import as_json, fail, picture, rows, succeed
 
 from sdm import load_model
-from sdm.data.virtual import simulate
+from sdm.simulate.world import simulate
 
 PRICED = ("--model", "structural", "--lambda", 0.05, "--beta", 0.02)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from terminal import as_json, fail, files, rows, sdm, succeed, write_table
 
-from sdm.modelfile import load_model
+from sdm.models.file import load_model
 
 HEAD = ["species", "x", "y", "warmth", "rain", "soil"]
 

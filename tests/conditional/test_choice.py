@@ -8,8 +8,8 @@ import pytest
 import rasterio
 
 from sdm import ConditionalMaxent
-from sdm.assess.site_folds import fold_numbers
 from sdm.conditional import choice
+from sdm.data.site_folds import fold_numbers
 from sdm.errors import DataError, OptionError
 
 

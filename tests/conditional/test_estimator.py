@@ -9,13 +9,14 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
-from sdm.assess.site_folds import fold_numbers
-from sdm.conditional import estimator
-from sdm.conditional.estimator import ConditionalMaxent
-from sdm.conditional.file import class_bytes, load_classes, save_classes
 from sdm.conditional.losses import ClassEntropy
+from sdm.data.site_folds import fold_numbers
 from sdm.errors import DataError, ModelFileError, OptionError, OutputError
-from sdm.modelfile import load_species
+from sdm.estimators import classes as estimator
+from sdm.estimators.classes import ConditionalMaxent
+from sdm.models.classes import ClassModel
+from sdm.models.file import save_model
+from sdm.models.species import Model
 
 
 @pytest.fixture(scope="module")
@@ -224,21 +225,21 @@ def test_files_come_back_as_they_went(habitats, structural, tmp_path):
     x, _ = habitats
     path = tmp_path / "classes.npz"
     structural.save(path)
-    loaded = load_classes(path)
+    loaded = ClassModel.load(path)
     encoded = structural._encoder.encode(x)
     np.testing.assert_array_equal(loaded.predict_proba(encoded), structural.predict_proba(x))
-    assert class_bytes(loaded) == path.read_bytes()
+    assert loaded.to_bytes() == path.read_bytes()
     assert loaded.classes == ("bog", "forest", "meadow")
     with pytest.raises(OutputError, match="exists already"):
         structural.save(path)
     with pytest.raises(ModelFileError, match="sdm-classes"):
-        load_species(path)  # as `sdm info` says what it is
+        Model.load(path)  # as `sdm info` says what it is
 
 
 def test_damaged_files_are_refused(habitats, tmp_path):
     x, y = habitats
     model = ConditionalMaxent("l", categorical=["soil"]).fit(x, y).model_
-    path = save_classes(model, tmp_path / "classes.npz")
+    path = save_model(model, tmp_path / "classes.npz")
     content = bytearray(path.read_bytes())
     with zipfile.ZipFile(path) as archive:
         largest = max(archive.infolist(), key=lambda entry: entry.compress_size)
@@ -246,7 +247,7 @@ def test_damaged_files_are_refused(habitats, tmp_path):
     (tmp_path / "bad.npz").write_bytes(content)
     for name in ("bad.npz", "none.npz"):
         with pytest.raises(ModelFileError, match=name):
-            load_classes(tmp_path / name)
+            ClassModel.load(tmp_path / name)
 
 
 def test_missing_values_are_missing_predictions(habitats):
@@ -264,7 +265,7 @@ def test_a_model_of_a_file_takes_tables(habitats, tmp_path):
     x, y = habitats
     fitted = ConditionalMaxent("lq", categorical=["soil"]).fit(x, y)
     fitted.save(tmp_path / "m.npz")
-    model = load_classes(tmp_path / "m.npz")
+    model = ClassModel.load(tmp_path / "m.npz")
     table = x.assign(other="text")[["other", "soil", "wet", "warm"]]
     np.testing.assert_array_equal(model.predict_proba(table), fitted.predict_proba(x))
     np.testing.assert_array_equal(model.predict(table), fitted.predict(x))

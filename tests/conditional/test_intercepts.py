@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 from sdm.conditional.constant import PRICE, Constant
-from sdm.conditional.estimator import ConditionalMaxent
 from sdm.conditional.intercepts import best_intercepts
 from sdm.conditional.losses import ClassEntropy
 from sdm.conditional.problem import ClassProblem
+from sdm.estimators.classes import ConditionalMaxent
 from sdm.features.domain import Domain
 from sdm.features.feature_set import FeatureSet, build_features
-from sdm.maxent.newton import solve_newton
 from sdm.maxent.penalty import make_penalty
+from sdm.maxent.solvers.newton import solve_newton
 
 
 def uncentred(classes, n=150):

@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 from sdm.conditional.constant import Constant
-from sdm.conditional.estimator import ConditionalMaxent
 from sdm.conditional.losses import ClassEntropy
 from sdm.conditional.problem import ClassProblem
+from sdm.estimators.classes import ConditionalMaxent
 from sdm.features.domain import Domain
 from sdm.features.feature_set import FeatureSet, build_features
 from sdm.maxent.columns import ColumnPool
-from sdm.maxent.newton import newton_step, solve_newton
 from sdm.maxent.penalty import make_penalty
+from sdm.maxent.solvers.newton import newton_step, solve_newton
 
 PENALTIES = ("l1", "l2sq", "elastic", "smoothed_l1")
 

@@ -10,7 +10,8 @@ import rasterio
 from affine import Affine
 from rasterio.windows import Window
 
-from sdm.data.layers import Stack, open_stack
+from sdm.data.rasters.layers import open_stack
+from sdm.data.rasters.stack import Stack
 
 WriteRaster = Callable[..., Path]
 

@@ -8,8 +8,8 @@ from affine import Affine
 from rasterio.crs import CRS
 from rasterio.windows import Window
 
-from sdm.data.area import StudyArea, read_vector
-from sdm.data.grid import Grid
+from sdm.data.rasters.area import StudyArea, read_vector
+from sdm.data.rasters.grid import Grid
 from sdm.errors import DataError
 
 WGS84 = CRS.from_epsg(4326)

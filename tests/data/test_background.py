@@ -5,11 +5,11 @@ import json
 import numpy as np
 import pytest
 
-from sdm.data import layers
-from sdm.data.area import StudyArea
 from sdm.data.background import background_from_points, sample_background
-from sdm.data.layers import open_stack
-from sdm.data.occurrences import Occurrences
+from sdm.data.rasters import layers
+from sdm.data.rasters.area import StudyArea
+from sdm.data.rasters.layers import open_stack
+from sdm.data.records.occurrences import Occurrences
 from sdm.errors import DataError, OptionError
 
 

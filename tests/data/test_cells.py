@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from rasterio.windows import Window
 
-from sdm.data.cells import CellLookup, Summary
-from sdm.data.layers import open_stack
+from sdm.data.rasters.cells import CellLookup, Summary
+from sdm.data.rasters.layers import open_stack
 from sdm.errors import DataError
 
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sdm.data.area import StudyArea
-from sdm.data.clean import REASONS, clean, finish, locate
-from sdm.data.layers import open_stack
-from sdm.data.occurrences import Occurrences, read_occurrences, read_swd
+from sdm.data.rasters.area import StudyArea
+from sdm.data.rasters.layers import open_stack
+from sdm.data.records.clean import REASONS, clean, finish, locate
+from sdm.data.records.occurrences import Occurrences, read_occurrences, read_swd
 from sdm.errors import DataError, OptionError
 
 SETTINGS = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from affine import Affine
 
-from sdm.data import effort as effort_module
 from sdm.data.background import Weighting, background_from_points, sample_background, sample_backgrounds
-from sdm.data.clean import finish, locate
-from sdm.data.effort import REACH, kernel_effort, open_effort
-from sdm.data.layers import open_stack
-from sdm.data.occurrences import Occurrences
+from sdm.data.rasters import effort as effort_module
+from sdm.data.rasters.effort import REACH, kernel_effort, open_effort
+from sdm.data.rasters.layers import open_stack
+from sdm.data.records.clean import finish, locate
+from sdm.data.records.occurrences import Occurrences
 from sdm.data.table import SampleTable
 from sdm.errors import DataError, OptionError
 
@@ -140,7 +140,7 @@ def test_records_without_effort_are_in_the_ledger(stack, plane):
 
 
 def test_several_areas_in_one_pass_are_each_its_own(stack):
-    from sdm.data.accessible import accessible_area
+    from sdm.data.rasters.accessible import accessible_area
 
     areas = [None, accessible_area(stack, np.array([20.0]), np.array([30.0]), "buffer", 300)]
     both = sample_backgrounds(stack, areas, n=60, seed=4)

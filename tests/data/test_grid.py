@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from naive import ellipsoid_km2
 from rasterio.crs import CRS
 
-from sdm.data.grid import EDGE_RULE, Grid, same_crs
+from sdm.data.rasters.grid import EDGE_RULE, Grid, same_crs
 
 WGS84 = CRS.from_epsg(4326)
 

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from sdm.data.landscape import CLASSES, LAYERS, Landscape
-from sdm.data.noise import key
+from sdm.simulate.landscape import CLASSES, LAYERS, Landscape
+from sdm.simulate.noise import key
 
 ALL = [layer.name for layer in LAYERS] + ["landcover"]
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import rasterio
 
-from sdm.data.layers import open_stack
+from sdm.data.rasters.layers import open_stack
 from sdm.errors import DataError, OptionError
 
 
@@ -281,8 +281,8 @@ def test_csv_and_geotiff_need_no_vector_library(landscape):
     import subprocess
 
     code = (
-        "import sys; from sdm.data.background import sample_background; from sdm.data.layers import open_stack;"
-        "import sdm.data.clean, sdm.data.table;"
+        "import sys; from sdm.data.background import sample_background; from sdm.data.rasters.layers import open_stack;"
+        "import sdm.data.records.clean, sdm.data.table;"
         f"sample_background(open_stack({str(landscape)!r}), n=10);"
         "print([m for m in ('geopandas', 'pyogrio', 'shapely', 'scipy', 'numba') if m in sys.modules])"
     )

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from sdm.data.niche import Interaction, Response, VirtualSpecies
 from sdm.errors import DataError
+from sdm.simulate.niche import Interaction, Response, VirtualSpecies
 
 
 def test_responses_are_what_their_formulas_say():

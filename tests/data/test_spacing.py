@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdm.data.distance import EARTH_KM
-from sdm.data.spacing import thin_by_distance
+from sdm.data.rasters.distance import EARTH_KM
+from sdm.data.records.spacing import thin_by_distance
 from sdm.errors import OptionError
 
 WHERE = {
@@ -70,7 +70,7 @@ def test_more_tries_keep_the_largest_set(where):
 
 def test_one_try_is_the_greedy_set_of_its_order():
     """The sets that are tried are those of a slow re-implementation, for the same order of points."""
-    from sdm.data import spacing
+    from sdm.data.records import spacing
 
     rng = np.random.default_rng(5)
     lon, lat = rng.uniform(0, 3, 300), rng.uniform(0, 3, 300)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sdm.data.layers import open_stack
+from sdm.data.rasters.layers import open_stack
 from sdm.errors import DataError
 
 

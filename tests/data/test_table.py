@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from sdm.data.background import sample_background
-from sdm.data.clean import clean
-from sdm.data.occurrences import Occurrences, read_swd
+from sdm.data.records.clean import clean
+from sdm.data.records.occurrences import Occurrences, read_swd
 from sdm.data.table import SampleTable
 from sdm.errors import DataError
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdm.data.clean import clean, finish, locate
-from sdm.data.occurrences import Occurrences
-from sdm.data.thinning import Thinning, one_of_each, thin_by_bins
+from sdm.data.records.clean import clean, finish, locate
+from sdm.data.records.occurrences import Occurrences
+from sdm.data.records.thinning import Thinning, one_of_each, thin_by_bins
 from sdm.errors import OptionError
 
 

@@ -12,10 +12,10 @@ import rasterio
 from rasterio.warp import transform as reproject
 
 from sdm.commit import LISTED
-from sdm.data import virtual
-from sdm.data.landscape import LAYERS
-from sdm.data.virtual import Simulation, read_truth, simulate
 from sdm.errors import DataError, OptionError, OutputError
+from sdm.simulate import world as virtual
+from sdm.simulate.landscape import LAYERS
+from sdm.simulate.world import Simulation, read_truth, simulate
 
 ALL = [layer.name for layer in LAYERS] + ["landcover"]
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdm.data.columns import coordinate_pair
+from sdm.data.records.columns import coordinate_pair
 from sdm.data.visits import site_groups
 
 

@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdm.data.clean import clean
-from sdm.data.layers import open_stack
-from sdm.data.occurrences import Occurrences, read_occurrences
-from sdm.data.weights import record_weights
+from sdm.data.rasters.layers import open_stack
+from sdm.data.records.clean import clean
+from sdm.data.records.occurrences import Occurrences, read_occurrences
+from sdm.data.records.weights import record_weights
 from sdm.errors import DataError, OptionError
 
 

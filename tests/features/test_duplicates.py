@@ -7,14 +7,14 @@ from hypothesis import assume, given
 from strategies import cases, rounding, seeds, small_case
 
 from sdm import Maxent
-from sdm.conditional.estimator import ConditionalMaxent
+from sdm.estimators.classes import ConditionalMaxent
 from sdm.features.domain import Domain
 from sdm.features.duplicates import INDIFFERENT, find_duplicates
 from sdm.features.feature_set import build_features
 from sdm.maxent.entropy import Entropy
-from sdm.maxent.newton import solve_newton
 from sdm.maxent.penalty import L1, PENALTIES
 from sdm.maxent.problem import Problem
+from sdm.maxent.solvers.newton import solve_newton
 
 
 def build(x, classes, names=None, knots="maxent"):

@@ -9,8 +9,8 @@ from strategies import CLASSES, PRESETS, Case, cases, rounding, seeds
 
 from sdm.features.domain import Domain
 from sdm.features.feature_set import FeatureSet
-from sdm.features.hinge import Hinge
-from sdm.features.threshold import Threshold
+from sdm.features.finite.hinge import Hinge
+from sdm.features.finite.threshold import Threshold
 
 
 def masses(case: Case, seed: int, signed: bool) -> np.ndarray:

@@ -7,9 +7,9 @@ import pytest
 
 from sdm.errors import OptionError
 from sdm.features.domain import Domain
-from sdm.features.exact_tree import ExactTreeOracle
-from sdm.features.monomial import MonomialOracle
-from sdm.features.tree import Tree, TreeOracle
+from sdm.features.growing.exact_tree import ExactTreeOracle
+from sdm.features.growing.monomial import MonomialOracle
+from sdm.features.growing.tree import Tree, TreeOracle
 
 
 def random_problem(rng, n=None, categorical=True):

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdm.encode import Encoder
-from sdm.joint.evaluate import evaluate
-from sdm.joint.glm import fit_glm, logistic_regression
+from sdm.assess.measures.community import evaluate
+from sdm.data.encode import Encoder
+from sdm.estimators.glm import fit_glm, logistic_regression
 
 
 def drawn(n=300, seed=0, offset=0.0):

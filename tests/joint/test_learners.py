@@ -8,15 +8,15 @@ from joint import brute
 from joint.brute import KINDS, features_of, problem
 
 from sdm.errors import OptionError
-from sdm.joint.crf import duality_gap, fit_crf
 from sdm.joint.discriminant import Discriminant, of_labels
 from sdm.joint.graph import empty
-from sdm.joint.laplace import divergence, fit_laplace, kl_norm, posterior_mean, posterior_variance, shrunk_eta
-from sdm.joint.lbfgs import pseudo_gradient
-from sdm.joint.learners import Learner
+from sdm.joint.learners.crf import duality_gap, fit_crf
+from sdm.joint.learners.laplace import divergence, fit_laplace, kl_norm, posterior_mean, posterior_variance, shrunk_eta
+from sdm.joint.learners.lbfgs import pseudo_gradient
+from sdm.joint.learners.m3n import fit_m3n
+from sdm.joint.learners.margin import Dual, certify, solve_margin
+from sdm.joint.learners.registry import Learner
 from sdm.joint.likelihood import LogLoss
-from sdm.joint.m3n import fit_m3n
-from sdm.joint.margin import Dual, certify, solve_margin
 
 
 def hinge(d, sites, w):
@@ -91,7 +91,7 @@ def test_a_large_price_converges_by_default(tied, missing, c):
 
 def test_more_weights_than_a_matrix_holds_go_on_with_steps_of_single_sites(monkeypatch):
     d, sites = problem(3)
-    monkeypatch.setattr("sdm.joint.margin.LARGEST", d.size - 1)
+    monkeypatch.setattr("sdm.joint.learners.margin.LARGEST", d.size - 1)
     alone = solve_margin(d, sites, 10.0, np.ones(d.size), tolerance=1e-4, max_epochs=20_000)
     assert alone.status == "converged"
     assert alone.epochs > 300, "what the other way saves"
@@ -296,7 +296,7 @@ def test_newton_and_quasi_newton_find_the_same_weights_at_any_strength(monkeypat
     assert newton.iterations < 40
     _, gradient = LogLoss(d, sites)(newton.weights)
     np.testing.assert_allclose(gradient, -newton.weights / c, atol=1e-3)
-    monkeypatch.setattr("sdm.joint.crf.LARGEST", 0)
+    monkeypatch.setattr("sdm.joint.learners.crf.LARGEST", 0)
     plain = fit_crf(d, sites, *prices, tolerance=1e-9, max_iterations=20_000)
     assert plain.objective == pytest.approx(newton.objective, abs=1e-6)
     np.testing.assert_allclose(plain.weights, newton.weights, atol=1e-2 if c > 1 else 6e-4)
@@ -307,7 +307,7 @@ def test_more_weights_than_a_matrix_holds_have_no_standard_errors(monkeypatch):
     learner, bias = Learner("crf-l2"), np.zeros(d.size, dtype=bool)
     found = learner.fit(d, sites, bias)
     assert np.all(learner.spread(d, sites, bias, found) > 0)
-    monkeypatch.setattr("sdm.joint.crf.LARGEST_ONCE", d.size - 1)
+    monkeypatch.setattr("sdm.joint.learners.crf.LARGEST_ONCE", d.size - 1)
     assert learner.spread(d, sites, bias, found) is None
 
 

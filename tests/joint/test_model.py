@@ -9,16 +9,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import sdm.joint.model
+import sdm.estimators.community
+from sdm.assess.measures.community import evaluate, richness_error, species_auc
 from sdm.errors import DataError, ModelFileError, OptionError, OutputError
-from sdm.joint import tuning
+from sdm.estimators.community import JointModel
+from sdm.estimators.glm import fit_glm
 from sdm.joint.discriminant import Sites
-from sdm.joint.evaluate import evaluate, richness_error, species_auc
-from sdm.joint.file import joint_bytes, load_joint
-from sdm.joint.glm import fit_glm
-from sdm.joint.learners import C_PATH, LAMBDA_RANGE, Learner
+from sdm.joint.learners import tuning
+from sdm.joint.learners.registry import C_PATH, LAMBDA_RANGE, Learner
 from sdm.joint.likelihood import LogLoss
-from sdm.joint.model import JointModel
+from sdm.models.community import FittedJoint
 
 VARIABLES = ["warmth", "rain"]
 
@@ -90,7 +90,7 @@ def test_a_model_from_a_file_takes_data_frames_by_name(tmp_path):
     x["soil"] = np.resize(["clay", "sand", "peat"], len(x))
     model = JointModel("crf-l2", categorical=["soil"]).fit(x, y)
     model.save(tmp_path / "m.npz")
-    loaded = load_joint(tmp_path / "m.npz")
+    loaded = FittedJoint.load(tmp_path / "m.npz")
     other = x.assign(more=1.0)[["soil", "more", "rain", "warmth"]]
     np.testing.assert_array_equal(loaded.predict_proba(other), model.predict_proba(x))
     np.testing.assert_array_equal(loaded.predict(other, known=y[["b"]]), model.predict(x, known=y[["b"]]))
@@ -122,7 +122,7 @@ def test_columns_may_come_in_another_order(fitted):
 
 
 def test_the_same_fit_gives_the_same_bytes():
-    first, second = (joint_bytes(JointModel("m3n").fit(*community()).fitted_) for _ in range(2))
+    first, second = (JointModel("m3n").fit(*community()).fitted_.to_bytes() for _ in range(2))
     assert first == second
 
 
@@ -306,7 +306,7 @@ def test_squares_of_two_values_are_left_out_and_knots_are_in_own_units():
 
 
 def test_the_example_in_the_documentation():
-    found = doctest.testmod(sdm.joint.model)
+    found = doctest.testmod(sdm.estimators.community)
     assert found.attempted >= 7
     assert found.failed == 0
 
@@ -375,7 +375,7 @@ def test_predicting_needs_a_fit():
 def test_a_model_comes_back_from_its_file(fitted, tmp_path):
     x, _ = community()
     fitted.save(tmp_path / "joint.npz")
-    again = load_joint(tmp_path / "joint.npz")
+    again = FittedJoint.load(tmp_path / "joint.npz")
     np.testing.assert_array_equal(again.predict_proba(again.encode(x)), fitted.predict_proba(x))
     np.testing.assert_equal(again.associations(), fitted.fitted_.associations())
     assert again.meta == fitted.fitted_.meta
@@ -398,7 +398,7 @@ def rewritten(content, **changes):
 
 
 def test_files_that_are_not_ours_are_refused(fitted, tmp_path):
-    content = joint_bytes(fitted.fitted_)
+    content = fitted.fitted_.to_bytes()
     path = tmp_path / "joint.npz"
     for damaged, said in (
         (content[:-30], "damaged"),
@@ -409,9 +409,9 @@ def test_files_that_are_not_ours_are_refused(fitted, tmp_path):
     ):
         path.write_bytes(damaged)
         with pytest.raises(ModelFileError, match=said):
-            load_joint(path)
+            FittedJoint.load(path)
     with pytest.raises(ModelFileError, match="does not exist"):
-        load_joint(tmp_path / "nothing.npz")
+        FittedJoint.load(tmp_path / "nothing.npz")
 
 
 def test_measures_of_a_joint_model(fitted):

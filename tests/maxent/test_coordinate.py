@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import seeds
 
-from sdm.maxent.coordinate import PARALLEL, SELECTIVE, best_changes
 from sdm.maxent.penalty import make_penalty
+from sdm.maxent.solvers.coordinate import PARALLEL, SELECTIVE, best_changes
 
 SMOOTHING, RATIO = 0.3, 0.7
 PRICES = ("none", "l1", "smoothed_l1", "l2sq", "elastic")

@@ -7,9 +7,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from strategies import cases, combinations, make_pair, seeds, small_case
 
-from sdm.maxent.newton import solve_newton
-from sdm.maxent.newton_cg import corrected_gap, free_gap
-from sdm.maxent.search import Run
+from sdm.maxent.solvers.newton import solve_newton
+from sdm.maxent.solvers.newton_cg import corrected_gap, free_gap
+from sdm.maxent.solvers.search import Run
 
 ROUNDING = 1e-9
 

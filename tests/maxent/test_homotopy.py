@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 from strategies import seeds
 
 from sdm.errors import DataError, OptionError
-from sdm.maxent.homotopy import RelaxationPath, make_atoms, solve_relaxation, track_path
+from sdm.maxent.paths.homotopy import RelaxationPath, make_atoms, solve_relaxation, track_path
 
 
 def random_problem(seed: int, uniform: bool = False, largest: int = 40) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from strategies import make_pair, seeds, small_case
 
 from sdm.maxent.columns import ColumnPool
-from sdm.maxent.search import Run, line_search
-from sdm.maxent.subproblem import solve_l1_quadratic
+from sdm.maxent.solvers.search import Run, line_search
+from sdm.maxent.solvers.subproblem import solve_l1_quadratic
 
 
 def violation(h, c, beta, z):

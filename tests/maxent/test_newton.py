@@ -10,10 +10,10 @@ from sdm.features.domain import Domain
 from sdm.features.feature_set import build_features
 from sdm.maxent.columns import ColumnPool
 from sdm.maxent.entropy import Entropy
-from sdm.maxent.newton import solve_newton
 from sdm.maxent.penalty import L1
 from sdm.maxent.problem import Problem
 from sdm.maxent.solution import MEANING
+from sdm.maxent.solvers.newton import solve_newton
 
 FREE = [c for c in combinations if c[1] == "none"]
 PRICED = [c for c in combinations if c[1] != "none"]

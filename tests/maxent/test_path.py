@@ -8,15 +8,15 @@ from strategies import small_case
 
 from sdm import Maxent
 from sdm.errors import DataError, OptionError
-from sdm.features.category import Category
 from sdm.features.domain import Domain
 from sdm.features.feature_set import FeatureSet
+from sdm.features.finite.category import Category
 from sdm.maxent.entropy import Entropy
-from sdm.maxent.homotopy import track_path
-from sdm.maxent.newton import solve_newton
-from sdm.maxent.path import CertifiedPath, follow_path, pair_gap
+from sdm.maxent.paths.homotopy import track_path
+from sdm.maxent.paths.multiplier import CertifiedPath, follow_path, pair_gap
 from sdm.maxent.penalty import L1
 from sdm.maxent.problem import Problem
+from sdm.maxent.solvers.newton import solve_newton
 
 
 def case_path(alpha: float, epsilon: float, smallest: float = 0.05, seed: int = 4):

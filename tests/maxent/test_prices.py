@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from strategies import CLASSES, Case, cases, small_case
 
 from sdm.errors import OptionError
+from sdm.estimators.sample import build_domain
 from sdm.features.domain import Domain
 from sdm.features.feature_set import build_features
 from sdm.features.terms import KINDS
 from sdm.maxent.prices import corollary7, feature_prices
-from sdm.options import FitOptions
-from sdm.sample import build_domain
+from sdm.options.definitions import FitOptions
 
 FILES = {"l": "l", "lq": "lq", "lqp": "lqp", "lqh": "lqh", "lqpht": "lqpht", "default": "lqph"}
 

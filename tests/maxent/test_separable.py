@@ -6,7 +6,7 @@ from hypothesis import assume, given, settings
 from scipy.optimize import linprog
 from strategies import Case, cases, make_pair, small_case
 
-from sdm.maxent.newton import solve_newton
+from sdm.maxent.solvers.newton import solve_newton
 
 
 def problem_of(x, present, alpha=1.0, categorical=(), classes="lq"):

@@ -18,9 +18,9 @@ import pytest
 from strategies import small_case
 
 from sdm.maxent.entropy import Entropy
-from sdm.maxent.newton import solve_newton
 from sdm.maxent.penalty import L1
 from sdm.maxent.problem import Problem
+from sdm.maxent.solvers.newton import solve_newton
 
 pytest.importorskip("skglm")
 

@@ -10,10 +10,10 @@ from sdm.features.domain import Domain
 from sdm.features.family import Family
 from sdm.features.feature_set import FeatureSet
 from sdm.maxent.entropy import Entropy
-from sdm.maxent.newton import solve_newton
 from sdm.maxent.penalty import L1, L2Squared
 from sdm.maxent.problem import Problem
-from sdm.maxent.structmaxent import solve_structmaxent1, solve_structmaxent2
+from sdm.maxent.solvers.newton import solve_newton
+from sdm.maxent.solvers.structmaxent import solve_structmaxent1, solve_structmaxent2
 
 SOLVERS = {"v1": solve_structmaxent1, "v2": solve_structmaxent2}
 

@@ -6,18 +6,18 @@ import pytest
 from sdm.assess.structure import family_shares, interactions, loss_bound
 from sdm.errors import OptionError
 from sdm.features.domain import Domain
-from sdm.features.exact_tree import ExactTreeOracle
 from sdm.features.families import parse_families
 from sdm.features.feature_set import FeatureSet, build_features
-from sdm.features.monomial import MonomialOracle
-from sdm.features.tree import TreeOracle
+from sdm.features.growing.exact_tree import ExactTreeOracle
+from sdm.features.growing.monomial import MonomialOracle
+from sdm.features.growing.tree import TreeOracle
 from sdm.maxent.complexity import sample_complexity
 from sdm.maxent.entropy import Entropy
-from sdm.maxent.newton import solve_newton, solve_structural
 from sdm.maxent.penalty import L1
 from sdm.maxent.prices import feature_prices
 from sdm.maxent.problem import Problem
-from sdm.maxent.structmaxent import solve_growing, solve_structmaxent1, solve_structmaxent2
+from sdm.maxent.solvers.newton import solve_newton, solve_structural
+from sdm.maxent.solvers.structmaxent import solve_growing, solve_structmaxent1, solve_structmaxent2
 from sdm.maxent.structural import Growth, Prices
 
 

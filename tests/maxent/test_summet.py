@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from strategies import Case, cases, make_pair, small_case
 
 from sdm.errors import OptionError
-from sdm.maxent.newton import solve_newton
 from sdm.maxent.penalty import PENALTIES
-from sdm.maxent.summet import solve_plummet, solve_summet
+from sdm.maxent.solvers.newton import solve_newton
+from sdm.maxent.solvers.summet import solve_plummet, solve_summet
 
 SOLVERS = [solve_summet, solve_plummet]
 solvers = pytest.mark.parametrize("solve", SOLVERS, ids=["summet", "plummet"])

@@ -9,9 +9,9 @@ import pytest
 from evil import EVIL, EVIL_CLASS, EVIL_LAYER
 from report_runs import fit
 
-from sdm.config import make_options
-from sdm.data.virtual import simulate
-from sdm.run.batch import run
+from sdm.options.reading import make_options
+from sdm.simulate.world import simulate
+from sdm.workflow.run import run
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ from terminal import picture
 from sdm.assess.curves import CurvePoint
 from sdm.assess.importance import Contribution, Jackknife, Permutation
 from sdm.assess.profiles import Band, Surface
-from sdm.report import assess_figures as figures
+from sdm.report.figures import assessment as figures
 
 NAMES = ("a$b", "🦥 soil", "a name that is much longer than any picture has room for, and then some")
 PERMUTATION = [Permutation(name, 20.0 * k, 2.0, 0.01 * k, 0.001) for k, name in enumerate(NAMES, start=1)]

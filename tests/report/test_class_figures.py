@@ -6,9 +6,9 @@ import rasterio
 from matplotlib.figure import Figure
 from rasterio import Affine
 
-from sdm.conditional.measures import ClassProfile
-from sdm.report import class_figures
-from sdm.report.class_figures import LEGEND, class_colours, draw_class_map, draw_class_profile, draw_probability
+from sdm.assess.measures.classes import ClassProfile
+from sdm.report.figures import classes as class_figures
+from sdm.report.figures.classes import LEGEND, class_colours, draw_class_map, draw_class_profile, draw_probability
 
 CLASSES = 30
 LABELS = [f"class {k}" for k in range(CLASSES)]

@@ -9,7 +9,7 @@ from affine import Affine
 from PIL import Image
 
 from sdm.assess.profiles import Profile
-from sdm.report.figures import BOTTOM, HEIGHT, CurvePainter, draw_map, draw_profiles
+from sdm.report.figures.species import BOTTOM, HEIGHT, CurvePainter, draw_map, draw_profiles
 
 INK = (31, 59, 77)
 RANGE = (238, 243, 245)

@@ -11,7 +11,7 @@ from terminal import picture
 
 from sdm.joint.graph import Forest, chain, empty
 from sdm.joint.graph import given as edges_given
-from sdm.report.joint_figures import draw_network, draw_richness, hang, link_style
+from sdm.report.figures.community import draw_network, draw_richness, hang, link_style
 
 
 def rows_of(forest: Forest, weights, sd=float("nan")):

@@ -19,13 +19,13 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from report_runs import fit
 
-from sdm.assess.thresholds import TOPS
+from sdm.assess.measures.thresholds import TOPS
 from sdm.errors import DataError
-from sdm.report.chart import Line, bar_chart, column_chart, line_chart, ticks
-from sdm.report.index import index_page, make_pages
-from sdm.report.page import species_page, write_page
-from sdm.report.page_map import LEVELS, NOTHING, pack
-from sdm.report.page_words import figure, percent
+from sdm.report.pages.chart import Line, bar_chart, column_chart, line_chart, ticks
+from sdm.report.pages.index import index_page, make_pages
+from sdm.report.pages.live_map import LEVELS, NOTHING, pack
+from sdm.report.pages.species import species_page, write_page
+from sdm.report.pages.words import figure, percent
 from sdm.report.results import Results, find_results, read_results, read_rows
 
 VOID = {"meta", "link", "img", "input", "br"}

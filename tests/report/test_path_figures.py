@@ -7,11 +7,11 @@ import pytest
 from PIL import Image
 from strategies import small_case
 
-from sdm.assess.path_validation import validate_path
+from sdm.assess.paths.strata import validate_path
 from sdm.maxent.entropy import Entropy
-from sdm.maxent.homotopy import track_path
-from sdm.maxent.path import follow_path
-from sdm.report.path_figures import draw_mu, draw_multipliers, draw_strata, draw_validation
+from sdm.maxent.paths.homotopy import track_path
+from sdm.maxent.paths.multiplier import follow_path
+from sdm.report.figures.paths import draw_mu, draw_multipliers, draw_strata, draw_validation
 
 RED, BLUE, GREEN = (178, 24, 43), (33, 102, 172), (58, 125, 68)
 ACCENT, INK = (200, 85, 61), (31, 59, 77)

@@ -9,7 +9,7 @@ from terminal import picture
 
 from sdm.assess.structure import FamilyShare, Structure
 from sdm.maxent.price_search import Setting
-from sdm.report.structure_figures import draw_convergence, draw_families, draw_interactions, draw_prices
+from sdm.report.figures.structure import draw_convergence, draw_families, draw_interactions, draw_prices
 
 
 @pytest.fixture

@@ -5,7 +5,8 @@ import pytest
 import rasterio
 from rasterio import Affine
 
-from sdm.data.layers import Stack, open_stack
+from sdm.data.rasters.layers import open_stack
+from sdm.data.rasters.stack import Stack
 
 SIDE = 320
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import rasterio
 
-from sdm.config import make_options
 from sdm.data.table import SampleTable
-from sdm.data.virtual import simulate
 from sdm.errors import DataError, OptionError
-from sdm.estimator import Maxent
-from sdm.run.fitting import fit_species, fit_table
-from sdm.run.prepare import Prepared, prepare
+from sdm.estimators.maxent import Maxent
+from sdm.options.reading import make_options
+from sdm.simulate.world import simulate
+from sdm.workflow.species.fitting import fit_species, fit_table
+from sdm.workflow.species.inputs import Prepared, prepare
 
 SIZE = 80
 

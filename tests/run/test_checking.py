@@ -7,9 +7,9 @@ import pytest
 from shapely.geometry import box
 from terminal import change_raster
 
-from sdm.config import make_options
-from sdm.data.virtual import Simulation, simulate
-from sdm.run.checking import Findings, check_run
+from sdm.options.reading import make_options
+from sdm.simulate.world import Simulation, simulate
+from sdm.workflow.checking import Findings, check_run
 
 
 @pytest.fixture(scope="module")

@@ -9,12 +9,14 @@ import pytest
 import rasterio
 from terminal import read
 
-from sdm import ConditionalMaxent, predict
-from sdm.conditional.maps import KINDS, class_codes, recorded_colours, write_class_maps
-from sdm.conditional.model import ClassModel
-from sdm.data.layers import Stack, open_stack
+from sdm import ConditionalMaxent
+from sdm.data.rasters.layers import open_stack
+from sdm.data.rasters.stack import Stack
 from sdm.errors import DataError, OutputError
-from sdm.report.class_figures import class_colours, model_colours
+from sdm.maps import rasters as predict
+from sdm.maps.classes import KINDS, class_codes, recorded_colours, write_class_maps
+from sdm.models.classes import ClassModel
+from sdm.report.figures.classes import class_colours, model_colours
 
 CLASSES = 24
 
@@ -38,9 +40,7 @@ def test_memory_is_bounded_and_windows_do_not_matter(stack: Stack, model: ClassM
     """The probabilities of this raster have more bytes than the prediction may take."""
     content = {}
     for name, budget in (("small", 16_000), ("whole", 1 << 30)):
-        monkeypatch.setattr(
-            "sdm.conditional.maps._windows", lambda stack, _, budget=budget: stack.windows(budget=budget)
-        )
+        monkeypatch.setattr("sdm.maps.classes._windows", lambda stack, _, budget=budget: stack.windows(budget=budget))
         paths = places(tmp_path / name)
         tracemalloc.start()
         try:

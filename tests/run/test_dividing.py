@@ -10,13 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyproj import Transformer
 
-from sdm.config import make_options
-from sdm.data.layers import Stack, open_stack
+from sdm.data.rasters.layers import open_stack
+from sdm.data.rasters.stack import Stack
 from sdm.data.table import SampleTable
-from sdm.data.virtual import simulate
 from sdm.errors import DataError, OptionError
-from sdm.run.dividing import check_testing, make_split, method, set_aside
-from sdm.run.prepare import prepare
+from sdm.options.reading import make_options
+from sdm.simulate.world import simulate
+from sdm.workflow.species.inputs import prepare
+from sdm.workflow.splitting import check_testing, make_split, method, set_aside
 
 EARTH = 6371.0088
 

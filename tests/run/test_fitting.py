@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sdm.assess.measures import auc
-from sdm.config import make_options
+from sdm.assess.measures.basic import auc
 from sdm.data.table import SampleTable
-from sdm.data.virtual import simulate
 from sdm.errors import DataError
-from sdm.run.fitting import fit_species
-from sdm.run.prepare import prepare
-from sdm.run.writing import threshold_value
+from sdm.options.reading import make_options
+from sdm.simulate.world import simulate
+from sdm.workflow.species.fitting import fit_species
+from sdm.workflow.species.inputs import prepare
+from sdm.workflow.species.writing import threshold_value
 
 
 @pytest.fixture(scope="module")

@@ -7,15 +7,15 @@ import pandas as pd
 import pytest
 from community import SPECIES, draw_community, write_community
 
-from sdm.assess.splits import random_folds
-from sdm.config import make_options
+from sdm.assess.measures.community import evaluate
+from sdm.assess.splits.methods import random_folds
 from sdm.errors import DataError, OptionError
-from sdm.joint.evaluate import evaluate
-from sdm.joint.model import JointModel
-from sdm.options import JOINT_USES
-from sdm.run.joining import check_joint, fit_community, read_community, read_graph
-from sdm.run.site_testing import divide_sites
-from sdm.run.writing_joint import evaluation_rows, survivors
+from sdm.estimators.community import JointModel
+from sdm.options.definitions import JOINT_USES
+from sdm.options.reading import make_options
+from sdm.workflow.community.fitting import check_joint, fit_community, read_community, read_graph
+from sdm.workflow.community.testing import divide_sites
+from sdm.workflow.community.writing import evaluation_rows, survivors
 
 
 def options_for(path: Path, **more):
@@ -199,7 +199,7 @@ def test_options_that_say_nothing_are_refused(given, said) -> None:
 
 
 def test_every_option_that_is_used_exists() -> None:
-    from sdm.config import leaves
+    from sdm.options.reading import leaves
 
     assert set(JOINT_USES) <= {leaf.dotted for leaf in leaves()}
 

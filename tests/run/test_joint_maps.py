@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 from rasterio import Affine
 from terminal import read
 
-from sdm.data.layers import Stack, open_stack
+from sdm.data.rasters.layers import open_stack
+from sdm.data.rasters.stack import Stack
 from sdm.errors import DataError
-from sdm.joint.fitted import FittedJoint
-from sdm.joint.model import JointModel
-from sdm.run.joint_maps import OF_ONE_MODEL, RICHNESS, JointPlaces, write_maps
+from sdm.estimators.community import JointModel
+from sdm.maps.community import OF_ONE_MODEL, RICHNESS, JointPlaces, write_maps
+from sdm.models.community import FittedJoint
 
 SPECIES = 25
 
@@ -44,8 +45,8 @@ def test_memory_does_not_grow_with_the_number_of_species(stack: Stack, models, t
     """All maps of this raster together have more bytes than the prediction may take."""
     content = {}
     for name, budget in (("small", 200_000), ("whole", 1 << 30)):
-        monkeypatch.setattr("sdm.predict.WINDOW_BYTES", budget)
-        monkeypatch.setattr("sdm.run.joint_maps.NUMBERS", 100_000)
+        monkeypatch.setattr("sdm.maps.rasters.WINDOW_BYTES", budget)
+        monkeypatch.setattr("sdm.maps.community.NUMBERS", 100_000)
         (tmp_path / name).mkdir()
         tracemalloc.start()
         try:

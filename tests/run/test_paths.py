@@ -14,20 +14,20 @@ from rasterio.crs import CRS
 from rasterio.windows import Window
 
 from sdm.assess.fits import fit_table, with_setting
-from sdm.assess.multiplier_validation import follow_table, validate_multipliers
+from sdm.assess.paths.multiplier import follow_table, validate_multipliers
 from sdm.assess.validation import cross_validate
-from sdm.config import make_options
-from sdm.data.grid import Grid
-from sdm.data.layers import open_stack
-from sdm.data.strata import Squares, make_division, square_km, survey_strata
-from sdm.data.virtual import simulate
+from sdm.data.rasters.grid import Grid
+from sdm.data.rasters.layers import open_stack
+from sdm.data.rasters.strata import Squares, make_division, square_km, survey_strata
 from sdm.errors import DataError, OptionError
-from sdm.maxent.homotopy import solve_relaxation
-from sdm.options import RunOptions
-from sdm.run.fitting import estimator
-from sdm.run.paths import choose_multiplier, coefficient_rows, divide, path_rows, run_path
-from sdm.run.prepare import prepare
-from sdm.run.strata_path import StrataPath, breakpoint_rows, follow_strata, strata_options, stratum_rows, survey
+from sdm.maxent.paths.homotopy import solve_relaxation
+from sdm.options.definitions import RunOptions
+from sdm.options.reading import make_options
+from sdm.simulate.world import simulate
+from sdm.workflow.paths import choose_multiplier, coefficient_rows, divide, path_rows, run_path
+from sdm.workflow.species.fitting import estimator
+from sdm.workflow.species.inputs import prepare
+from sdm.workflow.strata_path import StrataPath, breakpoint_rows, follow_strata, strata_options, stratum_rows, survey
 
 SIZE = 48
 

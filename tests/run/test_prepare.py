@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sdm.config import make_options
-from sdm.data.virtual import Simulation, simulate
 from sdm.errors import DataError, OptionError
-from sdm.run.prepare import prepare
+from sdm.options.reading import make_options
+from sdm.simulate.world import Simulation, simulate
+from sdm.workflow.species.inputs import prepare
 
 
 @pytest.fixture(scope="module")

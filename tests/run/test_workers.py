@@ -15,7 +15,7 @@ import pytest
 
 from sdm.assess.fits import run_all
 from sdm.errors import SdmError
-from sdm.run.workers import workers
+from sdm.workflow.workers import workers
 
 SCRIPT = """
 import sys

@@ -1,0 +1,75 @@
+"""`sdm curve`: how held-out loss falls with more records, and how it depends on the price."""
+
+from functools import partial
+from typing import Annotated, Any
+
+import typer
+
+from sdm_cli.console import Console, command_line
+from sdm_cli.options import INPUTS, from_words, normalize, with_run_options
+
+curve = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    help="Draw how good models are on held-out records: with more and more records, or with rising prices.",
+)
+Inputs = Annotated[
+    list[str] | None,
+    typer.Argument(help="As for 'sdm fit': an occurrence file and layers, or a run file.", metavar=INPUTS),
+]
+
+
+@partial(with_run_options, shows="curve")
+def learning(console: Console, given: dict[str, Any], inputs: Inputs = None) -> None:
+    """Held-out loss against the number of training records, for several sets of feature classes.
+
+    **Example**:  sdm curve learning records.csv layers/ --sets l:0.1,lq:0.1,t:1 --partitions 10 -o curves
+    """
+    _draw(console, given, inputs, "learning")
+
+
+@partial(with_run_options, shows="curve")
+def sensitivity(console: Console, given: dict[str, Any], inputs: Inputs = None) -> None:
+    """Held-out loss against the multiplier of the price, for several sets of feature classes.
+
+    **Example**:  sdm curve sensitivity records.csv layers/ --sets lq,t --prices 0.1,0.3,1,3 -o curves
+    """
+    _draw(console, given, inputs, "sensitivity")
+
+
+for command in (learning, sensitivity):
+    curve.command(context_settings={"token_normalize_func": normalize})(command)
+
+
+def _draw(console: Console, given: dict[str, Any], inputs: list[str] | None, kind: str) -> None:
+    options = from_words(inputs, given)
+    from dataclasses import asdict
+
+    from sdm.workflow.curves import draw_curve
+
+    with console.progress() as progress:
+        result = draw_curve(options, kind, command=command_line(), progress=progress)
+    for notice in result.notices:
+        console.log.info(notice)
+    for species, points in result.points.items():
+        console.say(f"\n{species}")
+        for label in dict.fromkeys(point.label for point in points):
+            own = [point for point in points if point.label == label]
+            best = min(own, key=lambda point: point.loss)
+            at = f"{best.presences} presences" if kind == "learning" else f"multiplier {best.multiplier:g}"
+            console.say(f"  {label:<10} least loss {best.loss:.4f} nats, AUC {best.auc:.4f}, at {at}")
+        for name in result.files[species]:
+            console.say(f"  written     {result.folder / name}")
+    for species, reason in result.failures.items():
+        console.log.error("error: %s: %s", species, reason)
+    console.result(
+        {
+            "folder": str(result.folder),
+            "kind": kind,
+            "points": {name: [asdict(point) for point in points] for name, points in result.points.items()},
+            "files": result.files,
+            "failures": result.failures,
+        }
+    )
+    if result.failures:
+        raise typer.Exit(1)

@@ -1,0 +1,108 @@
+"""`sdm predict`: a model on other layers."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sdm_cli.console import Console
+from sdm_cli.options import Align, Debug, Json, Nodata, Overwrite, Quiet, Verbose
+
+if TYPE_CHECKING:
+    from sdm.workflow.predicting import Prediction
+
+_ONE = "Models of one species"
+LISTED = 12
+"""Classes whose shares are printed."""
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="A model file (.npz) of sdm fit, sdm classify or sdm joint.")],
+    layers: Annotated[list[str], typer.Argument(help="A folder, a pattern or files with the model's variables.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The GeoTIFF to write; of a joint model, the folder of its maps.")
+    ],
+    scale: Annotated[
+        str | None,
+        typer.Option(
+            "--scale",
+            "--outputformat",
+            help="cloglog (the default), raw, cumulative or logistic.",
+            rich_help_panel=_ONE,
+        ),
+    ] = None,
+    clamp: Annotated[bool, typer.Option(help="Hold variables at the limits of their training ranges.")] = True,
+    threshold: Annotated[
+        str | None,
+        typer.Option(
+            help="Write presence and absence instead: mtp, 10p, maxsss, equal, or a value.", rich_help_panel=_ONE
+        ),
+    ] = None,
+    area: Annotated[
+        Path | None, typer.Option("--study-area", "--area", help="Polygons outside which nothing is drawn.")
+    ] = None,
+    nodata: Nodata = None,
+    align: Align = None,
+    threads: Annotated[int, typer.Option(min=1, help="Threads for reading and predicting.")] = 2,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Map a model on layers that have its variables: another time, another place.
+
+    A class model gives a GeoTIFF with the probability of every class in a band of its own, and beside it the most
+    probable class (`_class.tif`) and how undecided the classes are (`_entropy.tif`). A joint model gives a folder with
+    a map of every species (`maps/`) and of their richness.
+
+    **Examples**
+
+    sdm predict results/sp.npz future_layers/ -o future.tif
+
+    sdm predict results/sp.npz layers/ --threshold 10p -o range.tif
+
+    sdm predict results/habitat.npz future_layers/ -o future.tif   (classes: also future_class.tif, future_entropy.tif)
+
+    sdm predict results/joint.npz future_layers/ -o future   (several species: future/maps/, future/richness.tif)
+    """
+    console = Console(quiet=quiet, verbose=verbose, as_json=as_json, debug=debug)
+    with console.guard():
+        from sdm.workflow.predicting import predict_files
+
+        with console.progress() as progress:
+            found = predict_files(
+                model,
+                layers,
+                output,
+                scale=scale,
+                clamp=clamp,
+                threshold=threshold,
+                area=area,
+                nodata=nodata,
+                align=align,
+                threads=threads,
+                overwrite=overwrite,
+                progress=progress,
+            )
+        for notice in found.notices:
+            console.log.info(notice)
+        _tell(console, found)
+        console.result({**found.numbers, "notices": found.notices})
+
+
+def _tell(console: Console, found: "Prediction") -> None:
+    numbers = found.numbers
+    if "shares" in numbers:
+        for what, path in found.files.items():
+            console.say(f"written: {path} ({what})")
+        shares = sorted(numbers["shares"].items(), key=lambda item: -item[1])
+        listed = ", ".join(f"{name} {share:.1%}" for name, share in shares[:LISTED])
+        more = f" ({len(shares) - LISTED} more)" if len(shares) > LISTED else ""
+        console.say(
+            f"classes: {listed}{more} of {numbers['cells']:,} cells; mean entropy {numbers['mean_entropy']:.4f} nats"
+        )
+        return
+    for what, path in found.files.items():
+        one = numbers["maps"][what] if "maps" in numbers else numbers
+        console.say(f"written: {path} ({one['cells']:,} cells, {one['min']:.4g} to {one['max']:.4g})")

@@ -1,0 +1,66 @@
+"""`sdm simulate`: a virtual landscape and species, whose truth is known."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sdm_cli.console import Console
+from sdm_cli.options import Debug, Json, Overwrite, Quiet, Verbose
+
+
+def simulate(
+    folder: Annotated[Path, typer.Argument(help="Where to write layers, records and the truth.")],
+    size: Annotated[int, typer.Option(help="Cells along each side.")] = 200,
+    layers: Annotated[int, typer.Option(help="How many layers (3 to 14), one of them land cover.")] = 7,
+    species: Annotated[int, typer.Option(help="How many species (1 to 8).")] = 1,
+    records: Annotated[int, typer.Option(help="Occurrence records a species.")] = 200,
+    sites: Annotated[int, typer.Option(help="Presence/absence test sites.")] = 500,
+    noise: Annotated[int, typer.Option(help="Layers of pure noise to add.")] = 0,
+    bias: Annotated[bool, typer.Option(help="Records lie near towns; also write the effort.")] = False,
+    interaction: Annotated[bool, typer.Option(help="A niche where one variable matters only with another.")] = False,
+    warming: Annotated[float, typer.Option(help="Also write layers so many degrees warmer, to project on.")] = 0.0,
+    crs: Annotated[str, typer.Option(help="Coordinate system of the layers.")] = "EPSG:4326",
+    seed: Annotated[int, typer.Option(help="Same seed, same world.")] = 1,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Make a virtual landscape with a virtual species whose niche is known.
+
+    **Examples**
+
+    sdm simulate demo
+
+    sdm simulate big --size 4000 --layers 14 --species 3 --seed 7
+    """
+    console = Console(quiet=quiet, verbose=verbose, as_json=as_json, debug=debug)
+    with console.guard():
+        from sdm.simulate.world import simulate as make
+
+        with console.progress() as progress:
+            made = make(
+                folder,
+                size=size,
+                layers=layers,
+                species=species,
+                records=records,
+                sites=sites,
+                seed=seed,
+                noise=noise,
+                bias=bias,
+                interaction=interaction,
+                warming=warming,
+                crs=crs,
+                overwrite=overwrite,
+                progress=progress,
+            )
+        console.say(f"layers       {made.folder / 'layers'} ({len(made.layers)} files)")
+        console.say(f"records      {made.occurrences}")
+        console.say(f"test sites   {made.presence_absence}")
+        console.say(f"truth        {made.truth_json}")
+        layers_folder, results = made.folder / "layers", made.folder / "results"
+        console.say(f"\nnow: sdm fit {made.occurrences} {layers_folder} --categorical landcover -o {results}")
+        console.result({"folder": str(made.folder), "files": [str(path) for path in made.files]})

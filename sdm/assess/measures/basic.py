@@ -1,0 +1,303 @@
+"""Measures of how well predictions tell presences from background.
+
+Every function takes predictions as arrays, on any scale that keeps their order unless it says otherwise.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sdm.errors import DataError, OptionError
+from sdm.types import Array, Index
+
+# ------------------------------------------------------------------------------------------------------- AUC
+
+
+def auc(presence: Array, background: Array) -> float:
+    """Return the probability that a presence scores above a background point, ties counting one half."""
+    return float(np.mean(_mid_rank(np.sort(background), presence)) / background.size)
+
+
+def auc_deviation(presence: Array, background: Array) -> float:
+    """Return DeLong's standard deviation of the AUC; NaN for a single presence."""
+    if presence.size < 2 or background.size < 2:
+        return float("nan")
+    ordered_background, ordered_presence = np.sort(background), np.sort(presence)
+    rank_p = _mid_rank(ordered_background, presence) / background.size
+    rank_b = 1.0 - _mid_rank(ordered_presence, background) / presence.size
+    return float(np.sqrt(np.var(rank_p, ddof=1) / presence.size + np.var(rank_b, ddof=1) / background.size))
+
+
+def roc(presence: Array, background: Array) -> tuple[Array, Array]:
+    """Return the ROC curve: the share of background and of presences at or above each distinct prediction, rising.
+
+    It begins at (0, 0) and ends at (1, 1); against background, the first is the fractional predicted area.
+    """
+    levels = np.unique(np.concatenate([presence, background]))[::-1]
+    sensitivity = 1.0 - np.searchsorted(np.sort(presence), levels, side="left") / presence.size
+    area = 1.0 - np.searchsorted(np.sort(background), levels, side="left") / background.size
+    return np.concatenate([[0.0], area]), np.concatenate([[0.0], sensitivity])
+
+
+def auc_difference(train: float, validation: float) -> float:
+    """Return training less validation AUC (ENMeval's `auc.diff`): how much better a model knows its own records."""
+    return train - validation
+
+
+def _mid_rank(ordered: Array, values: Array) -> Array:
+    """Return how many of `ordered` are below each value, ties counting one half."""
+    both = np.searchsorted(ordered, values, side="left") + np.searchsorted(ordered, values, side="right")
+    return both.astype(np.float64) / 2
+
+
+# ------------------------------------------------------------------------------------------------- likelihood
+
+
+def log_loss(raw: Array) -> float:
+    """Return the mean negative log of the raw values at presences, in nats; infinite if one of them is zero."""
+    with np.errstate(divide="ignore"):
+        return float(-np.mean(np.log(raw)))
+
+
+def gain(raw: Array, n: int) -> float:
+    """Return the gain `ln n − log loss`: for test presences the test gain. Raw values sum to one over `n` cells."""
+    return float(np.log(n)) - log_loss(raw)
+
+
+def relative_gain(presence: Array, background: Array, weights: Array | None = None, floor: float = 0.0) -> float:
+    """Return the mean log of the presences' density over its mean at the background, in nats.
+
+    This is the test gain with the density scaled to one over the background that is given (all of it, or a fold's):
+    presences that were added to the training domain play no part. `weights` are those of the background. A `floor` of
+    that share of the base measure keeps the gain finite where an entropy above 1 puts a density of zero.
+    """
+    ratio = presence / np.average(background, weights=weights)
+    with np.errstate(divide="ignore"):
+        return float(np.mean(np.log((1.0 - floor) * ratio + floor)))
+
+
+@dataclass(frozen=True)
+class Aicc:
+    """Akaike's criterion for small samples; where it is undefined, `value` is NaN and `reason` says why."""
+
+    value: float
+    reason: str = ""
+
+
+def aicc(raw: Array, background: Array, coefficients: int) -> Aicc:
+    """Return `2k − 2 ln L + 2k(k+1)/(m−k−1)` (Warren and Seifert 2011), `L` the product of the presences' densities.
+
+    Parameters
+    ----------
+    raw : (m,) array
+        Raw values at the presences that were fitted.
+    background : (n,) array
+        Raw values at the background, over which densities are scaled to sum to one.
+    coefficients : int
+        `k`, the features with a weight.
+    """
+    m, k = raw.size, int(coefficients)
+    if k >= m - 1:
+        return Aicc(
+            float("nan"),
+            f"{k} coefficients for {m} presences: AICc needs at least two presences more than coefficients",
+        )
+    if np.any(raw <= 0):
+        none = int(np.count_nonzero(raw <= 0))
+        return Aicc(float("nan"), f"{none} of {m} presences have a density of zero, so the likelihood is zero")
+    likelihood = float(np.sum(np.log(raw / background.sum())))
+    return Aicc(2 * k - 2 * likelihood + 2 * k * (k + 1) / (m - k - 1))
+
+
+def aicc_weights(values: Sequence[float]) -> tuple[Array, Array]:
+    """Return `delta.AICc` and `w.AIC` of several models; both are NaN where AICc is."""
+    out = np.asarray(values, dtype=np.float64)
+    if np.all(np.isnan(out)):
+        return out.copy(), out.copy()
+    delta = out - np.nanmin(out)
+    weight = np.exp(-0.5 * delta)
+    return delta, weight / np.nansum(weight)
+
+
+# --------------------------------------------------------------------------------------------- with a threshold
+
+
+def omission(presence: Array, threshold: float) -> float:
+    """Return the share of presences below a threshold."""
+    return float(np.mean(presence < threshold))
+
+
+def minimum_presence(train: Array) -> float:
+    """Return the minimum training presence (MTP)."""
+    return float(train.min())
+
+
+def tenth_percentile(train: Array) -> float:
+    """Return the 10 percentile training presence: a tenth of the presences, rounded down, are below it."""
+    return float(np.partition(train, train.size // 10)[train.size // 10])
+
+
+def tss(presence: Array, absence: Array, threshold: float) -> float:
+    """Return the true skill statistic, sensitivity + specificity − 1; a value at the threshold counts as present."""
+    return float(np.mean(presence >= threshold) + np.mean(absence < threshold) - 1.0)
+
+
+def max_tss(presence: Array, absence: Array) -> tuple[float, float]:
+    """Return the largest true skill statistic of any threshold, and the lowest threshold that has it."""
+    levels = np.unique(np.concatenate([presence, absence]))
+    sensitivity = 1.0 - np.searchsorted(np.sort(presence), levels, side="left") / presence.size
+    specificity = np.searchsorted(np.sort(absence), levels, side="left") / absence.size
+    best = int(np.argmax(sensitivity + specificity))
+    return float(sensitivity[best] + specificity[best] - 1.0), float(levels[best])
+
+
+# ----------------------------------------------------------------------------------------------- partial ROC
+
+
+@dataclass(frozen=True)
+class PartialRoc:
+    """The ratio of partial areas, its mean over bootstrap samples, and the share of them that are not above one."""
+
+    ratio: float
+    mean: float
+    p: float
+    ratios: Array
+
+
+def partial_roc_ratio(presence: Array, background: Array, omitted: float = 0.05) -> float:
+    """Return the partial area under the ROC curve over that of a random prediction (Peterson et al. 2008).
+
+    The curve is sensitivity against the share of the background that is predicted, at the distinct predictions of
+    both; only points that omit at most the share `omitted` of the presences count. The model's area (trapezoids
+    between those points) is divided by that below the diagonal over the same range, as ntbox and kuenm do (which bin
+    predictions, and drop points that omit exactly that share). One is no better than random, two the most. Small
+    samples lean to above one, since the curve is cut at a presence. NaN if all background points are on one side of
+    the cut.
+    """
+    levels = np.unique(np.concatenate([presence, background]))
+    lost = np.searchsorted(np.sort(presence), levels, side="left")
+    area = 1.0 - np.searchsorted(np.sort(background), levels, side="left") / background.size
+    kept = lost <= np.floor(omitted * presence.size + 1e-9)
+    x, y = area[kept][::-1], 1.0 - lost[kept][::-1] / presence.size
+    random = 0.5 * (x[-1] ** 2 - x[0] ** 2)
+    if random == 0.0:
+        return float("nan")
+    return float(np.sum(np.diff(x) * 0.5 * (y[1:] + y[:-1])) / random)
+
+
+def partial_roc(
+    presence: Array,
+    background: Array,
+    omitted: float = 0.05,
+    *,
+    samples: int = 500,
+    share: float = 0.5,
+    seed: int = 1,
+) -> PartialRoc:
+    """Return the partial ROC ratio and its test: bootstrap samples of a share of the presences, with replacement."""
+    if not 0.0 <= omitted < 1.0:
+        raise OptionError(f"omitted={omitted!r}: expected a share of presences from 0 to below 1, such as 0.05")
+    rng = np.random.default_rng(seed)
+    size = max(1, round(share * presence.size))
+    draws = (presence[rng.integers(0, presence.size, size)] for _ in range(samples))
+    ratios = np.array([partial_roc_ratio(draw, background, omitted) for draw in draws])
+    known = ratios[~np.isnan(ratios)]
+    mean, p = (float(known.mean()), float(np.mean(known <= 1.0))) if known.size else (float("nan"), float("nan"))
+    return PartialRoc(partial_roc_ratio(presence, background, omitted), mean, p, ratios)
+
+
+# ---------------------------------------------------------------------------------------------------- Boyce
+
+
+@dataclass(frozen=True)
+class Boyce:
+    """The continuous Boyce index, and the curve behind it: the middle of each window and its ratio."""
+
+    index: float
+    middle: Array
+    ratio: Array
+
+
+def boyce(
+    presence: Array,
+    background: Array,
+    *,
+    weights: Array | None = None,
+    width: float | None = None,
+    windows: int = 101,
+) -> Boyce:
+    """Return the continuous Boyce index (Hirzel et al. 2006) with a moving window.
+
+    Windows of a tenth of the background's range (or `width`) move in equal steps from the lowest to the highest
+    prediction, both ends included. In each, the ratio is the share of the presences over the share of the background;
+    windows with neither have none, and of neighbours with the same ratio (to ten digits) the last stays. The index is
+    Spearman's correlation of the ratio with the windows' place: 1 if more presences than by chance are found
+    the higher the prediction, 0 by chance, below 0 if it is the wrong way round; NaN where the ratio never changes.
+    `weights` are those of the background.
+
+    These are the rules of ecospat 3.2 but for one: ecospat shifts its last window by one unit, which on a scale from 0
+    to 1 leaves it empty; here it counts. The index depends on the scale of the predictions: use the one that is
+    mapped (cloglog).
+    """
+    low, high = float(min(presence.min(), background.min())), float(max(presence.max(), background.max()))
+    wide = 0.1 * float(np.ptp(background)) if width is None else float(width)
+    left = np.linspace(low, max(high - wide, low), windows)
+    right = left + wide
+    right[-1] = high
+    p, e = _within(presence, left, right), _within(background, left, right, weights)
+    used = (p > 0) | (e > 0)
+    with np.errstate(divide="ignore"):
+        ratio = np.round(p[used] / e[used], 10)
+    middle = 0.5 * (left + right)[used]
+    last = np.append(ratio[1:] != ratio[:-1], True)
+    return Boyce(spearman(ratio[last], middle[last]), middle, ratio)
+
+
+def _within(values: Array, left: Array, right: Array, weights: Array | None = None) -> Array:
+    """Return the share of values (of their weights) in each closed window."""
+    order = np.argsort(values)
+    below = np.append(0.0, np.arange(1.0, values.size + 1) if weights is None else np.cumsum(weights[order]))
+    first, last = np.searchsorted(values[order], left), np.searchsorted(values[order], right, side="right")
+    return np.asarray((below[last] - below[first]) / below[-1])
+
+
+def spearman(a: Array, b: Array) -> float:
+    """Return Spearman's rank correlation; NaN if one side does not vary."""
+    if a.size < 2:
+        return float("nan")
+    x, y = ranks(a), ranks(b)
+    if np.ptp(x) == 0 or np.ptp(y) == 0:
+        return float("nan")
+    return float(np.corrcoef(x, y)[0, 1])
+
+
+def ranks(values: Array) -> Array:
+    """Return the rank of every value from 1 on, ties sharing their mean rank."""
+    distinct, place = np.unique(values, return_inverse=True)
+    after = np.cumsum(np.bincount(place, minlength=distinct.size)).astype(np.float64)
+    before: Array = np.concatenate([[0.0], after[:-1]])
+    mean: Array = (0.5 * (before + after + 1.0))[place]
+    return mean
+
+
+def check_counts(presence: Array, background: Array) -> None:
+    """Refuse to measure without a presence or without a background point."""
+    if not presence.size or not background.size:
+        raise DataError(
+            f"{presence.size:,} presences and {background.size:,} background points to measure on, expected some of "
+            "each: make folds that hold both"
+        )
+
+
+def binomial_tail(hits: int, n: int, p: float) -> float:
+    """Return the probability of `hits` or more successes in `n` trials of probability `p` (exact, one-sided)."""
+    if hits <= 0:
+        return 1.0
+    if p <= 0.0 or p >= 1.0:
+        return float(p >= 1.0)
+    k: Index = np.arange(hits, n + 1)
+    steps = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n + 1)))])
+    logs = steps[n] - steps[k] - steps[n - k] + k * np.log(p) + (n - k) * np.log1p(-p)
+    top = logs.max()
+    return float(min(1.0, np.exp(top) * np.exp(logs - top).sum()))

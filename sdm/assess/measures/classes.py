@@ -1,0 +1,166 @@
+"""How well a model tells classes apart: confusion, log loss, a class's AUC; importance and response profiles."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm.assess.importance import Permutation
+from sdm.assess.measures.basic import auc
+from sdm.assess.profiles import class_names, grid, typical
+from sdm.models.classes import ClassModel
+from sdm.types import Array
+
+# What is lost where a class of no probability (orders above 1) turns up: as if it had this much.
+LEAST = 1e-6
+
+
+@dataclass(frozen=True)
+class ClassMeasures:
+    """The measures of predictions at sites whose classes, or proportions, are known.
+
+    Attributes
+    ----------
+    confusion : (C, C) array
+        Mass of the targets (rows) by most probable class (columns).
+    log_loss : float
+        Mean `−Σ_c y_c ln p_c` in nats; a probability of zero counts as 1e-6.
+    accuracy, kappa : float
+        Share of the mass on the diagonal, and Cohen's κ: how far it is above chance.
+    auc : (C,) array
+        Of each class against the others, sites weighted by nothing: where the class has at least half of the target.
+        NaN where there is no such site, or no other.
+    recall, precision : (C,) arrays
+        Share of a class that is found (producer's accuracy), and share of what is called by its name that is it
+        (user's accuracy). NaN where there is nothing to divide by.
+    zeros : int
+        Sites where a class of the target got no probability at all.
+    constant : float
+        Log loss of the constant model, which gives every class its share of the training sites; NaN if not known.
+    """
+
+    confusion: Array
+    log_loss: float
+    accuracy: float
+    kappa: float
+    auc: Array
+    recall: Array
+    precision: Array
+    zeros: int
+    constant: float = float("nan")
+
+    def warning(self, kind: str) -> str | None:
+        """Return what is to be said of a model that knows less than the classes' shares; `kind` names the sites."""
+        if not self.log_loss > self.constant:
+            return None
+        return (
+            f"{kind}: the model predicts worse than the classes' frequencies alone (log loss {self.log_loss:.4f} nats, "
+            f"constant model {self.constant:.4f}): do not trust its probabilities; try other variables, or fewer"
+        )
+
+    def numbers(self, labels: Sequence[str]) -> dict[str, Any]:
+        """Return the measures under the names that results have, those of a class by its label."""
+        return {
+            "sites": round(float(self.confusion.sum())),
+            "log_loss": self.log_loss,
+            "constant_log_loss": self.constant,
+            "accuracy": self.accuracy,
+            "kappa": self.kappa,
+            "mean_auc": float(np.nanmean(self.auc)) if np.isfinite(self.auc).any() else float("nan"),
+            "auc": dict(zip(labels, self.auc.tolist())),
+            "sites_given_no_probability": self.zeros,
+        }
+
+
+def measure_classes(p: Array, targets: Array, shares: Array | None = None) -> ClassMeasures:
+    """Measure distributions `p` against targets, both `(C, n)`, beside a constant model with the `shares` `(C, ·)`."""
+    classes = p.shape[0]
+    confusion = np.zeros((classes, classes))
+    np.add.at(confusion.T, np.argmax(p, axis=0), targets.T)
+    total = confusion.sum()
+    rows, columns = confusion.sum(axis=1), confusion.sum(axis=0)
+    accuracy = float(np.trace(confusion) / total)
+    chance = float(rows @ columns / total**2)
+    inside = targets >= 0.5
+    return ClassMeasures(
+        confusion,
+        _log_loss(p, targets),
+        accuracy,
+        (accuracy - chance) / (1.0 - chance) if chance < 1.0 else float("nan"),
+        np.array([_auc(own, here) for own, here in zip(p, inside)]),
+        _ratio(np.diag(confusion), rows),
+        _ratio(np.diag(confusion), columns),
+        int(np.count_nonzero(np.any((targets > 0) & (p == 0), axis=0))),
+        float("nan") if shares is None else _log_loss(np.broadcast_to(shares, p.shape), targets),
+    )
+
+
+def _log_loss(p: Array, targets: Array) -> float:
+    return float(-np.sum(targets * np.log(np.maximum(p, LEAST))) / p.shape[1])
+
+
+def _auc(p: Array, inside: NDArray[np.bool_]) -> float:
+    return auc(p[inside], p[~inside]) if inside.any() and not inside.all() else float("nan")
+
+
+def _ratio(part: Array, whole: Array) -> Array:
+    out = np.full(part.size, np.nan)
+    np.divide(part, whole, out=out, where=whole > 0)
+    return out
+
+
+def permute_classes(
+    model: ClassModel, x: Array, targets: Array, *, repeats: int = 5, seed: int = 1
+) -> list[Permutation]:
+    """Shuffle each variable in turn over the sites, and see by how much the log loss rises.
+
+    Returns
+    -------
+    list of Permutation
+        In the order of the variables; `drop` is the mean rise in nats, percentages are of the sum of the rises.
+    """
+    rng = np.random.default_rng([seed, 11])
+    whole = measure_classes(model.distributions(x), targets).log_loss
+    rises = np.zeros((len(model.names), repeats))
+    for v in range(len(model.names)):
+        columns = list(x.T)
+        for k in range(repeats):
+            columns[v] = rng.permutation(x[:, v])
+            rises[v, k] = measure_classes(model.column_distributions(columns), targets).log_loss - whole
+    mean = rises.mean(axis=1)
+    spread = rises.std(axis=1, ddof=1) if repeats > 1 else np.full(len(mean), np.nan)
+    total = float(np.maximum(mean, 0.0).sum())
+    scale = 100.0 / total if total > 0 else 0.0
+    return [
+        Permutation(name, max(float(a), 0.0) * scale, float(b) * scale, float(a), float(b))
+        for name, a, b in zip(model.names, mean, spread)
+    ]
+
+
+@dataclass(frozen=True)
+class ClassProfile:
+    """How the probabilities `y` `(C, k)` change with one variable's values `x`, the others held at their mean."""
+
+    variable: str
+    x: Array
+    y: Array
+    lo: float
+    hi: float
+    categories: tuple[str, ...] | None
+
+
+def class_profiles(model: ClassModel, x: Array, clamp: bool = True) -> list[ClassProfile]:
+    """Vary each variable that varies; the others are held at the sites' mean, or their most frequent category."""
+    like = cast(Any, model)  # these look at the variables alone
+    middle, out = typical(like, x), []
+    for v, variable in enumerate(model.variables):
+        if (len(variable.classes) < 2) if variable.categorical else (variable.lo == variable.hi):
+            continue
+        values = grid(like, v)
+        table = np.tile(middle, (values.size, 1))
+        table[:, v] = values
+        y = model.distributions(table, clamp)
+        out.append(ClassProfile(variable.name, values, y, variable.lo, variable.hi, class_names(like, v)))
+    return out

@@ -1,0 +1,120 @@
+"""Measures that need absences: correlation, Brier score, calibration, and precision against recall."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sdm.assess.measures.basic import auc, auc_deviation, boyce, check_counts, max_tss, tss
+from sdm.errors import OptionError
+from sdm.models.species import Model
+from sdm.types import Array, Index
+
+
+def correlation(presence: Array, absence: Array) -> float:
+    """Return the point-biserial correlation (COR) of predictions with presence; NaN if predictions do not vary."""
+    predicted = np.concatenate([presence, absence])
+    if np.ptp(predicted) == 0 or not presence.size or not absence.size:
+        return float("nan")
+    observed = np.repeat([1.0, 0.0], [presence.size, absence.size])
+    return float(np.corrcoef(predicted, observed)[0, 1])
+
+
+def brier(presence: Array, absence: Array) -> float:
+    """Return the Brier score: the mean square of prediction less observation, for predictions from 0 to 1."""
+    errors = np.concatenate([1.0 - presence, absence])
+    return float(np.mean(errors**2))
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Predictions in bins: their mean, the share of presences among them, and how many there are."""
+
+    predicted: Array
+    observed: Array
+    count: Index
+
+
+def calibration(presence: Array, absence: Array, *, bins: int = 10, by: str = "value") -> Calibration:
+    """Return the calibration curve of predictions from 0 to 1; bins that hold nothing are left out.
+
+    Parameters
+    ----------
+    presence, absence : arrays
+        Predictions where the species was found, and where it was not.
+    bins : int
+    by : {"value", "count"}
+        Bins of equal width from 0 to 1, or bins that hold about equally many.
+    """
+    if by not in ("value", "count"):
+        raise OptionError(f"by={by!r}: expected value (bins of equal width) or count (bins of equal size)")
+    predicted = np.concatenate([presence, absence])
+    observed = np.repeat([1.0, 0.0], [presence.size, absence.size])
+    levels = np.linspace(0.0, 1.0, bins + 1)
+    edges = levels if by == "value" else np.quantile(predicted, levels)
+    place = np.searchsorted(edges[1:-1], predicted, side="left")
+    count = np.bincount(place, minlength=bins)
+    used = count > 0
+    mean = np.bincount(place, weights=predicted, minlength=bins)[used] / count[used]
+    share = np.bincount(place, weights=observed, minlength=bins)[used] / count[used]
+    return Calibration(mean, share, count[used])
+
+
+def prg_auc(presence: Array, absence: Array) -> float:
+    """Return the area under the precision–recall–gain curve (Flach and Kull 2015).
+
+    With `π` the share of presences, `precision gain = (precision − π)/((1 − π) precision)` and the same of recall; the
+    curve's area from recall gain 0 to 1 does not depend on prevalence as that below precision–recall does, and a
+    prediction that calls everything present has 0. The curve enters at recall gain 0 by linear interpolation of
+    the counts, as in the authors' program. Negative values are worse than that baseline.
+    """
+    levels = np.unique(np.concatenate([presence, absence]))[::-1]
+    m, n = presence.size, absence.size
+    true = m - np.searchsorted(np.sort(presence), levels, side="left")
+    false = n - np.searchsorted(np.sort(absence), levels, side="left")
+    tp = np.concatenate([[0.0], true])
+    fp = np.concatenate([[0.0], false])
+    # Recall gain is zero where recall is π = m/(m + n): between two thresholds, the counts in proportion.
+    entry = m * m / (m + n)
+    k = int(np.searchsorted(tp, entry, side="left"))
+    step = (entry - tp[k - 1]) / (tp[k] - tp[k - 1])
+    tp = np.concatenate([[entry], tp[k:]])
+    fp = np.concatenate([[fp[k - 1] + step * (fp[k] - fp[k - 1])], fp[k:]])
+    odds = m / n
+    recall = 1.0 - odds * (m - tp) / tp
+    precision = 1.0 - odds * fp / tp
+    return float(np.sum(np.diff(recall) * 0.5 * (precision[1:] + precision[:-1])))
+
+
+def measure_absences(model: Model, presence: Array, absence: Array, threshold: float | None = None) -> dict[str, float]:
+    """Measure a model on survey sites where the species was found and where it was not, all on the cloglog scale.
+
+    Parameters
+    ----------
+    model : Model
+    presence, absence : (m, V) and (n, V) arrays
+        Values of the variables at the sites.
+    threshold : float, optional
+        A raw value, such as that of `maxsss` on the training data, for `tss`; `tss.max` is that of the best threshold
+        on these sites, and so flatters the model.
+
+    Returns
+    -------
+    dict
+        `auc`, `auc.sd` (DeLong), `cor`, `brier`, `prg` (area below precision–recall–gain), `cbi` (against all sites),
+        `tss`, `tss.max`, `tss.max.threshold`.
+    """
+    here, not_here = model.predict(presence), model.predict(absence)
+    check_counts(here, not_here)
+    best, level = max_tss(here, not_here)
+    at = float("nan") if threshold is None else float(model.from_raw(threshold, "cloglog"))
+    return {
+        "auc": auc(here, not_here),
+        "auc.sd": auc_deviation(here, not_here),
+        "cor": correlation(here, not_here),
+        "brier": brier(here, not_here),
+        "prg": prg_auc(here, not_here),
+        "cbi": boyce(here, np.concatenate([here, not_here])).index,
+        "tss": float("nan") if threshold is None else tss(here, not_here, at),
+        "tss.max": best,
+        "tss.max.threshold": level,
+    }

@@ -1,0 +1,182 @@
+"""Thresholds that turn a prediction into presence and absence: Java Maxent's, by its own definitions.
+
+With raw values at the presences and over the domain, a threshold has an *omission* (share of presences below it) and
+a predicted *area* (share of the domain at or above it).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from sdm.assess.measures.basic import binomial_tail
+from sdm.errors import OptionError
+from sdm.types import Array
+
+FIXED = (1.0, 5.0, 10.0)
+# Names for the command line, and the ones in maxentResults.csv.
+NAMES = {
+    **{f"fixed{value:g}": f"Fixed cumulative value {value:g}" for value in FIXED},
+    "mtp": "Minimum training presence",
+    "10p": "10 percentile training presence",
+    "equal": "Equal training sensitivity and specificity",
+    "maxsss": "Maximum training sensitivity plus specificity",
+    "balance": "Balance training omission, predicted area and threshold value",
+    "entropy": "Equate entropy of thresholded and original distributions",
+}
+# Those that only test records can set.
+TEST_NAMES = {
+    "equal_test": "Equal test sensitivity and specificity",
+    "maxsss_test": "Maximum test sensitivity plus specificity",
+}
+TOPS = {"cloglog": 1.0, "logistic": 1.0, "cumulative": 100.0}
+"""The largest value of a scale that has one."""
+_JAVAS_ORDER = [
+    *(f"fixed{value:g}" for value in FIXED), "mtp", "10p", "equal", "maxsss", "equal_test", "maxsss_test", "balance",
+    "entropy",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """One threshold on the raw scale, with what it does; what needs test records is NaN without them.
+
+    `binomial` is the probability that a random prediction of the same area would hold as many of the test records, or
+    more: one-sided as Java Maxent's, and exact (Java takes the normal approximation above 25 records).
+    """
+
+    key: str
+    name: str
+    raw: float
+    cumulative: float
+    area: float
+    training_omission: float
+    test_omission: float
+    cloglog: float
+    binomial: float
+
+
+class Curve:
+    """Omission and area against the threshold.
+
+    Parameters
+    ----------
+    presence, domain : arrays
+        Raw values at the training presences, and over the domain that they are part of.
+    cumulative : callable
+        Turns raw values into cumulative ones (percent).
+    test : array, optional
+        Raw values at test presences.
+    """
+
+    def __init__(
+        self, presence: Array, domain: Array, cumulative: Callable[[Array], Array], test: Array | None = None
+    ) -> None:
+        self.presence, self.domain = np.sort(presence), np.sort(domain)
+        self.test = None if test is None else np.sort(test)
+        self.cumulative = cumulative
+        self.raw = np.unique(np.concatenate([presence, domain]))
+        self.omission, self.area = self.at(self.raw)
+
+    def at(self, raw: Array) -> tuple[Array, Array]:
+        """Return the omission and the area at thresholds."""
+        omission = np.searchsorted(self.presence, raw, side="left") / self.presence.size
+        return omission, 1.0 - np.searchsorted(self.domain, raw, side="left") / self.domain.size
+
+    def table(self, steps: int = 101) -> list[dict[str, float]]:
+        """Return omission and area against the cumulative threshold, from 0 to 100 percent."""
+        values = self.cumulative(self.raw)
+        rows = []
+        for level in np.linspace(0.0, 100.0, steps):
+            raw = float(np.interp(level, values, self.raw))
+            omission, area = self.at(np.array([raw]))
+            row = {
+                "Cumulative threshold": float(level),
+                "Raw threshold": raw,
+                "Fractional area": float(area[0]),
+                "Training omission": float(omission[0]),
+            }
+            if self.test is not None:
+                row["Test omission"] = _below(self.test, raw)
+            rows.append(row)
+        return rows
+
+    def sweep(
+        self, scale: Callable[[Array], Array], top: float | None = None, steps: int = 201
+    ) -> list[dict[str, float]]:
+        """Return area and omission closely enough to draw the ROC curve, and to look up a threshold of the map.
+
+        Thresholds are on `scale`, a rising function of raw values: in equal steps from 0 to `top` (default: the largest
+        value of the domain), and where the area falls in equal steps.
+        """
+        domain, presence = scale(self.domain), scale(self.presence)
+        test = None if self.test is None else scale(self.test)
+        places = np.linspace(0, domain.size - 1, steps).round().astype(np.intp)
+        levels = np.union1d(np.linspace(0.0, float(domain[-1]) if top is None else top, steps), domain[places])
+        rows = []
+        for level in levels.tolist():
+            row = {
+                "Threshold": level,
+                "Fractional area": 1.0 - _below(domain, level),
+                "Training omission": _below(presence, level),
+            }
+            if test is not None:
+                row["Test omission"] = _below(test, level)
+            rows.append(row)
+        return rows
+
+    def thresholds(self, entropy: float) -> list[Threshold]:
+        """Return all of Java Maxent's thresholds, in its order; `entropy` is that of the fitted distribution, in nats.
+
+        Those that need test records are among them where there are some.
+        """
+        cumulative = self.cumulative(self.raw)
+        mtp = float(self.presence[0])
+        at_tenth = float(self.presence[int(0.1 * self.presence.size)])
+        raws = {f"fixed{c:g}": float(np.interp(c, cumulative, self.raw)) for c in FIXED}
+        raws |= {"mtp": mtp, "10p": at_tenth}
+        raws["equal"] = self._best(-np.abs(self.omission - self.area))
+        raws["maxsss"] = self._best(-self.omission - self.area)
+        raws["balance"] = self._best(-(6 * self.omission + 0.04 * cumulative + 1.6 * self.area))
+        share = np.exp(entropy) / self.domain.size
+        raws["entropy"] = self._best(np.where(self.area <= share * (1 + 1e-9), self.area, -1.0))
+        if self.test is not None:
+            raws |= self._by_test(self.test)
+        return [self._threshold(key, raws[key], entropy) for key in _JAVAS_ORDER if key in raws]
+
+    def _by_test(self, test: Array) -> dict[str, float]:
+        """Return the thresholds that test records set: at the values of training and test."""
+        levels = np.union1d(self.raw, test)
+        missed = np.searchsorted(test, levels, side="left") / test.size
+        area = self.at(levels)[1]
+        equal, most = np.argmin(np.abs(missed - area)), np.argmin(missed + area)
+        return {"equal_test": float(levels[equal]), "maxsss_test": float(levels[most])}
+
+    def _best(self, score: Array) -> float:
+        return float(self.raw[int(np.argmax(score))])
+
+    def _threshold(self, key: str, raw: float, entropy: float) -> Threshold:
+        omission, area = self.at(np.array([raw]))
+        test = binomial = float("nan")
+        if self.test is not None:
+            missed = int(np.searchsorted(self.test, raw, side="left"))
+            test = missed / self.test.size
+            binomial = binomial_tail(self.test.size - missed, self.test.size, float(area[0]))
+        percent = float(self.cumulative(np.array([raw]))[0])
+        cloglog = float(-np.expm1(-raw * np.exp(entropy)))
+        name = (NAMES | TEST_NAMES)[key]
+        return Threshold(key, name, raw, percent, float(area[0]), float(omission[0]), test, cloglog, binomial)
+
+
+def _below(ordered: Array, value: float) -> float:
+    return float(np.searchsorted(ordered, value, side="left") / ordered.size)
+
+
+def choose(thresholds: list[Threshold], key: str) -> Threshold:
+    """Return the threshold of a name."""
+    for threshold in thresholds:
+        if threshold.key == key:
+            return threshold
+    if key in TEST_NAMES:
+        raise OptionError(f"threshold={key!r} needs test records: set some aside, or choose {', '.join(NAMES)}")
+    raise OptionError(f"threshold={key!r}: expected one of {', '.join(NAMES)}, or a number")

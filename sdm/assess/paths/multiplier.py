@@ -1,0 +1,204 @@
+"""Every multiplier of a model on a table, and the held-out loss along it.
+
+Each fold follows a path of its own; at any multiplier the fit that serves is certified to be within ε of the fold's
+optimum there, so folds are compared at the same multipliers although their own fits lie elsewhere.
+"""
+
+from concurrent.futures import Executor
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sdm.assess.fits import fit_table, run_all, with_setting
+from sdm.assess.measures.basic import relative_gain
+from sdm.assess.splits.folds import Fold, Split
+from sdm.assess.validation import FLOOR
+from sdm.errors import DataError, OptionError
+from sdm.estimators.maxent import Maxent
+from sdm.estimators.structural import StructMaxent
+from sdm.maxent.paths.multiplier import CertifiedPath, Knot, follow_path
+from sdm.models.species import with_temperature
+from sdm.types import Array, Progress
+
+if TYPE_CHECKING:  # a table is given; none of its code is needed
+    from sdm.data.table import SampleTable
+
+AT_ONCE = 1e6  # a gap that any weights have: only the problem of a fit is wanted
+
+
+@dataclass(frozen=True)
+class TablePath:
+    """A path over the multiplier, and the estimator that holds the problem it solves (its own weights mean nothing).
+
+    Attributes
+    ----------
+    path : CertifiedPath
+    problem : Maxent
+    classes : str
+        The feature classes, which with `auto` depend on the number of records.
+    """
+
+    path: CertifiedPath
+    problem: Maxent = field(repr=False)
+    classes: str
+
+    @property
+    def names(self) -> list[str]:
+        """The name of every feature, in the order of the knots' weights."""
+        return self.problem.feature_names_
+
+
+@dataclass(frozen=True)
+class MultiplierChoice:
+    """A point of the path: which fit it is, its multiplier, the mean held-out loss and its standard error."""
+
+    index: int
+    multiplier: float
+    mean: float
+    error: float
+
+
+@dataclass(frozen=True)
+class MultiplierValidation:
+    """The held-out loss of every fold at the multipliers of a path.
+
+    Attributes
+    ----------
+    multipliers : (K,) array
+        Falling.
+    losses : (folds, K) array
+        In nats a record, as `loss.val` of a cross-validation.
+    gaps : (folds,) array
+        The largest gap that each fold's path leaves anywhere.
+    """
+
+    multipliers: Array
+    losses: Array = field(repr=False)
+    gaps: Array
+
+    @property
+    def mean(self) -> Array:
+        """The mean over folds at every multiplier."""
+        return np.asarray(self.losses.mean(axis=0))
+
+    @property
+    def error(self) -> Array:
+        """Its standard error."""
+        return np.asarray(self.losses.std(axis=0, ddof=1) / np.sqrt(len(self.losses)))
+
+    @property
+    def best(self) -> MultiplierChoice:
+        """The least mean loss; of equal ones the largest multiplier."""
+        return self._choice(int(np.argmin(self.mean)))
+
+    @property
+    def one_error(self) -> MultiplierChoice:
+        """The largest multiplier whose mean loss is within one standard error of the least."""
+        best = self.best
+        return self._choice(int(np.flatnonzero(self.mean <= best.mean + best.error)[0]))
+
+    def _choice(self, k: int) -> MultiplierChoice:
+        return MultiplierChoice(k, float(self.multipliers[k]), float(self.mean[k]), float(self.error[k]))
+
+
+def follow_table(
+    table: "SampleTable",
+    estimator: Maxent,
+    *,
+    epsilon: float = 1e-3,
+    smallest: float = 0.1,
+    progress: Progress | None = None,
+) -> TablePath:
+    """Follow the path of an estimator's features and prices on a table, from the empty model down.
+
+    Parameters
+    ----------
+    table : SampleTable
+    estimator : Maxent
+        With the l1 price; its multiplier plays no part.
+    epsilon, smallest
+        As for `follow_path`.
+
+    Raises
+    ------
+    OptionError
+        For a structural model or another price, whose objective is no line in the multiplier.
+    """
+    if isinstance(estimator, StructMaxent) or estimator.regularization != "l1":
+        kind = "structural model" if isinstance(estimator, StructMaxent) else f"{estimator.regularization} price"
+        raise OptionError(f"a path over the multiplier is that of feature classes with the l1 price, not of a {kind}")
+    fitted = fit_table(table, with_setting(estimator, {"multiplier": 1.0, "tolerance": AT_ONCE, "solver": "newton"}))
+    problem = fitted.problem_
+    most = {} if estimator.max_iterations is None else {"max_iterations": int(estimator.max_iterations)}
+    path = follow_path(
+        problem.features,
+        problem.sample,
+        problem.entropy,
+        problem.penalty.beta,
+        epsilon=epsilon,
+        smallest=smallest,
+        progress=None if progress is None else _Meter(smallest, progress),
+        **most,
+    )
+    return TablePath(path, fitted, str(fitted.model_.meta["classes"]))
+
+
+class _Meter:
+    """How far a path is, in the logarithm of the multiplier."""
+
+    def __init__(self, smallest: float, progress: Progress) -> None:
+        self.smallest, self.progress = smallest, progress
+        self.first: float | None = None
+
+    def __call__(self, _: int, multiplier: float) -> None:
+        self.first = self.first or multiplier
+        whole, left = (max(np.log(value / self.smallest), 0.0) for value in (self.first, multiplier))
+        self.progress(round(100 * (1 - left / whole)) if whole else 100, 100, "path")
+
+
+def validate_multipliers(
+    table: "SampleTable",
+    whole: TablePath,
+    estimator: Maxent,
+    split: Split,
+    *,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+) -> MultiplierValidation:
+    """Follow the path without each fold in turn, and measure it on the fold at the multipliers of the whole path.
+
+    Folds have the feature classes of the whole table, so that what is chosen is the multiplier alone.
+    """
+    fixed = with_setting(estimator, {"features": whole.classes})
+    multipliers, epsilon = whole.path.multipliers, whole.path.epsilon
+    found = run_all(
+        _fold_losses, [(table, fixed, fold, multipliers, epsilon) for fold in split.folds], executor, progress, "folds"
+    )
+    losses = np.array([values for values, _ in found])
+    if not np.isfinite(losses).all():
+        raise DataError("a held-out record has no density at some multiplier: use another split")
+    return MultiplierValidation(multipliers, losses, np.array([gap for _, gap in found]))
+
+
+def _fold_losses(
+    table: "SampleTable", estimator: Maxent, fold: Fold, multipliers: Array, epsilon: float
+) -> tuple[Array, float]:
+    """Return a fold's held-out loss at every multiplier, and the largest gap of its path."""
+    train, test = fold.training(table), fold.testing(table)
+    own = follow_table(train, estimator, epsilon=epsilon, smallest=float(multipliers[-1]))
+    serving = [own.path.at(t)[0] for t in multipliers]
+    known = {id(knot): _held_out_loss(own, knot, test) for knot in {id(knot): knot for knot in serving}.values()}
+    return np.array([known[id(knot)] for knot in serving]), own.path.gap
+
+
+def _held_out_loss(own: TablePath, knot: Knot, test: "SampleTable") -> float:
+    """Return the loss of held-out records, the density scaled to one over the background that goes with them."""
+    features = own.problem.feature_set_
+    model = replace(own.problem.model_, terms=features.terms(knot.weights), tau=knot.tau)
+    if own.problem.temperature != 1.0:
+        scores = features.scores(knot.weights)
+        model = with_temperature(model, scores, own.problem.problem_.domain.q0, float(own.problem.temperature))
+    held, against = model.predict(test.presence, "raw"), model.predict(test.background, "raw")
+    floor = 0.0 if model.alpha == 1.0 else FLOOR
+    return float(np.log(against.size)) - relative_gain(held, against, test.weights, floor)

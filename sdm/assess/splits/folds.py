@@ -1,0 +1,122 @@
+"""What a division of the records is: folds of presences, and of the background where it is divided too.
+
+The validation background is stated: with `full`, every fold trains and is measured on the whole background; with
+`partition`, the background is divided as the presences are, and each part goes with its own.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sdm.errors import DataError, OptionError
+from sdm.types import Array, Index
+
+if TYPE_CHECKING:  # a table is given; none of its code is needed
+    from sdm.data.table import SampleTable
+
+BACKGROUNDS = ("full", "partition")
+
+
+@dataclass(frozen=True)
+class Fold:
+    """One division of the records.
+
+    Attributes
+    ----------
+    name : str
+    train, test : index arrays
+        Positions of the presences that train (in a bootstrap some more than once) and of those held out.
+    background_train, background_test : index arrays or None
+        Positions of the background points of either side; None stands for all of them.
+    """
+
+    name: str
+    train: Index
+    test: Index
+    background_train: Index | None = None
+    background_test: Index | None = None
+
+    def training(self, table: "SampleTable") -> "SampleTable":
+        """Return the part of a table to fit on."""
+        return table.take(self.train, self.background_train)
+
+    def testing(self, table: "SampleTable") -> "SampleTable":
+        """Return the part of a table to measure on."""
+        return table.take(self.test, self.background_test)
+
+
+@dataclass(frozen=True)
+class Split:
+    """Folds of one table, and what a map of them needs.
+
+    Attributes
+    ----------
+    method : str
+    folds : tuple of Fold
+    group : (m,) index array or None
+        The fold (from 0) in which each presence is held out; None where it can be in several, or in none.
+    background_group : (n,) index array or None
+        The same of the background points, where they are divided; −1 for those that are never held out.
+    background : {"full", "partition"}
+        What a fold is measured against.
+    """
+
+    method: str
+    folds: tuple[Fold, ...]
+    group: Index | None
+    background_group: Index | None
+    background: str
+
+
+def by_group(
+    method: str, group: Index, others: Index | None, background: str, names: Sequence[str] | None = None
+) -> Split:
+    """Hold out each group of presences in turn, with its group of background points where they are divided."""
+    check_background(background)
+    if background == "partition" and others is None:
+        raise OptionError(f"background=partition: {method} folds do not divide the background, so use full")
+    folds = []
+    for k in range(int(group.max()) + 1):
+        name = names[k] if names is not None else str(k + 1)
+        held = group == k
+        if np.count_nonzero(~held) < 2 or not held.any():
+            raise DataError(
+                f"fold {name} holds {np.count_nonzero(held)} of {held.size} presences, expected at least 1 to hold out "
+                "and 2 to train on: make fewer folds"
+            )
+        parts: tuple[Index | None, Index | None] = (None, None)
+        if background == "partition" and others is not None:
+            parts = np.flatnonzero(others != k), np.flatnonzero(others == k)
+            if not all(part.size for part in parts if part is not None):
+                raise DataError(f"fold {name} holds none or all of the background points: use the full background")
+        folds.append(Fold(name, np.flatnonzero(~held), np.flatnonzero(held), *parts))
+    return Split(method, tuple(folds), group, others, background)
+
+
+def enough(m: int, k: int) -> None:
+    """Refuse more folds than presences, and fewer than two folds."""
+    if isinstance(k, bool) or k != int(k) or k < 2:
+        raise OptionError(f"folds={k!r}: expected a whole number from 2 on")
+    if m < max(k, 3):
+        raise DataError(f"{m} presences are too few for {k} folds: expected at least {max(k, 3)}")
+
+
+def positive(name: str, value: int) -> int:
+    """Return a whole number from 1 on, or refuse it."""
+    if isinstance(value, bool) or value != int(value) or value < 1:
+        raise OptionError(f"{name}={value!r}: expected a whole number from 1 on")
+    return int(value)
+
+
+def check_background(background: str) -> None:
+    """Refuse a validation background that is not known."""
+    if background not in BACKGROUNDS:
+        raise OptionError(f"background={background!r}: expected one of {', '.join(BACKGROUNDS)}")
+
+
+def located(*parts: Array) -> None:
+    """Refuse points without coordinates."""
+    if any(not np.isfinite(part).all() for part in parts):
+        raise DataError("records or background have no coordinates, which folds in space need: use random folds")

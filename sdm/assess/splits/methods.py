@@ -1,0 +1,108 @@
+"""Which records train and which validate: folds and replicates by chance, by labels, or by any method for a table."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sdm.assess.splits.folds import Fold, Split, by_group, enough, positive
+from sdm.assess.splits.spatial import blocks, buffered_leave_one_out, checkerboard, environmental_clusters, equal_blocks
+from sdm.errors import DataError, OptionError
+
+if TYPE_CHECKING:  # a table is given; none of its code is needed
+    from sdm.data.table import SampleTable
+
+METHODS = (
+    "random", "leave-one-out", "block", "equal-blocks", "checkerboard", "buffer", "environment", "own",
+    "bootstrap", "subsample",
+)  # fmt: skip
+
+
+def random_folds(m: int, k: int, seed: int = 1) -> Split:
+    """Divide `m` presences at random into `k` folds of sizes that differ by one at most."""
+    enough(m, k)
+    group = np.random.default_rng(seed).permutation(np.arange(m) % k)
+    return by_group("random", group, None, "full")
+
+
+def leave_one_out(m: int) -> Split:
+    """Hold out one presence at a time (ENMeval's jackknife)."""
+    enough(m, m)
+    return by_group("leave-one-out", np.arange(m), None, "full")
+
+
+def bootstrap(m: int, replicates: int, seed: int = 1) -> Split:
+    """Train on `m` presences drawn with replacement; those that were not drawn are held out."""
+    enough(m, 2)
+    rng = np.random.default_rng(seed)
+    folds: list[Fold] = []
+    while len(folds) < positive("replicates", replicates):
+        train = np.sort(rng.integers(0, m, m))
+        test = np.setdiff1d(np.arange(m), train)
+        if test.size and np.unique(train).size > 1:
+            folds.append(Fold(str(len(folds) + 1), train, test))
+    return Split("bootstrap", tuple(folds), None, None, "full")
+
+
+def subsample(m: int, replicates: int, percent: float = 25.0, seed: int = 1) -> Split:
+    """Hold out a random share of the presences, again and again: at least one of them, and two stay."""
+    enough(m, 2)
+    if not 0 < percent < 100:
+        raise OptionError(f"percent={percent!r}: expected a share between 0 and 100, such as 25")
+    rng = np.random.default_rng(seed)
+    count = min(max(1, round(m * percent / 100)), m - 2) if m > 2 else 1
+    orders = [rng.permutation(m) for _ in range(positive("replicates", replicates))]
+    folds = [Fold(str(k + 1), np.sort(order[count:]), np.sort(order[:count])) for k, order in enumerate(orders)]
+    return Split("subsample", tuple(folds), None, None, "full")
+
+
+def own_folds(labels: ArrayLike, background_labels: ArrayLike | None = None, background: str = "full") -> Split:
+    """Divide by labels that the user gave, one for each presence; folds are named after them, in sorted order."""
+    values = np.asarray(labels)
+    names, group = np.unique(values, return_inverse=True)
+    if names.size < 2:
+        raise DataError(f"the column of folds holds {names.size} distinct values, expected at least 2")
+    others = None
+    if background_labels is not None:
+        given = np.asarray(background_labels)
+        place = {name: k for k, name in enumerate(names.tolist())}
+        if unknown := [value for value in np.unique(given).tolist() if value not in place]:
+            raise DataError(f"background points are in fold {unknown[0]!r}, which holds no presence")
+        others = np.array([place[value] for value in given.tolist()], dtype=np.int64)
+    return by_group("own", group, others, background, [str(name) for name in names.tolist()])
+
+
+def split_table(table: "SampleTable", method: str = "random", **options: Any) -> Split:
+    """Divide the records of a table by any of `METHODS`; options are those of the method's own function.
+
+    `random(k, seed)`, `leave-one-out()`, `block(size, k, seed)`, `equal-blocks(orientation)`,
+    `checkerboard(origin, cell, aggregation)`, `buffer(radius, geographic)`, `environment(k, seed)`,
+    `own(labels, background_labels)`, `bootstrap(replicates, seed)`, `subsample(replicates, percent, seed)`. Those that
+    divide the background too also take `background`, `full` or `partition`.
+    """
+    xy = np.column_stack([table.presence_x, table.presence_y])
+    around = np.column_stack([table.background_x, table.background_y])
+    m = table.n_presences
+    match method:
+        case "random":
+            return random_folds(m, **options)
+        case "leave-one-out":
+            return leave_one_out(m, **options)
+        case "block":
+            return blocks(xy, around, **options)
+        case "equal-blocks":
+            return equal_blocks(xy, around, **options)
+        case "checkerboard":
+            return checkerboard(xy, around, **options)
+        case "buffer":
+            return buffered_leave_one_out(xy, around, **options)
+        case "environment":
+            columns = [v for v, name in enumerate(table.names) if name not in table.categorical]
+            return environmental_clusters(table.presence[:, columns], table.background[:, columns], **options)
+        case "own":
+            return own_folds(**options)
+        case "bootstrap":
+            return bootstrap(m, **options)
+        case "subsample":
+            return subsample(m, **options)
+    raise OptionError(f"split={method!r}: expected one of {', '.join(METHODS)}")

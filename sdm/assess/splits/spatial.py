@@ -1,0 +1,208 @@
+"""Folds in space and in the environment: pure functions of coordinates or values, and a seed."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sdm.assess.splits.folds import Fold, Split, by_group, check_background, enough, located
+from sdm.assess.splits.kmeans import kmeans, nearest
+from sdm.errors import DataError, OptionError
+from sdm.types import Array, Index
+
+ORIENTATIONS = ("lat_lon", "lon_lat", "lat_lat", "lon_lon")
+EARTH = 6371.0088  # mean radius, km
+
+
+def blocks(
+    xy: Array, background_xy: Array, size: float, k: int = 5, *, seed: int = 1, background: str = "full"
+) -> Split:
+    """Lay a grid of squares of side `size` over the points and put whole squares into `k` folds.
+
+    Squares go to folds from the fullest on, each to the fold that holds the fewest presences so far (ties, and the
+    order among squares that are equally full, by the seed); squares without presences are dealt out in the same way by
+    their background points.
+    """
+    if not (np.isfinite(size) and size > 0):
+        raise OptionError(f"size={size!r}: expected the side of a block, a positive number in the units of the layers")
+    located(xy, background_xy)
+    corner = np.minimum(xy.min(axis=0), background_xy.min(axis=0))
+    cells = np.floor((np.vstack([xy, background_xy]) - corner) / size).astype(np.int64)
+    _, square = np.unique(cells, axis=0, return_inverse=True)
+    square = square.ravel()
+    n_squares = int(square.max()) + 1
+    held = np.bincount(square[: len(xy)], minlength=n_squares)
+    around = np.bincount(square[len(xy) :], minlength=n_squares)
+    if np.count_nonzero(held) < k:
+        raise DataError(
+            f"the presences lie in {np.count_nonzero(held)} blocks of {size:g}, expected {k} or more: make size smaller"
+        )
+    fold = _deal(held, around, k, np.random.default_rng(seed))[square]
+    return by_group("block", fold[: len(xy)], fold[len(xy) :], background)
+
+
+def _deal(held: Index, around: Index, k: int, rng: np.random.Generator) -> Index:
+    """Give every square a fold: the fullest first, each to the fold with the fewest presences, then background."""
+    load = np.zeros((k, 2))
+    fold = np.empty(held.size, dtype=np.int64)
+    chance = rng.random(held.size)
+    for square in np.lexsort((chance, -around, -held)):
+        column = 0 if held[square] else 1
+        tie = rng.permutation(k)
+        to = tie[np.argmin(load[tie, column])]
+        fold[square] = to
+        load[to] += held[square], around[square]
+    return fold
+
+
+def equal_blocks(xy: Array, background_xy: Array, orientation: str = "lat_lon", *, background: str = "full") -> Split:
+    """Divide the presences in four of equal counts, by one coordinate and then by another (ENMeval's `block`).
+
+    `lat_lon` cuts by latitude at the median, then each half by longitude. Background points go by the lines half-way
+    between the presences on either side.
+    """
+    if orientation not in ORIENTATIONS:
+        raise OptionError(f"orientation={orientation!r}: expected one of {', '.join(ORIENTATIONS)}")
+    located(xy, background_xy)
+    enough(len(xy), 4)
+    first, second = (1 if word == "lat" else 0 for word in orientation.split("_"))
+    half, line = _halve(xy[:, first], np.arange(len(xy)))
+    group = np.empty(len(xy), dtype=np.int64)
+    lines = []
+    for side, members in enumerate(half):
+        quarters, own = _halve(xy[:, second], members)
+        lines.append(own)
+        for k, quarter in enumerate(quarters):
+            group[quarter] = 2 * side + k
+    upper = (background_xy[:, first] > line).astype(np.int64)
+    beyond = background_xy[:, second] > np.array(lines)[upper]
+    return by_group("equal blocks", group, 2 * upper + beyond, background)
+
+
+def _halve(values: Array, members: Index) -> tuple[tuple[Index, Index], float]:
+    """Divide members by their values, the lower half the larger if they are odd; return also the line between."""
+    order = members[np.argsort(values[members], kind="stable")]
+    lower = -(-members.size // 2)
+    line = 0.5 * float(values[order[lower - 1]] + values[order[lower]])
+    return (order[:lower], order[lower:]), line
+
+
+def checkerboard(
+    xy: Array,
+    background_xy: Array,
+    *,
+    origin: tuple[float, float],
+    cell: float | tuple[float, float],
+    aggregation: int | Sequence[int] = 2,
+    background: str = "full",
+) -> Split:
+    """Colour the map like a chessboard (ENMeval's basic and hierarchical checkerboard).
+
+    Parameters
+    ----------
+    xy, background_xy : (m, 2) and (n, 2) arrays
+    origin : (float, float)
+        The upper left corner of the layers; the square there is white.
+    cell : float or (float, float)
+        The side of the layers' cells, or width and height.
+    aggregation : int or two ints
+        How many cells a square has along each side. With two, a second board of squares that many times larger lies
+        over the first: four folds (white on white, white on black, black on white, black on black).
+    """
+    factors = [aggregation] if isinstance(aggregation, (int, np.integer)) else list(aggregation)
+    if len(factors) not in (1, 2) or any(int(f) < 1 for f in factors):
+        raise OptionError(f"aggregation={aggregation!r}: expected one or two whole numbers from 1 on, such as 2 or 2,2")
+    located(xy, background_xy)
+    side = np.broadcast_to(np.asarray(cell, dtype=np.float64), (2,)).copy()
+    group = np.zeros(len(xy), dtype=np.int64)
+    others = np.zeros(len(background_xy), dtype=np.int64)
+    for factor in factors:
+        side *= int(factor)
+        group = 2 * group + _colour(xy, origin, side)
+        others = 2 * others + _colour(background_xy, origin, side)
+    there = np.unique(group)
+    if there.size < 2:
+        raise DataError("the presences all fall on squares of one colour: choose another aggregation")
+    # Colours that no presence has are no folds; their background is never held out.
+    return by_group(
+        "checkerboard", np.searchsorted(there, group), _renumber(others, there), background, [str(k + 1) for k in there]
+    )
+
+
+def _colour(xy: Array, origin: tuple[float, float], side: Array) -> Index:
+    """Return 0 on white squares and 1 on black ones."""
+    column = np.floor((xy[:, 0] - origin[0]) / side[0]).astype(np.int64)
+    row = np.floor((origin[1] - xy[:, 1]) / side[1]).astype(np.int64)
+    return (row + column) % 2
+
+
+def _renumber(group: Index, there: Index) -> Index:
+    """Number groups by their place in `there`; a group that is not there becomes −1."""
+    place = np.full(int(max(group.max(), there.max())) + 1, -1)
+    place[there] = np.arange(there.size)
+    return place[group]
+
+
+def buffered_leave_one_out(
+    xy: Array, background_xy: Array, radius: float, *, geographic: bool = False, background: str = "full"
+) -> Split:
+    """Hold out one presence at a time, and train on those farther from it than `radius`.
+
+    Distances are in the units of the coordinates, or in kilometres on the globe if they are `geographic` (degrees).
+    With `partition`, background points within the radius validate and the others train.
+    """
+    if not (np.isfinite(radius) and radius >= 0):
+        raise OptionError(f"radius={radius!r}: expected a distance of at least 0")
+    located(xy, background_xy)
+    check_background(background)
+    folds = []
+    for i, place in enumerate(xy):
+        far = np.flatnonzero(_distance(xy, place, geographic) > radius)
+        far = far[far != i]
+        if far.size < 2:
+            raise DataError(
+                f"presence {i + 1} has {far.size} others farther than {radius:g} away, expected 2 to train on: "
+                "make radius smaller"
+            )
+        near = _distance(background_xy, place, geographic) <= radius
+        if background == "full":
+            folds.append(Fold(str(i + 1), far, np.array([i])))
+        elif not near.any() or near.all():
+            raise DataError(
+                f"{np.count_nonzero(near):,} of {near.size:,} background points are within {radius:g} of presence "
+                f"{i + 1}, expected some within and some beyond: use the full background"
+            )
+        else:
+            folds.append(Fold(str(i + 1), far, np.array([i]), np.flatnonzero(~near), np.flatnonzero(near)))
+    return Split("buffer", tuple(folds), np.arange(len(xy)), None, background)
+
+
+def _distance(xy: Array, place: Array, geographic: bool) -> Array:
+    """Return the distance of points to a place: on the plane, or along great circles in kilometres."""
+    if not geographic:
+        plain: Array = np.hypot(xy[:, 0] - place[0], xy[:, 1] - place[1])
+        return plain
+    lon, lat = np.radians(xy).T
+    lon0, lat0 = np.radians(place)
+    half = np.sin((lat - lat0) / 2) ** 2 + np.cos(lat) * np.cos(lat0) * np.sin((lon - lon0) / 2) ** 2
+    arc: Array = 2 * EARTH * np.arcsin(np.sqrt(np.clip(half, 0.0, 1.0)))
+    return arc
+
+
+def environmental_clusters(
+    values: Array, background_values: Array, k: int = 5, *, seed: int = 1, background: str = "full"
+) -> Split:
+    """Divide the presences into clusters of like environment, by k-means on standardised variables.
+
+    Variables are centred and scaled by their mean and deviation over the background; give continuous ones only.
+    Background points go with the nearest cluster.
+    """
+    enough(len(values), k)
+    mean, deviation = background_values.mean(axis=0), background_values.std(axis=0)
+    used = deviation > 0
+    if not used.any():
+        raise DataError("no continuous variable varies over the background: environmental clusters need at least one")
+    scale = (mean[used], deviation[used])
+    points = (values[:, used] - scale[0]) / scale[1]
+    group, centres = kmeans(points, k, seed=seed)
+    others = nearest((background_values[:, used] - scale[0]) / scale[1], centres)
+    return by_group("environment", group, others, background)

@@ -1,0 +1,166 @@
+"""Tables in, numbers out: arrays, data frames or columns by name, with classes as numbers or as text.
+
+Whatever has no names is rows of points: one row per point, one column per variable, as in scikit-learn.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm.errors import DataError, OptionError
+from sdm.types import Array
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """How the columns of a table become numbers.
+
+    Attributes
+    ----------
+    names : tuple of str
+    categorical : tuple of str
+    labels : dict
+        For each categorical column of text, its sorted classes; a class is coded by its position.
+    """
+
+    names: tuple[str, ...]
+    categorical: tuple[str, ...]
+    labels: dict[str, tuple[str, ...]]
+
+    @classmethod
+    def learn(cls, table: Any, categorical: str | int | Sequence[str | int] = ()) -> "Encoder":
+        """Learn names and classes from a table as `encode` takes it; the columns of rows are named x0, x1, …"""
+        table = as_table(table)
+        names = column_names(table)
+        if len(set(names)) != len(names):
+            twice = sorted({name for name in names if names.count(name) > 1})
+            raise DataError(f"columns must have different names, got {', '.join(twice)} more than once")
+        listed = [categorical] if isinstance(categorical, (str, int)) else categorical
+        chosen = tuple(_name_of(column, names) for column in listed)
+        labels = {}
+        for name in chosen:
+            values = _column(table, names.index(name))
+            if not _numeric(values):
+                labels[name] = tuple(sorted({str(value) for value in values if not _missing(value)}))
+        return cls(tuple(names), chosen, labels)
+
+    def encode(self, table: Any) -> Array:
+        """Return the table as an `(n, V)` array; text classes that were never seen become −1, missing ones NaN.
+
+        Parameters
+        ----------
+        table : rows, data frame or mapping
+            Rows are a 2-D array or nested lists: one row per point, exactly these columns. A table of numbers alone is
+            taken as it is, text classes by their codes. A data frame, or a mapping of names to columns, may have its
+            columns in any order, and more of them.
+
+        Raises
+        ------
+        DataError
+            If columns are missing or too many, or a value is no number.
+        """
+        table = as_table(table)
+        given = column_names(table)
+        framed = not isinstance(table, np.ndarray)
+        if framed:
+            missing = [name for name in self.names if name not in given]
+            if missing:
+                raise DataError(f"the table has no column {', '.join(map(repr, missing))}; it has {', '.join(given)}")
+        elif len(given) != len(self.names):
+            raise DataError(
+                f"the table has {len(given)} columns, expected {len(self.names)} ({', '.join(self.names)}): "
+                "give one row per point and one column per variable"
+            )
+        elif table.dtype.kind in "biuf":
+            return np.asarray(table, dtype=np.float64)
+        columns = [_column(table, given.index(name) if framed else v) for v, name in enumerate(self.names)]
+        return np.column_stack(
+            [
+                self._codes(values, name) if name in self.labels else _numbers(values, name)
+                for values, name in zip(columns, self.names)
+            ]
+        )
+
+    def _codes(self, values: NDArray[Any], name: str) -> Array:
+        position = {label: code for code, label in enumerate(self.labels[name])}
+        return np.array([np.nan if _missing(x) else position.get(str(x), -1) for x in values], dtype=np.float64)
+
+
+def as_table(table: Any) -> Any:
+    """Return a data frame or a mapping of equally long columns as it is, and anything else as a 2-D array of rows."""
+    if hasattr(table, "columns"):
+        return table
+    if isinstance(table, Mapping):
+        shapes = {str(name): np.shape(column) for name, column in table.items()}
+        if any(len(shape) != 1 for shape in shapes.values()) or len(set(shapes.values())) > 1:
+            got = ", ".join(f"'{name}' {shape}" for name, shape in shapes.items())
+            raise DataError(f"the columns have the shapes {got}: expected one value per point in each of them")
+        return table
+    try:
+        rows = np.asarray(table)
+        if rows.dtype.kind == "U":  # numbers among text, missing ones too, would be text
+            rows = np.asarray(table, dtype=object)
+    except ValueError:  # numpy's word for rows of different lengths
+        raise DataError("the rows of X have different lengths: give each point one value per variable") from None
+    if rows.ndim != 2:
+        raise DataError(
+            f"X has {rows.ndim} dimensions, expected a table of two: one row per point and one column per variable"
+        )
+    return rows
+
+
+def column_names(table: Any) -> list[str]:
+    """Return the columns' names; those of an array are x0, x1, …"""
+    if isinstance(table, np.ndarray):
+        return [f"x{v}" for v in range(table.shape[1])]
+    return [str(name) for name in (table if isinstance(table, Mapping) else table.columns)]
+
+
+def _column(table: Any, v: int) -> NDArray[Any]:
+    if isinstance(table, np.ndarray):
+        return table[:, v]
+    return np.asarray(list(table.values())[v] if isinstance(table, Mapping) else table.iloc[:, v])
+
+
+def _name_of(column: str | int, names: list[str]) -> str:
+    if isinstance(column, (int, np.integer)) and not isinstance(column, bool) and 0 <= column < len(names):
+        return names[column]
+    if column in names:
+        return str(column)
+    raise OptionError(f"categorical={column!r}: no such column; there are {', '.join(names)}")
+
+
+def _numeric(values: NDArray[Any]) -> bool:
+    if values.dtype.kind in "biuf":
+        return True
+    try:
+        values.astype(np.float64)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _missing(value: Any) -> bool:
+    # pandas' NA first: comparing with it gives no answer.
+    return value is None or str(value) in ("<NA>", "NaT") or bool(value != value)
+
+
+def _numbers(values: NDArray[Any], name: str) -> Array:
+    """Return a column as floats, missing values as NaN, or say which value is no number."""
+    try:
+        return values.astype(np.float64)
+    except (TypeError, ValueError):
+        return np.array([_number(value, row, name) for row, value in enumerate(values)])
+
+
+def _number(value: Any, row: int, name: str) -> float:
+    try:
+        return np.nan if _missing(value) else float(value)
+    except (TypeError, ValueError):
+        raise DataError(
+            f"column '{name}' has {value!r} in row {row + 1}, expected a number; "
+            f"if the column holds classes, name it in categorical=['{name}']"
+        ) from None

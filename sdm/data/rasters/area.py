@@ -1,0 +1,155 @@
+"""Vector files, and the study area that they outline."""
+
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rasterio.crs import CRS
+from rasterio.windows import Window
+
+from sdm.data.rasters.grid import Grid
+from sdm.errors import DataError
+from sdm.reading import refuse_special
+
+
+def read_vector(path: str | Path, layer: str | None = None) -> tuple[Any, list[str]]:
+    """Read any vector file; return a GeoDataFrame (or a DataFrame, for Parquet without geometry) and notes.
+
+    Raises
+    ------
+    DataError
+        If the file is missing, cannot be read, or holds several layers and none is named.
+    """
+    import geopandas
+    import pyogrio
+
+    path = Path(path)
+    if not path.exists():
+        raise DataError(f"file '{path}' does not exist: check the path")
+    refuse_special(path)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            if path.suffix.lower() in {".parquet", ".geoparquet", ".pq"}:
+                return _read_parquet(path), []
+            names = [str(name) for name in pyogrio.list_layers(path)[:, 0]]
+            if layer is not None and layer not in names:
+                raise DataError(
+                    f"file '{path.name}' has no layer '{layer}', only {', '.join(names)}: name one of these"
+                )
+            if layer is None and len(names) > 1:
+                raise DataError(f"file '{path.name}' has the layers {', '.join(names)}: say which one to read")
+            frame = geopandas.read_file(path, layer=layer)
+        except (OSError, RuntimeError, ValueError) as problem:
+            if isinstance(problem, DataError):
+                raise
+            reason = " ".join(str(problem).split())
+            raise DataError(f"file '{path.name}' cannot be read as a vector file: {reason}") from problem
+    # DeprecationWarnings are between the libraries, not for the user.
+    return frame, [str(w.message) for w in caught if not issubclass(w.category, DeprecationWarning | FutureWarning)]
+
+
+def _read_parquet(path: Path) -> Any:
+    """Read GeoParquet, or a plain table when the file carries no geometry."""
+    import geopandas
+    import pyarrow.parquet
+
+    if b"geo" in (pyarrow.parquet.read_schema(path).metadata or {}):
+        return geopandas.read_parquet(path)
+    return pyarrow.parquet.read_table(path).to_pandas()
+
+
+@dataclass(frozen=True)
+class StudyArea:
+    """Polygons that limit where background is drawn, in the CRS of the layers.
+
+    Parameters
+    ----------
+    geometries
+        Shapely polygons and multipolygons.
+    source
+        The file they come from, for messages.
+    notes
+        What the user should be told about the file.
+    """
+
+    geometries: tuple[Any, ...]
+    source: str
+    notes: list[str] = field(default_factory=list)
+
+    @classmethod
+    def read(cls, path: str | Path, crs: CRS | str | None, *, layer: str | None = None) -> "StudyArea":
+        """Read the polygons of any vector file and reproject them to `crs`, that of the stack.
+
+        Raises
+        ------
+        DataError
+            If there is no polygon in the file, or it cannot be read.
+        """
+        frame, notes = read_vector(path, layer)
+        name = Path(path).name
+        polygons = (
+            frame[frame.geom_type.isin(["Polygon", "MultiPolygon"])] if hasattr(frame, "geom_type") else frame[:0]
+        )
+        if len(polygons) == 0:
+            raise DataError(f"study area '{name}' holds no polygon: give a vector file of polygons")
+        if polygons.crs is None:
+            notes.append(f"study area '{name}' has no CRS: taken to be in that of the layers")
+        elif crs is not None:
+            try:
+                polygons = polygons.to_crs(CRS.from_user_input(crs).to_wkt())
+            except (RuntimeError, ValueError) as problem:  # of pyproj
+                raise DataError(
+                    f"study area '{name}' cannot be brought into the layers' coordinate system: {problem}"
+                ) from problem
+        if len(polygons) < len(frame):
+            notes.append(f"study area '{name}': {len(frame) - len(polygons):,} features that are not polygons left out")
+        return cls(tuple(polygons.geometry.make_valid()), str(path), notes)
+
+    @property
+    def bounds(self) -> tuple[float, float, float, float]:
+        """Left, bottom, right and top of all polygons together."""
+        box = np.array([geometry.bounds for geometry in self.geometries])
+        left, bottom = box[:, :2].min(axis=0)
+        right, top = box[:, 2:].max(axis=0)
+        return float(left), float(bottom), float(right), float(top)
+
+    def check(self, grid: Grid) -> None:
+        """Raise DataError if the study area does not overlap the grid."""
+        if not _overlap(self.bounds, grid.bounds):
+            ours, theirs = (", ".join(f"{v:g}" for v in box) for box in (self.bounds, grid.bounds))
+            raise DataError(
+                f"study area '{Path(self.source).name}' (left, bottom, right, top: {ours}) does not overlap the "
+                f"layers ({theirs}): check its coordinate reference system"
+            )
+
+    def mask(self, grid: Grid, window: Window | None = None) -> np.ndarray:
+        """Return whether the centre of each cell of a window lies in the study area, as (h, w) booleans."""
+        from rasterio.features import geometry_mask
+
+        window = window or Window(0, 0, grid.width, grid.height)
+        shape = (int(window.height), int(window.width))
+        transform = grid.window_transform(window)
+        part = Grid(width=shape[1], height=shape[0], transform=transform, crs=grid.crs)
+        near = [g for g in self.geometries if _overlap(g.bounds, part.bounds)]
+        if not near:
+            return np.zeros(shape, dtype=bool)
+        return np.asarray(geometry_mask(near, shape, transform, invert=True))
+
+    def contains(self, grid: Grid, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
+        """Return whether the centre of each of these cells lies in the study area."""
+        import shapely
+
+        x, y = grid.xy(rows, cols)
+        inside = np.zeros(x.shape, dtype=bool)
+        for geometry in self.geometries:
+            shapely.prepare(geometry)
+            inside |= shapely.contains_xy(geometry, x, y)
+        return inside
+
+
+def _overlap(one: tuple[float, float, float, float], other: tuple[float, float, float, float]) -> bool:
+    """Whether two boxes (left, bottom, right, top) share some area."""
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]

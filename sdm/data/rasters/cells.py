@@ -1,0 +1,104 @@
+"""What is in the cells of a stack, gathered while its windows go by: ranges, and values at given cells."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from rasterio.windows import Window
+
+from sdm.errors import DataError
+
+
+class Layers(Protocol):
+    """What is needed of a stack here."""
+
+    @property
+    def layers(self) -> Any:
+        """The layers, each with its `path`."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Their names."""
+
+    @property
+    def n_cells(self) -> int:
+        """How many cells there are."""
+
+    @property
+    def dtype(self) -> "np.dtype[Any]":
+        """The type of their values."""
+
+
+def all_valid(array: np.ndarray) -> np.ndarray:
+    """Return which cells of a (V, h, w) array have data in all layers."""
+    missing = np.isnan(array[0])
+    for plane in array[1:]:
+        missing |= np.isnan(plane)
+    return np.logical_not(missing, out=missing)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Range and number of valid cells of each layer, and number of cells valid in all layers.
+
+    A layer without any valid cell has minimum +inf and maximum -inf.
+    """
+
+    minimum: np.ndarray
+    maximum: np.ndarray
+    count: np.ndarray
+    n_valid: int
+
+    @classmethod
+    def empty(cls, n_layers: int) -> "Summary":
+        """Return the summary of no cell at all."""
+        return cls(np.full(n_layers, np.inf), np.full(n_layers, -np.inf), np.zeros(n_layers, dtype=np.int64), 0)
+
+    @classmethod
+    def of(cls, array: np.ndarray) -> tuple["Summary", np.ndarray]:
+        """Return the summary of a (V, h, w) array, and which of its cells are valid in all layers."""
+        valid = all_valid(array)
+        flat = array.reshape(len(array), -1)
+        count = np.array([np.count_nonzero(plane == plane) for plane in flat], dtype=np.int64)
+        # fmin and fmax step over NaN, and give NaN only where there is nothing else.
+        low = np.fmin.reduce(flat, axis=1, initial=np.inf).astype(np.float64)
+        high = np.fmax.reduce(flat, axis=1, initial=-np.inf).astype(np.float64)
+        return cls(low, high, count, int(np.count_nonzero(valid))), valid
+
+    def __add__(self, other: "Summary") -> "Summary":
+        low, high = np.minimum(self.minimum, other.minimum), np.maximum(self.maximum, other.maximum)
+        return Summary(low, high, self.count + other.count, self.n_valid + other.n_valid)
+
+    def check(self, stack: Layers) -> None:
+        """Raise DataError if a layer has no data at all, or no cell has data in all layers."""
+        for layer, count in zip(stack.layers, self.count):
+            if count == 0:
+                raise DataError(
+                    f"layer '{Path(layer.path).name}' has no valid cell among {stack.n_cells:,}: "
+                    "check its nodata value, or leave it out"
+                )
+        if self.n_valid == 0:
+            least = stack.names[int(np.argmin(self.count))]
+            raise DataError(
+                f"no cell has data in all {len(stack.layers)} layers; '{least}' has the fewest "
+                f"({int(self.count.min()):,} of {stack.n_cells:,}): check that the layers overlap"
+            )
+
+
+class CellLookup:
+    """Values at given cells, gathered while windows go by in any order."""
+
+    def __init__(self, stack: Layers, rows: np.ndarray, cols: np.ndarray) -> None:
+        self._order = np.argsort(rows, kind="stable")
+        self._rows = np.asarray(rows)[self._order]
+        self._cols = np.asarray(cols)[self._order]
+        self.values = np.full((len(self._order), len(stack.layers)), np.nan, dtype=stack.dtype)
+
+    def take(self, window: Window, array: np.ndarray) -> None:
+        """Take the cells that lie in a window from its (V, h, w) array."""
+        first, last = np.searchsorted(self._rows, [window.row_off, window.row_off + window.height])
+        col = self._cols[first:last] - window.col_off
+        here = np.flatnonzero((col >= 0) & (col < window.width))
+        row = self._rows[first:last][here] - window.row_off
+        self.values[self._order[first:last][here]] = array[:, row, col[here]].T

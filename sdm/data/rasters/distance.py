@@ -1,0 +1,39 @@
+"""Distances over the ground, whatever the coordinates are in."""
+
+import numpy as np
+from rasterio.crs import CRS
+
+from sdm.data.rasters.grid import Grid
+from sdm.data.records.occurrences import WGS84, project
+from sdm.errors import DataError
+
+EARTH_KM = 6371.0088  # mean radius
+DEGREE_KM = float(np.deg2rad(EARTH_KM))
+
+
+def to_lonlat(x: np.ndarray, y: np.ndarray, grid: Grid, what: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return longitude and latitude of points in the coordinates of a grid.
+
+    Raises
+    ------
+    DataError
+        If the grid has no coordinate reference system; `what` says what needs one.
+    """
+    return project(x, y, _known(grid, what), WGS84)
+
+
+def cell_km(grid: Grid, rows: np.ndarray, what: str) -> tuple[np.ndarray, float]:
+    """Return the width of the cells of each row, and the height of all cells, in km."""
+    crs = _known(grid, what)
+    if crs.is_geographic:
+        _, lat = grid.xy(rows, np.zeros_like(rows))
+        return abs(grid.transform.a) * DEGREE_KM * np.cos(np.deg2rad(lat)), abs(grid.transform.e) * DEGREE_KM
+    unit = float(crs.linear_units_factor[1]) / 1000
+    return np.full(len(rows), abs(grid.transform.a) * unit), abs(grid.transform.e) * unit
+
+
+def _known(grid: Grid, what: str) -> CRS:
+    """Return the coordinate reference system of a grid, or raise the user's error."""
+    if grid.crs is None:
+        raise DataError(f"{what} needs distances, and the layers have no coordinate reference system: give them one")
+    return grid.crs

@@ -1,0 +1,236 @@
+"""Sampling effort: how much each cell was looked at, from a raster or from where a group of species was recorded.
+
+Only ratios of effort matter. A cell of no effort (zero, or missing) says nothing about a species: it is not background,
+and a record in it cannot be used. Negative effort is an error.
+"""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, Protocol
+
+import numpy as np
+from rasterio.windows import Window
+
+from sdm._jit import jit
+from sdm.data.rasters.cells import all_valid
+from sdm.data.rasters.distance import DEGREE_KM, cell_km
+from sdm.data.rasters.layers import open_stack
+from sdm.data.rasters.stack import Stack
+from sdm.errors import DataError, OptionError
+
+REACH = 4.0  # of a kernel, in bandwidths
+FINE = 8  # a kernel is computed on cells of no more than the bandwidth over this: finer ones are put together
+
+
+class Effort(Protocol):
+    """Sampling effort in the cells of a grid: not negative, NaN where it is not known."""
+
+    @property
+    def name(self) -> str:
+        """What it comes from, for messages."""
+        ...
+
+    def window(self, window: Window) -> np.ndarray:
+        """Return the effort in the cells of a window, (h, w)."""
+        ...
+
+    def at(self, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
+        """Return the effort in some cells."""
+        ...
+
+
+@dataclass(frozen=True)
+class RasterEffort:
+    """Effort from a raster file: one band, on the grid of the layers or resampled to it."""
+
+    stack: Stack
+
+    @property
+    def name(self) -> str:
+        """The file's name."""
+        return Path(self.stack.layers[0].path).name
+
+    def window(self, window: Window) -> np.ndarray:
+        """Return the effort in the cells of a window; may be called from several threads."""
+        with self.stack.reader() as reader:
+            band = reader.read(window)[0]
+        if (negative := np.argwhere(band < 0)).size:
+            row, col = negative[0]
+            place = f"row {row + int(window.row_off):,}, column {col + int(window.col_off):,}"
+            raise DataError(
+                f"bias raster '{self.name}' has negative effort ({band[row, col]:g} at {place}): "
+                "effort is 0 or more; if that number means 'no data', say so in the file or with --nodata"
+            )
+        return band.astype(np.float64)
+
+    def at(self, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
+        """Return the effort in some cells."""
+        return self.stack.sample(rows, cols)[:, 0].astype(np.float64)
+
+
+def open_effort(path: str | Path, stack: Stack, *, nodata: float | None = None, align: bool = False) -> RasterEffort:
+    """Open a raster of sampling effort and check that it lies on the grid of the layers; no values are read yet.
+
+    Parameters
+    ----------
+    path
+        A raster of one band.
+    stack
+        The layers.
+    nodata
+        A value that means "no data", beside what the file says.
+    align
+        Resample it (bilinear) if its grid is another one.
+
+    Raises
+    ------
+    DataError
+        If it cannot be opened, has several bands, or lies on another grid.
+    """
+    found = open_stack(path, nodata=nodata)
+    name = Path(path).name
+    if len(found.layers) != 1:
+        raise DataError(f"bias raster '{name}' holds {len(found.layers)} layers: expected one band of sampling effort")
+    grid = found if found.crs is not None else replace(found, crs=stack.crs)
+    difference = grid.difference(stack)
+    if difference and not align:
+        raise DataError(f"bias raster '{name}' {difference}: use --align first to resample")
+    layer = replace(found.layers[0], resample=bool(difference))
+    return RasterEffort(replace(stack, layers=(layer,), block=(64, stack.width) if difference else found.block,
+                                dtype=found.dtype, notices=()))  # fmt: skip
+
+
+@dataclass(frozen=True)
+class KernelEffort:
+    """Effort from the density of sites where any species of a group was recorded.
+
+    Parameters
+    ----------
+    surface
+        (height, width) sites per valid cell nearby; 0 where no site is within reach, NaN where a layer has no data.
+    bandwidth
+        Standard deviation of the kernel in km.
+    n_sites
+        Number of sites.
+    name
+        Where they come from.
+    """
+
+    surface: np.ndarray
+    bandwidth: float
+    n_sites: int
+    name: str
+
+    def window(self, window: Window) -> np.ndarray:
+        """Return the effort in the cells of a window."""
+        return self.surface[window.toslices()]
+
+    def at(self, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
+        """Return the effort in some cells."""
+        return self.surface[rows, cols]
+
+
+def kernel_effort(
+    stack: Stack,
+    rows: np.ndarray,
+    cols: np.ndarray,
+    *,
+    bandwidth: float | Literal["auto"] = "auto",
+    name: str = "target group",
+    threads: int = 2,
+) -> KernelEffort:
+    """Estimate effort from the sites of a target group, with a Gaussian kernel over the ground.
+
+    The density is that of sites over that of valid cells, both seen through the kernel, so that a coast does not look
+    less visited because part of the kernel lies in the sea.
+
+    Parameters
+    ----------
+    stack
+        The layers; they are read once, to know which cells are valid.
+    rows, cols
+        Cells with a record of the group; several records in a cell are one site.
+    bandwidth
+        Standard deviation of the kernel in km; ``"auto"`` is Scott's rule, the sites' spread times n^(-1/6), and at
+        least one cell.
+
+    Raises
+    ------
+    DataError
+        If no site is on a valid cell, or the layers have no coordinate reference system.
+    """
+    valid = np.zeros((stack.height, stack.width), dtype=bool)
+    for window, part in stack.scan(each=lambda _, array: all_valid(array), threads=threads):
+        valid[window.toslices()] = part
+    sites = np.zeros(valid.shape)
+    sites[rows, cols] = 1
+    sites *= valid
+    at = np.argwhere(sites)
+    if not len(at):
+        raise DataError(f"{name}: no record on a cell with data in all layers, so there is no effort to estimate")
+    wide, high = cell_km(stack, np.arange(stack.height), "a kernel-density effort surface")
+    if bandwidth != "auto" and not bandwidth > 0:
+        raise OptionError(f"bandwidth is {bandwidth}: expected a number of km above 0, or 'auto'")
+    auto = bandwidth == "auto"
+    width = max(_scott(stack, at[:, 0], at[:, 1]), high, float(wide.max())) if auto else float(bandwidth)
+    sigma = width / np.maximum(wide, 1e-6), np.full(stack.width, width / high)
+    density = _blur(sites, *sigma)
+    density /= np.where(valid, _blur(valid.astype(np.float64), *sigma), np.nan)
+    return KernelEffort(density, width, len(at), name)
+
+
+def _scott(stack: Stack, rows: np.ndarray, cols: np.ndarray) -> float:
+    """Return Scott's bandwidth for two dimensions, in km."""
+    x, y = stack.xy(rows, cols)
+    if stack.crs is not None and stack.crs.is_geographic:
+        x, y = (x - x.mean()) * np.cos(np.deg2rad(y)) * DEGREE_KM, y * DEGREE_KM
+    else:
+        wide, high = cell_km(stack, rows[:1], "a kernel-density effort surface")
+        x, y = cols * wide[0], rows * high
+    return float(np.sqrt(0.5 * (np.var(x) + np.var(y))) * len(x) ** (-1 / 6))
+
+
+def _blur(values: np.ndarray, across: np.ndarray, down: np.ndarray) -> np.ndarray:
+    """Smooth along rows with a width for each row, then along columns; widths are in cells.
+
+    Where the widths are many cells, sums of square blocks of cells are smoothed, and what lies between their centres is
+    interpolated: the bandwidth grows by less than 1 %, and the time does not depend on it.
+    """
+    factor = int(min(across.min(), down.min()) / FINE)
+    if factor > 1:
+        sums = _blocks(_blocks(values, factor).T, factor).T
+        coarse = _blur(sums, across[::factor] / factor, down[::factor] / factor) / factor**2
+        return _between(_between(coarse, factor, len(values)).T, factor, values.shape[1]).T
+    once, twice = np.zeros(values.shape), np.zeros(values.shape[::-1])
+    _smear(values, across, REACH, once)
+    _smear(np.ascontiguousarray(once.T), down, REACH, twice)
+    return np.ascontiguousarray(twice.T)
+
+
+def _blocks(values: np.ndarray, factor: int) -> np.ndarray:
+    """Return the sums of so many rows at a time."""
+    return np.add.reduceat(values, np.arange(0, len(values), factor), axis=0)
+
+
+def _between(values: np.ndarray, factor: int, count: int) -> np.ndarray:
+    """Interpolate between rows that stand for so many each."""
+    place = np.clip((np.arange(count) + 0.5) / factor - 0.5, 0, len(values) - 1)
+    low = np.minimum(place.astype(np.int64), max(len(values) - 2, 0))
+    share = (place - low)[:, None]
+    return values[low] * (1 - share) + values[np.minimum(low + 1, len(values) - 1)] * share
+
+
+@jit
+def _smear(values, sigma, reach, out):  # type: ignore[no-untyped-def]
+    """out[r, j] = Σ_c values[r, c] exp(-(j - c)²/2σ_r²) over |j - c| ≤ reach σ_r, at least the cell itself."""
+    rows, cols = values.shape
+    kernel = np.empty(cols)
+    for r in range(rows):
+        far = int(min(reach * sigma[r], cols - 1.0))
+        for k in range(far + 1):
+            kernel[k] = np.exp(-0.5 * (k / sigma[r]) ** 2)
+        for c in range(cols):
+            value = values[r, c]
+            if value != 0:
+                for j in range(max(0, c - far), min(cols, c + far + 1)):
+                    out[r, j] += value * kernel[abs(j - c)]

@@ -1,0 +1,242 @@
+"""Layers as they lie in files: found, named, and checked to share one grid."""
+
+import difflib
+import glob
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from rasterio.crs import CRS
+from rasterio.env import set_gdal_config
+
+from sdm.data.rasters.grid import Grid
+from sdm.data.rasters.stack import Layer, Stack, open_raster
+from sdm.errors import DataError, OptionError
+
+__all__ = ["Layer", "Stack", "open_stack"]
+
+GDAL_CACHE_BYTES = 64 << 20  # GDAL's own default is 5 % of the machine's memory
+SUFFIXES = frozenset(
+    {".tif", ".tiff", ".asc", ".vrt", ".nc", ".nc4", ".img", ".bil", ".bip", ".bsq", ".flt", ".grd", ".sdat"}
+    | {".rst", ".map", ".ers", ".kea", ".jp2", ".grb", ".grb2", ".grib"}
+)
+DOUBTFUL = frozenset({".grd", ".map"})  # suffixes that other programs use as well
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A band of a file that may become a layer: its own grid and the size of its blocks."""
+
+    layer: Layer
+    grid: Grid
+    block: tuple[int, int]
+
+
+def open_stack(
+    layers: str | Path | Sequence[str | Path],
+    *,
+    categorical: Sequence[str] = (),
+    nodata: float | None = None,
+    align: str | None = None,
+    names: Sequence[str] | None = None,
+) -> Stack:
+    """Find the layers, check that they share one grid, and return them as a stack; no values are read yet.
+
+    Parameters
+    ----------
+    layers
+        A folder, a pattern such as ``climate/bio*.tif``, a file of one or more bands, or a list of these.
+        A layer is called after its file, without suffix; in a file of several bands, after the band's
+        description, else ``file_1``, ``file_2``, ...; in NetCDF of several variables, after the variable.
+    categorical
+        Names of layers whose values are classes.
+    nodata
+        A stored value that means "no data" in every layer, beside what the files say.
+    align
+        None: grids must match. ``"first"`` or the name of a layer: resample the others to its grid,
+        bilinear, or nearest cell for categorical layers.
+    names
+        Use these layers only, in this order; else all, sorted by name.
+
+    Raises
+    ------
+    DataError
+        If files are missing or damaged, names occur twice, or grids differ.
+    OptionError
+        If `categorical`, `align` or `nodata` make no sense.
+    """
+    if "GDAL_CACHEMAX" not in os.environ:
+        set_gdal_config("GDAL_CACHEMAX", GDAL_CACHE_BYTES)
+    notices: list[str] = []
+    found = _one_crs(_find(layers, names, notices), notices)
+    known = [item.layer.name for item in found]
+    classes = {categorical} if isinstance(categorical, str) else set(categorical)
+    for name in sorted(classes):
+        _check_name(name, known, "categorical layer")
+    if align not in (None, "first"):
+        _check_name(str(align), known, "layer to align to")
+    # "first" is the first that the user named, before sorting.
+    grid = next(item.grid for item in found if align in (None, "first", item.layer.name))
+    order = known if names is None else list(names)
+    found = sorted(found, key=lambda item: order.index(item.layer.name) if names else item.layer.name)
+    chosen = _one_grid(found, grid, align, classes, notices)
+    if nodata is not None:
+        chosen = [_with_nodata(layer, nodata) for layer in chosen]
+    notices += [
+        f"layer '{layer.name}': value = stored value × {layer.scale:g} + {layer.offset:g}, as its file says"
+        for layer in chosen
+        if (layer.scale, layer.offset) != (1, 0)
+    ]
+    if classes:
+        notices.append(f"categorical layers: {', '.join(sorted(classes))}")
+    blocks = [(64, grid.width) if layer.resample else item.block for layer, item in zip(chosen, found)]
+    return Stack(
+        **vars(grid),
+        layers=tuple(chosen),
+        block=(min(grid.height, max(b[0] for b in blocks)), min(grid.width, max(b[1] for b in blocks))),
+        # float32 holds integers of up to 16 bits exactly; the rule of numpy is the one we want.
+        dtype=np.result_type(np.float32, *(layer.dtype for layer in chosen)),
+        notices=tuple(notices),
+    )
+
+
+def _find(layers: str | Path | Sequence[str | Path], names: Sequence[str] | None, notices: list[str]) -> list[_Found]:
+    """Return the bands of all files that the user means, those called `names` if given, in the user's order."""
+    found: list[_Found] = []
+    failed: list[DataError] = []
+    for path, sure in _files([layers] if isinstance(layers, str | Path) else layers):
+        try:
+            found += _bands(path)
+        except DataError as problem:
+            if sure:
+                failed.append(problem)
+            else:
+                notices.append(f"file '{Path(path).name}' is not a raster that GDAL reads: left out")
+    known = [item.layer.name for item in found]
+    if names is not None:
+        found = [item for item in found if item.layer.name in names]
+        missing = [name for name in names if name not in known]
+    # A damaged file does not matter if all layers that were asked for are elsewhere.
+    if failed and (names is None or missing):
+        raise failed[0]
+    if names is not None and missing and known:
+        _check_name(missing[0], known, "layer", DataError)
+    taken: dict[str, str] = {}
+    for item in found:
+        if item.layer.name in taken:
+            where = f"'{taken[item.layer.name]}' and '{item.layer.path}'"
+            raise DataError(f"two layers are called '{item.layer.name}', in {where}: rename or leave out one of them")
+        taken[item.layer.name] = item.layer.path
+    if not found:
+        raise DataError(f"no raster layer found in '{layers}': expected files such as .tif, .asc, .vrt or .nc")
+    return found
+
+
+def _files(places: Sequence[str | Path]) -> Iterator[tuple[str, bool]]:
+    """Yield the files that are meant, and whether each is surely meant to be a raster."""
+    for place in places:
+        path, text = Path(place), str(place)
+        if path.is_dir():
+            for file in sorted(path.iterdir()):
+                if file.suffix.lower() in SUFFIXES and file.is_file():
+                    yield str(file), file.suffix.lower() not in DOUBTFUL
+        elif path.exists() or "://" in text or text.startswith("/vsi") or text.count(":") > 1:
+            yield text, True
+        elif any(c in text for c in "*?["):
+            matches = sorted(glob.glob(text, recursive=True))
+            if not matches:
+                raise DataError(f"no file matches '{text}': check the pattern")
+            rasters = [match for match in matches if Path(match).suffix.lower() in SUFFIXES]
+            yield from ((match, True) for match in rasters or matches)  # without the files that go with rasters
+        else:
+            raise DataError(f"'{text}' does not exist: expected a folder, a pattern or a raster file")
+
+
+def _bands(path: str, variable: str | None = None) -> list[_Found]:
+    """Return the bands of a file, or of the variables in it."""
+    with open_raster(path) as data:
+        if data.count == 0 and data.subdatasets:
+            parts = [(sub, sub.rsplit(":", 1)[-1].strip('/"')) for sub in data.subdatasets]
+            return [
+                band for sub, name in parts if not name.endswith(("_bnds", "_bounds")) for band in _bands(sub, name)
+            ]
+        t = data.transform
+        if not (t.a and t.e and np.isfinite([*t[:6], t.a * data.width, t.e * data.height]).all()):
+            raise DataError(f"layer '{Path(path).name}' has cells of {t.a:g} by {t.e:g}: expected a size above zero")
+        if data.transform.b or data.transform.d:
+            raise DataError(f"layer '{Path(path).name}' has a rotated grid: make it north-up with gdalwarp first")
+        stem = variable or Path(path).stem
+        grid = Grid(width=data.width, height=data.height, transform=data.transform, crs=data.crs)
+        found = []
+        for band in data.indexes:
+            name = stem if data.count == 1 else data.descriptions[band - 1] or f"{stem}_{band}"
+            dtype, code = data.dtypes[band - 1], data.nodatavals[band - 1]
+            if dtype.startswith("complex"):
+                raise DataError(f"layer '{name}' has complex numbers: expected one real number per cell")
+            layer = Layer(name, path, band, dtype, scale=data.scales[band - 1], offset=data.offsets[band - 1])
+            layer = layer if code is None else _with_nodata(layer, code)
+            found.append(_Found(layer, grid, data.block_shapes[band - 1]))
+        return found
+
+
+def _with_nodata(layer: Layer, code: float) -> Layer:
+    """Add a nodata code to a layer, as its stored type would hold it."""
+    if layer.dtype == "float32" and np.isfinite(code):
+        limit = float(np.finfo(np.float32).max)
+        code = float(np.float32(np.clip(code, -limit, limit)))
+    if np.isnan(code) or code in layer.nodata:
+        return layer
+    if layer.resample and layer.nodata and not layer.categorical:
+        raise OptionError(
+            f"layer '{layer.name}' cannot be resampled with two nodata codes ({layer.nodata[0]:g} in the file, "
+            f"{code:g} as option): leave out --nodata or --align"
+        )
+    return replace(layer, nodata=(*layer.nodata, float(code)))
+
+
+def _check_name(name: str, known: list[str], what: str, error: type[Exception] = OptionError) -> None:
+    """Raise an error with the nearest name if there is no such layer."""
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean '{near[0]}'? " if near else ""
+        raise error(f"{what} '{name}' does not exist: {hint}The layers are {', '.join(sorted(known))}")
+
+
+def _one_crs(found: list[_Found], notices: list[str]) -> list[_Found]:
+    """Give layers without CRS that of the others, or WGS 84 if all coordinates look like degrees."""
+    bare = [item for item in found if item.grid.crs is None]
+    if not bare:
+        return found
+    crs = next((item.grid.crs for item in found if item.grid.crs is not None), None)
+    whose = "that of the other layers"
+    if crs is None and all(item.grid.looks_geographic for item in bare):
+        crs, whose = CRS.from_epsg(4326), "WGS 84, for their coordinates look like degrees"
+    names = ", ".join(item.layer.name for item in bare)
+    notices.append(
+        f"layers without coordinate reference system ({names}): taken to be in {whose}"
+        if crs
+        else f"no layer has a coordinate reference system ({names}): points must be in the coordinates of the layers"
+    )
+    return [replace(item, grid=replace(item.grid, crs=item.grid.crs or crs)) for item in found]
+
+
+def _one_grid(found: list[_Found], grid: Grid, align: str | None, classes: set[str], notices: list[str]) -> list[Layer]:
+    """Check every layer against the grid of the stack; mark those to resample if `align` allows it."""
+    chosen, near = [], []
+    for item in found:
+        name, difference = item.layer.name, item.grid.difference(grid)
+        if difference and (align is None or grid.crs is None):
+            todo = "use --align first to resample" if grid.crs else "give the layers a coordinate system first"
+            raise DataError(f"layer '{name}' {difference}: {todo}")
+        if difference:
+            notices.append(
+                f"layer '{name}' {difference}: resampled ({'nearest cell' if name in classes else 'bilinear'})"
+            )
+        elif item.grid.transform != grid.transform:
+            near.append(name)
+        chosen.append(replace(item.layer, categorical=name in classes, resample=bool(difference)))
+    if near:
+        notices.append(f"grids that differ by less than 1e-6 of a cell are taken as one: {', '.join(near)}")
+    return chosen

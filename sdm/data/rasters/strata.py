@@ -1,0 +1,273 @@
+"""Strata: the cells of a grid divided by the classes of a layer, or into squares of the ground."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from rasterio.windows import Window
+
+from sdm.data.rasters.area import StudyArea
+from sdm.data.rasters.cells import all_valid
+from sdm.data.rasters.distance import DEGREE_KM
+from sdm.data.rasters.effort import Effort
+from sdm.data.rasters.grid import Grid
+from sdm.data.rasters.stack import Stack
+from sdm.errors import DataError, OptionError
+
+SQUARES = "grid:"
+MOST_CLASSES = 20_000  # of a layer; one with more is not one of classes
+FEWEST_CELLS = 2.0  # of a class, in the mean
+_COLUMNS = 1 << 31  # a square's code is its row times this, plus its column
+
+
+class Division(Protocol):
+    """What says to which stratum a cell belongs, by a code."""
+
+    @property
+    def source(self) -> str:
+        """What it is, for messages."""
+        ...
+
+    def codes(self, window: Window, values: np.ndarray) -> np.ndarray:
+        """Return the codes of the cells of a window from the layers' (V, h, w) values; NaN outside all strata."""
+        ...
+
+    def codes_at(self, rows: np.ndarray, cols: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Return the codes of some cells, with the layers' (N, V) values in them."""
+        ...
+
+    def name(self, code: float) -> str:
+        """Return what a stratum is called."""
+        ...
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Strata by the classes of a layer of a stack."""
+
+    layer: str
+    index: int
+
+    @property
+    def source(self) -> str:
+        """The layer."""
+        return f"layer '{self.layer}'"
+
+    def codes(self, window: Window, values: np.ndarray) -> np.ndarray:
+        """Return the layer's values."""
+        return values[self.index].astype(np.float64)
+
+    def codes_at(self, rows: np.ndarray, cols: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Return the layer's values in some cells."""
+        return np.asarray(values[:, self.index], dtype=np.float64)
+
+    def name(self, code: float) -> str:
+        """Return the class as a number without decimals."""
+        return f"{code:.0f}"
+
+    def check(self, codes: np.ndarray, cells: int | None = None) -> None:
+        """Raise DataError if these are not codes of classes; `cells` is in how many cells they were seen."""
+        advice = "make classes of it first, or use squares such as --strata grid:50km"
+        odd = codes[codes != np.round(codes)]
+        if odd.size:
+            raise DataError(f"{self.source} holds values such as {odd[0]:g}, which are no codes of classes: {advice}")
+        many = codes.size > MOST_CLASSES
+        if many or (cells is not None and codes.size > 1 and cells < FEWEST_CELLS * codes.size):
+            among = "" if many or cells is None else f" in {cells:,} cells"
+            raise DataError(f"{self.source} holds {codes.size:,} distinct values{among}, too many for strata: {advice}")
+
+
+@dataclass(frozen=True)
+class Squares:
+    """Strata that are squares of the ground, in the grid's own projection; for degrees in the sinusoidal one.
+
+    The sinusoidal projection keeps areas. Squares are counted from the upper left corner.
+    """
+
+    grid: Grid
+    km: float
+
+    @property
+    def source(self) -> str:
+        """Their size."""
+        return f"squares of {self.km:g} km"
+
+    def codes(self, window: Window, values: np.ndarray) -> np.ndarray:
+        """Return the codes of the cells of a window."""
+        rows, cols = np.mgrid[: int(window.height), : int(window.width)]
+        return self._of(rows + int(window.row_off), cols + int(window.col_off))
+
+    def codes_at(self, rows: np.ndarray, cols: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Return the codes of some cells."""
+        return self._of(rows, cols)
+
+    def _of(self, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
+        left, _, right, top = self.grid.bounds
+        x, y = self.grid.xy(rows, cols)
+        crs = self.grid.crs
+        if crs is not None and crs.is_geographic:
+            middle, half = 0.5 * (left + right), 0.5 * (right - left)
+            east, south = DEGREE_KM * (half + (x - middle) * np.cos(np.radians(y))), DEGREE_KM * (top - y)
+        else:
+            unit = 1.0 if crs is None else float(crs.linear_units_factor[1])
+            east, south = unit * (x - left) / 1000, unit * (top - y) / 1000
+        # A cell whose centre is on a line, but for rounding, belongs to the square to its right or below.
+        place = [np.floor(part / self.km + 1e-9) for part in (south, east)]
+        return np.asarray(place[0] * _COLUMNS + place[1])
+
+    def name(self, code: float) -> str:
+        """Return row and column, from 1 on."""
+        row, col = divmod(int(code), _COLUMNS)
+        return f"r{row + 1}c{col + 1}"
+
+
+def make_division(text: str, stack: Stack) -> Division:
+    """Return the division that a text means: the name of a layer of the stack, or squares such as `grid:50km`.
+
+    Raises
+    ------
+    OptionError
+        If it is neither.
+    """
+    if text.lower().startswith(SQUARES):
+        km = square_km(text)
+        if stack.crs is None:
+            raise DataError(
+                f"strata={text}: the layers have no coordinate reference system, so km mean nothing to them"
+            )
+        return Squares(stack, km)
+    if text not in stack.names:
+        raise OptionError(f"strata={text!r}: expected squares such as grid:50km, or one of {', '.join(stack.names)}")
+    return Classes(text, stack.names.index(text))
+
+
+def square_km(text: str) -> float:
+    """Return the side in km of squares that are written as `grid:50km` or `grid:500m`."""
+    found = re.fullmatch(r"grid:\s*([0-9]*\.?[0-9]+)\s*(km|m)", text.strip().lower())
+    size = 0.0 if found is None else float(found[1]) / (1000 if found[2] == "m" else 1)
+    if not size > 0:
+        raise OptionError(f"strata={text!r}: expected the side of a square with its unit, such as grid:50km")
+    return size
+
+
+@dataclass(frozen=True)
+class Strata:
+    """The strata of a study area: what lies in each.
+
+    Attributes
+    ----------
+    division : Division
+    codes : (n,) array
+        Rising.
+    cells : (n,) int array
+        Number of cells with data, and with effort if there is any.
+    area : (n,) array
+        In km², on the sphere for grids in degrees; in cells for a grid without reference system.
+    prior : (n,) array
+        Share of the prior: by area, or by sampling effort; sums to one.
+    """
+
+    division: Division = field(repr=False)
+    codes: np.ndarray
+    cells: np.ndarray
+    area: np.ndarray
+    prior: np.ndarray
+
+    @property
+    def names(self) -> list[str]:
+        """What the strata are called."""
+        return [self.division.name(code) for code in self.codes]
+
+    def place(self, codes: np.ndarray) -> np.ndarray:
+        """Return the index of each code's stratum, −1 where it has none."""
+        index = np.searchsorted(self.codes, np.nan_to_num(codes, nan=-np.inf)).clip(0, self.codes.size - 1)
+        return np.where(self.codes[index] == codes, index, -1)
+
+
+def survey_strata(
+    stack: Stack,
+    division: Division,
+    *,
+    study_area: StudyArea | None = None,
+    effort: Effort | None = None,
+    area_weighted: bool = False,
+    threads: int = 2,
+) -> Strata:
+    """Count the cells of every stratum, their area and their prior, in one pass over the layers.
+
+    Parameters
+    ----------
+    stack
+        Cells with data in all its layers count.
+    division
+        What says to which stratum a cell belongs.
+    study_area
+        Only cells whose centre lies in it.
+    effort
+        The prior of a cell is its effort; cells without any do not count. By default it is the cell's area.
+    area_weighted
+        The prior of a cell is its effort times its area.
+
+    Raises
+    ------
+    DataError
+        If a layer of classes holds no codes of classes, or there is no cell at all.
+    """
+    if study_area is not None:
+        study_area.check(stack)
+
+    def each(window: Window, array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        inside, strength = _inside(stack, window, array, study_area, effort)
+        code = division.codes(window, array)[inside]
+        rows = np.nonzero(inside)[0] + int(window.row_off)
+        area = np.ones(len(rows)) if stack.crs is None else stack.cell_km2(rows)
+        prior = area if effort is None else strength[inside] * (area if area_weighted else 1.0)
+        codes, place = np.unique(code, return_inverse=True)
+        if isinstance(division, Classes):
+            division.check(codes)
+        return codes, _totals(place, codes.size, np.ones(code.size), area, prior)
+
+    parts = [part for _, part in stack.scan(each=each, threads=threads)]
+    codes, place = np.unique(np.concatenate([codes for codes, _ in parts]), return_inverse=True)
+    if not codes.size:
+        where = "in the study area" if study_area is not None else "with a prior above 0"
+        raise DataError(f"no valid cell {where}: there are no strata")
+    totals = _totals(place, codes.size, *np.concatenate([total for _, total in parts], axis=1))
+    cells = totals[0].astype(np.int64)
+    if isinstance(division, Classes):
+        division.check(codes, int(cells.sum()))
+    return Strata(division, codes, cells, totals[1], totals[2] / totals[2].sum())
+
+
+def _totals(place: np.ndarray, n: int, *columns: Iterable[float]) -> np.ndarray:
+    """Sum columns by group."""
+    return np.array([np.bincount(place, np.asarray(column), minlength=n) for column in columns])
+
+
+def _inside(
+    stack: Stack, window: Window, array: np.ndarray, study_area: StudyArea | None, effort: Effort | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return which cells of a window count, and their effort."""
+    inside = all_valid(array)
+    if study_area is not None:
+        inside &= study_area.mask(stack, window)
+    if effort is None:
+        return inside, inside
+    strength = np.asarray(effort.window(window), dtype=np.float64)
+    with np.errstate(invalid="ignore"):
+        return inside & (strength > 0) & np.isfinite(strength), strength
+
+
+def stratum_of(
+    stack: Stack,
+    strata: Strata,
+    window: Window,
+    array: np.ndarray,
+    study_area: StudyArea | None = None,
+    effort: Effort | None = None,
+) -> np.ndarray:
+    """Return the stratum of each cell of a window, −1 where a cell does not count."""
+    inside, _ = _inside(stack, window, array, study_area, effort)
+    return np.where(inside, strata.place(strata.division.codes(window, array)), -1)

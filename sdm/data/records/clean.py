@@ -1,0 +1,419 @@
+"""From records to presences in cells, with a ledger of where every record went.
+
+Cleaning has two steps, so that the rasters are read once: `locate` does all that needs no values, then whoever
+reads the rasters looks up the values at `Located.cells`, then `finish` does the rest. `clean` does all in one call.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+from rasterio.crs import CRS
+
+from sdm.data.rasters.area import StudyArea
+from sdm.data.rasters.distance import to_lonlat
+from sdm.data.rasters.grid import Grid
+from sdm.data.rasters.stack import Stack
+from sdm.data.records.occurrences import Occurrences, project
+from sdm.data.records.thinning import Thinning, one_of_each, thin_by_bins
+from sdm.errors import DataError, OptionError
+
+REASONS = (
+    "kept",
+    "no_coordinates",
+    "zero_coordinates",
+    "swapped",
+    "outside_extent",
+    "outside_area",
+    "nodata",
+    "no_effort",
+    "duplicates",
+    "thinned",
+)
+"""What can become of a record, by code; all but the first are reasons to drop it."""
+KEPT, NO_COORDINATES, ZERO, SWAPPED, OUTSIDE, OUTSIDE_AREA, NODATA, NO_EFFORT, DUPLICATE, THINNED = range(len(REASONS))
+_WORDS = {
+    "no_coordinates": "without coordinates",
+    "zero_coordinates": "at (0, 0)",
+    "swapped": "with longitude and latitude swapped, it seems",
+    "outside_extent": "outside the extent of the layers",
+    "outside_area": "outside the study area",
+    "nodata": "on nodata",
+    "no_effort": "where the sampling effort is zero or missing",
+    "duplicates": "in a cell that had one already",
+    "thinned": "left out by thinning",
+}
+_TURNED = (
+    "most would be inside with 360 added to their longitude, for the layers go beyond 180°: "
+    "add it to the records, or bring the layers to -180 … 180"
+)
+
+
+@dataclass(frozen=True)
+class Located:
+    """Records in their cells, before any raster is read.
+
+    Parameters
+    ----------
+    occurrences
+        The records, as read.
+    stack
+        The layers.
+    x, y
+        Coordinates of all n records in the CRS of the stack.
+    reason
+        (n,) what became of each record, an index into `REASONS`; 0 if nothing yet speaks against it.
+    record
+        Which records are still in, in file order.
+    rows, cols
+        The distinct cells that hold a record, in row-major order: the cells whose values `finish` wants.
+    cell
+        For each of `record`, its cell as an index into `rows` and `cols`.
+    turned
+        (n,) whether a record is outside, but would be inside a whole turn further east.
+    """
+
+    occurrences: Occurrences
+    stack: Stack
+    x: np.ndarray
+    y: np.ndarray
+    reason: np.ndarray
+    record: np.ndarray
+    rows: np.ndarray
+    cols: np.ndarray
+    cell: np.ndarray
+    turned: np.ndarray
+
+    @property
+    def cells(self) -> tuple[np.ndarray, np.ndarray]:
+        """Rows and columns to look up, for ``sample_background(..., also=located.cells)``."""
+        return self.rows, self.cols
+
+
+@dataclass(frozen=True)
+class CleanPoints:
+    """The presences of one species.
+
+    Parameters
+    ----------
+    species
+        Its name.
+    rows, cols
+        Their cells.
+    x, y
+        Their coordinates in the CRS of the stack; the centre of the new cell for those that were moved.
+    index
+        Which records of the occurrences they are.
+    values
+        (m, V) values of the layers.
+    """
+
+    species: str
+    rows: np.ndarray
+    cols: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
+    index: np.ndarray
+    values: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def take(self, which: np.ndarray) -> "CleanPoints":
+        """Return some of the presences, by index or by a boolean array."""
+        names = ("rows", "cols", "x", "y", "index", "values")
+        return replace(self, **{name: getattr(self, name)[which] for name in names})
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """What became of the records of each species: ``read`` is the sum of all drops and ``kept``.
+
+    Parameters
+    ----------
+    counts
+        For each species, in order of appearance: ``read``, a count for each of `REASONS`, and ``snapped``, the
+        number of records moved off nodata (they are among the kept and the duplicates).
+    degrees
+        False if coordinates were taken for degrees but cannot be.
+    turned
+        The species most of whose records are west of layers that go beyond 180°, but would be inside them with
+        360 added to their longitude.
+    """
+
+    counts: dict[str, dict[str, int]]
+    degrees: bool = True
+    turned: frozenset[str] = frozenset()
+
+    def rows(self) -> list[dict[str, str | int]]:
+        """Return one flat dictionary a species, for a table."""
+        return [{"species": species, **count} for species, count in self.counts.items()]
+
+    def as_dict(self) -> dict[str, dict[str, int]]:
+        """Return the counts by species, for JSON."""
+        return {species: dict(count) for species, count in self.counts.items()}
+
+    def total(self) -> dict[str, int]:
+        """Return the counts summed over species."""
+        columns = next(iter(self.counts.values()), {})
+        return {key: sum(count[key] for count in self.counts.values()) for key in columns}
+
+    def describe(self, species: str) -> str:
+        """Return in words where the dropped records of a species went; empty if none was dropped."""
+        return f"{self._drops(species)}; {_TURNED}" if species in self.turned else self._drops(species)
+
+    def _drops(self, species: str) -> str:
+        """Return how many records of a species were dropped for what reason."""
+        count = self.counts[species]
+        return ", ".join(f"{count[key]:,} {words}" for key, words in _WORDS.items() if count[key])
+
+    def check(self, species: str) -> None:
+        """Raise DataError, saying where the records went, if a species has none left."""
+        count = self.counts[species]
+        if count["kept"]:
+            return
+        hint = "check --crs and the layers"
+        if not self.degrees:
+            hint = "the coordinates are not degrees, give their CRS with --crs (for instance --crs EPSG:25833)"
+        elif species in self.turned:
+            hint = _TURNED
+        elif count["no_effort"]:
+            hint = "the effort must be above 0 where the species was found, so check the bias raster"
+        elif count["nodata"]:
+            hint += ", or try --snap 1"
+        raise DataError(f"{species}: none of {count['read']:,} records can be used ({self._drops(species)}): {hint}")
+
+
+def locate(occurrences: Occurrences, stack: Stack, *, study_area: StudyArea | None = None) -> Located:
+    """Find the cell of every record, and drop those that have none; reads no raster.
+
+    Parameters
+    ----------
+    occurrences
+        In any CRS.
+    stack
+        The layers.
+    study_area
+        Drop records in cells outside it.
+    """
+    x, y = project(occurrences.x, occurrences.y, occurrences.crs, stack.crs)
+    rows, cols = stack.rowcol(x, y)
+    inside = rows >= 0
+    # The first reason that applies counts, so the last to be written is the first in rank.
+    reason = np.where(inside, KEPT, OUTSIDE).astype(np.int8)
+    if study_area is not None:
+        reason[inside] = np.where(study_area.contains(stack, rows[inside], cols[inside]), KEPT, OUTSIDE_AREA)
+    turned = _turned(x, y, stack, inside)
+    reason[_swapped(occurrences, stack, inside | turned)] = SWAPPED
+    reason[(occurrences.x == 0) & (occurrences.y == 0)] = ZERO
+    reason[~(np.isfinite(occurrences.x) & np.isfinite(occurrences.y))] = NO_COORDINATES
+    record = np.flatnonzero(reason == KEPT)
+    flat, cell = np.unique(rows[record] * stack.width + cols[record], return_inverse=True)
+    return Located(occurrences, stack, x, y, reason, record, flat // stack.width, flat % stack.width, cell, turned)
+
+
+def _turned(x: np.ndarray, y: np.ndarray, grid: Grid, inside: np.ndarray) -> np.ndarray:
+    """Return which points are outside, but would be inside with 360° added: layers of 0 … 360°, points of ±180°."""
+    if grid.crs is None or not grid.crs.is_geographic or grid.bounds[2] <= 180:
+        return np.zeros(len(x), dtype=bool)
+    return ~inside & (grid.rowcol(x + 360, y)[0] >= 0)
+
+
+def _swapped(occurrences: Occurrences, grid: Grid, placed: np.ndarray) -> np.ndarray:
+    """Return which records have no place, but would be one, or inside, if longitude and latitude were swapped."""
+    x, y = occurrences.x, occurrences.y
+    if not CRS.from_user_input(occurrences.crs).is_geographic:
+        return np.zeros(len(x), dtype=bool)
+    suspect = ~placed & (np.abs(x) <= 90) & (np.abs(y) <= 180)
+    rows, _ = grid.rowcol(*project(y[suspect], x[suspect], occurrences.crs, grid.crs))
+    suspect[suspect] = (np.abs(y[suspect]) > 90) | (rows >= 0)
+    return suspect
+
+
+def finish(
+    located: Located,
+    values: np.ndarray,
+    *,
+    snap: float = 0,
+    remove_duplicates: bool = True,
+    effort: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
+    thinning: Thinning | None = None,
+    uncertainty_column: str | None = None,
+) -> tuple[dict[str, CleanPoints], Ledger]:
+    """Drop records on nodata (or move them) and duplicates, thin, and divide the rest by species.
+
+    Parameters
+    ----------
+    located
+        From `locate`.
+    values
+        (M, V) values at ``located.cells``, NaN for nodata.
+    snap
+        Move a record on nodata to the nearest cell with data in all layers, at most this many cells away
+        (between centres; the northernmost, then the westernmost of equally near ones).
+    remove_duplicates
+        Keep only one record of a species in a cell: that with the least uncertain coordinates, then the first.
+    effort
+        Sampling effort by rows and columns; records in cells where it is not above 0 are dropped.
+    thinning
+        Which of the remaining records to leave out.
+    uncertainty_column
+        Where the uncertainty of coordinates is, unless the column has a name that is known.
+
+    Returns
+    -------
+    points : dict
+        Presences by species, in order of appearance; species with none left are not in it.
+    ledger : Ledger
+        ``ledger.check(species)`` raises the error for these.
+    """
+    if not snap >= 0:
+        raise OptionError(f"snap is {snap}: expected a number of cells, 0 or more")
+    stack, reason = located.stack, located.reason.copy()
+    rows, cols, values, moved = _snap(located, values, snap)
+    record, cell = located.record, located.cell
+    for why, good in ((NODATA, ~np.isnan(values).any(axis=1)), (NO_EFFORT, _looked_at(effort, rows, cols))):
+        usable = good[cell]
+        reason[record[~usable]] = why
+        record, cell = record[usable], cell[usable]
+    uncertainty = located.occurrences.uncertainty(uncertainty_column)
+    code, names = pd.factorize(located.occurrences.species)
+    if remove_duplicates:
+        key = code[record] * stack.n_cells + rows[cell] * stack.width + cols[cell]
+        first = one_of_each(key, None if uncertainty is None else uncertainty[record])
+        reason[record[~first]] = DUPLICATE
+        record, cell = record[first], cell[first]
+    points = {}
+    order = np.argsort(code[record], kind="stable")
+    for some in np.split(order, np.flatnonzero(np.diff(code[record][order])) + 1):
+        if len(some):
+            i, c = record[some], cell[some]
+            centre = stack.xy(rows[c], cols[c])
+            x, y = (np.where(moved[c], mid, own[i]) for mid, own in zip(centre, (located.x, located.y)))
+            name = str(names[code[i[0]]])
+            found = CleanPoints(name, rows[c], cols[c], x, y, i, values[c])
+            if thinning is not None and thinning.active:
+                points[name] = thin(found, stack, thinning, None if uncertainty is None else uncertainty[i])
+                reason[np.setdiff1d(i, points[name].index)] = THINNED
+            else:
+                points[name] = found
+    counts = _count(code, names, reason, located.record[moved[located.cell]])
+    ledger = Ledger(counts, _may_be_degrees(located.occurrences), _mostly(located.turned, code, names, reason))
+    return points, ledger
+
+
+def _looked_at(
+    effort: Callable[[np.ndarray, np.ndarray], np.ndarray] | None, rows: np.ndarray, cols: np.ndarray
+) -> np.ndarray:
+    """Return which cells have sampling effort."""
+    if effort is None or not len(rows):
+        return np.ones(len(rows), dtype=bool)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(effort(rows, cols) > 0)
+
+
+def thin(points: CleanPoints, stack: Stack, thinning: Thinning, uncertainty: np.ndarray | None = None) -> CleanPoints:
+    """Leave out presences of a species that lie close to others: first in the environment, then in space."""
+    thinning.check(stack.names)
+    if thinning.bins:
+        names = thinning.variables or stack.names
+        at = [stack.names.index(name) for name in names]
+        classes = np.array([name in stack.categorical for name in names])
+        keep = thin_by_bins(points.values[:, at], thinning.bins, categorical=classes, uncertainty=uncertainty)
+        points, uncertainty = points.take(keep), None if uncertainty is None else uncertainty[keep]
+    if thinning.distance:
+        from sdm.data.records.spacing import thin_by_distance
+
+        lon, lat = to_lonlat(points.x, points.y, stack, "thinning by distance")
+        seed, tries = thinning.seed_of(points.species), thinning.tries
+        keep = thin_by_distance(lon, lat, thinning.distance, tries=tries, seed=seed, uncertainty=uncertainty)
+        points = points.take(keep)
+    return points
+
+
+def clean(
+    occurrences: Occurrences,
+    stack: Stack,
+    *,
+    snap: float = 0,
+    remove_duplicates: bool = True,
+    study_area: StudyArea | None = None,
+) -> tuple[dict[str, CleanPoints], Ledger]:
+    """Clean the records of all species against a stack, in one call.
+
+    Returns
+    -------
+    points : dict
+        Presences by species; species with none left are not in it.
+    ledger : Ledger
+        Where every record went.
+
+    Raises
+    ------
+    DataError
+        If no species has a record left.
+    """
+    located = locate(occurrences, stack, study_area=study_area)
+    values = stack.sample(*located.cells)
+    points, ledger = finish(located, values, snap=snap, remove_duplicates=remove_duplicates)
+    if not points:
+        ledger.check(next(iter(ledger.counts)))
+    return points, ledger
+
+
+def _snap(located: Located, values: np.ndarray, snap: float) -> tuple[np.ndarray, ...]:
+    """Return rows, columns and values of the cells after moving those without data, and which were moved."""
+    rows, cols, values = located.rows.copy(), located.cols.copy(), values.copy()
+    moved = np.zeros(len(rows), dtype=bool)
+    bad = np.flatnonzero(np.isnan(values).any(axis=1))
+    reach, stack = int(snap), located.stack
+    dr, dc = (part.ravel() for part in np.mgrid[-reach : reach + 1, -reach : reach + 1])
+    distance = dr**2 + dc**2
+    order = np.lexsort((dc, dr, distance))
+    order = order[(distance[order] > 0) & (distance[order] <= snap**2)]
+    step = max(1, 1_000_000 // max(1, len(order)))  # bounds the memory
+    for start in range(0, len(bad) if len(order) else 0, step):
+        some = bad[start : start + step]
+        r, c = rows[some, None] + dr[order], cols[some, None] + dc[order]
+        inside = (r >= 0) & (r < stack.height) & (c >= 0) & (c < stack.width)
+        flat, back = np.unique(r[inside] * stack.width + c[inside], return_inverse=True)
+        found = stack.sample(flat // stack.width, flat % stack.width)
+        good = np.zeros(r.shape, dtype=bool)
+        good[inside] = ~np.isnan(found).any(axis=1)[back]
+        hit = np.flatnonzero(good.any(axis=1))
+        nearest = good[hit].argmax(axis=1)
+        rows[some[hit]], cols[some[hit]] = r[hit, nearest], c[hit, nearest]
+        values[some[hit]] = found[np.searchsorted(flat, r[hit, nearest] * stack.width + c[hit, nearest])]
+        moved[some[hit]] = True
+    return rows, cols, values, moved
+
+
+def _count(code: np.ndarray, names: np.ndarray, reason: np.ndarray, snapped: np.ndarray) -> dict[str, dict[str, int]]:
+    """Count records by species and by what became of them."""
+    width = len(REASONS)
+    table = np.bincount(code * width + reason, minlength=len(names) * width).reshape(-1, width)
+    moved = np.bincount(code[snapped], minlength=len(names))
+    return {
+        str(name): {
+            "read": int(line.sum()),
+            **{REASONS[k]: int(line[k]) for k in range(1, width)},
+            "snapped": int(moves),
+            "kept": int(line[KEPT]),
+        }
+        for name, line, moves in zip(names, table, moved)
+    }
+
+
+def _mostly(turned: np.ndarray, code: np.ndarray, names: np.ndarray, reason: np.ndarray) -> frozenset[str]:
+    """Return the species more than half of whose records with coordinates are outside by a whole turn."""
+    placed = np.bincount(code[reason != NO_COORDINATES], minlength=len(names))
+    away = np.bincount(code[turned & (reason == OUTSIDE)], minlength=len(names))
+    return frozenset(str(name) for name in names[2 * away > placed])
+
+
+def _may_be_degrees(occurrences: Occurrences) -> bool:
+    """Whether the coordinates can be what their CRS says: not so if most are degrees beyond a full turn."""
+    x = occurrences.x[np.isfinite(occurrences.x)]
+    geographic = CRS.from_user_input(occurrences.crs).is_geographic
+    return not (geographic and len(x) and np.median(np.abs(x)) > 360)

@@ -1,0 +1,91 @@
+"""Which column of a file is the species, which are the coordinates, and which says presence or absence."""
+
+import re
+from collections.abc import Sequence
+
+from sdm.data.records.textfile import is_number, plain
+from sdm.errors import DataError, OptionError
+
+# Names of columns, without case, spaces and punctuation; the first that a file has wins.
+COORDINATES = (
+    *(("decimallongitude", "decimallatitude"), ("longitude", "latitude"), ("ddlong", "ddlat"), ("ddlon", "ddlat")),
+    *(("long", "lat"), ("lon", "lat"), ("lng", "lat"), ("longdd", "latdd"), ("londd", "latdd")),
+    *(("decimallong", "decimallat"), ("decimallon", "decimallat"), ("longitudedecimal", "latitudedecimal")),
+    *(("longitudewgs84", "latitudewgs84"), ("longwgs84", "latwgs84"), ("lonwgs84", "latwgs84")),
+    *(("xwgs84", "ywgs84"), ("wgs84x", "wgs84y")),
+    *(("longitud", "latitud"), ("xlong", "ylat"), ("xlon", "ylat"), ("pointx", "pointy"), ("xcoord", "ycoord")),
+    *(("coordx", "coordy"), ("xcoordinate", "ycoordinate"), ("easting", "northing"), ("eastings", "northings")),
+    *(("east", "north"), ("utmeasting", "utmnorthing"), ("xutm", "yutm"), ("utmx", "utmy"), ("x", "y")),
+)
+SPECIES = (
+    *("species", "speciesname", "scientificname", "acceptedscientificname", "sciname", "taxon", "taxonname"),
+    *("binomial", "canonicalname", "speciesid", "spid", "speciescode", "spname", "sp"),
+    *("verbatimscientificname", "name"),
+)
+PRESENCE = ("presence", "presenceabsence", "presabs", "pa", "pb", "occ", "occurrence")
+UNCERTAINTY = (
+    *("coordinateuncertaintyinmeters", "coordinateuncertaintyinmetres", "coordinateuncertainty", "uncertaintyinmeters"),
+    *("uncertaintym", "positionaluncertainty", "horizontalaccuracy", "positionalaccuracy"),
+)
+# What may be text in a file without a column for the species.
+NOT_SPECIES = re.compile(
+    r"date|time|basis|status|country|local|site|source|note|remark|collect|recorded|sex|institution"
+)
+DATE = re.compile(r"\d{4}-\d{1,2}|\d{1,4}[./]\d{1,2}[./]\d{1,4}")
+
+
+def find_columns(
+    header: list[str], sample: list[list[str]], wanted: tuple[str | None, str | None, str | None], source: str
+) -> tuple[str | None, str, str]:
+    """Return the columns of species (None: there is none), x and y."""
+    found = coordinate_pair(header)
+    x, y = (found[k] if name is None else named_column(name, header, source) for k, name in enumerate(wanted[1:]))
+    by_position = len(header) == 3 and all(len(row) == 3 and is_number(row[1]) and is_number(row[2]) for row in sample)
+    if (x is None or y is None) and by_position:
+        x, y = header[1:]
+    if x is None or y is None:
+        raise DataError(
+            f"file '{source}' has no coordinate columns: looked for decimalLongitude, longitude, lon, x, easting and "
+            f"the like, and for decimalLatitude, latitude, lat, y, northing; it has {', '.join(header)}; "
+            "name them with --x-column and --y-column"
+        )
+    return species_column(header, sample, wanted[0], source, (x, y)), x, y
+
+
+def species_column(
+    header: list[str], sample: list[list[str]], wanted: str | None, source: str, taken: tuple[str, ...] = ()
+) -> str | None:
+    """Return the column of species: named, known, or else the first that holds words."""
+    found = first_of(header, SPECIES) if wanted is None else named_column(wanted, header, source)
+    if found:
+        return found
+    for k, name in enumerate(header):
+        words = [row[k].strip() for row in sample if k < len(row) and row[k].strip()]
+        if name in taken or NOT_SPECIES.search(plain(name)) or not words:
+            continue
+        if not any(is_number(word) or DATE.match(word) for word in words):
+            return name
+    return None
+
+
+def first_of(header: list[str], names: Sequence[str]) -> str | None:
+    """Return the column that has the first of these names that occurs."""
+    known = {plain(name): name for name in reversed(header)}
+    return next((known[name] for name in names if name in known), None)
+
+
+def coordinate_pair(header: list[str]) -> tuple[str | None, str | None]:
+    """Return the columns of x and y: of one pair if possible."""
+    known = {plain(name): name for name in reversed(header)}
+    for x, y in COORDINATES:
+        if x in known and y in known:
+            return known[x], known[y]
+    return first_of(header, [x for x, _ in COORDINATES]), first_of(header, [y for _, y in COORDINATES])
+
+
+def named_column(name: str, header: list[str], source: str) -> str:
+    """Return the column that the user named."""
+    found = name if name in header else first_of(header, [plain(name)])
+    if found is None:
+        raise OptionError(f"file '{source}' has no column '{name}': it has {', '.join(header)}")
+    return found

@@ -1,0 +1,460 @@
+"""Records of where species were found, read from the files that people have."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pandas.api.types import is_numeric_dtype
+from rasterio.crs import CRS
+from rasterio.errors import CRSError
+
+from sdm.data.rasters.area import read_vector
+from sdm.data.rasters.grid import crs_name, same_crs
+from sdm.data.records.columns import (
+    PRESENCE,
+    SPECIES,
+    UNCERTAINTY,
+    coordinate_pair,
+    find_columns,
+    first_of,
+    named_column,
+    species_column,
+)
+from sdm.data.records.textfile import SAMPLE_ROWS, TextTable, in_zip, numbers, plain
+from sdm.errors import DataError, OptionError
+from sdm.reading import refuse_special
+
+# Of the fifty columns of a GBIF download, those of use here; two million rows of all would not fit in memory.
+GBIF = frozenset(
+    {"gbifid", "coordinateuncertaintyinmeters", "basisofrecord", "occurrencestatus", "year", "month", "day"}
+    | {"countrycode", "individualcount", "datasetkey", "coordinateprecision", "taxonkey", "specieskey"}
+)
+VECTOR = frozenset({".gpkg", ".geojson", ".json", ".shp", ".parquet", ".geoparquet", ".pq", ".fgb", ".kml", ".gml"})
+WGS84 = "EPSG:4326"
+ABSENT = ("0", "0.0", "absent", "absence", "no", "false")
+
+
+@dataclass(frozen=True)
+class Occurrences:
+    """Records of one or more species.
+
+    Parameters
+    ----------
+    species
+        (n,) names.
+    x, y
+        (n,) float64 coordinates in `crs`, NaN where a record has none.
+    crs
+        Anything that rasterio and pyproj understand, such as ``"EPSG:4326"``.
+    row
+        (n,) the row of each record in its file, from 1 and with the header, for messages.
+    extra
+        The other columns, n rows.
+    source
+        The file.
+    notes
+        What the user should be told about how it was read.
+    """
+
+    species: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
+    crs: str = WGS84
+    row: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    extra: pd.DataFrame = field(default_factory=pd.DataFrame)
+    source: str = ""
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    @property
+    def species_names(self) -> list[str]:
+        """The different species, in order of appearance."""
+        return [str(name) for name in pd.unique(self.species)]
+
+    @property
+    def absent(self) -> np.ndarray:
+        """Which records say that the species was not there, in a column such as ``presence`` with 1 and 0."""
+        name = first_of([str(column) for column in self.extra.columns], PRESENCE)
+        if name is None:
+            return np.zeros(len(self), dtype=bool)
+        return self.extra[name].astype("str").str.strip().str.lower().isin(ABSENT).to_numpy()
+
+    def uncertainty(self, column: str | None = None) -> np.ndarray | None:
+        """Return how far each record may be from its coordinates, in metres; NaN where that is not known.
+
+        It is in the named column, or else in one such as ``coordinateUncertaintyInMeters``; None if there is none. Zero
+        and less are not distances, and stand for "not known".
+        """
+        header = [str(name) for name in self.extra.columns]
+        found = (
+            first_of(header, UNCERTAINTY) if column is None else named_column(column, header, Path(self.source).name)
+        )
+        if found is None:
+            return None
+        metres = pd.to_numeric(self.extra[found], errors="coerce").to_numpy(dtype=np.float64)
+        return np.where(np.isfinite(metres) & (metres > 0), metres, np.nan)
+
+    def numbers(self, column: str) -> np.ndarray:
+        """Return the numbers in one of the other columns, NaN where there is none.
+
+        Raises
+        ------
+        OptionError
+            If there is no such column.
+        DataError
+            If something in it is not a number.
+        """
+        found = named_column(column, [str(name) for name in self.extra.columns], Path(self.source).name)
+        return numbers(self.extra[found], self.row, Path(self.source).name)
+
+    def labels(self, column: str) -> np.ndarray:
+        """Return what one of the other columns says of each record, as text.
+
+        Raises
+        ------
+        OptionError
+            If there is no such column.
+        DataError
+            If it is empty for a record.
+        """
+        found = named_column(column, [str(name) for name in self.extra.columns], Path(self.source).name)
+        text = as_text(self.extra[found])
+        if missing := int(np.count_nonzero(text == "")):
+            row = self.row[np.flatnonzero(text == "")[0]]
+            raise DataError(
+                f"column '{found}' of '{Path(self.source).name}' is empty for {missing:,} records, first in row {row}: "
+                "give every record a value"
+            )
+        return text
+
+    def take(self, which: np.ndarray) -> "Occurrences":
+        """Return some of the records, by index or by a boolean array."""
+        row, extra = (self.row[which] if len(self.row) else self.row), self.extra
+        extra = extra.iloc[np.arange(len(self))[which]].reset_index(drop=True) if len(extra) else extra
+        return replace(self, species=self.species[which], x=self.x[which], y=self.y[which], row=row, extra=extra)
+
+
+@dataclass(frozen=True)
+class Swd:
+    """Samples with data: records that carry the values of the variables.
+
+    Parameters
+    ----------
+    species
+        (n,) names; ``background`` for background.
+    x, y
+        (n,) coordinates, NaN where there are none.
+    table
+        (n, V) the variables: numbers, or text for categorical ones.
+    categorical
+        Names of the categorical variables.
+    source, notes
+        As for `Occurrences`.
+    weight, effort
+        (n,) weights of records, and sampling effort, if columns of them were named.
+    fold
+        (n,) labels of folds as text, empty where there is none, if a column of them was named.
+    """
+
+    species: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
+    table: pd.DataFrame
+    categorical: tuple[str, ...] = ()
+    source: str = ""
+    notes: tuple[str, ...] = ()
+    weight: np.ndarray | None = None
+    effort: np.ndarray | None = None
+    fold: np.ndarray | None = None
+
+    @property
+    def is_background(self) -> np.ndarray:
+        """Which rows are background."""
+        return self.species == "background"
+
+    @property
+    def species_names(self) -> list[str]:
+        """The different species, in order of appearance, without background."""
+        return [str(name) for name in pd.unique(self.species) if name != "background"]
+
+    def sites(self) -> "Swd":
+        """Return one row of each place where any species was found: the background of a target group.
+
+        Rows are of one place if their coordinates are the same, or, where a table has none, all their variables.
+        """
+        found = np.flatnonzero(~self.is_background)
+        if not len(found):
+            raise DataError(f"table '{Path(self.source).name}' holds no records of species: expected a target group")
+        at = pd.DataFrame({"x": self.x, "y": self.y})
+        at = at if np.isfinite(at.to_numpy()[found]).all() else self.table
+        first = found[~at.iloc[found].duplicated().to_numpy()]
+        effort = None if self.effort is None else self.effort[first]
+        table = self.table.iloc[first].reset_index(drop=True)
+        name = np.full(len(first), "background", dtype=object)
+        some = replace(self, species=name, x=self.x[first], y=self.y[first], table=table)
+        return replace(some, weight=None, effort=effort, fold=None)
+
+
+def read_occurrences(
+    path: str | Path,
+    *,
+    crs: str | None = None,
+    species_column: str | None = None,
+    x_column: str | None = None,
+    y_column: str | None = None,
+    layer: str | None = None,
+    columns: Sequence[str] = (),
+) -> Occurrences:
+    """Read the records of a text table, a GBIF download or a vector file of points.
+
+    Parameters
+    ----------
+    path
+        Text with any of ``, ; tab |`` between columns (also zipped, as GBIF sends it), GeoPackage, GeoJSON,
+        Shapefile, (Geo)Parquet or FlatGeobuf.
+    crs
+        Of the coordinates; unless given, what the file says, else WGS 84.
+    species_column, x_column, y_column
+        Names of columns that are not found by themselves.
+    layer
+        Of a vector file with several.
+    columns
+        Other columns that are wanted; of most files all are read anyway.
+
+    Raises
+    ------
+    DataError
+        If there is nothing to read, no coordinates are found, or one of them is not a number.
+    """
+    path = Path(path)
+    _check_file(path)
+    _crs(crs or WGS84)
+    wanted = (species_column, x_column, y_column)
+    if path.suffix.lower() in VECTOR or in_zip(path, (".shp",)):
+        found = _read_vector(path, layer, wanted)
+    else:
+        found = _read_text(TextTable(path), wanted, columns)
+    found = _drop_unwanted(found)
+    if len(found) == 0:
+        raise DataError(
+            f"file '{path.name}' holds no record of use ({'; '.join(found.notes)}): expected one row a record"
+        )
+    return found if crs is None else replace(found, crs=crs)
+
+
+def read_swd(
+    path: str | Path,
+    *,
+    categorical: Sequence[str] = (),
+    variables: Sequence[str] | None = None,
+    weight_column: str | None = None,
+    effort_column: str | None = None,
+    fold_column: str | None = None,
+) -> Swd:
+    """Read a table of samples with data.
+
+    A row is background if its species is called ``background``, or if a column such as ``presence`` or ``occ``
+    says 0. Coordinates are optional. All other columns that hold numbers are variables.
+
+    Parameters
+    ----------
+    path
+        A text table, as for `read_occurrences`.
+    categorical
+        Columns whose values are classes, numbers or text.
+    variables
+        Use these columns only.
+    weight_column, effort_column, fold_column
+        Columns with the weights of records, with sampling effort, and with labels of folds; they are not variables.
+
+    Raises
+    ------
+    DataError
+        If a column is missing, or some of its values are not numbers.
+    """
+    _check_file(Path(path))
+    text = TextTable(Path(path))
+    named = [first_of(text.header, SPECIES), *coordinate_pair(text.header), first_of(text.header, PRESENCE)]
+    if named[0] is None and named[3] is None:
+        named[0] = species_column(text.header, text.sample, None, text.path.name, tuple(categorical))
+    frame, row = text.read(as_text={named[0]})
+    species = _species(frame, named[0], text.path.stem)
+    x, y, presence = (
+        np.full(len(frame), np.nan) if name is None else numbers(frame[name], row, text.path.name) for name in named[1:]
+    )
+    species[[name.lower() == "background" for name in species]] = "background"
+    species[presence == 0] = "background"
+    beside: list[np.ndarray | None] = [None, None]
+    for k, wanted in enumerate((weight_column, effort_column)):
+        if wanted is not None:
+            named.append(named_column(wanted, text.header, text.path.name))
+            beside[k] = numbers(frame[named[-1]], row, text.path.name)
+    if fold_column is not None:
+        named.append(named_column(fold_column, text.header, text.path.name))
+        beside.append(as_text(frame[named[-1]]))
+    rest = [name for name in frame.columns if name not in named]
+    if absent := [name for name in [*(variables or ()), *categorical] if name not in rest]:
+        raise DataError(f"table '{text.path.name}' has no variable '{absent[0]}': the variables are {', '.join(rest)}")
+    table, notes = {}, list(text.notes)
+    for name in rest if variables is None else variables:
+        column = frame[name]
+        if name in categorical:
+            table[name] = column.to_numpy() if is_numeric_dtype(column) else column.to_numpy(dtype=object)
+        elif variables is None and pd.to_numeric(column, errors="coerce").isna().all():
+            notes.append(f"column '{name}' holds no numbers and is left out: name it as categorical to use it")
+        else:
+            table[name] = numbers(column, row, text.path.name)
+    if not table:
+        raise DataError(f"table '{text.path.name}' has no column of numbers beside species and coordinates: add one")
+    kept = tuple(name for name in table if name in categorical)
+    return Swd(species, x, y, pd.DataFrame(table), kept, str(path), tuple(notes), *beside)
+
+
+def as_text(column: pd.Series) -> np.ndarray:
+    """Return a column as text, whole numbers without a decimal point; empty where there is nothing."""
+    if is_numeric_dtype(column):
+        whole = [int(value) if not pd.isna(value) and value == int(value) else value for value in column.tolist()]
+        return np.array(["" if pd.isna(value) else str(value) for value in whole], dtype=str)
+    return np.array(["" if pd.isna(value) else str(value).strip() for value in column], dtype=str)
+
+
+def project(x: np.ndarray, y: np.ndarray, source: Any, target: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return coordinates in another CRS, inf where that is impossible; unchanged if the CRS is the same or unknown."""
+    if target is None or same_crs(_crs(source), _crs(target)):
+        return x, y
+    from pyproj import Transformer
+    from pyproj.exceptions import ProjError
+
+    one, two = _crs(source), _crs(target)
+    try:
+        new_x, new_y = Transformer.from_crs(one.to_wkt(), two.to_wkt(), always_xy=True).transform(x, y)
+    except (ProjError, CRSError) as problem:
+        names = f"from '{crs_name(one)}' to '{crs_name(two)}'"
+        raise DataError(
+            f"coordinates cannot be brought {names}: give records and layers systems that PROJ knows (--crs)"
+        ) from problem
+    return np.asarray(new_x, dtype=np.float64), np.asarray(new_y, dtype=np.float64)
+
+
+def to_crs(occurrences: Occurrences, crs: Any) -> Occurrences:
+    """Return the records with their coordinates in another CRS."""
+    x, y = project(occurrences.x, occurrences.y, occurrences.crs, crs)
+    return replace(occurrences, x=x, y=y, crs=_crs(crs).to_string())
+
+
+def _crs(crs: Any) -> CRS:
+    """Return a CRS object, or raise the user's error."""
+    try:
+        return CRS.from_user_input(crs)
+    except (CRSError, ValueError, TypeError) as problem:
+        raise OptionError(
+            f"crs '{str(crs)[:80]}' is not known: expected for instance EPSG:4326, a PROJ string or WKT"
+        ) from problem
+
+
+def _check_file(path: Path) -> None:
+    """Raise DataError unless there is something to read."""
+    if not path.exists():
+        raise DataError(f"file '{path}' does not exist: check the path")
+    if path.is_dir():
+        raise DataError(f"'{path}' is a folder: expected a file of occurrences")
+    refuse_special(path)
+    if path.stat().st_size == 0:
+        raise DataError(f"file '{path.name}' is empty: expected a header and one row a record")
+
+
+def _read_text(
+    text: TextTable, wanted: tuple[str | None, str | None, str | None], columns: Sequence[str]
+) -> Occurrences:
+    """Make records of a text table."""
+    species, x, y = find_columns(text.header, text.sample, wanted, text.path.name)
+    only = None
+    if "gbifid" in map(plain, text.header):
+        more = GBIF | {plain(name) for name in columns}
+        only = [name for name in text.header if plain(name) in more or name in (species, x, y)]
+    frame, row = text.read({species}, only)
+    notes = (*text.notes, f"{_from(species)}, x from '{x}', y from '{y}'")
+    return _records(frame, row, (species, x, y), text.path, notes)
+
+
+def _from(species: str | None) -> str:
+    """Say where the names of species come from."""
+    return "species from the file name" if species is None else f"species from '{species}'"
+
+
+def _records(
+    frame: pd.DataFrame, row: np.ndarray, columns: tuple[str | None, str, str], path: Path, notes: tuple[str, ...]
+) -> Occurrences:
+    """Make records of a table whose columns are known."""
+    species, x, y = columns
+    return Occurrences(
+        species=_species(frame, species, path.stem),
+        x=numbers(frame[x], row, path.name),
+        y=numbers(frame[y], row, path.name),
+        row=row,
+        extra=frame.drop(columns=[name for name in columns if name]),
+        source=str(path),
+        notes=notes,
+    )
+
+
+def _read_vector(path: Path, layer: str | None, wanted: tuple[str | None, str | None, str | None]) -> Occurrences:
+    """Make records of the points of a vector file; several points of a feature are several records."""
+    frame, notes = read_vector(path, layer)
+    if not hasattr(frame, "geometry"):  # Parquet without geometry
+        sample = [[str(v) for v in line] for line in frame.head(SAMPLE_ROWS).to_numpy()]
+        columns = find_columns([str(c) for c in frame.columns], sample, wanted, path.name)
+        return _records(frame, np.arange(len(frame)) + 1, columns, path, tuple(notes))
+    import shapely
+
+    points = np.asarray(frame.geometry)
+    kinds = set(shapely.get_type_id(points)) - {-1, 0, 4}
+    if kinds:
+        kind = shapely.GeometryType(kinds.pop()).name.lower()
+        raise DataError(f"file '{path.name}' holds a {kind}: expected points")
+    # A feature without a point is one record without coordinates.
+    index = np.repeat(np.arange(len(points)), np.maximum(1, shapely.get_num_coordinates(points)))
+    xy = np.full((len(index), 2), np.nan)
+    xy[shapely.get_num_coordinates(points)[index] > 0] = shapely.get_coordinates(points)
+    table = pd.DataFrame(frame.drop(columns=frame.geometry.name)).iloc[index].reset_index(drop=True)
+    sample = [[str(v) for v in line] for line in table.head(SAMPLE_ROWS).to_numpy()]
+    species = species_column([str(c) for c in table.columns], sample, wanted[0], path.name)
+    return Occurrences(
+        species=_species(table, species, path.stem),
+        x=xy[:, 0],
+        y=xy[:, 1],
+        crs=WGS84 if frame.crs is None else frame.crs.to_string(),
+        row=index + 1,
+        extra=table.drop(columns=[species] if species else []),
+        source=str(path),
+        notes=(*notes, _from(species)),
+    )
+
+
+def _species(frame: pd.DataFrame, column: str | None, stem: str) -> np.ndarray:
+    """Return the species of each row; empty where there is none."""
+    if column is None:
+        return np.full(len(frame), stem, dtype=object)
+    code, names = pd.factorize(frame[column])
+    return np.array([*(str(name).strip() for name in names), ""], dtype=object)[code]
+
+
+def _drop_unwanted(found: Occurrences) -> Occurrences:
+    """Leave out, and count, rows without species, recorded absences, and fossil or captive specimens."""
+    tests = [("without a species name", found.species == "")]
+    for column, words in (("occurrencestatus", ("ABSENT",)), ("basisofrecord", ("FOSSIL_SPECIMEN", "LIVING_SPECIMEN"))):
+        name = first_of([str(c) for c in found.extra.columns], (column,))
+        if name is not None:
+            value = found.extra[name].astype("str").str.strip().str.upper().to_numpy()
+            tests += [(f"with {name}={word}", value == word) for word in words]
+    keep, notes = np.ones(len(found), dtype=bool), []
+    for what, drop in tests:
+        if count := int(np.count_nonzero(drop & keep)):
+            notes.append(f"{count:,} rows {what} left out")
+        keep &= ~drop
+    return replace(found if keep.all() else found.take(keep), notes=(*found.notes, *notes))

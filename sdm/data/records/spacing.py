@@ -1,0 +1,202 @@
+"""Records at least some distance apart, and as many of them as possible.
+
+Distance is the great-circle distance. The sphere is cut into bands and boxes so small that two points of a box are
+always too near: a box holds at most one kept record, so that a record is compared with a few dozen others at most,
+however dense the records are.
+"""
+
+import numpy as np
+
+from sdm._jit import jit
+from sdm.data.rasters.distance import EARTH_KM
+from sdm.data.records.thinning import known_doubt
+from sdm.errors import OptionError
+
+_SHRINK = 0.9995  # of a box, so that rounding never lets two points of it seem far enough apart
+_STRIP = 8192  # points that are taken in random order among themselves: what they need stays in the cache
+_SWEEPS = 10
+
+
+def thin_by_distance(
+    lon: np.ndarray,
+    lat: np.ndarray,
+    distance: float,
+    *,
+    tries: int = 10,
+    seed: int | list[int] = 1,
+    uncertainty: np.ndarray | None = None,
+) -> np.ndarray:
+    """Keep as many records as possible, no two nearer than a distance.
+
+    Records are taken in random order (of strips, and within each), every one that is far enough from all taken before;
+    the largest set of some tries wins. Then, where a record's only conflict is with a less certain one, it takes its
+    place, and what that makes room for is added.
+
+    Parameters
+    ----------
+    lon, lat
+        (m,) degrees.
+    distance
+        In km; records at exactly this distance may both stay.
+    tries, seed
+        How many random orders, and of which seed.
+    uncertainty
+        (m,) of the coordinates, NaN where it is not known.
+
+    Returns
+    -------
+    (m,) booleans
+    """
+    if not distance > 0:
+        raise OptionError(f"the thinning distance is {distance}: expected km above 0")
+    boxes = _Boxes(lon, lat, min(distance / EARTH_KM, np.pi))
+    doubt = None if uncertainty is None else known_doubt(uncertainty)[boxes.order]
+    rng = np.random.default_rng(seed)
+    best = np.zeros(0, dtype=np.int64)
+    for _ in range(tries):
+        kept = np.full(boxes.n, -1, dtype=np.int64)
+        boxes.add(_shuffled(len(lon), rng), kept)
+        if not len(best) or _rank(kept, doubt) < _rank(best, doubt):
+            best = kept
+    if doubt is not None:
+        order = np.lexsort((doubt, np.arange(len(doubt)) // _STRIP))
+        for _ in range(_SWEEPS):
+            if not boxes.swap(order, doubt, best) + boxes.add(order, best):
+                break
+    keep = np.zeros(len(lon), dtype=bool)
+    keep[boxes.order[best[best >= 0]]] = True
+    return keep
+
+
+def _shuffled(n: int, rng: np.random.Generator) -> np.ndarray:
+    """Return the numbers below n, strips of them in random order and each in random order within."""
+    strips = [np.arange(a, min(a + _STRIP, n)) for a in range(0, n, _STRIP)]
+    return np.concatenate([rng.permutation(strips[k]) for k in rng.permutation(len(strips))])
+
+
+def _rank(kept: np.ndarray, doubt: np.ndarray | None) -> tuple[int, float]:
+    """Return what makes a set of records better than another: more of them, then less doubt about where they are."""
+    some = kept[kept >= 0]
+    return -len(some), 0.0 if doubt is None else float(doubt[some].sum())
+
+
+class _Boxes:
+    """Boxes on the sphere that hold points, and which boxes are near enough to matter to each.
+
+    Points are numbered from south to north, in `order`: what lies near each other in space does so in memory.
+
+    A box of height s and, at its widest, width s has a diagonal of chord below √2 s; s is chosen so that this is just
+    less than the chord of the distance.
+    """
+
+    def __init__(self, lon: np.ndarray, lat: np.ndarray, angle: float) -> None:
+        chord = 2 * np.sin(angle / 2)
+        side = _SHRINK * chord / np.sqrt(2)
+        phi, turn = np.deg2rad(lat), np.mod(np.deg2rad(lon), 2 * np.pi)
+        bands = int(np.ceil(np.pi / side))
+        edge = np.linspace(-np.pi / 2, np.pi / 2, bands + 1)
+        # The widest latitude of a band is its nearest to the equator, the narrowest its farthest.
+        far, near = np.maximum(-edge[:-1], edge[1:]), np.maximum(0, np.maximum(edge[:-1], -edge[1:]))
+        columns = np.maximum(1, np.ceil(2 * np.pi * np.cos(near) / side)).astype(np.int64)
+        start = np.concatenate([[0], np.cumsum(columns)])
+        band = np.clip(((phi + np.pi / 2) / np.pi * bands).astype(np.int64), 0, bands - 1)
+        column = np.minimum((turn / (2 * np.pi) * columns[band]).astype(np.int64), columns[band] - 1)
+        box = start[band] + column
+        self.order = np.argsort(box, kind="stable")
+        ids, self.box = np.unique(box[self.order], return_inverse=True)
+        self.n = len(ids)
+        xyz = np.column_stack([np.cos(phi) * np.cos(turn), np.cos(phi) * np.sin(turn), np.sin(phi)])
+        self.xyz = xyz[self.order]
+        self.limit = chord**2
+        reach = int(np.ceil(angle / (np.pi / bands)))
+        narrow = np.maximum(np.cos(np.minimum(far, np.pi / 2)), 0)
+        count = np.zeros(self.n + 1, dtype=np.int64)
+        fixed = (ids, start, columns, narrow, np.sin(angle / 2), reach)
+        _neighbours(*fixed, count, np.zeros(0, dtype=np.int32))
+        self.first = np.concatenate([[0], np.cumsum(count[:-1])])
+        self.near = np.zeros(self.first[-1], dtype=np.int32)
+        _neighbours(*fixed, self.first.copy(), self.near)
+
+    def add(self, order: np.ndarray, kept: np.ndarray) -> int:
+        """Add points in this order wherever none is too near; return how many."""
+        return int(_add(order, self.box, self.first, self.near, self.xyz, self.limit, kept))
+
+    def swap(self, order: np.ndarray, doubt: np.ndarray, kept: np.ndarray) -> int:
+        """Let each point take the place of a more doubtful one, if that is all that it is too near to."""
+        return int(_swap(order, doubt, self.box, self.first, self.near, self.xyz, self.limit, kept))
+
+
+@jit
+def _neighbours(ids, start, columns, narrow, sine, reach, place, near):  # type: ignore[no-untyped-def]
+    """List the occupied boxes near each; without room in `near`, only count them.
+
+    Points of latitudes φ, ψ within angle a have |Δλ| ≤ 2 asin(sin(a/2)/√(cos φ cos ψ)); boxes of that many columns on
+    either side are searched in each band within reach.
+    """
+    counting = near.size == 0
+    bands = columns.size
+    band = 0
+    for b in range(ids.size):
+        while ids[b] >= start[band + 1]:
+            band += 1
+        left = (ids[b] - start[band]) / columns[band]
+        right = (ids[b] - start[band] + 1) / columns[band]
+        for other in range(max(0, band - reach), min(bands, band + reach + 1)):
+            n = columns[other]
+            both = np.sqrt(narrow[band] * narrow[other])
+            wide = 0.5 if both <= sine else np.arcsin(sine / both) / np.pi  # of a whole turn
+            low, high = int(np.floor((left - wide) * n)), int(np.floor((right + wide) * n))
+            if high - low + 1 >= n:
+                low, high = 0, n - 1
+            # A range that crosses the end of the band is two ranges.
+            for turn in range(-1, 2):
+                a, z = max(low + turn * n, 0), min(high + turn * n, n - 1)
+                if a > z:
+                    continue
+                k = np.searchsorted(ids, start[other] + a)
+                while k < ids.size and ids[k] <= start[other] + z:
+                    if not counting:
+                        near[place[b]] = k
+                    place[b] += 1
+                    k += 1
+
+
+@jit
+def _conflicts(i, box, first, near, xyz, limit, kept, most):  # type: ignore[no-untyped-def]
+    """Count the kept points nearer to point i than allowed, up to `most`; return the number and the last one."""
+    count, last = 0, -1
+    b = box[i]
+    for k in range(first[b], first[b + 1]):
+        j = kept[near[k]]
+        if j >= 0 and j != i:
+            square = (xyz[i, 0] - xyz[j, 0]) ** 2 + (xyz[i, 1] - xyz[j, 1]) ** 2 + (xyz[i, 2] - xyz[j, 2]) ** 2
+            if square < limit:
+                count, last = count + 1, j
+                if count >= most:
+                    break
+    return count, last
+
+
+@jit
+def _add(order, box, first, near, xyz, limit, kept):  # type: ignore[no-untyped-def]
+    """Keep each point in turn that no kept one is too near to; `kept` holds the kept point of each box, or -1."""
+    added = 0
+    for i in order:
+        if kept[box[i]] < 0 and _conflicts(i, box, first, near, xyz, limit, kept, 1)[0] == 0:
+            kept[box[i]] = i
+            added += 1
+    return added
+
+
+@jit
+def _swap(order, doubt, box, first, near, xyz, limit, kept):  # type: ignore[no-untyped-def]
+    """Put each point in the place of a more doubtful one that is its only conflict."""
+    swapped = 0
+    for i in order:
+        if kept[box[i]] != i:
+            count, j = _conflicts(i, box, first, near, xyz, limit, kept, 2)
+            if count == 1 and doubt[i] < doubt[j]:
+                kept[box[j]] = -1
+                kept[box[i]] = i
+                swapped += 1
+    return swapped

@@ -1,0 +1,67 @@
+"""Weights of records: how much each counts in the sample."""
+
+import numpy as np
+
+from sdm.data.rasters.distance import cell_km
+from sdm.data.rasters.stack import Stack
+from sdm.data.records.clean import CleanPoints
+from sdm.data.records.occurrences import Occurrences
+from sdm.errors import DataError, OptionError
+
+UNCERTAINTY = "uncertainty"
+"""The word that asks for weights from the uncertainty of coordinates, in place of a column."""
+
+
+def record_weights(
+    occurrences: Occurrences, points: CleanPoints, stack: Stack, by: str, uncertainty_column: str | None = None
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Return the weight of each presence, and what the user should be told.
+
+    Parameters
+    ----------
+    occurrences
+        The records that `points` come from.
+    by
+        A column of weights, 0 or more; or ``"uncertainty"``: the share of the disc within which a record lies that its
+        cell covers, at most 1. Where uncertainty is not known, the weight is the median of the others.
+
+    Raises
+    ------
+    OptionError, DataError
+        If there is no such column, or its numbers are not weights.
+    """
+    if by != UNCERTAINTY:
+        return _from_column(occurrences, points, by), ()
+    metres = occurrences.uncertainty(uncertainty_column)
+    if metres is None or np.isnan(metres[points.index]).all():
+        raise OptionError(
+            f"{points.species}: no record has a coordinate uncertainty to weigh it by: expected a column such as "
+            "coordinateUncertaintyInMeters; name it with --uncertainty-column"
+        )
+    km = metres[points.index] / 1000
+    wide, high = cell_km(stack, points.rows, "weighing records by their uncertainty")
+    weight = np.minimum(1.0, wide * high / (np.pi * km**2))
+    unknown = np.isnan(weight)
+    if not unknown.any():
+        return weight, ()
+    middle = float(np.nanmedian(weight))
+    note = (
+        f"{np.count_nonzero(unknown):,} records of unknown coordinate uncertainty have the median weight, {middle:.3g}"
+    )
+    return np.where(unknown, middle, weight), (note,)
+
+
+def _from_column(occurrences: Occurrences, points: CleanPoints, column: str) -> np.ndarray:
+    weight = occurrences.numbers(column)[points.index]
+    check_weights(weight, f"{points.species}: column '{column}'")
+    return weight
+
+
+def check_weights(weight: np.ndarray, what: str) -> None:
+    """Raise DataError unless all are numbers of at least 0, and one is more."""
+    bad = ~(np.isfinite(weight) & (weight >= 0))
+    if bad.any():
+        got = f"{np.count_nonzero(bad):,} of {len(weight):,} are missing or negative"
+        raise DataError(f"{what} is no column of weights ({got}): expected numbers of at least 0")
+    if not (weight > 0).any():
+        raise DataError(f"{what} has the weight 0 for every record: expected some above 0")

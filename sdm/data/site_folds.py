@@ -1,0 +1,112 @@
+"""Survey sites divided for testing: visits to one site are never on both sides.
+
+What divides sites takes the number of the site of every visit (`group`, of `sdm.data.visits`), and gives all visits
+of a site one side.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm.errors import DataError
+from sdm.types import Array, Index
+
+LEAST = 2
+"""Records of every class that a model is learned from."""
+
+
+def gather(label: Index, group: Index | None = None) -> tuple[Index, Index]:
+    """Return the site of every visit, numbered as they appear, and each site's class: the rarest of those in it."""
+    if group is None:
+        return np.arange(label.size), label
+    _, first, member = np.unique(group, return_index=True, return_inverse=True)
+    rank = np.empty(first.size, dtype=np.int64)
+    rank[np.argsort(first)] = np.arange(first.size)
+    member = rank[member]
+    count = np.bincount(label)
+    common = np.argsort(-count[label], kind="stable")  # what is written last stays
+    own = np.empty(first.size, dtype=np.int64)
+    own[member[common]] = label[common]
+    return member, own
+
+
+def fold_numbers(
+    label: Sequence[int] | Index, folds: int, rng: np.random.Generator, group: Index | None = None
+) -> Index:
+    """Divide sites at random into folds, every class as evenly as it goes; visits of one group stay together.
+
+    Classes are dealt out as they appear, so that folds do not depend on what they are called.
+    """
+    member, label = gather(np.asarray(label), group)
+    out = np.empty(label.size, dtype=np.int64)
+    start = 0
+    for c in dict.fromkeys(label.tolist()):
+        own = rng.permutation(np.flatnonzero(label == c))
+        out[own] = (np.arange(own.size) + start) % folds
+        start += own.size
+    return out[member]
+
+
+def training_rows(
+    label: Index, percent: float, rng: np.random.Generator, group: Index | None = None
+) -> NDArray[np.bool_]:
+    """Return which visits are for training: of every class a share of the sites is set aside, but two stay.
+
+    Raises
+    ------
+    DataError
+        If that sets no site aside.
+    """
+    member, own = gather(label, group)
+    train = np.ones(own.size, dtype=bool)
+    for c in np.unique(own):
+        some = rng.permutation(np.flatnonzero(own == c))
+        train[some[: max(0, min(round(some.size * percent / 100), some.size - LEAST))]] = False
+    if percent and train.all():
+        raise DataError(
+            f"{percent:g} % of {own.size:,} sites sets none aside for testing, as {LEAST} of every class stay: give a "
+            "larger --test-percent, or --folds"
+        )
+    return train[member]
+
+
+def check_folds(folds: int, group: Index) -> None:
+    """Refuse more folds than there are sites.
+
+    Raises
+    ------
+    DataError
+    """
+    sites = np.unique(group).size
+    if folds > sites:
+        visits = more = ""
+        if sites < group.size:
+            visits = f" ({group.size:,} visits, and those to one name or place stay together)"
+            more = ", or name the sites by another --site-column"
+        raise DataError(f"there are {sites:,} sites{visits} for {folds:,} folds: use --folds {sites} at most{more}")
+
+
+def check_training(targets: Array, train: NDArray[np.bool_], classes: Sequence[str], option: str) -> None:
+    """Refuse training sites that a class cannot be learned from: fewer than two records, or nothing of its proportions.
+
+    Parameters
+    ----------
+    targets : (C, n) array
+        Labels as zeros and ones, or proportions.
+    train : (n,) array
+        Which sites train.
+    classes : sequence of str
+    option : str
+        What divides the sites: that it be left out is what mends it.
+    """
+    labels = bool(np.all((targets == 0) | (targets == 1)))
+    least = LEAST if labels else 1
+    for name, here in zip(classes, targets > 0):
+        count, left = int(here.sum()), int(here[train].sum())
+        if left < least:
+            rather = f", or the class, with --least {count + 1}" if labels and len(classes) > 2 else ""
+            raise DataError(
+                f"of {count:,} records of class '{name}' {left} would be left to train on, expected at least {least}: "
+                f"leave out {option}{rather}"
+            )

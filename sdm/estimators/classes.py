@@ -1,0 +1,477 @@
+"""`ConditionalMaxent`: classes from the environment, with scikit-learn's conventions (and without scikit-learn)."""
+
+import logging
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, Self, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sdm._version import __version__
+from sdm.conditional.choice import BETAS, LAMBDAS, MultiplierSearch, choose_multiplier, choose_prices
+from sdm.conditional.constant import PRICE, Constant
+from sdm.conditional.losses import ClassEntropy
+from sdm.conditional.problem import ClassProblem
+from sdm.conditional.targets import numbered, read_targets, site_weights
+from sdm.conditional.weights import halved, keep, multiplied
+from sdm.data.encode import Encoder
+from sdm.errors import DataError, OptionError
+from sdm.estimators.maxent import SdmNotFittedError, _plain
+from sdm.estimators.params import Parameters
+from sdm.estimators.sample import effective_size
+from sdm.features.classes import parse_classes
+from sdm.features.domain import Domain
+from sdm.features.duplicates import find_duplicates
+from sdm.features.families import parse_families
+from sdm.features.feature_set import FeatureSet, build_features
+from sdm.features.growing.grown import Grown
+from sdm.features.growing.monomial import Monomial
+from sdm.features.growing.oracles import make_oracles
+from sdm.features.growing.tree import Tree
+from sdm.features.knots import Knots
+from sdm.features.knots import check as check_knots
+from sdm.features.shapes import Shapes
+from sdm.maxent.penalty import L1, PENALTIES, make_penalty
+from sdm.maxent.price_search import Setting
+from sdm.maxent.prices import feature_prices
+from sdm.maxent.problem import Problem
+from sdm.maxent.solution import Solution
+from sdm.maxent.solvers.newton import solve_newton, solve_structural
+from sdm.maxent.structural import Growth, Prices
+from sdm.models.classes import ClassModel
+from sdm.models.species import ModelVariable
+from sdm.types import Array, Index
+
+log = logging.getLogger("sdm")
+
+KNOTS = 30
+ELASTIC = 1000  # features up to which an elastic penalty is fast: it gives near copies a weight each
+CHOICE_GAP, CHOICE_ROUNDS = 1e-3, 100  # of fits that only choose: held-out losses differ by more
+
+# Options that are numbers: above what, and how to say so.
+_NUMBERS = {
+    "multiplier": (0.0, "a positive number, or 'auto'"),
+    "lam": (-1e-300, "a number of at least 0, or 'auto'"),
+    "price_folds": (1, "2 or more"),
+    "tolerance": (0.0, "a positive gap in nats, such as 1e-6"),
+    "max_iterations": (0, "1 or more"),
+    "smoothing": (0.0, "a positive number, such as 0.1"),
+    "ratio": (0.0, "a positive number, the l2² price over the l1 price"),
+}
+
+
+class ConditionalMaxent(Parameters):
+    """Maximum-entropy model of classes given the environment: habitats, vegetation types, species, presence or absence.
+
+    Parameters
+    ----------
+    features : str or sequence of str
+        ``"auto"`` (by the number of sites), classes by letter (``"lqh"``) or name; with families that grow among them
+        (``"l,q,trees:8,mono:4"``) the model is structural.
+    regularization : {"auto", "l1", "none", "smoothed_l1", "l2", "l2sq", "elastic"}
+        ``"auto"`` is l1; or elastic where the multiplier is chosen and that does better at held-out sites (of up to
+        1,000 features, beyond which it takes long).
+    multiplier : float or "auto"
+        Multiplies every penalty of ordinary features. ``"auto"`` chooses it by the loss at held-out sites, down from
+        infinity, where the model is the constant one; a `beta` that is a number is taken as it is.
+    entropy : float
+        1 is the logistic loss (softmax); up to 2 (sparsemax) a class can get exactly no probability.
+    knots : {"maxent", "maxnet", "all"} or int
+        Where hinges and thresholds bend; by default at 30 quantiles of each variable.
+    beta : {"maxent", "maxnet", "deviation", "corollary7", "auto"} or float, optional
+        Where the prices come from. A rule's price of a feature is multiplied by `√(π_c (1 − π_c))`, with `π_c` the
+        share of class `c`: the deviation of what is priced. A number is the same price for all. In a structural model
+        it is the β of `λ·B_k + β` (0.005 by default; ``"auto"`` chooses it by held-out loss).
+    lam : float or "auto"
+        In a structural model, the λ of `λ·B_k + β`, what a tree or monomial of complexity `B_k` pays in every class.
+    price_folds : int
+        Folds that choose the multiplier, and λ and β, where they are "auto".
+    seed : int
+        Of the folds.
+    categorical : sequence of str or int
+        Columns whose values are categories.
+    tolerance : float, optional
+        Largest certified gap to accept, in nats; 1e-6 by default, 1e-4 in a structural model.
+    max_iterations : int, optional
+        By default 500, or 200 in a structural model. Reaching it is reported in `solution_.status`.
+    smoothing, ratio : float
+        Of smoothed_l1 and elastic.
+
+    Attributes
+    ----------
+    classes_ : (C,) array
+    solution_ : Solution
+        `.status`, `.gap` (a bound over all features of all classes), `.objective`, `.history`, `.seconds`.
+    regularization_ : str
+        The penalty.
+    multiplier_ : float
+        The multiplier; infinite if prevalence alone did no worse at held-out sites. `multiplier_search_` are the ones
+        tried, if it was chosen (else None).
+    lam_, beta_ : float
+        The prices of a structural model; `search_` are the settings tried, if they were chosen.
+    coef_ : (C, J) array
+        Weights of all features, `feature_names_` naming them; `intercept_` are the classes' constants, which have no
+        price, so that every class has the total probability of its targets.
+    model_ : ClassModel
+        What predicts, and what `save` writes.
+    notes_ : list of str
+
+    Notes
+    -----
+    Every class has its own weights. With two classes the model is the binary one: its weights are `v = coef_[1] −
+    coef_[0]` and `coef_` is `±v/2`; an l1 price of β here is one of β on `|v|`, an l2² price of β is one of `β/2`
+    on `v²/2`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> X = rng.normal(size=(300, 2))
+    >>> y = np.where(X[:, 0] > 0.3, "forest", np.where(X[:, 1] > 0, "meadow", "bog"))
+    >>> model = ConditionalMaxent("lq").fit(X, y)
+    >>> model.classes_.tolist(), model.solution_.status
+    (['bog', 'forest', 'meadow'], 'converged')
+    >>> model.predict([[2.0, 0.0], [-1.0, 1.0]]).tolist()
+    ['forest', 'meadow']
+    """
+
+    def __init__(
+        self,
+        features: str | Sequence[str] = "auto",
+        regularization: str = "auto",
+        multiplier: float | str = "auto",
+        entropy: float = 1.0,
+        *,
+        knots: Knots = KNOTS,
+        beta: str | float | None = None,
+        lam: float | str = 0.01,
+        price_folds: int = 5,
+        seed: int = 1,
+        categorical: Sequence[str | int] = (),
+        tolerance: float | None = None,
+        max_iterations: int | None = None,
+        smoothing: float = 0.1,
+        ratio: float = 4.0,
+    ) -> None:
+        self.features = features
+        self.regularization = regularization
+        self.multiplier = multiplier
+        self.entropy = entropy
+        self.knots = knots
+        self.beta = beta
+        self.lam = lam
+        self.price_folds = price_folds
+        self.seed = seed
+        self.categorical = categorical
+        self.tolerance = tolerance
+        self.max_iterations = max_iterations
+        self.smoothing = smoothing
+        self.ratio = ratio
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None) -> Self:
+        """Fit to sites.
+
+        Parameters
+        ----------
+        X : (n, V) array or data frame
+        y : (n,) labels, or (n, C) proportions
+            Proportions (cover fractions) are scaled to sum to one; a data frame's columns name the classes.
+        sample_weight : (n,) array, optional
+            Weights of the sites.
+        groups : (n,) array, optional
+            Rows with the same value (visits to one site) are held out together where penalties are chosen.
+        """
+        self._fit(X, y, sample_weight, groups)
+        solution = self.solution_
+        if solution.status != "converged":
+            log.warning("%s after %d iterations: %s", solution.status, solution.iterations, solution.message)
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None, groups: ArrayLike | None = None) -> ClassModel:
+        """Fit, and return the model."""
+        self._check_options()
+        self.regularization_ = "l1" if self.regularization == "auto" else self.regularization
+        encoder = Encoder.learn(X, self.categorical)
+        x = encoder.encode(X)
+        classes, targets = read_targets(y, x.shape[0])
+        domain = Domain(x, encoder.names, encoder.categorical, site_weights(sample_weight, x.shape[0]))
+        group = None if groups is None else numbered(groups, x.shape[0])
+        self._encoder, self.classes_ = encoder, np.array(classes)
+        self.n_features_in_, self.feature_names_in_ = len(encoder.names), np.array(encoder.names, dtype=object)
+        self.notes_ = [
+            f"variable '{a.name}' has one value ({a.lo:g}) at all sites: dropped"
+            for a in domain.variables
+            if a.values.size < 2
+        ]
+        size = effective_size(domain.q0)
+        letters, growing = _families(self.features, size)
+        self.multiplier_ = self._choose_multiplier(x, targets, domain, letters, group)
+        finite, prices = self._finite(domain, targets, letters, size)
+        if growing:
+            self.lam_, self.beta_ = self._choose(x, targets, domain, group)
+            self._grow(*multiplied(finite, prices, self.multiplier_), targets, growing, size)
+        else:
+            self._solve(finite, prices, targets, self.multiplier_)
+        self.solution_: Solution = halved(self.solution_, len(classes))
+        weights = self.solution_.weights.reshape(len(classes), -1)
+        self.intercept_, self.coef_ = weights[:, 0] - weights[:, 0].mean(), weights[:, 1:].copy()
+        record: dict[str, Any] = {
+            "sites": domain.n,
+            "effective_sites": size,
+            "shares": (targets @ domain.q0).tolist(),
+            "features_given": letters,
+            "families": growing,
+            "multiplier": self.multiplier_ if np.isfinite(self.multiplier_) else None,
+        }
+        if growing:
+            record |= {"lambda": self.lam_, "beta": self.beta_}
+        self.model_ = self._model(domain, record)
+        return self.model_
+
+    def _solve(
+        self, finite: FeatureSet, prices: Array, targets: Array, multiplier: float, start: Array | None = None
+    ) -> Array | None:
+        """Fit ordinary features at a multiplier; return the weights, from which a smaller one may start."""
+        features, beta = multiplied(finite, prices, multiplier)
+        penalty = make_penalty(self.regularization_, beta.ravel(), smoothing=self.smoothing, ratio=self.ratio)
+        self.feature_set_ = features
+        self.problem_: Problem = ClassProblem(features, targets, ClassEntropy(self.entropy), penalty)
+        self.solution_ = solve_newton(
+            self.problem_,
+            start=start,
+            tolerance=self.tolerance or 1e-6,
+            max_iterations=self.max_iterations or 500,
+        )
+        return self.solution_.weights if features is finite else None
+
+    def _choose_multiplier(self, x: Array, targets: Array, domain: Domain, letters: str, group: Index | None) -> float:
+        """Return the multiplier of ordinary features: as given, or by held-out loss; so is an open penalty."""
+        self.multiplier_search_: MultiplierSearch | None = None
+        growing = _grows(self.features)
+        if self.multiplier != "auto":
+            return float(self.multiplier)
+        if not letters or self.regularization_ == "none" or not (isinstance(self.beta, str | None) or growing):
+            return 1.0
+        size = effective_size(domain.q0)
+        own: dict[str, Any] = {
+            "features": letters,
+            "beta": None if growing else self.beta,
+            "categorical": [v for v, a in enumerate(domain.variables) if a.categorical],
+            "tolerance": CHOICE_GAP,
+            "max_iterations": CHOICE_ROUNDS,
+        }
+
+        def begin(rows: NDArray[np.bool_]) -> Callable[[float], ClassModel]:
+            part = type(self)(**{**self.get_params(), **own})
+            return part._follow(x[rows], np.ascontiguousarray(targets[:, rows]), domain.q0[rows], letters, size)
+
+        whole = build_features(domain, letters, knots=self.knots, sample=domain.q0, empty_categories=True)
+        elastic = self.regularization == "auto" and not growing and whole.size <= ELASTIC
+        found: dict[str, MultiplierSearch] = {}
+        for name in [self.regularization_, *(["elastic"] if elastic else [])]:
+            own["regularization"] = name
+            found[name] = choose_multiplier(
+                begin, x, targets, domain.q0, ClassEntropy(self.entropy), group, folds=self.price_folds, seed=self.seed
+            )
+        self.regularization_ = min(found, key=lambda name: float(found[name].losses.min()))
+        self.multiplier_search_ = best = found[self.regularization_]
+        return float(best.multipliers[best.chosen])
+
+    def _follow(
+        self, x: Array, targets: Array, weight: Array, letters: str, size: float
+    ) -> Callable[[float], ClassModel]:
+        """Return what fits ordinary features at falling multipliers, each fit from the weights of the one before.
+
+        Penalties are those of a sample of `size`: what is chosen on a part is meant for the whole.
+        """
+        self._encoder, self.notes_, self.classes_ = Encoder.learn(x, self.categorical), [], np.arange(len(targets))
+        self.regularization_ = self.regularization
+        domain = Domain(self._encoder.encode(x), self._encoder.names, self._encoder.categorical, weight)
+        finite, prices = self._finite(domain, targets, letters, size)
+        start: Array | None = None
+
+        def fit(multiplier: float) -> ClassModel:
+            nonlocal start
+            start = self._solve(finite, prices, targets, multiplier, start)
+            weights = self.solution_.weights.reshape(len(targets), -1)
+            self.intercept_, self.coef_ = weights[:, 0].copy(), weights[:, 1:].copy()
+            return self._model(domain, {})
+
+        return fit
+
+    def _finite(self, domain: Domain, targets: Array, letters: str, size: float) -> tuple[FeatureSet, Array]:
+        """Return the constant and the families with an end, and their prices for every class, at multiplier one."""
+        families, rule_prices = [Constant(domain)], np.empty(0)
+        if letters:
+            built = build_features(domain, letters, knots=self.knots, sample=domain.q0, empty_categories=True)
+            rule: Any = "maxent" if self.beta is None or _grows(self.features) else self.beta
+            rule_prices = feature_prices(built, domain.q0, size, rule=rule)
+            keep, copies = find_duplicates(built, rule_prices, self.regularization_)
+            if copies:
+                self.notes_.append(f"{len(copies):,} of {built.size:,} features say the same as another: dropped")
+                built, rule_prices = built.subset(keep), rule_prices[keep]
+            families += built.families  # type: ignore[arg-type]
+            same_for_all = not isinstance(rule, str)
+        else:
+            same_for_all = True
+        share = targets @ domain.q0
+        if self.regularization_ == "none":
+            return FeatureSet(domain, families), np.ones((share.size, 1 + rule_prices.size))
+        spread = np.ones(share.size) if same_for_all else np.sqrt(share * (1.0 - share))
+        constant = np.full((share.size, 1), PRICE)
+        return FeatureSet(domain, families), np.hstack([constant, spread[:, None] * rule_prices])
+
+    def _choose(self, x: Array, targets: Array, domain: Domain, group: Index | None) -> tuple[float, float]:
+        """Return λ and β of trees and monomials, chosen by held-out loss where they are 'auto'."""
+        beta = 0.005 if self.beta is None else self.beta
+        if self.regularization_ != "l1":
+            raise OptionError(f"regularization={self.regularization!r}: trees and monomials need l1")
+        numbers = [value for value in (self.lam, beta) if value != "auto"]
+        if any(isinstance(value, str) or value < 0 for value in numbers) or (len(numbers) == 2 and not any(numbers)):
+            raise OptionError(
+                f"lam={self.lam!r}, beta={self.beta!r}: trees and monomials pay lam·B + beta, "
+                "two numbers of at least 0 that are not both 0, or 'auto'"
+            )
+        self.search_: list[Setting] = []
+        if len(numbers) == 2:
+            return float(numbers[0]), float(numbers[1])
+        own = {"categorical": [v for v, a in enumerate(domain.variables) if a.categorical], "tolerance": 3e-3}
+        own["max_iterations"] = 40
+
+        def fit(x: Array, targets: Array, weight: Array, lam: float, beta: float) -> ClassModel:
+            params = {**self.get_params(), **own, "lam": lam, "beta": beta, "multiplier": self.multiplier_}
+            # A choice needs no proof: held-out losses differ by more than what is left to gain after these rounds.
+            return type(self)(**params)._fit(x, targets.T, weight)
+
+        best, self.search_ = choose_prices(
+            fit,
+            x,
+            targets,
+            domain.q0,
+            ClassEntropy(self.entropy),
+            group,
+            lambdas=LAMBDAS if self.lam == "auto" else [float(self.lam)],
+            betas=BETAS if beta == "auto" else [float(cast(float, beta))],
+            folds=self.price_folds,
+            seed=self.seed,
+        )
+        return best.lam, best.beta
+
+    def _grow(self, finite: FeatureSet, beta: Array, targets: Array, growing: dict[str, int], size: float) -> None:
+        """Fit with families that grow."""
+        oracles = make_oracles(finite.domain, growing)
+        prices = Prices.from_bounds(self.lam_, self.beta_, oracles, size)
+        problem = ClassProblem(finite, targets, ClassEntropy(self.entropy), L1(beta.ravel()))
+        growth = Growth(problem, oracles, prices)
+        self.solution_ = solve_structural(
+            growth, tolerance=self.tolerance or 1e-4, max_iterations=self.max_iterations or 200
+        )
+        self.problem_, self.feature_set_ = growth.problem, growth.problem.features
+
+    def _check_options(self) -> None:
+        check_knots(self.knots)
+        if self.regularization not in ("auto", *PENALTIES):
+            raise OptionError(f"regularization={self.regularization!r}: expected one of auto, {', '.join(PENALTIES)}")
+        for name, (low, expected) in _NUMBERS.items():
+            value = getattr(self, name)
+            if value is None and name in ("tolerance", "max_iterations"):
+                continue
+            if isinstance(value, str) and value == "auto" and name in ("lam", "multiplier"):
+                continue
+            number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+            if not number or not low < value < np.inf:
+                raise OptionError(f"{name}={value!r}: expected {expected}")
+
+    def _model(self, domain: Domain, record: dict[str, Any]) -> ClassModel:
+        """Gather what the fit left behind into what predicts."""
+        solution = self.solution_
+        variables = tuple(
+            ModelVariable(
+                a.name,
+                a.categorical,
+                a.lo,
+                a.hi,
+                tuple(a.values.tolist()) if a.categorical else (),
+                self._encoder.labels.get(a.name),
+            )
+            for a in domain.variables
+        )
+        terms, shapes, weights = keep(self.feature_set_, self.coef_)
+        meta = {
+            "version": __version__,
+            "status": solution.status,
+            "gap": solution.gap,
+            "objective": solution.objective,
+            "iterations": solution.iterations,
+            "n_features": self.feature_set_.size - 1,
+            **record,
+            "settings": {key: _plain(value) for key, value in self.get_params().items()},
+        }
+        labels = tuple(self.classes_.tolist())
+        return ClassModel(labels, variables, self.intercept_, terms, shapes, weights, float(self.entropy), meta)
+
+    @property
+    def feature_names_(self) -> list[str]:
+        """The name of every feature, in the order of `coef_`."""
+        labels = {v: a.labels for v, a in enumerate(self.model_.variables) if a.labels is not None}
+        out: list[str] = []
+        for family in self.feature_set_.families[1:]:
+            if isinstance(family, Grown):
+                for shape in family.shapes:
+                    one = Shapes((shape,)) if isinstance(shape, Tree) else Shapes(monomials=(cast(Monomial, shape),))
+                    out += one.names(self.model_.names, labels)
+            else:
+                out += family.terms().names(self.model_.names, labels)
+        return out
+
+    def predict_proba(self, X: Any, clamp: bool = True) -> Array:
+        """Return the probability of every class, in the order of `classes_`, one row a site."""
+        return self._fitted().predict_proba(X, clamp)
+
+    def predict(self, X: Any, clamp: bool = True) -> NDArray[Any]:
+        """Return the most probable class of every site."""
+        p = self.predict_proba(X, clamp)
+        if np.isnan(p).any():
+            raise DataError(f"{int(np.isnan(p).any(axis=1).sum()):,} rows have missing values: drop or fill them first")
+        chosen: NDArray[Any] = self.classes_[np.argmax(p, axis=1)]
+        return chosen
+
+    def score(self, X: Any, y: ArrayLike) -> float:
+        """Return the share of sites whose most probable class is their label."""
+        return float(np.mean(self.predict(X) == np.asarray(y)))
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the model to a file; `sdm.load_model` reads it."""
+        from sdm.models.file import save_model
+
+        save_model(self._fitted(), path, overwrite=overwrite)
+
+    def _fitted(self) -> ClassModel:
+        if not hasattr(self, "model_"):
+            raise SdmNotFittedError("this ConditionalMaxent is not fitted yet: call fit(X, y) first")
+        return self.model_
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    def __sklearn_tags__(self) -> Any:
+        """Describe the estimator to scikit-learn, which is what calls this."""
+        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type="classifier",
+            target_tags=TargetTags(required=True),
+            classifier_tags=ClassifierTags(),
+            input_tags=InputTags(),
+        )
+
+
+def _grows(features: str | Sequence[str]) -> bool:
+    """Tell whether there are families that grow among the features."""
+    return ":" in (features if isinstance(features, str) else ",".join(map(str, features)))
+
+
+def _families(features: str | Sequence[str], size: float) -> tuple[str, dict[str, int]]:
+    """Return the ordinary class letters, and the largest size of each family that grows."""
+    return parse_families(features, size) if _grows(features) else (parse_classes(features, size), {})

@@ -1,0 +1,115 @@
+"""`Committee`: the mean of a few certified models of different shape, folded into one (docs/accuracy.md)."""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from sdm.errors import OptionError
+from sdm.estimators.maxent import Maxent, TrainingData
+from sdm.features.classes import auto_classes
+from sdm.features.feature_set import FeatureSet
+from sdm.maxent.entropy import Entropy
+from sdm.maxent.penalty import L1
+from sdm.maxent.problem import Problem
+from sdm.maxent.solution import CONVERGED, Solution
+
+
+class Committee(Maxent):
+    """The average of four Maxent models: their mean score, which is the geometric mean of their densities.
+
+    Java Maxent's classes by sample size; the same with maxnet's knots; without hinges; and thresholds alone; all with
+    Java Maxent's prices. Each is fitted to the certified optimum of its own problem, on one domain. The mean of scores
+    is a score over all their features, so the committee is one model: it predicts, maps and is saved like any other.
+
+    Parameters
+    ----------
+    multiplier : float
+        Of every member.
+    categorical, tolerance, max_iterations, add_presences, prevalence, unseen, temperature
+        As for `Maxent`.
+
+    Attributes
+    ----------
+    members_ : list of Maxent
+    solution_ : Solution
+        `gap` is the largest of the members'; the mean solves no problem of its own.
+    coef_, feature_set_, model_, notes_
+        As for `Maxent`, over the features of all members.
+    """
+
+    def __init__(
+        self,
+        multiplier: float = 1.0,
+        *,
+        categorical: Sequence[str | int] = (),
+        tolerance: float = 1e-6,
+        max_iterations: int | None = None,
+        add_presences: str | None = None,
+        prevalence: float = 0.5,
+        unseen: str = "zero",
+        temperature: float = 1.0,
+    ) -> None:
+        super().__init__(
+            multiplier=multiplier,
+            categorical=categorical,
+            tolerance=tolerance,
+            max_iterations=max_iterations,
+            add_presences=add_presences,
+            prevalence=prevalence,
+            unseen=unseen,
+            temperature=temperature,
+        )
+
+    def _fit_data(self, data: TrainingData, start: Any = None) -> Self:
+        """Fit every member to the same domain, and average them; `start` may be an earlier committee."""
+        if start is not None and not isinstance(start, Committee):
+            raise OptionError(f"a committee can start from a committee, got {type(start).__name__}")
+        self._encoder = data.encoder
+        earlier: list[Maxent | None] = [None] * 4 if start is None else [*start.members_]
+        self.members_: list[Maxent] = [
+            member._fit_data(data, old) for member, old in zip(self._members(data.size), earlier)
+        ]
+        self.feature_set_ = FeatureSet(data.domain, [f for m in self.members_ for f in m.feature_set_.families])
+        self.coef_ = np.concatenate([member.coef_ for member in self.members_]) / len(self.members_)
+        prices = np.concatenate([member.problem_.penalty.beta for member in self.members_])
+        self.problem_ = Problem(self.feature_set_, data.sample, Entropy(1.0), L1(prices))
+        self.solution_ = self._mean_solution()
+        self.notes_ = list(dict.fromkeys(note for member in self.members_ for note in member.notes_))
+        classes = {letter for member in self.members_ for letter in member.model_.meta["classes"]}
+        record = {"classes": "".join(sorted(classes, key="lqphtc".index)), "members": len(self.members_)}
+        self.model_ = self._model(data, self.feature_set_.terms(self.coef_), record)
+        return self
+
+    def _members(self, size: float) -> list[Maxent]:
+        """Return the four models, yet to be fitted."""
+        classes = auto_classes(size)
+        smooth = "".join(letter for letter in classes if letter != "h")
+        shapes: list[dict[str, Any]] = [
+            {},
+            {"knots": "maxnet", "beta": "maxent"},
+            {"features": smooth},
+            {"features": "t"},
+        ]
+        common: dict[str, Any] = {
+            "multiplier": self.multiplier,
+            "tolerance": self.tolerance,
+            "max_iterations": self.max_iterations,
+        }
+        return [Maxent(**common, **shape) for shape in shapes]
+
+    def _mean_solution(self) -> Solution:
+        """Return the state of the mean, with the worst of the members' certificates."""
+        state = self.problem_.state(self.coef_)
+        parts = [member.solution_ for member in self.members_]
+        failed = [part.status for part in parts if part.status != CONVERGED]
+        return Solution(
+            failed[0] if failed else CONVERGED,
+            self.coef_,
+            state.objective,
+            max(part.gap for part in parts),
+            sum(part.iterations for part in parts),
+            sum(part.seconds for part in parts),
+            state.gibbs.tau,
+            state.p,
+        )

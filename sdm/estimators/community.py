@@ -1,0 +1,303 @@
+"""`JointModel`: several species at the same sites, with scikit-learn's conventions."""
+
+import logging
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm.data.encode import Encoder
+from sdm.errors import DataError, OptionError
+from sdm.estimators.params import Parameters
+from sdm.features.knots import Knots
+from sdm.joint import graph as graphs
+from sdm.joint.discriminant import Discriminant, Sites
+from sdm.joint.features import SiteFeatures
+from sdm.joint.graph import Forest
+from sdm.joint.inference import marginals
+from sdm.joint.labels import check_labels, read_labels, species_names
+from sdm.joint.learners.calibration import best_scale
+from sdm.joint.learners.laplace import METHODS
+from sdm.joint.learners.registry import C_PATH, LAMBDA_RANGE, LEARNERS, Learner
+from sdm.joint.learners.tuning import choose, hamming
+from sdm.models.community import FittedJoint
+from sdm.types import Array
+
+log = logging.getLogger("sdm")
+
+GRAPHS = ("tree", "chain", "none")
+
+# While cross-validation chooses C, λ is this; C is chosen first, then λ. Trial fits may have a larger gap, and C grows
+# no further when this many in a row were worse than the best.
+TRIAL_C, TRIAL_LAMBDA = 1.0, 25.0
+TRIAL_GAP = 10.0
+PATIENCE = 2
+
+
+class JointModel(Parameters):
+    """A joint model of species' presence and absence: environment for each, association between neighbours in a forest.
+
+    Parameters
+    ----------
+    learner : {"crf-l2", "crf-l1", "m3n", "laplace"}
+        A conditional random field (with standard errors of the weights), M³N, or Laplace MEDN (max margin, sparse).
+    graph : {"tree", "chain", "none"} or sequence of pairs
+        Maximum-weight spanning tree of the species' residual association; each species with the next; no edge (single
+        models side by side); or edges, as pairs of names or positions, that form a forest.
+    features : str
+        Classes by letter or name, as for `Maxent`; of standardised variables.
+    c : float or "cv"
+        Penalty on the slack; that on a CRF's weights is 1/C. ``"cv"`` goes from strong regularisation to weak, and
+        takes the least held-out loss: joint log loss for a CRF, wrong labels for the others.
+    lam : float or "cv"
+        λ of the Laplace prior.
+    method : {"variational", "exact"}
+        Of Laplace MEDN: the paper's Algorithm 1, or the exact posterior.
+    knots : {"maxent", "maxnet", "all"} or int
+    categorical : sequence of str or int
+    rounds : int
+        Of the variational algorithm.
+    folds : int
+        Of the cross-validation.
+    tolerance : float, optional
+        Largest certified gap to accept, in the learner's loss (nats, or wrong labels) per site. By default 1e-4 nats
+        per species for a CRF, 1e-3 wrong labels per species for the others; ten times as much in fits that choose.
+    max_iterations : int
+    seed : int
+
+    Attributes
+    ----------
+    learned_ : Learned
+        `.weights`, `.variance`, `.gap`, `.status`, `.iterations`.
+    fitted_ : FittedJoint
+        What predicts, and what `save` writes.
+    forest_ : Forest
+    tuning_ : list of dict
+        Every setting that cross-validation tried, and its held-out loss.
+    notes_ : list of str
+        What is to be said of missing labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> X = rng.normal(size=(200, 2))
+    >>> first = X[:, 0] + rng.logistic(size=200) > 0
+    >>> Y = np.column_stack([first, first ^ (rng.random(200) < 0.1)]).astype(int)
+    >>> model = JointModel("crf-l2", features="l").fit(X, Y)
+    >>> model.learned_.status, model.forest_.edges.tolist()
+    ('converged', [[0, 1]])
+    >>> model.predict_proba([[0.0, 0.0], [0.0, 0.0]], known=[[1, np.nan], [0, np.nan]])[:, 1].round(1).tolist()
+    [0.8, 0.1]
+    """
+
+    def __init__(
+        self,
+        learner: str = "crf-l2",
+        graph: str | Sequence[Sequence[Any]] = "tree",
+        features: str = "lq",
+        *,
+        c: float | str = "cv",
+        lam: float | str = 1.0,
+        method: str = "variational",
+        knots: Knots = "maxent",
+        categorical: Sequence[str | int] = (),
+        rounds: int = 3,
+        folds: int = 3,
+        tolerance: float | None = None,
+        max_iterations: int = 300,
+        seed: int = 0,
+    ) -> None:
+        self.learner = learner
+        self.graph = graph
+        self.features = features
+        self.c = c
+        self.lam = lam
+        self.method = method
+        self.knots = knots
+        self.categorical = categorical
+        self.rounds = rounds
+        self.folds = folds
+        self.tolerance = tolerance
+        self.max_iterations = max_iterations
+        self.seed = seed
+
+    def fit(self, X: Any, Y: Any, what: str = "joint model", groups: Any = None) -> Self:
+        """Fit to sites.
+
+        Parameters
+        ----------
+        X : (n, V) array or data frame
+            Environment.
+        Y : (n, S) array or data frame
+            1, 0, or missing (NaN) for every species. A species whose label is missing at a site is left out there, with
+            its edges; the other species of the site are used.
+        what : str
+            What to call the model in warnings, where several are fitted.
+        groups : (n,) array, optional
+            Rows with the same value (visits to one site) are held out together where C and λ are chosen.
+        """
+        self._check_options()
+        encoder = Encoder.learn(X, self.categorical)
+        x = encoder.encode(X)
+        self.species_ = species_names(Y, encoder.names)
+        labels = read_labels(Y, self.species_, x.shape[0])
+        self.notes_ = check_labels(labels, self.species_)
+        for note in self.notes_:
+            log.info("%s", note)
+        self._encoder = encoder
+        site_features = SiteFeatures.learn(x, encoder, self.features, self.knots)
+        sites = Sites(site_features.evaluate(x), labels)
+        self.forest_ = self._forest(sites)
+        discriminant = Discriminant.of_species(self.forest_, site_features.size)
+        bias = _bias(discriminant)
+        learner, self.tuning_ = self._tuned(discriminant, sites, bias, what, groups)
+        self.learned_ = learner.fit(discriminant, sites, bias)
+        if self.learned_.status != "converged":
+            log.warning("%s: %s at a gap of %.2g per site", what, self.learned_.status, self.learned_.gap)
+        spread = learner.spread(discriminant, sites, bias, self.learned_)
+        self.fitted_ = self._gather(encoder, site_features, discriminant, sites, learner, spread)
+        return self
+
+    def _gather(
+        self,
+        encoder: Encoder,
+        site_features: SiteFeatures,
+        discriminant: Discriminant,
+        sites: Sites,
+        learner: Learner,
+        spread: Array | None,
+    ) -> FittedJoint:
+        learned = self.learned_
+        scale = 1.0 if learner.is_crf else best_scale(discriminant, sites, learned.weights)
+        meta = {
+            "learner": learner.name,
+            "C": float(learner.c),
+            "lambda": float(learner.lam),
+            "gap": learned.gap,
+            "status": learned.status,
+            "iterations": learned.iterations,
+            "sites": sites.n,
+            "missing": int((sites.labels < 0).sum()),
+            "notes": self.notes_,
+        }
+        known = np.zeros(0) if spread is None else spread
+        return FittedJoint(
+            encoder, site_features, self.species_, self.forest_, learned.weights, known, float(scale), meta
+        )
+
+    def _forest(self, sites: Sites) -> Forest:
+        """Return the graph that was asked for; the tree's association is of what single CRFs leave unexplained."""
+        if self.graph == "chain":
+            return graphs.chain(len(self.species_))
+        if self.graph == "none":
+            return graphs.empty(len(self.species_))
+        if self.graph != "tree":
+            return graphs.given(self.graph, self.species_)
+        single = Discriminant.of_species(graphs.empty(len(self.species_)), sites.x.shape[2])
+        weights = Learner("crf-l2").fit(single, sites, _bias(single)).weights
+        found = marginals(single.forest, single.unary(weights, sites.x), single.table(weights), sites.states)
+        residual = np.where(sites.labels >= 0, sites.labels - found.nodes, np.nan)
+        self.association_ = graphs.association(residual)
+        return graphs.spanning_tree(self.association_)
+
+    def _tuned(
+        self, discriminant: Discriminant, sites: Sites, bias: NDArray[np.bool_], what: str, groups: Any
+    ) -> tuple[Learner, list[dict[str, Any]]]:
+        """Return the learner with its C and λ, chosen by cross-validation where asked."""
+        learner = Learner(
+            self.learner,
+            method=self.method,
+            rounds=self.rounds,
+            tolerance=self.tolerance,
+            max_iterations=self.max_iterations,
+            seed=self.seed,
+        )
+        learner = replace(
+            learner,
+            c=TRIAL_C if self.c == "cv" else float(self.c),
+            lam=TRIAL_LAMBDA if self.lam == "cv" else float(self.lam),
+        )
+        quick = replace(learner, tolerance=TRIAL_GAP * learner.largest_gap(len(self.species_)))
+        group = None if groups is None else np.asarray(groups)
+        fixed = (discriminant, sites, bias, self.folds, self.seed, group)
+        tried: list[dict[str, Any]] = []
+        if self.c == "cv":
+            grid = [(c, quick.lam) for c in C_PATH]
+            quick, tried = choose(quick, grid, *fixed, patience=PATIENCE, what=what)
+        if self.lam == "cv" and self.learner == "laplace":
+            grid = [(quick.c, lam) for lam in reversed(LAMBDA_RANGE)]
+            quick, more = choose(quick, grid, *fixed, what=what)
+            tried += more
+        if tried:
+            log.info("%s: C %g chosen by held-out %s", what, quick.c, tried[0]["measure"])
+        return replace(learner, c=quick.c, lam=quick.lam), tried
+
+    def predict(self, X: Any, known: Any = None, clamp: bool = True) -> NDArray[np.int8]:
+        """Return every site's best joint labeling, given the labels in `known` (NaN where unknown)."""
+        return self._fitted().predict(X, known, clamp)
+
+    def predict_proba(self, X: Any, known: Any = None, clamp: bool = True) -> Array:
+        """Return every species' probability at every site, given the labels in `known` (NaN where unknown)."""
+        return self._fitted().predict_proba(X, known, clamp)
+
+    def richness(self, X: Any, known: Any = None, clamp: bool = True) -> Array:
+        """Return the expected number of species at every site: the sum of the marginals."""
+        return self.predict_proba(X, known, clamp).sum(axis=1)
+
+    def log_loss(self, X: Any, Y: Any) -> float:
+        """Return the mean joint log loss per site, `−ln p(y | x)`, of the labels that are known."""
+        fitted = self._fitted()
+        x = fitted.encode(X)
+        return fitted.log_loss(x, read_labels(Y, fitted.species, x.shape[0]))
+
+    def score(self, X: Any, Y: Any) -> float:
+        """Return the share of known labels that the best joint labeling gets right."""
+        fitted = self._fitted()
+        predicted = self.predict(X)
+        return 1.0 - hamming(read_labels(Y, fitted.species, predicted.shape[0]), predicted)
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the model to a file; `sdm.load_model` reads it."""
+        from sdm.models.file import save_model
+
+        save_model(self._fitted(), path, overwrite=overwrite)
+
+    def _fitted(self) -> FittedJoint:
+        if not hasattr(self, "fitted_"):
+            raise DataError("this JointModel is not fitted yet: call fit(X, Y) first")
+        return self.fitted_
+
+    def _check_options(self) -> None:
+        if self.learner not in LEARNERS:
+            raise OptionError(f"learner={self.learner!r}: expected one of {', '.join(LEARNERS)}")
+        if self.method not in METHODS:
+            raise OptionError(f"method={self.method!r}: expected one of {', '.join(METHODS)}")
+        if isinstance(self.graph, str) and self.graph not in GRAPHS:
+            raise OptionError(
+                f"graph={self.graph!r}: expected one of {', '.join(GRAPHS)}, or a list of pairs of species"
+            )
+        for name, low, text in (
+            ("c", 0.0, "a positive number, or 'cv'"),
+            ("lam", 0.0, "a positive number, or 'cv'"),
+            ("tolerance", 0.0, "a positive number"),
+            ("rounds", 0, "1 or more"),
+            ("max_iterations", 0, "1 or more"),
+            ("folds", 1, "2 or more"),
+        ):
+            value = getattr(self, name)
+            if (name in ("c", "lam") and value == "cv") or (name == "tolerance" and value is None):
+                continue
+            number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+            if not number or not low < value < np.inf:
+                raise OptionError(f"{name}={value!r}: expected {text}")
+
+
+def _bias(discriminant: Discriminant) -> NDArray[np.bool_]:
+    """Mark the bias of every node, the last of its features."""
+    out = np.zeros(discriminant.size, dtype=bool)
+    discriminant.split(out)[0][:, -1] = True
+    return out

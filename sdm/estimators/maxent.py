@@ -1,0 +1,442 @@
+"""`Maxent`: the engine with scikit-learn's conventions (and without importing scikit-learn)."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sdm._version import __version__
+from sdm.data.encode import Encoder
+from sdm.errors import DataError, OptionError
+from sdm.estimators.params import Parameters
+from sdm.estimators.sample import ADD, build_domain
+from sdm.features.classes import parse_classes
+from sdm.features.domain import Domain
+from sdm.features.duplicates import find_duplicates
+from sdm.features.feature_set import FeatureSet, build_features
+from sdm.features.knots import Knots
+from sdm.features.knots import check as check_knots
+from sdm.features.shapes import Shapes
+from sdm.features.terms import Terms
+from sdm.maxent.entropy import Entropy
+from sdm.maxent.penalty import make_penalty
+from sdm.maxent.prices import feature_prices
+from sdm.maxent.problem import Problem
+from sdm.maxent.solution import Solution
+from sdm.maxent.solvers.newton import solve_newton
+from sdm.maxent.solvers.structmaxent import solve_structmaxent1, solve_structmaxent2
+from sdm.maxent.solvers.summet import solve_plummet, solve_summet
+from sdm.models.species import UNSEEN, Model, ModelVariable, cumulative_table, with_temperature
+from sdm.types import Array
+
+log = logging.getLogger("sdm")
+
+SOLVERS = {
+    "newton": solve_newton,
+    "summet": solve_summet,
+    "plummet": solve_plummet,
+    "structmaxent1": solve_structmaxent1,
+    "structmaxent2": solve_structmaxent2,
+}
+
+# Options that are numbers: between what (exclusive), and how to say so.
+_NUMBERS = {
+    "multiplier": (0.0, np.inf, "a positive number; for no price use regularization='none'"),
+    "tolerance": (0.0, np.inf, "a positive gap in nats, such as 1e-6"),
+    "max_iterations": (0, np.inf, "1 or more"),
+    "smoothing": (0.0, np.inf, "a positive number, such as 0.1"),
+    "ratio": (0.0, np.inf, "a positive number, the l2² price over the l1 price"),
+    "prevalence": (0.0, 1.0, "a number between 0 and 1"),
+    "temperature": (0.0, np.inf, "a positive number; 1 leaves the model as it was fitted"),
+}
+
+
+class Maxent(Parameters):
+    """Maximum-entropy model of a species' distribution from presences and background.
+
+    Parameters
+    ----------
+    features : str or sequence of str
+        ``"auto"`` (by sample size, as Java Maxent), or classes by letter (``"lqph"``) or name. Categorical variables
+        always get one feature a class.
+    regularization : {"l1", "none", "smoothed_l1", "l2", "l2sq", "elastic"}
+    multiplier : float
+        Multiplies every price β.
+    entropy : float
+        1 is Shannon, up to 2 (sparsemax): above 1 the distribution can be exactly zero.
+    knots : {"maxent", "maxnet", "all"} or int
+        Where hinges and thresholds bend: mid-points of distinct values with thresholds only between the presences; 50
+        equally spaced; between all distinct values; or so many quantiles.
+    beta : {"maxent", "maxnet", "deviation", "corollary7"}, float or (J,) array, optional
+        Where the prices come from; by default Maxent's tables (as maxnet applies them when ``knots="maxnet"``).
+        ``"deviation"`` is `σ̃/√m` of the feature at the presences. Tables and deviation give at least 0.001, times the
+        multiplier, as Java Maxent does: a feature that is constant at the presences is not free. Only
+        ``"maxnet"`` has a price for categories without presences; the others leave them out. An array prices every
+        feature in the order of `feature_names_` of a fit without it.
+    categorical : sequence of str or int
+        Columns whose values are classes.
+    solver : {"newton", "summet", "plummet", "structmaxent1", "structmaxent2"}
+    tolerance : float
+        Largest certified gap to accept, in nats.
+    max_iterations : int, optional
+        By default 500 for newton, 100,000 for the others. Reaching it is reported in `solution_.status`.
+    add_presences : {"all", "distinct"}, optional
+        Whether every presence joins the background (Java Maxent) or only distinct ones not yet there (maxnet). By
+        default as `knots` suggests.
+    smoothing : float
+        The `a` of smoothed_l1: smaller is nearer to l1.
+    ratio : float
+        For elastic, the l2² price over the l1 price.
+    prevalence : float
+        For the logistic scale.
+    unseen : {"zero", "error"}
+        What a class does at prediction that was not in training.
+    temperature : float
+        Divides the scores at prediction: below 1 the map is more decided, and with an entropy above 1 sparser.
+
+    Attributes
+    ----------
+    solution_ : Solution
+        `.status`, `.gap`, `.objective`, `.gain`, `.iterations`, `.history`, `.seconds`.
+    coef_ : (J,) array
+        Weights of all features, `feature_names_` naming them.
+    model_ : Model
+        What predicts, and what `save` writes.
+    notes_ : list of str
+        What was dropped and why.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> background = rng.normal(size=(500, 2))
+    >>> presences = rng.normal(0.5, 0.5, size=(60, 2))
+    >>> X, y = np.vstack([presences, background]), np.repeat([1, 0], [60, 500])
+    >>> model = Maxent(features="lq").fit(X, y)
+    >>> model.solution_.status, bool(model.solution_.gap <= 1e-6)
+    ('converged', True)
+    >>> model.predict([[0.5, 0.5], [3.0, 3.0]]).round(1).tolist()
+    [0.8, 0.0]
+    """
+
+    def __init__(
+        self,
+        features: str | Sequence[str] = "auto",
+        regularization: str = "l1",
+        multiplier: float = 1.0,
+        entropy: float = 1.0,
+        *,
+        knots: Knots = "maxent",
+        beta: str | float | ArrayLike | None = None,
+        categorical: Sequence[str | int] = (),
+        solver: str = "newton",
+        tolerance: float = 1e-6,
+        max_iterations: int | None = None,
+        add_presences: str | None = None,
+        smoothing: float = 0.1,
+        ratio: float = 1.0,
+        prevalence: float = 0.5,
+        unseen: str = "zero",
+        temperature: float = 1.0,
+    ) -> None:
+        self.features = features
+        self.regularization = regularization
+        self.multiplier = multiplier
+        self.entropy = entropy
+        self.knots = knots
+        self.beta = beta
+        self.categorical = categorical
+        self.solver = solver
+        self.tolerance = tolerance
+        self.max_iterations = max_iterations
+        self.add_presences = add_presences
+        self.smoothing = smoothing
+        self.ratio = ratio
+        self.prevalence = prevalence
+        self.unseen = unseen
+        self.temperature = temperature
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        start: "Maxent | Model | None" = None,
+        base_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Fit to presences (`y` = 1) and background (`y` = 0).
+
+        Parameters
+        ----------
+        X : (n, V) array or data frame
+        y : (n,) array of 1 and 0
+        sample_weight : (n,) array, optional
+            For presences their weight in the sample; for background points their share of the base measure `q0`.
+        start : Maxent or Model, optional
+            An earlier fit to start from; features that both have take over their weights.
+        base_weight : (n,) array, optional
+            Base measure `q0` of every row, such as sampling effort, which predictions are relative to. By default the
+            background's `sample_weight`, with its mean for presences that join the background.
+        """
+        self._check_options()
+        return self._fit_data(self._read(X, y, sample_weight, base_weight), start)
+
+    def _fit_data(self, data: "TrainingData", start: "Maxent | Model | None" = None) -> Self:
+        """Fit to a domain and a sample."""
+        self._encoder = data.encoder
+        classes = parse_classes(self.features, data.size)
+        self.feature_set_, beta = self._features(data, classes)
+        beta = self._given_prices(beta)
+        penalty = make_penalty(self.regularization, beta, smoothing=self.smoothing, ratio=self.ratio)
+        self.problem_ = Problem(self.feature_set_, data.sample, Entropy(self.entropy), penalty)
+        self.solution_ = self._solve(start)
+        self.coef_ = self.solution_.weights
+        self.model_ = self._model(data, self.feature_set_.terms(self.coef_), {"classes": classes})
+        return self
+
+    def _features(self, data: "TrainingData", classes: str) -> tuple[FeatureSet, Array]:
+        """Return the features of the classes without copies, and their β by rule; note what was dropped."""
+        empty = self._rule() == "maxnet" and self.regularization != "none"
+        built = build_features(data.domain, classes, knots=self.knots, sample=data.sample, empty_categories=empty)
+        beta = self._prices(built, data.sample, data.size)
+        keep, copies = find_duplicates(built, beta, self.regularization)
+        self.notes_ = _notes(data.domain, built, copies)
+        return (built if keep.all() else built.subset(keep)), beta[keep]
+
+    def _read(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, base_weight: ArrayLike | None = None
+    ) -> "TrainingData":
+        """Turn labelled rows into a domain and a sample."""
+        encoder = Encoder.learn(X, self.categorical)
+        x = encoder.encode(X)
+        present = _labels(y, x.shape[0])
+        weight, base = (None if w is None else np.asarray(w, dtype=np.float64) for w in (sample_weight, base_weight))
+        add = self.add_presences or ("distinct" if self.knots == "maxnet" else "all")
+        domain, sample, size = build_domain(x, present, encoder.names, encoder.categorical, weight, add, base)
+        self._encoder = encoder
+        self.n_features_in_ = len(encoder.names)
+        self.feature_names_in_ = np.array(encoder.names, dtype=object)
+        self.classes_ = np.array([0, 1])
+        return TrainingData(encoder, domain, sample, size, int(present.sum()), int((~present).sum()))
+
+    def _solve(self, start: "Maxent | Model | None") -> Solution:
+        options: dict[str, Any] = {"tolerance": self.tolerance}
+        if self.max_iterations is not None:
+            options["max_iterations"] = int(self.max_iterations)
+        if start is not None:
+            earlier = start if isinstance(start, Model) else start.model_
+            options["start"] = _carry_over(earlier, self.feature_set_)
+        solution: Solution = SOLVERS[self.solver](self.problem_, **options)
+        if solution.status != "converged":
+            log.warning("%s after %d iterations: %s", solution.status, solution.iterations, solution.message)
+        return solution
+
+    def _prices(self, features: FeatureSet, sample: Array, size: float) -> Array:
+        """Return every feature's β by rule; where prices are given one by one, the default rule's."""
+        if self.regularization == "none":
+            return np.ones(features.size)
+        return feature_prices(features, sample, size, rule=self._rule(), multiplier=float(self.multiplier))
+
+    def _rule(self) -> str | float:
+        """Return where prices come from; where they are given one by one, the default rule."""
+        if self.beta is None or np.ndim(self.beta):
+            return "maxnet" if self.knots == "maxnet" else "maxent"
+        return self.beta if isinstance(self.beta, str) else float(cast(float, self.beta))
+
+    def _given_prices(self, beta: Array) -> Array:
+        """Return the prices that were given one by one, if so, in place of those by rule."""
+        if self.beta is None or not np.ndim(self.beta) or self.regularization == "none":
+            return beta
+        given = np.asarray(self.beta, dtype=np.float64)
+        if given.shape != beta.shape:
+            raise OptionError(f"beta has shape {given.shape}, expected one price for each of the {beta.size} features")
+        return given * float(self.multiplier)
+
+    def _check_options(self) -> None:
+        check_knots(self.knots)
+        if self.solver not in SOLVERS:
+            raise OptionError(f"solver={self.solver!r}: expected one of {', '.join(SOLVERS)}")
+        if self.unseen not in UNSEEN:
+            raise OptionError(f"unseen={self.unseen!r}: expected one of {', '.join(UNSEEN)}")
+        if self.add_presences not in (None, *ADD):
+            raise OptionError(f"add_presences={self.add_presences!r}: expected one of {', '.join(ADD)}")
+        for name, value in self.get_params().items():
+            if name in _NUMBERS and (name, value) != ("max_iterations", None):
+                low, high, expected = _NUMBERS[name]
+                if not (isinstance(value, (int, float, np.integer, np.floating)) and low < value < high):
+                    raise OptionError(f"{name}={value!r}: expected {expected}")
+
+    def _model(self, data: "TrainingData", terms: Terms, record: dict[str, Any], shapes: Shapes | None = None) -> Model:
+        """Gather what the fit left behind into what predicts."""
+        solution, domain, problem = self.solution_, data.domain, self.problem_
+        ratio = solution.p / domain.q0
+        used = solution.p > 0
+        raw = ratio / domain.n
+        variables = tuple(
+            ModelVariable(
+                a.name,
+                a.categorical,
+                a.lo,
+                a.hi,
+                tuple(a.values.tolist()) if a.categorical else (),
+                data.encoder.labels.get(a.name),
+            )
+            for a in domain.variables
+        )
+        meta = {
+            "version": __version__,
+            "status": solution.status,
+            "gap": solution.gap,
+            "gain": solution.gain,
+            "iterations": solution.iterations,
+            "presences": data.presences,
+            "effective_presences": data.size,
+            **record,
+            "n_features": self.feature_set_.size,
+            "conjugate": float(self.coef_ @ problem.mu) + solution.objective - problem.penalty.value(self.coef_),
+            "settings": {key: _plain(value) for key, value in self.get_params().items()},
+        }
+        model = Model(
+            variables,
+            terms,
+            float(self.entropy),
+            solution.tau,
+            domain.n,
+            float(-(solution.p[used] @ np.log(raw[used]))),
+            float(self.prevalence),
+            cumulative_table(raw, solution.p),
+            self.unseen,
+            meta,
+            shapes or Shapes(),
+        )
+        if self.temperature == 1.0:
+            return model
+        return with_temperature(model, self.feature_set_.scores(self.coef_), domain.q0, float(self.temperature))
+
+    @property
+    def feature_names_(self) -> list[str]:
+        """The name of every feature, in the order of `coef_`."""
+        labels = {v: a.labels for v, a in enumerate(self.model_.variables) if a.labels is not None}
+        return self.feature_set_.terms().names(self.model_.names, labels)
+
+    def predict(self, X: Any, scale: str = "cloglog", clamp: bool = True) -> Array:
+        """Predict on an output scale: cloglog (default), raw, cumulative, logistic or link."""
+        self._require_fit()
+        return self.model_.predict(X, scale, clamp)
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Return the mean log density ratio of the presences to the training domain: the (test) gain, in nats.
+
+        Minus infinity if a presence falls where an entropy above 1 puts the density at zero.
+        """
+        self._require_fit()
+        x = self._encoder.encode(X)
+        present = _labels(y, x.shape[0])
+        weight = np.ones(x.shape[0]) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        raw = self.model_.predict(x[present], "raw")
+        with np.errstate(divide="ignore"):
+            return float(np.average(np.log(raw * self.model_.n_domain), weights=weight[present]))
+
+    def save(self, path: str, *, overwrite: bool = False) -> None:
+        """Write the model to a file; `sdm.load_model` reads it."""
+        from sdm.models.file import save_model
+
+        self._require_fit()
+        save_model(self.model_, path, overwrite=overwrite)
+
+    def _require_fit(self) -> None:
+        if not hasattr(self, "model_"):
+            raise SdmNotFittedError(f"this {type(self).__name__} is not fitted yet: call fit(X, y) first")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    def __sklearn_tags__(self) -> Any:
+        """Describe the estimator to scikit-learn, which is what calls this."""
+        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type="classifier",
+            target_tags=TargetTags(required=True),
+            classifier_tags=ClassifierTags(multi_class=False),
+            input_tags=InputTags(),
+        )
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """What a fit works on: the encoder, the domain, the sample on it, its effective size, and its presences.
+
+    The background comes first among the domain's cells: `n_background` of them.
+    """
+
+    encoder: Encoder
+    domain: Domain
+    sample: Array
+    size: float
+    presences: int
+    n_background: int
+
+
+class SdmNotFittedError(DataError, AttributeError):
+    """A prediction was asked of an estimator before `fit`."""
+
+
+def _labels(y: ArrayLike, rows: int) -> NDArray[np.bool_]:
+    """Return `y` as a mask of the presences."""
+    y = np.asarray(y)
+    if y.shape != (rows,):
+        raise DataError(f"y has shape {y.shape}, expected one label for each of the {rows:,} rows of X")
+    present = y == 1
+    other = y[~present & (y != 0)]
+    if other.size:
+        raise DataError(f"y has {other[0]!r} among its labels; expected 1 for presences and 0 for background")
+    if not present.any():
+        raise DataError("y has no presence: expected at least one label 1")
+    return present
+
+
+def _notes(domain: Domain, features: FeatureSet, copies: dict[int, int]) -> list[str]:
+    """Say what was dropped."""
+    notes = [
+        f"variable '{a.name}' has one value ({a.lo:g}) over the whole domain: dropped"
+        for a in domain.variables
+        if a.values.size < 2
+    ]
+    if copies:
+        terms = features.terms()
+        left, kept = next(iter(sorted(copies.items())))
+        pair = Terms.names(terms.take(np.array([left, kept]), np.zeros(2)), [a.name for a in domain.variables])
+        notes.append(
+            f"{len(copies):,} of {features.size:,} features say the same as another and were dropped, "
+            f"such as {pair[0]} (the same as {pair[1]})"
+        )
+    return notes
+
+
+def _carry_over(earlier: Model, features: FeatureSet) -> Array:
+    """Return start weights: those of an earlier model, for the features that are here too, rescaled to this domain."""
+    terms = features.terms()
+    here = {a.name: v for v, a in enumerate(features.domain.variables)} | {None: -1}
+    slopes = terms.slopes()
+    start = np.zeros(features.size)
+    old = earlier.terms
+    for kind, v, other, knot, raw in zip(old.kind, old.var, old.other, old.knot, old.weight * old.slopes()):
+        first, second = here.get(earlier.names[v]), here.get(earlier.names[other] if other >= 0 else None)
+        same = (terms.kind == kind) & (terms.var == first) & (terms.other == second) & (terms.knot == knot)
+        start[same] = raw / slopes[same]
+    return start
+
+
+def _plain(value: Any) -> Any:
+    """Return a setting as JSON can hold it."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value

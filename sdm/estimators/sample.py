@@ -1,0 +1,104 @@
+"""From labelled rows to a domain and a sample on it."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm.errors import DataError
+from sdm.features.domain import Domain
+from sdm.types import Array
+
+ADD = ("all", "distinct")
+
+
+def build_domain(
+    x: Array,
+    present: NDArray[np.bool_],
+    names: Sequence[str],
+    categorical: Sequence[str],
+    weight: Array | None,
+    add: str,
+    base: Array | None = None,
+) -> tuple[Domain, Array, float]:
+    """Make the domain (background and presences), the empirical distribution on it, and the sample's size.
+
+    Parameters
+    ----------
+    x : (n, V) array
+    present : (n,) bool array
+    names, categorical : sequences of str
+    weight : (n,) array, optional
+        Presences: weight in the sample. Background: base measure. Added presences get the background's mean weight.
+    add : {"all", "distinct"}
+        Append every presence to the background (as Java Maxent), or only distinct ones that it does not hold (maxnet).
+    base : (n,) array, optional
+        Base measure of every row, in place of the background's weights: added presences bring their own.
+
+    Returns
+    -------
+    domain : Domain
+    sample : (n,) array
+        `π̃` as a probability on the domain's cells.
+    size : float
+        How many equally weighted presences the sample is worth, `(Σw)²/Σw²`.
+    """
+    for what, given in (("sample_weight", weight), ("base_weight", base)):
+        if given is not None and given.shape != present.shape:
+            raise DataError(f"{what} has shape {given.shape}, expected one weight for each of {present.size:,} rows")
+    shares = _shares(weight, present)
+    cells, presences = x[~present], x[present]
+    if not cells.shape[0]:
+        raise DataError("y has no background: expected rows labelled 0 beside the presences")
+    if add == "all":
+        new = np.arange(presences.shape[0])
+        place = cells.shape[0] + new
+    else:
+        place, new = _distinct(cells, presences)
+    q0 = None
+    if base is not None:
+        q0 = np.concatenate([base[~present], base[present][new]])
+    elif weight is not None:
+        q0 = np.concatenate([weight[~present], np.full(len(new), weight[~present].mean())])
+    domain = Domain(np.vstack([cells, presences[new]]) if len(new) else cells, names, categorical, q0)
+    sample = np.zeros(domain.n)
+    np.add.at(sample, place, shares)
+    return domain, sample, effective_size(shares)
+
+
+def effective_size(shares: Array) -> float:
+    """Return how many equal shares these are worth, `1/Σ w²` (Kish): exactly `n` for `n` equal ones.
+
+    Rounding must not decide: with 10, 15 or 80 presences a feature class begins.
+    """
+    size = float(1.0 / np.sum(shares**2))
+    return float(round(size)) if abs(size - round(size)) <= 1e-9 * size else size
+
+
+def _shares(weight: Array | None, present: NDArray[np.bool_]) -> Array:
+    """Return the presences' weights, scaled to sum to one."""
+    count = int(present.sum())
+    if weight is None:
+        return np.full(count, 1.0 / count)
+    own = weight[present]
+    if not np.all(np.isfinite(own)) or np.any(own < 0) or own.sum() <= 0:
+        raise DataError("the presences' weights must be non-negative numbers with a positive sum")
+    return own / own.sum()
+
+
+def _distinct(cells: Array, presences: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return for each presence its cell's position, and which presences are distinct and not among the cells."""
+    shared = np.ones(len(cells), dtype=bool)
+    for v in range(cells.shape[1]):
+        shared[shared] = np.isin(cells[shared, v], presences[:, v])
+    first: dict[tuple[float, ...], int] = {}
+    for i in np.flatnonzero(shared):
+        first.setdefault(tuple(cells[i]), int(i))
+    place = np.empty(len(presences), dtype=np.int64)
+    new: list[int] = []
+    for k, row in enumerate(map(tuple, presences)):
+        if row not in first:
+            first[row] = len(cells) + len(new)
+            new.append(k)
+        place[k] = first[row]
+    return place, np.array(new, dtype=np.int64)

@@ -1,0 +1,313 @@
+"""`StructMaxent`: trees and monomials inside maxent, each family paying for its complexity."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Self, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sdm.errors import OptionError
+from sdm.estimators.maxent import Maxent, TrainingData, log
+from sdm.features.domain import Domain
+from sdm.features.families import parse_families
+from sdm.features.feature_set import FeatureSet
+from sdm.features.growing.grown import Grown, Oracle
+from sdm.features.growing.monomial import Monomial
+from sdm.features.growing.oracles import make_oracles
+from sdm.features.growing.tree import Tree
+from sdm.features.knots import Knots
+from sdm.features.shapes import Shapes
+from sdm.features.terms import Terms
+from sdm.maxent.complexity import sample_complexity
+from sdm.maxent.entropy import Entropy
+from sdm.maxent.penalty import L1
+from sdm.maxent.price_search import LAMBDAS, NONE, PATHS, Fold, Setting, search_prices
+from sdm.maxent.problem import Problem
+from sdm.maxent.solvers.newton import solve_structural
+from sdm.maxent.solvers.structmaxent import solve_growing
+from sdm.maxent.structural import Growth, Prices
+from sdm.types import Array
+
+COMPLEXITIES = ("bound", "sample")
+SOLVERS = ("newton", "structmaxent1", "structmaxent2")
+FEWEST = 4  # presences to choose penalties by
+CHOICE = 20_000  # background cells to choose penalties with at most
+Parts = tuple[Domain, list[Oracle], dict[str, Array], FeatureSet | None]
+
+
+class StructMaxent(Maxent):
+    """Maximum entropy over families of growing complexity (structural maxent).
+
+    Parameters
+    ----------
+    families : str
+        Ordinary feature classes by letter or name (``"auto"``: by sample size, as `Maxent`), and families that grow:
+        ``"auto,trees:8,mono:4"``, ``"l,q,p,h,trees:8"``, ``"trees:8"``.
+    lam, beta : float or "auto"
+        The penalty of a tree or monomial of complexity `k` is `λ·B_k + β`. ``"auto"`` chooses by held-out log loss, on
+        20,000 background cells at most. λ = ∞ leaves growing families out; beside ordinary classes ``lam="auto"`` does
+        so unless held-out loss is lower with them by more than one standard error, and the model then is that of
+        `Maxent`. Ordinary classes always have Maxent's penalties (`multiplier` times its tables).
+    complexity : {"bound", "sample"}
+        `B_k` from the paper's eq. (15), or estimated on the sample by Monte Carlo (seeded).
+    solver : {"newton", "structmaxent1", "structmaxent2"}
+        Fully corrective column generation, or the paper's coordinate descent (500 rounds by default).
+    folds : int
+        For choosing λ and β: how many random folds; 1 for the paper's single split of 70 % and 30 %.
+    repeats : int
+        How often to divide the records into folds anew.
+    grid : sequence of float, optional
+        Values to try, for λ and for β alike. By default `price_search.PATHS`, where β is over the square root of
+        the number of presences.
+    seed : int
+    categorical, knots, multiplier, entropy, tolerance, max_iterations, add_presences, prevalence, unseen, temperature
+        As for `Maxent`; the tolerance is 1e-4 by default, over all that the oracles find.
+
+    Attributes
+    ----------
+    lam_, beta_ : float
+        The penalties used; λ is infinite where growing families were left out.
+    search_ : list of Setting
+        Every setting tried, when they were chosen.
+    solution_, model_, coef_, feature_names_, notes_
+        As for `Maxent`, with the features that were found.
+    """
+
+    def __init__(
+        self,
+        families: str | Sequence[str] = "auto,trees:8,mono:4",
+        lam: float | str = "auto",
+        beta: float | str = "auto",
+        entropy: float = 1.0,
+        *,
+        complexity: str = "bound",
+        solver: str = "newton",
+        multiplier: float = 1.0,
+        knots: Knots = "maxent",
+        categorical: Sequence[str | int] = (),
+        folds: int = 5,
+        repeats: int = 2,
+        grid: Sequence[float] | None = None,
+        seed: int = 1,
+        tolerance: float = 1e-4,
+        max_iterations: int | None = None,
+        add_presences: str | None = None,
+        prevalence: float = 0.5,
+        unseen: str = "zero",
+        temperature: float = 1.0,
+    ) -> None:
+        super().__init__(
+            entropy=entropy,
+            multiplier=multiplier,
+            knots=knots,
+            beta=beta,
+            categorical=categorical,
+            solver=solver,
+            tolerance=tolerance,
+            max_iterations=max_iterations,
+            add_presences=add_presences,
+            prevalence=prevalence,
+            unseen=unseen,
+            temperature=temperature,
+        )
+        self.families = families
+        self.lam = lam
+        self.complexity = complexity
+        self.folds = folds
+        self.repeats = repeats
+        self.grid = grid
+        self.seed = seed
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        start: Any = None,
+        base_weight: ArrayLike | None = None,
+        progress: Callable[[int, int, str], None] | None = None,
+    ) -> Self:
+        """Fit to presences (`y` = 1) and background (`y` = 0).
+
+        `start` is not used, since features are found anew; `progress(done, total, text)` is told how far the choice of
+        prices is.
+        """
+        self._check_options()
+        self._check_prices()
+        data = self._read(X, y, sample_weight, base_weight)
+        ordinary, growing = parse_families(self.families, data.size)
+        if not ordinary and self.lam == np.inf:
+            raise OptionError(f"families={self.families!r}, lam=inf: no feature is left; add ordinary classes, 'auto'")
+        self.search_: list[Setting] = []
+        self.lam_, self.beta_ = self._choose(data, ordinary, growing, progress)
+        growth = self._growth(self._parts(data, ordinary, growing), data.sample, data.size, self.lam_, self.beta_)
+        self._grow(growth)
+        if np.isinf(self.lam_) and self.lam == "auto":
+            why = "held-out loss shows no clear gain" if self.search_ else "there are too few presences to show a gain"
+            self.notes_.append(f"{', '.join(growing)}: left out, since {why}")
+        self.growth_, self.coef_ = growth, self.solution_.weights
+        lam = self.lam_ if np.isfinite(self.lam_) else None
+        record = {"classes": ordinary, "families": growing, "lambda": lam, "beta": self.beta_}
+        terms, shapes = _keep(self.feature_set_, self.coef_)
+        self.model_ = self._model(data, terms, record, shapes)
+        return self
+
+    def _grow(self, growth: Growth) -> None:
+        """Solve with the chosen solver; without growing families as `Maxent` does."""
+        self.problem_, self.feature_set_ = growth.problem, growth.problem.features
+        if np.isinf(self.lam_):
+            self.solution_ = self._solve(None)
+            return
+        if self.solver == "newton":
+            rounds = self.max_iterations or 200
+            self.solution_ = solve_structural(growth, tolerance=self.tolerance, max_iterations=rounds)
+        else:
+            rounds, version = self.max_iterations or 500, int(self.solver[-1])
+            self.solution_ = solve_growing(growth, version, tolerance=self.tolerance, max_iterations=rounds)
+        self.problem_, self.feature_set_ = growth.problem, growth.problem.features
+        if self.solution_.status != "converged":
+            log.warning("%s: %s", self.solution_.status, self.solution_.message)
+
+    @property
+    def feature_names_(self) -> list[str]:
+        """The name of every feature, in the order of `coef_`."""
+        labels = {v: a.labels for v, a in enumerate(self.model_.variables) if a.labels is not None}
+        out: list[str] = []
+        for family in self.feature_set_.families:
+            if isinstance(family, Grown):
+                for shape in family.shapes:
+                    one = Shapes((shape,)) if isinstance(shape, Tree) else Shapes(monomials=(cast(Monomial, shape),))
+                    out += one.names(self.model_.names, labels)
+            else:
+                out += family.terms().names(self.model_.names, labels)
+        return out
+
+    def _rule(self) -> str:
+        """Return the table of the ordinary families' penalties: `beta` is that of growing ones."""
+        return "maxnet" if self.knots == "maxnet" else "maxent"
+
+    def _check_prices(self) -> None:
+        for name in ("lam", "beta"):
+            value = getattr(self, name)
+            highest = np.inf if name == "lam" else np.finfo(float).max
+            if value != "auto" and not (isinstance(value, (int, float)) and 0 <= value <= highest):
+                raise OptionError(f"{name}={value!r}: expected a number of at least 0, or 'auto'")
+        if self.lam == 0 and self.beta == 0:
+            raise OptionError("lam and beta are both 0: features would be free; make one of them positive")
+        if self.solver not in SOLVERS:
+            raise OptionError(f"solver={self.solver!r}: a structural model has {', '.join(SOLVERS)}")
+        if self.complexity not in COMPLEXITIES:
+            raise OptionError(f"complexity={self.complexity!r}: expected one of {', '.join(COMPLEXITIES)}")
+        if self.folds < 1:
+            raise OptionError(f"folds={self.folds!r}: expected 1 (a single split) or more")
+        if self.repeats < 1:
+            raise OptionError(f"repeats={self.repeats!r}: expected 1 or more")
+
+    def _bounds(self, oracles: list[Oracle], data: TrainingData) -> dict[str, Array]:
+        """Return `B_k` of every oracle."""
+        if self.complexity == "sample":
+            return {o.name: sample_complexity(o, data.domain, data.sample, seed=self.seed) for o in oracles}
+        return Prices.from_bounds(1.0, 0.0, oracles, data.size).bounds
+
+    def _parts(self, data: TrainingData, ordinary: str, growing: dict[str, int]) -> Parts:
+        """Prepare what all problems on a domain share."""
+        self.notes_: list[str] = []
+        oracles = make_oracles(data.domain, growing)
+        finite = self._features(data, ordinary)[0] if ordinary else None
+        return data.domain, oracles, self._bounds(oracles, data), finite
+
+    def _growth(self, parts: Parts, sample: Array, size: float, lam: float, beta: float) -> Growth:
+        """Begin a problem on a sample."""
+        domain, oracles, bounds, finite = parts
+        own = np.empty(0) if finite is None else self._prices(finite, sample, size)
+        problem = Problem(finite or FeatureSet(domain, []), sample, Entropy(self.entropy), L1(own))
+        return Growth(problem, oracles if np.isfinite(lam) else [], Prices(lam, beta, bounds))
+
+    def _choose(
+        self,
+        data: TrainingData,
+        ordinary: str,
+        growing: dict[str, int],
+        progress: Callable[[int, int, str], None] | None,
+    ) -> tuple[float, float]:
+        """Return λ and β, chosen by held-out loss where they are 'auto'."""
+        paths = self._paths(data.size)
+        (beta, lambdas), *more = paths.items()
+        if lambdas == [np.inf]:
+            return NONE
+        if len(lambdas) == 1 and not more:
+            return lambdas[0], beta
+        optional = self.lam == "auto" and bool(ordinary)
+        count = np.count_nonzero(data.sample)
+        if count < FEWEST:
+            if optional:
+                return NONE
+            raise OptionError(f"{count} presences are too few to choose penalties by: give lam and beta")
+        rng = np.random.default_rng([self.seed, 2])
+        data = _thinned(data, rng)
+        parts = self._parts(data, ordinary, growing)
+        repeats = []
+        for _ in range(self.repeats):
+            folds = []
+            for held in _held_out(data.sample, self.folds, rng):
+                part = data.sample.copy()
+                part[held] = 0.0
+                share = float(part.sum())
+                begin = partial(self._growth, parts, part / share, data.size * share)
+                folds.append(Fold(held, begin, data.n_background))
+            repeats.append(folds)
+        best, self.search_ = search_prices(repeats, data.sample, paths=paths, optional=optional, progress=progress)
+        return best.lam, best.beta
+
+    def _paths(self, size: float) -> dict[float, list[float]]:
+        """Return the values of λ to try for each β."""
+        by_size = {float(beta / np.sqrt(size)): list(lambdas) for beta, lambdas in PATHS.items()}
+        betas = (self.grid or by_size) if self.beta == "auto" else [float(cast(float, self.beta))]
+        if self.lam != "auto":
+            return {beta: [float(self.lam)] for beta in betas}
+        if self.grid is None and self.beta == "auto":
+            return by_size
+        return {beta: list(self.grid or LAMBDAS) for beta in betas}
+
+
+def _thinned(data: TrainingData, rng: np.random.Generator) -> TrainingData:
+    """Return the data with at most so many background cells, drawn at random: enough to choose penalties by."""
+    if data.n_background <= CHOICE:
+        return data
+    domain = data.domain
+    drawn = np.sort(rng.choice(data.n_background, CHOICE, replace=False))
+    cells = np.concatenate([drawn, np.setdiff1d(np.flatnonzero(data.sample), drawn)])
+    x = np.column_stack([a.values[code[cells]] for a, code in zip(domain.variables, domain.codes)])
+    names = [a.name for a in domain.variables]
+    smaller = Domain(x, names, [a.name for a in domain.variables if a.categorical], domain.q0[cells])
+    return replace(data, domain=smaller, sample=data.sample[cells], n_background=CHOICE)
+
+
+def _held_out(sample: Array, folds: int, rng: np.random.Generator) -> list[NDArray[np.int64]]:
+    """Divide the cells with presences at random; return for each fold the cells that are held out."""
+    cells = rng.permutation(np.flatnonzero(sample))
+    if folds == 1:
+        return [cells[: max(1, round(0.3 * cells.size))]]
+    return np.array_split(cells, min(folds, cells.size))
+
+
+def _keep(features: FeatureSet, weights: Array) -> tuple[Terms, Shapes]:
+    """Return what has a weight: terms of the ordinary families, and shapes of the grown one."""
+    terms = [Terms.build(0, np.empty(0, dtype=np.int32))]
+    shapes = Shapes()
+    for family, part in zip(features.families, features.split(weights)):
+        used = np.flatnonzero(part)
+        if isinstance(family, Grown):
+            trees = [j for j in used if isinstance(family.shapes[j], Tree)]
+            monomials = [j for j in used if isinstance(family.shapes[j], Monomial)]
+            shapes = Shapes(
+                tuple(family.shapes[j] for j in trees),  # type: ignore[misc]
+                part[trees],
+                tuple(family.shapes[j] for j in monomials),  # type: ignore[misc]
+                part[monomials],
+            )
+        elif used.size:
+            terms.append(family.terms().take(used, part[used]))
+    return Terms.concatenate(terms), shapes

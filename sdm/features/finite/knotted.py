@@ -1,0 +1,48 @@
+"""Families with one feature a knot: any number of knots a variable at the cost of one sorted pass."""
+
+from collections.abc import Sequence
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm.features.domain import Domain
+from sdm.features.family import Family
+from sdm.types import Array
+
+
+class Knotted(Family):
+    """Features of one variable and one knot, laid out variable by variable, knots ascending.
+
+    Parameters
+    ----------
+    domain : Domain
+    knots : sequence of arrays
+        For each variable of the domain, its knots in ascending order (empty for none).
+    """
+
+    def __init__(self, domain: Domain, knots: Sequence[Array]) -> None:
+        self.domain = domain
+        sizes = [len(k) for k in knots]
+        self.knots = np.concatenate([*knots, np.empty(0)]).astype(np.float64)
+        self.start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        self.var = np.repeat(np.arange(len(sizes)), sizes)
+
+    def column(self, j: int) -> Array:
+        """Return feature `j` at every cell."""
+        v = int(self.var[j])
+        where = slice(int(self.domain.start[v]), int(self.domain.start[v + 1]))
+        return self.profile(j, self.domain.values[where])[self.domain.codes[v]]
+
+    def profile(self, j: int, x: Array) -> Array:
+        """Return feature `j` as a function of the raw values `x` of its variable."""
+        raise NotImplementedError
+
+    def subset(self, keep: NDArray[np.bool_]) -> Self:
+        """Return the family with fewer knots."""
+        kept = [self.knots[a:b][keep[a:b]] for a, b in zip(self.start[:-1], self.start[1:])]
+        return self.rebuild(kept)
+
+    def rebuild(self, knots: Sequence[Array]) -> Self:
+        """Return this family with other knots."""
+        return type(self)(self.domain, knots)

@@ -1,0 +1,60 @@
+"""Families with one feature a variable, given by its values at the variable's distinct values."""
+
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm.features.domain import Domain, Measure, Variable
+from sdm.features.family import Family, segments
+from sdm.features.terms import Terms
+from sdm.types import Array
+
+
+class Single(Family):
+    """`f(x) = (g(x) − lo) / (hi − lo)` with `g` of the subclass and `lo, hi` its range over the domain.
+
+    A variable whose `g` is constant over the domain has no such feature.
+    """
+
+    kind: int
+
+    def __init__(self, domain: Domain, var: NDArray[np.int64] | None = None) -> None:
+        self.domain = domain
+        candidates = domain.continuous if var is None else var
+        found = [(int(v), *self.transform(domain.variables[v])) for v in candidates]
+        found = [row for row in found if row[2] > row[1]]
+        self.var = np.array([row[0] for row in found], dtype=np.int64)
+        self.lo, self.hi = np.array([row[1] for row in found]), np.array([row[2] for row in found])
+        self._where = segments(domain.start, self.var)
+        self._tables = [above / (hi - lo) for _, lo, hi, above in found]
+
+    @staticmethod
+    def transform(variable: Variable) -> tuple[float, float, Array]:
+        """Return `lo`, `hi` and `g(x) − lo` at every distinct value."""
+        raise NotImplementedError
+
+    def moments(self, measure: Measure) -> tuple[Array, Array]:
+        """Dot each feature's table with its variable's marginal."""
+        mean, square = np.empty(self.size), np.empty(self.size)
+        for j, (where, table) in enumerate(zip(self._where, self._tables)):
+            weighted = measure.marginals[where] * table
+            mean[j], square[j] = weighted.sum(), weighted @ table
+        return mean, square
+
+    def column(self, j: int) -> Array:
+        """Return feature `j` at every cell."""
+        return self._tables[j][self.domain.codes[self.var[j]]]
+
+    def add_scores(self, weights: Array, table: Array, theta: Array) -> None:
+        """Add the weighted tables of the features in use."""
+        for j in np.flatnonzero(weights):
+            table[self._where[j]] += weights[j] * self._tables[j]
+
+    def terms(self) -> Terms:
+        """Return the definition of every feature."""
+        return Terms.build(self.kind, self.var, lo=self.lo, hi=self.hi)
+
+    def subset(self, keep: NDArray[np.bool_]) -> Self:
+        """Return the family on fewer variables."""
+        return type(self)(self.domain, self.var[keep])

@@ -1,0 +1,190 @@
+"""Features from families without end, as far as they have been found.
+
+An *oracle* stands for such a family: `propose(g)` returns its most violated features under `g = p − π̃`, one for each
+size. What is taken in becomes a column of the one `Grown` family, in the order of discovery, and then answers like
+any other.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm._jit import jit, jit_sum
+from sdm.errors import DataError
+from sdm.features.domain import Domain, Measure
+from sdm.features.family import Family
+from sdm.features.growing.packed import PackedColumns
+from sdm.features.terms import Terms
+from sdm.types import Array
+
+
+class Shape(Protocol):
+    """The definition of a feature, apart from any data."""
+
+    @property
+    def size(self) -> int:
+        """Its complexity `k`: it belongs to `H_k`."""
+        ...
+
+    @property
+    def var(self) -> NDArray[np.int32]:
+        """The variables that it uses."""
+        ...
+
+    def key(self) -> tuple[Any, ...]:
+        """Identify it among features of its kind."""
+        ...
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A feature that an oracle would add, with its violation `|p[f] − π̃[f]|`."""
+
+    shape: Shape
+    violation: float
+
+
+class Oracle(Protocol):
+    """A family without end."""
+
+    name: str
+    largest: int
+
+    def propose(self, g: Array) -> list[Proposal]:
+        """Return the best feature of each size under `g`."""
+        ...
+
+    def column(self, shape: Any) -> NDArray[Any]:
+        """Return a feature at every cell."""
+        ...
+
+    def complexity(self, size: int, m: float) -> float:
+        """Return the bound of eq. (15) on the Rademacher complexity of `H_size` with `m` presences."""
+        ...
+
+
+class Grown(Family):
+    """The features found so far.
+
+    Attributes
+    ----------
+    shapes : list
+        The definition of each feature; `sources` are the oracles that found them.
+    """
+
+    letter = "s"
+
+    def __init__(self, domain: Domain) -> None:
+        self.domain = domain
+        self.shapes: list[Shape] = []
+        self.sources: list[Oracle] = []
+        self._packed = PackedColumns(domain.n)
+        self._plain: list[Array] = []
+        # Where each feature's column is: the first number counts zeros and ones, the second any others.
+        self._place: list[tuple[int, int]] = []
+        self._keys: list[Any] = []
+        self._known: set[Any] = set()
+
+    def knows(self, oracle: Oracle, shape: Shape) -> bool:
+        """Tell whether a feature is here already."""
+        return (oracle.name, shape.key()) in self._known
+
+    def add(self, oracle: Oracle, shape: Shape) -> None:
+        """Take a feature in."""
+        self._keys.append((oracle.name, shape.key()))
+        self._known.add(self._keys[-1])
+        self.shapes.append(shape)
+        self.sources.append(oracle)
+        column = oracle.column(shape)
+        self._place.append((self._packed.size, len(self._plain)))
+        if column.dtype == np.uint8:
+            self._packed.add(column)
+        else:
+            self._plain.append(column)
+
+    @property
+    def var(self) -> NDArray[np.int64]:  # type: ignore[override]
+        """The first variable of each feature."""
+        return np.array([shape.var[0] for shape in self.shapes], dtype=np.int64)
+
+    @property
+    def size(self) -> int:
+        """How many features there are so far."""
+        return len(self.shapes)
+
+    @property
+    def groups(self) -> NDArray[np.int64]:
+        """Every feature stands for itself."""
+        return np.arange(self.size)
+
+    def _binary(self, first: int = 0) -> NDArray[np.bool_]:
+        """Tell which features, from the `first` on, are zeros and ones."""
+        ends = [*self._place[first:], (self._packed.size, len(self._plain))]
+        return np.diff([packed for packed, _ in ends]) > 0
+
+    def moments(self, measure: Measure) -> tuple[Array, Array]:
+        """Sum every column, and its square."""
+        means = self.expectations(measure)
+        squares = means.copy()  # of zeros and ones
+        squares[~self._binary()] = [_dot(column * column, measure.mass) for column in self._plain]
+        return means, squares
+
+    def expectations(self, measure: Measure, first: int = 0) -> Array:
+        """Sum the columns, from the `first` on."""
+        if first == self.size:
+            return np.empty(0)
+        packed, plain = self._place[first]
+        out, binary = np.empty(self.size - first), self._binary(first)
+        out[binary] = self._packed.sums(measure.mass, packed)
+        out[~binary] = [_dot(column, measure.mass) for column in self._plain[plain:]]
+        return out
+
+    def column(self, j: int) -> Array:
+        """Return feature `j` at every cell."""
+        packed, plain = self._place[j]
+        return self._packed.column(packed).astype(np.float64) if self._binary(j)[0] else self._plain[plain]
+
+    def add_scores(self, weights: Array, table: Array, theta: Array) -> None:
+        """Add the weighted columns in use."""
+        binary = self._binary()
+        self._packed.add_scores(weights[binary], theta)
+        for column, weight in zip(self._plain, weights[~binary]):
+            if weight:
+                _add(column, weight, theta)
+
+    def terms(self) -> Terms:
+        """Refuse: these features have shapes of their own."""
+        raise DataError("features that were grown are kept as shapes, not as terms")
+
+    def subset(self, keep: NDArray[np.bool_]) -> Self:
+        """Return the family with fewer of the features found."""
+        out = type(self)(self.domain)
+        binary = self._binary()
+        out._packed = self._packed.subset(np.flatnonzero(keep[binary]))
+        out._plain = [self._plain[k] for k in np.flatnonzero(keep[~binary])]
+        counts = np.cumsum([[0, 0], *zip(binary[keep], ~binary[keep])], axis=0)
+        out._place = [(int(a), int(b)) for a, b in counts[:-1]]
+        for j in np.flatnonzero(keep):
+            out.shapes.append(self.shapes[j])
+            out.sources.append(self.sources[j])
+            out._keys.append(self._keys[j])
+        out._known = set(out._keys)
+        return out
+
+
+@jit_sum
+def _dot(column, mass):  # type: ignore[no-untyped-def]
+    """Return Σ mass f."""
+    total = 0.0
+    for i in range(mass.size):
+        total += mass[i] * column[i]
+    return total
+
+
+@jit
+def _add(column, weight, theta):  # type: ignore[no-untyped-def]
+    """theta += weight · column."""
+    for i in range(theta.size):
+        theta[i] += weight * column[i]

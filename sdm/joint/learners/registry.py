@@ -1,0 +1,128 @@
+"""The learners by name, with one strength C for all: what a site's loss weighs against the penalty on the weights."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm.errors import OptionError
+from sdm.joint.discriminant import Discriminant, Sites
+from sdm.joint.learners.crf import fit_crf, squared_errors
+from sdm.joint.learners.laplace import fit_laplace, variance_at_zero
+from sdm.joint.learners.learned import Learned
+from sdm.joint.learners.m3n import fit_m3n
+from sdm.types import Array
+
+LEARNERS = ("crf-l2", "crf-l1", "m3n", "laplace")
+
+# A bias is a prevalence, not an effect: its prior is this much wider than that of the other weights of a max-margin
+# model; in a CRF it has this penalty, whatever C is, so that a species without a presence has a finite one.
+BIAS_SCALE, BIAS_PENALTY = 10.0, 1e-4
+
+# What is tried for C, from strong regularisation to weak.
+C_PATH = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+
+# The paper's choices for the penalty on a weight (§7.1.1), as C = 1/penalty, and 8 of its λ between 1 and 268.
+C_RANGE = (0.0625, 1 / 9, 0.25, 1.0, 10.0, 100.0)
+LAMBDA_RANGE = (1.0, 9.0, 25.0, 49.0, 81.0, 121.0, 196.0, 268.0)
+
+# The largest gap by default, per species and site: in nats of a CRF, in wrong labels of a max-margin model.
+NATS, WRONG = 1e-4, 1e-3
+
+SAME = 0.02  # a posterior variance that differs by less from that of a weight of zero repeats the prior
+
+
+@dataclass(frozen=True)
+class Learner:
+    """A learner with its settings.
+
+    Attributes
+    ----------
+    name : {"crf-l2", "crf-l1", "m3n", "laplace"}
+    c : float
+        Penalty on the slack; that on a CRF's weights is 1/C.
+    lam : float
+        λ of the Laplace prior.
+    method : {"variational", "exact"}
+        Of Laplace MEDN.
+    rounds : int
+        Of the variational algorithm.
+    tolerance : float or None
+        Largest certified gap to accept, in the learner's loss (nats, or wrong labels) per site.
+    max_iterations : int
+    seed : int
+    """
+
+    name: str
+    c: float = 1.0
+    lam: float = 25.0
+    method: str = "variational"
+    rounds: int = 3
+    tolerance: float | None = None
+    max_iterations: int = 300
+    seed: int = 0
+
+    @property
+    def is_crf(self) -> bool:
+        """Whether it maximises a likelihood: its loss is in nats."""
+        return self.name.startswith("crf")
+
+    def fit(
+        self, discriminant: Discriminant, sites: Sites, bias: NDArray[np.bool_], start: Learned | None = None
+    ) -> Learned:
+        """Learn the weights; `bias` marks those that are hardly penalised, `start` is a fit to the same sites."""
+        if self.name not in LEARNERS:
+            raise OptionError(f"learner={self.name!r}: expected one of {', '.join(LEARNERS)}")
+        labels = np.count_nonzero(sites.labels >= 0)
+        share = labels / sites.n
+        found = self._fit(discriminant, sites, bias, start, self.largest_gap(share) / share)
+        return replace(found, gap=found.gap * share)
+
+    def largest_gap(self, labels: float) -> float:
+        """Return the largest gap per site to accept, where a site has so many labels."""
+        return (NATS if self.is_crf else WRONG) * labels if self.tolerance is None else self.tolerance
+
+    def penalties(self, bias: NDArray[np.bool_]) -> tuple[Array, Array]:
+        """Return a CRF's l1 and l2 penalty on every weight."""
+        own = np.where(bias, 0.0, 1.0 / self.c)
+        free = np.where(bias, BIAS_PENALTY, 0.0)
+        return (own, free) if self.name == "crf-l1" else (np.zeros(bias.size), own + free)
+
+    def spread(self, discriminant: Discriminant, sites: Sites, bias: NDArray[np.bool_], found: Learned) -> Array | None:
+        """Return how uncertain every weight is, as a variance: zero where that would only repeat the prior.
+
+        Squared standard errors of a CRF, from the exact curvature. The posterior of Laplace MEDN depends on the sites
+        through its means alone, so a weight of zero has the prior's. That of M³N has the prior's everywhere: None.
+        """
+        if self.is_crf:
+            return squared_errors(discriminant, sites, found.weights, *self.penalties(bias))
+        if self.name == "m3n" or found.variance is None:
+            return None
+        prior = variance_at_zero(self.lam, np.where(bias, BIAS_SCALE, 1.0), self.method, self.rounds)
+        return np.where(np.abs(found.variance / prior - 1.0) > SAME, found.variance, 0.0)
+
+    def _fit(
+        self,
+        discriminant: Discriminant,
+        sites: Sites,
+        bias: NDArray[np.bool_],
+        start: Learned | None,
+        tolerance: float,
+    ) -> Learned:
+        if self.is_crf:
+            weights = None if start is None else start.weights
+            limits: dict[str, Any] = {"tolerance": tolerance, "max_iterations": self.max_iterations}
+            return fit_crf(discriminant, sites, *self.penalties(bias), start=weights, **limits)
+        wide = np.where(bias, BIAS_SCALE, 1.0)
+        options: dict[str, Any] = {
+            "start": None if start is None else start.dual,
+            "tolerance": tolerance,
+            "max_epochs": self.max_iterations,
+            "seed": self.seed,
+        }
+        if self.name == "m3n":
+            return fit_m3n(discriminant, sites, self.c, wide, **options)
+        return fit_laplace(
+            discriminant, sites, self.c, self.lam, wide, method=self.method, rounds=self.rounds, **options
+        )

@@ -1,0 +1,120 @@
+"""The max-margin problem by Newton's method on its smoothed form: what finishes where steps of single sites creep.
+
+With `μ ln Σ_y exp(·/μ)` in place of `max_y` the primal is smooth, and the Gibbs distributions of the sites, at the
+temperature μ, are a feasible point of the dual: at the smoothed optimum the gap between the two is at most `C μ` times
+their entropy. Each step solves with the exact curvature (`sdm.joint.curvature`), so a large C hardly slows it down;
+μ falls step by step until its part of the gap is some less than the whole that is to be reached.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from sdm.joint.curvature import Paths, curvature
+from sdm.joint.discriminant import Discriminant, Sites, of_labels
+from sdm.joint.inference import Marginals, marginals
+from sdm.types import Array
+
+LARGEST = 2000  # weights, for a square matrix of them
+START, FALL, LEAST = 0.3, 0.65, 1e-9  # of μ, in wrong labels
+SHARE = 0.7  # of the gap that is to be reached, for the smoothing
+NEAR, DONE = 0.3, 1e-4  # what a Newton step may gain, as a share of the smoothing's gap, before μ falls
+ARMIJO, HALVINGS = 1e-4, 30
+
+
+@dataclass(frozen=True)
+class Point:
+    """Weights, and the sites' distributions there.
+
+    Attributes
+    ----------
+    weights : (size,) array
+    found : Marginals
+    value : float
+        Of the smoothed primal.
+    gradient : (size,) array
+    """
+
+    weights: Array
+    found: Marginals
+    value: float
+    gradient: Array
+
+
+class Smoothed:
+    """`½ wᵀΣ⁻¹w + C Σ_i μ ln Σ_y exp((Δℓ_i(y) − ΔF_i(y; w))/μ)`."""
+
+    def __init__(self, discriminant: Discriminant, sites: Sites, c: float, variance: Array) -> None:
+        self.discriminant, self.sites, self.c, self.variance = discriminant, sites, c, variance
+        self.states = sites.states
+        self.labels = int(np.count_nonzero(sites.labels >= 0))
+        self.wrong = 1.0 - 2.0 * (sites.labels > 0)  # what a label of 1 adds to the number of wrong labels
+        self.present = float((sites.labels > 0).sum())
+        self.truth = discriminant.moments(sites.x, *of_labels(discriminant.forest, sites.labels), self.states)
+        self.paths = Paths.of(discriminant.forest)
+
+    def at(self, weights: Array, mu: float) -> Point:
+        """Evaluate."""
+        d, x = self.discriminant, self.sites.x
+        unary = (d.unary(weights, x) + self.wrong) / mu
+        found = marginals(d.forest, unary, d.table(weights) / mu, self.states)
+        scaled = weights / self.variance
+        slack = mu * float(found.log_partition.sum()) + self.present - float(weights @ self.truth)
+        moments = d.moments(x, found.nodes, found.edges, self.states)
+        value = 0.5 * float(weights @ scaled) + self.c * slack
+        return Point(weights, found, value, scaled + self.c * (moments - self.truth))
+
+    def newton(self, at: Point, mu: float) -> Array:
+        """Return Newton's direction."""
+        hessian = (self.c / mu) * curvature(self.discriminant, self.sites, at.found, self.paths)
+        hessian[np.diag_indices_from(hessian)] += 1.0 / self.variance
+        return np.asarray(np.linalg.solve(hessian, -at.gradient), dtype=np.float64)
+
+    def search(self, at: Point, direction: Array, mu: float) -> Point | None:
+        """Halve the step until the value drops enough; None if it does not."""
+        slope = float(at.gradient @ direction)
+        length = 1.0
+        for _ in range(HALVINGS):
+            new = self.at(at.weights + length * direction, mu)
+            if new.value <= at.value + ARMIJO * length * slope:
+                return new
+            length *= 0.5
+        return None
+
+
+def newton_points(problem: Smoothed, weights: Array, gap: float, target: float) -> Iterator[Point]:
+    """Yield one point a Newton step, nearer and nearer to the optimum of the problem that is not smoothed.
+
+    Parameters
+    ----------
+    weights : (size,) array
+        Where to begin.
+    gap : float
+        How far that is from the optimum, in wrong labels per label: μ starts accordingly.
+    target : float
+        The gap to reach: μ falls until its own part is some less.
+    """
+    goal = SHARE * target * problem.c * problem.labels
+    mu = float(np.clip(10.0 * gap, LEAST, START))
+    at = problem.at(weights, mu)
+    while mu >= LEAST:
+        direction = problem.newton(at, mu)
+        decrement = -0.5 * float(at.gradient @ direction)
+        new = problem.search(at, direction, mu)
+        if new is not None:
+            yield new
+            at = new
+        smoothing = problem.c * mu * _entropy(problem, at, mu)
+        if new is None or decrement <= (NEAR if smoothing > goal else DONE) * smoothing:
+            mu *= float(np.clip(goal / max(smoothing, 1e-300), FALL, 0.8))
+            at = problem.at(at.weights, mu)
+
+
+def _entropy(problem: Smoothed, at: Point, mu: float) -> float:
+    """Return the sum of the entropies of the sites' distributions: `Σ ln Z` less the expected scores."""
+    d = problem.discriminant
+    moments = d.moments(problem.sites.x, at.found.nodes, at.found.edges, problem.states)
+    known = problem.states >= 0
+    scores = float(at.weights @ moments) + float((problem.wrong * at.found.nodes)[known].sum())
+    return max(float(at.found.log_partition.sum()) - scores / mu, 0.0)

@@ -1,0 +1,123 @@
+"""C and λ by cross-validation: the setting with the least loss at held-out sites.
+
+That is the joint log loss for a conditional random field, and the share of wrong labels for a max-margin learner.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm.data.site_folds import gather
+from sdm.joint.discriminant import Discriminant, Sites
+from sdm.joint.inference import free, maximise
+from sdm.joint.learners.learned import Learned
+from sdm.joint.learners.registry import Learner
+from sdm.joint.likelihood import LogLoss
+from sdm.types import Array
+
+log = logging.getLogger("sdm")
+
+Loss = Callable[[Learner, Discriminant, Array, Sites], float]
+BY_LOG_LOSS, BY_HAMMING = "log loss per site", "wrong labels"
+
+
+def predict_labels(discriminant: Discriminant, weights: Array, x: Array) -> NDArray[np.int8]:
+    """Return every site's best labeling."""
+    unary, table = discriminant.unary(weights, x), discriminant.table(weights)
+    return maximise(discriminant.forest, unary, table, free(*unary.shape))[0]
+
+
+def held_out_loss(learner: Learner, discriminant: Discriminant, weights: Array, test: Sites) -> float:
+    """Return what the choice is by, summed over sites: the joint log loss of a CRF, wrong labels of the others."""
+    if learner.is_crf:
+        return float(LogLoss(discriminant, test).details(weights).own.sum())
+    return hamming(test.labels, predict_labels(discriminant, weights, test.x)) * _known(test)
+
+
+def cross_validate(
+    learner: Learner,
+    grid: Sequence[tuple[float, float]],
+    discriminant: Discriminant,
+    sites: Sites,
+    bias: NDArray[np.bool_],
+    folds: NDArray[np.integer],
+    *,
+    loss: Loss = held_out_loss,
+    patience: int | None = None,
+    what: str = "joint model",
+) -> Array:
+    """Return the held-out loss of every `(C, λ)` in `grid`, summed over all folds.
+
+    Each setting starts from where the one before ended, so grids are best given from strong regularisation to weak.
+    Fits of `what` that do not converge are named in a warning.
+
+    Parameters
+    ----------
+    loss : callable
+        Of a learner, a discriminant, weights and test sites.
+    patience : int, optional
+        Stop when this many settings in a row are worse than the best; those not tried have a loss of NaN.
+    """
+    parts = [(sites.take(folds != fold), sites.take(folds == fold)) for fold in np.unique(folds)]
+    starts: list[Learned | None] = [None] * len(parts)
+    total = np.full(len(grid), np.nan)
+    open_ends: list[str] = []
+    for k, (c, lam) in enumerate(grid):
+        total[k], prior = 0.0, f", lambda {lam:g}" if learner.name == "laplace" else ""
+        for i, (train, test) in enumerate(parts):
+            found = replace(learner, c=c, lam=lam).fit(discriminant, train, bias, starts[i])
+            if found.status != "converged":
+                open_ends.append(f"C {c:g}{prior} in part {i + 1} at a gap of {found.gap:.2g} per site")
+            total[k] += loss(learner, discriminant, found.weights, test)
+            starts[i] = found
+        log.info("%s: C %g%s: held-out loss %.5g per site", what, c, prior, total[k] / sites.n)
+        if patience is not None and k - int(np.nanargmin(total)) >= patience:
+            break
+    if open_ends:
+        count = np.count_nonzero(np.isfinite(total)) * len(parts)
+        more = f", … ({len(open_ends) - 3} more)" if len(open_ends) > 3 else ""
+        text = f"{', '.join(open_ends[:3])}{more}"
+        log.warning("%s: %d of %d fits of its cross-validation did not converge: %s", what, len(open_ends), count, text)
+    return total
+
+
+def choose(
+    learner: Learner,
+    grid: Sequence[tuple[float, float]],
+    discriminant: Discriminant,
+    sites: Sites,
+    bias: NDArray[np.bool_],
+    folds: int = 5,
+    seed: int = 0,
+    group: NDArray[Any] | None = None,
+    **how: Any,
+) -> tuple[Learner, list[dict[str, Any]]]:
+    """Return the learner with the best setting of `grid` (the first, where several are), and what each one gave.
+
+    Sites of one `group` are never divided; `how` is passed on to `cross_validate`.
+    """
+    member, each = gather(np.zeros(sites.n, dtype=np.int64), group)
+    parts = np.random.default_rng(seed).permutation(each.size)[member] % folds
+    total = cross_validate(learner, grid, discriminant, sites, bias, parts, **how)
+    c, lam = grid[int(np.nanargmin(total))]
+    measure, scale = (BY_LOG_LOSS, sites.n) if learner.is_crf else (BY_HAMMING, _known(sites))
+    record = [
+        {"C": float(a), "lambda": float(b), "measure": measure, "loss": float(e) / scale}
+        for (a, b), e in zip(grid, total)
+        if np.isfinite(e)
+    ]
+    return replace(learner, c=c, lam=lam), record
+
+
+def hamming(labels: NDArray[np.int8], predicted: NDArray[np.integer]) -> float:
+    """Return the share of known labels that are predicted wrongly."""
+    known = labels >= 0
+    return float(np.mean(labels[known] != predicted[known])) if known.any() else 0.0
+
+
+def _known(sites: Sites) -> int:
+    return int(np.count_nonzero(sites.labels >= 0))

@@ -1,0 +1,202 @@
+"""Maps of classes: probabilities, the most probable class and the entropy, in one pass over the layers.
+
+Memory is a few windows, whatever the size of the raster and the number of classes.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rasterio.windows import Window
+
+from sdm._version import __version__
+from sdm.data.rasters.area import StudyArea
+from sdm.data.rasters.stack import WINDOW_BYTES, Stack
+from sdm.data.records.occurrences import ABSENT
+from sdm.errors import DataError
+from sdm.maps.rasters import NODATA, Raster, check_layers, computed, writing_cogs
+from sdm.models.classes import ClassModel, shannon
+from sdm.types import Colour, Progress
+
+MOST = 254
+KINDS = ("probability", "class", "entropy")
+Bands = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class ClassMaps:
+    """What was written: cells with a prediction, the share of each class on the map, and the mean entropy in nats."""
+
+    cells: int
+    shares: NDArray[np.float64]
+    mean_entropy: float
+
+    def numbers(self, labels: Sequence[str]) -> dict[str, Any]:
+        """Return the same under the names that results have, the shares by class."""
+        return {
+            "cells": self.cells,
+            "mean_entropy": self.mean_entropy,
+            "shares": dict(zip(labels, self.shares.tolist())),
+        }
+
+
+def class_codes(labels: Sequence[str]) -> list[int]:
+    """Return the classes' values on the map: the labels if they are whole numbers from 0 to 254, else 1, 2, …
+
+    Presence and absence in words are 1 and 0.
+
+    Raises
+    ------
+    DataError
+        If there are more classes than a byte can tell apart.
+    """
+    if len(labels) > MOST:
+        raise DataError(f"there are {len(labels)} classes: a class map tells {MOST} apart; join some")
+    if all(label.isascii() and label.isdigit() and str(int(label)) == label and int(label) <= MOST for label in labels):
+        return [int(label) for label in labels]
+    here = presence_class(labels)
+    if here is not None:
+        return [int(c == here) for c in range(2)]
+    return list(range(1, len(labels) + 1))
+
+
+def no_class(codes: Sequence[int] | NDArray[np.uint8]) -> int:
+    """Return the value of cells without a class: 0, or 255 where 0 is a class."""
+    return 255 if 0 in codes else 0
+
+
+def presence_class(labels: Sequence[str]) -> int | None:
+    """Return which of two classes is presence, if the other one says absence (0, absent, no, …)."""
+    absent = [label.casefold() in ABSENT for label in labels]
+    return absent.index(False) if len(labels) == 2 and sum(absent) == 1 else None
+
+
+def hex_colour(colour: Colour) -> str:
+    """Return a colour as text, such as #228833."""
+    return "#{:02x}{:02x}{:02x}".format(*colour)
+
+
+def recorded_colours(model: ClassModel) -> dict[str, Colour]:
+    """Return the colours that a model's file gives its classes, by label: those of the raster it was fitted to."""
+    known = model.meta.get("colours")
+    words = known.items() if isinstance(known, dict) else ()
+    return {
+        str(label): (int(text[1:3], 16), int(text[3:5], 16), int(text[5:7], 16))
+        for label, text in words
+        if isinstance(text, str) and re.fullmatch("#[0-9a-f]{6}", text)
+    }
+
+
+def write_class_maps(
+    model: ClassModel,
+    stack: Stack,
+    paths: Mapping[str, Path],
+    *,
+    colours: Sequence[Colour],
+    clamp: bool = True,
+    study_area: StudyArea | None = None,
+    threads: int = 2,
+    tags: dict[str, str] | None = None,
+    progress: Progress | None = None,
+) -> ClassMaps:
+    """Write the maps of a model as Cloud-Optimized GeoTIFFs: all three, or none.
+
+    Parameters
+    ----------
+    model : ClassModel
+    stack : Stack
+        With the model's variables, in its order.
+    paths : mapping
+        Where to write ``probability`` (a band a class, called by its name), ``class`` (bytes with a colour table, 0 is
+        no data, or 255 where 0 is a class) and ``entropy`` (nats).
+    colours : sequence
+        Red, green and blue of every class.
+    clamp, study_area, threads, tags, progress
+        As for `sdm.maps.rasters.predict_raster`.
+    """
+    check_layers(model.names, stack)
+    codes = np.array(class_codes(model.labels), dtype=np.uint8)
+
+    def bands(window: Window, values: NDArray[np.floating]) -> Bands:
+        outside = None if study_area is None else ~study_area.mask(stack, window).ravel()
+        return _bands(model, values, codes, clamp, outside)
+
+    tally = _Tally(no_class(codes))
+    title = (tags or {}).get("title") or "class"
+    with writing_cogs(stack, _rasters(paths, title, model.labels, codes, colours), threads) as files:
+        for window, found in computed(
+            stack, _windows(stack, len(codes)), bands, threads=threads, progress=progress, doing="mapping classes"
+        ):
+            for file, band in zip(files, found):
+                file.write(band, window=window)
+            tally.add(found)
+        maps = tally.summary(codes)
+        legend = {f"class_{code}": label for code, label in zip(codes, model.labels)}
+        for what, file in zip(KINDS, files):
+            described = {"what": what, "software": f"sdm {__version__}", **(tags or {})}
+            file.update_tags(**described, **(legend if what == "class" else {}))
+    return maps
+
+
+def _windows(stack: Stack, classes: int) -> list[Window]:
+    """Return windows that are as much smaller as the scores of the classes take room beside the layers."""
+    layers = len(stack.layers)
+    return stack.windows(budget=max(WINDOW_BYTES * layers // (layers + 4 * classes), 1 << 20))
+
+
+def _rasters(
+    paths: Mapping[str, Path], title: str, labels: tuple[str, ...], codes: NDArray[np.uint8], colours: Sequence[Colour]
+) -> list[Raster]:
+    """Return the files, in the order of `KINDS`."""
+    table = dict(zip(codes.tolist(), colours))
+    return [
+        Raster(paths["probability"], bands=labels),
+        Raster(paths["class"], "uint8", no_class(codes), bands=(title,), colours=table),
+        Raster(paths["entropy"], bands=("entropy (nats)",)),
+    ]
+
+
+def _bands(
+    model: ClassModel,
+    values: NDArray[np.floating],
+    codes: NDArray[np.uint8],
+    clamp: bool,
+    outside: NDArray[np.bool_] | None,
+) -> Bands:
+    """Return the bands of a window's maps, in the order of `KINDS`."""
+    p = model.column_distributions(list(values.reshape(values.shape[0], -1)), clamp)
+    missing = np.isnan(p[0])
+    if outside is not None:
+        missing |= outside
+    best = codes[np.argmax(p, axis=0)]
+    undecided = shannon(p).astype(np.float32)
+    probability = p.astype(np.float32)
+    best[missing], undecided[missing], probability[:, missing] = no_class(codes), NODATA, NODATA
+    shape = values.shape[1:]
+    return probability.reshape(-1, *shape), best.reshape(1, *shape), undecided.reshape(1, *shape)
+
+
+class _Tally:
+    """Cells of every class, and the sum of their entropies, after some windows."""
+
+    def __init__(self, nodata: int) -> None:
+        self.nodata = nodata
+        self.counts = np.zeros(256, dtype=np.int64)
+        self.undecided = 0.0
+
+    def add(self, bands: Bands) -> None:
+        """Count the cells of one more window."""
+        _, best, undecided = bands
+        self.counts += np.bincount(best.ravel(), minlength=256)
+        self.undecided += float(undecided[best != self.nodata].sum(dtype=np.float64))
+
+    def summary(self, codes: NDArray[np.uint8]) -> ClassMaps:
+        """Return what the maps hold."""
+        cells = int(self.counts.sum() - self.counts[self.nodata])
+        if not cells:
+            raise DataError("the map would have no cell: no cell of the layers has a value in every layer")
+        return ClassMaps(cells, self.counts[codes] / cells, self.undecided / cells)

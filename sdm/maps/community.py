@@ -1,0 +1,174 @@
+"""Maps of a joint model, in one pass over layers: every species' probability, the best joint labeling, and richness."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rasterio.windows import Window
+
+from sdm._version import __version__
+from sdm.data.rasters.area import StudyArea
+from sdm.data.rasters.stack import Stack
+from sdm.errors import DataError
+from sdm.files import safe_names
+from sdm.maps.rasters import BINARY_NODATA, NODATA, Raster, RasterSummary, check_layers, write_rasters
+from sdm.models.community import FittedJoint
+from sdm.types import Array, Progress
+
+NUMBERS = 1 << 22  # features and marginals that are held at once, in each thread
+# What is summed over species: marginals, the best labeling, marginals without edges, and the first less the third.
+RICHNESS = ("richness", "labeled richness", "stacked richness", "richness difference")
+OF_ONE_MODEL = RICHNESS[:2]
+COUNT = "labeled richness"  # whole numbers
+MAPS = "maps"  # the folder of the species' rasters
+PRESENT = "present"  # the ending of rasters of the best joint labeling
+
+
+@dataclass(frozen=True)
+class JointPlaces:
+    """Where the maps of a joint model go.
+
+    Attributes
+    ----------
+    species : dict
+        Every species' probability.
+    present : dict
+        Whether every species is in the best joint labeling.
+    richness : dict
+        Which of `RICHNESS`.
+    """
+
+    species: dict[str, Path]
+    present: dict[str, Path]
+    richness: dict[str, Path]
+
+    @classmethod
+    def within(cls, folder: Path, species: Iterable[str], richness: Sequence[str], end: str = "") -> "JointPlaces":
+        """Return places in a folder: `maps/<species>.tif`, `maps/<species>_present.tif` and `richness.tif`.
+
+        `end` is put behind the folder of maps and the names of richness. No two files have one name.
+        """
+        names = list(species)
+        home, own = folder / f"{MAPS}{end}", safe_names(names)
+        endings = safe_names([f"{name}_{PRESENT}" for name in names], taken=own.values())
+        return cls(
+            {name: home / f"{safe}.tif" for name, safe in own.items()},
+            {name: home / f"{endings[f'{name}_{PRESENT}']}.tif" for name in names},
+            {name: folder / f"{name.replace(' ', '_')}{end}.tif" for name in richness},
+        )
+
+
+@dataclass(frozen=True)
+class JointMaps:
+    """What the maps of a joint model hold, as in `JointPlaces`."""
+
+    species: dict[str, RasterSummary]
+    present: dict[str, RasterSummary]
+    richness: dict[str, RasterSummary]
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """The same as JSON values."""
+        return {
+            kind: {name: one.numbers for name, one in found.items()}
+            for kind, found in (("species", self.species), (PRESENT, self.present), ("richness", self.richness))
+        }
+
+
+def write_maps(
+    joint: FittedJoint,
+    stacked: FittedJoint | None,
+    stack: Stack,
+    places: JointPlaces,
+    *,
+    clamp: bool = True,
+    study_area: StudyArea | None = None,
+    threads: int = 2,
+    progress: Progress | None = None,
+) -> JointMaps:
+    """Write rasters of every species' probability, of the best joint labeling (0, 1), and of richness: all or none.
+
+    Parameters
+    ----------
+    joint : FittedJoint
+    stacked : FittedJoint or None
+        The same without edges, for what `places.richness` asks of it.
+    stack : Stack
+        With the model's variables, in its order.
+    places : JointPlaces
+        Of every species.
+    clamp, study_area, threads, progress
+        As for `sdm.maps.rasters.predict_raster`.
+    """
+    check_layers(joint.encoder.names, stack)
+    wanted = [name for name in RICHNESS if name in places.richness]
+    alone = stacked if any(name not in OF_ONE_MODEL for name in wanted) else None
+    if alone is None and any(name not in OF_ONE_MODEL for name in wanted):
+        raise DataError(f"maps of {', '.join(wanted)} need the model without edges too: got the joint one alone")
+    names = joint.species
+    step = max(1, NUMBERS // (joint.features.size + 8 * len(names)))
+
+    def bands(window: Window, values: NDArray[np.floating]) -> list[NDArray[Any]]:
+        cells = values.reshape(values.shape[0], -1)
+        levels = np.full((len(names) + len(wanted), cells.shape[1]), NODATA, dtype=np.float32)
+        there = np.full((len(names), cells.shape[1]), BINARY_NODATA, dtype=np.uint8)
+        for first in range(0, cells.shape[1], step):
+            x = np.ascontiguousarray(cells[:, first : first + step].T, dtype=np.float64)
+            whole = np.isfinite(x).all(axis=1)
+            if whole.any():
+                at = np.arange(first, first + len(x))[whole]
+                labels, probability = joint.predict_both(x[whole], clamp)
+                there[:, at], levels[: len(names), at] = labels.T, probability.T
+                single = None if alone is None else alone.predict_proba(x[whole], clamp=clamp)
+                sums = _sums(labels, probability, single)
+                levels[len(names) :, at] = [sums[name] for name in wanted]
+        if study_area is not None:
+            outside = ~study_area.mask(stack, window).ravel()
+            levels[:, outside], there[:, outside] = NODATA, BINARY_NODATA
+        shape = values.shape[1:]
+        marginal, totals = levels[: len(names)], dict(zip(wanted, levels[len(names) :]))
+        counts = [totals[name].astype(np.int16) if name == COUNT else totals[name] for name in wanted]
+        return [band.reshape(shape) for band in (*marginal, *there, *counts)]
+
+    rasters, tags = _rasters(joint, places, wanted)
+    found = iter(write_rasters(stack, rasters, bands, tags, threads=threads, progress=progress))
+    species, present = ({name: next(found) for name in names} for _ in range(2))
+    return JointMaps(species, present, {name: next(found) for name in wanted})
+
+
+def _sums(labels: NDArray[np.int8], probability: Array, single: Array | None) -> dict[str, Array]:
+    """Return the sums over species that `RICHNESS` names, of some cells."""
+    total = probability.sum(axis=1)
+    out = {"richness": total, COUNT: labels.sum(axis=1, dtype=np.float64)}
+    if single is not None:
+        out |= {"stacked richness": single.sum(axis=1), "richness difference": total - single.sum(axis=1)}
+    return out
+
+
+_TITLES = {
+    "richness": "expected number of species",
+    COUNT: "number of species in the best joint labeling",
+    "stacked richness": "expected number of species, single models",
+    "richness difference": "expected number of species, joint less single models",
+}
+
+
+def _rasters(
+    joint: FittedJoint, places: JointPlaces, wanted: Sequence[str]
+) -> tuple[list[Raster], list[dict[str, str]]]:
+    """Return the files in the order of their bands, each with its tags."""
+    common = {"software": f"sdm {__version__}", "learner": str(joint.meta.get("learner", ""))}
+    rasters = [Raster(places.species[name], bands=(name,)) for name in joint.species]
+    tags = [{**common, "scale": "probability", "species": name} for name in joint.species]
+    for name in joint.species:
+        text = f"{name}, best joint labeling"
+        rasters.append(Raster(places.present[name], "uint8", BINARY_NODATA, bands=(text,)))
+        tags.append({**common, "scale": "presence", "species": name})
+    for name in wanted:
+        kind = "int16" if name == COUNT else "float32"
+        rasters.append(Raster(places.richness[name], kind, NODATA, bands=(_TITLES[name],)))
+        tags.append({**common, "scale": "species"})
+    return rasters, tags

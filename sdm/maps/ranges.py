@@ -1,0 +1,113 @@
+"""The range: the patches of a map where the species can be, as polygons in a GeoPackage."""
+
+import tempfile
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import rasterio
+from rasterio.crs import CRS
+
+from sdm.data.rasters.grid import Grid
+from sdm.errors import DataError, OutputError
+
+BLOCK = 256
+# GeoPackages hold a date of their own; a fixed one keeps equal runs equal.
+DATE = "2000-01-01T00:00:00.000Z"
+
+
+@dataclass(frozen=True)
+class Range:
+    """What was written: how many patches, their area together, and how many were too small."""
+
+    path: Path
+    patches: int
+    area_km2: float
+    dropped: int
+    dropped_km2: float
+
+
+def write_range(raster: Path, path: Path, *, species: str, min_patch: float = 0.0) -> Range:
+    """Write where a map is above zero as polygons, one a patch of cells that share edges, holes left out.
+
+    Parameters
+    ----------
+    raster : path
+        A map whose zeros are exact.
+    path : path
+        The GeoPackage, with the columns species, patch and area_km2.
+    species : str
+    min_patch : float
+        Leave out patches of less than so many km².
+
+    Notes
+    -----
+    The area of a patch is the sum of those of its cells (`Grid.cell_km2`): true on the ellipsoid in degrees, that of
+    the plane in a projection. Without a CRS, numbers that can be degrees are, and others are metres.
+    """
+    import geopandas
+    import shapely
+
+    with rasterio.open(raster) as source:
+        grid = Grid(width=source.width, height=source.height, transform=source.transform, crs=source.crs)
+    measured = replace(grid, crs=CRS.from_epsg(4326)) if grid.crs is None and grid.looks_geographic else grid
+    kept, areas, dropped = [], [], []
+    for shape in _patches(raster):
+        # Edges are along rows and columns, so they stay straight where y becomes the area below it.
+        flat = shapely.transform(shape, lambda xy: np.column_stack([xy[:, 0], measured.km2_below(xy[:, 1])]))
+        area = float(flat.area)
+        if area < min_patch:
+            dropped.append(area)
+        else:
+            kept.append(shape)
+            areas.append(area)
+    if not kept:
+        least = f"of at least {min_patch:g} km²" if dropped else "above zero"
+        raise DataError(f"{raster.name} has no patch {least}: lower predict.min_patch or the order of the entropy")
+    order = np.argsort(-np.array(areas), kind="stable")
+    frame = geopandas.GeoDataFrame(
+        {"species": species, "patch": np.arange(1, len(kept) + 1), "area_km2": np.array(areas)[order]},
+        geometry=shapely.multipolygons([[kept[k]] for k in order]),
+        crs=grid.crs,
+    )
+    _write(frame, path)
+    return Range(path, len(kept), float(sum(areas)), len(dropped), float(sum(dropped)))
+
+
+def _write(frame: Any, path: Path) -> None:
+    """Write a GeoPackage whose bytes depend on its content alone."""
+    import pyogrio
+
+    earlier = pyogrio.get_gdal_config_option("OGR_CURRENT_DATE")
+    pyogrio.set_gdal_config_options({"OGR_CURRENT_DATE": DATE})
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "'crs' was not provided", UserWarning)  # the layers have none either
+            pyogrio.write_dataframe(frame, path, driver="GPKG", layer="range")
+    except pyogrio.errors.DataSourceError as error:
+        raise OutputError(f"{path} cannot be written: {error}") from error
+    finally:
+        pyogrio.set_gdal_config_options({"OGR_CURRENT_DATE": earlier})
+
+
+def _patches(raster: Path) -> Iterator[Any]:
+    """Yield the polygons of the cells above zero; the mask goes through a file, so that memory stays bounded."""
+    import shapely.geometry
+    from rasterio.features import shapes
+
+    with tempfile.TemporaryDirectory(prefix=".sdm-", suffix=".part", dir=raster.parent) as folder:
+        mask = Path(folder) / "mask.tif"
+        with rasterio.open(raster) as source:
+            profile = {**source.profile, "driver": "GTiff", "dtype": "uint8", "nodata": None, "compress": "deflate"}
+            profile |= {"tiled": True, "blockxsize": BLOCK, "blockysize": BLOCK, "predictor": 1}
+            with rasterio.open(mask, "w", **profile) as out:
+                for _, window in source.block_windows(1):
+                    band = source.read(1, window=window, masked=True)
+                    out.write((band.filled(0) > 0).astype(np.uint8), 1, window=window)
+        with rasterio.open(mask) as source:
+            band = rasterio.band(source, 1)
+            for geometry, _ in shapes(band, mask=band):
+                yield shapely.geometry.shape(geometry)

@@ -1,0 +1,320 @@
+"""The entire relaxation path of a maximum entropy problem (relaxation-path.txt; MATH.md §6).
+
+Atoms `j` (strata, letters …) with multiplicity `m_j`, prior `u_j` and observed share `q_j`, each a copy's. For every
+tolerance `1/ν` the distribution nearest to the prior within that tolerance of what was observed,
+
+    min Σ m_j p_j ln(p_j / u_j)   with   Σ m_j p_j = 1,   |p_j − q_j| ≤ 1/ν,
+
+is `p_j = q_j + F(μ u_j − ν q_j)/ν`, `F` capping at ±1, with one number μ for all atoms. μ(ν) is piecewise linear: its
+breakpoints, and which atom goes from one of the sets I₋, I₀, I₊ to the next at each, are the whole path.
+"""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sdm._jit import jit
+from sdm.errors import DataError, OptionError
+from sdm.maxent.paths.tracking import DONE, LEAF, total_sums, track, track_uniform
+from sdm.types import Array
+
+Signs = NDArray[np.int8]
+
+# Half the width of the first window of μ/ν, which is 1 at the start; the path adapts it.
+WINDOW = 0.01
+
+# Breakpoints nearer to each other than this part of ν are one: what is between them is rounding.
+SAME = 1e-12
+
+# An atom that ends this near the border, running along with it, is on it.
+BORDER = 1e-12
+
+
+@dataclass(frozen=True)
+class Atoms:
+    """A checked problem: prior `u`, observed `q` and multiplicity `m` of every atom, with `Σ m u = Σ m q = 1`."""
+
+    u: Array
+    q: Array
+    m: Array
+
+    @property
+    def n(self) -> int:
+        """How many atoms there are."""
+        return int(self.u.size)
+
+
+@dataclass(frozen=True)
+class Relaxation:
+    """The solution at one ν: the distribution (a copy's share of each atom), μ, and the sets as −1, 0 or 1."""
+
+    nu: float
+    mu: float
+    p: Array = field(repr=False)
+    sign: Signs = field(repr=False)
+
+
+def make_atoms(u: ArrayLike, q: ArrayLike, m: ArrayLike | None = None) -> Atoms:
+    """Check a problem and scale `u` and `q` so that `Σ m u = Σ m q = 1`.
+
+    Parameters
+    ----------
+    u : (n,) array
+        Prior of one copy of each atom, positive.
+    q : (n,) array
+        Observed share of one copy of each atom, zero or positive.
+    m : (n,) array, optional
+        How many copies each atom stands for, positive; one by default.
+    """
+    prior, observed = np.array(u, dtype=np.float64), np.array(q, dtype=np.float64)
+    copies = np.ones_like(prior) if m is None else np.array(m, dtype=np.float64)
+    if prior.ndim != 1 or not prior.size or prior.shape != observed.shape or prior.shape != copies.shape:
+        raise DataError(
+            f"prior, observed shares and multiplicities have shapes {prior.shape}, {observed.shape} and "
+            f"{copies.shape}: expected one number of each for every atom"
+        )
+    for name, values in (("prior", prior), ("multiplicity", copies)):
+        bad = int(np.count_nonzero(~(values > 0) | ~np.isfinite(values)))
+        if bad:
+            raise DataError(
+                f"{bad:,} of {values.size:,} atoms have a {name} that is not a positive number: leave them out"
+            )
+    bad = int(np.count_nonzero(~(observed >= 0) | ~np.isfinite(observed)))
+    if bad:
+        raise DataError(f"{bad:,} of {observed.size:,} observed shares are negative or missing: expected zero or more")
+    if not observed.any():
+        raise DataError("every observed share is zero: expected at least one atom with a record")
+    return Atoms(prior / (copies @ prior), observed / (copies @ observed), copies)
+
+
+def solve_relaxation(u: ArrayLike, q: ArrayLike, nu: float, m: ArrayLike | None = None) -> Relaxation:
+    """Solve for one ν directly, in O(n log n) (§5)."""
+    atoms = make_atoms(u, q, m)
+    _check_nu(nu)
+    if nu == 0.0 or np.isinf(nu):
+        return _limit(atoms, nu)
+    edges = np.concatenate([(nu * atoms.q - 1.0) / atoms.u, (nu * atoms.q + 1.0) / atoms.u])
+    mu = _direct(atoms.u, atoms.q, atoms.m, nu, edges, np.argsort(edges, kind="stable"))
+    return _solution(atoms, nu, mu)
+
+
+@dataclass(frozen=True)
+class RelaxationPath:
+    """Every breakpoint of μ(ν), and what moves at each.
+
+    Attributes
+    ----------
+    atoms : Atoms
+    nu, mu : (K,) arrays
+        Where the moves happen, in rising order; several moves can share a point.
+    atom : (K,) int array
+        Which atom moves.
+    step : (K,) int8 array
+        1 up (from I₋ to I₀ or from I₀ to I₊), −1 down.
+    slope : float
+        Of μ(ν) after the last move.
+    """
+
+    atoms: Atoms
+    nu: Array = field(repr=False)
+    mu: Array = field(repr=False)
+    atom: NDArray[np.int64] = field(repr=False)
+    step: Signs = field(repr=False)
+    slope: float
+
+    @cached_property
+    def knots(self) -> tuple[Array, Array]:
+        """ν and μ of the distinct breakpoints, (0, 0) first."""
+        nu, mu = np.concatenate([[0.0], self.nu]), np.concatenate([[0.0], self.mu])
+        last = np.append(nu[1:] > nu[:-1] * (1 + SAME), True)
+        return nu[last], mu[last]
+
+    @property
+    def n_segments(self) -> int:
+        """How many linear pieces μ(ν) has, the last without end."""
+        return int(self.knots[0].size)
+
+    @property
+    def complete(self) -> bool:
+        """Whether I₀ is empty in the end, so that the path ends at a finite ν∞ (its last breakpoint)."""
+        return bool(np.all(self.signs(np.inf)))
+
+    def mu_at(self, nu: ArrayLike) -> Array:
+        """Return μ(ν); beyond the last breakpoint on the line that goes on from it."""
+        at = np.asarray(nu, dtype=np.float64)
+        knots, values = self.knots
+        beyond = np.maximum(at - knots[-1], 0.0)
+        return np.asarray(np.interp(at, knots, values) + self.slope * beyond)
+
+    def signs(self, nu: float) -> Signs:
+        """Return each atom's set after all moves up to ν: −1, 0 or 1 for I₋, I₀ or I₊."""
+        out = np.zeros(self.atoms.n, dtype=np.int8)
+        moved = int(np.searchsorted(self.nu, nu, side="right"))
+        np.add.at(out, self.atom[:moved], self.step[:moved])
+        return out
+
+    def solution(self, nu: float) -> Relaxation:
+        """Return the solution at ν, to the last digits."""
+        _check_nu(nu)
+        return _limit(self.atoms, nu) if nu == 0.0 or np.isinf(nu) else _solution(self.atoms, nu, float(self.mu_at(nu)))
+
+    def p(self, nu: float) -> Array:
+        """Return the distribution at ν (of one copy of each atom): the prior at 0, what was observed at infinity."""
+        return self.solution(nu).p
+
+
+def track_path(u: ArrayLike, q: ArrayLike, m: ArrayLike | None = None) -> RelaxationPath:
+    """Follow the whole path (§6; for equal priors §7).
+
+    Parameters
+    ----------
+    u, q, m : (n,) arrays
+        As for `make_atoms`.
+
+    Examples
+    --------
+    >>> path = track_path([0.5, 0.3, 0.2], [0.2, 0.3, 0.5])
+    >>> [round(float(nu), 3) for nu in path.knots[0]]
+    [0.0, 3.333]
+    >>> [round(float(p), 3) for p in path.p(10.0)]
+    [0.3, 0.3, 0.4]
+    """
+    atoms = make_atoms(u, q, m)
+    uniform = bool(np.all(atoms.u == atoms.u[0]))
+    order = np.argsort(-atoms.q, kind="stable") if uniform else np.lexsort((atoms.q, atoms.u))
+    sorted_u, sorted_q, sorted_m = atoms.u[order], atoms.q[order], atoms.m[order]
+    sign = np.zeros(atoms.n, dtype=np.int8)
+    sums = np.zeros(6)
+    counts = np.array(total_sums(sorted_u, sorted_q, sorted_m, sign, sums), dtype=np.int64)
+    follow = _follow_uniform if uniform else _follow
+    nu, mu, atom, step = follow(sorted_u, sorted_q, sorted_m, sign, sums, counts)
+    path = RelaxationPath(atoms, nu, mu, order[atom], step, _slope(sums, counts, nu, mu))
+    return _settle(path, sums)
+
+
+Moves = tuple[Array, Array, NDArray[np.int64], Signs]
+
+
+def _room(size: int) -> Moves:
+    return np.empty(size), np.empty(size), np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int8)
+
+
+def _follow_uniform(u: Array, q: Array, m: Array, sign: Signs, sums: Array, counts: NDArray[np.int64]) -> Moves:
+    """Track a uniform prior: each atom moves at most once."""
+    nu, mu, atom, step = _room(u.size)
+    k = track_uniform(u, q, m, sign, sums, counts, nu, mu, atom, step)
+    return nu[:k], mu[:k], atom[:k], step[:k]
+
+
+def _follow(u: Array, q: Array, m: Array, sign: Signs, sums: Array, counts: NDArray[np.int64]) -> Moves:
+    """Track any prior, in chunks of as many moves as there are atoms."""
+    leaves = 1
+    while leaves * LEAF < u.size:
+        leaves *= 2
+    tree = np.empty((2 * leaves, 8))
+    window = np.array([0.0, 0.0, WINDOW, 0.0, 0.0])  # holds no r yet, so that the first step makes the tree
+    point = np.zeros(2)
+    chunks: list[Moves] = []
+    while True:
+        chunk = _room(max(u.size, 64))
+        status, k = track(u, q, m, sign, tree, window, sums, counts, point, *chunk)
+        chunks.append((chunk[0][:k], chunk[1][:k], chunk[2][:k], chunk[3][:k]))
+        if status == DONE:
+            nu, mu, atom, step = zip(*chunks)
+            return np.concatenate(nu), np.concatenate(mu), np.concatenate(atom), np.concatenate(step)
+
+
+def _slope(sums: Array, counts: NDArray[np.int64], nu: Array, mu: Array) -> float:
+    """Return the slope of μ(ν) after the last move: `Q/U`, or along the ray from the origin where I₀ is empty."""
+    if counts[0]:
+        return float((sums[4] + sums[5]) / (sums[2] + sums[3]))
+    return float(mu[-1] / nu[-1])
+
+
+def _settle(path: RelaxationPath, sums: Array) -> RelaxationPath:
+    """Add the moves of atoms that end on a border: they run along it and never cross, but are not within it."""
+    if not path.nu.size:
+        return path
+    atoms = path.atoms
+    left = np.flatnonzero(path.signs(np.inf) == 0)
+    if not left.size:
+        return path
+    z = -atoms.u[left] * (sums[0] + sums[1]) / (sums[2] + sums[3])
+    parallel = np.abs(path.slope * atoms.u[left] - atoms.q[left]) <= 1e-14 * atoms.q[left]
+    on = left[parallel & (np.abs(np.abs(z) - 1.0) <= BORDER) & (atoms.q[left] > 0)]
+    if not on.size:
+        return path
+    step = np.sign(z[np.isin(left, on)]).astype(np.int8)
+    nu, mu = (np.append(values, np.full(on.size, values[-1])) for values in (path.nu, path.mu))
+    slope = path.slope if on.size < left.size else float(mu[-1] / nu[-1])
+    return RelaxationPath(atoms, nu, mu, np.append(path.atom, on), np.append(path.step, step), slope)
+
+
+def _check_nu(nu: float) -> None:
+    if not nu >= 0.0:
+        raise OptionError(f"nu={nu!r}: expected zero or more (the tolerance is 1/nu)")
+
+
+def _limit(atoms: Atoms, nu: float) -> Relaxation:
+    """Return the solution at no constraint at all (ν = 0) or at no tolerance (ν = ∞)."""
+    p = atoms.u if nu == 0.0 else atoms.q
+    return Relaxation(nu, nu, p.copy(), np.zeros(atoms.n, dtype=np.int8))
+
+
+def _solution(atoms: Atoms, nu: float, mu: float) -> Relaxation:
+    """Return the solution at ν from μ, once the last digits of μ are mended."""
+    mu = _mend(atoms.u, atoms.q, atoms.m, nu, mu)
+    z = mu * atoms.u - nu * atoms.q
+    sign = ((z >= 1.0).astype(np.int8) - (z <= -1.0)).astype(np.int8)
+    return Relaxation(nu, mu, np.clip(mu * atoms.u / nu, atoms.q - 1.0 / nu, atoms.q + 1.0 / nu), sign)
+
+
+@jit
+def _balance(u, q, m, nu, mu):  # type: ignore[no-untyped-def]
+    """G(ν, μ) = Σ m F(μu − νq), summed with its rounding, and its slope U."""
+    total, rest, slope = 0.0, 0.0, 0.0
+    for j in range(u.size):
+        z = mu * u[j] - nu * q[j]
+        if -1.0 < z < 1.0:
+            slope += m[j] * u[j]
+        x = m[j] * min(1.0, max(-1.0, z))
+        new = total + x
+        part = new - total
+        rest += (total - (new - part)) + (x - part)
+        total = new
+    return total + rest, slope
+
+
+@jit
+def _mend(u, q, m, nu, mu):  # type: ignore[no-untyped-def]
+    """Return the μ near the one given at which G(ν, μ) is zero but for rounding, by Newton's method."""
+    value, slope = _balance(u, q, m, nu, mu)
+    for _ in range(20):
+        if value == 0.0 or slope == 0.0:
+            break
+        new = mu - value / slope
+        new_value, new_slope = _balance(u, q, m, nu, new)
+        if not abs(new_value) < abs(value):
+            break
+        mu, value, slope = new, new_value, new_slope
+    return mu
+
+
+@jit
+def _direct(u, q, m, nu, edges, order):  # type: ignore[no-untyped-def]
+    """Walk G(ν, ·) over its 2n sorted change points to the piece where it is zero; `edges` holds ℓ₋ⱼ, then ℓ₊ⱼ (§5)."""
+    n = u.size
+    big_m, big_u, big_q = -m.sum(), 0.0, 0.0
+    inside = 0
+    for k in order:
+        j = k if k < n else k - n
+        if big_m + big_u * edges[k] - big_q * nu >= 0.0:
+            return (big_q * nu - big_m) / big_u if inside else edges[k]
+        side = 1 if k < n else -1
+        inside += side
+        big_m += m[j]
+        big_u += side * m[j] * u[j]
+        big_q += side * m[j] * q[j]
+    return edges[order[-1]]

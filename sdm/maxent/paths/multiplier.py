@@ -1,0 +1,244 @@
+"""Fits for every multiplier of the L1 price, with a gap that is proved between the fits too.
+
+With prices `t·β`, the objective of fixed weights, `F_t(λ) = F₀(λ) + t Σ β|λ|`, is a line in the multiplier `t`. The
+optimum `F*(t)` is the least of such lines, so it is concave: between two fits at `a > b` it is at most the lower of
+their lines, and at least the chord of what their certificates prove at `a` and at `b`. So the better of the two is
+within
+
+    min(F_a − (a − t) N_a, F_b + (t − b) N_b) − [θ (F_a − gap_a) + (1 − θ) (F_b − gap_b)],   t = θ a + (1 − θ) b,
+
+of the optimum, with `N = Σ β|λ|`. That is largest where the two lines meet. Fits go down from the multiplier at which
+every weight is zero, each step as long as the last curvature `ΔN/Δt` lets expect; where the proof fails, a fit is put
+where the lines meet. (A single fit proves something beyond itself too, by mixing in more of the sample as `t` falls: on
+Bradypus its steps would be some ten times shorter.)
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+
+from sdm.errors import DataError, OptionError
+from sdm.features.feature_set import FeatureSet
+from sdm.maxent.entropy import Entropy
+from sdm.maxent.penalty import L1
+from sdm.maxent.problem import Problem
+from sdm.maxent.solution import CONVERGED
+from sdm.maxent.solvers.newton import solve_newton
+from sdm.types import Array
+
+SHARE = 0.25  # of ε for each fit's own gap; the rest is for the way between fits
+AIM = 0.8  # of what is left, to aim at: a step that turns out too long costs one more fit
+SHORTEST = 1e-4  # of the multiplier: fits are not put nearer to each other than this
+
+
+@dataclass(frozen=True)
+class Knot:
+    """A fit of the path.
+
+    Attributes
+    ----------
+    multiplier : float
+    weights : (J,) array
+    objective : float
+        `F_t(λ)`; the regularised gain is its negative.
+    gap : float
+        Proved bound on the distance from the optimum at this multiplier.
+    price : float
+        `Σ β|λ|` at multiplier one, the slope of the objective in the multiplier.
+    tau : float
+        Normaliser of the fitted distribution.
+    iterations : int
+    status : str
+    """
+
+    multiplier: float
+    weights: Array = field(repr=False)
+    objective: float
+    gap: float
+    price: float
+    tau: float
+    iterations: int
+    status: str
+
+    @property
+    def gain(self) -> float:
+        """The regularised gain."""
+        return -self.objective
+
+    @property
+    def unpriced_gain(self) -> float:
+        """The gain over the sample without the price, as Java Maxent prints it."""
+        return self.multiplier * self.price - self.objective
+
+    @property
+    def n_nonzero(self) -> int:
+        """How many features have a weight."""
+        return int(np.count_nonzero(self.weights))
+
+    def objective_at(self, multiplier: float) -> float:
+        """Return the objective of the same weights at another multiplier."""
+        return self.objective + (multiplier - self.multiplier) * self.price
+
+
+@dataclass(frozen=True)
+class CertifiedPath:
+    """Fits from the empty model down, and what they prove for every multiplier between.
+
+    Attributes
+    ----------
+    knots : tuple of Knot
+        In falling order of the multiplier; the first has no weight, and is the optimum for every larger multiplier too.
+    epsilon : float
+        The gap that was asked for.
+    """
+
+    knots: tuple[Knot, ...]
+    epsilon: float
+
+    @property
+    def multipliers(self) -> Array:
+        """The multipliers of the fits, falling."""
+        return np.array([knot.multiplier for knot in self.knots])
+
+    @property
+    def gap(self) -> float:
+        """The largest proved gap of the whole path."""
+        return max([knot.gap for knot in self.knots] + [pair_gap(a, b)[0] for a, b in pairwise(self.knots)])
+
+    @property
+    def certified(self) -> bool:
+        """Whether the gap is within `epsilon` everywhere."""
+        return self.gap <= self.epsilon
+
+    def coefficients(self) -> Array:
+        """Return the weights of every fit: (fits, features)."""
+        return np.array([knot.weights for knot in self.knots])
+
+    def at(self, multiplier: float) -> tuple[Knot, float]:
+        """Return the fit that serves a multiplier, the better of its two neighbours, and its proved gap there."""
+        t = float(multiplier)
+        smallest = self.knots[-1].multiplier
+        if not t >= smallest * (1 - 1e-12):
+            raise OptionError(
+                f"multiplier={multiplier!r}: the path ends at {smallest:.4g}; expected no less, or follow it further"
+            )
+        if t >= self.knots[0].multiplier:
+            return self.knots[0], self.knots[0].gap
+        k = int(np.searchsorted(-self.multipliers, -t, side="right"))
+        if k == len(self.knots):
+            return self.knots[-1], self.knots[-1].gap
+        a, b = self.knots[k - 1], self.knots[k]
+        better = a if a.objective_at(t) <= b.objective_at(t) else b
+        return better, max(better.objective_at(t) - _lower_bound(a, b, t), 0.0)
+
+
+def follow_path(
+    features: FeatureSet,
+    sample: Array,
+    entropy: Entropy,
+    beta: Array,
+    *,
+    epsilon: float = 1e-3,
+    smallest: float = 0.1,
+    max_iterations: int = 500,
+    progress: Callable[[int, float], None] | None = None,
+) -> CertifiedPath:
+    """Fit from the empty model down to a multiplier so that nowhere between the gap exceeds `epsilon`.
+
+    Parameters
+    ----------
+    features : FeatureSet
+    sample : (n,) array
+        The empirical distribution as a probability on cells.
+    entropy : Entropy
+    beta : (J,) array
+        Prices at multiplier one.
+    epsilon : float
+        Largest gap to accept, in nats.
+    smallest : float
+        Where to stop.
+    max_iterations : int
+        Of one fit. A fit that does not reach its gap is kept with the one that it has, and `certified` tells.
+    progress : callable, optional
+        Called with the number of fits and the multiplier reached.
+    """
+    if not epsilon > 0.0 or not np.isfinite(epsilon):
+        raise OptionError(f"epsilon={epsilon!r}: expected a positive gap in nats, such as 1e-3")
+    if not smallest > 0.0 or not np.isfinite(smallest):
+        raise OptionError(f"smallest={smallest!r}: expected a positive multiplier to go down to, such as 0.1")
+    fitter = _Fitter(features, sample, entropy, L1(beta).beta, SHARE * epsilon, max_iterations)
+    path = [fitter.empty()]
+    curvature = 0.0
+    while path[-1].multiplier > smallest:
+        here = path[-1]
+        step = 0.1 * here.multiplier
+        if curvature > 0.0:
+            step = float(np.sqrt(4 * AIM * (1 - SHARE) * epsilon / curvature))
+        target = max(here.multiplier - step, 0.3 * here.multiplier)
+        if target - smallest < 0.3 * step:  # no crumb of a step at the end
+            target = smallest
+        ahead = [fitter.fit(target, here)]
+        while ahead:
+            a, b = path[-1], ahead[-1]
+            worst, meet = pair_gap(a, b)
+            if worst > epsilon and a.status == b.status == CONVERGED and _room(a, b, meet):
+                ahead.append(fitter.fit(meet, a if a.multiplier - meet < meet - b.multiplier else b))
+                continue
+            curvature = (b.price - a.price) / (a.multiplier - b.multiplier)
+            path.append(ahead.pop())
+            if progress:
+                progress(len(path), b.multiplier)
+    return CertifiedPath(tuple(path), epsilon)
+
+
+def pair_gap(a: Knot, b: Knot) -> tuple[float, float]:
+    """Return the largest gap that two neighbours (the first of larger multiplier) leave between them, and where."""
+    meet = b.multiplier
+    if b.price > a.price:
+        meet = (a.objective_at(0.0) - b.objective_at(0.0)) / (b.price - a.price)
+        meet = float(np.clip(meet, b.multiplier, a.multiplier))
+    between = min(a.objective_at(meet), b.objective_at(meet)) - _lower_bound(a, b, meet)
+    return max(between, a.gap, b.gap), meet
+
+
+def _room(a: Knot, b: Knot, meet: float) -> bool:
+    """Tell whether a fit can be put between two others, apart from both."""
+    return min(a.multiplier - meet, meet - b.multiplier) > SHORTEST * b.multiplier
+
+
+def _lower_bound(a: Knot, b: Knot, t: float) -> float:
+    """Return the chord of what two fits prove of the optimum."""
+    share = (t - b.multiplier) / (a.multiplier - b.multiplier)
+    return share * (a.objective - a.gap) + (1.0 - share) * (b.objective - b.gap)
+
+
+class _Fitter:
+    """What all fits of a path share."""
+
+    def __init__(
+        self, features: FeatureSet, sample: Array, entropy: Entropy, beta: Array, tolerance: float, max_iterations: int
+    ) -> None:
+        self.problem = Problem(features, sample, entropy, L1(beta))
+        self.beta = beta
+        self.tolerance = tolerance
+        self.max_iterations = max_iterations
+
+    def empty(self) -> Knot:
+        """Return the model without weights at the smallest multiplier where it is the optimum."""
+        state = self.problem.state(np.zeros(self.beta.size))
+        largest = float(np.max(np.abs(state.eps) / self.beta))
+        if largest == 0.0:
+            raise DataError("every feature has the same mean at the presences as at the background: there is no path")
+        return Knot(largest, state.lam, state.objective, 0.0, 0.0, state.gibbs.tau, 0, CONVERGED)
+
+    def fit(self, multiplier: float, start: Knot) -> Knot:
+        """Fit at a multiplier from the weights of another."""
+        old = self.problem
+        problem = Problem(old.features, old.sample, old.entropy, L1(multiplier * self.beta), old.mu)
+        found = solve_newton(problem, start=start.weights, tolerance=self.tolerance, max_iterations=self.max_iterations)
+        price = float(self.beta @ np.abs(found.weights))
+        return Knot(
+            multiplier, found.weights, found.objective, found.gap, price, found.tau, found.iterations, found.status
+        )

@@ -1,0 +1,153 @@
+"""The default solver: a working set grown by violation, proximal Newton on it, and the gap over all features.
+
+Each round evaluates *every* feature through the families' oracles (cheap), so the certificate and the choice of new
+features are always up to date; only the curvature of the few features in the working set costs more. One loop serves
+one species and several classes, features that are all there from the start and features that are found on the way
+(`structural.Growth`). Penalties whose optimal weights are all non-zero have no small working set: they go to
+`newton_cg`.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm.maxent.columns import ColumnPool, rough_stride
+from sdm.maxent.penalty import Penalty
+from sdm.maxent.problem import Problem, State
+from sdm.maxent.solution import CONVERGED, MAX_ITERATIONS, STALLED, Solution
+from sdm.maxent.solvers.newton_cg import solve_newton_cg
+from sdm.maxent.solvers.search import ROUNDING, Run, line_search
+from sdm.maxent.solvers.subproblem import solve_l1_quadratic
+from sdm.maxent.structural import Growth
+from sdm.types import Array
+
+# New features a round: more save rounds, fewer make each round cheaper; the time is flat from 24 to 80.
+GROWTH = 40
+
+# While a round still gains this much (in nats), its Hessian may come from a part of the cells: the step needs no more.
+# Where features are found a few at a time, rounds gain less.
+ROUGH, ROUGH_GROWING = 1e-2, 1e-4
+
+
+def solve_newton(
+    problem: Problem, *, start: Array | None = None, tolerance: float = 1e-6, max_iterations: int = 500
+) -> Solution:
+    """Minimise the objective to a certified gap.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of one species, or of classes (`ClassProblem`).
+    start : (J,) array, optional
+        Weights to start from; zero by default.
+    tolerance : float
+        Largest gap to accept, in nats.
+    max_iterations : int
+        When reached, the best state so far is returned, with its gap and a status that says so.
+    """
+    solve = _solve_sparse if problem.penalty.sparse else solve_newton_cg
+    return solve(problem, start=start, tolerance=tolerance, max_iterations=max_iterations)
+
+
+def solve_structural(
+    growth: Growth,
+    *,
+    start: Array | None = None,
+    tolerance: float = 1e-4,
+    max_iterations: int = 200,
+    per_round: int | None = None,
+) -> Solution:
+    """Minimise over families that grow, by fully corrective column generation.
+
+    Parameters
+    ----------
+    growth : Growth
+        Afterwards `growth.problem` is the problem that the solution's weights belong to.
+    start : array, optional
+        Weights of the features that `growth` has already.
+    tolerance : float
+        Largest gap to accept, in nats, over everything that the oracles find.
+    max_iterations : int
+    per_round : int, optional
+        How many features to take in a round at most; by default four, or two for each class.
+    """
+    limit = per_round or max(4, 2 * growth.problem.classes)
+    return _solve_sparse(growth.problem, growth, limit, start=start, tolerance=tolerance, max_iterations=max_iterations)
+
+
+def _solve_sparse(
+    problem: Problem,
+    growth: Growth | None = None,
+    per_round: int = 0,
+    *,
+    start: Array | None,
+    tolerance: float,
+    max_iterations: int,
+) -> Solution:
+    """Run the working-set loop; what the problem is at any time, `run.problem` knows."""
+    run = Run(problem, tolerance)
+    pool = ColumnPool(problem.features, rough_stride(problem.domain.n) if start is None else 1)
+    rough = ROUGH if growth is None else ROUGH_GROWING
+    state = problem.state(np.zeros(problem.mu.size) if start is None else start)
+    size, worst, kept = int(np.count_nonzero(state.lam)), 0.0, None
+    for _ in range(max_iterations):
+        if growth is not None:
+            state, worst, kept = growth.extend(state, per_round)
+            if kept is not None:
+                run.change(growth.problem)
+                pool.renumber(growth.problem.features, kept)
+        problem = run.problem
+        if run.record(state, problem.gap(state, worst), size):
+            return run.finish(CONVERGED)
+        members = choose_members(state, problem.penalty, problem.stretches)
+        size = members.size
+        new = line_search(problem, state, newton_step(problem, state, pool, members))
+        if pool.stride == 1 and kept is None and (new is None or run.stuck()):
+            if problem.entropy.alpha > 1.0:  # what has no density shows no curvature: count it as if it had some
+                new = line_search(problem, state, newton_step(problem, state, pool, members, floor=1.0)) or new
+            if new is None or new.objective >= state.objective - ROUNDING:
+                return run.finish(STALLED)
+        if new is None or state.objective - new.objective < rough:
+            pool.refine()
+        state = new or state
+    return run.finish(MAX_ITERATIONS)
+
+
+def newton_step(
+    problem: Problem, state: State, pool: ColumnPool, members: NDArray[np.int64], floor: float = 0.0
+) -> Array:
+    """Return the step to the minimiser of the quadratic model plus the penalty, on the members (ascending).
+
+    `floor` is the least curvature of a cell, in units of its base measure.
+    """
+    penalty, mirrored, size = problem.penalty, problem.mirrored(state), problem.features.size
+    if mirrored:  # half of the problem is all of it, and has a single optimum where the whole may have many
+        members = size + np.unique(members % size)
+    hessian = problem.hessian(pool, members, problem.curvature(state, floor))
+    hessian *= 2.0 if mirrored else 1.0
+    old = state.lam[members]
+    c = state.eps[members] - hessian @ old
+    hessian[np.diag_indices(members.size)] += penalty.ridge[members]
+    step = np.zeros_like(state.lam)
+    step[members] = solve_l1_quadratic(hessian, c, penalty.beta[members], old) - old
+    if mirrored:
+        step[:size] = -step[size:]
+    return step
+
+
+def choose_members(state: State, penalty: Penalty, stretches: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return, in ascending order, the weights in use and the worst violator of each of the worst stretches.
+
+    A quadratic penalty spreads weight over neighbours, so there the worst of all join as well.
+    """
+    used = np.flatnonzero(state.lam)
+    violation = np.abs(state.eps) / penalty.beta
+    violation[used] = 0.0
+    worst = np.maximum.reduceat(violation, stretches)
+    chosen = np.argsort(-worst, kind="stable")[: max(GROWTH, worst.size // 10)]
+    ends = np.append(stretches, violation.size)
+    best = [ends[k] + int(np.argmax(violation[ends[k] : ends[k + 1]])) for k in chosen if worst[k] > 1.0]
+    if np.any(penalty.ridge):
+        most = min(max(GROWTH, used.size), violation.size)
+        top = np.argpartition(-violation, most - 1)[:most]
+        best += top[violation[top] > 1.0].tolist()
+    return np.union1d(used, np.array(best, dtype=np.int64))

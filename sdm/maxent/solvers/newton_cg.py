@@ -1,0 +1,186 @@
+"""Newton's method for penalties that keep every feature: curvature only as a product, through the oracles.
+
+A product with the Hessian is `Fᵀ(diag(w) − w wᵀ/Σw)F v`: one call of `scores` and one of `expectations`, whatever the
+number of features. Conjugate gradients, preconditioned by the features' variances, give the step. A few hundred
+features are quicker as a matrix, and then the step is solved for directly.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from sdm.maxent.penalty import L2, L2Squared, NoPenalty, SmoothedL1
+from sdm.maxent.problem import DENSE_WEIGHTS, Hessian, Problem, State
+from sdm.maxent.solution import CONVERGED, MAX_ITERATIONS, SEPARABLE, STALLED, Solution
+from sdm.maxent.solvers.search import ROUNDING, Run, line_search
+from sdm.types import Array
+
+# The least curvature of a weight, in units of the largest.
+LIFT = 1e-12
+
+# Expectations that differ by no more than this are equal but for rounding.
+MATCHED = 1e-12
+
+
+# Steps along a direction in which the loss falls for ever.
+RECESSION = 30
+
+
+def solve_newton_cg(problem: Problem, *, start: Array | None, tolerance: float, max_iterations: int) -> Solution:
+    """Minimise an objective with a smooth penalty (`none`, `smoothed_l1`, `l2`, `l2sq`) to a certified gap."""
+    hessian = problem.dense_hessian()
+    run = Run(problem, tolerance)
+    free = isinstance(problem.penalty, NoPenalty)
+    shannon = problem.entropy.alpha == 1.0
+    size = problem.mu.size
+    state = problem.state(np.zeros(size) if start is None else start)
+    for _ in range(max_iterations):
+        leaving_zero = isinstance(problem.penalty, L2) and problem.cost(state.lam) == 0.0
+        if leaving_zero:
+            gap, step = problem.gap(state), _off_zero(problem, state)
+        else:
+            step = _step(problem, state, hessian)
+            gap = corrected_gap(problem, state, step) if free else problem.gap(state)
+        done = run.record(state, gap, size)
+        if free and shannon and _recedes(problem, step):
+            return _follow(run, state, step, hessian)
+        if done:
+            return run.finish(CONVERGED)
+        new = line_search(problem, state, step)
+        if new is None or run.stuck():
+            if not shannon:  # cells without density show no curvature: count them as if they had some
+                new = line_search(problem, state, _step(problem, state, hessian, floor=1.0))
+            if shannon or new is None or new.objective >= state.objective - ROUNDING:
+                return run.finish(STALLED)
+        state = new
+    return run.finish(MAX_ITERATIONS)
+
+
+def _follow(run: Run, state: State, step: Array, hessian: Hessian | None) -> Solution:
+    """Go on while the loss falls: it would for ever, so the end is where the tolerance no longer sees it."""
+    problem = run.problem
+    for _ in range(RECESSION):
+        new = line_search(problem, state, step)
+        if new is None or state.objective - new.objective <= run.tolerance:
+            break
+        state = new
+        run.record(state, problem.gap(state), problem.mu.size)
+        step = _step(problem, state, hessian)
+    return run.finish(SEPARABLE)
+
+
+def free_gap(problem: Problem, state: State) -> float:
+    """Certify a state where no price lets expectations differ from the sample's."""
+    return corrected_gap(problem, state, _step(problem, state, None, exact=True))
+
+
+def separable(problem: Problem, state: State) -> bool:
+    """Tell whether without a penalty the loss falls for ever: along one feature, or along the step from a state.
+
+    A feature that no presence has, or every one, is told apart from the others' cells by any weight the better, the
+    larger it is.
+    """
+    if np.any((problem.mu <= MATCHED) | (problem.mu >= 1.0 - MATCHED)):
+        return True
+    return _recedes(problem, _step(problem, state, None, exact=True))
+
+
+def corrected_gap(problem: Problem, state: State, step: Array) -> float:
+    """Bound the distance to the optimum where expectations must match exactly.
+
+    One Newton step in the distribution, `p' = (p + w ∘ (s − w[s]/Σw))₊` with `s = F·step`, matches them if the step
+    was solved for exactly and stays in the simplex: then `Ω(p') − Q(λ)` is a gap, and the rounding left over is charged
+    at the size of the weights. Otherwise only the sample is known to be feasible.
+    """
+    moved = np.maximum(state.p + problem.tilt(problem.curvature(state), problem.scores(step)), 0.0)
+    total = moved.sum(axis=0)
+    if not np.all((total > 0.5) & (total < np.inf)):  # a step without curvature, eaten by rounding
+        return problem.gap(state)
+    moved /= total
+    left = np.abs(problem.expectations(moved) - problem.mu).max()
+    if not left <= MATCHED:
+        return problem.gap(state)
+    slack = float(left) * float(np.abs(state.lam).sum() + np.abs(step).sum())
+    return problem.negentropy(moved) + state.objective + slack
+
+
+def _recedes(problem: Problem, step: Array) -> bool:
+    """Tell whether the loss falls for ever along `step`: every presence has the largest score that it gives."""
+    short, width = problem.shortfall(problem.scores(step))
+    return width > 0.3 and short <= 1e-6 * width
+
+
+def _off_zero(problem: Problem, state: State) -> Array:
+    """Return a step off zero for the l2 ball, whose price has no gradient there."""
+    size = float(np.linalg.norm(state.eps / problem.penalty.beta))
+    return -1e-3 * state.eps / problem.penalty.beta**2 / size if size > 0 else np.zeros_like(state.eps)
+
+
+def _step(problem: Problem, state: State, hessian: Hessian | None, *, exact: bool = False, floor: float = 0.0) -> Array:
+    """Return the Newton step: by a direct solve with the Hessian, or by conjugate gradients."""
+    w = problem.curvature(state, floor)
+    bend, diagonal = _penalty_curvature(problem, state.lam)
+    gradient = state.eps + problem.penalty.gradient(state.lam)
+    if hessian is not None:
+        size = gradient.size
+        matrix = hessian(w) + bend(np.eye(size))
+        if problem.entropy.alpha == 1.0 and not np.any(diagonal) and size <= DENSE_WEIGHTS:
+            # Features may depend on each other: the least-squares step is the shortest one.
+            return np.asarray(np.linalg.lstsq(matrix, -gradient, rcond=1e-13)[0], dtype=np.float64)
+        # Where there is a slope but no curvature, go far along it; the line search knows when to stop.
+        matrix[np.diag_indices(size)] += _least(np.diagonal(matrix))
+        return np.asarray(np.linalg.solve(matrix, -gradient), dtype=np.float64)
+
+    def product(v: Array) -> Array:
+        return problem.expectations(problem.tilt(w, problem.scores(v))) + bend(v)
+
+    scale = problem.bends(w) + diagonal
+    scale = np.maximum(scale, _least(scale))
+    return _conjugate_gradients(product, -gradient, scale, exact)
+
+
+def _least(diagonal: Array) -> float:
+    """Return the least curvature that a weight is taken to have."""
+    return LIFT * max(float(diagonal.max()), LIFT)
+
+
+def _penalty_curvature(problem: Problem, lam: Array) -> tuple[Callable[[Array], Array], Array]:
+    """Return the penalty's Hessian as a product (with a vector, or a symmetric matrix's rows), and its diagonal."""
+    penalty = problem.penalty
+    if isinstance(penalty, SmoothedL1):
+        d = penalty.beta / penalty.smoothing * (1.0 - np.tanh(lam / penalty.smoothing) ** 2)
+        return (lambda v: d * v), d
+    if isinstance(penalty, L2Squared):
+        return (lambda v: penalty.beta * v), penalty.beta
+    if isinstance(penalty, L2):
+        size, weight = penalty.value(lam), penalty.beta**2
+        pull = weight * lam / size
+        return (lambda v: (weight * v - np.multiply.outer(v @ pull, pull)) / size), (weight - pull**2) / size
+    return (lambda v: 0.0 * v), np.zeros_like(lam)
+
+
+def _conjugate_gradients(product: Callable[[Array], Array], b: Array, scale: Array, exact: bool) -> Array:
+    """Solve `A x = b`, to rounding if `exact`.
+
+    Else roughly when `b` is large and ever more exactly as it vanishes, so that Newton stays superlinear.
+    """
+    x = np.zeros_like(b)
+    r = b.copy()
+    y = r / scale
+    d = y.copy()
+    rho = first = float(r @ y)
+    goal = 0.0 if exact else first * min(1e-2, first) ** 2
+    for _ in range(min(4 * b.size + 20, 2000)):
+        if rho <= max(goal, 1e-30):
+            break
+        q = product(d)
+        bend = float(d @ q)
+        if bend <= 1e-18 * float(d @ (scale * d)):  # a flat direction: what there is to gain is along it already
+            break
+        step = rho / bend
+        x += step * d
+        r -= step * q
+        y = r / scale
+        rho, old = float(r @ y), rho
+        d = y + (rho / old) * d
+    return x if np.any(x) else y

@@ -1,0 +1,86 @@
+"""What solvers share: the search along a direction, and the record of a run."""
+
+import time
+
+import numpy as np
+
+from sdm.maxent.problem import Problem, State
+from sdm.maxent.solution import Round, Solution
+from sdm.types import Array
+
+# Objectives are sums of about unit size: changes below this are rounding.
+ROUNDING = 1e-14
+
+
+class Run:
+    """A solver at work: its rounds, the best state, and the best lower bound on the optimum.
+
+    Each round proves `min F ≥ F(λ) − gap`. The largest of these bounds holds for every state, so the certified gap of
+    the best state is its objective less that bound.
+    """
+
+    def __init__(self, problem: Problem, tolerance: float) -> None:
+        self.problem = problem
+        self.tolerance = tolerance
+        self.history: list[Round] = []
+        self.best: State | None = None
+        self._bound = -np.inf
+        self._moved = 0
+        self._began = time.perf_counter()
+
+    def record(self, state: State, gap: float, working_set: int) -> bool:
+        """Note a round whose own certificate is `gap`; return whether the run is within its tolerance."""
+        if self.best is None or state.objective < self.best.objective - ROUNDING:
+            self._moved = len(self.history)
+        if self.best is None or state.objective <= self.best.objective:
+            self.best = state
+        if state.objective - gap > self._bound + ROUNDING:
+            self._moved = len(self.history)
+        self._bound = max(self._bound, state.objective - gap)
+        self.history.append(Round(working_set, state.objective, self.gap))
+        return self.gap <= self.tolerance
+
+    def change(self, problem: Problem) -> None:
+        """Go on with a problem of other features, of which the earlier states and bounds say nothing."""
+        self.problem, self.best, self._bound = problem, None, -np.inf
+
+    @property
+    def gap(self) -> float:
+        """The certified gap of the best state so far (not below zero: what is below is rounding)."""
+        return max(self.best.objective - self._bound, 0.0) if self.best else np.inf
+
+    def stuck(self, patience: int = 8) -> bool:
+        """Tell whether neither the objective nor the bound has moved for some rounds."""
+        return len(self.history) - self._moved > patience
+
+    def finish(self, status: str) -> Solution:
+        """Return the best state under a status."""
+        if self.best is None:
+            raise AssertionError("a run ends after at least one round")
+        return Solution(
+            status,
+            self.best.lam,
+            self.best.objective,
+            self.gap,
+            len(self.history),
+            time.perf_counter() - self._began,
+            self.best.gibbs.tau,
+            self.best.p,
+            self.history,
+        )
+
+
+def line_search(problem: Problem, state: State, step: Array) -> State | None:
+    """Return the state after the longest of the steps 1, ½, ¼ … that decreases the objective enough, or None.
+
+    Enough is a hundredth of what the slope promises; what is below rounding is let through.
+    """
+    penalty = problem.penalty
+    promise = float(state.eps @ step) + penalty.value(state.lam + step) - penalty.value(state.lam)
+    share = 1.0
+    for _ in range(50):
+        new = problem.state(state.lam + share * step, state.gibbs.tau)
+        if new.objective <= state.objective + 0.01 * share * min(promise, 0.0) + ROUNDING:
+            return new
+        share *= 0.5
+    return None

@@ -1,0 +1,87 @@
+"""SUMMET and PLUMMET, the selective and the parallel update of generalized-maxent.txt (Fig. 2–5).
+
+Slow beside `newton`, and useful for that: they are simple, proved to converge, and reach the same optimum.
+"""
+
+import numpy as np
+
+from sdm.errors import OptionError
+from sdm.maxent.penalty import L2, NoPenalty, Penalty
+from sdm.maxent.problem import Problem
+from sdm.maxent.solution import CONVERGED, MAX_ITERATIONS, SEPARABLE, STALLED, Solution
+from sdm.maxent.solvers.ball import solve_ball
+from sdm.maxent.solvers.coordinate import PARALLEL, SELECTIVE, best_changes
+from sdm.maxent.solvers.newton_cg import free_gap, separable
+from sdm.maxent.solvers.search import Run
+from sdm.types import Array
+
+
+def solve_summet(
+    problem: Problem, *, start: Array | None = None, tolerance: float = 1e-6, max_iterations: int = 100_000
+) -> Solution:
+    """Change the one weight that promises most, again and again (Fig. 2; Fig. 3 for l1)."""
+    return _solve(problem, SELECTIVE, start, tolerance, max_iterations)
+
+
+def solve_plummet(
+    problem: Problem, *, start: Array | None = None, tolerance: float = 1e-6, max_iterations: int = 100_000
+) -> Solution:
+    """Change every weight at once, with features scaled so that they sum to at most one (Fig. 4; Fig. 5 for l1)."""
+    return _solve(problem, PARALLEL, start, tolerance, max_iterations)
+
+
+def _solve(problem: Problem, bound: int, start: Array | None, tolerance: float, max_iterations: int) -> Solution:
+    name = "summet" if bound == SELECTIVE else "plummet"
+    if problem.entropy.alpha != 1.0:
+        raise OptionError(
+            f"solver='{name}' is derived for Shannon's entropy, got entropy={problem.entropy.alpha:g}: "
+            "use solver='newton'"
+        )
+    if isinstance(problem.penalty, L2):
+        return solve_ball(problem, lambda p, s, t, k: _solve(p, bound, s, t, k), start, tolerance, max_iterations)
+    # Features for SUMMET lie in [0, 1] as they are. For PLUMMET they are divided by the largest row sum.
+    scale = 1.0 if bound == SELECTIVE else float(problem.features.scores(np.ones(problem.features.size)).max())
+    run = Run(problem, tolerance)
+    state = problem.state(np.zeros(problem.features.size) if start is None else start)
+    size = problem.features.size
+    delta, gain = np.empty(size), np.empty(size)
+    free = isinstance(problem.penalty, NoPenalty)
+
+    def finish(status: str) -> Solution:
+        return run.finish(SEPARABLE if free and run.best and separable(problem, run.best) else status)
+
+    for turn in range(max_iterations):
+        # Without a price the certificate takes a linear solve: ask for it now and then only.
+        gap = problem.gap(state) if not free else free_gap(problem, state) if turn % 50 == 0 else np.inf
+        if run.record(state, gap, size):
+            return finish(CONVERGED)
+        _changes(problem.penalty, bound, scale, state.eps + problem.mu, problem.mu, state.lam, delta, gain)
+        lam = state.lam.copy()
+        if bound == SELECTIVE:
+            j = int(np.argmax(gain))
+            lam[j] += delta[j]
+        else:
+            lam += delta
+        if run.stuck(patience=1000):
+            return finish(STALLED)
+        state = problem.state(lam)
+    return finish(MAX_ITERATIONS)
+
+
+def _changes(
+    penalty: Penalty, bound: int, scale: float, q: Array, mu: Array, lam: Array, delta: Array, gain: Array
+) -> None:
+    """Find the best change of every weight, for features divided by `scale` (weights and prices scale along)."""
+    best_changes(
+        bound,
+        q / scale,
+        mu / scale,
+        lam * scale,
+        penalty.code,
+        penalty.beta / scale,
+        penalty.ridge / scale**2,
+        penalty.smoothing * scale,
+        delta,
+        gain,
+    )
+    delta /= scale

@@ -1,0 +1,225 @@
+"""A fitted model of classes: what is saved, and what predicts."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm.archive import Archive
+from sdm.conditional.losses import ClassEntropy
+from sdm.data.encode import Encoder
+from sdm.errors import DataError
+from sdm.features.shapes import Shapes
+from sdm.features.terms import Terms, bounded
+from sdm.models.compiled import Compiled
+from sdm.models.interface import (
+    Arrays,
+    FittedModel,
+    Header,
+    ModelVariable,
+    encoder_of,
+    limits,
+    names_of,
+    read_shapes,
+    read_terms,
+    shape_arrays,
+    shape_names,
+    term_arrays,
+    term_names,
+    usable,
+)
+from sdm.types import Array, Label
+
+
+@dataclass(frozen=True)
+class ClassModel(FittedModel):
+    """Weights of every class with the features they belong to.
+
+    Attributes
+    ----------
+    classes : tuple
+        The labels, in the order of all arrays.
+    variables : tuple of ModelVariable
+    intercept : (C,) array
+    terms : Terms
+        Features with a weight in any class; their own column of weights is not used.
+    shapes : Shapes
+        Trees and monomials with a weight in any class.
+    weights : (C, T + S) array
+        Of the terms, then the trees, then the monomials.
+    alpha : float
+        Order of the entropy: 1 is softmax, 2 sparsemax.
+    meta : dict
+        How the model came about: status, gap, settings, data, seed, versions. JSON values only.
+    """
+
+    kind: ClassVar[str] = "classes"
+    called: ClassVar[str] = "class model"
+    archive: ClassVar[Archive] = Archive("sdm-classes", 1, "model.json", "class model")
+
+    classes: tuple[Label, ...]
+    variables: tuple[ModelVariable, ...]
+    intercept: Array
+    terms: Terms
+    shapes: Shapes
+    weights: Array
+    alpha: float = 1.0
+    meta: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The classes as text."""
+        return tuple(map(label_text, self.classes))
+
+    @property
+    def shares(self) -> Array | None:
+        """Each class's share of the training sites, `(C, 1)`: the constant model; None if the file does not say."""
+        stored = self.meta.get("shares")
+        if not isinstance(stored, list) or len(stored) != len(self.classes):
+            return None
+        if not all(isinstance(share, float | int) and 0 <= share <= 1 for share in stored):
+            return None
+        return np.array(stored, dtype=np.float64)[:, None]
+
+    @property
+    def feature_names(self) -> list[str]:
+        """The features with a weight, as a person reads them."""
+        return names_of(self.terms, self.shapes, self.variables)
+
+    @cached_property
+    def compiled(self) -> tuple[Compiled, ...]:
+        """The score function of every class, compiled when first needed."""
+        lo, hi = limits(self.variables)
+        parts = [self._of_class(c) for c in range(len(self.classes))]
+        return tuple(Compiled(terms, lo, hi, shapes) for terms, shapes in parts)
+
+    def _of_class(self, c: int) -> tuple[Terms, Shapes]:
+        """Return the terms and shapes that have a weight in a class."""
+        t, trees = len(self.terms), len(self.shapes.trees)
+        own, tree, monomial = np.split(self.weights[c], [t, t + trees])
+        used, grown, powers = np.flatnonzero(own), np.flatnonzero(tree), np.flatnonzero(monomial)
+        shapes = replace(
+            self.shapes,
+            trees=tuple(self.shapes.trees[k] for k in grown),
+            tree_weight=tree[grown],
+            monomials=tuple(self.shapes.monomials[k] for k in powers),
+            monomial_weight=monomial[powers],
+        )
+        return self.terms.take(used, own[used]), shapes
+
+    def scores(self, x: Any, clamp: bool = True) -> Array:
+        """Return every class's score `θ_c(x)`, one row per class; NaN where a value is missing."""
+        return self.column_scores(list(self.encoder.encode(x).T), clamp)
+
+    def column_scores(self, columns: Sequence[NDArray[np.floating]], clamp: bool = True) -> Array:
+        """Return the scores from one array of numbers per variable, in the order of `names`."""
+        if len(columns) != len(self.variables):
+            raise DataError(f"got {len(columns)} columns, expected {len(self.variables)}: {', '.join(self.names)}")
+        return np.array([one.scores(columns, clamp) + b for one, b in zip(self.compiled, self.intercept)])
+
+    def distributions(self, x: Any, clamp: bool = True) -> Array:
+        """Return the probabilities of the classes, one row per class."""
+        return ClassEntropy(self.alpha).distributions(self.scores(x, clamp))[0]
+
+    def column_distributions(self, columns: Sequence[NDArray[np.floating]], clamp: bool = True) -> Array:
+        """Return what `distributions` does, from one array of numbers per variable, in the order of `names`."""
+        return ClassEntropy(self.alpha).distributions(self.column_scores(columns, clamp))[0]
+
+    def predict_proba(self, x: Any, clamp: bool = True) -> Array:
+        """Return the probabilities of the classes, one row per site.
+
+        Parameters
+        ----------
+        x : data frame, mapping, (n, V) array or nested lists
+            As for a model of one species: columns by name, or one row per site. Missing values (NaN) give NaN; a
+            category that was not in training has no effect.
+        clamp : bool
+            Hold variables at the limits of their training ranges.
+        """
+        return np.ascontiguousarray(self.distributions(x, clamp).T)
+
+    def predict(self, x: Any, clamp: bool = True) -> NDArray[Any]:
+        """Return the most probable class of every site; `x` as for `predict_proba`, without missing values."""
+        p = self.distributions(x, clamp)
+        if missing := int(np.isnan(p).any(axis=0).sum()):
+            raise DataError(f"{missing:,} rows have missing values: drop or fill them first")
+        chosen: NDArray[Any] = np.array(self.classes)[np.argmax(p, axis=0)]
+        return chosen
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        """How a table becomes numbers."""
+        return encoder_of(self.variables)
+
+    def description(self) -> dict[str, Any]:
+        """Return what `sdm info` prints."""
+        return {
+            "classes": list(self.classes),
+            "order": self.alpha,
+            "variables": [asdict(variable) for variable in self.variables],
+            "constants": self.intercept.tolist(),
+            "features": [{"name": a, "weights": w.tolist()} for a, w in zip(self.feature_names, self.weights.T)],
+        }
+
+    @classmethod
+    def array_names(cls) -> list[str]:
+        """Return the names of the arrays in a file."""
+        return ["intercept", "weights", *term_names(), *shape_names()]
+
+    def to_file(self) -> tuple[Header, Arrays]:
+        """Return what a file holds."""
+        header: Header = {
+            "classes": list(self.classes),
+            "variables": [asdict(variable) for variable in self.variables],
+            "alpha": self.alpha,
+            "meta": self.meta,
+        }
+        arrays = {"intercept": self.intercept, "weights": self.weights}
+        return header, {**arrays, **term_arrays(self.terms), **shape_arrays(self.shapes)}
+
+    @classmethod
+    def from_file(cls, header: Header, arrays: Arrays) -> "ClassModel":
+        """Return the model of a file."""
+        model = cls(
+            tuple(header["classes"]),
+            tuple(ModelVariable.from_record(record) for record in header["variables"]),
+            arrays["intercept"],
+            read_terms(arrays),
+            read_shapes(arrays),
+            arrays["weights"],
+            float(header["alpha"]),
+            header["meta"],
+        )
+        model._check()
+        return model
+
+    def _check(self) -> None:
+        """Refuse what no fit writes."""
+        classes = len(self.classes)
+        good = (
+            classes >= 2
+            and len(set(self.classes)) == classes
+            and all(isinstance(label, (str, int, float)) for label in self.classes)
+            and usable(self.terms, self.shapes, len(self.variables))
+            and self.intercept.shape == (classes,)
+            and self.weights.shape == (classes, len(self.terms) + len(self.shapes))
+            and self.intercept.dtype == self.weights.dtype == np.float64
+            and bounded(self.intercept, self.weights, self.shapes.weight)
+            and 1.0 <= self.alpha <= 2.0
+            and isinstance(self.meta, dict)
+        )
+        if not good:
+            raise ValueError("values that no class model has")
+
+
+def label_text(label: Label) -> str:
+    """Return a class's label as text: a whole number without a decimal point."""
+    return repr(label).removesuffix(".0") if isinstance(label, float) else str(label)
+
+
+def shannon(p: Array) -> Array:
+    """Return the entropy in nats of each column of `p`: how undecided the classes are there."""
+    return -np.sum(p * np.log(np.where(p > 0, p, 1.0)), axis=0)

@@ -1,0 +1,209 @@
+"""A fitted joint model: what is saved, and what predicts."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm.archive import Archive
+from sdm.data.encode import Encoder
+from sdm.features.terms import bounded
+from sdm.joint.discriminant import Discriminant, Sites
+from sdm.joint.features import SiteFeatures
+from sdm.joint.graph import Forest, given
+from sdm.joint.inference import States, marginals, maximise
+from sdm.joint.labels import as_states, read_labels
+from sdm.joint.likelihood import LogLoss
+from sdm.models.interface import Arrays, FittedModel, Header, read_terms, term_arrays, term_names
+from sdm.types import Array
+
+_FEATURES = ("lo", "hi", "centre", "width", "mean", "spread")
+
+
+@dataclass(frozen=True)
+class FittedJoint(FittedModel):
+    """Weights with the features, species and edges they belong to.
+
+    Attributes
+    ----------
+    encoder : Encoder
+    features : SiteFeatures
+    species : tuple of str
+    forest : Forest
+    weights : (size,) array
+    variance : (size,) array
+        Squared standard error of every weight of a CRF, posterior variance of Laplace MEDN: zero where that would only
+        repeat the prior, and empty where no weight has one.
+    scale : float
+        Multiplies the scores of a max-margin model before they become probabilities; one for a CRF.
+    meta : dict
+        How the model came about. JSON values only.
+    """
+
+    kind: ClassVar[str] = "community"
+    called: ClassVar[str] = "joint model"
+    archive: ClassVar[Archive] = Archive("sdm-joint", 2, "joint.json", "joint model")
+
+    encoder: Encoder
+    features: SiteFeatures
+    species: tuple[str, ...]
+    forest: Forest
+    weights: Array
+    variance: Array
+    scale: float
+    meta: dict[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def discriminant(self) -> Discriminant:
+        """The shape of the weights."""
+        return Discriminant.of_species(self.forest, self.features.size)
+
+    def encode(self, X: Any) -> Array:
+        """Turn a table into raw values."""
+        return self.encoder.encode(X)
+
+    def predict(self, x: Any, known: Any = None, clamp: bool = True) -> NDArray[np.int8]:
+        """Return the best joint labeling, −1 where a variable is missing.
+
+        Parameters
+        ----------
+        x : data frame, mapping, (n, V) array or nested lists
+            As for `sdm.models.species.Model.predict`: columns by name, or one row per site.
+        known : (n, S) array or data frame, optional
+            Labels to hold, NaN where unknown; a data frame's columns by name, and not all of them needed.
+        """
+        unary, table, states, whole = self._scores(x, known, clamp)
+        out = np.full(states.shape, -1, dtype=np.int8)
+        out[whole] = maximise(self.forest, unary, table, states[whole])[0]
+        return out
+
+    def predict_proba(self, x: Any, known: Any = None, clamp: bool = True) -> Array:
+        """Return every species' marginal, NaN where a variable is missing; parameters as those of `predict`."""
+        unary, table, states, whole = self._scores(x, known, clamp)
+        out = np.full(states.shape, np.nan)
+        out[whole] = marginals(self.forest, self.scale * unary, self.scale * table, states[whole]).nodes
+        return out
+
+    def predict_both(self, x: Any, clamp: bool = True) -> tuple[NDArray[np.int8], Array]:
+        """Return what `predict` and `predict_proba` do, from one evaluation of the features."""
+        unary, table, states, whole = self._scores(x, None, clamp)
+        labels, probability = np.full(states.shape, -1, dtype=np.int8), np.full(states.shape, np.nan)
+        labels[whole] = maximise(self.forest, unary, table, states[whole])[0]
+        probability[whole] = marginals(self.forest, self.scale * unary, self.scale * table, states[whole]).nodes
+        return labels, probability
+
+    def log_loss(self, x: Any, labels: Any) -> float:
+        """Return the mean of `−ln p(y | x)` of the known labels, site by site; they are below zero or NaN elsewhere."""
+        x = self.encode(x)
+        if not isinstance(labels, np.ndarray) or labels.dtype != np.int8:
+            labels = read_labels(labels, self.species, x.shape[0])
+        loss = LogLoss(self.discriminant, Sites(self.features.evaluate(x), labels))
+        return float(loss.details(self.scale * self.weights).own.mean())
+
+    def _scores(self, x: Any, known: Any, clamp: bool) -> tuple[Array, Array, States, NDArray[np.bool_]]:
+        x = self.encode(x)
+        states = as_states(known, (x.shape[0], len(self.species)), self.species)
+        whole: NDArray[np.bool_] = np.asarray(np.isfinite(x).all(axis=1))
+        unary = self.discriminant.unary(self.weights, self.features.evaluate(x[whole], clamp))
+        return unary, self.discriminant.table(self.weights), states, whole
+
+    @property
+    def feature_names(self) -> list[str]:
+        """The site features, as a person reads them; the last one is the bias."""
+        labels = {self.encoder.names.index(name): labels for name, labels in self.encoder.labels.items()}
+        return [*self.features.raw_terms().names(self.encoder.names, labels), "bias"]
+
+    def effects(self) -> list[dict[str, Any]]:
+        """Return one row per species and feature: `weight`, and its `sd` (NaN where the sites say nothing of it)."""
+        weights, spread = self.discriminant.split(self.weights)[0], self.discriminant.split(self._deviation)[0]
+        return [
+            {"species": name, "feature": feature, "weight": float(weights[s, k]), "sd": float(spread[s, k])}
+            for s, name in enumerate(self.species)
+            for k, feature in enumerate(self.feature_names)
+        ]
+
+    def associations(self) -> list[dict[str, Any]]:
+        """Return one row per edge: two species, `weight` (positive: found together), and its `sd` as for `effects`."""
+        weights, spread = self.discriminant.split(self.weights)[1], self.discriminant.split(self._deviation)[1]
+        return [
+            {
+                "first": self.species[s],
+                "second": self.species[t],
+                "weight": float(weights[e, 0]),
+                "sd": float(spread[e, 0]),
+            }
+            for e, (s, t) in enumerate(self.forest.edges)
+        ]
+
+    @property
+    def _deviation(self) -> Array:
+        known = self.variance if self.variance.size else np.zeros(self.weights.size)
+        return np.sqrt(np.where(known > 0, known, np.nan))
+
+    def description(self) -> dict[str, Any]:
+        """Return what `sdm info` prints."""
+        return {
+            "species": list(self.species),
+            "variables": list(self.encoder.names),
+            "categorical": list(self.encoder.categorical),
+            "associations": self.associations(),
+            "effects": self.effects(),
+        }
+
+    @classmethod
+    def array_names(cls) -> list[str]:
+        """Return the names of the arrays in a file."""
+        return [*_FEATURES, "edges", "weights", "variance", *term_names()]
+
+    def to_file(self) -> tuple[Header, Arrays]:
+        """Return what a file holds."""
+        header: Header = {
+            "variables": list(self.encoder.names),
+            "categorical": list(self.encoder.categorical),
+            "labels": {name: list(labels) for name, labels in self.encoder.labels.items()},
+            "species": list(self.species),
+            "scale": self.scale,
+            "meta": self.meta,
+        }
+        arrays = {name: getattr(self.features, name) for name in _FEATURES}
+        arrays |= {"edges": self.forest.edges, "weights": self.weights, "variance": self.variance}
+        return header, {**arrays, **term_arrays(self.features.terms)}
+
+    @classmethod
+    def from_file(cls, header: Header, arrays: Arrays) -> "FittedJoint":
+        """Return the model of a file."""
+        encoder = Encoder(
+            tuple(map(str, header["variables"])),
+            tuple(map(str, header["categorical"])),
+            {str(name): tuple(map(str, labels)) for name, labels in header["labels"].items()},
+        )
+        species = tuple(map(str, header["species"]))
+        features = SiteFeatures(read_terms(arrays), **{name: arrays[name] for name in _FEATURES})
+        forest = Forest(len(species), given(arrays["edges"].tolist(), species).edges)
+        weights, variance = arrays["weights"], arrays["variance"]
+        model = cls(encoder, features, species, forest, weights, variance, float(header["scale"]), header["meta"])
+        model._check()
+        return model
+
+    def _check(self) -> None:
+        """Refuse what no fit writes."""
+        features, terms, n = self.features, self.features.terms, len(self.encoder.names)
+        good = (
+            terms.sound(n)
+            and terms.kind.shape == features.mean.shape == features.spread.shape
+            and features.lo.shape == features.hi.shape == features.centre.shape == features.width.shape == (n,)
+            and np.all(features.lo <= features.hi)
+            and np.all(features.spread > 0)
+            and np.all(features.width > 0)
+            and bounded(features.centre, features.width)
+            and self.weights.shape == (self.discriminant.size,)
+            and self.variance.shape in ((0,), self.weights.shape)
+            and np.all(self.variance >= 0)
+            and bounded(features.mean, features.spread, self.weights, self.variance, np.array([self.scale]))
+            and self.scale > 0.0
+            and isinstance(self.meta, dict)
+        )
+        if not good:
+            raise ValueError("values that no joint model has")

@@ -1,0 +1,51 @@
+"""Model files of every kind: archives of plain arrays with a JSON header (`sdm.archive`); nothing that can run."""
+
+import os
+from importlib import import_module
+from pathlib import Path
+
+from sdm.archive import format_of
+from sdm.files import write_bytes
+from sdm.models.interface import FittedModel
+
+KINDS = {
+    "sdm-model": ("sdm.models.species", "Model"),
+    "sdm-classes": ("sdm.models.classes", "ClassModel"),
+    "sdm-joint": ("sdm.models.community", "FittedJoint"),
+}
+"""The class of every format, imported when a file needs it."""
+
+
+def save_model(model: FittedModel, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+    """Write the file of a model of any kind: first beside its place, then moved there in one step.
+
+    Raises
+    ------
+    OutputError
+        If the file exists and `overwrite` is not set, or the folder cannot be written.
+    """
+    return write_bytes(Path(path), model.to_bytes(), overwrite=overwrite)
+
+
+def load_model(path: str | os.PathLike[str]) -> FittedModel:
+    """Read a model file of any kind: of one species, of classes, or of several species together.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is missing, damaged, not a model, or was written by a newer version.
+
+    Examples
+    --------
+    >>> import numpy as np, os, tempfile
+    >>> from sdm import Maxent, load_model
+    >>> rng = np.random.default_rng(1)
+    >>> x, y = rng.normal(size=(60, 2)), np.repeat([1, 0], [20, 40])
+    >>> place = os.path.join(tempfile.mkdtemp(), "model.npz")
+    >>> Maxent("l").fit(x, y).save(place)
+    >>> load_model(place).predict({"x1": [0.0], "x0": [1.0]}).shape
+    (1,)
+    """
+    module, name = KINDS.get(format_of(path) or "", KINDS["sdm-model"])
+    found: type[FittedModel] = getattr(import_module(module), name)
+    return found.load(path)

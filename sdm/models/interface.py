@@ -1,0 +1,182 @@
+"""What every fitted model can do, whatever its kind: its variables, its predictions, and its file.
+
+A kind of model is one class with this interface; `sdm.models.file` finds the class by the format of a file.
+"""
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm.archive import Archive
+from sdm.data.encode import Encoder
+from sdm.features.shapes import Shapes
+from sdm.features.terms import Terms, bounded
+
+Header = dict[str, Any]
+Arrays = dict[str, NDArray[Any]]
+
+
+class FittedModel(ABC):
+    """A fitted model: what predicts, and what is saved.
+
+    Attributes
+    ----------
+    kind : str
+        The kind of model, by which its task is found: species, classes or community.
+    called : str
+        What messages call such a model.
+    archive : Archive
+        The format of its file.
+    encoder : Encoder
+        How a table becomes numbers: the variables, which of them are categories, and the names of those.
+    meta : dict
+        How the model came about: status, gap, settings, data, seed, versions. JSON values only.
+    """
+
+    kind: ClassVar[str]
+    called: ClassVar[str]
+    archive: ClassVar[Archive]
+    meta: dict[str, Any]
+
+    if TYPE_CHECKING:  # an attribute of some kinds, computed by others
+
+        @property
+        def encoder(self) -> Encoder:
+            """How a table becomes numbers."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the variables, in the order in which predictions expect them."""
+        return self.encoder.names
+
+    @property
+    def categorical(self) -> tuple[str, ...]:
+        """Names of the variables that are categories."""
+        return self.encoder.categorical
+
+    @property
+    @abstractmethod
+    def feature_names(self) -> list[str]:
+        """The features, as a person reads them."""
+
+    @abstractmethod
+    def description(self) -> dict[str, Any]:
+        """Return what `sdm info` prints: variables, features and their weights. JSON values only."""
+
+    @classmethod
+    @abstractmethod
+    def array_names(cls) -> list[str]:
+        """Return the names of the arrays in a file."""
+
+    @abstractmethod
+    def to_file(self) -> tuple[Header, Arrays]:
+        """Return what a file holds: JSON values, and arrays."""
+
+    @classmethod
+    @abstractmethod
+    def from_file(cls, header: Header, arrays: Arrays) -> Self:
+        """Return the model of a file; whatever is raised means a damaged file."""
+
+    def to_bytes(self) -> bytes:
+        """Return the content of its file; the same model gives the same bytes."""
+        return self.archive.pack(*self.to_file())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a model of this kind; files of other kinds are refused, and the rest is as for `load_model`."""
+        return cls.archive.load(path, cls.array_names(), cls.from_file)
+
+
+@dataclass(frozen=True)
+class ModelVariable:
+    """What a model knows of a variable: its training range, and for a categorical one its categories.
+
+    `labels` names the categories when they came as text; code `k` is `labels[k]`.
+    """
+
+    name: str
+    categorical: bool
+    lo: float
+    hi: float
+    classes: tuple[float, ...] = ()
+    labels: tuple[str, ...] | None = None
+
+    @classmethod
+    def from_record(cls, record: dict[str, Any]) -> "ModelVariable":
+        """Return the variable that a file describes."""
+        labels, lo, hi = record["labels"], float(record["lo"]), float(record["hi"])
+        if not (bounded(np.array([lo, hi])) and lo <= hi):
+            raise ValueError(f"a variable from {lo} to {hi}")
+        return cls(
+            str(record["name"]),
+            bool(record["categorical"]),
+            lo,
+            hi,
+            tuple(float(value) for value in record["classes"]),
+            None if labels is None else tuple(str(label) for label in labels),
+        )
+
+
+def encoder_of(variables: Sequence[ModelVariable]) -> Encoder:
+    """Return how a table becomes the numbers that a model of these variables takes."""
+    return Encoder(
+        tuple(variable.name for variable in variables),
+        tuple(variable.name for variable in variables if variable.categorical),
+        {variable.name: variable.labels for variable in variables if variable.labels},
+    )
+
+
+def limits(variables: Sequence[ModelVariable]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the training ranges that variables are clamped to; categories have none."""
+    lo = np.array([-np.inf if variable.categorical else variable.lo for variable in variables])
+    return lo, np.array([np.inf if variable.categorical else variable.hi for variable in variables])
+
+
+def names_of(terms: Terms, shapes: Shapes, variables: Sequence[ModelVariable]) -> list[str]:
+    """Return terms, trees and monomials as a person reads them."""
+    names = tuple(variable.name for variable in variables)
+    labels = {v: a.labels for v, a in enumerate(variables) if a.labels is not None}
+    return [*terms.names(names, labels), *shapes.names(names, labels)]
+
+
+def term_arrays(terms: Terms) -> Arrays:
+    """Return the arrays that keep terms in a file."""
+    return {f"terms_{column.name}": getattr(terms, column.name) for column in fields(Terms)}
+
+
+def read_terms(arrays: Arrays) -> Terms:
+    """Return the terms that a file keeps."""
+    return Terms(**{column.name: arrays[f"terms_{column.name}"] for column in fields(Terms)})
+
+
+def shape_arrays(shapes: Shapes) -> Arrays:
+    """Return the arrays that keep trees and monomials in a file."""
+    return {f"shapes_{name}": array for name, array in shapes.to_arrays().items()}
+
+
+def read_shapes(arrays: Arrays) -> Shapes:
+    """Return the trees and monomials that a file keeps."""
+    return Shapes.from_arrays({name: arrays[f"shapes_{name}"] for name in Shapes().to_arrays()})
+
+
+def term_names() -> list[str]:
+    """Return the names of the arrays that keep terms."""
+    return [f"terms_{column.name}" for column in fields(Terms)]
+
+
+def shape_names() -> list[str]:
+    """Return the names of the arrays that keep trees and monomials."""
+    return [f"shapes_{name}" for name in Shapes().to_arrays()]
+
+
+def usable(terms: Terms, shapes: Shapes, variables: int) -> bool:
+    """Tell whether terms, trees and monomials are of these variables, and every term has a range to be scaled by."""
+    with np.errstate(divide="ignore"):
+        slopes = terms.slopes() if terms.sound(variables) else np.array([np.nan])
+    scaled = np.all(np.isfinite(slopes) & (slopes > 0))
+    return bool(scaled and all(np.all((var >= 0) & (var < variables)) for var in shapes.variables()))

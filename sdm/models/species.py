@@ -1,0 +1,275 @@
+"""A fitted model: what is saved, and what predicts."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm.archive import Archive
+from sdm.data.encode import Encoder
+from sdm.errors import DataError, OptionError
+from sdm.features.shapes import Shapes
+from sdm.features.terms import Terms, bounded
+from sdm.maxent.entropy import Entropy
+from sdm.models.compiled import Compiled
+from sdm.models.interface import (
+    Arrays,
+    FittedModel,
+    Header,
+    ModelVariable,
+    encoder_of,
+    limits,
+    names_of,
+    read_shapes,
+    read_terms,
+    shape_arrays,
+    shape_names,
+    term_arrays,
+    term_names,
+    usable,
+)
+from sdm.types import Array
+
+SCALES = ("raw", "cumulative", "cloglog", "logistic", "link")
+UNSEEN = ("zero", "error")
+_SCALARS = ("alpha", "tau", "n_domain", "entropy", "prevalence", "unseen")
+
+# A cumulative table of this many rows is exact enough (steps of 0.01 %) and keeps files small.
+CUMULATIVE_ROWS = 10_000
+
+# Raw values whose ratio is as near to one as this are the same but for rounding.
+SAME = 1e-9
+
+
+@dataclass(frozen=True)
+class Model(FittedModel):
+    """Weights with the features they belong to, and the constants of the output scales.
+
+    Attributes
+    ----------
+    variables : tuple of ModelVariable
+    terms : Terms
+        The features with a weight.
+    alpha : float
+        Order of the entropy.
+    tau : float
+        Normaliser: the density ratio of scores `θ` is `exp(θ − τ)`, or its Tsallis form.
+    n_domain : int
+        Number of cells (background and added presences) that `raw` sums to one over.
+    entropy : float
+        `H` of the fitted distribution over the domain.
+    prevalence : float
+        The τ of the logistic scale.
+    cumulative : (k, 2) array
+        Ascending raw values, and the percentage of the distribution at or below each.
+    unseen : {"zero", "error"}
+        What a class that was not in the training data does: nothing, or an error.
+    shapes : Shapes
+        Trees and monomials with a weight.
+    meta : dict
+        How the model came about: status, gap, gain, settings, data, seed, versions. JSON values only.
+    """
+
+    kind: ClassVar[str] = "species"
+    called: ClassVar[str] = "model of one species"
+    archive: ClassVar[Archive] = Archive("sdm-model", 1, "model.json", "model file")
+
+    variables: tuple[ModelVariable, ...]
+    terms: Terms
+    alpha: float
+    tau: float
+    n_domain: int
+    entropy: float
+    prevalence: float
+    cumulative: Array
+    unseen: str = "zero"
+    meta: dict[str, Any] = field(default_factory=dict)
+    shapes: Shapes = field(default_factory=Shapes)
+
+    @property
+    def feature_names(self) -> list[str]:
+        """The features with a weight, as a person reads them."""
+        return names_of(self.terms, self.shapes, self.variables)
+
+    @property
+    def weights(self) -> Array:
+        """The weights, in the order of `feature_names`."""
+        return np.concatenate([self.terms.weight, self.shapes.weight])
+
+    @cached_property
+    def compiled(self) -> Compiled:
+        """The score function, compiled when first needed."""
+        return Compiled(self.terms, *limits(self.variables), self.shapes)
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        """How a table becomes numbers."""
+        return encoder_of(self.variables)
+
+    def predict(self, x: Any, scale: str = "cloglog", clamp: bool = True) -> Array:
+        """Predict from a table of raw values.
+
+        Parameters
+        ----------
+        x : data frame, mapping, (n, V) array or nested lists
+            A data frame, or a mapping of names to columns, has the variables in any order and among others, classes of
+            text by their names. An array or nested lists have one row per point and one column per variable, in the
+            order of `names`; in a table of numbers alone classes of text are their codes. Missing values give NaN.
+        scale : {"cloglog", "raw", "cumulative", "logistic", "link"}
+        clamp : bool
+            Hold variables (and products of them) at the limits of their training ranges.
+
+        Returns
+        -------
+        (n,) array
+        """
+        return self.predict_columns(list(self.encoder.encode(x).T), scale, clamp)
+
+    def predict_columns(
+        self, columns: Sequence[NDArray[np.floating]], scale: str = "cloglog", clamp: bool = True
+    ) -> Array:
+        """Predict from one array of numbers per variable, in the order of `names`; the rest as for `predict`."""
+        if len(columns) != len(self.variables):
+            raise DataError(f"got {len(columns)} columns, expected {len(self.variables)}: {', '.join(self.names)}")
+        if self.unseen == "error":
+            self._refuse_unseen(columns)
+        return self.from_scores(self.compiled.scores(columns, clamp), scale)
+
+    def from_scores(self, theta: Array, scale: str = "cloglog") -> Array:
+        """Turn scores `λ·f(x)` into an output scale.
+
+        With `r` the density ratio to the domain: `raw = r/n`; `cumulative` the percentage of the distribution in
+        cells of at most that raw value; `cloglog = 1 − exp(−raw·e^H)`; `logistic = τ raw e^H/(1 − τ + τ raw e^H)` with
+        τ the prevalence; `link` is `ln raw` for Shannon's entropy and `θ − τ` for the others.
+        """
+        if scale not in SCALES:
+            raise OptionError(f"scale={scale!r}: expected one of {', '.join(SCALES)}")
+        if scale == "link":
+            return theta - self.tau - (np.log(self.n_domain) if self.alpha == 1.0 else 0.0)
+        return self.from_raw(Entropy(self.alpha).ratio(theta, self.tau) / self.n_domain, scale)
+
+    def from_raw(self, raw: Array | float, scale: str) -> Array:
+        """Turn raw values into another output scale."""
+        raw = np.asarray(raw, dtype=np.float64)
+        if scale == "raw":
+            return raw
+        if scale == "cumulative":
+            return np.interp(raw, self.cumulative[:, 0], self.cumulative[:, 1], left=0.0)
+        strength = raw * np.exp(self.entropy)
+        if scale == "cloglog":
+            return -np.expm1(-strength)
+        return self.prevalence * strength / (1.0 - self.prevalence + self.prevalence * strength)
+
+    def _refuse_unseen(self, columns: Sequence[NDArray[np.floating]]) -> None:
+        """Raise for a class that the training data did not have."""
+        for variable, column in zip(self.variables, columns):
+            if variable.categorical:
+                values = np.unique(column[np.isfinite(column)])
+                extra = np.setdiff1d(values, np.array(variable.classes))
+                if extra.size:
+                    listed = ", ".join(f"{value:g}" for value in extra[:5])
+                    raise DataError(
+                        f"variable '{variable.name}' has {extra.size} classes that the model never saw ({listed}"
+                        f"{', …' if extra.size > 5 else ''}): use unseen='zero' to give them no effect"
+                    )
+
+    def description(self) -> dict[str, Any]:
+        """Return what `sdm info` prints."""
+        features = [{"name": name, "weight": float(w)} for name, w in zip(self.feature_names, self.weights)]
+        return {"variables": [asdict(variable) for variable in self.variables], "features": features}
+
+    @classmethod
+    def array_names(cls) -> list[str]:
+        """Return the names of the arrays in a file."""
+        return ["cumulative", *term_names(), *shape_names()]
+
+    def to_file(self) -> tuple[Header, Arrays]:
+        """Return what a file holds."""
+        header: Header = {
+            "variables": [asdict(variable) for variable in self.variables],
+            **{name: getattr(self, name) for name in _SCALARS},
+            "meta": self.meta,
+        }
+        return header, {"cumulative": self.cumulative, **term_arrays(self.terms), **shape_arrays(self.shapes)}
+
+    @classmethod
+    def from_file(cls, header: Header, arrays: Arrays) -> "Model":
+        """Return the model of a file."""
+        model = cls(
+            tuple(ModelVariable.from_record(record) for record in header["variables"]),
+            read_terms(arrays),
+            cumulative=arrays["cumulative"],
+            shapes=read_shapes(arrays),
+            meta=header["meta"],
+            **{name: header[name] for name in _SCALARS},
+        )
+        model._check()
+        return model
+
+    def _check(self) -> None:
+        """Refuse what no fit writes."""
+        good = (
+            usable(self.terms, self.shapes, len(self.variables))
+            and self.cumulative.ndim == 2
+            and self.cumulative.shape[1] == 2
+            and self.cumulative.size > 0
+            and bounded(self.shapes.weight, self.cumulative, np.array([self.tau, self.entropy], dtype=np.float64))
+            and np.all(np.diff(self.cumulative, axis=0) >= 0)
+            and 1.0 <= self.alpha <= 2.0
+            and self.n_domain > 0
+            and 0.0 < self.prevalence < 1.0
+            and self.unseen in UNSEEN
+            and isinstance(self.meta, dict)
+        )
+        if not good:
+            raise ValueError(f"values outside what {', '.join(SCALES)} can be computed from")
+
+
+def with_temperature(model: Model, theta: Array, q0: Array, temperature: float) -> Model:
+    """Return the model whose scores are divided by a temperature (fenchel-young-losses.txt §8.1).
+
+    Parameters
+    ----------
+    model : Model
+    theta, q0 : (n,) arrays
+        Its scores at the cells of the training domain, and their base measure, to find the new normaliser.
+    temperature : float
+        Below 1 the distribution is more decided; for an entropy above 1 it is zero on more cells.
+    """
+    gibbs = Entropy(model.alpha).gibbs(theta / temperature, q0)
+    p, raw = q0 * gibbs.ratio, gibbs.ratio / model.n_domain
+    used = p > 0
+    shapes = replace(
+        model.shapes,
+        tree_weight=model.shapes.tree_weight / temperature,
+        monomial_weight=model.shapes.monomial_weight / temperature,
+    )
+    return replace(
+        model,
+        terms=replace(model.terms, weight=model.terms.weight / temperature),
+        shapes=shapes,
+        tau=gibbs.tau,
+        entropy=float(-(p[used] @ np.log(raw[used]))),
+        cumulative=cumulative_table(raw, p),
+        meta={**model.meta, "temperature": temperature, "conjugate": gibbs.conjugate},
+    )
+
+
+def cumulative_table(raw: Array, p: Array) -> Array:
+    """Return ascending distinct raw values and the percentage of `p` at or below each, thinned to a bounded size.
+
+    A prediction may differ from the fit by rounding: values as near as that are one, and stand a hair below the least.
+    """
+    order = np.argsort(raw, kind="stable")
+    values, total = raw[order], np.cumsum(p[order])
+    last = np.append(np.flatnonzero(np.diff(values) > SAME * values[1:]), values.size - 1)
+    first = np.append(0, last[:-1] + 1)
+    table = np.column_stack([values[first] * (1.0 - SAME), 100.0 * np.minimum(total[last] / total[-1], 1.0)])
+    if table.shape[0] > CUMULATIVE_ROWS:
+        levels = np.linspace(table[0, 1], 100.0, CUMULATIVE_ROWS)
+        rows = np.unique(np.append(np.searchsorted(table[:, 1], levels), table.shape[0] - 1).clip(max=len(table) - 1))
+        table = table[rows]
+    return table

@@ -1,0 +1,403 @@
+"""The options of a run: one definition for the command line, the YAML file and Python.
+
+A run is a tree of sections; `sdm.options.reading` reads, merges, checks and writes it.
+"""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from sdm.options.kinds import (
+    Classes,
+    ClassSets,
+    Count,
+    CountList,
+    Crs,
+    Families,
+    Files,
+    Folds,
+    NotNegative,
+    NumberList,
+    Numbers,
+    Orders,
+    Penalties,
+    Places,
+    Positive,
+    PositiveList,
+    Words,
+)
+
+
+def option(default: Any, text: str, *aliases: str, **limits: Any) -> Any:
+    """Declare an option: its default, what it does, and other spellings of its name."""
+    return Field(default, description=text, json_schema_extra={"aliases": list(aliases)}, **limits)
+
+
+class Section(BaseModel):
+    """A group of options; a misspelt name is an error."""
+
+    model_config = ConfigDict(extra="forbid", validate_default=True, allow_inf_nan=False)
+
+
+class OccurrenceOptions(Section):
+    """Where the species was found."""
+
+    file: str | None = option(
+        None,
+        "Occurrence records: CSV/TSV, GBIF download, GeoPackage, GeoJSON, Shapefile, Parquet.",
+        *("occurrences", "samplesfile"),
+    )
+    species: Files = option([], "Model only these species of the file (default: all).")
+    crs: Crs | None = option(None, "Coordinate system of the records (default: the file's, else WGS 84).")
+    response: str | None = option(
+        None, "Column with presence and absence: the model tells sites of the two apart, without a background."
+    )
+    species_column: str | None = option(None, "Column with the species' name (default: found by its name).")
+    x_column: str | None = option(None, "Column with the longitude or easting.")
+    y_column: str | None = option(None, "Column with the latitude or northing.")
+    site_column: str | None = option(
+        None,
+        "With a response, or several species: the column that names the sites (default: site, plot, station or the "
+        "like). Visits to one name, or to one place, are tested together; two tables are joined by it.",
+    )
+    snap: int = option(0, "Move records on nodata to the nearest valid cell within so many cells.", ge=0, le=1000)
+    keep_duplicates: bool | None = option(
+        None,
+        "Keep several records of a species in one cell (default: no; with a response yes, for every visit counts).",
+    )
+    thin_distance: float = option(
+        0.0, "Thin: keep as many records as possible, none nearer to another than so many km.", ge=0
+    )
+    thin_bins: int = option(0, "Thin: keep one record in each combination of so many bins a variable.", ge=0, le=10_000)
+    thin_variables: Words = option([], "The variables whose bins are meant (default: all).")
+    thin_tries: Count = option(10, "Random orders to try when thinning by distance; the largest set is kept.")
+    record_weights: str | None = option(
+        None, "Weigh records by this column, or by 'uncertainty': how surely they lie in their cell."
+    )
+    uncertainty_column: str | None = option(
+        None, "Column with the coordinates' uncertainty in metres (default: found by its name)."
+    )
+
+
+class LayerOptions(Section):
+    """The environment."""
+
+    files: Files = option(
+        [], "Environmental layers: a folder, a glob, or files; one file a variable.", "layers", "environmentallayers"
+    )
+    categorical: Words = option([], "Layers whose values are classes.", "togglelayertype")
+    nodata: float | None = option(None, "A value that means 'no data', besides what the files say.", allow_inf_nan=True)
+    align: str | None = option(None, "Resample layers to the grid of this layer ('first' for the first).")
+
+
+class BackgroundOptions(Section):
+    """The points that the species' environment is compared with."""
+
+    kind: Literal["random", "target-group"] = option(
+        "random",
+        "What the background is: random cells, or all sites where any species of a target group was recorded.",
+        "background",
+    )
+    points: Count | Literal["all"] = option(
+        10_000, "How many background points to draw, or 'all' cells.", "background_points", "maximumbackground"
+    )
+    file: str | None = option(
+        None, "Your own background points, in any format that occurrences come in.", "background_file"
+    )
+    area: str | None = option(
+        None,
+        "Study area, outside which nothing is drawn, counted or mapped: polygons (a file), or what a species can have "
+        "reached: a 'buffer' around its records, or their convex 'hull'.",
+        "study_area",
+    )
+    buffer: Positive | None = option(None, "Width of the buffer in km, for a study area of 'buffer' or 'hull'.")
+    area_weighted: bool = option(False, "Draw cells by their true area (for layers in degrees).")
+    target_group: str | None = option(
+        None, "Records of a target group, observed as the species is (default: all species of the occurrence file)."
+    )
+    bias: str | None = option(
+        None,
+        "Sampling effort: a raster on the grid of the layers, or 'target-group' for the density of its sites.",
+        "biasfile",
+    )
+    bias_treatment: Literal["sample", "prior"] = option(
+        "sample",
+        "What effort does. sample: background cells are drawn by it. prior: it is the base measure that the model is "
+        "fitted relative to, and so is divided out of the map (exact; take many points).",
+    )
+    bandwidth: Literal["auto"] | Positive = option(
+        "auto", "Of the density of a target group's sites: the kernel's standard deviation in km, or auto."
+    )
+    effort_column: str | None = option(
+        None, "In tables of samples with data: the column with the sampling effort of every row."
+    )
+
+
+class FitOptions(Section):
+    """The model."""
+
+    model: Literal["maxent", "structural", "committee"] = option(
+        "maxent",
+        "maxent: feature classes; structural: trees and monomials too, where held-out records show that they help; "
+        "committee: the mean of four maxent models of different shape.",
+    )
+    features: Classes = option(
+        "auto", "Feature classes: auto, or letters of l q p h t (linear, quadratic, product, hinge, threshold).", "fc"
+    )
+    multiplier: Positive = option(
+        1.0,
+        "Regularisation multiplier: larger is smoother; with a response it is chosen by held-out loss, unless given.",
+        *("rm", "betamultiplier"),
+    )
+    regularization: Literal["l1", "none", "smoothed_l1", "l2", "l2sq", "elastic"] = option(
+        "l1", "The penalty on the weights."
+    )
+    entropy: float = option(1.0, "1 is Shannon's entropy; up to 2 the map has exact zeros.", ge=1, le=2)
+    knots: Literal["maxent", "maxnet", "all"] | Count = option(
+        "maxent", "Where hinges and thresholds bend: maxent, maxnet, all, or so many quantiles."
+    )
+    families: Families = option(
+        "auto,trees:8,mono:4",
+        "Structural: families, such as l,q,p,h,trees:8,mono:4 (auto: feature classes by sample size; trees to 8 nodes, "
+        "monomials to degree 4; exacttrees:2 searches all trees of up to 2 nodes).",
+    )
+    lam: Literal["auto"] | NotNegative = option(
+        "auto",
+        "Structural: the penalty of a tree or monomial of complexity B is lambda·B + beta; auto chooses by held-out "
+        "loss, and leaves trees and monomials out unless they help by more than one standard error.",
+        "lambda",
+    )
+    beta: Literal["auto", "maxent", "maxnet", "deviation", "corollary7"] | NotNegative | None = option(
+        None,
+        "Where the penalties of features come from (default: Maxent's tables; structural: auto, by held-out loss). "
+        "deviation: σ/√m at the presences; tables and deviation give at least 0.001, times the multiplier.",
+    )
+    complexity: Literal["bound", "sample"] = option(
+        "bound", "Structural: complexity of families by the theory's bound, or estimated on the sample."
+    )
+    price_folds: Count = option(5, "Structural: folds that choose lambda and beta; 1 for one split of 70 and 30 %.")
+    price_repeats: Count = option(2, "Structural: how often to divide the records into these folds anew.")
+    price_grid: Numbers | None = option(
+        None, "Structural: values to try for lambda and for beta (default: a few, beta by the number of presences)."
+    )
+    solver: Literal["newton", "summet", "plummet", "structmaxent1", "structmaxent2"] = option(
+        "newton", "How the optimum is found."
+    )
+    tolerance: Positive | None = option(
+        None,
+        "Largest certified distance from the optimum, in nats (default: 1e-6; structural: 1e-4).",
+        "convergencethreshold",
+    )
+    max_iterations: Count | None = option(None, "Stop after so many rounds at the latest.", "maximumiterations")
+    add_presences: Literal["all", "distinct"] | None = option(
+        None, "Which presences join the background (default: all, as Java Maxent)."
+    )
+    smoothing: Positive = option(0.1, "For smoothed_l1: smaller is nearer to l1.")
+    ratio: Positive = option(1.0, "For elastic: the l2² price over the l1 price.")
+
+
+class TestOptions(Section):
+    """How the model is tested."""
+
+    percent: float = option(
+        0.0,
+        "Set aside so many percent of the records for testing.",
+        *("test_percent", "randomtestpoints"),
+        ge=0,
+        le=90,
+    )
+    file: str | None = option(
+        None,
+        "Test with the records of this file; where a column says 1 and 0, on its absences too.",
+        *("test", "test_samples", "testsamplesfile"),
+    )
+    folds: Folds = option(0, "Cross-validate in so many folds (0: do not).")
+    split: Literal[
+        "random", "leave-one-out", "block", "equal-blocks", "checkerboard", "buffer", "environment", "own"
+    ] = option(
+        "random",
+        "How records are divided into folds: by chance, one at a time, in squares, in four of equal counts, like a "
+        "chessboard, one at a time without its neighbours, by clusters of environment, or by a column.",
+    )
+    validation_background: Literal["full", "partition"] = option(
+        "full", "What a fold is measured against: the whole background, or the part that lies with it."
+    )
+    block_size: Positive | None = option(None, "For --split block: the side of a square in km.")
+    radius: NotNegative | None = option(
+        None, "For --split buffer: records within so many km of the one held out do not train."
+    )
+    orientation: Literal["lat_lon", "lon_lat", "lat_lat", "lon_lon"] = option(
+        "lat_lon", "For --split equal-blocks: what is cut first, and what then."
+    )
+    aggregation: CountList = option(
+        [2],
+        "For --split checkerboard: cells along the side of a square; a second number lays a board of larger squares "
+        "over it, for four folds.",
+        min_length=1,
+        max_length=2,
+    )
+    fold_column: str | None = option(None, "For --split own: the column with the fold of every record.")
+    replicates: int = option(0, "Fit so many replicates (0 and 1: none).", ge=0)
+    replicate_kind: Literal["crossvalidate", "bootstrap", "subsample"] = option(
+        "crossvalidate",
+        "What replicates are: folds; samples drawn with replacement; or all but a share (--test-percent, or 25).",
+        "replicatetype",
+    )
+    importance: bool = option(True, "Measure every variable: permutation importance and percent contribution.")
+    jackknife: bool = option(False, "Also fit without each variable, and with each variable alone.")
+    null_models: int = option(
+        0, "Compare the cross-validation with that of so many models of random records (0: do not).", ge=0
+    )
+
+
+class PredictOptions(Section):
+    """The map."""
+
+    scale: Literal["cloglog", "raw", "cumulative", "logistic"] = option("cloglog", "Scale of the map.", "outputformat")
+    clamp: bool = option(True, "Hold variables at the limits of their training ranges.", "doclamp")
+    threshold: Literal["mtp", "10p", "maxsss", "equal"] | float | None = option(
+        None, "Also write a map of presence and absence: mtp, 10p, maxsss, equal, or a value.", "applythresholdrule"
+    )
+    temperature: Positive = option(
+        1.0, "Divide scores by this at prediction: below 1 the map is more decided (entropy above 1: sparser)."
+    )
+    range: bool = option(True, "Where entropy above 1 leaves exact zeros: also write the range as polygons (.gpkg).")
+    min_patch: NotNegative = option(0.0, "Leave patches of less than so many km² out of the range.")
+    prevalence: float = option(0.5, "Prevalence, for the logistic scale.", "defaultprevalence", gt=0, lt=1)
+    unseen: Literal["zero", "error"] = option("zero", "What a class does that was not in training: nothing, or stop.")
+    projections: Places = option({}, "Other layers to map the model on: name=folder, or a folder.", "projectionlayers")
+
+
+class OutputOptions(Section):
+    """What is written, and where."""
+
+    folder: str | None = option(None, "Folder for the results.", "output", "outputdirectory")
+    overwrite: bool = option(False, "Replace results that are there already.")
+    curves: bool = option(True, "Draw response curves, marginal and variable-only.", "responsecurves")
+    map: bool = option(True, "Write the map (GeoTIFF) and its picture.", "pictures")
+    report: bool = option(True, "Write the page of each species (HTML, opens offline), and an index of many.")
+    uncertainty: bool = option(
+        False, "Map the mean, deviation, and lower and upper limit (5 and 95 %) over the replicates or folds."
+    )
+    surfaces: Words = option([], "Draw the response to two variables at a time: pairs such as rain:temperature.")
+
+
+class TuneOptions(Section):
+    """What `sdm tune` tries, and how it chooses."""
+
+    feature_sets: ClassSets = option(["l", "lq", "h", "lqh", "lqph"], "Feature classes to try.")
+    multipliers: PositiveList = option([0.5, 1.0, 2.0, 3.0, 4.0], "Regularisation multipliers to try.")
+    entropies: Orders = option([], "Orders of entropy to try (default: that of the model).")
+    regularizations: Penalties = option([], "Penalties to try (default: that of the model).")
+    lambdas: NumberList = option([], "Structural: values of lambda to try (default: that of the model).")
+    betas: NumberList = option([], "Values of beta to try (default: that of the model).")
+    budget: int = option(
+        0, "Try so many settings at random, numbers between the ends of their lists (0: every combination).", ge=0
+    )
+    choose_by: Words = option(
+        ["loss.val.avg"],
+        "Measure to choose by, such as loss.val.avg, auc.val.avg, cbi.val.avg, or.10p.avg or AICc (which needs no "
+        "folds); of several, later ones decide between equals.",
+        min_length=1,
+    )
+    choose_rule: Literal["best", "one_se"] = option(
+        "best", "The best, or the one with the fewest coefficients within one standard error of it."
+    )
+
+
+class CurveOptions(Section):
+    """What `sdm curve` draws."""
+
+    sets: ClassSets = option(
+        ["l:0.1", "lq:0.1", "lqp:0.1", "t:1"], "Feature classes to compare, each with its multiplier after a colon."
+    )
+    sizes: CountList = option([], "Numbers of training records (default: ten, evenly in the logarithm; or all).")
+    prices: PositiveList | None = option(None, "Multipliers of a sensitivity curve (default: 0.01 to 10).")
+    partitions: Count = option(10, "Random partitions of the records to average over.")
+    held_out: float = option(30.0, "Percent of the records that each partition holds out.", gt=0, lt=100)
+
+
+class PathOptions(Section):
+    """What `sdm path` follows, and which point of it is fitted or mapped."""
+
+    strata: str | None = option(
+        None,
+        "Follow the exact path over strata: the name (or file) of a layer of classes, or squares such as grid:50km. "
+        "By default the path is that of the model, over the regularisation multiplier.",
+    )
+    epsilon: Positive = option(1e-3, "Of the model's path: the largest gap between fits too, in nats.")
+    smallest: Positive = option(0.1, "Of the model's path: the multiplier to go down to.")
+    choice: Literal["best", "one_se"] = option(
+        "best", "The least held-out loss, or the strongest regularisation within one standard error of it."
+    )
+
+
+class JointOptions(Section):
+    """What `sdm joint` learns of several species at the same sites."""
+
+    learner: Literal["crf-l2", "crf-l1", "m3n", "laplace"] = option(
+        "crf-l2",
+        "A conditional random field with l2 or l1 penalty, M3N, or Laplace MEDN (both max margin). Max-margin learners "
+        "give weight to an association only where that saves wrong labels; a CRF shows associations better.",
+    )
+    graph: Literal["tree", "chain", "none"] | str = option(
+        "tree",
+        "Which species are linked: the maximum-weight spanning tree of what the environment leaves unexplained; each "
+        "with the next; none; or a table of edges (two columns of names) without a cycle.",
+    )
+    cost: Literal["cv"] | Positive = option(
+        "cv",
+        "C, the penalty on a wrong label (that on a CRF's weights is 1/C); cv chooses by held-out log loss (CRF) or "
+        "wrong labels (max margin).",
+        "c",
+    )
+    shrinkage: Literal["cv"] | Positive = option(
+        1.0, "Laplace: lambda of the prior, larger keeps fewer weights; cv chooses by cross-validation."
+    )
+    posterior: Literal["variational", "exact"] = option("variational", "Laplace: the paper's Algorithm 1, or exact.")
+    rounds: Count = option(3, "Laplace: rounds of the variational algorithm.")
+    environment: Words = option(
+        [], "Columns of the table, or layers, that are the environment (default: all that are not species)."
+    )
+
+
+class RunOptions(Section):
+    """Everything about a run of `sdm fit`."""
+
+    preset: Literal["best"] | None = option(
+        None, "best: what did best on the field's benchmark (target-group background, committee)."
+    )
+
+    occurrences: OccurrenceOptions = OccurrenceOptions()
+    layers: LayerOptions = LayerOptions()
+    background: BackgroundOptions = BackgroundOptions()
+    fit: FitOptions = FitOptions()
+    test: TestOptions = TestOptions()
+    predict: PredictOptions = PredictOptions()
+    output: OutputOptions = OutputOptions()
+    tune: TuneOptions = TuneOptions()
+    curve: CurveOptions = CurveOptions()
+    path: PathOptions = PathOptions()
+    joint: JointOptions = JointOptions()
+    seed: int = option(1, "Seed of everything random.", "randomseed", ge=0)
+    threads: int = option(2, "Threads for reading and predicting rasters.", ge=1, le=1024)
+    processes: int = option(1, "Processes for folds, jackknife, null models, tuning and curves.", ge=1, le=1024)
+
+
+PRESETS: dict[str, dict[str, Any]] = {"best": {"fit.model": "committee", "background.kind": "target-group"}}
+"""Options that a preset stands for; what is given besides goes before them (docs/accuracy.md says why these)."""
+
+# Words that some of them take in place of a path.
+AREA_WORDS = ("buffer", "hull")
+GROUP_WORD = "target-group"
+GRAPH_WORDS = ("tree", "chain", "none")
+# Options of other sections that `sdm joint` understands; it refuses the rest, so that none is ignored unseen.
+JOINT_USES: tuple[str, ...] = (
+    "occurrences.file", "occurrences.species", "occurrences.crs", "occurrences.x_column", "occurrences.y_column",
+    "occurrences.site_column", "occurrences.snap", "layers.files", "layers.categorical", "layers.nodata",
+    "layers.align", "fit.features",
+    "fit.knots", "fit.tolerance", "fit.max_iterations", "test.percent", "test.folds", "test.split", "test.block_size",
+    "test.orientation", "test.aggregation", "test.fold_column", "predict.clamp", "predict.projections",
+    "output.folder", "output.overwrite", "output.map", "output.report", "seed", "threads",
+)  # fmt: skip
+JOINT_SECTIONS = {"joint", *(name.partition(".")[0] for name in JOINT_USES)}

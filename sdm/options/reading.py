@@ -1,0 +1,278 @@
+"""Options read, merged, checked and written: from the command line, a YAML file or Python.
+
+Every leaf of the tree has a dotted name (`fit.multiplier`), a short one (`multiplier`) where that is unambiguous, and
+the spellings that users of other programs know (`betamultiplier`).
+"""
+
+import difflib
+import os
+from collections.abc import Container, Iterator, Mapping
+from keyword import iskeyword
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+import yaml
+from pydantic import ValidationError
+from pydantic.fields import FieldInfo
+
+from sdm.errors import OptionError
+from sdm.options.definitions import AREA_WORDS, GRAPH_WORDS, GROUP_WORD, PRESETS, RunOptions, Section
+from sdm.options.kinds import read_places
+from sdm.reading import load_yaml
+
+SECTIONS: dict[str, type[Section]] = {
+    name: field.annotation
+    for name, field in RunOptions.model_fields.items()
+    if isinstance(field.annotation, type) and issubclass(field.annotation, Section)
+}
+# Options with paths: relative ones in a YAML file are relative to that file.
+PATHS = (
+    "occurrences.file", "layers.files", "background.file", "background.area", "background.target_group",
+    "background.bias", "test.file", "predict.projections", "output.folder",
+    "path.strata", "joint.graph",
+)  # fmt: skip
+
+
+class Leaf:
+    """One option: its dotted name, its other spellings, its field."""
+
+    def __init__(self, section: str, name: str, field: FieldInfo, ambiguous: set[str]) -> None:
+        self.dotted = f"{section}.{name}" if section else name
+        self.section, self.name, self.field = section, name, field
+        extra = field.json_schema_extra
+        self.aliases = [str(word) for word in extra["aliases"]] if isinstance(extra, dict) else []  # type: ignore[union-attr]
+        short = [] if name in ambiguous or name == self.dotted else [name]
+        self.spellings = [*short, self.dotted, *self.aliases]
+        # The spelling to show: one of several words, or the section's own, says more than one that is short.
+        # (and a word that Python keeps for itself is the proper name of what Python must call otherwise).
+        telling = [word for word in self.aliases if "_" in word or word == section or iskeyword(word)]
+        self.shown = [*telling, *self.spellings][0]
+
+    @property
+    def multiple(self) -> bool:
+        """Whether the option takes several values."""
+        return get_origin(self.field.annotation) in (list, dict)
+
+    @property
+    def flag(self) -> bool:
+        """Whether the option is on or off."""
+        return self.field.annotation in (bool, bool | None)
+
+    @property
+    def kinds(self) -> list[Any]:
+        """The types that the option takes: `int`, `float`, `str`, `Literal[…]`."""
+        whole = self.field.annotation
+        parts = [whole] if get_origin(whole) in (None, Literal, list, dict) else get_args(whole)
+        return [getattr(part, "__origin__", part) if get_origin(part) is not Literal else part for part in parts]
+
+    @property
+    def choices(self) -> list[str]:
+        """The words that the option takes."""
+        return [word for part in self.kinds if get_origin(part) is Literal for word in get_args(part)]
+
+
+def leaves() -> Iterator[Leaf]:
+    """Yield every option of a run."""
+    models: dict[str, type[Section]] = {"": RunOptions, **SECTIONS}
+    names = [name for model in models.values() for name in model.model_fields]
+    ambiguous = {name for name in names if names.count(name) > 1}
+    for section, model in models.items():
+        for name, field in model.model_fields.items():
+            if name not in SECTIONS:
+                yield Leaf(section, name, field, ambiguous)
+
+
+WHERE = {spelling: leaf.dotted for leaf in leaves() for spelling in leaf.spellings}
+"""The dotted name of every spelling."""
+
+
+def read_yaml(path: str | Path) -> dict[str, Any]:
+    """Read a run file: options by their dotted names, with paths relative to its folder made absolute."""
+    loaded = load_yaml(path, "a run file; 'sdm init' writes one")
+    if loaded is None:
+        loaded = {}
+    if not isinstance(loaded, dict):
+        kind = type(loaded).__name__
+        raise OptionError(f"{path} holds a {kind}, expected sections such as 'occurrences:' and 'layers:'")
+    return {name: _located(name, value, Path(path).parent) for name, value in _flat(loaded)}
+
+
+def _located(name: str, value: Any, folder: Path) -> Any:
+    """Return the value of an option of a run file that lies in a folder."""
+    if name == "predict.projections":
+        try:
+            value = read_places(value)
+        except ValueError:
+            return value  # `make_options` says what is wrong
+    if name == "path.strata" and os.path.basename(str(value)) == value and not (folder / value).is_file():
+        return value  # the name of a layer, or squares
+    return rebase(value, folder) if name in PATHS else value
+
+
+def rebase(value: Any, folder: Path) -> Any:
+    """Make paths relative to a folder absolute; what GDAL alone understands (URLs, subdatasets) stays."""
+    if isinstance(value, str):
+        special = "://" in value or value.startswith("/vsi") or value.count(":") > 1
+        special |= value in (*AREA_WORDS, GROUP_WORD, *GRAPH_WORDS)
+        return value if special else os.path.abspath(folder / os.path.expanduser(value))
+    if isinstance(value, dict):
+        return {key: rebase(item, folder) for key, item in value.items()}
+    if isinstance(value, list):
+        return [rebase(item, folder) for item in value]
+    return value
+
+
+def make_options(*sources: Mapping[str, Any]) -> RunOptions:
+    """Merge sources, later ones first, and check them all at once.
+
+    A source is a tree of sections (as from a YAML file), or holds options under any of their spellings
+    (`{"multiplier": 2, "fit.features": "lq"}`). None stands for the default.
+
+    Raises
+    ------
+    OptionError
+        With everything that is wrong, and the nearest names for unknown ones.
+    """
+    flags = {leaf.dotted: leaf.flag for leaf in leaves()}
+    chosen: dict[str, Any] = {}
+    problems: list[str] = []
+    for source in sources:
+        for name, value in _flat(source):
+            if name not in flags:
+                problems.append(_unknown(name, value))
+            elif isinstance(value, bool) and not flags[name]:
+                problems.append(f"{name}={shortened(value)}: expected a value, not true or false")
+            else:
+                chosen[name] = value
+    chosen = {**PRESETS.get(str(chosen.get("preset")), {}), **chosen}
+    try:
+        options = RunOptions.model_validate(_tree({k: v for k, v in chosen.items() if v is not None}))
+    except ValidationError as error:
+        problems += explain(error)
+    if problems:
+        raise OptionError("; ".join(dict.fromkeys(problems)))
+    return options
+
+
+def _flat(source: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the options of a source by their dotted names; what is not known keeps its own."""
+    for key, value in source.items():
+        if key in SECTIONS and isinstance(value, Mapping):
+            for name, inner in value.items():
+                dotted = WHERE.get(str(name), "")
+                yield WHERE.get(f"{key}.{name}") or (dotted if dotted.startswith(f"{key}.") else f"{key}.{name}"), inner
+        elif key in SECTIONS and value is None:
+            continue
+        else:
+            yield WHERE.get(str(key), str(key)), value
+
+
+def _tree(options: Mapping[str, Any]) -> dict[str, Any]:
+    tree: dict[str, Any] = {}
+    for dotted, value in options.items():
+        section, _, name = dotted.rpartition(".")
+        (tree.setdefault(section, {}) if section else tree)[name] = value
+    return tree
+
+
+def _unknown(name: str, value: Any) -> str:
+    """Say what an unknown option may have meant."""
+    section, _, last = name.rpartition(".")
+    if name in SECTIONS:
+        example = next(iter(SECTIONS[name].model_fields))
+        return f"{name}={shortened(value)}: expected options in it, such as '{name}: {{{example}: …}}'"
+    if last in WHERE:
+        return f"unknown option '{name}' (did you mean '{WHERE[last]}'?)"
+    own = [leaf for leaf in leaves() if leaf.section == section] if section in SECTIONS else list(leaves())
+    words = {word.removeprefix(f"{section}."): leaf.dotted for leaf in own for word in (*leaf.spellings, leaf.name)}
+    near = difflib.get_close_matches(last if section in SECTIONS else name, [*words, *SECTIONS], n=1, cutoff=0.6)
+    if near:
+        return f"unknown option '{name}' (did you mean '{near[0] if near[0] in SECTIONS else words[near[0]]}'?)"
+    model = SECTIONS.get(section, RunOptions)
+    return f"unknown option '{name}' (there are {', '.join(model.model_fields)})"
+
+
+# What pydantic calls the kinds of mistakes, and what a person would say.
+_EXPECTED = {
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "string": "text",
+    "list": "a list",
+    "greater_than": "a number above {gt:g}",
+    "greater_than_equal": "a number of at least {ge:g}",
+    "less_than": "a number below {lt:g}",
+    "less_than_equal": "a number of at most {le:g}",
+    "literal_error": "{expected}",
+}
+
+
+def explain(error: ValidationError) -> list[str]:
+    """Say in one sentence for each option what is wrong with it."""
+    wrong: dict[str, list[str]] = {}
+    for item in error.errors():
+        place = [str(part) for part in item["loc"]]
+        dotted = ".".join(place[:2]) if place[0] in SECTIONS else place[0]
+        context = item.get("ctx", {})
+        own, kind = context.get("error"), item["type"]
+        text = _EXPECTED.get(kind) or _EXPECTED.get(kind.split("_")[0])
+        expected = text.format(**context) if text else str(own or item["msg"]).removeprefix("Input should be ")
+        said = str(own).partition(": ")[2] if isinstance(own, OptionError) else f"expected {expected}"
+        texts = wrong.setdefault(f"{dotted}={shortened(item['input'])}", [])
+        texts.append(said.removeprefix("expected ") if texts else said)
+    return [f"{what}: {' or '.join(texts)}" for what, texts in wrong.items()]
+
+
+def shortened(value: Any) -> str:
+    """Return a value as it is shown in messages."""
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:60]}… ({len(text):,} characters)"
+
+
+def dump_yaml(options: RunOptions, sections: Container[str] | None = None) -> str:
+    """Write options as YAML: everything needed to repeat a run from any folder, but nothing that replaces results.
+
+    Of the sections, only those that say something to the run, if they are given.
+    """
+    tree = options.model_dump(mode="json", exclude={"output": {"overwrite"}})
+    for dotted in PATHS:
+        section, name = dotted.split(".")
+        tree[section][name] = _located(dotted, tree[section][name], Path.cwd())
+    if sections is not None:
+        tree = {name: own for name, own in tree.items() if name not in SECTIONS or name in sections}
+    return yaml.safe_dump(tree, sort_keys=False, allow_unicode=True)
+
+
+def template() -> str:
+    """Write a commented YAML file with every option and its default."""
+    lines = [
+        "# Options of `sdm fit`. Every line is optional but occurrences.file, layers.files and output.folder.",
+        "# Relative paths are relative to this file. Any option can be overridden: sdm fit run.yaml --fit.multiplier 2",
+    ]
+    section = None
+    for leaf in sorted(leaves(), key=lambda leaf: "." not in leaf.dotted):
+        group, _, name = leaf.dotted.rpartition(".")
+        if group != section:
+            section = group
+            lines += ["", f"{group}:"] if group else [""]
+        indent = "  " if group else ""
+        default = yaml.safe_dump(leaf.field.get_default(), default_flow_style=True).strip().removesuffix("...").strip()
+        choices = f" ({', '.join(leaf.choices)})" if leaf.choices else ""
+        lines += [f"{indent}# {leaf.field.description}{choices}", f"{indent}{name}: {default}"]
+    return "\n".join(lines) + "\n"
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of a run file, for editors; it knows every spelling."""
+    tree = RunOptions.model_json_schema()
+    for leaf in leaves():
+        home = tree["$defs"][SECTIONS[leaf.section].__name__] if leaf.section else tree
+        own = home["properties"][leaf.name]
+        own.pop("aliases")
+        for alias in leaf.aliases:
+            home["properties"][alias] = {**own, "description": f"The same as {leaf.name}."}
+            if alias == leaf.section:
+                short = tree["properties"][alias]
+                tree["properties"][alias] = {"anyOf": [{"$ref": f"#/$defs/{SECTIONS[alias].__name__}"}, own], **short}
+                tree["properties"][alias].pop("$ref", None)
+    return tree

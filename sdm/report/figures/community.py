@@ -1,0 +1,232 @@
+"""Pictures of a joint model: the network of associations with their spread, and richness with and without it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from sdm.joint.graph import Forest
+from sdm.report.figures.species import ACCENT, DPI, INK, save, short
+from sdm.report.pages.live_map import read_picture
+from sdm.types import Array
+
+PIXELS = 500
+ROW = 0.21  # inches a species
+LETTER = 0.22  # of the distance between parent and child
+BUTT: dict[str, Any] = {"solid_capstyle": "butt"}
+TALLEST = 150.0
+# Links are drawn on one scale in every picture: a line of full width stands for this weight or more, and one of less
+# than the floor, at which two species' odds hardly depend on each other (log odds ratio 4 × 0.02), is grey.
+FULL, FLOOR = 1.0, 0.02
+NONE = "#aaaaaa"
+PALE = 0.45
+DASHES = (0, (3, 1.5))
+
+
+def draw_network(
+    species: Sequence[str],
+    forest: Forest,
+    edges: Sequence[Mapping[str, Any]],
+    prevalence: Sequence[float],
+    path: Path,
+) -> Path:
+    """Draw who is linked with whom, a row a species, and beside it the weight of its link with the deviation.
+
+    Widths and colours are on one scale in every picture, so that weak associations look weak. Every species has one
+    link to the left, but the middle of each tree, so tree and weights share their rows.
+
+    Parameters
+    ----------
+    edges : rows of `FittedJoint.associations`, in the forest's order
+    prevalence : share of its known sites where each species occurs; it is the size of its dot
+    """
+    rows = hang(forest)
+    right = max(row.depth + LETTER * len(short(str(species[row.species]), 30)) for row in rows) + 0.6
+    wide = 0.35 * (right + 0.4)
+    size = (max(wide + 4.0, 7.0), min(1.3 + ROW * len(rows), TALLEST))
+    figure = Figure(figsize=size, dpi=DPI, layout="constrained")
+    tree, weights = figure.subplots(1, 2, width_ratios=[wide, 3.2], sharey=True)
+    _draw_tree(tree, species, rows, edges, prevalence)
+    tree.set_xlim(-0.4, right)
+    _draw_weights(weights, rows, edges)
+    tree.set_ylim(len(rows) - 0.3, -0.8)
+    save(figure, path)
+    return path
+
+
+@dataclass(frozen=True)
+class Row:
+    """A species in a hanging tree: the row of its parent, the edge between, and how many edges from the middle."""
+
+    species: int
+    parent: int
+    edge: int
+    depth: int
+
+
+def hang(forest: Forest) -> list[Row]:
+    """Return the species as rows, each tree from its middle on: parents before children, small branches first."""
+    rows: list[Row] = []
+    seen: set[int] = set()
+    trees = []
+    for s in range(forest.size):
+        if s not in seen:
+            trees.append(_middle(forest, s))
+            seen.update(_walk(forest, s))
+    for middle in sorted(trees, key=lambda s: -len(_walk(forest, s))):
+        parent = _walk(forest, middle)
+        below = dict.fromkeys(parent, 1)
+        for s in reversed(list(parent)):
+            if parent[s][0] >= 0:
+                below[parent[s][0]] += below[s]
+        at: dict[int, int] = {-1: -1}
+        todo = [(middle, 0)]
+        while todo:
+            s, depth = todo.pop()
+            at[s] = len(rows)
+            rows.append(Row(s, at[parent[s][0]], parent[s][1], depth))
+            children = [t for t in parent if parent[t][0] == s]
+            todo += [(t, depth + 1) for t in sorted(children, key=lambda t: -below[t])]
+    return rows
+
+
+def _walk(forest: Forest, root: int) -> dict[int, tuple[int, int]]:
+    """Return the parent of every species that is linked with `root`, and the edge to it; nearest first."""
+    parent = {root: (-1, -1)}
+    todo = [root]
+    for s in todo:
+        for e in forest.around[forest.start[s] : forest.start[s + 1]]:
+            t = int(forest.edges[e].sum() - s)
+            if t not in parent:
+                parent[t] = (s, int(e))
+                todo.append(t)
+    return parent
+
+
+def _middle(forest: Forest, s: int) -> int:
+    """Return the middle of the longest path of the tree that a species is in."""
+    parent = _walk(forest, list(_walk(forest, s))[-1])
+    path = [list(parent)[-1]]
+    while parent[path[-1]][0] >= 0:
+        path.append(parent[path[-1]][0])
+    return path[len(path) // 2]
+
+
+def _draw_tree(
+    axes: Any,
+    species: Sequence[str],
+    rows: Sequence[Row],
+    edges: Sequence[Mapping[str, Any]],
+    prevalence: Sequence[float],
+) -> None:
+    for y, row in enumerate(rows):
+        if row.edge >= 0:
+            x = rows[row.parent].depth
+            axes.plot([x, x], [row.parent, y], color="#bbbbbb", lw=0.8, zorder=1)
+            axes.plot([x, row.depth], [y, y], zorder=2, **link_style(**_numbers(edges[row.edge])))
+        text = short(str(species[row.species]), 30).replace("$", r"\$")
+        axes.annotate(text, (row.depth, y), xytext=(8, 0), textcoords="offset points", va="center", fontsize=8)
+    depth, size = [row.depth for row in rows], [12 + 90 * prevalence[row.species] for row in rows]
+    axes.scatter(depth, range(len(rows)), s=size, c="white", edgecolors="black", linewidths=0.9, zorder=3)
+    axes.set_axis_off()
+    axes.set_title("Associations beyond the environment", fontsize=10, loc="left")
+
+
+def _draw_weights(axes: Any, rows: Sequence[Row], edges: Sequence[Mapping[str, Any]]) -> None:
+    """Draw the weight of every row's edge, with a whisker of one standard deviation to either side."""
+    linked = [y for y, row in enumerate(rows) if row.edge >= 0]
+    weights = np.array([edges[rows[y].edge]["weight"] for y in linked])
+    spread = np.array([edges[rows[y].edge]["sd"] for y in linked], dtype=np.float64)
+    known = np.isfinite(spread)
+    if known.any():
+        axes.errorbar(weights, linked, xerr=np.where(known, spread, 0), fmt="none", ecolor="#999999", elinewidth=1.0)
+    for sure, filled in ((True, True), (False, False)):
+        at = [k for k in range(len(linked)) if is_sure(weights[k], spread[k]) == sure]
+        colours = [_colour(weights[k]) for k in at]
+        faces = colours if filled else "white"
+        axes.scatter(weights[at], np.array(linked)[at], c=faces, edgecolors=colours, s=16, linewidths=1.0, zorder=3)
+    wide = np.where(known, spread, 0.0)
+    low, high = float(np.min(weights - wide, initial=0.0)), float(np.max(weights + wide, initial=0.0))
+    room = 0.04 * (high - low)  # and at least ten floors to either side, so that nothing looks like something
+    axes.set_xlim(min(low - room, -10 * FLOOR), max(high + room, 10 * FLOOR))
+    axes.axvline(0.0, color="black", lw=0.8)
+    axes.tick_params(axis="x", labelsize=8)
+    axes.tick_params(axis="y", left=False, labelleft=False)
+    axes.grid(axis="x", alpha=0.3)
+    for weight, what in ((FULL, "found together"), (-FULL, "found apart")):
+        axes.plot([], [], label=what, **{**link_style(weight, float("nan")), "lw": 2.5})
+    axes.plot([], [], label=f"weight below {FLOOR:g}: none", **link_style(0.0, float("nan")))
+    if known.any():
+        axes.plot([], [], label="less than its deviation", **{**link_style(0.5 * FULL, FULL), "lw": 2.5})
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, fontsize=7, handlelength=3.2, frameon=False)
+    what = "Weight of the link to the left"
+    axes.set_xlabel(f"{what} (± standard deviation)" if known.any() else what, fontsize=8)
+
+
+def link_style(weight: float, sd: float) -> dict[str, Any]:
+    """Return how a link is drawn: its width is that of its weight, and it is pale and broken if that is uncertain."""
+    style: dict[str, Any] = {"color": _colour(weight), "lw": 0.6 + 5 * min(abs(weight) / FULL, 1.0), **BUTT}
+    return style if is_sure(weight, sd) else {**style, "alpha": PALE, "ls": DASHES, "dash_capstyle": "butt"}
+
+
+def is_sure(weight: float, sd: float) -> bool:
+    """Whether a weight is at least as large as its standard error or posterior deviation, where that is known."""
+    return not abs(weight) < sd
+
+
+def _numbers(edge: Mapping[str, Any]) -> dict[str, float]:
+    return {name: float("nan") if edge[name] is None else float(edge[name]) for name in ("weight", "sd")}
+
+
+def _colour(weight: float) -> str:
+    return NONE if abs(weight) < FLOOR else INK if weight > 0 else ACCENT
+
+
+def draw_richness(maps: Mapping[str, Path], path: Path, x: Array, y: Array) -> Path:
+    """Draw rasters of richness, two a row if there are four, the difference in its own colours, sites on the first."""
+    pictures = {name: read_picture(raster, PIXELS) for name, raster in maps.items()}
+    first = next(iter(pictures.values()))
+    left, bottom, right, top = first.bounds
+    tall = (top - bottom) / max(right - left, 1e-12) * _stretch(first)
+    wide = 4.4 if tall < 1.3 else max(2.6, 5.6 / tall)
+    down, across = (2, 2) if len(pictures) == 4 else (1, len(pictures))
+    size = (wide * across + 0.4, down * min(max(0.86 * wide * tall + 1.1, 3.0), 9.0))
+    figure = Figure(figsize=size, dpi=DPI, layout="constrained")
+    levels = [p.values for name, p in pictures.items() if "difference" not in name]
+    high = max(float(np.nanmax(v)) for v in levels)
+    for axes, (name, picture) in zip(figure.subplots(down, across, squeeze=False).ravel(), pictures.items()):
+        difference = "difference" in name
+        most = float(np.nanmax(np.abs(picture.values))) or 1.0
+        limits = {"cmap": "RdBu_r", "vmin": -most, "vmax": most} if difference else {"vmin": 0.0, "vmax": high}
+        a, b, c, d = picture.bounds
+        image = axes.imshow(
+            picture.values, extent=(a, c, b, d), interpolation="nearest", aspect=_stretch(picture), **limits
+        )
+        axes.set_facecolor("#e8e8e8")
+        axes.tick_params(labelsize=7)
+        axes.set_title(_TITLES.get(name, name), fontsize=10)
+        figure.colorbar(image, ax=axes, shrink=0.8, orientation="horizontal", pad=0.03).ax.tick_params(labelsize=7)
+        if picture is first:
+            axes.plot(x, y, "o", ms=1.8, mfc="white", mec="black", mew=0.3, ls="none")
+            axes.set_xlim(a, c)
+            axes.set_ylim(b, d)
+    save(figure, path)
+    return path
+
+
+_TITLES = {
+    "richness": "Expected number of species (joint)",
+    "labeled richness": "Species in the best joint labeling",
+    "stacked richness": "Stacked single models",
+    "richness difference": "Joint less stacked",
+}
+
+
+def _stretch(picture: Any) -> float:
+    """Return how much longer a unit is upwards than across."""
+    if not picture.geographic:
+        return 1.0
+    return float(1.0 / np.cos(np.radians(np.clip(0.5 * (picture.bounds[1] + picture.bounds[3]), -85, 85))))

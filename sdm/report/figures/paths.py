@@ -1,0 +1,251 @@
+"""Pictures of paths: μ(ν) with its breakpoints, strata against tolerance, held-out loss, fits by multiplier."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
+
+from sdm.assess.paths.strata import Choice, PathValidation
+from sdm.maxent.paths.homotopy import RelaxationPath
+from sdm.maxent.paths.multiplier import CertifiedPath
+from sdm.report.figures.species import ACCENT, DPI, INK, save, short
+from sdm.types import Array
+
+LINES = 8  # atoms up to which the lines are drawn that the path breaks at
+POINTS = 600  # of a curve
+UP, DOWN = "#b2182b", "#2166ac"  # lines of upper and of lower borders
+GREY = "#8a8f94"
+COLOURS = ("#1f3b4d", "#c8553d", "#588157", "#e9b44c", "#6d597a", "#3a86a8", "#9b2226", "#7f8f3a", "#b56576", "#457b9d")
+
+
+def draw_mu(path: RelaxationPath, target: Path, *, title: str = "") -> Path:
+    """Draw μ(ν) with its breakpoints; for a few atoms also the lines `u μ − q ν = ±1` that it breaks at."""
+    nu, mu = path.knots
+    right = 1.25 * float(nu[-1]) if nu.size > 1 else 1.0
+    end = float(path.mu_at(right))
+    figure = Figure(figsize=(6.4, 4.4), dpi=DPI, layout="constrained")
+    axes = figure.add_subplot()
+    if path.atoms.n <= LINES:
+        x = np.array([0.0, right])
+        for u, q in zip(path.atoms.u, path.atoms.q):
+            axes.plot(x, (q * x + 1.0) / u, color=UP, lw=0.8, alpha=0.7)
+            axes.plot(x, (q * x - 1.0) / u, color=DOWN, lw=0.8, alpha=0.7)
+        axes.plot([], [], color=UP, lw=0.8, label="upper end of the tolerance")
+        axes.plot([], [], color=DOWN, lw=0.8, label="lower end of the tolerance")
+    axes.plot(np.append(nu, right), np.append(mu, end), color="#3a7d44", lw=2.0, label="μ(ν)")
+    size = 5.0 if nu.size < 200 else 1.5
+    breaks = f"{nu.size - 1:,} breakpoint{'' if nu.size == 2 else 's'}"
+    axes.plot(nu[1:], mu[1:], "o", color="black", ms=size, ls="none", label=breaks)
+    axes.set_xlim(0, right)
+    axes.set_ylim(0, 1.08 * max(end, float(mu.max())))
+    _label(axes, "ν (tolerance is 1/ν)", "μ", title)
+    axes.legend(loc="upper left", fontsize=8, framealpha=0.9)
+    save(figure, target)
+    return target
+
+
+def draw_strata(
+    path: RelaxationPath,
+    target: Path,
+    *,
+    names: Sequence[str] | None = None,
+    marks: Sequence[tuple[str, float]] = (),
+    most: int = 10,
+    title: str = "",
+) -> Path:
+    """Draw the share of each stratum (all its copies) against the tolerance, from the prior to what was observed.
+
+    Parameters
+    ----------
+    path : RelaxationPath
+    target : Path
+    names : sequence of str, optional
+        Of the strata; by default their numbers.
+    marks : sequence of (str, float)
+        A label and a ν, to mark by a line.
+    most : int
+        How many strata to draw in colour and name, those whose share moves most; the others stay grey.
+    """
+    atoms = path.atoms
+    tolerance = _tolerances(np.concatenate([path.knots[0], [nu for _, nu in marks if np.isfinite(nu)]]))
+    shares = np.array([atoms.m * path.p(1.0 / x) for x in tolerance])
+    moves = np.argsort(-np.ptp(shares, axis=0), kind="stable")
+    figure = Figure(figsize=(7.6, 4.6), dpi=DPI, layout="constrained")
+    axes = figure.add_subplot()
+    for j in moves[most : most + 200]:
+        axes.plot(tolerance, shares[:, j], color=GREY, lw=0.5, alpha=0.5)
+    for k, j in enumerate(moves[:most]):
+        name = short(str(names[j]) if names is not None else f"stratum {j + 1}", 24).replace("$", r"\$")
+        axes.plot(tolerance, shares[:, j], color=COLOURS[k % len(COLOURS)], lw=1.6, label=name)
+        axes.plot([tolerance[-1]], [shares[-1, j]], "o", color=COLOURS[k % len(COLOURS)], ms=3)
+    _tolerance_axis(axes, tolerance)
+    for k, (label, nu) in enumerate(marks):
+        if np.isfinite(nu):
+            _mark(axes, 1.0 / nu, label, k)
+    axes.set_ylim(bottom=0)
+    _label(axes, "tolerance 1/ν (left: the prior; right: what was observed)", "share of the stratum", title)
+    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8, frameon=False)
+    save(figure, target)
+    return target
+
+
+def draw_validation(validation: PathValidation, target: Path, *, title: str = "") -> Path:
+    """Draw the mean held-out loss with its standard error along the whole path, and mark its two choices."""
+    tolerance = _tolerances(np.append(0.0, validation.nu[np.isfinite(validation.nu)]))
+    losses = validation.at(1.0 / tolerance)
+    known = np.all(np.isfinite(losses), axis=0)
+    tolerance, losses = tolerance[known], losses[:, known]
+    mean = losses.mean(axis=0)
+    error = losses.std(axis=0, ddof=1) / np.sqrt(len(losses)) if len(losses) > 1 else np.zeros_like(mean)
+    figure = Figure(figsize=(6.4, 4.4), dpi=DPI, layout="constrained")
+    axes = figure.add_subplot()
+    for row in losses:
+        axes.plot(tolerance, row, color=GREY, lw=0.5, alpha=0.6)
+    axes.fill_between(tolerance, mean - error, mean + error, color=INK, alpha=0.15, lw=0)
+    axes.plot(tolerance, mean, color=INK, lw=1.8, label=f"mean of {len(losses)} folds ± standard error")
+    axes.axhline(0.0, color=GREY, lw=0.8, ls=":")
+    best, simple = validation.best, validation.one_error
+    axes.axhline(best.mean + best.error, color=ACCENT, lw=0.7, ls="--")
+    _choice(axes, best, "o", "least")
+    _choice(axes, simple, "s", "largest tolerance within one standard error")
+    _tolerance_axis(axes, tolerance)
+    span = [float((mean - error).min()), max(float((mean + error)[0]), best.mean + 2 * best.error, 0.0)]
+    margin = 0.08 * (span[1] - span[0]) or 0.1
+    axes.set_ylim(span[0] - margin, span[1] + 3 * margin)
+    _label(axes, "tolerance 1/ν", "held-out log loss over the prior's (nats a record)", title)
+    axes.legend(loc="upper center", fontsize=8, framealpha=0.9)
+    save(figure, target)
+    return target
+
+
+def draw_multipliers(
+    path: CertifiedPath,
+    target: Path,
+    *,
+    names: Sequence[str] | None = None,
+    loss: tuple[Array, Array] | None = None,
+    marks: Sequence[tuple[str, float]] = (),
+    most: int = 8,
+    title: str = "",
+) -> Path:
+    """Draw weights, number of features and gain of the fits against the multiplier, and held-out loss where given.
+
+    Parameters
+    ----------
+    path : CertifiedPath
+    target : Path
+    names : sequence of str, optional
+        Of the features, for the legend.
+    loss : two (fits,) arrays, optional
+        Mean held-out loss at every fit, and its standard error.
+    marks : sequence of (str, float)
+        A label and a multiplier, to mark by a line.
+    most : int
+        How many features to draw in colour, those of the largest weight anywhere.
+    """
+    t, weights = path.multipliers, path.coefficients()
+    drawn = np.where(_near_weight(weights), weights, np.nan)
+    rows = 4 if loss is not None else 3
+    figure = Figure(figsize=(7.6, 2.0 * rows + 1.4), dpi=DPI, layout="constrained")
+    panels = figure.subplots(rows, 1, sharex=True, height_ratios=[2.0] + [1.0] * (rows - 1))
+    largest = np.abs(weights).max(axis=0)
+    order = np.argsort(-largest, kind="stable")[: int(np.count_nonzero(largest))]
+    top = panels[0]
+    for j in order[most : most + 300]:
+        top.plot(t, drawn[:, j], color=GREY, lw=0.5, alpha=0.5)
+    for k, j in enumerate(order[:most]):
+        name = short(str(names[j]) if names is not None else f"feature {j + 1}", 34).replace("$", r"\$")
+        top.plot(t, drawn[:, j], color=COLOURS[k % len(COLOURS)], lw=1.5, label=name)
+    top.axhline(0.0, color="black", lw=0.5)
+    top.legend(loc="upper left", fontsize=7, framealpha=0.85)
+    panels[1].step(t, [knot.n_nonzero for knot in path.knots], color=INK, where="post")
+    panels[1].yaxis.set_major_locator(MaxNLocator(integer=True))
+    panels[2].plot(t, [knot.unpriced_gain for knot in path.knots], color=INK, label="gain")
+    panels[2].plot(t, [knot.gain for knot in path.knots], color=INK, ls="--", label="regularised gain")
+    panels[2].legend(loc="upper left", fontsize=7, frameon=False)
+    if loss is not None:
+        mean, error = loss
+        panels[3].fill_between(t, mean - error, mean + error, color=INK, alpha=0.15, lw=0)
+        panels[3].plot(t, mean, color=INK)
+    heads = ("weight", "features", "gain (nats)", "held-out loss")
+    for axes, head in zip(panels, heads):
+        _label(axes, "", head, "")
+        for k, (label, multiplier) in enumerate(marks):
+            _mark(axes, multiplier, label if axes is top else "", k)
+    panels[0].set_title(short(title, 70).replace("$", r"\$"), fontsize=11)
+    last = panels[-1]
+    last.set_xscale("log")
+    last.set_xlim(t[0], t[-1])
+    proof = f"{len(path.knots)} fits; between them the gap is at most {path.gap:.1e} nats"
+    last.set_xlabel(f"multiplier of every price ({proof})", fontsize=9)
+    save(figure, target)
+    return target
+
+
+def _near_weight(weights: Array) -> NDArray[np.bool_]:
+    """Tell where a feature has a weight at this fit or at one beside it, so that a line starts and ends at zero."""
+    used = weights != 0
+    out = used.copy()
+    out[1:] |= used[:-1]
+    out[:-1] |= used[1:]
+    return out
+
+
+def _tolerances(knots: Array) -> Array:
+    """Return tolerances to draw a path at, falling: from before its first breakpoint to beyond its last."""
+    positive = np.sort(knots[knots > 0])
+    if not positive.size:
+        return np.geomspace(1.0, 0.01, 50)
+    ends = 1.6 / positive[0], 0.4 / positive[-1]
+    fine = np.geomspace(*ends, POINTS)
+    inner = 1.0 / positive if positive.size <= POINTS else np.empty(0)
+    return np.unique(np.concatenate([fine, inner]))[::-1]
+
+
+def _tolerance_axis(axes: Axes, tolerance: Array) -> None:
+    """Let the tolerance fall from left to right, in logarithms."""
+    axes.set_xscale("log")
+    axes.set_xlim(tolerance[0], tolerance[-1])
+
+
+def _mark(axes: Axes, x: float, label: str, k: int) -> None:
+    """Draw an upright line, with its label at the top."""
+    axes.axvline(x, color=ACCENT, lw=1.0, ls=("--", ":", "-.")[k % 3])
+    if label:
+        axes.annotate(
+            label,
+            (x, 1.0),
+            xycoords=("data", "axes fraction"),
+            xytext=(3, -4 - 11 * k),
+            textcoords="offset points",
+            fontsize=7.5,
+            color=ACCENT,
+            va="top",
+        )
+
+
+def _choice(axes: Axes, choice: Choice, marker: str, label: str) -> None:
+    """Mark a chosen point of the held-out loss."""
+    if np.isfinite(choice.nu):
+        axes.plot(
+            [1.0 / choice.nu],
+            [choice.mean],
+            marker,
+            color=ACCENT,
+            ms=6,
+            ls="none",
+            label=f"{label}: {1 / choice.nu:.3g}",
+        )
+
+
+def _label(axes: Axes, x: str, y: str, title: str) -> None:
+    """Put labels at the size of the other pictures."""
+    axes.set_xlabel(x, fontsize=9)
+    axes.set_ylabel(y, fontsize=9)
+    axes.tick_params(labelsize=8)
+    if title:
+        axes.set_title(short(title, 70).replace("$", r"\$"), fontsize=11)

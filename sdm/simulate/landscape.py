@@ -1,0 +1,371 @@
+"""A virtual landscape: fractal terrain, and the climate, soil and land cover that follow from it.
+
+Every value is a function of the seed and of the place alone: gradient noise on lattices whose gradients are
+hashes, so a landscape is made strip by strip, in any order, in bounded memory, with the same bits each time.
+What needs a wide view (rain shadow, distance to the coast, relief) is computed on a coarse grid and interpolated.
+
+The world is a square of 400 km; ``size`` is how finely it is looked at. Terrain uses only ``+ - * / sqrt``, which
+IEEE 754 fixes to the last bit, and what is derived from it is rounded, so that machines agree.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from math import floor
+
+import numpy as np
+import rasterio
+from affine import Affine
+from numpy.typing import ArrayLike, NDArray
+from rasterio.crs import CRS
+from rasterio.errors import RasterioError
+from rasterio.warp import transform as reproject
+
+from sdm._jit import jit
+from sdm.data.rasters.grid import Grid
+from sdm.errors import OptionError
+from sdm.simulate import noise
+from sdm.types import Array
+
+Codes = NDArray[np.uint64]
+SIDE = 400_000.0  # metres: the longer side of every landscape
+DEGREES = 4.0  # the same in a geographic CRS: a degree counts as 100 km
+CENTRE = (-15.0, 40.0)  # longitude, latitude: open sea, where no real land is
+SEA = 0.22  # the share of cells below sea level
+_COARSE = 160  # cells along the longer side of the coarse grid
+_MARGIN = 8  # coarse cells around it: splines need neighbours, the west wind needs a sea to come from
+
+
+@dataclass(frozen=True)
+class Variable:
+    """One layer of the landscape: its unit, the step its values are rounded to, and what it is."""
+
+    name: str
+    unit: str
+    step: float
+    text: str
+
+
+#: The continuous layers, in the order in which ``layers=n`` takes them.
+LAYERS = (
+    Variable("temperature", "°C", 0.01, "annual mean temperature"),
+    Variable("precipitation", "mm", 1.0, "annual precipitation"),
+    Variable("elevation", "m", 1.0, "height above sea level"),
+    Variable("slope", "degrees", 0.1, "steepness"),
+    Variable("seasonality", "°C", 0.01, "standard deviation of the monthly temperatures"),
+    Variable("wetness", "index", 0.01, "topographic wetness: 0 dry crest, 10 wet hollow"),
+    Variable("insolation", "%", 0.1, "sunlight on the slope, flat ground 100"),
+    Variable("coast_distance", "km", 0.1, "distance to the sea"),
+    Variable("dry_quarter", "mm", 1.0, "precipitation of the driest quarter"),
+    Variable("soil_ph", "pH", 0.01, "acidity of the soil"),
+    Variable("sand", "%", 0.1, "sand in the soil"),
+    Variable("soil_carbon", "g/kg", 0.1, "organic carbon in the soil"),
+    Variable("relief", "m", 1.0, "difference between the highest and the lowest place within 6 km"),
+)
+#: The classes of the layer ``landcover``; 0 is the sea.
+CLASSES = {
+    1: "broadleaf forest",
+    2: "conifer forest",
+    3: "grassland",
+    4: "shrubland",
+    5: "wetland",
+    6: "bare rock",
+    7: "cropland",
+}
+
+
+@jit
+def _terrain(shore: Array, height: Array, y: Array, x: Array, codes: Codes, octaves: int, sea: float) -> None:
+    """Fill the shore function (land where it exceeds ``sea``) and the height in metres, on the lattice y × x."""
+    for i in range(y.size):
+        p, q = noise.scaled(x, 1.0), np.full(x.size, y[i])
+        bend, warp = noise.fractal(p, q, 2.0, codes[0], 2, 0.4), noise.fractal(p, q, 2.0, codes[1], 2, 0.4)
+        for j in range(x.size):
+            p[j] += 0.1 * bend[j]
+            q[j] += 0.1 * warp[j]
+        coast = noise.fractal(p, q, 2.0, codes[2], octaves, 0.5)
+        ridge = noise.ridged(p, q, 5.0, codes[3], octaves - 1, 0.55)
+        belt = noise.fractal(p, q, 2.0, codes[4], 2, 0.5)
+        hills = noise.fractal(p, q, 8.0, codes[5], octaves - 2, 0.6)
+        for j in range(x.size):
+            dx, dy = x[j] - 0.58, y[i] - 0.5
+            shore[i, j] = coast[j] - 1.6 * max(0.0, np.sqrt(dx * dx + dy * dy) - 0.25)
+            t = min(1.0, max(0.0, 1.4 * (shore[i, j] - sea)))
+            peaks = 2700.0 * min(1.0, max(0.0, 0.55 + 1.1 * belt[j])) * ridge[j]
+            height[i, j] = 350.0 * t * (1.0 + 0.5 * hills[j]) + peaks * t / (t + 0.4)
+
+
+@jit
+def _spline(out: Array, grid: Array, y: Array, x: Array) -> None:
+    """Interpolate a coarse grid by cubic B-splines (smooth to the second derivative) at fractional rows × columns."""
+    w = np.empty((x.size, 4))
+    for j in range(x.size):
+        _weights(w[j], x[j] - floor(x[j]))
+    v = np.empty(4)
+    for i in range(y.size):
+        row = floor(y[i])
+        _weights(v, y[i] - row)
+        for j in range(x.size):
+            column, total = floor(x[j]), 0.0
+            for a in range(4):
+                for b in range(4):
+                    total += v[a] * w[j, b] * grid[row - 1 + a, column - 1 + b]
+            out[i, j] = total
+
+
+@jit
+def _weights(w: Array, t: float) -> None:
+    """Weights of the four neighbours in a cubic B-spline at the fraction ``t``."""
+    w[0] = (1.0 - t) * (1.0 - t) * (1.0 - t) / 6.0
+    w[1] = (4.0 - 6.0 * t * t + 3.0 * t * t * t) / 6.0
+    w[2] = (1.0 + 3.0 * t + 3.0 * t * t - 3.0 * t * t * t) / 6.0
+    w[3] = t * t * t / 6.0
+
+
+@jit
+def _coast(out: Array, land: NDArray[np.bool_]) -> None:
+    """Euclidean distance, in cells, from each cell to the nearest sea: along columns, then along rows."""
+    rows, cols = land.shape
+    column = np.full((rows, cols), 1e9)
+    for j in range(cols):
+        for i in range(rows):
+            column[i, j] = 0.0 if not land[i, j] else (column[i - 1, j] + 1.0 if i else 1e9)
+        for i in range(rows - 2, -1, -1):
+            column[i, j] = min(column[i, j], column[i + 1, j] + 1.0)
+    for i in range(rows):
+        for j in range(cols):
+            best = 1e18
+            for k in range(cols):
+                best = min(best, column[i, k] * column[i, k] + float((j - k) * (j - k)))
+            out[i, j] = np.sqrt(best)
+
+
+def _blur(grid: Array, times: int) -> Array:
+    """Smooth with the weights ¼ ½ ¼ along both axes, so many times."""
+    for _ in range(times):
+        wide = np.pad(grid, 1, mode="edge")
+        wide = (wide[:-2] + 2.0 * wide[1:-1] + wide[2:]) / 4.0
+        grid = (wide[:, :-2] + 2.0 * wide[:, 1:-1] + wide[:, 2:]) / 4.0
+    return grid
+
+
+def _rain(height: Array, land: NDArray[np.bool_], step: float) -> Array:
+    """Rain from a west wind: air takes water up over the sea, loses it where the ground rises, is dry behind."""
+    smooth = _blur(height, 8)
+    uplift = np.maximum(0.0, np.diff(smooth, axis=1, prepend=smooth[:, :1])) / (0.02 * step)
+    air, rain = np.full(len(height), 0.9), np.empty_like(height)
+    for j in range(height.shape[1]):
+        fall = air * (0.009 + 0.008 * uplift[:, j])
+        source = np.where(land[:, j], 0.004, 0.03) * (1.0 - air)
+        rain[:, j] = fall
+        air = _blur((air - fall + source)[:, None], 2)[:, 0]
+    return _blur(rain, 10)
+
+
+class Landscape:
+    """A landscape of ``rows`` × ``cols`` cells by seed; its longer side is 400 km, whatever the number of cells.
+
+    Parameters
+    ----------
+    rows, cols : int
+        Cells. The same seed with more cells is the same world seen in more detail.
+    seed : int
+        Everything random follows from it.
+
+    Examples
+    --------
+    >>> strip, land = Landscape(64, 64, seed=1).strip(0, 8, ["temperature", "landcover"])
+    >>> strip["temperature"].shape, strip["landcover"].dtype.name, land.shape
+    ((8, 64), 'uint8', (8, 64))
+    """
+
+    def __init__(self, rows: int, cols: int, seed: int) -> None:
+        self.rows, self.cols, self.seed = rows, cols, seed
+        self.side = max(rows, cols)
+        self.cell = SIDE / self.side
+        self._octaves = max(3, (self.side // 2).bit_length() - 1)
+        self._codes = np.array([noise.key(seed, f"terrain {k}") for k in range(6)])
+        n = np.arange(128)
+        y, x = (n + 0.5) / 128 * (rows / self.side), (n + 0.5) / 128 * (cols / self.side)
+        self._sea = 0.0
+        self._sea = float(np.sort(self._terrain(y, x, 6)[0], axis=None)[int(SEA * n.size**2)])
+        self._coarse = self._survey()
+
+    def _terrain(self, y: Array, x: Array, octaves: int) -> tuple[Array, Array]:
+        """Return shore function and height (m) at the places y × x, given as fractions of the longer side."""
+        shore, height = np.empty((y.size, x.size)), np.empty((y.size, x.size))
+        _terrain(shore, height, y, x, self._codes, octaves, self._sea)
+        return shore, height
+
+    def _survey(self) -> dict[str, Array]:
+        """Look at the whole world coarsely: what a strip cannot know of its surroundings."""
+        rows, cols = (-(-n * _COARSE // self.side) + 2 * _MARGIN for n in (self.rows, self.cols))
+        y, x = ((np.arange(n) - _MARGIN + 0.5) / _COARSE for n in (rows, cols))
+        shore, height = self._terrain(y, x, 6)
+        land = shore > self._sea
+        coast, step = np.empty_like(height), SIDE / _COARSE
+        _coast(coast, land)
+        near = np.lib.stride_tricks.sliding_window_view(np.pad(height, 2, mode="edge"), (5, 5))
+        return {
+            "rain": _rain(height, land, step),
+            "coast": coast * (step / 1000.0),
+            "relief": near.max(axis=(2, 3)) - near.min(axis=(2, 3)),
+            "mean": _blur(height, 3),
+        }
+
+    def _wide(self, name: str, y: Array, x: Array) -> Array:
+        """Return one of the coarse grids, interpolated at y × x."""
+        out = np.empty((y.size, x.size))
+        _spline(out, self._coarse[name], y * _COARSE + (_MARGIN - 0.5), x * _COARSE + (_MARGIN - 0.5))
+        return out
+
+    def _noise(self, name: str, y: Array, x: Array, scale: float, octaves: int = 0, gain: float = 0.5) -> Array:
+        """Return a fractal field of its own, mean 0 and mostly within ±1; ``octaves=0`` goes down to the cell."""
+        out = np.empty((y.size, x.size))
+        finest = int(self.side / (2.0 * scale)).bit_length()
+        noise.field(out, y, x, noise.key(self.seed, name), scale, octaves or max(2, finest), gain)
+        return out
+
+    def strip(self, top: int, bottom: int, names: Collection[str]) -> tuple[dict[str, NDArray], NDArray[np.bool_]]:
+        """Return the layers ``names`` in the rows ``top`` … ``bottom`` - 1, and which cells are land.
+
+        Returns
+        -------
+        layers : dict of arrays (bottom - top, cols)
+            float32, rounded to each layer's step; ``landcover`` uint8. Cells in the sea hold numbers without meaning.
+        land : bool array (bottom - top, cols)
+        """
+        y = (np.arange(top - 1, bottom + 1) + 0.5) / self.side
+        x = (np.arange(-1, self.cols + 1) + 0.5) / self.side
+        shore, height = self._terrain(y, x, self._octaves)
+        y, x = y[1:-1], x[1:-1]
+        values = self._relief(height, y, x)
+        self._climate(values, y, x)
+        if not {"soil_ph", "sand", "soil_carbon"}.isdisjoint(names):
+            self._soil(values, y, x)
+        out: dict[str, NDArray] = {k.name: round_to(values[k.name], k.step) for k in LAYERS if k.name in names}
+        if "landcover" in names:
+            out["landcover"] = self._landcover(values, y, x)
+        for name in names:
+            if name.startswith("noise"):
+                cells = np.arange(top, bottom)[:, None], np.arange(self.cols)
+                out[name] = round_to(self.white(name, *cells) * 10.0, 0.01)
+        return out, shore[1:-1, 1:-1] > self._sea
+
+    def white(self, name: str, rows: ArrayLike, cols: ArrayLike) -> Array:
+        """Return independent uniform numbers in (0, 1), one for each cell, of the stream ``name``."""
+        i, j = (np.array(part, np.int64) for part in np.broadcast_arrays(rows, cols))
+        out = np.empty(i.size)
+        noise.white(out, i.ravel(), j.ravel(), noise.key(self.seed, name))
+        return out.reshape(i.shape)
+
+    def sample(self, names: Collection[str]) -> dict[str, NDArray]:
+        """Return layers, ``row`` and ``col`` at the land cells of up to 64 rows spread over the landscape."""
+        parts: dict[str, list[NDArray]] = {name: [] for name in (*names, "row", "col")}
+        for row in np.unique(np.linspace(0, self.rows - 1, 64).astype(int)):
+            strip, land = self.strip(row, row + 1, names)
+            cols = np.flatnonzero(land)
+            for name in names:
+                parts[name].append(strip[name][0, cols])
+            parts["row"].append(np.full(cols.size, row))
+            parts["col"].append(cols)
+        return {name: np.concatenate(part) for name, part in parts.items()}
+
+    def towns(self) -> list[dict[str, float]]:
+        """Return five towns in the lowlands, as row, column and weight: observers come from there."""
+        look = self.sample(["elevation"])
+        rank = -np.log(self.white("towns", look["row"], look["col"])) * (1.0 + (look["elevation"] / 200.0) ** 2)
+        best = enumerate(np.argsort(rank, kind="stable")[:5])
+        return [{"row": int(look["row"][n]), "col": int(look["col"][n]), "weight": round(0.8**k, 3)} for k, n in best]
+
+    def effort(self, towns: Collection[Mapping[str, float]], top: int, bottom: int) -> NDArray[np.float32]:
+        """Return the observers' effort, 0 … 1: it falls by 1/e each 40 km from a town, and nowhere to zero."""
+        total = np.full((bottom - top, self.cols), 0.01)
+        for town in towns:
+            down, right = np.arange(top, bottom)[:, None] - town["row"], np.arange(self.cols) - town["col"]
+            total += town["weight"] * np.exp(-np.sqrt(down * down + right * right) * (self.cell / 40_000.0))
+        return round_to(np.minimum(1.0, total), 0.001)
+
+    def _relief(self, height: Array, y: Array, x: Array) -> dict[str, Array]:
+        """Derive from the height (with one cell around) slope, sunlight and wetness."""
+        east = (height[1:-1, 2:] - height[1:-1, :-2]) / (2.0 * self.cell)
+        south = (height[2:, 1:-1] - height[:-2, 1:-1]) / (2.0 * self.cell)
+        steep = np.sqrt(east * east + south * south)
+        centre = height[1:-1, 1:-1]
+        above = (centre - self._wide("mean", y, x)) / 150.0
+        hollow = 1.0 - above / (1.0 + np.abs(above))
+        return {
+            "elevation": centre,
+            "slope": np.degrees(np.arctan(steep)),
+            "insolation": 100.0 * np.maximum(0.0, (1.0 - south) / np.sqrt(1.0 + steep * steep)),
+            "wetness": 16.0 * hollow / (1.0 + hollow + 12.0 * steep),
+            "relief": np.maximum(0.0, self._wide("relief", y, x)),
+        }
+
+    def _climate(self, values: dict[str, Array], y: Array, x: Array) -> None:
+        """Add the climate: warmer to the south, 6 °C colder each 1000 m, wetter where the west wind rises."""
+        height, sun = values["elevation"], values["insolation"]
+        coast = np.maximum(0.0, self._wide("coast", y, x))
+        inland = coast / (coast + 60.0)
+        weather = self._noise("weather", y, x, 3.0, 4)
+        values["coast_distance"] = coast
+        values["temperature"] = (
+            12.5 + 7.0 * y[:, None] - 0.006 * height + 0.02 * (sun - 100.0) - 1.5 * inland + 0.6 * weather
+        )
+        values["seasonality"] = 3.2 + 6.0 * inland - 0.0006 * height + 1.4 * (1.0 - y[:, None]) - 0.35 * weather
+        showers = self._noise("showers", y, x, 4.0, 5)
+        rain = np.maximum(0.0, self._wide("rain", y, x))
+        values["precipitation"] = (5600.0 * rain / (rain + 0.035) + 0.2 * height) * (1.0 + 0.16 * showers)
+        share = np.clip(0.19 - 0.13 * y[:, None] + 0.03 * weather, 0.02, 0.24)
+        values["dry_quarter"] = values["precipitation"] * share
+
+    def _soil(self, values: dict[str, Array], y: Array, x: Array) -> None:
+        """Add the soil: rock of its own pattern, leached by rain, rich where it is cold and wet."""
+        rock, grain = self._noise("rock", y, x, 5.0, gain=0.6), self._noise("grain", y, x, 8.0, gain=0.6)
+        wet = values["precipitation"] / (values["precipitation"] + 900.0)
+        values["soil_ph"] = np.clip(7.9 - 3.2 * wet + 0.9 * rock, 3.5, 9.0)
+        values["sand"] = np.clip(45.0 + 24.0 * grain - 6.0 * rock + 0.4 * values["slope"], 2.0, 96.0)
+        cold = 1.0 / (1.0 + np.maximum(0.0, values["temperature"] + 2.0) / 8.0)
+        values["soil_carbon"] = (12.0 + 130.0 * cold * wet + 3.0 * values["wetness"]) * (1.2 - 0.4 * grain)
+
+    def _landcover(self, values: dict[str, Array], y: Array, x: Array) -> NDArray[np.uint8]:
+        """Decide what grows where, by warmth, moisture, slope and a patchwork; later rules go over earlier ones."""
+        patch, field = self._noise("patch", y, x, 10.0, gain=0.7), self._noise("field", y, x, 14.0, gain=0.6)
+        warm = values["temperature"] + 1.2 * patch
+        moist = values["precipitation"] / (24.0 * (np.maximum(warm, -5.0) + 14.0)) + 0.25 * patch
+        slope, wet = values["slope"], values["wetness"]
+        cover = np.full(warm.shape, 3, dtype=np.uint8)
+        cover[moist < 1.0] = 4
+        cover[moist > 1.5] = 1
+        cover[(moist > 1.3) & (warm < 9.0)] = 2
+        cover[(warm > 9.5) & (moist > 0.85) & (slope < 4.0) & (field > 0.1)] = 7
+        cover[(wet + 1.5 * field > 8.4) & (moist > 1.1)] = 5
+        cover[warm < 3.5] = 3
+        cover[(warm < 0.8) | (slope + 4.0 * patch > 28.0)] = 6
+        return cover
+
+
+def round_to(values: Array, step: float) -> NDArray[np.float32]:
+    """Round to multiples of ``step``: what differs in the last bit becomes equal, and files become small."""
+    per = round(1.0 / step)
+    return (np.rint(values * per) / per).astype(np.float32)
+
+
+def place(rows: int, cols: int, name: str) -> Grid:
+    """Lay a landscape around its centre in the Atlantic: 4 degrees, or 400 km in the units of a projected CRS."""
+    try:
+        with rasterio.Env():  # within it, PROJ's complaints are exceptions and not lines on the terminal
+            crs = CRS.from_user_input(name)
+            (x, y), side = CENTRE, DEGREES
+            if not crs.is_geographic:
+                side = SIDE / crs.linear_units_factor[1]
+                x, y = (float(np.rint(v[0])) for v in reproject(CRS.from_epsg(4326), crs, [x], [y]))
+        cell = side / max(rows, cols)
+        corner = Affine(cell, 0.0, x - cell * cols / 2, 0.0, -cell, y + cell * rows / 2)
+        grid = Grid(width=cols, height=rows, transform=corner, crs=crs)
+        known = bool(np.isfinite(grid.lonlat(np.array([0.0, 0.0, rows, rows]), np.array([0.0, cols, 0.0, cols]))).all())
+    except (RasterioError, ValueError, OverflowError):
+        known = False
+    if not known:
+        want = "expected a coordinate system that covers longitude -15, latitude 40"
+        raise OptionError(f"crs is {name!r}, {want}: try EPSG:4326")
+    return grid

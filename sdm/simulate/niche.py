@@ -1,0 +1,157 @@
+"""The niche of a virtual species: a formula of the layers, known to the last digit."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sdm.errors import DataError
+from sdm.simulate.landscape import CLASSES, Array
+
+
+@dataclass(frozen=True)
+class Response:
+    """How suitability follows one layer, from 0 to 1.
+
+    Parameters
+    ----------
+    variable : str
+        Name of the layer.
+    shape : {'gaussian', 'logistic', 'threshold'}
+        ``exp(-z²/2)``, ``1 / (1 + exp(-z))`` or ``z > 0``, with ``z = (x - centre) / width``.
+    centre, width : float
+        In the layer's unit; with a negative width a logistic or threshold response falls.
+    """
+
+    variable: str
+    shape: str
+    centre: float
+    width: float
+
+    def __call__(self, x: ArrayLike) -> Array:
+        """Return the response at the values ``x``."""
+        z = (np.asarray(x, dtype=np.float64) - self.centre) / self.width
+        if self.shape == "gaussian":
+            return np.exp(-0.5 * z * z)
+        if self.shape == "logistic":
+            return 1.0 / (1.0 + np.exp(np.clip(-z, -700.0, 700.0)))
+        return (z > 0.0).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Interaction:
+    """A gate on two layers at once: suitability is 0 unless ``above > low`` and ``below < high``."""
+
+    above: str
+    low: float
+    below: str
+    high: float
+
+
+@dataclass(frozen=True)
+class VirtualSpecies:
+    """A species whose niche is known: the product of its responses, its land-cover preference and its gate.
+
+    Examples
+    --------
+    >>> species = VirtualSpecies("Virtualis albus", (Response("temperature", "gaussian", 10.0, 2.0),))
+    >>> species.suitability({"temperature": np.array([10.0, 14.0])}).round(3).tolist()
+    [1.0, 0.135]
+    """
+
+    name: str
+    responses: tuple[Response, ...]
+    classes: Mapping[int, float] | None = None
+    interaction: Interaction | None = None
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The layers that the niche depends on."""
+        names = [r.variable for r in self.responses]
+        names += ["landcover"] if self.classes is not None else []
+        names += [self.interaction.above, self.interaction.below] if self.interaction else []
+        return tuple(dict.fromkeys(names))
+
+    def suitability(self, values: Mapping[str, ArrayLike]) -> Array:
+        """Return the suitability in [0, 1] where the layers have these values.
+
+        Parameters
+        ----------
+        values : mapping of layer name to array
+            All of one shape; layers that the niche does not use are ignored. A land-cover class without a
+            preference has suitability 0.
+        """
+        if missing := [name for name in self.variables if name not in values]:
+            have = ", ".join(sorted(values)) or "none"
+            raise DataError(f"{self.name} needs the layers {', '.join(missing)}, got {have}: give those too")
+        result = np.ones(np.shape(values[self.variables[0]]))
+        for response in self.responses:
+            result *= response(values[response.variable])
+        if self.classes is not None:
+            cover, preference = np.asarray(values["landcover"]), np.zeros(result.shape)
+            for number, value in self.classes.items():
+                preference[cover == number] = value
+            result *= preference
+        if gate := self.interaction:
+            result *= (np.asarray(values[gate.above]) > gate.low) & (np.asarray(values[gate.below]) < gate.high)
+        return result
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "VirtualSpecies":
+        """Return a species from plain data as ``truth.json`` holds it."""
+        gate, classes = data.get("interaction"), data.get("classes")
+        return cls(
+            data["name"],
+            tuple(Response(**r) for r in data["responses"]),
+            None if classes is None else {int(k): float(v) for k, v in classes.items()},
+            None if gate is None else Interaction(**gate),
+        )
+
+
+class _Niche(NamedTuple):
+    """A niche before there is a landscape: centres and gates are quantiles over the land."""
+
+    name: str
+    responses: tuple[tuple[str, str, float, float], ...]  # layer, shape, centre, width as a share of the 5-95 % range
+    classes: tuple[float, ...]  # preference for the land-cover classes 1 … 7
+    gate: tuple[str, float, str, float]  # above, low, below, high
+
+
+# fmt: off
+NICHES = (
+    _Niche("montanus", (("temperature", "gaussian", 0.15, 0.14), ("precipitation", "logistic", 0.3, 0.06)),
+           (0.3, 1.0, 0.9, 0.3, 0.3, 0.6, 0.05), ("precipitation", 0.4, "temperature", 0.35)),
+    _Niche("silvestris", (("temperature", "gaussian", 0.55, 0.16), ("precipitation", "logistic", 0.5, 0.05)),
+           (1.0, 0.7, 0.1, 0.1, 0.3, 0.02, 0.1), ("precipitation", 0.6, "temperature", 0.7)),
+    _Niche("aridus", (("temperature", "logistic", 0.6, 0.06), ("precipitation", "gaussian", 0.15, 0.15)),
+           (0.3, 0.2, 0.9, 1.0, 0.1, 0.8, 0.5), ("temperature", 0.6, "precipitation", 0.4)),
+    _Niche("palustris", (("wetness", "logistic", 0.75, 0.05), ("temperature", "gaussian", 0.6, 0.25)),
+           (0.4, 0.3, 0.7, 0.2, 1.0, 0.0, 0.4), ("precipitation", 0.3, "temperature", 0.8)),
+    _Niche("saxatilis", (("slope", "logistic", 0.8, 0.07), ("temperature", "gaussian", 0.3, 0.22)),
+           (0.4, 0.5, 1.0, 0.8, 0.1, 1.0, 0.1), ("precipitation", 0.2, "temperature", 0.5)),
+    _Niche("pratensis", (("slope", "threshold", 0.6, -0.1), ("precipitation", "gaussian", 0.5, 0.2)),
+           (0.3, 0.1, 1.0, 0.5, 0.5, 0.0, 0.9), ("temperature", 0.4, "precipitation", 0.6)),
+    _Niche("borealis", (("temperature", "threshold", 0.3, -0.1), ("seasonality", "logistic", 0.4, 0.08)),
+           (0.5, 1.0, 0.8, 0.3, 0.8, 0.6, 0.2), ("precipitation", 0.3, "temperature", 0.25)),
+    _Niche("litoralis", (("seasonality", "logistic", 0.2, -0.05), ("temperature", "logistic", 0.5, 0.08)),
+           (0.5, 0.4, 0.9, 1.0, 0.7, 0.4, 0.6), ("temperature", 0.6, "precipitation", 0.7)),
+)
+# fmt: on
+
+
+def make_species(look: Mapping[str, NDArray], count: int, interaction: bool) -> tuple[VirtualSpecies, ...]:
+    """Lay the niches into a landscape: quantiles become values, responses to layers that are not made are left out."""
+
+    def at(name: str, q: float) -> float:
+        return float(f"{np.quantile(look[name], q):.3g}")
+
+    found = []
+    for name, responses, preference, (above, low, below, high) in NICHES[:count]:
+        spread = {v: at(v, 0.95) - at(v, 0.05) for v, *_ in responses if v in look}
+        made = [(v, s, at(v, q), float(f"{w * spread[v]:.2g}")) for v, s, q, w in responses if v in spread]
+        gate = Interaction(above, at(above, low), below, at(below, high)) if interaction else None
+        classes = dict(zip(CLASSES, preference))
+        found.append(VirtualSpecies(f"Virtualis {name}", tuple(Response(*m) for m in made), classes, gate))
+    return tuple(found)

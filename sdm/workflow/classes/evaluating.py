@@ -1,0 +1,181 @@
+"""A class model on points, or on proportions, that it has not seen."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sdm.assess.measures.classes import measure_classes
+from sdm.conditional.targets import scale_proportions
+from sdm.data.records.columns import named_column
+from sdm.data.records.occurrences import VECTOR, as_text
+from sdm.data.records.textfile import numbers
+from sdm.errors import DataError, OptionError
+from sdm.models.classes import ClassModel
+from sdm.options.classes import ClassifyOptions, make_classify_options
+from sdm.types import Array
+from sdm.workflow.classes.inputs import read_records, selected
+from sdm.workflow.model_inputs import check_columns, open_for, open_text, values_at
+
+
+def evaluate_classes(
+    model: ClassModel,
+    file: str | Path,
+    *,
+    layers: list[str] | None = None,
+    class_column: str | None = None,
+    proportions: Sequence[str] = (),
+    select: Mapping[str, str] | Sequence[str] = (),
+    crs: str | None = None,
+    x_column: str | None = None,
+    y_column: str | None = None,
+    nodata: float | None = None,
+    align: str | None = None,
+) -> dict[str, Any]:
+    """Measure a class model on points whose classes, or proportions, are known: as `sdm classify` tests its own.
+
+    Raises
+    ------
+    OptionError
+        If it is not known where the classes are, or a column is not there.
+    DataError
+        If a class is not the model's, or no point can be used.
+    """
+    notices: list[str] = []
+    place = {"records": str(file), "crs": crs, "x_column": x_column, "y_column": y_column}
+    chosen = {**_where(model, class_column, proportions), "select": select or _selection(model, file, notices)}
+    options = make_classify_options(place, chosen)
+    try:
+        if layers:
+            values, target, rows = _from_layers(model, options, layers, nodata, align, notices)
+        else:
+            values, target, rows = _from_table(model, options, notices)
+    except OptionError as error:
+        if class_column is None and options.class_column and f"no column '{options.class_column}'" in str(error):
+            hint = "the model was fitted to a column of that name; name another one with --class-column"
+            raise OptionError(f"{error}; {hint}") from error
+        raise
+    whole = np.isfinite(values).all(axis=1)
+    if not whole.all():
+        notices.append(f"{np.count_nonzero(~whole):,} rows without a value of every variable left out")
+        values, target, rows = values[whole], target[whole], rows[whole]
+    if target.ndim == 2 and (blank := np.isnan(target).any(axis=1)).any():
+        notices.append(f"{np.count_nonzero(blank):,} sites with a missing proportion left out")
+        values, target, rows = values[~blank], target[~blank], rows[~blank]
+    targets = _targets(model, target, rows, Path(file).name, notices)
+    measures = measure_classes(model.distributions(values), targets, model.shares)
+    return {
+        "title": model.meta.get("title"),
+        "classes": list(model.labels),
+        "notices": notices,
+        "warnings": [text for text in [measures.warning("evaluation")] if text],
+        **measures.numbers(model.labels),
+        **{name: dict(zip(model.labels, getattr(measures, name).tolist())) for name in ("recall", "precision")},
+        "confusion": measures.confusion.tolist(),
+    }
+
+
+def _where(model: ClassModel, class_column: str | None, proportions: Sequence[str]) -> dict[str, Any]:
+    """Return where a file has the classes: as the user says, or else as the model's file does."""
+    if class_column and proportions:
+        raise OptionError("say where the classes are: one --class-column, or the --proportions of several columns")
+    where = {"class_column": class_column} if class_column else {"proportions": proportions}
+    if not class_column and not proportions:
+        where = {name: model.meta[name] for name in ("class_column", "proportions") if model.meta.get(name)}
+    if not where:
+        raise OptionError(
+            "the model's file does not say in which column its classes were: name it with --class-column, or name the "
+            "--proportions of several columns"
+        )
+    named = make_classify_options(where).proportions
+    if named and (odd := set(named) ^ set(model.labels)):
+        raise OptionError(
+            f"--proportions {','.join(named)}: expected one column for each class of the model, which are "
+            f"{', '.join(model.labels)}; '{min(odd)}' is not in both"
+        )
+    return where
+
+
+def _selection(model: ClassModel, file: str | Path, notices: list[str]) -> dict[str, str]:
+    """Return the choice of records that a model was fitted with, as far as a file has its columns."""
+    stored = model.meta.get("select")
+    known: dict[str, str] = stored if isinstance(stored, dict) else {}
+    if known and Path(file).suffix.lower() not in VECTOR:
+        header = open_text(file).header
+        known = {column: value for column, value in known.items() if column in header}
+    notices += [f"only records with {column}={value}, as the model was fitted" for column, value in known.items()]
+    return known
+
+
+def _from_layers(
+    model: ClassModel,
+    options: ClassifyOptions,
+    layers: list[str],
+    nodata: float | None,
+    align: str | None,
+    notices: list[str],
+) -> tuple[Array, Any, NDArray[np.int64]]:
+    """Return the layers' values at the points, labels `(n,)` or proportions `(n, C)` in the model's order, and rows."""
+    stack = open_for(model, layers, nodata=nodata, align=align)
+    records, said = read_records(options)
+    notices += [*said, *stack.notices]
+    shares = [records.numbers(label) for label in model.labels] if options.proportions else None
+    values, index = values_at(stack, records, "points", notices)
+    target = records.species.astype(str) if shares is None else np.column_stack(shares)
+    return values, target[index], records.row[index]
+
+
+def _from_table(
+    model: ClassModel, options: ClassifyOptions, notices: list[str]
+) -> tuple[Array, Any, NDArray[np.int64]]:
+    """Return the values of a table's columns, labels or proportions, and rows."""
+    text = open_text(str(options.records))
+    if options.class_column:
+        label = named_column(options.class_column, text.header, text.path.name)
+    shares = [named_column(name, text.header, text.path.name) for name in model.labels] if options.proportions else []
+    check_columns(model, text)
+    frame, row = text.read(as_text=set() if shares else {label})
+    keep = selected(frame, options.select, text.path.name)
+    if not shares:
+        empty = as_text(frame[label]) == ""
+        if lost := int(np.count_nonzero(empty & keep)):
+            notices.append(f"{lost:,} rows without a class left out")
+        keep &= ~empty
+    if not keep.any():
+        raise DataError(f"file '{text.path.name}' has no row with a class: expected one row a point")
+    frame, row = frame.loc[keep].reset_index(drop=True), row[keep]
+    categorical = model.categorical
+    table = pd.DataFrame(
+        {
+            name: frame[name] if name in categorical else numbers(frame[name], row, text.path.name)
+            for name in model.names
+        }
+    )
+    values = model.encoder.encode(table)
+    if shares:
+        return values, np.column_stack([numbers(frame[name], row, text.path.name) for name in shares]), row
+    return values, as_text(frame[label]), row
+
+
+def _targets(model: ClassModel, target: Any, rows: NDArray[np.int64], source: str, notices: list[str]) -> Array:
+    """Return target distributions `(C, n)` of labels or proportions."""
+    if not len(target):
+        raise DataError(f"no point of '{source}' has a value of every variable, and a class: expected some to measure")
+    if target.ndim == 2:
+        return scale_proportions(target, rows)
+    place = {label: c for c, label in enumerate(model.labels)}
+    strange = target[[label not in place for label in target.tolist()]]
+    if strange.size:
+        names = [f"'{name}'" for name in sorted(set(strange.tolist()))]
+        others = f" (and {', '.join(names[1:6])}{', …' if len(names) > 6 else ''})" if len(names) > 1 else ""
+        raise DataError(
+            f"the model does not know class {names[0]}{others}, which {strange.size:,} points of '{source}' have; "
+            f"it knows {', '.join(model.labels)}: rename such points, or leave them out"
+        )
+    codes = np.array([place[label] for label in target.tolist()])
+    for c in sorted(set(range(len(place))) - set(codes.tolist())):
+        notices.append(f"no point of class '{model.labels[c]}': nothing is known of how well it is found")
+    return np.eye(len(place))[codes].T.copy()

@@ -1,0 +1,92 @@
+"""A joint model on sites that it has not seen."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sdm.data.records.columns import PRESENCE, SPECIES, first_of
+from sdm.errors import DataError
+from sdm.joint.labels import read_labels
+from sdm.models.community import FittedJoint
+from sdm.options.reading import make_options
+from sdm.workflow.community.fitting import read_community
+from sdm.workflow.community.testing import measure
+from sdm.workflow.model_inputs import check_categories, check_columns, open_text
+from sdm.workflow.species.inputs import is_swd
+
+
+def evaluate_joint(
+    model: FittedJoint,
+    file: str | Path,
+    *,
+    layers: list[str] | None = None,
+    site_column: str | None = None,
+    crs: str | None = None,
+    x_column: str | None = None,
+    y_column: str | None = None,
+    nodata: float | None = None,
+    align: str | None = None,
+) -> dict[str, Any]:
+    """Measure a joint model on a table of sites: as `sdm joint` tests its own.
+
+    Raises
+    ------
+    OptionError
+        If a column that was named is not there.
+    DataError
+        If the table has none of the model's species, or lacks a variable, or no site can be used.
+    """
+    text = open_text(file)
+    long = first_of(text.header, SPECIES) is not None and first_of(text.header, PRESENCE) is not None
+    known = [name for name in model.species if name in text.header]
+    if not known and not long:
+        raise _no_species(model, f"it has {', '.join(text.header)}")
+    if not layers:
+        check_columns(model, text)
+    elif is_swd(layers):
+        check_columns(model, open_text(layers[0]))
+    else:
+        check_categories(model)
+    options = make_options(
+        {
+            "occurrences.file": str(file),
+            "occurrences.species": known or None,
+            "occurrences.crs": crs,
+            "occurrences.x_column": x_column,
+            "occurrences.y_column": y_column,
+            "layers.files": layers,
+            "layers.categorical": list(model.encoder.categorical),
+            "layers.nodata": nodata,
+            "layers.align": align,
+            "joint.environment": list(model.encoder.names),
+            "occurrences.site_column": site_column,
+        }
+    )
+    community = read_community(options)
+    labels = community.sites.labels
+    found = [name for name in model.species if name in labels.columns]
+    if not found:
+        raise _no_species(model, f"it has {', '.join(labels.columns)}")
+    notices = [*community.notes]
+    if absent := [name for name in model.species if name not in found]:
+        notices.append(f"species of the model that are not in the table, and not measured: {', '.join(absent)}")
+    states = read_labels(labels.reindex(columns=list(model.species)), model.species, len(labels))
+    some = (states >= 0).any(axis=1)
+    if not some.any():
+        raise DataError(f"no site of '{Path(file).name}' has a known label of the model's species: expected 0 and 1")
+    if not some.all():
+        notices.append(f"{np.count_nonzero(~some):,} sites without a known label left out")
+    values = model.encode(community.environment)
+    return {
+        "learner": model.meta.get("learner"),
+        "sites": int(np.count_nonzero(some)),
+        "labels": int(np.count_nonzero(states >= 0)),
+        "notices": notices,
+        **measure(model, values[some], states[some]),
+    }
+
+
+def _no_species(model: FittedJoint, what: str) -> DataError:
+    listed = ", ".join(model.species[:10]) + (", …" if len(model.species) > 10 else "")
+    return DataError(f"the table of sites has none of the model's species ({listed}): {what}")

@@ -1,0 +1,119 @@
+"""Learning and sensitivity curves of every species of a file."""
+
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sdm.assess.curves import BETAS, CurvePoint, learning_curve, sensitivity_curve
+from sdm.assess.splits.methods import subsample
+from sdm.commit import claim, staging
+from sdm.data.table import SampleTable
+from sdm.errors import DataError, OptionError, SdmError
+from sdm.files import output_folder, safe_names
+from sdm.options.definitions import RunOptions
+from sdm.options.reading import dump_yaml
+from sdm.report.tables import write_rows
+from sdm.types import Progress
+from sdm.workflow.species.fitting import estimator
+from sdm.workflow.species.inputs import prepare
+from sdm.workflow.workers import workers
+
+KINDS = ("learning", "sensitivity")
+
+
+@dataclass
+class CurveResult:
+    """What was drawn: points and files by species, and species that failed."""
+
+    folder: Path
+    points: dict[str, list[CurvePoint]] = field(default_factory=dict)
+    files: dict[str, list[str]] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
+    notices: list[str] = field(default_factory=list)
+
+
+def draw_curve(options: RunOptions, kind: str, *, command: str = "", progress: Progress | None = None) -> CurveResult:
+    """Measure models of more and more records, or of rising prices, on held-out ones; write tables and pictures.
+
+    Parameters
+    ----------
+    options : RunOptions
+        Those in `curve` say what is compared; prices are the deviation over √m times the multiplier, unless `fit.beta`
+        says otherwise.
+    kind : {"learning", "sensitivity"}
+    """
+    if kind not in KINDS:
+        raise OptionError(f"kind={kind!r}: expected one of {', '.join(KINDS)}")
+    if options.fit.model != "maxent":
+        raise OptionError(f"curves compare sets of feature classes: leave out --model {options.fit.model}")
+    target = output_folder(options.output.folder)
+    with claim(target, overwrite=options.output.overwrite):
+        return _draw(options, kind, target, command, progress)
+
+
+def _draw(options: RunOptions, kind: str, target: Path, command: str, progress: Progress | None) -> CurveResult:
+    """Measure and draw into a folder that is held for it."""
+    prepared = prepare(options)
+    result = CurveResult(target, failures=dict(prepared.failures), notices=list(prepared.notices))
+    for species, table in prepared.tables.items():
+        try:
+            result.points[species] = measure_curve(table, options, kind, progress)
+        except SdmError as error:
+            if len(prepared.tables) == 1:
+                raise
+            result.failures[species] = str(error)
+    if not result.points:
+        first = next(iter(result.failures.values()), f"{options.occurrences.file} holds no species")
+        raise DataError(f"no curve could be drawn: {first}")
+    with staging(target, overwrite=options.output.overwrite, keep=True) as stage:
+        _write(result, options, kind, stage, command)
+    return result
+
+
+def measure_curve(
+    table: SampleTable, options: RunOptions, kind: str, progress: Progress | None = None
+) -> list[CurvePoint]:
+    """Return the points of one species."""
+    own = options.curve
+    split = subsample(table.n_presences, own.partitions, own.held_out, options.seed)
+    base = estimator(options, list(table.categorical))
+    if options.fit.beta is None:
+        base.set_params(beta="deviation")
+    common: dict[str, Any] = {"sizes": own.sizes or None, "base": base, "seed": options.seed, "progress": progress}
+    try:
+        with workers(options.processes) as pool:
+            if kind == "learning":
+                return learning_curve(table, sets(options), split, executor=pool, **common)
+            prices = BETAS if own.prices is None else own.prices
+            return sensitivity_curve(table, sets(options), split, multipliers=prices, executor=pool, **common)
+    except DataError as error:
+        raise DataError(f"{table.species}: {error}") from error
+
+
+def sets(options: RunOptions) -> dict[str, dict[str, Any]]:
+    """Return the feature classes to compare, each with its multiplier, by a label."""
+    words = [word.partition(":") for word in options.curve.sets]
+    classes = [name.upper() for name, _, _ in words]
+    labels = [
+        name if classes.count(name) == 1 else f"{name} {price}".strip() for name, (_, _, price) in zip(classes, words)
+    ]
+    if len(set(labels)) < len(labels):
+        raise OptionError(f"curve.sets={','.join(options.curve.sets)}: expected different sets, got one of them twice")
+    return {
+        label: {"features": name, "multiplier": float(price) if price else options.fit.multiplier}
+        for label, (name, _, price) in zip(labels, words)
+    }
+
+
+def _write(result: CurveResult, options: RunOptions, kind: str, folder: Path, command: str) -> None:
+    """Write the table and the picture of every species, and what repeats them."""
+    from sdm.report.figures.assessment import draw_curves
+
+    names = safe_names(result.points)
+    for species, points in result.points.items():
+        table = write_rows(folder / f"{names[species]}_{kind}.csv", [asdict(point) for point in points])
+        picture = draw_curves(points, kind, folder / f"{names[species]}_{kind}.png", species)
+        result.files[species] = [table.name, picture.name]
+    head = f"# Repeat with: sdm curve {kind} run.yaml -o FOLDER\n"
+    (folder / "run.yaml").write_text(head + dump_yaml(options), encoding="utf-8")
+    (folder / "command.txt").write_text(command + "\n", encoding="utf-8")

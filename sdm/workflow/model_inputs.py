@@ -1,0 +1,91 @@
+"""A model of any kind, and the values that it needs: layers, at records, or columns of a table."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sdm.data.rasters.layers import open_stack
+from sdm.data.rasters.stack import Stack
+from sdm.data.records.clean import clean
+from sdm.data.records.occurrences import Occurrences
+from sdm.data.records.textfile import TextTable
+from sdm.errors import DataError, OptionError
+from sdm.models.interface import FittedModel
+from sdm.types import Array, Index
+
+
+def refuse_options(model: FittedModel, given: Mapping[str, Any]) -> None:
+    """Raise for the first of these options that was given (is neither None nor empty): it is of other models."""
+    for name, value in given.items():
+        if value not in (None, [], (), {}):
+            raise OptionError(f"{name} says nothing to a {model.called}: leave it out")
+
+
+def check_categories(model: FittedModel) -> None:
+    """Raise if a variable of a model has categories of text, which layers cannot hold."""
+    if text := list(model.encoder.labels):
+        raise DataError(
+            f"variable '{text[0]}' of the model has categories of text, which layers cannot hold: give its values in a "
+            "table"
+        )
+
+
+def open_for(
+    model: FittedModel, layers: Sequence[str], *, nodata: float | None = None, align: str | None = None
+) -> Stack:
+    """Open the layers that a model needs, in its order.
+
+    Raises
+    ------
+    DataError
+        If one is missing, or a variable of the model has categories of text.
+    """
+    check_categories(model)
+    return open_stack(
+        list(layers) if len(layers) > 1 else layers[0],
+        categorical=model.categorical,
+        nodata=nodata,
+        align=align,
+        names=model.names,
+    )
+
+
+def values_at(stack: Stack, records: Occurrences, what: str, notices: list[str]) -> tuple[Array, Index]:
+    """Return the layers' values at records, each record by itself, and which records those are.
+
+    Records that cannot be used are left out, and `notices` gets a line that says how many `what` they are.
+    """
+    if not len(records):
+        return np.empty((0, len(stack.names))), np.empty(0, dtype=np.int64)
+    named = replace(records, species=np.full(len(records), what, dtype=object))
+    points, ledger = clean(named, stack, remove_duplicates=False)
+    if ledger.describe(what):
+        notices.append(f"{what} left out: {ledger.describe(what)}")
+    return np.asarray(points[what].values, dtype=np.float64), points[what].index
+
+
+def open_text(path: str | Path) -> TextTable:
+    """Open a text table.
+
+    Raises
+    ------
+    DataError
+        If there is none, or nothing in it.
+    """
+    if not Path(path).is_file():
+        raise DataError(f"file '{path}' does not exist: check the path")
+    return TextTable(Path(path))
+
+
+def check_columns(model: FittedModel, text: TextTable) -> None:
+    """Raise if a table lacks a variable of a model."""
+    absent = [f"'{name}'" for name in model.names if name not in text.header]
+    if absent:
+        what = "a variable" if len(absent) == 1 else "variables"
+        raise DataError(
+            f"file '{text.path.name}' has no column {', '.join(absent)}, {what} of the model: add it, or give layers "
+            "with --layers"
+        )

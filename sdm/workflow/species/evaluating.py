@@ -1,0 +1,164 @@
+"""A model of one species on records that it has not seen."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sdm.assess.measures.basic import auc, auc_deviation, boyce, log_loss
+from sdm.assess.measures.support import measure_support
+from sdm.data.background import sample_background
+from sdm.data.rasters.layers import open_stack
+from sdm.data.rasters.stack import Stack
+from sdm.data.records.occurrences import Occurrences, read_occurrences, read_swd
+from sdm.errors import DataError, OptionError
+from sdm.models.species import Model
+from sdm.types import Array
+from sdm.workflow.model_inputs import open_for, values_at
+from sdm.workflow.species.assessing import Survey, measure_survey
+
+
+def evaluate_species(
+    model: Model,
+    presences: str | Path,
+    *,
+    layers: list[str] | None = None,
+    absences: str | Path | None = None,
+    background: str | None = None,
+    species: str | None = None,
+    crs: str | None = None,
+    x_column: str | None = None,
+    y_column: str | None = None,
+    nodata: float | None = None,
+    align: str | None = None,
+    truth: str | Path | None = None,
+    seed: int = 1,
+) -> dict[str, Any]:
+    """Measure a model on records, compared with absences where there are any, else with background."""
+    if absences is not None and background is not None:
+        raise OptionError("give --absences or --background, not both: presences are compared with one of them")
+    if truth is not None and not layers:
+        raise OptionError("--truth needs --layers: the prediction is compared with it cell by cell")
+    notices: list[str] = []
+    if layers:
+        stack = open_for(model, layers, nodata=nodata, align=align)
+        notices += stack.notices
+        found = read_occurrences(presences, crs=crs, x_column=x_column, y_column=y_column)
+        records = _of_species(found, species, model)
+        present = _values(stack, records.take(~records.absent), "presences", notices)
+        others, against = _others(stack, records, absences, background, crs, seed, notices)
+    else:
+        present, others, against = _from_tables(model, presences, absences, background, species)
+    numbers = {"species": model.meta.get("species"), "notices": notices, **_measure(model, present, others, against)}
+    if truth is not None:
+        numbers["truth_correlation"] = _against_truth(model, stack, truth, seed)
+    return numbers
+
+
+def _of_species(records: Occurrences, wanted: str | None, model: Model) -> Occurrences:
+    """Return the records of the species that was asked for, or else of the model's; a file of one needs neither."""
+    known, own = records.species_names, str(model.meta.get("species"))
+    listed = ", ".join(known[:10])
+    if wanted is not None and wanted not in known:
+        raise OptionError(f"species '{wanted}' is not in {records.source}; there are {listed}")
+    if wanted is None and len(known) > 1 and own not in known:
+        raise OptionError(
+            f"{records.source} holds several species, but not '{own}': choose one with --species ({listed})"
+        )
+    chosen = wanted or (own if own in known else known[0])
+    return records.take(records.species.astype(str) == chosen)
+
+
+def _others(
+    stack: Stack,
+    records: Occurrences,
+    absences: str | Path | None,
+    background: str | None,
+    crs: str | None,
+    seed: int,
+    notices: list[str],
+) -> tuple[Array, str]:
+    """Return the values at what presences are compared with, and what that is."""
+    absent = _values(stack, records.take(records.absent), "absences", notices)
+    if absences is not None:
+        more = _values(stack, read_occurrences(absences, crs=crs), "absences", notices)
+        return np.vstack([absent, more]), "absence"
+    if background is None and len(absent):
+        return absent, "absence"
+    if background is not None and not background.isdigit():
+        return _values(stack, read_occurrences(background, crs=crs), "background points", notices), "background"
+    drawn = sample_background(stack, n=int(background or 10_000), seed=seed)
+    notices += drawn.notices
+    return np.asarray(drawn.values, dtype=np.float64), "background"
+
+
+def _against_truth(model: Model, stack: Stack, truth: str | Path, seed: int) -> float:
+    """Return the correlation of the prediction with the true suitability, over cells drawn at random."""
+    known = open_stack(truth)
+    if (known.width, known.height) != (stack.width, stack.height):
+        sizes = [f"{grid.width:,} × {grid.height:,}" for grid in (known, stack)]
+        raise DataError(f"{truth} has {sizes[0]} cells, the layers have {sizes[1]}: give the truth on the layers' grid")
+    cells = sample_background(stack, n=10_000, seed=seed)
+    true = known.sample(cells.rows, cells.cols)[:, 0].astype(np.float64)
+    valid = np.isfinite(true)
+    predicted = model.predict(np.asarray(cells.values, dtype=np.float64)[valid])
+    return float(np.corrcoef(predicted, true[valid])[0, 1])
+
+
+def _values(stack: Stack, records: Occurrences, what: str, notices: list[str]) -> Array:
+    """Return the layers' values at records, each record by itself."""
+    return values_at(stack, records, what, notices)[0]
+
+
+def _from_tables(
+    model: Model, presences: str | Path, absences: str | Path | None, background: str | None, species: str | None
+) -> tuple[Array, Array, str]:
+    """Take the variables from the columns of the files."""
+    if background is not None and background.isdigit():
+        raise OptionError(
+            f"--background {background} needs --layers to draw points from; or give a table of background"
+        )
+    categorical = [variable.name for variable in model.variables if variable.categorical]
+    table = read_swd(presences, categorical=categorical, variables=model.names)
+    if species is not None and species not in table.species_names:
+        raise OptionError(f"species '{species}' is not in {presences}; there are {', '.join(table.species_names[:10])}")
+    present = table.table[~table.is_background if species is None else table.species == species]
+    others = absences or background
+    if others is not None:
+        rest = read_swd(others, categorical=categorical, variables=model.names).table
+    else:
+        rest = table.table[table.is_background]
+    if not len(rest):
+        raise OptionError(f"{presences} has no absences or background: give --layers, --absences or --background")
+    against = "absence" if absences else "background" if background else "absence or background"
+    return model.encoder.encode(present), model.encoder.encode(rest), against
+
+
+def _measure(model: Model, present: Array, others: Array, against: str) -> dict[str, Any]:
+    """Compute the numbers."""
+    present, others = (part[np.isfinite(part).all(axis=1)] for part in (present, others))
+    if not len(present) or not len(others):
+        raise DataError(
+            f"{len(present):,} presences and {len(others):,} {against} points have values: expected some of each"
+        )
+    raw, raw_others = model.predict(present, "raw"), model.predict(others, "raw")
+    loss = log_loss(raw)
+    known = model.meta.get("thresholds", {})
+    numbers: dict[str, Any] = {
+        "presences": len(present),
+        "others": len(others),
+        "against": against,
+        "auc": auc(raw, raw_others),
+        "auc_deviation": auc_deviation(raw, raw_others),
+        "log_loss": loss,
+        "gain": float(np.log(model.n_domain)) - loss,
+        "omission": {key: float(np.mean(raw < known[key])) for key in ("mtp", "10p", "maxsss") if key in known},
+    }
+    if model.alpha > 1.0:
+        numbers |= measure_support(model, present)
+    if against == "absence":
+        found = measure_survey(model, Survey(present, others))
+        numbers |= {"correlation": found["cor"], "tss": found["tss"], "presence_absence": found}
+    else:
+        numbers["cbi"] = boyce(model.from_raw(raw, "cloglog"), model.from_raw(raw_others, "cloglog")).index
+    return numbers

@@ -1,0 +1,290 @@
+"""One species: fit, test, and gather every number, curve and threshold."""
+
+import inspect
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from sdm._version import __version__
+from sdm.assess import fits
+from sdm.assess.measures.basic import auc, auc_deviation, log_loss
+from sdm.assess.measures.support import measure_support
+from sdm.assess.measures.thresholds import TOPS, Curve, Threshold
+from sdm.assess.profiles import Band, Profile, Surface, effect, marginal, only
+from sdm.assess.structure import Structure, describe
+from sdm.data.rasters.stack import Stack
+from sdm.data.table import SampleTable
+from sdm.errors import DataError, OptionError
+from sdm.estimators.committee import Committee
+from sdm.estimators.maxent import Maxent
+from sdm.estimators.structural import StructMaxent
+from sdm.models.species import Model
+from sdm.options.definitions import FitOptions, RunOptions
+from sdm.types import Array, Progress
+from sdm.workflow.species.assessing import Assessed, Survey, assess
+from sdm.workflow.species.profiling import make_bands, make_surfaces, read_pairs, varies
+from sdm.workflow.splitting import make_split, set_aside
+from sdm.workflow.workers import workers
+
+
+@dataclass
+class Fitted:
+    """A fitted species.
+
+    Attributes
+    ----------
+    table : SampleTable
+        What it was fitted on (the training part).
+    test : (k, V) array or None
+        Values at test records; `test_xy` are their coordinates.
+    model : Model
+    numbers : dict
+        Everything measured, for `sp.json`.
+    thresholds : list of Threshold
+    omission : list of dict
+        Omission and area against the cumulative threshold.
+    roc : list of dict
+        The same against thresholds on the map's scale, closely enough to draw.
+    profiles : list of Profile
+    notes : list of str
+    structure : Structure, optional
+        What a structural model is made of.
+    assessed : Assessed
+        Cross-validation, importance, and what else was asked for.
+    bands : list of Band
+        Responses over the replicates, where their models were kept.
+    surfaces : list of Surface
+        Responses to two variables at a time.
+    """
+
+    table: SampleTable
+    test: Array | None
+    test_xy: tuple[Array, Array] | None
+    model: Model
+    numbers: dict[str, Any]
+    thresholds: list[Threshold]
+    omission: list[dict[str, float]]
+    roc: list[dict[str, float]]
+    profiles: list[Profile]
+    notes: list[str]
+    structure: Structure | None = None
+    assessed: Assessed = field(default_factory=Assessed)
+    bands: list[Band] = field(default_factory=list)
+    surfaces: list[Surface] = field(default_factory=list)
+
+
+def fit_species(
+    table: SampleTable,
+    options: RunOptions,
+    test: tuple[Array, Array, Array] | None = None,
+    progress: Progress | None = None,
+    *,
+    survey: Survey | None = None,
+    stack: Stack | None = None,
+) -> Fitted:
+    """Fit one species and measure the result.
+
+    Parameters
+    ----------
+    table : SampleTable
+    options : RunOptions
+    test : tuple, optional
+        Values, x and y of test records; otherwise `options.test.percent` of the records are set aside.
+    survey : Survey, optional
+        Sites with presences and absences to measure the model on.
+    stack : Stack, optional
+        The layers, for divisions of the records that need distances or cells.
+    """
+    if table.n_presences < 2:
+        raise DataError(f"{table.species}: one usable presence only, expected at least 2 (better 10 or more)")
+    if test is None:
+        table, test = set_aside(table, options)
+    # What is wrong with folds and pairs is said before any work.
+    split = make_split(table, options, stack)
+    read_pairs(options.output.surfaces, table.names)
+    fitted = fit_table(table, options, progress=progress)
+    structure = describe(fitted) if isinstance(fitted, StructMaxent) else None
+    model = _with_record(fitted.model_, table, options)
+    values = None if test is None else test[0]
+    numbers, curve = _measure(table, fitted, model, values)
+    thresholds = curve.thresholds(model.entropy)
+    model = replace(model, meta={**model.meta, "thresholds": {t.key: t.raw for t in thresholds}})
+    known = _with_prices(options, structure)
+    with workers(options.processes) as pool:
+        assessed = assess(
+            table,
+            options,
+            fitted,
+            model,
+            estimator(options, list(table.categorical)),
+            split,
+            single=estimator(known, list(table.categorical)),
+            test=values,
+            survey=survey,
+            executor=pool,
+            progress=progress,
+        )
+    numbers |= assessed.as_dict()
+    numbers["thresholds"] = {t.key: {**_plain(t), **_on_scales(model, t.raw)} for t in thresholds}
+    if structure is not None:
+        numbers["structure"] = structure.as_dict()
+        model = replace(model, meta={**model.meta, "structure": structure.summary()})
+    profiles = _profiles(table, model, known) if options.output.curves else []
+    return Fitted(
+        table,
+        values,
+        None if test is None else test[1:],
+        model,
+        numbers,
+        thresholds,
+        curve.table(),
+        curve.sweep(lambda raw: model.from_raw(raw, options.predict.scale), TOPS.get(options.predict.scale)),
+        profiles,
+        [*table.notes, *fitted.notes_],
+        structure,
+        assessed,
+        make_bands(model, assessed.validation.models if assessed.validation else [], table, options),
+        make_surfaces(model, table, options),
+    )
+
+
+def _with_prices(options: RunOptions, structure: Structure | None) -> RunOptions:
+    """Return the options with the prices that were chosen, so that fits to single variables need not choose again."""
+    if structure is None:
+        return options
+    fit = options.fit.model_copy(update={"lam": structure.lam, "beta": structure.beta})
+    return options.model_copy(update={"fit": fit})
+
+
+def fit_table(
+    table: SampleTable, options: RunOptions, columns: list[int] | None = None, progress: Progress | None = None
+) -> Maxent:
+    """Fit the model of the options to a table, or to some of its columns."""
+    return fits.fit_table(table, estimator(options, list(table.categorical)), columns, progress=progress)
+
+
+KINDS: dict[str, type[Maxent]] = {"maxent": Maxent, "structural": StructMaxent, "committee": Committee}
+# Options whose names differ from the estimator's.
+RENAMED = {"price_folds": "folds", "price_repeats": "repeats", "price_grid": "grid"}
+INSTEAD = {
+    "features": "fit.families chooses what a structural model is made of",
+    "families": "add --model structural",
+    "lam": "add --model structural",
+}
+
+
+def check_model(fit: FitOptions) -> None:
+    """Raise for options of the model that contradict each other."""
+    taken = inspect.signature(KINDS[fit.model]).parameters
+    for name, field_ in FitOptions.model_fields.items():
+        value = getattr(fit, name)
+        if name != "model" and RENAMED.get(name, name) not in taken and value != field_.get_default():
+            hint = f": {INSTEAD[name]}" if name in INSTEAD and fit.model != "committee" else ""
+            raise OptionError(f"fit.{name}={value!r} says nothing to a {fit.model} model{hint}")
+    numeric = isinstance(fit.beta, float)
+    if fit.model == "structural" and not numeric and fit.beta not in (None, "auto"):
+        raise OptionError(f"fit.beta={fit.beta!r}: a structural model takes a number or auto")
+    if fit.model == "maxent" and (fit.beta == "auto" or fit.beta == 0):
+        hint = "a positive number or the name of a rule; for no price use --regularization none"
+        raise OptionError(f"fit.beta={fit.beta!r}: a maxent model takes {hint}")
+
+
+def estimator(options: RunOptions, categorical: list[str]) -> Maxent:
+    """Return the estimator that the options describe."""
+    fit, predict = options.fit, options.predict
+    kind = KINDS[fit.model]
+    names = {RENAMED.get(name, name): name for name in FitOptions.model_fields}
+    own = {name: getattr(fit, names[name]) for name in inspect.signature(kind).parameters if name in names}
+    if kind is StructMaxent:
+        own["seed"] = options.seed
+    own |= {"categorical": categorical, "prevalence": predict.prevalence, "unseen": predict.unseen}
+    own["temperature"] = predict.temperature
+    # What has no value here has the estimator's own default.
+    return kind(**{name: value for name, value in own.items() if value is not None})
+
+
+def _with_record(model: Model, table: SampleTable, options: RunOptions) -> Model:
+    """Add to a model where it came from."""
+    labels = [table.levels.get(variable.name) for variable in model.variables]
+    variables = tuple(replace(a, labels=b) if b else a for a, b in zip(model.variables, labels))
+    record = {"species": table.species, "seed": options.seed, "background_points": table.n_background}
+    record["sampling"] = table.sampling
+    return replace(model, variables=variables, meta={**model.meta, **record})
+
+
+def _measure(table: SampleTable, fitted: Maxent, model: Model, test: Array | None) -> tuple[dict[str, Any], Curve]:
+    """Compute the numbers of a fit, and its omission curve."""
+    solution, domain = fitted.solution_, fitted.problem_.domain
+    # Predicted, not taken from the solution: presences are part of the domain, and must tie with themselves exactly.
+    raw_domain = model.predict_columns([a.values[code] for a, code in zip(domain.variables, domain.codes)], "raw")
+    raw = model.predict(table.presence, "raw")
+    raw_test = None if test is None else model.predict(test, "raw")
+
+    numbers: dict[str, Any] = {
+        "species": table.species,
+        "version": __version__,
+        "training_presences": table.n_presences,
+        "background_points": domain.n,
+        "sampling": table.sampling,
+        "status": solution.status,
+        "gap": solution.gap,
+        "iterations": solution.iterations,
+        "features": fitted.feature_set_.size,
+        "features_with_weight": solution.n_nonzero,
+        "classes": model.meta["classes"],
+        "regularized_gain": solution.gain,
+        "gain": float(np.log(domain.n)) - log_loss(raw),
+        "log_loss_train": log_loss(raw),
+        "entropy": model.entropy,
+        "auc_train": auc(raw, raw_domain),
+        "mean_cloglog": float(np.mean(model.from_raw(raw_domain, "cloglog"))),
+    }
+    if "members" in model.meta:
+        numbers["members"] = model.meta["members"]
+    if model.alpha > 1.0:
+        numbers |= measure_support(model, table.presence, "train")
+    if raw_test is not None:
+        numbers |= {
+            "test_presences": len(raw_test),
+            "log_loss_test": log_loss(raw_test),
+            "test_gain": float(np.log(domain.n)) - log_loss(raw_test),
+            "auc_test": auc(raw_test, raw_domain),
+            "auc_test_deviation": auc_deviation(raw_test, raw_domain),
+        }
+        if test is not None and model.alpha > 1.0:
+            numbers |= measure_support(model, test, "test")
+    return numbers, Curve(raw, raw_domain, lambda values: model.from_raw(values, "cumulative"), raw_test)
+
+
+def _profiles(table: SampleTable, model: Model, options: RunOptions) -> list[Profile]:
+    """Compute every variable's curves; a constant variable has none of its own."""
+    scale, clamp = options.predict.scale, options.predict.clamp
+    out = []
+    for v in range(len(model.variables)):
+        if not varies(model, v):
+            continue
+        single = fit_table(table, options, [v]).model_
+        out += [
+            marginal(model, v, table.presence, scale, clamp),
+            only(single, model, v, scale, clamp),
+            effect(model, v, table.background, clamp),
+        ]
+    return out
+
+
+def _plain(threshold: Threshold) -> dict[str, Any]:
+    known = {"test_omission": threshold.test_omission, "binomial": threshold.binomial}
+    return {
+        "name": threshold.name,
+        "raw": threshold.raw,
+        "cumulative": threshold.cumulative,
+        "area": threshold.area,
+        "training_omission": threshold.training_omission,
+        **{name: None if np.isnan(value) else value for name, value in known.items()},
+    }
+
+
+def _on_scales(model: Model, raw: float) -> dict[str, float]:
+    """Return a raw value on the cloglog and logistic scales."""
+    return {scale: float(model.from_raw(raw, scale)) for scale in ("cloglog", "logistic")}

@@ -1,0 +1,365 @@
+"""From files to tables: what each species is fitted on, with one pass over the layers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+
+from sdm.data.rasters.area import StudyArea
+from sdm.data.rasters.effort import Effort
+from sdm.data.rasters.layers import open_stack
+from sdm.data.rasters.stack import Stack
+from sdm.data.records.clean import CleanPoints, Ledger, clean, finish, locate
+from sdm.data.records.occurrences import Occurrences, Swd, read_occurrences, read_swd
+from sdm.data.records.weights import UNCERTAINTY
+from sdm.data.table import SampleTable
+from sdm.errors import DataError, OptionError
+from sdm.options.definitions import GROUP_WORD, RunOptions
+from sdm.workflow.species.assessing import Survey
+from sdm.workflow.species.fitting import check_model
+from sdm.workflow.species.sampling import (
+    accessible_areas,
+    check_sampling,
+    describe,
+    make_backgrounds,
+    make_effort,
+    needs_group,
+    read_area,
+    tell,
+    thinning,
+    weigh,
+)
+from sdm.workflow.splitting import check_testing
+
+SWD_SUFFIXES = (".csv", ".tsv", ".txt", ".swd")
+
+
+@dataclass
+class Prepared:
+    """What a run works on.
+
+    Attributes
+    ----------
+    tables : dict
+        A table a species, in the order of the file.
+    tests : dict
+        Values and coordinates at the test records of a species, where there are any.
+    surveys : dict
+        Values at the sites of a species' test records, where absences are among them.
+    failures : dict
+        Species that cannot be fitted, and why.
+    stack, study_area, ledger
+        None for tables of samples with data, which have no map.
+    areas : dict
+        The study area of each species, where it is drawn around its own records.
+    effort : Effort or None
+        Sampling effort, if the run has any.
+    projections : dict
+        Other layers to map on, by name.
+    notices : list of str
+    """
+
+    tables: dict[str, SampleTable] = field(default_factory=dict)
+    tests: dict[str, CleanPoints] = field(default_factory=dict)
+    surveys: dict[str, Survey] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
+    stack: Stack | None = None
+    study_area: StudyArea | None = None
+    areas: dict[str, StudyArea] = field(default_factory=dict)
+    effort: Effort | None = None
+    ledger: Ledger | None = None
+    projections: dict[str, Stack] = field(default_factory=dict)
+    notices: list[str] = field(default_factory=list)
+
+    def area_of(self, species: str) -> StudyArea | None:
+        """Return the study area of a species."""
+        return self.areas.get(species, self.study_area)
+
+
+def prepare(options: RunOptions) -> Prepared:
+    """Read and clean the records, draw the background, and look up the layers."""
+    check_options(options)
+    if options.occurrences.file is None:
+        example = "'sdm fit records.csv layers/ -o results'"
+        raise OptionError(f"no occurrence file: give it first, as in {example}, or as occurrences.file")
+    if not options.layers.files or is_swd(options.layers.files):
+        return _prepare_swd(options)
+    return _prepare_layers(options)
+
+
+def check_options(options: RunOptions) -> None:
+    """Raise for options that contradict each other."""
+    check_testing(options)
+    if options.occurrences.response is not None:
+        raise OptionError(
+            "occurrences.response makes a model of presence and absence, which 'sdm fit' and 'sdm classify' alone fit"
+        )
+    if options.occurrences.site_column is not None:
+        raise OptionError("occurrences.site_column names the sites of a response, or of 'sdm joint': leave it out")
+    check_sampling(options)
+    check_model(options.fit)
+
+
+def is_swd(files: Sequence[str]) -> bool:
+    """Tell whether the 'layers' are a table of background points with their values."""
+    return len(files) == 1 and Path(files[0]).suffix.lower() in SWD_SUFFIXES
+
+
+def open_layers(options: RunOptions, files: Sequence[str] | None = None, names: Sequence[str] | None = None) -> Stack:
+    """Open the layers of a run, or others (for a projection) under the same options."""
+    chosen = options.layers.files if files is None else files
+    return open_stack(
+        list(chosen) if len(chosen) > 1 else chosen[0],
+        categorical=options.layers.categorical,
+        nodata=options.layers.nodata,
+        align=options.layers.align,
+        names=names,
+    )
+
+
+def read_records(options: RunOptions, file: str) -> Occurrences:
+    """Read an occurrence file under the run's options; recorded absences are left out."""
+    records = read_survey(options, file)
+    absent = records.absent
+    if absent.any():
+        note = f"{np.count_nonzero(absent):,} rows that record an absence left out"
+        records = replace(records.take(~absent), notes=(*records.notes, note))
+    return records
+
+
+def read_survey(options: RunOptions, file: str) -> Occurrences:
+    """Read a file of presences, and absences where there are any, under the run's options."""
+    own = options.occurrences
+    wanted = [name for name in (own.record_weights, own.uncertainty_column, options.test.fold_column) if name]
+    records = read_occurrences(
+        file,
+        crs=own.crs,
+        species_column=own.species_column,
+        x_column=own.x_column,
+        y_column=own.y_column,
+        columns=wanted,
+    )
+    if records.absent.all():
+        raise DataError(f"file '{Path(file).name}' holds absences only ({len(records):,}): expected presences")
+    return records
+
+
+def read_points(options: RunOptions, file: str) -> Occurrences:
+    """Read a file of background points under the run's options; it needs no species."""
+    own = options.occurrences
+    return read_occurrences(file, crs=own.crs, x_column=own.x_column, y_column=own.y_column)
+
+
+def open_projections(
+    options: RunOptions, names: Sequence[str], places: dict[str, str] | None = None
+) -> dict[str, Stack]:
+    """Open the layers of the run's projections, or of some of them."""
+    found = {}
+    for title, place in (options.predict.projections if places is None else places).items():
+        try:
+            found[title] = open_layers(options, [place], names=names)
+        except (DataError, OptionError) as error:
+            raise type(error)(f"projection {title}: {error}") from error
+    return found
+
+
+def read_group(options: RunOptions, records: Occurrences | None = None) -> Occurrences | None:
+    """Read the records of the target group, if one is used: by default all species of the occurrence file."""
+    if not needs_group(options):
+        return None
+    file = options.background.target_group
+    if file is None:
+        group = records if records is not None else read_records(options, str(options.occurrences.file))
+        check_group(group.species_names, group.source)
+        return group
+    try:
+        return read_records(options, file)
+    except DataError as error:
+        raise DataError(f"target group: {error}") from error
+
+
+def check_group(names: Sequence[str], source: str) -> None:
+    """Raise for a target group that is the species itself: it says nothing of where people looked."""
+    if len(names) < 2:
+        raise OptionError(
+            f"a target group of one species says nothing, and {Path(source).name} holds only '{names[0]}': give the "
+            "records of similar species with --target-group FILE, or use --background random"
+        )
+
+
+def background_points(options: RunOptions, group: Occurrences | None) -> Occurrences | None:
+    """Return the points that are the background, if it is not drawn: the user's own, or those of the target group."""
+    if options.background.file is not None:
+        return read_points(options, options.background.file)
+    return group if options.background.kind == GROUP_WORD else None
+
+
+def _prepare_layers(options: RunOptions) -> Prepared:
+    if options.background.effort_column is not None:
+        raise OptionError("background.effort_column is for tables of samples: with layers, give a raster as --bias")
+    everyone = read_records(options, str(options.occurrences.file))
+    stack = open_layers(options)
+    area = read_area(options, stack)
+    records = _choose_species(everyone, options.occurrences.species)
+    projections = open_projections(options, stack.names)
+    notices = [*records.notes, *stack.notices, *(area.notes if area else [])]
+    for title, other in projections.items():
+        notices += [f"projection {title}: {text}" for text in other.notices if text not in stack.notices]
+    located = locate(records, stack, study_area=area)
+    group = read_group(options, everyone)
+    prepared = Prepared(stack=stack, study_area=area, projections=projections, notices=notices)
+    prepared.areas = accessible_areas(options, located)
+    prepared.effort = effort = make_effort(options, stack, group)
+    places: list[StudyArea | None] = [*prepared.areas.values()] or [area]
+    points = background_points(options, group)
+    backgrounds = make_backgrounds(options, stack, places, points, effort, located.cells)
+    values = backgrounds[0].presence_values
+    if values is None:
+        values = stack.sample(*located.cells, threads=options.threads)
+    kept, ledger = finish(
+        located,
+        values,
+        snap=options.occurrences.snap,
+        remove_duplicates=not options.occurrences.keep_duplicates,
+        effort=None if effort is None else effort.at,
+        thinning=thinning(options),
+        uncertainty_column=options.occurrences.uncertainty_column,
+    )
+    prepared.ledger = ledger
+    own = dict(zip(prepared.areas, backgrounds))
+    labels = records.labels(options.test.fold_column) if options.test.fold_column else None
+    notices += tell(options, effort, backgrounds[0])
+    for species, background in own.items() or [("", backgrounds[0])]:
+        notices += [f"{species}: {text}" if species else text for text in background.notices]
+    for species in records.species_names:
+        try:
+            ledger.check(species)
+            background = own.get(species, backgrounds[0])
+            background.check(prepared.area_of(species))
+            weights, notes = weigh(options, records, kept[species], stack)
+            strength = None if effort is None else effort.at(kept[species].rows, kept[species].cols)
+            table = SampleTable.from_stack(
+                stack,
+                kept[species],
+                background,
+                presence_weights=weights,
+                presence_effort=strength,
+                folds=None if labels is None else labels[kept[species].index],
+            )
+            said = describe(options, effort, prepared.area_of(species))
+            prepared.tables[species] = replace(table, sampling=said, notes=notes)
+        except DataError as error:
+            prepared.failures[species] = str(error)
+    if options.test.file:
+        _read_tests(prepared, options, options.test.file)
+    return prepared
+
+
+def _choose_species(records: Occurrences, wanted: Sequence[str]) -> Occurrences:
+    """Keep only the species that were asked for."""
+    check_species(wanted, records.species_names, records.source)
+    return records.take(np.isin(records.species.astype(str), list(wanted))) if wanted else records
+
+
+def check_species(wanted: Sequence[str], known: Sequence[str], source: str) -> None:
+    """Raise for a species that the file does not hold."""
+    for name in wanted:
+        if name not in known:
+            more = f" and {len(known) - 10:,} more" if len(known) > 10 else ""
+            raise OptionError(f"species '{name}' is not in {source}; there are {', '.join(known[:10])}{more}")
+
+
+def _read_tests(prepared: Prepared, options: RunOptions, file: str) -> None:
+    """Look the test records up; a file of one species tests the one species of the run, whatever either is called."""
+    stack = cast("Stack", prepared.stack)
+    try:
+        records = read_survey(options, file)
+        prepared.tests, ledger = clean(records.take(~records.absent), stack, study_area=prepared.study_area)
+        prepared.surveys = _surveys(records, stack, prepared.study_area)
+    except DataError as error:
+        raise DataError(f"test records: {error}") from error
+    for species in ledger.counts:
+        if ledger.describe(species):
+            prepared.notices.append(f"test records of {species} left out: {ledger.describe(species)}")
+    if len(prepared.tests) == 1 and len(prepared.tables) == 1:
+        prepared.tests = dict(zip(prepared.tables, prepared.tests.values()))
+        prepared.surveys = dict(zip(prepared.tables, prepared.surveys.values()))
+    for species in prepared.tables:
+        if species not in prepared.tests:
+            prepared.notices.append(f"no test record of {species} in {file}")
+
+
+def _surveys(records: Occurrences, stack: Stack, area: StudyArea | None) -> dict[str, Survey]:
+    """Look up the sites of every species that has absences; each visit counts, several in one cell too."""
+    if not records.absent.any():
+        return {}
+    here, away = (
+        clean(records.take(some), stack, remove_duplicates=False, study_area=area)[0]
+        for some in (~records.absent, records.absent)
+    )
+    return {
+        name: Survey(*(np.asarray(points[name].values, dtype=np.float64) for points in (here, away)))
+        for name in away
+        if name in here
+    }
+
+
+def _prepare_swd(options: RunOptions) -> Prepared:
+    """Take presences and background from tables that hold the variables already."""
+    needing = {
+        "test.file": (options.test.file, "use test.percent or test.folds with tables"),
+        "predict.projections": (options.predict.projections, "use 'sdm predict' afterwards"),
+        "background.area": (options.background.area, "leave out the rows outside it"),
+        "background.bias": (options.background.bias, "name a column of sampling effort as background.effort_column"),
+        "occurrences.thin_distance": (options.occurrences.thin_distance, "thin the table beforehand"),
+        "occurrences.thin_bins": (options.occurrences.thin_bins, "thin the table beforehand"),
+    }
+    for name, (value, instead) in needing.items():
+        if value:
+            raise OptionError(f"{name} needs layers, and tables of samples were given: {instead}")
+    grouped = options.background.kind == GROUP_WORD
+    place = [*options.layers.files, *filter(None, [options.background.file, options.background.target_group])][:1]
+    weights = options.occurrences.record_weights
+    if weights == UNCERTAINTY:
+        raise OptionError(
+            "occurrences.record_weights=uncertainty needs layers, whose cells it compares with: name a column"
+        )
+    table = _read_table(options, str(options.occurrences.file), alone=not (place or grouped), weights=weights)
+    background = _read_table(options, place[0]) if place else None
+    if grouped:
+        if background is None:
+            check_group([name for name in table.species_names if name != "background"], table.source)
+        background = (table if background is None else background).sites()
+    said = describe(options, rows=table.source if background is None else background.source)
+    wanted = options.occurrences.species
+    check_species(wanted, table.species_names, table.source)
+    prepared = Prepared(notices=[*table.notes, *(background.notes if background else ())])
+    prepared.notices.append("tables of samples have no map: use 'sdm predict' with layers")
+    for species in table.species_names:
+        if not wanted or species in wanted:
+            try:
+                made = SampleTable.from_swd(table, species, background)
+                prepared.tables[species] = replace(made, sampling=said)
+            except DataError as error:
+                prepared.failures[species] = str(error)
+    return prepared
+
+
+def _read_table(options: RunOptions, file: str, alone: bool = False, weights: str | None = None) -> Swd:
+    """Read a table of samples; if it is alone, it must hold background too."""
+    hint = "no layers were given: give a folder of them, or a table of background points, after the occurrence file"
+    try:
+        table = read_swd(
+            file,
+            categorical=options.layers.categorical,
+            weight_column=weights,
+            effort_column=options.background.effort_column,
+            fold_column=options.test.fold_column,
+        )
+    except DataError as error:
+        raise DataError(f"{error} ({hint})" if alone else str(error)) from error
+    if alone and not table.is_background.any():
+        raise OptionError(f"{file} has no background rows, and {hint}")
+    return table

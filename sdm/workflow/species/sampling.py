@@ -1,0 +1,197 @@
+"""What a run does about sampling bias: effort, target group, accessible area, thinning, weights of records."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from sdm.data.background import Background, background_from_points, sample_backgrounds
+from sdm.data.rasters.accessible import Shape, accessible_area
+from sdm.data.rasters.area import StudyArea
+from sdm.data.rasters.effort import Effort, KernelEffort, kernel_effort, open_effort
+from sdm.data.rasters.stack import Stack
+from sdm.data.records.clean import CleanPoints, Located, locate
+from sdm.data.records.occurrences import Occurrences
+from sdm.data.records.thinning import Thinning
+from sdm.data.records.weights import record_weights
+from sdm.errors import OptionError
+from sdm.options.definitions import AREA_WORDS, GROUP_WORD, RunOptions
+
+
+def check_sampling(options: RunOptions) -> None:
+    """Raise for options about sampling bias that contradict each other, or have nothing to act on."""
+    own = options.background
+    grouped = GROUP_WORD in (own.kind, own.bias)
+    around = own.area in AREA_WORDS
+    thinned = options.occurrences
+    problems = {
+        "background.file and target-group background: give one of them": own.kind == GROUP_WORD and own.file,
+        "background.kind=target-group and background.bias correct for the same bias twice: give one of them": (
+            own.kind == GROUP_WORD and (own.bias or own.effort_column)
+        ),
+        "background.file leaves nothing to draw by effort: use background.bias_treatment=prior": (
+            own.bias and own.file and own.bias_treatment == "sample"
+        ),
+        "background.bias_treatment needs sampling effort: give background.bias": (
+            own.bias_treatment == "prior" and not (own.bias or own.effort_column)
+        ),
+        "background.target_group is not used: add --background target-group, or --bias target-group": (
+            own.target_group and not grouped
+        ),
+        "background.bandwidth is that of a target group's density: add --bias target-group": (
+            own.bandwidth != "auto" and own.bias != GROUP_WORD
+        ),
+        "background.buffer widens an area around records: add --study-area buffer or --study-area hull": (
+            own.buffer is not None and not around
+        ),
+        "background.area=buffer needs a distance in km: add --buffer, as in --buffer 200": (
+            own.area == "buffer" and own.buffer is None
+        ),
+        "occurrences.thin_variables are those of occurrences.thin_bins: say how many bins": (
+            thinned.thin_variables and not thinned.thin_bins
+        ),
+    }
+    for text, wrong in problems.items():
+        if wrong:
+            raise OptionError(text)
+
+
+def needs_group(options: RunOptions) -> bool:
+    """Whether the records of a target group are used."""
+    return GROUP_WORD in (options.background.kind, options.background.bias)
+
+
+def read_area(options: RunOptions, stack: Stack) -> StudyArea | None:
+    """Read the polygons of the study area, if it is a file."""
+    if options.background.area is None or options.background.area in AREA_WORDS:
+        return None
+    return StudyArea.read(options.background.area, stack.crs)
+
+
+def accessible_areas(options: RunOptions, located: Located) -> dict[str, StudyArea]:
+    """Draw the area around the records of each species that has some within the layers; empty if that is not asked."""
+    if options.background.area not in AREA_WORDS:
+        return {}
+    shape, km = cast(Shape, options.background.area), options.background.buffer or 0.0
+    species = located.occurrences.species.astype(str)[located.record]
+    areas = {}
+    for name in located.occurrences.species_names:
+        some = located.record[species == name]
+        if len(some):
+            areas[name] = accessible_area(located.stack, located.x[some], located.y[some], shape, km)
+    return areas
+
+
+def make_effort(options: RunOptions, stack: Stack, group: Occurrences | None) -> Effort | None:
+    """Open the bias raster, or estimate effort from the sites of the target group."""
+    own = options.background
+    if own.bias is None or (own.bias == GROUP_WORD and group is None):
+        return None
+    if group is None or own.bias != GROUP_WORD:
+        return open_effort(own.bias, stack, nodata=options.layers.nodata, align=options.layers.align is not None)
+    rows, cols = locate(group, stack).cells
+    name = f"target group {Path(group.source).name}"
+    return kernel_effort(stack, rows, cols, bandwidth=own.bandwidth, name=name, threads=options.threads)
+
+
+def make_backgrounds(
+    options: RunOptions,
+    stack: Stack,
+    areas: Sequence[StudyArea | None],
+    points: Occurrences | None,
+    effort: Effort | None,
+    cells: tuple[np.ndarray, np.ndarray],
+) -> list[Background]:
+    """Return the background in each study area; empty where an area holds none.
+
+    Parameters
+    ----------
+    areas
+        Study areas, one for each background.
+    points
+        The user's own points, or the records of the target group; None to draw cells.
+    effort
+        Sampling effort.
+    cells
+        Cells to look up in the same pass over the layers.
+    """
+    own = options.background
+    if points is None:
+        return sample_backgrounds(
+            stack,
+            areas,
+            n=own.points,
+            seed=options.seed,
+            area_weighted=own.area_weighted,
+            effort=None if effort is None else effort.window,
+            treatment=own.bias_treatment,
+            also=cells,
+            threads=options.threads,
+        )
+    # A study area of polygons is the same for all, and records outside it are worth a notice.
+    shared = areas[0] if len(areas) == 1 else None
+    found = background_from_points(stack, points, study_area=shared, effort=effort, one_per_cell=own.kind == GROUP_WORD)
+    if len(areas) == 1:
+        return [found]
+    inside = [slice(None) if area is None else area.contains(stack, found.rows, found.cols) for area in areas]
+    return [found.take(cast(np.ndarray, which)) for which in inside]
+
+
+def thinning(options: RunOptions) -> Thinning:
+    """Return how records are thinned."""
+    own = options.occurrences
+    variables = tuple(own.thin_variables)
+    return Thinning(own.thin_distance, own.thin_bins, variables, own.thin_tries, options.seed)
+
+
+def weigh(
+    options: RunOptions, records: Occurrences, points: CleanPoints, stack: Stack
+) -> tuple[np.ndarray | None, tuple[str, ...]]:
+    """Return the weights of presences, None if all are equal, and what the user should be told."""
+    own = options.occurrences
+    if own.record_weights is None:
+        return None, ()
+    return record_weights(records, points, stack, own.record_weights, own.uncertainty_column)
+
+
+def tell(options: RunOptions, effort: Effort | None, background: Background) -> list[str]:
+    """Say what is done about sampling bias, to be read before the results."""
+    told = []
+    if options.background.kind == GROUP_WORD:
+        told.append(f"background: {len(background):,} sites of the target group, one record a cell")
+    if isinstance(effort, KernelEffort):
+        kernel = f"a kernel of {effort.bandwidth:.3g} km over {effort.n_sites:,} sites"
+        told.append(f"sampling effort of the {effort.name}: {kernel}, written to effort.tif")
+    if effort is not None:
+        drawn = "background cells are drawn by it"
+        what = {"sample": drawn, "prior": "it is the base measure, divided out of the map"}
+        told.append(f"sampling effort '{effort.name}': {what[options.background.bias_treatment]}")
+    return told
+
+
+def describe(
+    options: RunOptions, effort: Effort | None = None, area: StudyArea | None = None, rows: str | None = None
+) -> dict[str, Any]:
+    """Return what was done about sampling bias, for the model file and the results; `rows` is a table of background."""
+    own, records = options.background, options.occurrences
+    given = own.file if rows is None else rows
+    said: dict[str, Any] = {"background": own.kind if given is None or own.kind == GROUP_WORD else Path(given).name}
+    if own.target_group is not None:
+        said["target_group"] = Path(own.target_group).name
+    if effort is not None:
+        said |= {"bias": effort.name, "bias_treatment": own.bias_treatment}
+        if isinstance(effort, KernelEffort):
+            said |= {"bandwidth_km": round(effort.bandwidth, 6), "sites": effort.n_sites}
+    if own.effort_column is not None:
+        said |= {"bias": f"column {own.effort_column}", "bias_treatment": "prior"}
+    if area is not None:
+        said["study_area"] = area.source if own.area in AREA_WORDS else Path(area.source).name
+    if records.thin_bins:
+        chosen = f" of {', '.join(records.thin_variables)}" if records.thin_variables else " a variable"
+        said["thinned_by_environment"] = f"{records.thin_bins} bins{chosen}"
+    if records.thin_distance:
+        said["thinned_to_km"] = records.thin_distance
+    if records.record_weights is not None:
+        said["record_weights"] = records.record_weights
+    return said

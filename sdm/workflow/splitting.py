@@ -1,0 +1,191 @@
+"""How a run divides its records: set aside for testing, in folds, or in replicates."""
+
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+
+from sdm.assess.splits.folds import Split
+from sdm.assess.splits.methods import split_table
+from sdm.data.rasters.distance import DEGREE_KM, to_lonlat
+from sdm.data.rasters.stack import Stack
+from sdm.data.table import SampleTable
+from sdm.errors import DataError, OptionError
+from sdm.options.definitions import RunOptions, TestOptions
+from sdm.types import Array
+
+FOLDS = 5  # where a division needs a number and none was given
+SUBSAMPLE = 25.0  # percent
+# Divisions that make as many folds as they make, and those that leave the background whole.
+COUNTED = ("leave-one-out", "equal-blocks", "checkerboard", "buffer", "own")
+WHOLE = ("random", "leave-one-out", "bootstrap", "subsample")
+
+
+def method(test: TestOptions) -> str | None:
+    """Return how records are divided for validation; None if they are not."""
+    if test.replicates > 1 and test.replicate_kind != "crossvalidate":
+        return test.replicate_kind
+    asked = test.split != "random" or max(test.folds, test.replicates) > 1
+    return test.split if asked else None
+
+
+def check_testing(options: RunOptions) -> None:
+    """Raise for options about testing that contradict each other, or have nothing to act on."""
+    own, how = options.test, method(options.test)
+    drawn = own.replicate_kind != "crossvalidate"
+    problems = {
+        "give test.percent or test.file, not both: the model is tested with one of them": (
+            own.percent and own.file and own.replicate_kind != "subsample"
+        ),
+        "test.folds and test.replicates are two numbers for one thing: give one of them": (
+            own.folds and own.replicates > 1
+        ),
+        f"test.split={own.split} makes folds of its own number: leave out test.folds and test.replicates": (
+            own.split in COUNTED and not drawn and (own.folds or own.replicates > 1)
+        ),
+        f"test.replicate_kind={own.replicate_kind} needs a number: add --replicates, as in --replicates 10": (
+            drawn and own.replicates < 2
+        ),
+        f"test.split={own.split} makes folds, and replicates by {own.replicate_kind} are none: give one of them": (
+            drawn and own.split != "random"
+        ),
+        "test.split=block needs the side of a square in km: add --block-size, as in --block-size 100": (
+            own.split == "block" and own.block_size is None
+        ),
+        "test.block_size is that of test.split=block: add --split block": (
+            own.block_size is not None and own.split != "block"
+        ),
+        "test.split=buffer needs a distance in km: add --radius, as in --radius 50": (
+            own.split == "buffer" and own.radius is None
+        ),
+        "test.radius is that of test.split=buffer: add --split buffer": (
+            own.radius is not None and own.split != "buffer"
+        ),
+        "test.split=own needs a column with the fold of every record: name it with --fold-column": (
+            own.split == "own" and own.fold_column is None
+        ),
+        "test.fold_column is not used: add --split own": own.fold_column is not None and own.split != "own",
+        f"test.validation_background=partition: {how or 'random'} folds do not divide the background; use full, or "
+        "a split in space or by environment": own.validation_background == "partition" and (how or "random") in WHOLE,
+        "test.null_models are compared by cross-validation: add --folds, as in --folds 5": (
+            own.null_models and how is None
+        ),
+        "test.null_models=1 has no spread: expected 2 or more, such as 100": own.null_models == 1,
+        "output.uncertainty is that of replicates: add --replicates 10 --replicate-kind bootstrap, or --folds 5": (
+            options.output.uncertainty and how is None
+        ),
+        "output.uncertainty is a map: leave out --no-map": options.output.uncertainty and not options.output.map,
+    }
+    for text, wrong in problems.items():
+        if wrong:
+            raise OptionError(text)
+
+
+def set_aside(table: SampleTable, options: RunOptions) -> tuple[SampleTable, tuple[Array, Array, Array] | None]:
+    """Divide the presences at random as `test.percent` says: what trains, and values, x and y of what tests.
+
+    At least one is set aside and at least two are kept. For replicates by subsample the percentage is theirs, and all
+    presences train.
+    """
+    percent, m = options.test.percent, table.n_presences
+    if percent == 0 or method(options.test) == "subsample":
+        return table, None
+    count = min(max(1, round(m * percent / 100)), m - 2)
+    if count < 1:
+        raise DataError(f"{table.species}: {m} presences are too few to set {percent:g} % aside for testing")
+    out = np.zeros(m, dtype=bool)
+    out[np.random.default_rng([options.seed, 1]).permutation(m)[:count]] = True
+    return table.take(~out), (table.presence[out], table.presence_x[out], table.presence_y[out])
+
+
+def make_split(table: SampleTable, options: RunOptions, stack: Stack | None = None) -> Split | None:
+    """Divide a table for validation as the options say; None if they do not.
+
+    Parameters
+    ----------
+    stack
+        The layers, whose cells a checkerboard is made of and whose coordinates distances are measured in; None for
+        tables of samples, whose coordinates then are degrees.
+    """
+    how = method(options.test)
+    if how is None:
+        return None
+    try:
+        return split_table(_placed(table, how, stack), how, **_arguments(table, options, how, stack))
+    except DataError as error:
+        raise DataError(f"{table.species}: {error}") from error
+
+
+def split_for_choice(table: SampleTable, options: RunOptions, stack: Stack | None) -> Split:
+    """Divide the records for the choice: as the options say, by default in five random folds."""
+    if table.n_presences < 3:
+        raise DataError(f"{table.species}: {table.n_presences} presences are too few to choose by held-out loss")
+    if method(options.test) is None:
+        options = options.model_copy(update={"test": options.test.model_copy(update={"folds": FOLDS})})
+    return cast(Split, make_split(table, options, stack))
+
+
+def _arguments(table: SampleTable, options: RunOptions, how: str, stack: Stack | None) -> dict[str, Any]:
+    """Return what a division takes beside the table."""
+    own = options.test
+    folds = own.folds or (own.replicates if own.replicates > 1 else FOLDS)
+    around = {} if how in WHOLE else {"background": own.validation_background}
+    match how:
+        case "random":
+            return {"k": min(folds, table.n_presences), "seed": options.seed}
+        case "environment":
+            return {"k": folds, "seed": options.seed, **around}
+        case "block":
+            return {"size": own.block_size, "k": folds, "seed": options.seed, **around}
+        case "equal-blocks":
+            return {"orientation": own.orientation, **around}
+        case "checkerboard":
+            return {**_board(stack), "aggregation": own.aggregation, **around}
+        case "buffer":
+            return {"radius": own.radius, "geographic": True, **around}
+        case "own":
+            return {"labels": table.folds, "background_labels": table.background_folds, **around}
+        case "bootstrap":
+            return {"replicates": own.replicates, "seed": options.seed}
+        case "subsample":
+            return {"replicates": own.replicates, "percent": own.percent or SUBSAMPLE, "seed": options.seed}
+    return {}
+
+
+def _board(stack: Stack | None) -> dict[str, Any]:
+    """Return the corner and the cells of the layers, for a checkerboard."""
+    if stack is None:
+        raise OptionError("test.split=checkerboard needs layers, whose cells make its squares: use --split block")
+    cell = abs(stack.transform.a), abs(stack.transform.e)
+    left, _, _, top = stack.bounds
+    return {"origin": (left, top), "cell": cell}
+
+
+def _placed(table: SampleTable, how: str, stack: Stack | None) -> SampleTable:
+    """Return the table with coordinates for a division by distance: degrees for a buffer, km for blocks.
+
+    Blocks of layers in degrees are squares of the sinusoidal projection, which keeps areas.
+    """
+    if how not in ("block", "buffer"):
+        return table
+    places = [(table.presence_x, table.presence_y), (table.background_x, table.background_y)]
+    crs = None if stack is None else stack.crs
+    if how == "block" and crs is not None and not crs.is_geographic:
+        unit = float(crs.linear_units_factor[1]) / 1000
+        placed = [(unit * x, unit * y) for x, y in places]
+    else:
+        placed = [_degrees(x, y, stack, f"test.split={how}") for x, y in places]
+        if how == "block":
+            middle = float(np.mean(placed[1][0]))
+            placed = [(DEGREE_KM * (x - middle) * np.cos(np.radians(y)), DEGREE_KM * y) for x, y in placed]
+    (x, y), (around_x, around_y) = placed
+    return replace(table, presence_x=x, presence_y=y, background_x=around_x, background_y=around_y)
+
+
+def _degrees(x: Array, y: Array, stack: Stack | None, what: str) -> tuple[Array, Array]:
+    """Return longitude and latitude."""
+    if stack is not None:
+        return to_lonlat(x, y, stack, what)
+    if np.any(np.abs(x) > 360) or np.any(np.abs(y) > 90):  # those that are missing are the split's to refuse
+        raise DataError(f"{what} measures km from degrees, and the table's coordinates are none: give layers")
+    return x, y

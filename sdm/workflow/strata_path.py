@@ -1,0 +1,357 @@
+"""The exact path over strata: from a prior by area or effort to what was recorded, and the map of the best between.
+
+The prior of a stratum is its share of the area, or of the sampling effort; what was observed is its share of the
+records; its multiplicity is its number of cells. Within a stratum cells share by their prior.
+"""
+
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from rasterio.windows import Window
+
+from sdm.assess.paths.strata import Choice, PathValidation, validate_path
+from sdm.assess.splits.folds import Split
+from sdm.commit import staging
+from sdm.data.rasters.area import StudyArea
+from sdm.data.rasters.effort import Effort
+from sdm.data.rasters.stack import Stack
+from sdm.data.rasters.strata import SQUARES, Strata, make_division, square_km, stratum_of, survey_strata
+from sdm.data.table import SampleTable
+from sdm.errors import DataError, OptionError
+from sdm.files import safe_name, to_json
+from sdm.maps.rasters import NODATA, write_cog
+from sdm.maxent.paths.homotopy import RelaxationPath, track_path
+from sdm.options.definitions import FitOptions, RunOptions
+from sdm.options.reading import dump_yaml
+from sdm.report.tables import write_rows
+from sdm.types import Array, Index, Progress
+from sdm.workflow.run import RunResult, SpeciesResult, run
+from sdm.workflow.species.inputs import Prepared
+from sdm.workflow.species.writing import Written, write_effort
+from sdm.workflow.splitting import split_for_choice
+
+log = logging.getLogger("sdm")
+
+SETS = {-1: "I-", 0: "I0", 1: "I+"}
+"""Strata held at the lower end of the tolerance, within it, and at the upper end."""
+
+
+@dataclass(frozen=True)
+class StrataPath:
+    """The path of one species over strata.
+
+    Attributes
+    ----------
+    strata : Strata
+    records : (n,) array
+        Records (or their weights) in each stratum.
+    path : RelaxationPath
+    validation : PathValidation
+    split : Split
+    chosen : Choice
+    """
+
+    strata: Strata
+    records: Array
+    path: RelaxationPath
+    validation: PathValidation
+    split: Split
+    chosen: Choice
+
+    @property
+    def probability(self) -> Array:
+        """The chosen probability of every stratum."""
+        return np.asarray(self.path.atoms.m * self.path.p(self.chosen.nu))
+
+    @property
+    def density(self) -> Array:
+        """The chosen density in every stratum relative to area, effort divided out: one everywhere is no preference."""
+        ratio = self.probability / self.strata.prior
+        return np.asarray(ratio / np.average(ratio, weights=self.strata.area))
+
+    @property
+    def tolerance(self) -> float:
+        """The chosen tolerance, on a cell's probability."""
+        return 1.0 / self.chosen.nu if self.chosen.nu else np.inf
+
+
+def run_strata(options: RunOptions, *, command: str = "", progress: Progress | None = None) -> RunResult:
+    """Follow the path over strata of every species of the options' occurrence file.
+
+    Raises
+    ------
+    SdmError
+        As `sdm.workflow.run.run`.
+    """
+    given = options
+    options = strata_options(options)
+    surveyed: dict[int, Strata] = {}
+
+    def each(
+        prepared: Prepared, species: str, options: RunOptions, folder: Path, command: str, progress: Progress | None
+    ) -> SpeciesResult:
+        area = prepared.area_of(species)
+        if id(area) not in surveyed:
+            surveyed[id(area)] = survey(prepared, options, area)
+        found = follow_strata(prepared.tables[species], surveyed[id(area)], options, cast("Stack", prepared.stack))
+        with staging(folder, overwrite=options.output.overwrite) as stage:
+            numbers, written = _write(found, prepared, species, given, stage, command, progress)
+        return SpeciesResult(species, folder, numbers, written.files, [*prepared.tables[species].notes])
+
+    changed = [name for name, value in given.fit if value != FitOptions.model_fields[name].get_default()]
+    notices = [f"strata have no features: fit.{', fit.'.join(changed)} not used"] if changed else []
+    for notice in notices:
+        log.info(notice)
+    result = run(options, command=command, progress=progress, each=each)
+    result.notices += notices
+    return result
+
+
+def strata_options(options: RunOptions) -> RunOptions:
+    """Return the options under which records are cleaned for strata: the layer of classes is one of the layers."""
+    strata, own = str(options.path.strata), options.background
+    files = list(options.layers.files)
+    if strata.lower().startswith(SQUARES):
+        square_km(strata)
+        if not files:
+            raise OptionError(f"strata={strata} needs a layer, whose cells it divides: give one after the records")
+        name = None
+    elif Path(strata).is_file():
+        files, name = [*files, strata], Path(strata).stem
+        strata = name
+    elif not files:
+        raise OptionError(f"strata={strata!r} is no file: give a raster of classes, or layers after the records")
+    else:
+        name = strata
+    refused = {
+        "background.kind=target-group": (own.kind != "random", "use --bias target-group, which is the prior then"),
+        "background.file": (own.file, "the prior is over all cells; leave it out"),
+        "test.validation_background=partition": (
+            options.test.validation_background == "partition",
+            "folds are measured over all cells; leave it out",
+        ),
+        "test.percent": (options.test.percent, "use --folds"),
+        "test.file": (options.test.file, "use --folds"),
+        "predict.projections": (options.predict.projections, "strata are those of one place; leave them out"),
+    }
+    for what, (wrong, instead) in refused.items():
+        if wrong:
+            raise OptionError(f"{what} does not go with strata: {instead}")
+    classes = list(dict.fromkeys([*options.layers.categorical, *([name] if name else [])]))
+    # Nothing is drawn for strata; clusters of the environment are found on background points.
+    points = own.points if options.test.split == "environment" else 1
+    update = {
+        "layers": options.layers.model_copy(update={"files": files, "categorical": classes}),
+        "background": own.model_copy(
+            update={"points": points, "bias_treatment": "prior" if own.bias else own.bias_treatment}
+        ),
+        "fit": FitOptions(),
+        "path": options.path.model_copy(update={"strata": strata}),
+        "output": options.output.model_copy(update={"report": False}),
+    }
+    return options.model_copy(update=update)
+
+
+def survey(prepared: Prepared, options: RunOptions, area: StudyArea | None) -> Strata:
+    """Count cells, area and prior of the strata in a study area."""
+    stack = prepared.stack
+    if stack is None:
+        raise OptionError("strata need layers, and tables of samples were given: give a folder of layers")
+    return survey_strata(
+        stack,
+        make_division(str(options.path.strata), stack),
+        study_area=area,
+        effort=prepared.effort,
+        area_weighted=options.background.area_weighted,
+        threads=options.threads,
+    )
+
+
+def follow_strata(table: SampleTable, strata: Strata, options: RunOptions, stack: Stack) -> StrataPath:
+    """Follow the path of one species, and its held-out loss along the whole of it."""
+    rows, cols = stack.rowcol(table.presence_x, table.presence_y)
+    place = strata.place(strata.division.codes_at(rows, cols, table.presence))
+    weight = np.ones(table.n_presences) if table.presence_weights is None else table.presence_weights
+    if np.any(place < 0):
+        lost = np.count_nonzero(place < 0)
+        raise DataError(
+            f"{table.species}: {lost:,} of {place.size:,} records lie in no stratum of {strata.division.source}"
+        )
+    if strata.codes.size < 2:
+        raise DataError(f"{strata.division.source} is one stratum only in the study area: there is no path")
+    split = split_for_choice(table, options, stack)
+
+    def count(which: Index) -> Array:
+        return np.bincount(place[which], weight[which], minlength=strata.codes.size).astype(np.float64)
+
+    def path(counts: Array) -> RelaxationPath:
+        return track_path(strata.prior / strata.cells, counts / strata.cells, strata.cells)
+
+    records = count(np.arange(place.size))
+    folds = [(path(count(fold.train)), count(fold.test)) for fold in split.folds]
+    validation = validate_path([own for own, _ in folds], [held for _, held in folds])
+    chosen = validation.best if options.path.choice == "best" else validation.one_error
+    return StrataPath(strata, records, path(records), validation, split, chosen)
+
+
+def breakpoint_rows(found: StrataPath) -> list[dict[str, Any]]:
+    """Return one row a move: where, which stratum, from which set to which."""
+    path, names = found.path, found.strata.names
+    sign = np.zeros(path.atoms.n, dtype=np.int64)
+    rows = []
+    for nu, mu, j, step in zip(path.nu.tolist(), path.mu.tolist(), path.atom.tolist(), path.step.tolist()):
+        before = int(sign[j])
+        sign[j] += step
+        rows.append(
+            {
+                "nu": nu,
+                "mu": mu,
+                "tolerance": 1.0 / nu,
+                "stratum": names[j],
+                "from": SETS[before],
+                "to": SETS[before + step],
+            }
+        )
+    return rows
+
+
+def stratum_rows(found: StrataPath) -> list[dict[str, Any]]:
+    """Return one row a stratum: what it is, what was recorded, and what was chosen."""
+    strata, path = found.strata, found.path
+    sign = path.solution(found.chosen.nu).sign
+    columns = {
+        "stratum": strata.names,
+        "cells": strata.cells.tolist(),
+        "area_km2": strata.area.tolist(),
+        "records": found.records.tolist(),
+        "prior": strata.prior.tolist(),
+        "observed": (path.atoms.m * path.atoms.q).tolist(),
+        "probability": found.probability.tolist(),
+        "density": found.density.tolist(),
+        "set": [SETS[int(s)] for s in sign],
+    }
+    return [dict(zip(columns, row)) for row in zip(*columns.values())]
+
+
+def validation_rows(validation: PathValidation) -> list[dict[str, Any]]:
+    """Return the held-out loss at the breakpoints of all folds; between two it is convex in the tolerance."""
+    columns = zip(validation.nu.tolist(), validation.mean.tolist(), validation.error.tolist())
+    return [{"nu": nu, "tolerance": 1.0 / nu, "held-out loss": m, "standard error": e} for nu, m, e in columns]
+
+
+def _numbers(
+    found: StrataPath, species: str, presences: int, effort: Effort | None, options: RunOptions
+) -> dict[str, Any]:
+    """Return what `sp.json` says."""
+    validation = found.validation
+
+    def described(choice: Choice) -> dict[str, Any]:
+        tolerance = 1.0 / choice.nu if choice.nu else np.inf
+        return {"nu": choice.nu, "tolerance": tolerance, "held_out_loss": choice.mean, "standard_error": choice.error}
+
+    return {
+        "species": species,
+        "status": "exact",
+        "training_presences": presences,
+        "strata": {
+            "of": found.strata.division.source,
+            "prior": "area" if effort is None else effort.name,
+            "strata": int(found.strata.codes.size),
+            "strata_with_records": int(np.count_nonzero(found.records)),
+            "cells": int(found.strata.cells.sum()),
+            "records": float(found.records.sum()),
+            "segments": found.path.n_segments,
+            "folds": len(found.split.folds),
+            "method": found.split.method,
+            "best": described(validation.best),
+            "one_se": described(validation.one_error),
+            "choice": options.path.choice,
+            "tolerance": found.tolerance,
+        },
+    }
+
+
+def _write(
+    found: StrataPath,
+    prepared: Prepared,
+    species: str,
+    options: RunOptions,
+    folder: Path,
+    command: str,
+    progress: Progress | None,
+) -> tuple[dict[str, Any], Written]:
+    """Write everything of one species into an empty folder."""
+    name = safe_name(species)
+    done = Written(files={"run": "run.yaml", "command": "command.txt", "numbers": f"{name}.json"})
+    files = done.files
+    files["breakpoints"] = write_rows(folder / f"{name}_breakpoints.csv", breakpoint_rows(found)).name
+    files["strata"] = write_rows(folder / f"{name}_strata.csv", stratum_rows(found)).name
+    files["validation"] = write_rows(folder / f"{name}_validation.csv", validation_rows(found.validation)).name
+    if options.output.map:
+        _write_map(found, prepared, species, folder / f"{name}.tif", options.threads, progress)
+        files["map"] = f"{name}.tif"
+    _draw(found, prepared, species, folder, files)
+    if len(prepared.tables) + len(prepared.failures) == 1:
+        write_effort(prepared, folder, files)
+    numbers = _numbers(found, species, prepared.tables[species].n_presences, prepared.effort, options)
+    if prepared.ledger is not None:
+        rows = [row for row in prepared.ledger.rows() if row["species"] == species]
+        files["records"] = write_rows(folder / "records.csv", rows).name
+        numbers["records"] = prepared.ledger.as_dict()[species]
+    own = options.occurrences.model_copy(update={"species": [species]})
+    text = "# Repeat with: sdm path run.yaml -o FOLDER\n" + dump_yaml(options.model_copy(update={"occurrences": own}))
+    (folder / files["run"]).write_text(text, encoding="utf-8")
+    (folder / files["command"]).write_text(command + "\n", encoding="utf-8")
+    text = to_json({**numbers, "files": files, "notes": list(prepared.tables[species].notes)})
+    (folder / files["numbers"]).write_text(text + "\n", encoding="utf-8")
+    return numbers, done
+
+
+def _write_map(
+    found: StrataPath, prepared: Prepared, species: str, path: Path, threads: int, progress: Progress | None
+) -> None:
+    """Write the chosen density relative to area."""
+    stack, area = cast("Stack", prepared.stack), prepared.area_of(species)
+    density = np.append(found.density, NODATA).astype(np.float32)  # the last is for cells outside, −1
+
+    def band(window: Window, values: np.ndarray) -> np.ndarray:
+        return density[stratum_of(stack, found.strata, window, values, area, prepared.effort)]
+
+    tags = {
+        "species": species,
+        "what": "density relative to area",
+        "strata": found.strata.division.source,
+        "tolerance": f"{found.tolerance:.9g}",
+    }
+    write_cog(stack, path, band, nodata=NODATA, dtype="float32", tags=tags, threads=threads, progress=progress)
+
+
+def _draw(found: StrataPath, prepared: Prepared, species: str, folder: Path, files: dict[str, str]) -> None:
+    """Draw μ(ν), the strata against the tolerance, the held-out loss, and the map."""
+    from sdm.report.figures.paths import draw_mu, draw_strata, draw_validation
+    from sdm.report.figures.species import draw_map
+
+    name, validation = safe_name(species), found.validation
+    marks = [("least held-out loss", validation.best.nu), ("within one standard error", validation.one_error.nu)]
+    pictures = {
+        "mu picture": draw_mu(found.path, folder / f"{name}_mu.png", title=species),
+        "shares picture": draw_strata(
+            found.path, folder / f"{name}_shares.png", names=found.strata.names, marks=marks, title=species
+        ),
+        "validation picture": draw_validation(validation, folder / f"{name}_validation.png", title=species),
+    }
+    if "map" in files:
+        table = prepared.tables[species]
+        pictures["picture"] = draw_map(
+            folder / files["map"],
+            folder / f"{name}.png",
+            title=species,
+            scale="density",
+            x=table.presence_x,
+            y=table.presence_y,
+            area=prepared.area_of(species),
+        )
+    files |= {what: path.name for what, path in pictures.items()}

@@ -1,0 +1,177 @@
+"""Choosing a model's settings by cross-validation, and a run with those that were chosen."""
+
+import inspect
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from sdm.assess.tuning import Range, Setting, Tuning, grid, random_settings
+from sdm.assess.tuning import tune as search
+from sdm.assess.validation import HIGHER
+from sdm.data.rasters.stack import Stack
+from sdm.data.table import SampleTable
+from sdm.errors import DataError, OptionError
+from sdm.features.families import parse_families
+from sdm.options.definitions import RunOptions, TuneOptions
+from sdm.report.tables import write_rows
+from sdm.types import Progress
+from sdm.workflow.run import Chosen, RunResult, run
+from sdm.workflow.species.fitting import KINDS, estimator
+from sdm.workflow.splitting import FOLDS, make_split, method, set_aside
+from sdm.workflow.workers import workers
+
+# Options of a model that can be tuned, and the lists of what to try.
+LISTS = {
+    "features": "feature_sets",
+    "multiplier": "multipliers",
+    "entropy": "entropies",
+    "regularization": "regularizations",
+    "lam": "lambdas",
+    "beta": "betas",
+}
+
+# Measures that need folds.
+AVERAGES = [f"{name}.avg" for name in HIGHER if name != "auc.train"]
+
+
+def tune(options: RunOptions, *, command: str = "", progress: Progress | None = None) -> RunResult:
+    """Try the settings of the options on every species, and run each with the one that is chosen for it.
+
+    The folder of a species looks like that of a fit, with `tune.csv`, `tune_folds.csv` and `plots/tune.png` beside.
+
+    Raises
+    ------
+    SdmError
+        As `run`.
+    """
+    settings(options)  # what is wrong with them is said before any work
+    check_choice(options.tune)
+    return run(options, command=command, progress=progress, choose=choose_setting)
+
+
+def settings(options: RunOptions) -> list[Setting]:
+    """Return the settings to try: every combination, or as many at random as the budget allows.
+
+    Feature classes that were given for the model itself stay, unless sets of them were given too.
+    """
+    own, fit = options.tune, options.fit
+    taken = inspect.signature(KINDS[fit.model]).parameters
+    lists: dict[str, list[Any]] = {}
+    for name, several in LISTS.items():
+        values, default = getattr(own, several), TuneOptions.model_fields[several].get_default()
+        if name == "features" and name in taken and values == default and fit.features != "auto":
+            lists[name] = [fit.features]
+        elif name in taken and values:
+            lists[name] = list(values)
+        elif name not in taken and values != default:
+            hint = ": add --model structural" if name == "lam" else ""
+            raise OptionError(f"tune.{several} say nothing to a {fit.model} model{hint}")
+    if priced := [word for word in lists.get("features", ()) if ":" in word]:
+        raise OptionError(f"tune.feature_sets={priced[0]!r}: expected classes alone, with multipliers apart")
+    # Trees and monomials pay lambda and beta alone: without other families a multiplier changes nothing.
+    if fit.model == "structural" and not parse_families(fit.families, 1)[0]:
+        del lists["multiplier"]
+    if not lists:
+        raise OptionError("there is nothing to tune: give --lambdas, --betas or --entropies to try")
+    if not own.budget:
+        return grid(**lists)
+    return random_settings(own.budget, options.seed, **{name: _space(values) for name, values in lists.items()})
+
+
+def check_choice(own: TuneOptions) -> None:
+    """Raise for a measure that nothing is chosen by."""
+    known = [*AVERAGES, "AICc", "delta.AICc", "w.AIC", "ncoef", "auc.train", "cbi.train", "gain"]
+    for name in own.choose_by:
+        if name not in known:
+            raise OptionError(f"tune.choose_by={name!r}: expected one of {', '.join(known)}")
+    if own.choose_rule == "one_se" and own.choose_by[0] not in AVERAGES:
+        raise OptionError(f"tune.choose_rule=one_se needs an average over folds, not {own.choose_by[0]}: use 'best'")
+
+
+def _space(values: list[Any]) -> list[Any] | Range:
+    """Return what to draw from: between the ends of a list of numbers, or from a list of words."""
+    numbers = [value for value in values if isinstance(value, float)]
+    if len(numbers) == len(values) and 0 < min(numbers) < max(numbers):
+        return Range(min(numbers), max(numbers))
+    return values
+
+
+def choose_setting(
+    table: SampleTable, options: RunOptions, stack: Stack | None, tested: bool, progress: Progress | None
+) -> Chosen:
+    """Try the settings on a species; records that are set aside for testing are left out, unless others test.
+
+    Where no folds were asked for there are five, unless the choice needs none.
+    """
+    if not tested:
+        table, _ = set_aside(table, options)
+    dividing = options
+    if method(options.test) is None and any(name in AVERAGES for name in options.tune.choose_by):
+        dividing = options.model_copy(update={"test": options.test.model_copy(update={"folds": FOLDS})})
+    if table.n_presences < 3:
+        raise DataError(f"{table.species}: {table.n_presences} presences are too few to choose settings by")
+    split = make_split(table, dividing, stack)
+    with workers(options.processes) as pool:
+        tuning = search(
+            table,
+            settings(options),
+            split,
+            base=estimator(options, list(table.categorical)),
+            executor=pool,
+            progress=progress,
+        )
+    best = tuning.best(options.tune.choose_by, options.tune.choose_rule)
+    fit = options.fit.model_copy(update=tuning.settings[best])
+    chosen = options.model_copy(update={"fit": fit})
+    return Chosen(chosen, _numbers(tuning, best, options.tune), partial(_write, tuning, best, options))
+
+
+def _numbers(tuning: Tuning, best: int, own: TuneOptions) -> dict[str, Any]:
+    """Return what `sp.json` says of the search."""
+    split = tuning.split
+    divided = {} if split is None else {"method": split.method, "background": split.background}
+    return {
+        "settings": len(tuning.settings),
+        "folds": 0 if split is None else len(split.folds),
+        **divided,
+        "by": own.choose_by,
+        "rule": own.choose_rule,
+        "chosen": tuning.rows[best]["tune.args"],
+        "best": _named(tuning.rows[best]),
+    }
+
+
+def _write(tuning: Tuning, best: int, options: RunOptions, folder: Path, files: dict[str, str]) -> None:
+    """Write what was tried to `tune.csv` and `tune_folds.csv`, and a picture of it."""
+    from sdm.report.figures.assessment import draw_tuning
+
+    rows = [{**_named(row), "chosen": k == best} for k, row in enumerate(tuning.rows)]
+    files["tune"] = write_rows(folder / "tune.csv", rows).name
+    if tuning.folds:
+        files["tune folds"] = write_rows(folder / "tune_folds.csv", [_named(row) for row in tuning.folds]).name
+    plots = folder / "plots"
+    plots.mkdir(exist_ok=True)
+    files["plots"] = "plots"
+    lines = [{"multiplier": 1.0, **row, "label": _label(setting)} for setting, row in zip(tuning.settings, tuning.rows)]
+    draw_tuning(lines, options.tune.choose_by[0], best, plots / "tune.png")
+
+
+# ENMeval's names of columns.
+_NAMES = {"features": "fc", "multiplier": "rm", "lam": "lambda"}
+
+
+def _named(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row under ENMeval's names, feature classes in capitals."""
+    named = {_NAMES.get(key, key): value for key, value in row.items()}
+    return named | {"fc": str(named["fc"]).upper()} if "fc" in named else named
+
+
+def _label(setting: Setting) -> str:
+    """Say what a setting is apart from its multiplier."""
+    words = []
+    for name, value in setting.items():
+        if name == "features":
+            words.append(str(value).upper())
+        elif name != "multiplier":
+            words.append(f"{_NAMES.get(name, name)} {value:g}" if isinstance(value, float) else str(value))
+    return ", ".join(words)

@@ -1,0 +1,48 @@
+"""A process of `workers.py`: calls the functions that come on its standard input, and ends with it."""
+
+import os
+import pickle
+import sys
+import traceback
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any, BinaryIO
+
+
+def serve() -> None:
+    """Answer every task with (whether it went well, its result or what it raised), in order."""
+    source, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a task prints does not get among the answers
+    tasks: SimpleQueue[bytes] = SimpleQueue()
+    Thread(target=_listen, args=(source, tasks), daemon=True).start()
+    while True:
+        answers.write(_answer(tasks.get()))
+        answers.flush()
+
+
+def _listen(source: BinaryIO, tasks: "SimpleQueue[bytes]") -> None:
+    """Hand over tasks. The stream ends with the process at its other end, however that ended: so does this one."""
+    try:
+        while True:
+            sys.path[:], task = pickle.load(source)  # noqa: S301 - from the process that started this one
+            tasks.put(task)
+    finally:
+        os._exit(0)
+
+
+def _answer(task: bytes) -> bytes:
+    answer: tuple[bool, Any]
+    try:
+        function, args, options = pickle.loads(task)  # noqa: S301
+        answer = True, function(*args, **options)
+    except Exception as error:
+        error.add_note(traceback.format_exc())  # for --debug, since frames do not travel
+        answer = False, error
+    try:
+        return pickle.dumps(answer)
+    except Exception as error:
+        return pickle.dumps((False, TypeError(f"{answer[1]!r} cannot be sent: {error}")))
+
+
+if __name__ == "__main__":
+    serve()
