@@ -1,6 +1,7 @@
 """The options of a run: one definition for the command line, the YAML file and Python.
 
-A run is a tree of sections; `sdm.options.reading` reads, merges, checks and writes it.
+A run is a tree of sections; `sdm.options.reading` reads, merges, checks and writes it. An option whose default depends on
+the kind of model has none here (None): the estimator's default counts, and the text says which that is.
 """
 
 from typing import Any, Literal
@@ -28,9 +29,10 @@ from sdm.options.kinds import (
 )
 
 
-def option(default: Any, text: str, *aliases: str, **limits: Any) -> Any:
-    """Declare an option: its default, what it does, and other spellings of its name."""
-    return Field(default, description=text, json_schema_extra={"aliases": list(aliases)}, **limits)
+def option(default: Any, text: str, *aliases: str, formerly: str | None = None, **limits: Any) -> Any:
+    """Declare an option: its default, what it does, other spellings of its name, and one that old files have."""
+    spellings: dict[str, Any] = {"aliases": list(aliases), "formerly": [formerly] if formerly else []}
+    return Field(default, description=text, json_schema_extra=spellings, **limits)
 
 
 class Section(BaseModel):
@@ -45,12 +47,12 @@ class OccurrenceOptions(Section):
     file: str | None = option(
         None,
         "Occurrence records: CSV/TSV, GBIF download, GeoPackage, GeoJSON, Shapefile, Parquet.",
-        *("occurrences", "samplesfile"),
+        *("occurrences", "samplesfile", "records"),
     )
     species: Files = option([], "Model only these species of the file (default: all).")
     crs: Crs | None = option(None, "Coordinate system of the records (default: the file's, else WGS 84).")
     response: str | None = option(
-        None, "Column with presence and absence: the model tells sites of the two apart, without a background."
+        None, "Column with presence and absence: one class model per species, without a background."
     )
     species_column: str | None = option(None, "Column with the species' name (default: found by its name).")
     x_column: str | None = option(None, "Column with the longitude or easting.")
@@ -60,16 +62,18 @@ class OccurrenceOptions(Section):
         "With a response, or several species: the column that names the sites (default: site, plot, station or the "
         "like). Visits to one name, or to one place, are tested together; two tables are joined by it.",
     )
-    snap: int = option(0, "Move records on nodata to the nearest valid cell within so many cells.", ge=0, le=1000)
+    snap: int = option(0, "Move records on nodata to the nearest valid cell, at most N cells away.", ge=0, le=1000)
     keep_duplicates: bool | None = option(
         None,
-        "Keep several records of a species in one cell (default: no; with a response yes, for every visit counts).",
+        "Keep several records of a species in one cell (default: no; for classes yes, because every visit counts).",
     )
     thin_distance: float = option(
-        0.0, "Thin: keep as many records as possible, none nearer to another than so many km.", ge=0
+        0.0, "Thin: keep as many records as possible, no two nearer to each other than N km.", ge=0
     )
-    thin_bins: int = option(0, "Thin: keep one record in each combination of so many bins a variable.", ge=0, le=10_000)
-    thin_variables: Words = option([], "The variables whose bins are meant (default: all).")
+    thin_bins: int = option(
+        0, "Thin: divide every variable into N bins, and keep one record per combination of bins.", ge=0, le=10_000
+    )
+    thin_variables: Words = option([], "Thin: the variables that are divided into bins (default: all).")
     thin_tries: Count = option(10, "Random orders to try when thinning by distance; the largest set is kept.")
     record_weights: str | None = option(
         None, "Weigh records by this column, or by 'uncertainty': how surely they lie in their cell."
@@ -83,9 +87,12 @@ class LayerOptions(Section):
     """The environment."""
 
     files: Files = option(
-        [], "Environmental layers: a folder, a glob, or files; one file a variable.", "layers", "environmentallayers"
+        [],
+        "Environmental layers: a folder, a pattern, or files; one file per variable.",
+        "layers",
+        "environmentallayers",
     )
-    categorical: Words = option([], "Layers whose values are classes.", "togglelayertype")
+    categorical: Words = option([], "Layers whose values are categories.", "togglelayertype")
     nodata: float | None = option(None, "A value that means 'no data', besides what the files say.", allow_inf_nan=True)
     align: str | None = option(None, "Resample layers to the grid of this layer ('first' for the first).")
 
@@ -129,7 +136,7 @@ class BackgroundOptions(Section):
         "auto", "Of the density of a target group's sites: the kernel's standard deviation in km, or auto."
     )
     effort_column: str | None = option(
-        None, "In tables of samples with data: the column with the sampling effort of every row."
+        None, "In tables of samples with data: the column with the sampling effort of each row."
     )
 
 
@@ -142,29 +149,38 @@ class FitOptions(Section):
         "committee: the mean of four maxent models of different shape.",
     )
     features: Classes = option(
-        "auto", "Feature classes: auto, or letters of l q p h t (linear, quadratic, product, hinge, threshold).", "fc"
+        "auto",
+        "Feature classes: auto, or letters of l q p h t (linear, quadratic, product, hinge, threshold); for classes also "
+        "trees and monomials, as in l,q,trees:8 (auto: by the number of records; for communities lq).",
+        "fc",
     )
-    multiplier: Positive = option(
-        1.0,
-        "Regularisation multiplier: larger is smoother; with a response it is chosen by held-out loss, unless given.",
+    multiplier: Literal["auto"] | Positive | None = option(
+        None,
+        "Regularisation multiplier: larger is smoother (default: 1, as in Java Maxent; for classes auto: chosen by the "
+        "loss at held-out sites, because the tables of Java Maxent are not made for them).",
         *("rm", "betamultiplier"),
     )
-    regularization: Literal["l1", "none", "smoothed_l1", "l2", "l2sq", "elastic"] = option(
-        "l1", "The penalty on the weights."
+    regularization: Literal["auto", "l1", "none", "smoothed_l1", "l2", "l2sq", "elastic"] | None = option(
+        None,
+        "The penalty on the weights (default: l1; for classes auto: l1, or elastic if that does better at held-out "
+        "sites).",
     )
     entropy: float = option(1.0, "1 is Shannon's entropy; up to 2 the map has exact zeros.", ge=1, le=2)
-    knots: Literal["maxent", "maxnet", "all"] | Count = option(
-        "maxent", "Where hinges and thresholds bend: maxent, maxnet, all, or so many quantiles."
+    knots: Literal["maxent", "maxnet", "all"] | Count | None = option(
+        None,
+        "Knots of hinges and thresholds: maxent, maxnet, all, or N quantiles (default: maxent; for classes 30, because "
+        "every class has weights of its own).",
     )
     families: Families = option(
         "auto,trees:8,mono:4",
         "Structural: families, such as l,q,p,h,trees:8,mono:4 (auto: feature classes by sample size; trees to 8 nodes, "
         "monomials to degree 4; exacttrees:2 searches all trees of up to 2 nodes).",
     )
-    lam: Literal["auto"] | NotNegative = option(
-        "auto",
+    lam: Literal["auto"] | NotNegative | None = option(
+        None,
         "Structural: the penalty of a tree or monomial of complexity B is lambda·B + beta; auto chooses by held-out "
-        "loss, and leaves trees and monomials out unless they help by more than one standard error.",
+        "loss, and leaves trees and monomials out unless they help by more than one standard error (default: auto; for "
+        "classes 0.01, because the choice takes long).",
         "lambda",
     )
     beta: Literal["auto", "maxent", "maxnet", "deviation", "corollary7"] | NotNegative | None = option(
@@ -175,10 +191,18 @@ class FitOptions(Section):
     complexity: Literal["bound", "sample"] = option(
         "bound", "Structural: complexity of families by the theory's bound, or estimated on the sample."
     )
-    price_folds: Count = option(5, "Structural: folds that choose lambda and beta; 1 for one split of 70 and 30 %.")
-    price_repeats: Count = option(2, "Structural: how often to divide the records into these folds anew.")
-    price_grid: Numbers | None = option(
-        None, "Structural: values to try for lambda and for beta (default: a few, beta by the number of presences)."
+    penalty_folds: Count = option(
+        5,
+        "Folds that choose penalties: lambda and beta of a structural model (1: one split of 70 and 30 %), and the "
+        "multiplier of classes.",
+        formerly="price_folds",
+    )
+    penalty_repeats: Count = option(2, "Structural: how often to divide the records into these folds.", formerly="price_repeats"
+    )
+    penalty_grid: Numbers | None = option(
+        None,
+        "Structural: values to try for lambda and for beta (default: a few, beta by the number of presences).",
+        formerly="price_grid",
     )
     solver: Literal["newton", "summet", "plummet", "structmaxent1", "structmaxent2"] = option(
         "newton", "How the optimum is found."
@@ -188,12 +212,14 @@ class FitOptions(Section):
         "Largest certified distance from the optimum, in nats (default: 1e-6; structural: 1e-4).",
         "convergencethreshold",
     )
-    max_iterations: Count | None = option(None, "Stop after so many rounds at the latest.", "maximumiterations")
+    max_iterations: Count | None = option(None, "Stop after N rounds at the latest.", "maximumiterations")
     add_presences: Literal["all", "distinct"] | None = option(
         None, "Which presences join the background (default: all, as Java Maxent)."
     )
     smoothing: Positive = option(0.1, "For smoothed_l1: smaller is nearer to l1.")
-    ratio: Positive = option(1.0, "For elastic: the l2² price over the l1 price.")
+    ratio: Positive | None = option(
+        None, "For elastic: the l2² penalty relative to the l1 penalty (default: 1; for classes 4)."
+    )
 
 
 class TestOptions(Section):
@@ -201,33 +227,34 @@ class TestOptions(Section):
 
     percent: float = option(
         0.0,
-        "Set aside so many percent of the records for testing.",
+        "Set aside N percent of the records, or sites, for testing.",
         *("test_percent", "randomtestpoints"),
         ge=0,
         le=90,
     )
     file: str | None = option(
         None,
-        "Test with the records of this file; where a column says 1 and 0, on its absences too.",
+        "Test with the records, or sites, of this file; where a column says 1 and 0, on its absences too.",
         *("test", "test_samples", "testsamplesfile"),
     )
-    folds: Folds = option(0, "Cross-validate in so many folds (0: do not).")
+    folds: Folds = option(0, "Cross-validate in N folds (0: do not).")
     split: Literal[
         "random", "leave-one-out", "block", "equal-blocks", "checkerboard", "buffer", "environment", "own"
     ] = option(
         "random",
-        "How records are divided into folds: by chance, one at a time, in squares, in four of equal counts, like a "
-        "chessboard, one at a time without its neighbours, by clusters of environment, or by a column.",
+        "How records, or sites, are divided into folds: random; one at a time; blocks (squares); four blocks of equal "
+        "counts; a checkerboard; one at a time without the neighbours within a buffer; clusters of the environment; or "
+        "your own column of folds.",
     )
     validation_background: Literal["full", "partition"] = option(
         "full", "What a fold is measured against: the whole background, or the part that lies with it."
     )
     block_size: Positive | None = option(None, "For --split block: the side of a square in km.")
     radius: NotNegative | None = option(
-        None, "For --split buffer: records within so many km of the one held out do not train."
+        None, "For --split buffer: records within N km of the one held out do not train."
     )
     orientation: Literal["lat_lon", "lon_lat", "lat_lat", "lon_lon"] = option(
-        "lat_lon", "For --split equal-blocks: what is cut first, and what then."
+        "lat_lon", "For --split equal-blocks: which coordinate is cut first, and which second."
     )
     aggregation: CountList = option(
         [2],
@@ -236,17 +263,21 @@ class TestOptions(Section):
         min_length=1,
         max_length=2,
     )
-    fold_column: str | None = option(None, "For --split own: the column with the fold of every record.")
-    replicates: int = option(0, "Fit so many replicates (0 and 1: none).", ge=0)
+    fold_column: str | None = option(None, "For --split own: the column with the fold of each record.")
+    replicates: int = option(0, "Fit N replicates (0 and 1: none).", ge=0)
     replicate_kind: Literal["crossvalidate", "bootstrap", "subsample"] = option(
         "crossvalidate",
-        "What replicates are: folds; samples drawn with replacement; or all but a share (--test-percent, or 25).",
+        "How replicates are made: as folds; as samples drawn with replacement; or as all records but a share "
+        "(--test-percent, or 25).",
         "replicatetype",
     )
-    importance: bool = option(True, "Measure every variable: permutation importance and percent contribution.")
+    importance: bool = option(
+        True, "Measure each variable: permutation importance, and percent contribution for species."
+    )
+    repeats: Count = option(10, "How often each variable is shuffled for its permutation importance.")
     jackknife: bool = option(False, "Also fit without each variable, and with each variable alone.")
     null_models: int = option(
-        0, "Compare the cross-validation with that of so many models of random records (0: do not).", ge=0
+        0, "Compare the cross-validation with that of N null models, fitted to random records (0: do not).", ge=0
     )
 
 
@@ -256,15 +287,20 @@ class PredictOptions(Section):
     scale: Literal["cloglog", "raw", "cumulative", "logistic"] = option("cloglog", "Scale of the map.", "outputformat")
     clamp: bool = option(True, "Hold variables at the limits of their training ranges.", "doclamp")
     threshold: Literal["mtp", "10p", "maxsss", "equal"] | float | None = option(
-        None, "Also write a map of presence and absence: mtp, 10p, maxsss, equal, or a value.", "applythresholdrule"
+        None,
+        "Also write a map of presence and absence, with this cutoff: mtp, 10p, maxsss, equal, or a value.",
+        "applythresholdrule",
     )
     temperature: Positive = option(
-        1.0, "Divide scores by this at prediction: below 1 the map is more decided (entropy above 1: sparser)."
+        1.0,
+        "Divide scores by this number at prediction: below 1 the map has more contrast (entropy above 1: more zeros).",
     )
     range: bool = option(True, "Where entropy above 1 leaves exact zeros: also write the range as polygons (.gpkg).")
-    min_patch: NotNegative = option(0.0, "Leave patches of less than so many km² out of the range.")
+    min_patch: NotNegative = option(0.0, "Leave patches of less than N km² out of the range.")
     prevalence: float = option(0.5, "Prevalence, for the logistic scale.", "defaultprevalence", gt=0, lt=1)
-    unseen: Literal["zero", "error"] = option("zero", "What a class does that was not in training: nothing, or stop.")
+    unseen: Literal["zero", "error"] = option(
+        "zero", "A category that was not in training: it has no effect (zero), or the run stops (error)."
+    )
     projections: Places = option({}, "Other layers to map the model on: name=folder, or a folder.", "projectionlayers")
 
 
@@ -275,7 +311,7 @@ class OutputOptions(Section):
     overwrite: bool = option(False, "Replace results that are there already.")
     curves: bool = option(True, "Draw response curves, marginal and variable-only.", "responsecurves")
     map: bool = option(True, "Write the map (GeoTIFF) and its picture.", "pictures")
-    report: bool = option(True, "Write the page of each species (HTML, opens offline), and an index of many.")
+    report: bool = option(True, "Write the page of each model (HTML, opens offline), and an index of several.")
     uncertainty: bool = option(
         False, "Map the mean, deviation, and lower and upper limit (5 and 95 %) over the replicates or folds."
     )
@@ -292,12 +328,12 @@ class TuneOptions(Section):
     lambdas: NumberList = option([], "Structural: values of lambda to try (default: that of the model).")
     betas: NumberList = option([], "Values of beta to try (default: that of the model).")
     budget: int = option(
-        0, "Try so many settings at random, numbers between the ends of their lists (0: every combination).", ge=0
+        0, "Try N settings at random, with numbers between the ends of their lists (0: every combination).", ge=0
     )
     choose_by: Words = option(
         ["loss.val.avg"],
-        "Measure to choose by, such as loss.val.avg, auc.val.avg, cbi.val.avg, or.10p.avg or AICc (which needs no "
-        "folds); of several, later ones decide between equals.",
+        "Measure to choose by, such as loss.val.avg, auc.val.avg, tss.val.avg, cbi.val.avg, or.10p.avg or AICc (which "
+        "needs no folds); of several measures, later ones decide between equals.",
         min_length=1,
     )
     choose_rule: Literal["best", "one_se"] = option(
@@ -312,7 +348,9 @@ class CurveOptions(Section):
         ["l:0.1", "lq:0.1", "lqp:0.1", "t:1"], "Feature classes to compare, each with its multiplier after a colon."
     )
     sizes: CountList = option([], "Numbers of training records (default: ten, evenly in the logarithm; or all).")
-    prices: PositiveList | None = option(None, "Multipliers of a sensitivity curve (default: 0.01 to 10).")
+    strengths: PositiveList | None = option(
+        None, "Regularisation multipliers of a sensitivity curve (default: 0.01 to 10).", formerly="prices"
+    )
     partitions: Count = option(10, "Random partitions of the records to average over.")
     held_out: float = option(30.0, "Percent of the records that each partition holds out.", gt=0, lt=100)
 
@@ -322,7 +360,7 @@ class PathOptions(Section):
 
     strata: str | None = option(
         None,
-        "Follow the exact path over strata: the name (or file) of a layer of classes, or squares such as grid:50km. "
+        "Follow the exact path over strata: the name (or file) of a layer of categories, or squares such as grid:50km. "
         "By default the path is that of the model, over the regularisation multiplier.",
     )
     epsilon: Positive = option(1e-3, "Of the model's path: the largest gap between fits too, in nats.")
@@ -332,8 +370,24 @@ class PathOptions(Section):
     )
 
 
+class ClassOptions(Section):
+    """Which classes a class model tells apart."""
+
+    column: str | None = option(None, "Column with the target class of each point.", "class_column")
+    proportions: Words = option([], "Columns with the proportions of the classes (cover fractions), one per class.")
+    raster: str | None = option(
+        None, "A raster of classes to draw points from, in place of a file of points.", "classes", "class_raster"
+    )
+    raster_points: Count = option(5000, "How many points to draw from the raster of classes.", "points")
+    select: Places = option({}, "Use only records with this value in a column: column=value, as species=Quercus robur.")
+    least: Count | None = option(
+        None, "Leave out classes with fewer than N records (default: stop if a class has one only)."
+    )
+    title: str | None = option(None, "Title of the results and name of their files (default: the class column).")
+
+
 class JointOptions(Section):
-    """What `sdm joint` learns of several species at the same sites."""
+    """The joint model of several species at the same sites."""
 
     learner: Literal["crf-l2", "crf-l1", "m3n", "laplace"] = option(
         "crf-l2",
@@ -342,8 +396,8 @@ class JointOptions(Section):
     )
     graph: Literal["tree", "chain", "none"] | str = option(
         "tree",
-        "Which species are linked: the maximum-weight spanning tree of what the environment leaves unexplained; each "
-        "with the next; none; or a table of edges (two columns of names) without a cycle.",
+        "Which species are linked. tree: the strongest associations that the environment does not explain (a spanning "
+        "tree); chain: each species with the next; none; or a table of edges (two columns of names) without a cycle.",
     )
     cost: Literal["cv"] | Positive = option(
         "cv",
@@ -354,7 +408,9 @@ class JointOptions(Section):
     shrinkage: Literal["cv"] | Positive = option(
         1.0, "Laplace: lambda of the prior, larger keeps fewer weights; cv chooses by cross-validation."
     )
-    posterior: Literal["variational", "exact"] = option("variational", "Laplace: the paper's Algorithm 1, or exact.")
+    posterior: Literal["variational", "exact"] = option(
+        "variational", "Laplace: the variational algorithm of Zhu and Xing (2009), or the exact posterior."
+    )
     rounds: Count = option(3, "Laplace: rounds of the variational algorithm.")
     environment: Words = option(
         [], "Columns of the table, or layers, that are the environment (default: all that are not species)."
@@ -362,8 +418,13 @@ class JointOptions(Section):
 
 
 class RunOptions(Section):
-    """Everything about a run of `sdm fit`."""
+    """Everything about a run."""
 
+    kind: Literal["species", "classes", "community"] | None = option(
+        None,
+        "The kind of model: species (presences and a background), classes (a target class, or presence and absence, per "
+        "site), community (several species together). Default: what the other options say.",
+    )
     preset: Literal["best"] | None = option(
         None, "best: what did best on the field's benchmark (target-group background, committee)."
     )
@@ -378,6 +439,7 @@ class RunOptions(Section):
     tune: TuneOptions = TuneOptions()
     curve: CurveOptions = CurveOptions()
     path: PathOptions = PathOptions()
+    classes: ClassOptions = ClassOptions()
     joint: JointOptions = JointOptions()
     seed: int = option(1, "Seed of everything random.", "randomseed", ge=0)
     threads: int = option(2, "Threads for reading and predicting rasters.", ge=1, le=1024)
@@ -391,13 +453,3 @@ PRESETS: dict[str, dict[str, Any]] = {"best": {"fit.model": "committee", "backgr
 AREA_WORDS = ("buffer", "hull")
 GROUP_WORD = "target-group"
 GRAPH_WORDS = ("tree", "chain", "none")
-# Options of other sections that `sdm joint` understands; it refuses the rest, so that none is ignored unseen.
-JOINT_USES: tuple[str, ...] = (
-    "occurrences.file", "occurrences.species", "occurrences.crs", "occurrences.x_column", "occurrences.y_column",
-    "occurrences.site_column", "occurrences.snap", "layers.files", "layers.categorical", "layers.nodata",
-    "layers.align", "fit.features",
-    "fit.knots", "fit.tolerance", "fit.max_iterations", "test.percent", "test.folds", "test.split", "test.block_size",
-    "test.orientation", "test.aggregation", "test.fold_column", "predict.clamp", "predict.projections",
-    "output.folder", "output.overwrite", "output.map", "output.report", "seed", "threads",
-)  # fmt: skip
-JOINT_SECTIONS = {"joint", *(name.partition(".")[0] for name in JOINT_USES)}

@@ -38,10 +38,10 @@ def read_places(value: Any) -> Any:
 
 
 def _classes(value: Any) -> Any:
-    """Check feature classes, given as text or as a list of names."""
+    """Check feature classes, with growing families among them, given as text or as a list of names."""
     value = ",".join(map(str, value)) if _several(value) else value
     if isinstance(value, str):
-        parse_classes(value, 1)
+        parse_families(value, 1) if ":" in value else parse_classes(value, 1)
     return value
 
 

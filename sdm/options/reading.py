@@ -28,8 +28,8 @@ SECTIONS: dict[str, type[Section]] = {
 # Options with paths: relative ones in a YAML file are relative to that file.
 PATHS = (
     "occurrences.file", "layers.files", "background.file", "background.area", "background.target_group",
-    "background.bias", "test.file", "predict.projections", "output.folder",
-    "path.strata", "joint.graph",
+    "background.bias", "test.file", "predict.projections", "output.folder", "path.strata", "classes.raster",
+    "joint.graph",
 )  # fmt: skip
 
 
@@ -40,9 +40,10 @@ class Leaf:
         self.dotted = f"{section}.{name}" if section else name
         self.section, self.name, self.field = section, name, field
         extra = field.json_schema_extra
-        self.aliases = [str(word) for word in extra["aliases"]] if isinstance(extra, dict) else []  # type: ignore[union-attr]
+        known: dict[str, Any] = extra if isinstance(extra, dict) else {"aliases": [], "formerly": []}
+        self.aliases: list[str] = list(known["aliases"])
         short = [] if name in ambiguous or name == self.dotted else [name]
-        self.spellings = [*short, self.dotted, *self.aliases]
+        self.spellings = [*short, self.dotted, *self.aliases, *known["formerly"]]
         # The spelling to show: one of several words, or the section's own, says more than one that is short.
         # (and a word that Python keeps for itself is the proper name of what Python must call otherwise).
         telling = [word for word in self.aliases if "_" in word or word == section or iskeyword(word)]
@@ -74,8 +75,10 @@ class Leaf:
 def leaves() -> Iterator[Leaf]:
     """Yield every option of a run."""
     models: dict[str, type[Section]] = {"": RunOptions, **SECTIONS}
-    names = [name for model in models.values() for name in model.model_fields]
-    ambiguous = {name for name in names if names.count(name) > 1}
+    fields = [item for model in models.values() for item in model.model_fields.items()]
+    names = [name for name, _ in fields]
+    spelt = {str(word) for _, field in fields for word in (field.json_schema_extra or {}).get("aliases", [])}  # type: ignore[union-attr]
+    ambiguous = {name for name in names if names.count(name) > 1} | (spelt & set(names))
     for section, model in models.items():
         for name, field in model.model_fields.items():
             if name not in SECTIONS:
@@ -269,6 +272,7 @@ def schema() -> dict[str, Any]:
         home = tree["$defs"][SECTIONS[leaf.section].__name__] if leaf.section else tree
         own = home["properties"][leaf.name]
         own.pop("aliases")
+        own.pop("formerly")
         for alias in leaf.aliases:
             home["properties"][alias] = {**own, "description": f"The same as {leaf.name}."}
             if alias == leaf.section:
