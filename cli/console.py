@@ -6,7 +6,7 @@ import re
 import shlex
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -31,6 +31,8 @@ class Console:
 
     Parameters
     ----------
+    command : str
+        Its name, for the machine-readable result.
     quiet, verbose : bool
         Fewer or more messages.
     as_json : bool
@@ -39,11 +41,13 @@ class Console:
         Show tracebacks.
     """
 
-    def __init__(self, quiet: bool = False, verbose: bool = False, as_json: bool = False, debug: bool = False) -> None:
+    def __init__(
+        self, command: str, quiet: bool = False, verbose: bool = False, as_json: bool = False, debug: bool = False
+    ) -> None:
         for stream in (sys.stdout, sys.stderr):  # a species' name may have letters that a terminal has not
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="backslashreplace")
-        self.quiet, self.as_json, self.debug = quiet, as_json, debug
+        self.command, self.quiet, self.as_json, self.debug = command, quiet, as_json, debug
         level = logging.WARNING if quiet else logging.DEBUG if verbose else logging.INFO
         handler = logging.StreamHandler(sys.stderr)
         handler.setFormatter(_Plain("%(message)s"))
@@ -58,10 +62,17 @@ class Console:
         if not self.as_json and not self.quiet:
             _print(text)
 
-    def result(self, value: dict[str, Any]) -> None:
-        """Print the machine-readable result, if it was asked for."""
+    def lines(self, lines: Iterable[str]) -> None:
+        """Print lines of the result, unless the result is JSON."""
+        for line in lines:
+            self.say(line)
+
+    def result(self, **answer: Any) -> None:
+        """Print the machine-readable result, if it was asked for; its fields are those of `sdm.workflow.outcome`."""
         if self.as_json:
-            _print(to_json(value))
+            from sdm.workflow.outcome import Outcome
+
+            _print(to_json(Outcome(command=self.command, **answer).model_dump()))
 
     @contextmanager
     def progress(self) -> Iterator[Callable[[int, int, str], None] | None]:
@@ -108,7 +119,7 @@ class Console:
             traceback.print_exc()
         if self.as_json:
             with suppress(OSError, OutputError):  # it may be the output that failed
-                _print(to_json({"error": message}))
+                self.result(error=message)
         print(f"error: {plain(' '.join(message.split(chr(10))))}", file=sys.stderr)
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from sdm.options.applies import applies
 from sdm.options.definitions import RunOptions
 from sdm.options.reading import PATHS, Leaf, leaves
 from sdm_cli.console import Console
@@ -21,10 +22,11 @@ PANELS = {
     "tune": "Tuning",
     "curve": "Curves",
     "path": "Path",
+    "classes": "Classes",
     "joint": "Joint model",
     "": "General",
 }
-OF_ONE = ("tune", "curve", "path", "joint")  # sections of one command
+OF_ONE = ("tune", "curve", "path", "classes", "joint")  # sections of one command
 COMMON_PANEL = "Messages"
 INPUTS = "OCCURRENCES LAYERS | RUN.YAML"
 
@@ -42,28 +44,31 @@ _COMMON: dict[str, Any] = {"quiet": Quiet, "verbose": Verbose, "as_json": Json, 
 
 
 def with_run_options(
-    function: Callable[..., None], shows: str | None = None, only: Collection[str] | None = None
+    function: Callable[..., None],
+    sections: Collection[str] = (),
+    kinds: Collection[str] = ("species", "classes"),
+    name: str | None = None,
 ) -> Callable[..., None]:
     """Give a command every option of a run, after its own parameters.
 
-    The function is called as `function(console, given, **own)`: `given` holds the options that were typed. Sections
-    that belong to one command are in its help only: that of its own name, or the one that it `shows`. Of the other
-    sections its help has all options, or `only` those that the command understands.
+    The function is called as `function(console, given, **own)`: `given` holds the options that were typed. The help of
+    the command shows the options that apply to its `kinds` of models; sections that belong to one command are shown
+    only if they are among its `sections`.
     """
     own = [p for p in inspect.signature(function).parameters.values() if p.name not in ("console", "given")]
     options = {leaf.dotted.replace(".", "__"): leaf for leaf in leaves()}
     parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own]
     parameters += [
-        _parameter(name, leaf, hidden=_hidden(leaf, shows or function.__name__, only)) for name, leaf in options.items()
+        _parameter(key, leaf, hidden=_hidden(leaf, sections, kinds)) for key, leaf in options.items()
     ]
     parameters += [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=False)
-        for name, annotation in _COMMON.items()
+        inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=False)
+        for key, annotation in _COMMON.items()
     ]
 
     def command(**values: Any) -> None:
-        console = Console(*(values.pop(name) for name in _COMMON))
-        typed = {leaf.dotted: values.pop(name) for name, leaf in options.items()}
+        console = Console(name or function.__name__, *(values.pop(key) for key in _COMMON))
+        typed = {leaf.dotted: values.pop(key) for key, leaf in options.items()}
         given = {dotted: value for dotted, value in typed.items() if value not in (None, [], ())}
         with console.guard():
             function(console, given, **values)
@@ -74,11 +79,11 @@ def with_run_options(
     return command
 
 
-def _hidden(leaf: Leaf, section: str, only: Collection[str] | None) -> bool:
-    """Whether an option is not in the help of the command whose own section this is."""
+def _hidden(leaf: Leaf, sections: Collection[str], kinds: Collection[str]) -> bool:
+    """Whether an option is not in the help of a command."""
     if leaf.section in OF_ONE:
-        return leaf.section != section
-    return only is not None and leaf.dotted not in only
+        return leaf.section not in sections
+    return not any(applies(leaf, kind) for kind in kinds)
 
 
 def normalize(token: str) -> str:
@@ -90,7 +95,7 @@ def normalize(token: str) -> str:
 
 
 _SHOWN = {word: leaf.shown.replace("_", "-") for leaf in leaves() for word in leaf.spellings}
-_KINDS = {int: "N", float: "X", str: "TEXT", list: "TEXT", dict: "NAME=FOLDER"}
+_KINDS = {int: "N", float: "X", str: "TEXT", list: "TEXT", dict: "NAME=VALUE"}
 
 
 def _parameter(name: str, leaf: Leaf, *, hidden: bool) -> inspect.Parameter:
@@ -119,18 +124,22 @@ def _keyword(name: str, kind: Any, option: Any) -> inspect.Parameter:
 
 
 def from_words(words: list[str] | None, given: dict[str, Any]) -> RunOptions:
-    """Make the options of a run from the command's words (a run file, or records and layers) and what was typed."""
+    """Make the options of a run from the command's words and what was typed.
+
+    The words are a run file; or records and layers; or layers alone, where points are drawn from a raster of classes.
+    """
     from sdm.options.reading import make_options, read_yaml
 
     sources: list[dict[str, Any]] = []
-    words = words or []
+    words = list(words or [])
     if words and words[0].lower().endswith((".yaml", ".yml")):
         sources.append(read_yaml(words[0]))
         words = words[1:]
         if words:
             sources.append({"layers.files": words})
     elif words:
-        sources.append({"occurrences.file": words[0]})
-        if words[1:]:
-            sources.append({"layers.files": words[1:]})
+        if "classes.raster" not in given:
+            sources.append({"occurrences.file": words.pop(0)})
+        if words:
+            sources.append({"layers.files": words})
     return make_options(*sources, given)

@@ -16,7 +16,7 @@ from sdm import Maxent
 from sdm.data.rasters.layers import open_stack
 from sdm.errors import DataError, OutputError
 from sdm.maps import rasters as predict
-from sdm.maps.rasters import predict_raster, predict_spread
+from sdm.maps.species import predict_raster, predict_spread
 from sdm.models.species import Model
 
 

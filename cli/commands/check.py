@@ -1,5 +1,6 @@
 """`sdm check`: everything that would go wrong, before an hour is spent."""
 
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -8,7 +9,7 @@ from sdm_cli.console import Console
 from sdm_cli.options import INPUTS, from_words, with_run_options
 
 
-@with_run_options
+@partial(with_run_options, sections=["classes", "joint"], kinds=["species", "classes", "community"])
 def check(
     console: Console,
     given: dict[str, Any],
@@ -17,12 +18,13 @@ def check(
         typer.Argument(help="As for 'sdm fit': an occurrence file and layers, or a run file.", metavar=INPUTS),
     ] = None,
     joint: Annotated[
-        bool, typer.Option("--joint", help="Check a run of 'sdm joint'; so does any option that is its own.")
+        bool, typer.Option("--joint", help="Check a run of 'sdm joint': the same as --kind community.")
     ] = False,
 ) -> None:
-    """Look for everything that would go wrong in `sdm fit`, and list it all at once; nothing is fitted or written.
+    """Look for everything that would go wrong in a run of any kind, and list it all at once; nothing is fitted or written.
 
-    With --joint, or an option of `sdm joint` such as --learner or --graph, it is a run of `sdm joint` that is checked.
+    The kind of model is what the options say: --response, --class-column or --classes are those of classes, --learner
+    or --graph those of a community; a run file says it; and --kind says it in any case.
 
     **Examples**
 
@@ -30,19 +32,13 @@ def check(
 
     sdm check run.yaml
 
-    sdm check sites.csv layers/ --joint --folds 5
+    sdm check plots.csv layers/ --class-column habitat --folds 5
+
+    sdm check sites.csv layers/ --kind community --folds 5
     """
-    options = from_words(inputs, given)
-    # The run file of a joint model has a section for it, and none for a background.
-    own = "joint" in options.model_fields_set and "background" not in options.model_fields_set
-    if joint or own or options.joint != type(options.joint)():
-        from sdm.workflow.community.checking import check_joint_run
+    from sdm.workflow.checking import check_run
 
-        found = check_joint_run(options)
-    else:
-        from sdm.workflow.checking import check_run
-
-        found = check_run(options)
+    found = check_run(from_words(inputs, {**given, **({"kind": "community"} if joint else {})}))
     for line in found.facts:
         console.say(f"ok       {line}")
     for line in found.warnings:
@@ -52,6 +48,6 @@ def check(
         if console.quiet or console.as_json:
             console.log.error("error: %s", line)
     console.say(f"\n{len(found.problems)} problems, {len(found.warnings)} warnings")
-    console.result({"problems": found.problems, "warnings": found.warnings, "facts": found.facts})
+    console.result(problems=found.problems, warnings=found.warnings, notices=found.facts)
     if found.problems:
         raise typer.Exit(1)

@@ -1,6 +1,7 @@
-"""`sdm curve`: how held-out loss falls with more records, and how it depends on the price."""
+"""`sdm curve`: how held-out loss falls with more records, and how it depends on the penalty."""
 
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -11,7 +12,7 @@ from sdm_cli.options import INPUTS, from_words, normalize, with_run_options
 curve = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
-    help="Draw how good models are on held-out records: with more and more records, or with rising prices.",
+    help="Draw how good models are on held-out records: with more and more records, or with a growing penalty.",
 )
 Inputs = Annotated[
     list[str] | None,
@@ -19,7 +20,7 @@ Inputs = Annotated[
 ]
 
 
-@partial(with_run_options, shows="curve")
+@partial(with_run_options, sections=["curve"], kinds=["species"], name="curve learning")
 def learning(console: Console, given: dict[str, Any], inputs: Inputs = None) -> None:
     """Held-out loss against the number of training records, for several sets of feature classes.
 
@@ -28,11 +29,11 @@ def learning(console: Console, given: dict[str, Any], inputs: Inputs = None) -> 
     _draw(console, given, inputs, "learning")
 
 
-@partial(with_run_options, shows="curve")
+@partial(with_run_options, sections=["curve"], kinds=["species"], name="curve sensitivity")
 def sensitivity(console: Console, given: dict[str, Any], inputs: Inputs = None) -> None:
-    """Held-out loss against the multiplier of the price, for several sets of feature classes.
+    """Held-out loss against the regularisation multiplier, for several sets of feature classes.
 
-    **Example**:  sdm curve sensitivity records.csv layers/ --sets lq,t --prices 0.1,0.3,1,3 -o curves
+    **Example**:  sdm curve sensitivity records.csv layers/ --sets lq,t --strengths 0.1,0.3,1,3 -o curves
     """
     _draw(console, given, inputs, "sensitivity")
 
@@ -45,7 +46,7 @@ def _draw(console: Console, given: dict[str, Any], inputs: list[str] | None, kin
     options = from_words(inputs, given)
     from dataclasses import asdict
 
-    from sdm.workflow.curves import draw_curve
+    from sdm.workflow.studies.curves import draw_curve
 
     with console.progress() as progress:
         result = draw_curve(options, kind, command=command_line(), progress=progress)
@@ -62,14 +63,16 @@ def _draw(console: Console, given: dict[str, Any], inputs: list[str] | None, kin
             console.say(f"  written     {result.folder / name}")
     for species, reason in result.failures.items():
         console.log.error("error: %s: %s", species, reason)
-    console.result(
+    models: list[dict[str, Any]] = [
         {
-            "folder": str(result.folder),
+            "name": name,
             "kind": kind,
-            "points": {name: [asdict(point) for point in points] for name, points in result.points.items()},
-            "files": result.files,
-            "failures": result.failures,
+            "numbers": {"points": [asdict(point) for point in points]},
+            "files": {Path(file).suffix[1:]: file for file in result.files[name]},
         }
-    )
+        for name, points in result.points.items()
+    ]
+    models += [{"name": name, "kind": kind, "error": reason} for name, reason in result.failures.items()]
+    console.result(folder=str(result.folder), models=models, notices=result.notices)
     if result.failures:
         raise typer.Exit(1)

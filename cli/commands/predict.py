@@ -1,19 +1,14 @@
 """`sdm predict`: a model on other layers."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from sdm_cli.console import Console
 from sdm_cli.options import Align, Debug, Json, Nodata, Overwrite, Quiet, Verbose
 
-if TYPE_CHECKING:
-    from sdm.workflow.predicting import Prediction
-
-_ONE = "Models of one species"
-LISTED = 12
-"""Classes whose shares are printed."""
+_ONE = "Models of one species, or of presence and absence"
 
 
 def predict(
@@ -35,7 +30,7 @@ def predict(
     threshold: Annotated[
         str | None,
         typer.Option(
-            help="Write presence and absence instead: mtp, 10p, maxsss, equal, or a value.", rich_help_panel=_ONE
+            help="Write presence and absence by this cutoff: mtp, 10p, maxsss, equal, or a value.", rich_help_panel=_ONE
         ),
     ] = None,
     area: Annotated[
@@ -66,7 +61,7 @@ def predict(
 
     sdm predict results/joint.npz future_layers/ -o future   (several species: future/maps/, future/richness.tif)
     """
-    console = Console(quiet=quiet, verbose=verbose, as_json=as_json, debug=debug)
+    console = Console("predict", quiet=quiet, verbose=verbose, as_json=as_json, debug=debug)
     with console.guard():
         from sdm.workflow.predicting import predict_files
 
@@ -87,22 +82,7 @@ def predict(
             )
         for notice in found.notices:
             console.log.info(notice)
-        _tell(console, found)
-        console.result({**found.numbers, "notices": found.notices})
-
-
-def _tell(console: Console, found: "Prediction") -> None:
-    numbers = found.numbers
-    if "shares" in numbers:
-        for what, path in found.files.items():
-            console.say(f"written: {path} ({what})")
-        shares = sorted(numbers["shares"].items(), key=lambda item: -item[1])
-        listed = ", ".join(f"{name} {share:.1%}" for name, share in shares[:LISTED])
-        more = f" ({len(shares) - LISTED} more)" if len(shares) > LISTED else ""
-        console.say(
-            f"classes: {listed}{more} of {numbers['cells']:,} cells; mean entropy {numbers['mean_entropy']:.4f} nats"
-        )
-        return
-    for what, path in found.files.items():
-        one = numbers["maps"][what] if "maps" in numbers else numbers
-        console.say(f"written: {path} ({one['cells']:,} cells, {one['min']:.4g} to {one['max']:.4g})")
+        console.lines(found.lines)
+        files = {what: str(path) for what, path in found.files.items()}
+        answer = {"name": model.stem, "kind": found.kind, "numbers": found.numbers, "files": files}
+        console.result(models=[answer], notices=found.notices)

@@ -32,11 +32,11 @@ def report(
 
     sdm report habitats community   (folders of sdm classify and sdm joint)
     """
-    console = Console(as_json=as_json, debug=debug)
+    console = Console("report", as_json=as_json, debug=debug)
     with console.guard():
-        from sdm.report.pages.index import make_pages
+        from sdm.workflow.reporting import make_pages
 
         pages = make_pages(places)
         for page in pages:
             console.say(str(page))
-        console.result({"pages": [str(page) for page in pages]})
+        console.result(files=[str(page) for page in pages])

@@ -14,12 +14,12 @@ def simulate(
     size: Annotated[int, typer.Option(help="Cells along each side.")] = 200,
     layers: Annotated[int, typer.Option(help="How many layers (3 to 14), one of them land cover.")] = 7,
     species: Annotated[int, typer.Option(help="How many species (1 to 8).")] = 1,
-    records: Annotated[int, typer.Option(help="Occurrence records a species.")] = 200,
+    records: Annotated[int, typer.Option(help="Occurrence records per species.")] = 200,
     sites: Annotated[int, typer.Option(help="Presence/absence test sites.")] = 500,
     noise: Annotated[int, typer.Option(help="Layers of pure noise to add.")] = 0,
     bias: Annotated[bool, typer.Option(help="Records lie near towns; also write the effort.")] = False,
     interaction: Annotated[bool, typer.Option(help="A niche where one variable matters only with another.")] = False,
-    warming: Annotated[float, typer.Option(help="Also write layers so many degrees warmer, to project on.")] = 0.0,
+    warming: Annotated[float, typer.Option(help="Also write layers that are N degrees warmer, to project on.")] = 0.0,
     crs: Annotated[str, typer.Option(help="Coordinate system of the layers.")] = "EPSG:4326",
     seed: Annotated[int, typer.Option(help="Same seed, same world.")] = 1,
     overwrite: Overwrite = False,
@@ -36,7 +36,7 @@ def simulate(
 
     sdm simulate big --size 4000 --layers 14 --species 3 --seed 7
     """
-    console = Console(quiet=quiet, verbose=verbose, as_json=as_json, debug=debug)
+    console = Console("simulate", quiet=quiet, verbose=verbose, as_json=as_json, debug=debug)
     with console.guard():
         from sdm.simulate.world import simulate as make
 
@@ -63,4 +63,4 @@ def simulate(
         console.say(f"truth        {made.truth_json}")
         layers_folder, results = made.folder / "layers", made.folder / "results"
         console.say(f"\nnow: sdm fit {made.occurrences} {layers_folder} --categorical landcover -o {results}")
-        console.result({"folder": str(made.folder), "files": [str(path) for path in made.files]})
+        console.result(folder=str(made.folder), files=[str(path) for path in made.files])

@@ -1,15 +1,16 @@
 """`sdm tune`: settings chosen by cross-validation, and the model that they give."""
 
+from functools import partial
 from typing import Annotated, Any
 
 import typer
 
-from sdm_cli.commands.fit import finish
-from sdm_cli.console import Console, command_line
-from sdm_cli.options import INPUTS, from_words, with_run_options
+from sdm_cli.console import Console
+from sdm_cli.options import INPUTS, with_run_options
+from sdm_cli.runs import do_run
 
 
-@with_run_options
+@partial(with_run_options, sections=["tune", "classes"])
 def tune(
     console: Console,
     given: dict[str, Any],
@@ -29,10 +30,9 @@ def tune(
     sdm tune records.csv layers/ --budget 20 --entropies 1,2 --choose-rule one_se -o results
 
     sdm tune records.csv layers/ --model structural --lambdas 0.01,0.1 --betas 0.01,0.1 -o results
-    """
-    options = from_words(inputs, given)
-    from sdm.workflow.tuning import tune as run_tuning
 
-    with console.progress() as progress:
-        result = run_tuning(options, command=command_line(), progress=progress)
-    finish(console, result)
+    sdm tune survey.csv layers/ --response presence --choose-by tss.val.avg -o results   (presence and absence)
+    """
+    from sdm.workflow.studies.tuning import tune as run_tuning
+
+    do_run(console, inputs, given, run_tuning)

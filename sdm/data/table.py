@@ -17,6 +17,14 @@ if TYPE_CHECKING:  # a table is made of these, and needs none of their code
 
 
 @dataclass(frozen=True)
+class Survey:
+    """Values at sites that were visited: where the species was found, and where it was not."""
+
+    presence: np.ndarray
+    absence: np.ndarray
+
+
+@dataclass(frozen=True)
 class SampleTable:
     """What one species is fitted on: the variables at its presences and at the background.
 

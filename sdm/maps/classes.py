@@ -116,7 +116,7 @@ def write_class_maps(
     colours : sequence
         Red, green and blue of every class.
     clamp, study_area, threads, tags, progress
-        As for `sdm.maps.rasters.predict_raster`.
+        As for `sdm.maps.species.predict_raster`.
     """
     check_layers(model.names, stack)
     codes = np.array(class_codes(model.labels), dtype=np.uint8)

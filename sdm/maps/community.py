@@ -101,7 +101,7 @@ def write_maps(
     places : JointPlaces
         Of every species.
     clamp, study_area, threads, progress
-        As for `sdm.maps.rasters.predict_raster`.
+        As for `sdm.maps.species.predict_raster`.
     """
     check_layers(joint.encoder.names, stack)
     wanted = [name for name in RICHNESS if name in places.richness]

@@ -1,7 +1,7 @@
 """The options of a run: one definition for the command line, the YAML file and Python.
 
-A run is a tree of sections; `sdm.options.reading` reads, merges, checks and writes it. An option whose default depends on
-the kind of model has none here (None): the estimator's default counts, and the text says which that is.
+A run is a tree of sections; `sdm.options.reading` reads, merges, checks and writes it. An option whose default depends
+on the kind of model has none here (None): the estimator's default counts, and the text says which that is.
 """
 
 from typing import Any, Literal
@@ -150,8 +150,8 @@ class FitOptions(Section):
     )
     features: Classes = option(
         "auto",
-        "Feature classes: auto, or letters of l q p h t (linear, quadratic, product, hinge, threshold); for classes also "
-        "trees and monomials, as in l,q,trees:8 (auto: by the number of records; for communities lq).",
+        "Feature classes: auto, or letters of l q p h t (linear, quadratic, product, hinge, threshold); for classes "
+        "also trees and monomials, as in l,q,trees:8 (auto: by the number of records; for communities lq).",
         "fc",
     )
     multiplier: Literal["auto"] | Positive | None = option(
@@ -197,7 +197,8 @@ class FitOptions(Section):
         "multiplier of classes.",
         formerly="price_folds",
     )
-    penalty_repeats: Count = option(2, "Structural: how often to divide the records into these folds.", formerly="price_repeats"
+    penalty_repeats: Count = option(
+        2, "Structural: how often to divide the records into these folds.", formerly="price_repeats"
     )
     penalty_grid: Numbers | None = option(
         None,
@@ -422,8 +423,8 @@ class RunOptions(Section):
 
     kind: Literal["species", "classes", "community"] | None = option(
         None,
-        "The kind of model: species (presences and a background), classes (a target class, or presence and absence, per "
-        "site), community (several species together). Default: what the other options say.",
+        "The kind of model: species (presences and a background), classes (a target class, or presence and absence, "
+        "per site), community (several species together). Default: what the other options say.",
     )
     preset: Literal["best"] | None = option(
         None, "best: what did best on the field's benchmark (target-group background, committee)."

@@ -232,17 +232,20 @@ def shortened(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:60]}… ({len(text):,} characters)"
 
 
-def dump_yaml(options: RunOptions, sections: Container[str] | None = None) -> str:
+def dump_yaml(options: RunOptions, wanted: Container[str] | None = None) -> str:
     """Write options as YAML: everything needed to repeat a run from any folder, but nothing that replaces results.
 
-    Of the sections, only those that say something to the run, if they are given.
+    `wanted` are the dotted names to write, all by default; whatever was chosen is written too.
     """
     tree = options.model_dump(mode="json", exclude={"output": {"overwrite"}})
     for dotted in PATHS:
         section, name = dotted.split(".")
         tree[section][name] = _located(dotted, tree[section][name], Path.cwd())
-    if sections is not None:
-        tree = {name: own for name, own in tree.items() if name not in SECTIONS or name in sections}
+    for leaf in leaves() if wanted is not None else ():
+        home = tree[leaf.section] if leaf.section else tree
+        if wanted is not None and leaf.dotted not in wanted and home.get(leaf.name) == leaf.field.get_default():
+            home.pop(leaf.name, None)
+    tree = {name: value for name, value in tree.items() if value != {}}
     return yaml.safe_dump(tree, sort_keys=False, allow_unicode=True)
 
 

@@ -1,99 +1,32 @@
-"""What would go wrong in a run, found in seconds and listed all at once."""
+"""What would go wrong in a run, found in seconds and listed all at once, whatever the kind of model."""
 
 import os
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
-import numpy as np
-
-from sdm.data.background import background_from_points
-from sdm.data.rasters.area import StudyArea
-from sdm.data.rasters.effort import Effort, KernelEffort
-from sdm.data.rasters.stack import Stack
-from sdm.data.records.clean import clean, finish, locate
-from sdm.data.records.occurrences import Occurrences
-from sdm.errors import DataError, SdmError
 from sdm.files import refuse_existing
-from sdm.options.definitions import AREA_WORDS, GROUP_WORD, RunOptions
-from sdm.workflow.species.inputs import (
-    background_points,
-    check_options,
-    is_swd,
-    open_layers,
-    open_projections,
-    prepare,
-    read_group,
-    read_records,
-    read_survey,
-)
-from sdm.workflow.species.sampling import accessible_areas, make_effort, read_area, thinning, weigh
-
-T = TypeVar("T")
-FEW = 10
-
-
-@dataclass
-class Findings:
-    """What was found: problems stop a run, warnings do not."""
-
-    problems: list[str] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-    facts: list[str] = field(default_factory=list)
-
-    def attempt(self, step: Callable[[], T]) -> T | None:
-        """Do a step; what goes wrong in it becomes a problem."""
-        try:
-            return step()
-        except SdmError as error:
-            if str(error) not in self.problems:
-                self.problems.append(str(error))
-            return None
+from sdm.options.definitions import RunOptions
+from sdm.workflow.registry import task_of
+from sdm.workflow.task import Findings
 
 
 def check_run(options: RunOptions) -> Findings:
-    """Check files, grids, coordinates, records, layers and the output folder of a run, without fitting."""
-    if options.occurrences.response is not None:
-        from sdm.workflow.classes.checking import check_response
-
-        return check_response(options)
+    """Check options, files, grids, records, layers, splits and the output folder of a run, without fitting."""
     found = Findings()
-    found.attempt(lambda: check_options(options))
-    check_output(options, found)
-    if not options.layers.files or is_swd(options.layers.files) or options.occurrences.file is None:
-        found.attempt(lambda: _check_tables(options, found))
-        return found
-    file = options.occurrences.file
-    records = found.attempt(lambda: read_records(options, file))
-    stack = found.attempt(lambda: open_layers(options))
-    if records is not None:
-        found.facts.append(f"{file}: {len(records):,} records of {len(records.species_names):,} species")
-        found.facts += records.notes
-    if stack is None:
-        own = options.background
-        for extra in filter(None, (own.file, options.test.file, own.area, own.target_group, own.bias)):
-            if extra not in (*AREA_WORDS, GROUP_WORD) and not Path(extra).exists():
-                found.problems.append(f"file '{extra}' does not exist: check the path")
-        return found
-    size = f"{stack.width:,} × {stack.height:,} cells"
-    found.facts.append(f"{len(stack.names)} layers of {size}: {', '.join(stack.names)}")
-    found.facts += [text for text in stack.notices if text.startswith("categorical")]
-    found.warnings += [text for text in stack.notices if not text.startswith("categorical")]
-    found.attempt(lambda: check_layers(stack, options, found))
-    for title, place in options.predict.projections.items():
-        if found.attempt(lambda one={title: place}: open_projections(options, stack.names, one)):  # type: ignore[misc]
-            found.facts.append(f"projection {title} has all layers")
-    area = found.attempt(lambda: _area(options, stack))
-    group = found.attempt(lambda: read_group(options, records))
-    effort = found.attempt(lambda: _effort(options, stack, group, found))
-    if records is not None:
-        found.attempt(lambda: _check_records(records, stack, area, effort, options, found))
-    found.attempt(lambda: _check_others(stack, area, group, effort, options, found))
+    task = task_of(options)
+    found.attempt(lambda: task.check_options(options))
+    _check_output(options, found, task.command)
+    task.check(options, found)
+    if not found.problems:
+        prepared = found.attempt(lambda: task.prepare(options))
+        if prepared is not None:
+            found.problems += [text for text in prepared.failures.values() if text not in found.problems]
+            for name in prepared.tables:
+                found.attempt(partial(task.plan, prepared, name, options))
     return found
 
 
-def check_output(options: RunOptions, found: Findings, command: str = "sdm fit") -> None:
+def _check_output(options: RunOptions, found: Findings, command: str) -> None:
     """Find out whether results can be written."""
     if options.output.folder is None:
         found.warnings.append(f"no output folder: '{command}' needs one (-o)")
@@ -105,119 +38,3 @@ def check_output(options: RunOptions, found: Findings, command: str = "sdm fit")
         place = place.parent
     if (not place.is_dir() and place != target) or not os.access(place, os.W_OK):
         found.problems.append(f"{place} cannot be written: choose another output folder")
-
-
-def _check_tables(options: RunOptions, found: Findings) -> None:
-    prepared = prepare(options)
-    found.problems += prepared.failures.values()
-    for species, table in prepared.tables.items():
-        _count(species, table.n_presences, found)
-
-
-def check_layers(stack: Stack, options: RunOptions, found: Findings) -> None:
-    """Read the layers once: damaged files, layers without data, constant layers, no cell valid in all."""
-    summary = stack.summary(threads=options.threads)
-    summary.check(stack)
-    found.facts.append(f"{summary.n_valid:,} of {stack.n_cells:,} cells have a value in every layer")
-    for k, name in enumerate(stack.names):
-        low, high = float(summary.minimum[k]), float(summary.maximum[k])
-        if low == high:
-            found.warnings.append(f"layer '{name}' has one value everywhere ({low:g}): it cannot tell places apart")
-        elif stack.layers[k].dtype in ("uint8", "int8") and not stack.layers[k].categorical:
-            numbers = f"whole numbers from {low:g} to {high:g}"
-            found.warnings.append(f"layer '{name}' holds {numbers}: if they are classes, use --categorical {name}")
-
-
-def _area(options: RunOptions, stack: Stack) -> StudyArea | None:
-    area = read_area(options, stack)
-    if area is not None:
-        area.check(stack)
-    return area
-
-
-def _effort(options: RunOptions, stack: Stack, group: Occurrences | None, found: Findings) -> Effort | None:
-    """Read the sampling effort once: a damaged file, another grid, negative numbers, nothing but zeros."""
-    effort = make_effort(options, stack, group)
-    if effort is None:
-        return None
-    positive = sum(int(np.count_nonzero(effort.window(window) > 0)) for window in stack.windows())
-    if not positive:
-        raise DataError(f"sampling effort '{effort.name}' is zero or missing in every cell: expected some above 0")
-    found.facts.append(f"{effort.name}: sampling effort in {positive:,} of {stack.n_cells:,} cells")
-    if isinstance(effort, KernelEffort):
-        found.facts.append(f"bandwidth {effort.bandwidth:.3g} km, {effort.n_sites:,} sites")
-    return effort
-
-
-def _check_others(
-    stack: Stack,
-    area: StudyArea | None,
-    group: Occurrences | None,
-    effort: Effort | None,
-    options: RunOptions,
-    found: Findings,
-) -> None:
-    """Look the background and test files up in the layers."""
-    given = background_points(options, group)
-    if given is not None:
-        grouped = options.background.kind == GROUP_WORD
-        points = background_from_points(stack, given, study_area=area, effort=effort, one_per_cell=grouped)
-        what = "sites of the target group" if grouped else "usable background points"
-        found.facts.append(f"{given.source}: {len(points):,} {what}")
-        if not grouped:  # of a group, several records in a cell are what is expected
-            found.warnings += points.notices
-    if options.test.file is not None:
-        sites = read_survey(options, options.test.file)
-        tests, _ = clean(sites.take(~sites.absent), stack, study_area=area)
-        absent = int(np.count_nonzero(sites.absent))
-        also = f", {absent:,} absences beside" if absent else ""
-        found.facts.append(f"{options.test.file}: {sum(map(len, tests.values())):,} usable test records{also}")
-
-
-def _check_records(
-    records: Occurrences,
-    stack: Stack,
-    area: StudyArea | None,
-    effort: Effort | None,
-    options: RunOptions,
-    found: Findings,
-) -> None:
-    """Find out what becomes of the records."""
-    located = locate(records, stack, study_area=area)
-    accessible_areas(options, located)
-    values = stack.sample(*located.cells, threads=options.threads)
-    points, ledger = finish(
-        located,
-        np.asarray(values),
-        snap=options.occurrences.snap,
-        remove_duplicates=not options.occurrences.keep_duplicates,
-        effort=None if effort is None else effort.at,
-        thinning=thinning(options),
-        uncertainty_column=options.occurrences.uncertainty_column,
-    )
-    if options.test.fold_column:
-        labels = records.labels(options.test.fold_column)
-        names = ", ".join(np.unique(labels)[:10].tolist())
-        found.facts.append(f"folds of column '{options.test.fold_column}': {names}")
-    wanted = options.occurrences.species or records.species_names
-    for species in wanted:
-        if species not in records.species_names:
-            found.problems.append(f"species '{species}' is not in {options.occurrences.file}")
-            continue
-        try:
-            ledger.check(species)
-            if ledger.describe(species):
-                found.warnings.append(f"{species}: {ledger.describe(species)}")
-            _count(species, len(points[species]), found)
-            weigh(options, records, points[species], stack)
-        except DataError as error:
-            found.problems.append(str(error))
-
-
-def _count(species: str, presences: int, found: Findings) -> None:
-    if presences < 2:
-        found.problems.append(f"{species}: {presences} usable presences, expected at least 2")
-    elif presences < FEW:
-        found.warnings.append(f"{species}: only {presences} usable presences; results will be rough below {FEW}")
-    else:
-        found.facts.append(f"{species}: {presences:,} usable presences")

@@ -17,11 +17,19 @@ from sdm.models.interface import FittedModel
 from sdm.types import Array, Index
 
 
-def refuse_options(model: FittedModel, given: Mapping[str, Any]) -> None:
-    """Raise for the first of these options that was given (is neither None nor empty): it is of other models."""
-    for name, value in given.items():
-        if value not in (None, [], (), {}):
-            raise OptionError(f"{name} says nothing to a {model.called}: leave it out")
+def chosen_options(model: FittedModel, given: Mapping[str, Any], known: Sequence[str]) -> dict[str, Any]:
+    """Return the options that were given (are neither None nor empty).
+
+    Raises
+    ------
+    OptionError
+        For one that does not apply to such a model.
+    """
+    chosen = {name: value for name, value in given.items() if value not in (None, [], (), {})}
+    for name in chosen:
+        if name not in known:
+            raise OptionError(f"--{name.replace('_', '-')} does not apply to a {model.called}: leave it out")
+    return chosen
 
 
 def check_categories(model: FittedModel) -> None:

@@ -1,135 +1,135 @@
-"""A run: every species of a file, one after the other; one that fails does not stop the others."""
+"""A run: every model of a file, one after the other, whatever their kind; one that fails does not stop the others."""
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-
 from sdm.commit import claim, staging, staging_species
-from sdm.data.rasters.stack import Stack
-from sdm.data.records.clean import CleanPoints
-from sdm.data.table import SampleTable
-from sdm.errors import DataError
-from sdm.files import output_folder, safe_names
+from sdm.errors import DataError, OutputError, SdmError
+from sdm.files import output_folder, safe_names, write_text
 from sdm.options.definitions import RunOptions
-from sdm.types import Array, Progress
-from sdm.workflow.several import each_species
-from sdm.workflow.species.fitting import Fitted, fit_species
-from sdm.workflow.species.inputs import Prepared, prepare
-from sdm.workflow.species.writing import Written, write_species, write_tables
+from sdm.report.tables import table_text
+from sdm.types import Progress
+from sdm.workflow.registry import task_of
+from sdm.workflow.task import ModelResult, Prepared, Task
+from sdm.workflow.writing import write_model
 
 log = logging.getLogger("sdm")
 
 TABLES = ("summary.csv", "records.csv", "index.html", "effort.tif")
-"""Files in the folder of a run over several species; no species has a folder of such a name."""
+"""Files in the folder of a batch; no model has a folder of such a name."""
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """Options that were chosen for a species, what its results say of the choice, and what writes down the rest."""
+    """Options that were chosen for a model, what its results say of the choice, and what writes down the rest."""
 
     options: RunOptions
     numbers: dict[str, Any]
-    write: Callable[[Path, dict[str, str]], None]
+    write: Callable[[Path, dict[str, Any]], None]
     what: str = "tuning"
 
 
-Chooser = Callable[[SampleTable, RunOptions, Stack | None, bool, Progress | None], Chosen]
-
-
-@dataclass
-class SpeciesResult:
-    """One species of a run: its folder, numbers and files, or why it failed."""
-
-    species: str
-    folder: Path | None = None
-    numbers: dict[str, Any] = field(default_factory=dict)
-    files: dict[str, str] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    error: str | None = None
-
-
-Work = Callable[[Prepared, str, RunOptions, Path, str, Progress | None], SpeciesResult]
+Chooser = Callable[[Task, Prepared, str, RunOptions, Progress | None], Chosen]
 
 
 @dataclass
 class RunResult:
-    """What a run did."""
+    """What a run did: its folder, the models, what the user should be told, and the index of a batch."""
 
     folder: Path
-    species: list[SpeciesResult]
+    models: list[ModelResult]
     notices: list[str]
-    ledger: dict[str, dict[str, int]]
     index: Path | None = None
 
     @property
-    def failed(self) -> list[SpeciesResult]:
-        """The species that could not be fitted."""
-        return [result for result in self.species if result.error is not None]
+    def failed(self) -> list[ModelResult]:
+        """The models that could not be fitted."""
+        return [result for result in self.models if result.error is not None]
 
 
 def run(
     options: RunOptions,
     *,
+    task: Task | None = None,
     command: str = "",
     progress: Progress | None = None,
     choose: Chooser | None = None,
-    each: Work | None = None,
 ) -> RunResult:
-    """Fit, map and measure every species of the options' occurrence file.
+    """Read the inputs of the options, and fit, measure, map and write every model.
 
-    Results of a single species lie in the output folder itself; of several, in a folder each, beside a summary.
-    `choose` changes the options for each species after a look at its table (see `sdm.workflow.tuning`); `each` does
-    something else with it than fit a model (see `sdm.workflow.strata_path`).
+    Results of a single model lie in the output folder itself; of several, in a folder each, beside a summary.
+
+    Parameters
+    ----------
+    options : RunOptions
+    task : Task, optional
+        By default that of the kind of model that the options ask for.
+    command : str
+        The command that was typed, to be kept with the results.
+    progress : callable, optional
+    choose : callable, optional
+        Changes the options for each model after a look at its data (see `sdm.workflow.studies.tuning`).
 
     Raises
     ------
     SdmError
-        For what concerns the whole run, or the only species. With several species a failure is in the result.
+        For what concerns the whole run, or the only model. With several models a failure is in the result.
     """
+    task = task_of(options) if task is None else task
+    task.check_options(options)
     target = output_folder(options.output.folder)
     with claim(target, overwrite=options.output.overwrite):
-        return _run(options, target, command, progress, each or partial(_one, choose=choose))
+        result = _run(task, options, target, command, progress, choose)
+    for model in result.models:
+        model.lines = [f"{model.name}: failed: {model.error}"] if model.error is not None else task.lines(model)
+    return result
 
 
-def _run(options: RunOptions, target: Path, command: str, progress: Progress | None, work: Work) -> RunResult:
+def _run(
+    task: Task, options: RunOptions, target: Path, command: str, progress: Progress | None, choose: Chooser | None
+) -> RunResult:
     """Do a run whose output folder is held for it."""
     if options.output.curves or options.output.map or options.output.report:
         # Half a second of imports, done while the layers are read.
         Thread(target=_import, args=("sdm.report.figures.species", "sdm.report.pages.species"), daemon=True).start()
     began = perf_counter()
-    prepared = prepare(options)
+    prepared = task.prepare(options)
     log.debug("records and layers read in %.1f s", perf_counter() - began)
     for notice in prepared.notices:
         log.info(notice)
     names = [*prepared.tables, *prepared.failures]
-    result = RunResult(target, [], prepared.notices, prepared.ledger.as_dict() if prepared.ledger else {})
+    result = RunResult(target, [], prepared.notices)
     if not names:
         raise DataError(f"{options.occurrences.file} holds no species to model")
-    if len(names) == 1:
+
+    def work(name: str, folder: Path) -> ModelResult:
+        return _one(task, prepared, name, options, folder, command, progress, choose)
+
+    if prepared.single:
         if prepared.failures:
             raise DataError(next(iter(prepared.failures.values())))
-        result.species.append(work(prepared, names[0], options, target, command, progress))
+        result.models.append(work(names[0], target))
         return result
     folders = safe_names(names, taken=TABLES)
     planned = [*TABLES, *(f"{name}/" for name in folders.values())]
     with staging_species(target, overwrite=options.output.overwrite, planned=planned) as place:
-        found = each_species(
-            {species: place / name for species, name in folders.items()},
-            lambda species, folder: work(prepared, species, options, folder, command, progress),
-            failures=prepared.failures,
-        )
-        for species, item in found.items():
-            done = SpeciesResult(species, error=item) if isinstance(item, str) else item
-            result.species.append(replace(done, folder=done.folder and target / done.folder.name))
-        write_tables(place, [_summary_row(item) for item in result.species], prepared)
+        for k, (name, folder) in enumerate(folders.items()):
+            log.info("%s (%d of %d)", name, k + 1, len(folders))
+            one = _attempt(task, name, place / folder, work, prepared.failures.get(name))
+            result.models.append(replace(one, folder=one.folder and target / one.folder.name))
+        if len(result.failed) == len(names):
+            raise DataError(f"none of {len(names)} species could be fitted; the first: {result.models[0].error}")
+        rows = [_summary_row(task, one) for one in result.models]
+        write_text(place / "summary.csv", table_text(rows), overwrite=True)
+        task.write_shared(prepared, place, {})
+        if prepared.ledger is not None:
+            write_text(place / "records.csv", table_text(prepared.ledger.rows()), overwrite=True)
         if options.output.report:
             from sdm.report.pages.index import write_index
 
@@ -142,57 +142,51 @@ def _import(*modules: str) -> None:
         import_module(module)
 
 
+def _attempt(
+    task: Task, name: str, folder: Path, work: Callable[[str, Path], ModelResult], failure: str | None
+) -> ModelResult:
+    """Return one model of several: its result, or why it failed."""
+    try:
+        if failure is not None:
+            raise DataError(failure)
+        return work(name, folder)
+    except OutputError:  # a disk that fails concerns the whole run
+        raise
+    except SdmError as error:
+        reason = str(error)
+    except Exception as error:
+        reason = f"unexpected {type(error).__name__}: {error}"
+        log.debug("%s", reason, exc_info=True)
+    log.error("error: %s", reason if reason.startswith(name) else f"{name}: {reason}")
+    return ModelResult(name, task.kind, error=reason)
+
+
 def _one(
+    task: Task,
     prepared: Prepared,
-    species: str,
+    name: str,
     options: RunOptions,
     folder: Path,
     command: str,
     progress: Progress | None,
     choose: Chooser | None,
-) -> SpeciesResult:
-    """Fit one species and write its results in one step."""
+) -> ModelResult:
+    """Fit one model and write its results in one step."""
     began = perf_counter()
-    table = prepared.tables[species]
-    chosen = None if choose is None else choose(table, options, prepared.stack, species in prepared.tests, progress)
+    chosen = None if choose is None else choose(task, prepared, name, options, progress)
     options = options if chosen is None else chosen.options
-    fitted = fit_species(
-        table,
-        options,
-        _test_points(prepared.tests.get(species)),
-        progress,
-        survey=prepared.surveys.get(species),
-        stack=prepared.stack,
-    )
+    fitted = task.fit(prepared, name, options, progress)
     if chosen is not None:
         fitted.numbers[chosen.what] = chosen.numbers
-    log.debug("%s fitted and measured in %.1f s", species, perf_counter() - began)
+    log.debug("%s fitted and measured in %.1f s", name, perf_counter() - began)
     with staging(folder, overwrite=options.output.overwrite) as stage:
         also = None if chosen is None else chosen.write
-        written = write_species(fitted, prepared, options, stage, command, progress, also)
-    log.debug("%s done in %.1f s", species, perf_counter() - began)
-    return _result(species, folder, fitted, written)
+        result = write_model(task, fitted, prepared, options, stage, command, progress, also)
+    log.debug("%s done in %.1f s", name, perf_counter() - began)
+    return replace(result, folder=folder)
 
 
-def _test_points(points: CleanPoints | None) -> tuple[Array, Array, Array] | None:
-    if points is None:
-        return None
-    return np.asarray(points.values, dtype=np.float64), points.x, points.y
-
-
-def _result(species: str, folder: Path, fitted: Fitted, written: Written) -> SpeciesResult:
-    return SpeciesResult(species, folder, fitted.numbers, written.files, [*fitted.notes, *written.notes])
-
-
-def _summary_row(result: SpeciesResult) -> dict[str, Any]:
-    keys = (
-        "training_presences", "features_with_weight", "regularized_gain", "gain", "auc_train", "log_loss_train",
-        "auc_test", "log_loss_test", "entropy", "gap",
-    )  # fmt: skip
-    validated = ("auc.val.avg", "cbi.val.avg", "or.10p.avg", "loss.val.avg")
-    row: dict[str, Any] = {"species": result.species, "status": "failed" if result.error else result.numbers["status"]}
-    row |= {key: result.numbers[key] for key in keys if result.numbers.get(key) is not None}
-    mean = result.numbers.get("cross_validation", {}).get("mean", {})
-    row |= {key: mean[key] for key in validated if key in mean}
-    row |= {"folder": str(result.folder.name) if result.folder else "", "error": result.error or ""}
-    return row
+def _summary_row(task: Task, result: ModelResult) -> dict[str, Any]:
+    row: dict[str, Any] = {"species": result.name, "status": "failed" if result.error else result.numbers["status"]}
+    row |= {key: value for key, value in task.summary_row(result.numbers).items() if value is not None}
+    return row | {"folder": result.folder.name if result.folder else "", "error": result.error or ""}

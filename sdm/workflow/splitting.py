@@ -1,7 +1,7 @@
 """How a run divides its records: set aside for testing, in folds, or in replicates."""
 
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -116,13 +116,9 @@ def make_split(table: SampleTable, options: RunOptions, stack: Stack | None = No
         raise DataError(f"{table.species}: {error}") from error
 
 
-def split_for_choice(table: SampleTable, options: RunOptions, stack: Stack | None) -> Split:
-    """Divide the records for the choice: as the options say, by default in five random folds."""
-    if table.n_presences < 3:
-        raise DataError(f"{table.species}: {table.n_presences} presences are too few to choose by held-out loss")
-    if method(options.test) is None:
-        options = options.model_copy(update={"test": options.test.model_copy(update={"folds": FOLDS})})
-    return cast(Split, make_split(table, options, stack))
+def with_folds(options: RunOptions) -> RunOptions:
+    """Return options with five folds, for a choice that needs some and none were asked for."""
+    return options.model_copy(update={"test": options.test.model_copy(update={"folds": FOLDS})})
 
 
 def _arguments(table: SampleTable, options: RunOptions, how: str, stack: Stack | None) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import yaml
 from terminal import as_json, fail, files, picture, rows, sdm, succeed
 
 from sdm.options.reading import make_options
-from sdm.workflow.curves import draw_curve, sets
+from sdm.workflow.studies.curves import draw_curve, sets
 
 POINTS = ("--categorical", "landcover", "--background-points", 300, "--partitions", 3)
 

@@ -13,7 +13,7 @@ from terminal import QUICK, change_raster, picture, read, succeed
 
 from sdm._version import __version__
 from sdm.data.rasters.layers import open_stack
-from sdm.maps.rasters import model_id
+from sdm.maps.species import model_id
 from sdm.models.file import load_model
 from sdm.simulate.world import simulate
 

@@ -10,7 +10,7 @@ from terminal import as_json, fail, picture, rows, succeed
 
 from sdm import Maxent
 from sdm.options.reading import make_options
-from sdm.workflow.tuning import settings, tune
+from sdm.workflow.studies.tuning import settings, tune
 
 POINTS = ("--categorical", "landcover", "--background-points", 300, "--no-map", "--no-curves")
 GRID = ("--feature-sets", "l,lq", "--multipliers", "0.5,2")

@@ -24,10 +24,17 @@ from sdm.maxent.paths.homotopy import solve_relaxation
 from sdm.options.definitions import RunOptions
 from sdm.options.reading import make_options
 from sdm.simulate.world import simulate
-from sdm.workflow.paths import choose_multiplier, coefficient_rows, divide, path_rows, run_path
 from sdm.workflow.species.fitting import estimator
 from sdm.workflow.species.inputs import prepare
-from sdm.workflow.strata_path import StrataPath, breakpoint_rows, follow_strata, strata_options, stratum_rows, survey
+from sdm.workflow.studies.paths import choose_multiplier, coefficient_rows, divide, path_rows, run_path
+from sdm.workflow.studies.strata_path import (
+    StrataPath,
+    breakpoint_rows,
+    follow_strata,
+    strata_options,
+    stratum_rows,
+    survey,
+)
 
 SIZE = 48
 

@@ -15,13 +15,13 @@ import pytest
 
 from sdm.assess.fits import run_all
 from sdm.errors import SdmError
-from sdm.workflow.workers import workers
+from sdm.workers import workers
 
 SCRIPT = """
 import sys
 from pathlib import Path
 from sdm.assess.fits import run_all
-from sdm.run.workers import workers
+from sdm.workers import workers
 from test_workers import busy
 
 if __name__ == "__main__":

@@ -14,8 +14,8 @@ from sdm.data.records.occurrences import Occurrences, read_occurrences, read_swd
 from sdm.errors import DataError, OptionError
 from sdm.models.species import Model
 from sdm.types import Array
+from sdm.workflow.assessing import Survey, measure_survey
 from sdm.workflow.model_inputs import open_for, values_at
-from sdm.workflow.species.assessing import Survey, measure_survey
 
 
 def evaluate_species(

@@ -12,6 +12,7 @@ from sdm.assess.measures.basic import auc, auc_deviation, log_loss
 from sdm.assess.measures.support import measure_support
 from sdm.assess.measures.thresholds import TOPS, Curve, Threshold
 from sdm.assess.profiles import Band, Profile, Surface, effect, marginal, only
+from sdm.assess.splits.folds import Split
 from sdm.assess.structure import Structure, describe
 from sdm.data.rasters.stack import Stack
 from sdm.data.table import SampleTable
@@ -22,14 +23,14 @@ from sdm.estimators.structural import StructMaxent
 from sdm.models.species import Model
 from sdm.options.definitions import FitOptions, RunOptions
 from sdm.types import Array, Progress
-from sdm.workflow.species.assessing import Assessed, Survey, assess
+from sdm.workers import workers
+from sdm.workflow.assessing import Assessed, Survey, assess
 from sdm.workflow.species.profiling import make_bands, make_surfaces, read_pairs, varies
 from sdm.workflow.splitting import make_split, set_aside
-from sdm.workflow.workers import workers
 
 
 @dataclass
-class Fitted:
+class SpeciesFit:
     """A fitted species.
 
     Attributes
@@ -73,17 +74,28 @@ class Fitted:
     bands: list[Band] = field(default_factory=list)
     surfaces: list[Surface] = field(default_factory=list)
 
+    @property
+    def name(self) -> str:
+        """The species."""
+        return self.table.species
 
-def fit_species(
+
+@dataclass(frozen=True)
+class SpeciesPlan:
+    """The records of one species, divided: what trains, values, x and y of what tests, and the folds."""
+
+    table: SampleTable
+    test: tuple[Array, Array, Array] | None
+    split: Split | None
+
+
+def plan_species(
     table: SampleTable,
     options: RunOptions,
     test: tuple[Array, Array, Array] | None = None,
-    progress: Progress | None = None,
-    *,
-    survey: Survey | None = None,
     stack: Stack | None = None,
-) -> Fitted:
-    """Fit one species and measure the result.
+) -> SpeciesPlan:
+    """Divide the records of one species; what is wrong with folds and pairs is said before any work.
 
     Parameters
     ----------
@@ -91,18 +103,22 @@ def fit_species(
     options : RunOptions
     test : tuple, optional
         Values, x and y of test records; otherwise `options.test.percent` of the records are set aside.
-    survey : Survey, optional
-        Sites with presences and absences to measure the model on.
     stack : Stack, optional
-        The layers, for divisions of the records that need distances or cells.
+        The layers, for splits that need distances or cells.
     """
     if table.n_presences < 2:
         raise DataError(f"{table.species}: one usable presence only, expected at least 2 (better 10 or more)")
     if test is None:
         table, test = set_aside(table, options)
-    # What is wrong with folds and pairs is said before any work.
-    split = make_split(table, options, stack)
     read_pairs(options.output.surfaces, table.names)
+    return SpeciesPlan(table, test, make_split(table, options, stack))
+
+
+def fit_species(
+    plan: SpeciesPlan, options: RunOptions, progress: Progress | None = None, *, survey: Survey | None = None
+) -> SpeciesFit:
+    """Fit one species and measure the result, also on the sites of a survey."""
+    table, test, split = plan.table, plan.test, plan.split
     fitted = fit_table(table, options, progress=progress)
     structure = describe(fitted) if isinstance(fitted, StructMaxent) else None
     model = _with_record(fitted.model_, table, options)
@@ -110,7 +126,7 @@ def fit_species(
     numbers, curve = _measure(table, fitted, model, values)
     thresholds = curve.thresholds(model.entropy)
     model = replace(model, meta={**model.meta, "thresholds": {t.key: t.raw for t in thresholds}})
-    known = _with_prices(options, structure)
+    known = _with_penalties(options, structure)
     with workers(options.processes) as pool:
         assessed = assess(
             table,
@@ -131,7 +147,7 @@ def fit_species(
         numbers["structure"] = structure.as_dict()
         model = replace(model, meta={**model.meta, "structure": structure.summary()})
     profiles = _profiles(table, model, known) if options.output.curves else []
-    return Fitted(
+    return SpeciesFit(
         table,
         values,
         None if test is None else test[1:],
@@ -149,8 +165,8 @@ def fit_species(
     )
 
 
-def _with_prices(options: RunOptions, structure: Structure | None) -> RunOptions:
-    """Return the options with the prices that were chosen, so that fits to single variables need not choose again."""
+def _with_penalties(options: RunOptions, structure: Structure | None) -> RunOptions:
+    """Return the options with the penalties that were chosen, so that fits to one variable need not choose."""
     if structure is None:
         return options
     fit = options.fit.model_copy(update={"lam": structure.lam, "beta": structure.beta})
@@ -166,7 +182,7 @@ def fit_table(
 
 KINDS: dict[str, type[Maxent]] = {"maxent": Maxent, "structural": StructMaxent, "committee": Committee}
 # Options whose names differ from the estimator's.
-RENAMED = {"price_folds": "folds", "price_repeats": "repeats", "price_grid": "grid"}
+RENAMED = {"penalty_folds": "folds", "penalty_repeats": "repeats", "penalty_grid": "grid"}
 INSTEAD = {
     "features": "fit.families chooses what a structural model is made of",
     "families": "add --model structural",
@@ -181,12 +197,17 @@ def check_model(fit: FitOptions) -> None:
         value = getattr(fit, name)
         if name != "model" and RENAMED.get(name, name) not in taken and value != field_.get_default():
             hint = f": {INSTEAD[name]}" if name in INSTEAD and fit.model != "committee" else ""
-            raise OptionError(f"fit.{name}={value!r} says nothing to a {fit.model} model{hint}")
+            raise OptionError(f"fit.{name}={value!r} does not apply to a {fit.model} model{hint}")
+    for name in ("multiplier", "regularization"):
+        if getattr(fit, name) == "auto":
+            raise OptionError(f"fit.{name}='auto' is for classes: leave it out, or choose by 'sdm tune'")
+    if ":" in fit.features:
+        raise OptionError(f"fit.features={fit.features!r}: trees and monomials need --model structural --families …")
     numeric = isinstance(fit.beta, float)
     if fit.model == "structural" and not numeric and fit.beta not in (None, "auto"):
         raise OptionError(f"fit.beta={fit.beta!r}: a structural model takes a number or auto")
     if fit.model == "maxent" and (fit.beta == "auto" or fit.beta == 0):
-        hint = "a positive number or the name of a rule; for no price use --regularization none"
+        hint = "a positive number or the name of a rule; for no penalty use --regularization none"
         raise OptionError(f"fit.beta={fit.beta!r}: a maxent model takes {hint}")
 
 

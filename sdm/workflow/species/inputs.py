@@ -9,114 +9,61 @@ import numpy as np
 
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.effort import Effort
-from sdm.data.rasters.layers import open_stack
 from sdm.data.rasters.stack import Stack
-from sdm.data.records.clean import CleanPoints, Ledger, clean, finish, locate
+from sdm.data.records.clean import CleanPoints, clean, finish, locate
 from sdm.data.records.occurrences import Occurrences, Swd, read_occurrences, read_swd
 from sdm.data.records.weights import UNCERTAINTY
-from sdm.data.table import SampleTable
+from sdm.data.table import SampleTable, Survey
 from sdm.errors import DataError, OptionError
 from sdm.options.definitions import GROUP_WORD, RunOptions
-from sdm.workflow.species.assessing import Survey
-from sdm.workflow.species.fitting import check_model
+from sdm.workflow.inputs import check_species, is_swd, open_layers, open_projections, projection_notices, read_area
 from sdm.workflow.species.sampling import (
     accessible_areas,
-    check_sampling,
     describe,
     make_backgrounds,
     make_effort,
     needs_group,
-    read_area,
     tell,
     thinning,
     weigh,
 )
-from sdm.workflow.splitting import check_testing
-
-SWD_SUFFIXES = (".csv", ".tsv", ".txt", ".swd")
+from sdm.workflow.task import Prepared
 
 
 @dataclass
-class Prepared:
-    """What a run works on.
+class SpeciesPrepared(Prepared):
+    """What a run over species works on; `tables` are `SampleTable`.
 
     Attributes
     ----------
-    tables : dict
-        A table a species, in the order of the file.
     tests : dict
         Values and coordinates at the test records of a species, where there are any.
     surveys : dict
         Values at the sites of a species' test records, where absences are among them.
-    failures : dict
-        Species that cannot be fitted, and why.
-    stack, study_area, ledger
-        None for tables of samples with data, which have no map.
     areas : dict
-        The study area of each species, where it is drawn around its own records.
+        The study area of each species, where it is drawn around its records.
     effort : Effort or None
         Sampling effort, if the run has any.
-    projections : dict
-        Other layers to map on, by name.
-    notices : list of str
     """
 
-    tables: dict[str, SampleTable] = field(default_factory=dict)
     tests: dict[str, CleanPoints] = field(default_factory=dict)
     surveys: dict[str, Survey] = field(default_factory=dict)
-    failures: dict[str, str] = field(default_factory=dict)
-    stack: Stack | None = None
-    study_area: StudyArea | None = None
     areas: dict[str, StudyArea] = field(default_factory=dict)
     effort: Effort | None = None
-    ledger: Ledger | None = None
-    projections: dict[str, Stack] = field(default_factory=dict)
-    notices: list[str] = field(default_factory=list)
 
     def area_of(self, species: str) -> StudyArea | None:
         """Return the study area of a species."""
         return self.areas.get(species, self.study_area)
 
 
-def prepare(options: RunOptions) -> Prepared:
+def prepare(options: RunOptions) -> SpeciesPrepared:
     """Read and clean the records, draw the background, and look up the layers."""
-    check_options(options)
     if options.occurrences.file is None:
         example = "'sdm fit records.csv layers/ -o results'"
         raise OptionError(f"no occurrence file: give it first, as in {example}, or as occurrences.file")
     if not options.layers.files or is_swd(options.layers.files):
         return _prepare_swd(options)
     return _prepare_layers(options)
-
-
-def check_options(options: RunOptions) -> None:
-    """Raise for options that contradict each other."""
-    check_testing(options)
-    if options.occurrences.response is not None:
-        raise OptionError(
-            "occurrences.response makes a model of presence and absence, which 'sdm fit' and 'sdm classify' alone fit"
-        )
-    if options.occurrences.site_column is not None:
-        raise OptionError("occurrences.site_column names the sites of a response, or of 'sdm joint': leave it out")
-    check_sampling(options)
-    check_model(options.fit)
-
-
-def is_swd(files: Sequence[str]) -> bool:
-    """Tell whether the 'layers' are a table of background points with their values."""
-    return len(files) == 1 and Path(files[0]).suffix.lower() in SWD_SUFFIXES
-
-
-def open_layers(options: RunOptions, files: Sequence[str] | None = None, names: Sequence[str] | None = None) -> Stack:
-    """Open the layers of a run, or others (for a projection) under the same options."""
-    chosen = options.layers.files if files is None else files
-    return open_stack(
-        list(chosen) if len(chosen) > 1 else chosen[0],
-        categorical=options.layers.categorical,
-        nodata=options.layers.nodata,
-        align=options.layers.align,
-        names=names,
-    )
 
 
 def read_records(options: RunOptions, file: str) -> Occurrences:
@@ -152,19 +99,6 @@ def read_points(options: RunOptions, file: str) -> Occurrences:
     return read_occurrences(file, crs=own.crs, x_column=own.x_column, y_column=own.y_column)
 
 
-def open_projections(
-    options: RunOptions, names: Sequence[str], places: dict[str, str] | None = None
-) -> dict[str, Stack]:
-    """Open the layers of the run's projections, or of some of them."""
-    found = {}
-    for title, place in (options.predict.projections if places is None else places).items():
-        try:
-            found[title] = open_layers(options, [place], names=names)
-        except (DataError, OptionError) as error:
-            raise type(error)(f"projection {title}: {error}") from error
-    return found
-
-
 def read_group(options: RunOptions, records: Occurrences | None = None) -> Occurrences | None:
     """Read the records of the target group, if one is used: by default all species of the occurrence file."""
     if not needs_group(options):
@@ -196,7 +130,7 @@ def background_points(options: RunOptions, group: Occurrences | None) -> Occurre
     return group if options.background.kind == GROUP_WORD else None
 
 
-def _prepare_layers(options: RunOptions) -> Prepared:
+def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
     if options.background.effort_column is not None:
         raise OptionError("background.effort_column is for tables of samples: with layers, give a raster as --bias")
     everyone = read_records(options, str(options.occurrences.file))
@@ -205,11 +139,10 @@ def _prepare_layers(options: RunOptions) -> Prepared:
     records = _choose_species(everyone, options.occurrences.species)
     projections = open_projections(options, stack.names)
     notices = [*records.notes, *stack.notices, *(area.notes if area else [])]
-    for title, other in projections.items():
-        notices += [f"projection {title}: {text}" for text in other.notices if text not in stack.notices]
+    notices += projection_notices(projections, stack.notices)
     located = locate(records, stack, study_area=area)
     group = read_group(options, everyone)
-    prepared = Prepared(stack=stack, study_area=area, projections=projections, notices=notices)
+    prepared = SpeciesPrepared(stack=stack, study_area=area, projections=projections, notices=notices)
     prepared.areas = accessible_areas(options, located)
     prepared.effort = effort = make_effort(options, stack, group)
     places: list[StudyArea | None] = [*prepared.areas.values()] or [area]
@@ -263,15 +196,7 @@ def _choose_species(records: Occurrences, wanted: Sequence[str]) -> Occurrences:
     return records.take(np.isin(records.species.astype(str), list(wanted))) if wanted else records
 
 
-def check_species(wanted: Sequence[str], known: Sequence[str], source: str) -> None:
-    """Raise for a species that the file does not hold."""
-    for name in wanted:
-        if name not in known:
-            more = f" and {len(known) - 10:,} more" if len(known) > 10 else ""
-            raise OptionError(f"species '{name}' is not in {source}; there are {', '.join(known[:10])}{more}")
-
-
-def _read_tests(prepared: Prepared, options: RunOptions, file: str) -> None:
+def _read_tests(prepared: SpeciesPrepared, options: RunOptions, file: str) -> None:
     """Look the test records up; a file of one species tests the one species of the run, whatever either is called."""
     stack = cast("Stack", prepared.stack)
     try:
@@ -306,7 +231,7 @@ def _surveys(records: Occurrences, stack: Stack, area: StudyArea | None) -> dict
     }
 
 
-def _prepare_swd(options: RunOptions) -> Prepared:
+def _prepare_swd(options: RunOptions) -> SpeciesPrepared:
     """Take presences and background from tables that hold the variables already."""
     needing = {
         "test.file": (options.test.file, "use test.percent or test.folds with tables"),
@@ -335,7 +260,7 @@ def _prepare_swd(options: RunOptions) -> Prepared:
     said = describe(options, rows=table.source if background is None else background.source)
     wanted = options.occurrences.species
     check_species(wanted, table.species_names, table.source)
-    prepared = Prepared(notices=[*table.notes, *(background.notes if background else ())])
+    prepared = SpeciesPrepared(notices=[*table.notes, *(background.notes if background else ())])
     prepared.notices.append("tables of samples have no map: use 'sdm predict' with layers")
     for species in table.species_names:
         if not wanted or species in wanted:

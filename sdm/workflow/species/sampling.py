@@ -62,13 +62,6 @@ def needs_group(options: RunOptions) -> bool:
     return GROUP_WORD in (options.background.kind, options.background.bias)
 
 
-def read_area(options: RunOptions, stack: Stack) -> StudyArea | None:
-    """Read the polygons of the study area, if it is a file."""
-    if options.background.area is None or options.background.area in AREA_WORDS:
-        return None
-    return StudyArea.read(options.background.area, stack.crs)
-
-
 def accessible_areas(options: RunOptions, located: Located) -> dict[str, StudyArea]:
     """Draw the area around the records of each species that has some within the layers; empty if that is not asked."""
     if options.background.area not in AREA_WORDS:

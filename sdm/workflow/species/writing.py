@@ -1,11 +1,8 @@
 """Everything that a run leaves behind for one species."""
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
-from importlib.metadata import version
 from pathlib import Path
-from platform import python_version
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -16,19 +13,18 @@ from sdm.assess.structure import Structure
 from sdm.assess.uncertainty import STATISTICS
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.effort import KernelEffort
-from sdm.files import safe_name, safe_names, to_json, write_text
+from sdm.files import safe_name, safe_names
 from sdm.maps.ranges import write_range
-from sdm.maps.rasters import NODATA, predict_raster, write_cog
+from sdm.maps.rasters import NODATA, write_cog
+from sdm.maps.species import predict_raster
 from sdm.models.file import save_model
 from sdm.options.definitions import RunOptions
-from sdm.options.reading import dump_yaml
-from sdm.report.results import read_results
-from sdm.report.tables import maxent_results, table_text, write_profiles, write_rows
+from sdm.report.tables import maxent_results, write_profiles, write_rows
 from sdm.types import Progress
-from sdm.workflow.species.fitting import Fitted
-from sdm.workflow.species.inputs import Prepared
-from sdm.workflow.species.writing_assessment import PICTURES as ASSESSMENT
-from sdm.workflow.species.writing_assessment import draw_assessment, write_assessment, write_spread
+from sdm.workflow.assessment_tables import PICTURES as ASSESSMENT
+from sdm.workflow.assessment_tables import draw_assessment, write_assessment, write_spread
+from sdm.workflow.species.fitting import SpeciesFit
+from sdm.workflow.species.inputs import SpeciesPrepared
 
 if TYPE_CHECKING:
     from sdm.data.rasters.stack import Stack
@@ -37,39 +33,30 @@ PICTURES = ("effects", "families", "interactions", "prices", *ASSESSMENT)
 """Names in `plots/` that are not a variable's."""
 
 
-@dataclass
-class Written:
-    """The files of a species, by what they are; paths are relative to its folder."""
-
-    files: dict[str, str] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-
-
 def write_species(
-    fitted: Fitted,
-    prepared: Prepared,
+    fitted: SpeciesFit,
+    prepared: SpeciesPrepared,
     options: RunOptions,
     folder: Path,
-    command: str,
+    files: dict[str, Any],
     progress: Progress | None = None,
-    also: Callable[[Path, dict[str, str]], None] | None = None,
-) -> Written:
-    """Write the results of one species into a folder that is there and empty; `also` writes more."""
+) -> list[str]:
+    """Write the model of one species, its tables, pictures and maps into a folder; return notes."""
     name = safe_name(fitted.table.species)
-    done = Written(files={"run": "run.yaml", "command": "command.txt"})
-    done.files["model"] = save_model(fitted.model, folder / f"{name}.npz").name
+    done = Written(files)
+    files["model"] = save_model(fitted.model, folder / f"{name}.npz").name
     _write_tables(fitted, folder, name, done)
     # Pictures are drawn in a thread of their own while the map is computed in others, outside Python's lock.
     with ThreadPoolExecutor(1) as painter:
         pictures = []
         if fitted.profiles:
-            done.files["curves"] = write_profiles(folder / f"{name}_curves.csv", fitted.profiles).name
+            files["curves"] = write_profiles(folder / f"{name}_curves.csv", fitted.profiles).name
             pictures.append(painter.submit(_draw_curves, fitted, options, folder, done))
         if fitted.structure is not None:
             _write_structure(fitted.structure, folder, name, done)
             pictures.append(painter.submit(_draw_structure, fitted.structure, folder, done))
-        write_assessment(fitted, folder, name, done.files)
-        pictures.append(painter.submit(draw_assessment, fitted, prepared.stack, options, folder, done.files))
+        write_assessment(fitted, folder, name, files)
+        pictures.append(painter.submit(draw_assessment, fitted, prepared.stack, options, folder, files))
         if prepared.stack is not None and options.output.map:
             raster = _write_map(fitted, prepared, options, folder, name, done, progress)
             area = prepared.area_of(fitted.table.species)
@@ -77,43 +64,18 @@ def write_species(
             _write_other_maps(fitted, prepared, options, raster, done, progress)
         for picture in pictures:
             picture.result()
-    done.files = dict(sorted(done.files.items()))  # pictures and maps are done in any order, and bytes must not differ
-    if also is not None:
-        also(folder, done.files)
-    _write_run(options, fitted.table.species, command, folder, done)
-    numbers = {**fitted.numbers, "versions": versions(), "files": done.files, "notes": [*fitted.notes, *done.notes]}
-    if len(prepared.tables) + len(prepared.failures) == 1:
-        write_effort(prepared, folder, done.files)
-    if prepared.ledger is not None:
-        rows = [row for row in prepared.ledger.rows() if row["species"] == fitted.table.species]
-        done.files["records"] = write_rows(folder / "records.csv", rows).name
-        numbers["records"] = prepared.ledger.as_dict()[fitted.table.species]
-    done.files["numbers"] = f"{name}.json"
-    if options.output.report:
-        done.files["page"] = f"{name}.html"
-    (folder / f"{name}.json").write_text(to_json(numbers) + "\n", encoding="utf-8")
-    if options.output.report:
-        from sdm.report.pages.species import write_page
-
-        write_page(read_results(folder / f"{name}.json"))
-    return done
+    return done.notes
 
 
-def versions() -> dict[str, str]:
-    """Return the versions of what results depend on."""
-    return {"python": python_version(), **{name: version(name) for name in ("numpy", "numba", "rasterio")}}
+@dataclass
+class Written:
+    """The files of a species, by what they are, and what is to be said of them."""
+
+    files: dict[str, Any]
+    notes: list[str] = field(default_factory=list)
 
 
-def _write_run(options: RunOptions, species: str, command: str, folder: Path, done: Written) -> None:
-    """Write what repeats the run for this species, and the command that was given."""
-    own = options.occurrences.model_copy(update={"species": [species]})
-    text = dump_yaml(options.model_copy(update={"occurrences": own}))
-    head = f"# Repeat with: sdm fit {done.files['run']} -o FOLDER\n"
-    (folder / done.files["run"]).write_text(head + text, encoding="utf-8")
-    (folder / done.files["command"]).write_text(command + "\n", encoding="utf-8")
-
-
-def _write_tables(fitted: Fitted, folder: Path, name: str, done: Written) -> None:
+def _write_tables(fitted: SpeciesFit, folder: Path, name: str, done: Written) -> None:
     """Write results, sample predictions and omission, under the names that Java Maxent gives them."""
     model = fitted.model
     row = maxent_results(fitted.numbers, fitted.thresholds)
@@ -179,7 +141,7 @@ def _draw_structure(structure: Structure, folder: Path, done: Written) -> None:
     done.files["plots"] = "plots"
 
 
-def _draw_curves(fitted: Fitted, options: RunOptions, folder: Path, done: Written) -> None:
+def _draw_curves(fitted: SpeciesFit, options: RunOptions, folder: Path, done: Written) -> None:
     """Draw the response curves to `plots/`."""
     from sdm.report.figures.species import draw_profiles
 
@@ -191,7 +153,7 @@ def _draw_curves(fitted: Fitted, options: RunOptions, folder: Path, done: Writte
     done.files["plots"] = "plots"
 
 
-def _draw_map(raster: Path, fitted: Fitted, options: RunOptions, done: Written, area: StudyArea | None) -> None:
+def _draw_map(raster: Path, fitted: SpeciesFit, options: RunOptions, done: Written, area: StudyArea | None) -> None:
     """Draw the map with its points."""
     from sdm.report.figures.species import draw_map
 
@@ -211,7 +173,7 @@ def _draw_map(raster: Path, fitted: Fitted, options: RunOptions, done: Written, 
     done.files["picture"] = path.name
 
 
-def _common(fitted: Fitted, options: RunOptions, progress: Progress | None) -> dict[str, Any]:
+def _common(fitted: SpeciesFit, options: RunOptions, progress: Progress | None) -> dict[str, Any]:
     """Return what all maps of a species share."""
     return {
         "scale": options.predict.scale,
@@ -223,8 +185,8 @@ def _common(fitted: Fitted, options: RunOptions, progress: Progress | None) -> d
 
 
 def _write_map(
-    fitted: Fitted,
-    prepared: Prepared,
+    fitted: SpeciesFit,
+    prepared: SpeciesPrepared,
     options: RunOptions,
     folder: Path,
     name: str,
@@ -249,7 +211,7 @@ def _write_map(
     return raster
 
 
-def _write_range(fitted: Fitted, raster: Path, min_patch: float, done: Written) -> None:
+def _write_range(fitted: SpeciesFit, raster: Path, min_patch: float, done: Written) -> None:
     """Write where the density is not zero as polygons."""
     path = raster.with_name(f"{raster.stem}_range.gpkg")
     found = write_range(raster, path, species=fitted.table.species, min_patch=min_patch)
@@ -261,8 +223,8 @@ def _write_range(fitted: Fitted, raster: Path, min_patch: float, done: Written) 
 
 
 def _write_other_maps(
-    fitted: Fitted,
-    prepared: Prepared,
+    fitted: SpeciesFit,
+    prepared: SpeciesPrepared,
     options: RunOptions,
     raster: Path,
     done: Written,
@@ -298,7 +260,7 @@ def _write_other_maps(
             done.files |= {f"{what} projection {title}": name for what, name in spread.items()}
 
 
-def threshold_value(fitted: Fitted, options: RunOptions) -> float | None:
+def threshold_value(fitted: SpeciesFit, options: RunOptions) -> float | None:
     """Return the chosen threshold on the map's scale; a number is taken as it is."""
     wanted = options.predict.threshold
     if wanted is None or isinstance(wanted, (int, float)):
@@ -306,15 +268,7 @@ def threshold_value(fitted: Fitted, options: RunOptions) -> float | None:
     return float(fitted.model.from_raw(choose(fitted.thresholds, wanted).raw, options.predict.scale))
 
 
-def write_tables(folder: Path, rows: list[dict[str, Any]], prepared: Prepared) -> None:
-    """Write the tables of a run over several species: the summary, and what became of the records."""
-    write_text(folder / "summary.csv", table_text(rows), overwrite=True)
-    write_effort(prepared, folder, {})
-    if prepared.ledger is not None:
-        write_text(folder / "records.csv", table_text(prepared.ledger.rows()), overwrite=True)
-
-
-def write_effort(prepared: Prepared, folder: Path, files: dict[str, str]) -> None:
+def write_effort(prepared: SpeciesPrepared, folder: Path, files: dict[str, Any]) -> None:
     """Write effort that was estimated from a target group as a raster, so that it can be looked at; note its name."""
     effort, stack = prepared.effort, prepared.stack
     if not isinstance(effort, KernelEffort) or stack is None:

@@ -1,6 +1,5 @@
 """Choosing a model's settings by cross-validation, and a run with those that were chosen."""
 
-import inspect
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -8,17 +7,16 @@ from typing import Any
 from sdm.assess.tuning import Range, Setting, Tuning, grid, random_settings
 from sdm.assess.tuning import tune as search
 from sdm.assess.validation import HIGHER
-from sdm.data.rasters.stack import Stack
-from sdm.data.table import SampleTable
-from sdm.errors import DataError, OptionError
+from sdm.errors import OptionError
 from sdm.features.families import parse_families
 from sdm.options.definitions import RunOptions, TuneOptions
 from sdm.report.tables import write_rows
 from sdm.types import Progress
+from sdm.workers import workers
+from sdm.workflow.registry import task_of
 from sdm.workflow.run import Chosen, RunResult, run
-from sdm.workflow.species.fitting import KINDS, estimator
-from sdm.workflow.splitting import FOLDS, make_split, method, set_aside
-from sdm.workflow.workers import workers
+from sdm.workflow.splitting import method, with_folds
+from sdm.workflow.task import Prepared, Task
 
 # Options of a model that can be tuned, and the lists of what to try.
 LISTS = {
@@ -44,18 +42,19 @@ def tune(options: RunOptions, *, command: str = "", progress: Progress | None = 
     SdmError
         As `run`.
     """
-    settings(options)  # what is wrong with them is said before any work
+    task = task_of(options)
+    settings(task, options)  # what is wrong with them is said before any work
     check_choice(options.tune)
-    return run(options, command=command, progress=progress, choose=choose_setting)
+    return run(options, task=task, command=command, progress=progress, choose=choose_setting)
 
 
-def settings(options: RunOptions) -> list[Setting]:
+def settings(task: Task, options: RunOptions) -> list[Setting]:
     """Return the settings to try: every combination, or as many at random as the budget allows.
 
     Feature classes that were given for the model itself stay, unless sets of them were given too.
     """
     own, fit = options.tune, options.fit
-    taken = inspect.signature(KINDS[fit.model]).parameters
+    taken = task.estimator(options, ()).get_params()
     lists: dict[str, list[Any]] = {}
     for name, several in LISTS.items():
         values, default = getattr(own, several), TuneOptions.model_fields[several].get_default()
@@ -65,7 +64,7 @@ def settings(options: RunOptions) -> list[Setting]:
             lists[name] = list(values)
         elif name not in taken and values != default:
             hint = ": add --model structural" if name == "lam" else ""
-            raise OptionError(f"tune.{several} say nothing to a {fit.model} model{hint}")
+            raise OptionError(f"tune.{several} does not apply to a {fit.model} model{hint}")
     if priced := [word for word in lists.get("features", ()) if ":" in word]:
         raise OptionError(f"tune.feature_sets={priced[0]!r}: expected classes alone, with multipliers apart")
     # Trees and monomials pay lambda and beta alone: without other families a multiplier changes nothing.
@@ -96,30 +95,18 @@ def _space(values: list[Any]) -> list[Any] | Range:
     return values
 
 
-def choose_setting(
-    table: SampleTable, options: RunOptions, stack: Stack | None, tested: bool, progress: Progress | None
-) -> Chosen:
-    """Try the settings on a species; records that are set aside for testing are left out, unless others test.
+def choose_setting(task: Task, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None) -> Chosen:
+    """Try the settings on one model; what is set aside for testing is left out.
 
     Where no folds were asked for there are five, unless the choice needs none.
     """
-    if not tested:
-        table, _ = set_aside(table, options)
     dividing = options
-    if method(options.test) is None and any(name in AVERAGES for name in options.tune.choose_by):
-        dividing = options.model_copy(update={"test": options.test.model_copy(update={"folds": FOLDS})})
-    if table.n_presences < 3:
-        raise DataError(f"{table.species}: {table.n_presences} presences are too few to choose settings by")
-    split = make_split(table, dividing, stack)
+    if method(options.test) is None and any(measure in AVERAGES for measure in options.tune.choose_by):
+        dividing = with_folds(options)
+    plan = task.plan(prepared, name, dividing)
+    base = task.estimator(options, plan.table.categorical)
     with workers(options.processes) as pool:
-        tuning = search(
-            table,
-            settings(options),
-            split,
-            base=estimator(options, list(table.categorical)),
-            executor=pool,
-            progress=progress,
-        )
+        tuning = search(plan.table, settings(task, options), plan.split, base=base, executor=pool, progress=progress)
     best = tuning.best(options.tune.choose_by, options.tune.choose_rule)
     fit = options.fit.model_copy(update=tuning.settings[best])
     chosen = options.model_copy(update={"fit": fit})

@@ -4,36 +4,32 @@ The prior of a stratum is its share of the area, or of the sampling effort; what
 records; its multiplicity is its number of cells. Within a stratum cells share by their prior.
 """
 
-import logging
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from rasterio.windows import Window
 
 from sdm.assess.paths.strata import Choice, PathValidation, validate_path
 from sdm.assess.splits.folds import Split
-from sdm.commit import staging
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.effort import Effort
 from sdm.data.rasters.stack import Stack
 from sdm.data.rasters.strata import SQUARES, Strata, make_division, square_km, stratum_of, survey_strata
-from sdm.data.table import SampleTable
 from sdm.errors import DataError, OptionError
-from sdm.files import safe_name, to_json
+from sdm.files import safe_name
 from sdm.maps.rasters import NODATA, write_cog
 from sdm.maxent.paths.homotopy import RelaxationPath, track_path
 from sdm.options.definitions import FitOptions, RunOptions
-from sdm.options.reading import dump_yaml
 from sdm.report.tables import write_rows
 from sdm.types import Array, Index, Progress
-from sdm.workflow.run import RunResult, SpeciesResult, run
-from sdm.workflow.species.inputs import Prepared
-from sdm.workflow.species.writing import Written, write_effort
-from sdm.workflow.splitting import split_for_choice
-
-log = logging.getLogger("sdm")
+from sdm.workflow.species.fitting import SpeciesPlan
+from sdm.workflow.species.inputs import SpeciesPrepared
+from sdm.workflow.species.lines import record_lines
+from sdm.workflow.species.task import SpeciesTask
+from sdm.workflow.splitting import method, with_folds
+from sdm.workflow.task import ModelResult, Prepared
 
 SETS = {-1: "I-", 0: "I0", 1: "I+"}
 """Strata held at the lower end of the tolerance, within it, and at the upper end."""
@@ -78,40 +74,93 @@ class StrataPath:
         return 1.0 / self.chosen.nu if self.chosen.nu else np.inf
 
 
-def run_strata(options: RunOptions, *, command: str = "", progress: Progress | None = None) -> RunResult:
-    """Follow the path over strata of every species of the options' occurrence file.
+@dataclass
+class StrataFit:
+    """The path of one species, and what its results say of it."""
 
-    Raises
-    ------
-    SdmError
-        As `sdm.workflow.run.run`.
-    """
-    given = options
-    options = strata_options(options)
-    surveyed: dict[int, Strata] = {}
+    name: str
+    found: StrataPath
+    numbers: dict[str, Any]
+    notes: list[str]
 
-    def each(
-        prepared: Prepared, species: str, options: RunOptions, folder: Path, command: str, progress: Progress | None
-    ) -> SpeciesResult:
-        area = prepared.area_of(species)
-        if id(area) not in surveyed:
-            surveyed[id(area)] = survey(prepared, options, area)
-        found = follow_strata(prepared.tables[species], surveyed[id(area)], options, cast("Stack", prepared.stack))
-        with staging(folder, overwrite=options.output.overwrite) as stage:
-            numbers, written = _write(found, prepared, species, given, stage, command, progress)
-        return SpeciesResult(species, folder, numbers, written.files, [*prepared.tables[species].notes])
 
-    changed = [name for name, value in given.fit if value != FitOptions.model_fields[name].get_default()]
-    notices = [f"strata have no features: fit.{', fit.'.join(changed)} not used"] if changed else []
-    for notice in notices:
-        log.info(notice)
-    result = run(options, command=command, progress=progress, each=each)
-    result.notices += notices
-    return result
+class StrataTask(SpeciesTask):
+    """The exact path of species over strata: read as for a fit, without features and without a page."""
+
+    kind: ClassVar[str] = "strata"
+    options_of: ClassVar[str] = "species"
+    command: ClassVar[str] = "sdm path"
+
+    def __init__(self) -> None:
+        self._surveyed: dict[int, Strata] = {}
+
+    def check_options(self, options: RunOptions) -> None:
+        """Raise for options that do not apply to strata, or contradict each other."""
+        super().check_options(strata_options(options))
+
+    def prepare(self, options: RunOptions) -> SpeciesPrepared:
+        """Read and clean the records; the layer of categories is one of the layers."""
+        prepared = super().prepare(strata_options(options))
+        changed = [name for name, value in options.fit if value != FitOptions.model_fields[name].get_default()]
+        if changed:
+            prepared.notices.append(f"strata have no features: fit.{', fit.'.join(changed)} not used")
+        return prepared
+
+    def plan(self, prepared: Prepared, name: str, options: RunOptions) -> SpeciesPlan:
+        """Divide the records of one species, by default in five folds."""
+        options = strata_options(options)
+        return super().plan(prepared, name, options if method(options.test) else with_folds(options))
+
+    def fit(self, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None) -> Any:
+        """Follow the path of one species."""
+        assert isinstance(prepared, SpeciesPrepared)  # noqa: S101 - what `prepare` returned
+        plan, options = self.plan(prepared, name, options), strata_options(options)
+        area = prepared.area_of(name)
+        if id(area) not in self._surveyed:
+            self._surveyed[id(area)] = survey(prepared, options, area)
+        found = follow_strata(plan, self._surveyed[id(area)], options, cast("Stack", prepared.stack))
+        numbers = _numbers(found, name, plan.table.n_presences, prepared.effort, options)
+        return StrataFit(name, found, numbers, list(plan.table.notes))
+
+    def write(
+        self,
+        fitted: Any,
+        prepared: Prepared,
+        options: RunOptions,
+        folder: Path,
+        files: dict[str, Any],
+        progress: Progress | None,
+    ) -> list[str]:
+        """Write the tables, pictures and map of one species."""
+        assert isinstance(prepared, SpeciesPrepared)  # noqa: S101 - what `prepare` returned
+        found, name = fitted.found, self.file_name(fitted.name)
+        files["breakpoints"] = write_rows(folder / f"{name}_breakpoints.csv", breakpoint_rows(found)).name
+        files["strata"] = write_rows(folder / f"{name}_strata.csv", stratum_rows(found)).name
+        files["validation"] = write_rows(folder / f"{name}_validation.csv", validation_rows(found.validation)).name
+        if options.output.map:
+            _write_map(found, prepared, fitted.name, folder / f"{name}.tif", options.threads, progress)
+            files["map"] = f"{name}.tif"
+        _draw(found, prepared, fitted.name, folder, files)
+        return []
+
+    def lines(self, result: ModelResult) -> list[str]:
+        """Say what the path over strata is like, and what was chosen."""
+        n, line = result.numbers["strata"], result.line
+        counts = f"{n['strata']:,} ({n['strata_with_records']:,} with records) of {n['of']}, {n['cells']:,} cells"
+        out = [
+            *record_lines(result),
+            line("strata", f"{counts}; prior by {n['prior']}"),
+            line("path", f"exact, {n['segments']:,} segments; {n['folds']} folds ({n['method']})"),
+        ]
+        for key, what in (("best", "least loss"), ("one_se", "simplest")):
+            loss = f"held-out loss {n[key]['held_out_loss']:.4f} ± {n[key]['standard_error']:.4f} over the prior's"
+            mapped = " (mapped)" if key == n["choice"] else ""
+            out.append(line(what, f"tolerance {n[key]['tolerance']:.4g}, {loss}{mapped}"))
+        return [*out, *result.file_lines(("map", "picture", "breakpoints", "strata", "validation", "numbers"))]
 
 
 def strata_options(options: RunOptions) -> RunOptions:
-    """Return the options under which records are cleaned for strata: the layer of classes is one of the layers."""
+    """Return the options under which records are cleaned for strata: the layer of categories is one of the layers."""
     strata, own = str(options.path.strata), options.background
     files = list(options.layers.files)
     if strata.lower().startswith(SQUARES):
@@ -123,7 +172,7 @@ def strata_options(options: RunOptions) -> RunOptions:
         files, name = [*files, strata], Path(strata).stem
         strata = name
     elif not files:
-        raise OptionError(f"strata={strata!r} is no file: give a raster of classes, or layers after the records")
+        raise OptionError(f"strata={strata!r} is no file: give a raster of categories, or layers after the records")
     else:
         name = strata
     refused = {
@@ -155,7 +204,7 @@ def strata_options(options: RunOptions) -> RunOptions:
     return options.model_copy(update=update)
 
 
-def survey(prepared: Prepared, options: RunOptions, area: StudyArea | None) -> Strata:
+def survey(prepared: SpeciesPrepared, options: RunOptions, area: StudyArea | None) -> Strata:
     """Count cells, area and prior of the strata in a study area."""
     stack = prepared.stack
     if stack is None:
@@ -170,8 +219,9 @@ def survey(prepared: Prepared, options: RunOptions, area: StudyArea | None) -> S
     )
 
 
-def follow_strata(table: SampleTable, strata: Strata, options: RunOptions, stack: Stack) -> StrataPath:
+def follow_strata(plan: SpeciesPlan, strata: Strata, options: RunOptions, stack: Stack) -> StrataPath:
     """Follow the path of one species, and its held-out loss along the whole of it."""
+    table, split = plan.table, cast(Split, plan.split)
     rows, cols = stack.rowcol(table.presence_x, table.presence_y)
     place = strata.place(strata.division.codes_at(rows, cols, table.presence))
     weight = np.ones(table.n_presences) if table.presence_weights is None else table.presence_weights
@@ -182,7 +232,6 @@ def follow_strata(table: SampleTable, strata: Strata, options: RunOptions, stack
         )
     if strata.codes.size < 2:
         raise DataError(f"{strata.division.source} is one stratum only in the study area: there is no path")
-    split = split_for_choice(table, options, stack)
 
     def count(which: Index) -> Array:
         return np.bincount(place[which], weight[which], minlength=strata.codes.size).astype(np.float64)
@@ -198,7 +247,7 @@ def follow_strata(table: SampleTable, strata: Strata, options: RunOptions, stack
 
 
 def breakpoint_rows(found: StrataPath) -> list[dict[str, Any]]:
-    """Return one row a move: where, which stratum, from which set to which."""
+    """Return one row per move: where, which stratum, from which set to which."""
     path, names = found.path, found.strata.names
     sign = np.zeros(path.atoms.n, dtype=np.int64)
     rows = []
@@ -219,7 +268,7 @@ def breakpoint_rows(found: StrataPath) -> list[dict[str, Any]]:
 
 
 def stratum_rows(found: StrataPath) -> list[dict[str, Any]]:
-    """Return one row a stratum: what it is, what was recorded, and what was chosen."""
+    """Return one row per stratum: what it is, what was recorded, and what was chosen."""
     strata, path = found.strata, found.path
     sign = path.solution(found.chosen.nu).sign
     columns = {
@@ -274,44 +323,8 @@ def _numbers(
     }
 
 
-def _write(
-    found: StrataPath,
-    prepared: Prepared,
-    species: str,
-    options: RunOptions,
-    folder: Path,
-    command: str,
-    progress: Progress | None,
-) -> tuple[dict[str, Any], Written]:
-    """Write everything of one species into an empty folder."""
-    name = safe_name(species)
-    done = Written(files={"run": "run.yaml", "command": "command.txt", "numbers": f"{name}.json"})
-    files = done.files
-    files["breakpoints"] = write_rows(folder / f"{name}_breakpoints.csv", breakpoint_rows(found)).name
-    files["strata"] = write_rows(folder / f"{name}_strata.csv", stratum_rows(found)).name
-    files["validation"] = write_rows(folder / f"{name}_validation.csv", validation_rows(found.validation)).name
-    if options.output.map:
-        _write_map(found, prepared, species, folder / f"{name}.tif", options.threads, progress)
-        files["map"] = f"{name}.tif"
-    _draw(found, prepared, species, folder, files)
-    if len(prepared.tables) + len(prepared.failures) == 1:
-        write_effort(prepared, folder, files)
-    numbers = _numbers(found, species, prepared.tables[species].n_presences, prepared.effort, options)
-    if prepared.ledger is not None:
-        rows = [row for row in prepared.ledger.rows() if row["species"] == species]
-        files["records"] = write_rows(folder / "records.csv", rows).name
-        numbers["records"] = prepared.ledger.as_dict()[species]
-    own = options.occurrences.model_copy(update={"species": [species]})
-    text = "# Repeat with: sdm path run.yaml -o FOLDER\n" + dump_yaml(options.model_copy(update={"occurrences": own}))
-    (folder / files["run"]).write_text(text, encoding="utf-8")
-    (folder / files["command"]).write_text(command + "\n", encoding="utf-8")
-    text = to_json({**numbers, "files": files, "notes": list(prepared.tables[species].notes)})
-    (folder / files["numbers"]).write_text(text + "\n", encoding="utf-8")
-    return numbers, done
-
-
 def _write_map(
-    found: StrataPath, prepared: Prepared, species: str, path: Path, threads: int, progress: Progress | None
+    found: StrataPath, prepared: SpeciesPrepared, species: str, path: Path, threads: int, progress: Progress | None
 ) -> None:
     """Write the chosen density relative to area."""
     stack, area = cast("Stack", prepared.stack), prepared.area_of(species)
@@ -329,7 +342,7 @@ def _write_map(
     write_cog(stack, path, band, nodata=NODATA, dtype="float32", tags=tags, threads=threads, progress=progress)
 
 
-def _draw(found: StrataPath, prepared: Prepared, species: str, folder: Path, files: dict[str, str]) -> None:
+def _draw(found: StrataPath, prepared: SpeciesPrepared, species: str, folder: Path, files: dict[str, Any]) -> None:
     """Draw μ(ν), the strata against the tolerance, the held-out loss, and the map."""
     from sdm.report.figures.paths import draw_mu, draw_strata, draw_validation
     from sdm.report.figures.species import draw_map

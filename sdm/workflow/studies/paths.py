@@ -12,25 +12,25 @@ from sdm.assess.paths.multiplier import (
     validate_multipliers,
 )
 from sdm.assess.splits.folds import Split
-from sdm.data.rasters.stack import Stack
-from sdm.data.table import SampleTable
 from sdm.errors import DataError, OptionError
 from sdm.files import safe_name
 from sdm.maxent.paths.multiplier import CertifiedPath, pair_gap
 from sdm.options.definitions import RunOptions
 from sdm.report.tables import write_rows
 from sdm.types import Progress
+from sdm.workers import workers
+from sdm.workflow.registry import task_for
 from sdm.workflow.run import Chosen, RunResult, run
-from sdm.workflow.species.fitting import estimator
-from sdm.workflow.splitting import set_aside, split_for_choice
-from sdm.workflow.workers import workers
+from sdm.workflow.splitting import method, with_folds
+from sdm.workflow.studies.strata_path import StrataTask
+from sdm.workflow.task import Prepared, Task
 
 
 def run_path(options: RunOptions, *, command: str = "", progress: Progress | None = None) -> RunResult:
     """Follow the path of every species, choose a point of it by held-out loss, and write both.
 
     Over the multiplier, the folder of a species looks like that of a fit with the chosen one, with `sp_path.csv`,
-    `sp_coefficients.csv` and `sp_path.png` beside. For strata see `sdm.workflow.strata_path`.
+    `sp_coefficients.csv` and `sp_path.png` beside. For strata see `sdm.workflow.studies.strata_path`.
 
     Raises
     ------
@@ -38,26 +38,25 @@ def run_path(options: RunOptions, *, command: str = "", progress: Progress | Non
         As `sdm.workflow.run.run`.
     """
     if options.path.strata is not None:
-        from sdm.workflow.strata_path import run_strata
-
-        return run_strata(options, command=command, progress=progress)
-    if options.fit.model != "maxent" or options.fit.regularization != "l1":
+        # Strata have no page.
+        options = options.model_copy(update={"output": options.output.model_copy(update={"report": False})})
+        return run(options, task=StrataTask(), command=command, progress=progress)
+    if options.fit.model != "maxent" or options.fit.regularization not in (None, "l1"):
         given = options.fit.regularization if options.fit.model == "maxent" else "a structural model"
         raise OptionError(
-            f"the path over the multiplier is that of feature classes with the l1 price, and {given} was asked for: "
+            f"the path over the multiplier is that of feature classes with the l1 penalty, and {given} was asked for: "
             "leave it out, or use 'sdm tune'"
         )
-    return run(options, command=command, progress=progress, choose=choose_multiplier)
+    return run(options, task=task_for("species"), command=command, progress=progress, choose=choose_multiplier)
 
 
 def choose_multiplier(
-    table: SampleTable, options: RunOptions, stack: Stack | None, tested: bool, progress: Progress | None
+    task: Task, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None
 ) -> Chosen:
     """Follow the path of a species, and choose its multiplier; records set aside for testing are left out."""
-    if not tested:
-        table, _ = set_aside(table, options)
-    own, base = options.path, estimator(options, list(table.categorical))
-    split = split_for_choice(table, options, stack)
+    plan = task.plan(prepared, name, options if method(options.test) else with_folds(options))
+    table, split, own = plan.table, plan.split, options.path
+    base = task.estimator(options, table.categorical)
     whole = follow_table(table, base, epsilon=own.epsilon, smallest=own.smallest, progress=progress)
     if len(whole.path.knots) < 2:
         raise DataError(

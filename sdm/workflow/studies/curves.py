@@ -14,9 +14,9 @@ from sdm.options.definitions import RunOptions
 from sdm.options.reading import dump_yaml
 from sdm.report.tables import write_rows
 from sdm.types import Progress
+from sdm.workers import workers
 from sdm.workflow.species.fitting import estimator
 from sdm.workflow.species.inputs import prepare
-from sdm.workflow.workers import workers
 
 KINDS = ("learning", "sensitivity")
 
@@ -84,8 +84,8 @@ def measure_curve(
         with workers(options.processes) as pool:
             if kind == "learning":
                 return learning_curve(table, sets(options), split, executor=pool, **common)
-            prices = BETAS if own.prices is None else own.prices
-            return sensitivity_curve(table, sets(options), split, multipliers=prices, executor=pool, **common)
+            strengths = BETAS if own.strengths is None else own.strengths
+            return sensitivity_curve(table, sets(options), split, multipliers=strengths, executor=pool, **common)
     except DataError as error:
         raise DataError(f"{table.species}: {error}") from error
 
@@ -100,7 +100,7 @@ def sets(options: RunOptions) -> dict[str, dict[str, Any]]:
     if len(set(labels)) < len(labels):
         raise OptionError(f"curve.sets={','.join(options.curve.sets)}: expected different sets, got one of them twice")
     return {
-        label: {"features": name, "multiplier": float(price) if price else options.fit.multiplier}
+        label: {"features": name, "multiplier": float(price) if price else options.fit.multiplier or 1.0}
         for label, (name, _, price) in zip(labels, words)
     }
 

@@ -11,17 +11,17 @@ from sdm.assess.splits.folds import Split
 from sdm.assess.uncertainty import STATISTICS
 from sdm.data.table import SampleTable
 from sdm.files import safe_name
-from sdm.maps.rasters import predict_spread
+from sdm.maps.species import predict_spread
 from sdm.models.species import Model
 from sdm.options.definitions import RunOptions
 from sdm.report.tables import write_rows
 from sdm.types import Array, Index
-from sdm.workflow.species.assessing import Assessed
+from sdm.workflow.assessing import Assessed
 
 if TYPE_CHECKING:
     from sdm.data.rasters.area import StudyArea
     from sdm.data.rasters.stack import Stack
-    from sdm.workflow.species.fitting import Fitted
+    from sdm.workflow.species.fitting import SpeciesFit
 
 PICTURES = (
     "importance", "jackknife", "jackknife_test_gain", "jackknife_test_auc", "folds", "calibration", "bands", "tune",
@@ -29,7 +29,7 @@ PICTURES = (
 """Names in `plots/` that are not a variable's."""
 
 
-def write_assessment(fitted: "Fitted", folder: Path, name: str, files: dict[str, str]) -> None:
+def write_assessment(fitted: "SpeciesFit", folder: Path, name: str, files: dict[str, str]) -> None:
     """Write every table of what was measured, and note their names."""
     found = fitted.assessed
     tables: dict[str, tuple[str, list[dict[str, Any]]]] = {
@@ -81,7 +81,7 @@ def fold_rows(table: SampleTable, found: Assessed) -> list[dict[str, Any]]:
     ]
 
 
-def band_rows(fitted: "Fitted") -> list[dict[str, Any]]:
+def band_rows(fitted: "SpeciesFit") -> list[dict[str, Any]]:
     """Return the responses over the replicates in long form."""
     return [
         {
@@ -96,7 +96,7 @@ def band_rows(fitted: "Fitted") -> list[dict[str, Any]]:
     ]
 
 
-def surface_rows(fitted: "Fitted") -> list[dict[str, Any]]:
+def surface_rows(fitted: "SpeciesFit") -> list[dict[str, Any]]:
     """Return the responses to two variables at a time in long form."""
     return [
         {
@@ -114,7 +114,7 @@ def surface_rows(fitted: "Fitted") -> list[dict[str, Any]]:
 
 
 def draw_assessment(
-    fitted: "Fitted", stack: "Stack | None", options: RunOptions, folder: Path, files: dict[str, str]
+    fitted: "SpeciesFit", stack: "Stack | None", options: RunOptions, folder: Path, files: dict[str, str]
 ) -> None:
     """Draw what was measured to `plots/`; the importance of variables, which nobody asked for, only with curves."""
     from sdm.report.figures import assessment as figures

@@ -18,20 +18,12 @@ from sdm.assess.measures.presence_absence import calibration, measure_absences
 from sdm.assess.null_models import NullModels, null_models
 from sdm.assess.splits.folds import Split
 from sdm.assess.validation import CrossValidation, cross_validate
-from sdm.data.table import SampleTable
+from sdm.data.table import SampleTable, Survey
 from sdm.errors import DataError
 from sdm.estimators.maxent import Maxent
 from sdm.models.species import Model
 from sdm.options.definitions import RunOptions
 from sdm.types import Array, Progress
-
-
-@dataclass(frozen=True)
-class Survey:
-    """Values at sites that were visited: where the species was found, and where it was not."""
-
-    presence: Array
-    absence: Array
 
 
 @dataclass

@@ -1,0 +1,51 @@
+"""What the commands that fit models share: the run, and what is said of it."""
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from sdm_cli.console import Console, command_line
+from sdm_cli.options import from_words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sdm.options.definitions import RunOptions
+    from sdm.workflow.run import RunResult
+
+
+def do_run(
+    console: Console,
+    inputs: list[str] | None,
+    given: dict[str, Any],
+    run: "Callable[..., RunResult] | None" = None,
+    **chosen: Any,
+) -> None:
+    """Do a run of the command's words and options, of which some are `chosen` by the command; say what it did.
+
+    Fails if a model does.
+    """
+    options: RunOptions = from_words(inputs, {**given, **chosen})
+    if run is None:
+        from sdm.workflow.run import run
+    with console.progress() as progress:
+        result = run(options, command=command_line(), progress=progress)
+    for model in result.models:
+        console.lines(model.lines)
+        for note in model.notes:
+            console.log.info("  note        %s", note)
+        for text in model.warnings:
+            console.log.warning("warning: %s", text)
+    if len(result.models) > 1:
+        good = len(result.models) - len(result.failed)
+        console.say(f"\n{good} of {len(result.models)} species fitted; summary: {result.folder / 'summary.csv'}")
+        if result.index is not None:
+            console.say(f"index: {result.index}")
+    models = [{key: value for key, value in asdict(model).items() if key not in ("lines", "warnings")} for model in result.models]
+    for model in models:
+        model["folder"] = None if model["folder"] is None else str(model["folder"])
+    warnings = [text for model in result.models for text in model.warnings]
+    console.result(folder=str(result.folder), models=models, notices=result.notices, warnings=warnings)
+    if result.failed:
+        raise typer.Exit(1)

@@ -1,0 +1,137 @@
+"""Maps of one species: its suitability, presence and absence by a threshold, and how much replicates agree."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rasterio.windows import Window
+
+from sdm._version import __version__
+from sdm.assess.uncertainty import predict_spread as summarise_models
+from sdm.data.rasters.area import StudyArea
+from sdm.data.rasters.stack import Stack
+from sdm.maps.rasters import BINARY_NODATA, NODATA, RasterSummary, check_layers, write_cog, write_cogs
+from sdm.models.species import Model
+from sdm.types import Progress
+
+SPREAD = 1 << 20  # predictions of all replicates that are held at once, in each thread
+
+
+def model_id(model: Model) -> str:
+    """Return a short name for exactly this model."""
+    return hashlib.sha256(model.to_bytes()).hexdigest()[:16]
+
+
+def predict_raster(
+    model: Model,
+    stack: Stack,
+    path: str | Path,
+    *,
+    scale: str = "cloglog",
+    clamp: bool = True,
+    threshold: float | None = None,
+    study_area: StudyArea | None = None,
+    threads: int = 2,
+    tags: dict[str, str] | None = None,
+    progress: Progress | None = None,
+) -> RasterSummary:
+    """Write a map of the model over the stack's cells.
+
+    Parameters
+    ----------
+    model : Model
+    stack : Stack
+        With the model's variables, in its order (`open_stack(…, names=model.names)`).
+    path : path
+        Replaced in one step when the map is complete.
+    scale : {"cloglog", "raw", "cumulative", "logistic"}
+    clamp : bool
+    threshold : float, optional
+        Write 1 where the prediction is at least this and 0 elsewhere (bytes, nodata 255).
+    study_area : StudyArea, optional
+        Cells outside it are nodata.
+    threads : int
+    tags : dict, optional
+        More tags for the file; model id, scale and version are always there.
+    progress : callable, optional
+        Called with windows done, windows in all, and what is going on.
+    """
+    check_layers(model.names, stack)
+    path = Path(path)
+    describe = {"model_id": model_id(model), "scale": scale, "software": f"sdm {__version__}", **(tags or {})}
+
+    def score(window: Window, values: NDArray[np.floating]) -> NDArray[Any]:
+        flat = values.reshape(values.shape[0], -1)
+        out = model.predict_columns(list(flat), scale, clamp)
+        missing = np.isnan(out)
+        if study_area is not None:
+            missing |= ~study_area.mask(stack, window).ravel()
+        if threshold is None:
+            band = out.astype(np.float32)
+            band[missing] = NODATA
+        else:
+            band = (out >= threshold).astype(np.uint8)
+            band[missing] = BINARY_NODATA
+        return band.reshape(values.shape[1:])
+
+    return write_cog(
+        stack,
+        path,
+        score,
+        nodata=NODATA if threshold is None else BINARY_NODATA,
+        dtype="float32" if threshold is None else "uint8",
+        tags=describe,
+        threads=threads,
+        progress=progress,
+    )
+
+
+def predict_spread(
+    models: Sequence[Model],
+    stack: Stack,
+    paths: Mapping[str, Path],
+    *,
+    scale: str = "cloglog",
+    clamp: bool = True,
+    study_area: StudyArea | None = None,
+    threads: int = 2,
+    tags: dict[str, str] | None = None,
+    progress: Progress | None = None,
+) -> dict[str, RasterSummary]:
+    """Write maps of how much replicates agree, all in one pass over the layers.
+
+    Parameters
+    ----------
+    models : sequence of Model
+        The replicates, at least two, of the same variables.
+    paths : mapping
+        Where to write which of `sdm.assess.uncertainty.STATISTICS`: mean, sd, lower, upper.
+    stack, scale, clamp, study_area, threads, tags, progress
+        As for `predict_raster`.
+    """
+    for model in models:
+        check_layers(model.names, stack)
+    describe = {"replicates": str(len(models)), "scale": scale, "software": f"sdm {__version__}", **(tags or {})}
+
+    step = max(1, SPREAD // len(models))  # cells at a time, so that memory does not grow with the replicates
+
+    def bands(window: Window, values: NDArray[np.floating]) -> list[NDArray[Any]]:
+        flat = values.reshape(values.shape[0], -1)
+        out = np.empty((len(paths), flat.shape[1]), dtype=np.float32)
+        for first in range(0, flat.shape[1], step):
+            some = slice(first, first + step)
+            spread = summarise_models(models, list(flat[:, some]), scale, clamp)
+            for band, name in zip(out, paths):
+                part = getattr(spread, name)
+                band[some] = np.where(np.isnan(part), NODATA, part)
+        if study_area is not None:
+            out[:, ~study_area.mask(stack, window).ravel()] = NODATA
+        return list(out.reshape(len(paths), *values.shape[1:]))
+
+    summaries = write_cogs(
+        stack, list(paths.values()), bands, NODATA, "float32", describe, threads=threads, progress=progress
+    )
+    return dict(zip(paths, summaries))

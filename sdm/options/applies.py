@@ -1,0 +1,57 @@
+"""Which options apply to which kind of model; one that was chosen and does not apply is refused, never ignored."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from sdm.errors import OptionError
+from sdm.options.definitions import RunOptions
+from sdm.options.reading import Leaf, leaves
+
+# The word of a whole section ends with a dot; a word after a minus is an exception.
+_EVERY = {
+    "kind", "seed", "threads", "layers.", "occurrences.file", "occurrences.species", "occurrences.crs",
+    "occurrences.x_column", "occurrences.y_column", "occurrences.snap", "fit.features", "fit.knots", "fit.tolerance",
+    "fit.max_iterations", "test.percent", "test.folds", "test.split", "test.block_size", "test.radius",
+    "test.orientation", "test.aggregation", "test.fold_column", "test.replicates", "test.replicate_kind",
+    "predict.clamp", "predict.projections", "output.folder", "output.overwrite", "output.map", "output.report",
+}  # fmt: skip
+_SPECIES = {
+    "preset", "occurrences.", "background.", "fit.", "test.", "predict.", "output.", "tune.", "curve.", "path.",
+    "processes", "-occurrences.response", "-occurrences.site_column",
+}  # fmt: skip
+_CLASSES = {
+    "occurrences.response", "occurrences.site_column", "occurrences.species_column", "occurrences.keep_duplicates",
+    "background.area", "fit.model", "fit.families", "fit.lam", "fit.beta", "fit.multiplier", "fit.regularization",
+    "fit.entropy", "fit.penalty_folds", "fit.smoothing", "fit.ratio", "test.file", "test.importance", "test.repeats",
+    "test.jackknife", "test.null_models", "predict.threshold", "output.curves", "output.uncertainty", "tune.",
+    "processes", "classes.",
+}  # fmt: skip
+APPLIES: dict[str, set[str]] = {
+    "species": _EVERY | _SPECIES,
+    "classes": _EVERY | _CLASSES,
+    "community": _EVERY | {"occurrences.site_column", "joint."},
+}
+
+
+def applies(leaf: Leaf, kind: str) -> bool:
+    """Tell whether an option applies to a kind of model."""
+    words = APPLIES[kind]
+    return (leaf.dotted in words or f"{leaf.section}." in words) and f"-{leaf.dotted}" not in words
+
+
+def value_of(options: RunOptions, leaf: Leaf) -> Any:
+    """Return the value of an option."""
+    return getattr(getattr(options, leaf.section) if leaf.section else options, leaf.name)
+
+
+def misplaced(options: RunOptions, kind: str) -> Iterator[Leaf]:
+    """Yield the options that were chosen and do not apply to a kind of model."""
+    for leaf in leaves():
+        if not applies(leaf, kind) and value_of(options, leaf) != leaf.field.get_default():
+            yield leaf
+
+
+def check_applies(options: RunOptions, kind: str, called: str) -> None:
+    """Raise OptionError for an option that was chosen and does not apply to this kind of model (`called` so)."""
+    for leaf in misplaced(options, kind):
+        raise OptionError(f"{leaf.dotted}={value_of(options, leaf)!r} does not apply to {called}: leave it out")

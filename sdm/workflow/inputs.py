@@ -1,0 +1,82 @@
+"""What runs of every kind read alike: the layers, the projections, and the names of species that were asked for."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from sdm.data.rasters.area import StudyArea
+from sdm.data.rasters.layers import open_stack
+from sdm.data.rasters.stack import Stack
+from sdm.errors import DataError, OptionError
+from sdm.options.definitions import AREA_WORDS, RunOptions
+from sdm.workflow.task import Findings
+
+SWD_SUFFIXES = (".csv", ".tsv", ".txt", ".swd")
+
+
+def is_swd(files: Sequence[str]) -> bool:
+    """Tell whether the 'layers' are a table of samples with their values."""
+    return len(files) == 1 and Path(files[0]).suffix.lower() in SWD_SUFFIXES
+
+
+def open_layers(options: RunOptions, files: Sequence[str] | None = None, names: Sequence[str] | None = None) -> Stack:
+    """Open the layers of a run, or others (for a projection) under the same options."""
+    chosen = options.layers.files if files is None else files
+    return open_stack(
+        list(chosen) if len(chosen) > 1 else chosen[0],
+        categorical=[name for name in options.layers.categorical if names is None or name in names],
+        nodata=options.layers.nodata,
+        align=options.layers.align,
+        names=names,
+    )
+
+
+def open_projections(
+    options: RunOptions, names: Sequence[str], places: dict[str, str] | None = None
+) -> dict[str, Stack]:
+    """Open the layers of the run's projections, or of those at `places`."""
+    projections = {}
+    for title, place in (options.predict.projections if places is None else places).items():
+        try:
+            projections[title] = open_layers(options, [place], names=names)
+        except (DataError, OptionError) as error:
+            raise type(error)(f"projection {title}: {error}") from error
+    return projections
+
+
+def projection_notices(projections: dict[str, Stack], known: Sequence[str] = ()) -> list[str]:
+    """Return what is to be said of the layers of projections, but for what was said of the run's layers."""
+    return [
+        f"projection {title}: {text}"
+        for title, stack in projections.items()
+        for text in stack.notices
+        if text not in known
+    ]
+
+
+def read_area(options: RunOptions, stack: Stack) -> StudyArea | None:
+    """Read the polygons of the study area, if it is a file."""
+    if options.background.area is None or options.background.area in AREA_WORDS:
+        return None
+    return StudyArea.read(options.background.area, stack.crs)
+
+
+def check_species(wanted: Sequence[str], known: Sequence[str], source: str) -> None:
+    """Raise for a species that the file does not hold."""
+    for name in wanted:
+        if name not in known:
+            more = f" and {len(known) - 10:,} more" if len(known) > 10 else ""
+            raise OptionError(f"species '{name}' is not in {source}; there are {', '.join(known[:10])}{more}")
+
+
+def check_layers(stack: Stack, options: RunOptions, found: Findings) -> None:
+    """Read the layers once: damaged files, layers without data, constant layers, no cell valid in all."""
+    summary = stack.summary(threads=options.threads)
+    summary.check(stack)
+    found.facts.append(f"{summary.n_valid:,} of {stack.n_cells:,} cells have a value in every layer")
+    for k, name in enumerate(stack.names):
+        low, high = float(summary.minimum[k]), float(summary.maximum[k])
+        if low == high:
+            found.warnings.append(f"layer '{name}' has one value everywhere ({low:g}): it cannot tell places apart")
+        elif stack.layers[k].dtype in ("uint8", "int8") and not stack.layers[k].categorical:
+            numbers = f"whole numbers from {low:g} to {high:g}"
+            found.warnings.append(f"layer '{name}' holds {numbers}: if they are classes, use --categorical {name}")

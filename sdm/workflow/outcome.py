@@ -1,0 +1,43 @@
+"""What every command answers with --json: one outer shape, described by a JSON Schema."""
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from sdm._version import __version__
+
+
+class ModelOutcome(BaseModel):
+    """One model: what was fitted, predicted, measured or described."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = Field("", description="The species, the title of the classes, or the community.")
+    kind: str = Field("", description="The kind of model: species, classes, community or strata; or of a curve.")
+    folder: str | None = Field(None, description="The folder with its results.")
+    error: str | None = Field(None, description="Why it failed; null if it did not.")
+    numbers: dict[str, Any] = Field({}, description="Everything that was measured; docs/outputs.md names the keys.")
+    files: dict[str, Any] = Field({}, description="Its files, by what they are, relative to the folder.")
+    notes: list[str] = Field([], description="What is to be known of this model.")
+    records: dict[str, int] | None = Field(None, description="The record cleaning summary.")
+
+
+class Outcome(BaseModel):
+    """The answer of a command."""
+
+    model_config = ConfigDict(extra="forbid", title="The answer of an sdm command with --json")
+
+    command: str = Field(description="The command, such as fit or evaluate.")
+    version: str = Field(__version__, description="The version of sdm.")
+    error: str | None = Field(None, description="Why the command failed; null if it did not.")
+    folder: str | None = Field(None, description="The output folder.")
+    models: list[ModelOutcome] = Field([], description="One entry per model.")
+    files: list[str] = Field([], description="Files that were written and belong to no single model.")
+    notices: list[str] = Field([], description="What is to be known of the inputs.")
+    warnings: list[str] = Field([], description="What could mislead.")
+    problems: list[str] = Field([], description="What would stop a run (sdm check).")
+
+
+def outcome_schema() -> dict[str, Any]:
+    """Return the JSON Schema of the answers of all commands."""
+    return Outcome.model_json_schema(mode="serialization")

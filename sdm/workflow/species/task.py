@@ -1,0 +1,157 @@
+"""The task of species: presences compared with a background, one model per species."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sdm.commit import publishing
+from sdm.data.rasters.stack import Stack
+from sdm.errors import OptionError
+from sdm.estimators.maxent import Maxent
+from sdm.maps.species import predict_raster
+from sdm.models.species import SCALES, Model
+from sdm.options.definitions import RunOptions
+from sdm.types import Array, Progress
+from sdm.workflow.species.checking import check_species_run
+from sdm.workflow.species.evaluating import evaluate_species
+from sdm.workflow.species.fitting import SpeciesFit, SpeciesPlan, check_model, estimator, fit_species, plan_species
+from sdm.workflow.species.inputs import SpeciesPrepared, prepare
+from sdm.workflow.species.lines import evaluation_lines, info_lines, result_lines
+from sdm.workflow.species.sampling import check_sampling
+from sdm.workflow.species.writing import write_effort, write_species
+from sdm.workflow.splitting import check_testing
+from sdm.workflow.task import Findings, MapResult, ModelResult, Prepared, Task
+
+MAP_SCALES = tuple(scale for scale in SCALES if scale != "link")
+IN_SUMMARY = (
+    "training_presences", "features_with_weight", "regularized_gain", "gain", "auc_train", "log_loss_train",
+    "auc_test", "log_loss_test", "entropy", "gap",
+)  # fmt: skip
+IN_SUMMARY_OF_FOLDS = ("auc.val.avg", "cbi.val.avg", "or.10p.avg", "loss.val.avg")
+
+
+class SpeciesTask(Task):
+    """Presences compared with a background, one model per species."""
+
+    kind: ClassVar[str] = "species"
+    called: ClassVar[str] = "a model of one species"
+    command: ClassVar[str] = "sdm fit"
+    maps_with: ClassVar[tuple[str, ...]] = ("scale", "threshold")
+    evaluates_with: ClassVar[tuple[str, ...]] = ("absences", "background", "species", "truth", "seed")
+
+    def recognises(self, options: RunOptions) -> bool:
+        """Every run that no other kind recognises is one over species."""
+        return True
+
+    def check_options(self, options: RunOptions) -> None:
+        """Raise for options that do not apply, or contradict each other."""
+        super().check_options(options)
+        check_testing(options)
+        check_sampling(options)
+        check_model(options.fit)
+
+    def prepare(self, options: RunOptions) -> SpeciesPrepared:
+        """Read and clean the records, draw the background, and look up the layers."""
+        return prepare(options)
+
+    def plan(self, prepared: Prepared, name: str, options: RunOptions) -> SpeciesPlan:
+        """Divide the records of one species."""
+        assert isinstance(prepared, SpeciesPrepared)  # noqa: S101 - what `prepare` returned
+        points = prepared.tests.get(name)
+        test: tuple[Array, Array, Array] | None = None
+        if points is not None:
+            test = np.asarray(points.values, dtype=np.float64), points.x, points.y
+        return plan_species(prepared.tables[name], options, test, stack=prepared.stack)
+
+    def fit(self, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None) -> SpeciesFit:
+        """Fit and measure the model of one species."""
+        assert isinstance(prepared, SpeciesPrepared)  # noqa: S101 - what `prepare` returned
+        plan = self.plan(prepared, name, options)
+        return fit_species(plan, options, progress, survey=prepared.surveys.get(name))
+
+    def estimator(self, options: RunOptions, categorical: Sequence[str]) -> Maxent:
+        """Return the estimator that the options describe."""
+        return estimator(options, list(categorical))
+
+    def write(
+        self,
+        fitted: SpeciesFit,
+        prepared: Prepared,
+        options: RunOptions,
+        folder: Path,
+        files: dict[str, Any],
+        progress: Progress | None,
+    ) -> list[str]:
+        """Write the model, its tables, maps and pictures."""
+        assert isinstance(prepared, SpeciesPrepared)  # noqa: S101 - what `prepare` returned
+        return write_species(fitted, prepared, options, folder, files, progress)
+
+    def write_shared(self, prepared: Prepared, folder: Path, files: dict[str, Any]) -> None:
+        """Write effort that was estimated from a target group."""
+        assert isinstance(prepared, SpeciesPrepared)  # noqa: S101 - what `prepare` returned
+        write_effort(prepared, folder, files)
+
+    def repeat(self, options: RunOptions, name: str) -> RunOptions:
+        """Return the options with one species."""
+        return options.model_copy(update={"occurrences": options.occurrences.model_copy(update={"species": [name]})})
+
+    def records(self, prepared: Prepared, name: str) -> tuple[list[dict[str, Any]], dict[str, int]] | None:
+        """Return the record cleaning summary of one species."""
+        if prepared.ledger is None:
+            return None
+        return [row for row in prepared.ledger.rows() if row["species"] == name], prepared.ledger.as_dict()[name]
+
+    def lines(self, result: ModelResult) -> list[str]:
+        """Say what was fitted and how good it is."""
+        return result_lines(result)
+
+    def summary_row(self, numbers: dict[str, Any]) -> dict[str, Any]:
+        """Return the main numbers of a species."""
+        mean = numbers.get("cross_validation", {}).get("mean", {})
+        return {key: numbers.get(key) for key in IN_SUMMARY} | {key: mean.get(key) for key in IN_SUMMARY_OF_FOLDS}
+
+    def check(self, options: RunOptions, found: Findings) -> None:
+        """Look for what is wrong with files, layers and records."""
+        check_species_run(options, found)
+
+    def map_places(self, output: Path) -> list[Path]:
+        """Return the one map."""
+        return [output]
+
+    def map(self, model: Model, stack: Stack, output: Path, overwrite: bool, **ways: Any) -> MapResult:
+        """Write one map: suitability, or presence and absence by a threshold."""
+        scale, threshold = ways.pop("scale", None) or "cloglog", ways.pop("threshold", None)
+        if scale not in MAP_SCALES:
+            raise OptionError(f"scale={scale!r}: expected one of {', '.join(MAP_SCALES)}")
+        level = None if threshold is None else threshold_on_scale(model, threshold, scale)
+        tags = {"species": str(model.meta.get("species", ""))}
+        with publishing([output]) as (place,):
+            summary = predict_raster(model, stack, place, scale=scale, threshold=level, tags=tags, **ways)
+        return MapResult({"map": output}, summary.numbers, [f"written: {output} ({summary.text})"])
+
+    def evaluate(self, model: Model, file: Path, **ways: Any) -> dict[str, Any]:
+        """Measure a model on records, compared with absences or background."""
+        return evaluate_species(model, file, **ways)
+
+    def evaluation_lines(self, numbers: dict[str, Any]) -> list[str]:
+        """Say what an evaluation found."""
+        return evaluation_lines(numbers)
+
+    def info_lines(self, model: Model, features: int) -> list[str]:
+        """Say what is in a model file."""
+        return info_lines(model, features)
+
+
+def threshold_on_scale(model: Model, threshold: str | float, scale: str) -> float:
+    """Return a threshold on an output scale: a number as it is, a name as the model's fit defined it."""
+    try:
+        return float(threshold)
+    except ValueError:
+        pass
+    known = model.meta.get("thresholds", {})
+    if threshold not in known:
+        listed = ", ".join(known) or "none (the model was not fitted by 'sdm fit')"
+        raise OptionError(f"threshold={threshold!r}: expected a number, or one that the model has: {listed}")
+    return float(model.from_raw(known[threshold], scale))

@@ -1,0 +1,265 @@
+"""A task: what a run must know of one kind of model.
+
+Reading, batches, checking, predicting, evaluating and reporting are each written once, and ask the task of the kind at
+hand. `sdm.workflow.registry` lists the tasks; CONTRIBUTING.md shows how to add one.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from sdm.errors import OptionError, SdmError
+from sdm.files import safe_name
+from sdm.options.applies import check_applies
+from sdm.options.definitions import RunOptions
+from sdm.types import Progress
+
+if TYPE_CHECKING:
+    from sdm.data.rasters.area import StudyArea
+    from sdm.data.rasters.stack import Stack
+    from sdm.data.records.clean import Ledger
+
+FEW = 10
+"""Records below which results are rough."""
+
+
+@dataclass
+class Prepared:
+    """What a run works on.
+
+    Attributes
+    ----------
+    tables : dict
+        What each model is fitted to, by the model's name, in the order of the file.
+    failures : dict
+        Models that cannot be fitted, and why.
+    stack, study_area, ledger
+        None for tables that hold the variables, which have no map.
+    projections : dict
+        Other layers to map on, by name.
+    notices : list of str
+    """
+
+    tables: dict[str, Any] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
+    stack: "Stack | None" = None
+    study_area: "StudyArea | None" = None
+    ledger: "Ledger | None" = None
+    projections: "dict[str, Stack]" = field(default_factory=dict)
+    notices: list[str] = field(default_factory=list)
+
+    @property
+    def single(self) -> bool:
+        """Whether there is one model only."""
+        return len(self.tables) + len(self.failures) == 1
+
+
+class Fitted(Protocol):
+    """A fitted model with everything that was measured."""
+
+    @property
+    def name(self) -> str:
+        """What the model is of."""
+
+    numbers: dict[str, Any]
+    notes: list[str]
+
+
+@dataclass
+class ModelResult:
+    """One model of a run: its folder, numbers and files, or why it failed.
+
+    Attributes
+    ----------
+    name : str
+        The species, the title of the classes, or the community.
+    kind : str
+    folder : Path or None
+    numbers : dict
+        Everything that was measured, as in the JSON file.
+    files : dict
+        The files in the folder, by what they are.
+    notes, warnings : list of str
+    error : str or None
+    records : dict or None
+        The record cleaning summary.
+    lines : list of str
+        The main results as text.
+    """
+
+    name: str
+    kind: str
+    folder: Path | None = None
+    numbers: dict[str, Any] = field(default_factory=dict)
+    files: dict[str, Any] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    error: str | None = None
+    records: dict[str, int] | None = None
+    lines: list[str] = field(default_factory=list)
+
+    def line(self, key: str, text: str) -> str:
+        """Return a line for the terminal."""
+        return f"  {key:<11} {text}"
+
+    def file_lines(self, wanted: Sequence[str]) -> list[str]:
+        """Return where the results are, with the files that a person opens first."""
+        there = [what for what in wanted if what in self.files]
+        wide = max(map(len, there), default=0)
+        return [self.line("results", str(self.folder)), *(f"    {what:<{wide}} {self.files[what]}" for what in there)]
+
+
+@dataclass
+class Findings:
+    """What a check found: problems stop a run, warnings do not."""
+
+    problems: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    facts: list[str] = field(default_factory=list)
+
+    def attempt(self, step: Callable[[], Any]) -> Any:
+        """Do a step; what goes wrong in it becomes a problem."""
+        try:
+            return step()
+        except SdmError as error:
+            if str(error) not in self.problems:
+                self.problems.append(str(error))
+            return None
+
+
+@dataclass(frozen=True)
+class MapResult:
+    """Maps that were written: where they are, by what they are, what they hold (JSON values), and what to say."""
+
+    files: dict[str, Path]
+    numbers: dict[str, Any]
+    lines: list[str]
+
+
+class Task(ABC):
+    """What a run must know of one kind of model.
+
+    Attributes
+    ----------
+    kind : str
+        As in the options and in the model's class.
+    called : str
+        What messages call such a model, such as ``a class model``.
+    command : str
+        The command that makes one, such as ``sdm classify``.
+    options_of : str
+        The kind whose options apply: that of the task unless it says otherwise.
+    maps_with, evaluates_with : tuples of str
+        Options of `sdm predict` and `sdm evaluate` that apply to this kind; the others of `PREDICT_OPTIONS` and
+        `EVALUATE_OPTIONS` are refused.
+    """
+
+    kind: ClassVar[str]
+    called: ClassVar[str]
+    command: ClassVar[str]
+    options_of: ClassVar[str]
+    maps_with: ClassVar[tuple[str, ...]] = ()
+    evaluates_with: ClassVar[tuple[str, ...]] = ()
+
+    # Options
+
+    @abstractmethod
+    def recognises(self, options: RunOptions) -> bool:
+        """Tell whether options that name no kind ask for this one."""
+
+    def check_options(self, options: RunOptions) -> None:
+        """Raise for options that do not apply, or contradict each other."""
+        check_applies(options, self.options_of, self.called)
+
+    def __init_subclass__(cls) -> None:
+        if "kind" in cls.__dict__ and "options_of" not in cls.__dict__:
+            cls.options_of = cls.kind
+
+    # A run
+
+    @abstractmethod
+    def prepare(self, options: RunOptions) -> Prepared:
+        """Read the inputs; what is wrong with one of several models is a failure, what is wrong with all is raised."""
+
+    @abstractmethod
+    def plan(self, prepared: Prepared, name: str, options: RunOptions) -> Any:
+        """Divide the data of one model as the options say; what cannot work is refused before anything is fitted."""
+
+    @abstractmethod
+    def fit(self, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None) -> Fitted:
+        """Fit one model, and measure it in every way that the options ask for."""
+
+    @abstractmethod
+    def write(
+        self,
+        fitted: Any,
+        prepared: Prepared,
+        options: RunOptions,
+        folder: Path,
+        files: dict[str, Any],
+        progress: Progress | None,
+    ) -> list[str]:
+        """Write the model, its tables, maps and pictures into a folder, note their names, and return notes."""
+
+    @abstractmethod
+    def lines(self, result: ModelResult) -> list[str]:
+        """Say in a few lines of text what was fitted and how good it is."""
+
+    @abstractmethod
+    def summary_row(self, numbers: dict[str, Any]) -> dict[str, Any]:
+        """Return the main numbers of a model, for the table of a batch."""
+
+    def file_name(self, name: str) -> str:
+        """Return what the files of a model begin with."""
+        return safe_name(name)
+
+    def repeat(self, options: RunOptions, name: str) -> RunOptions:
+        """Return the options that repeat the run for one model."""
+        return options
+
+    def records(self, prepared: Prepared, name: str) -> tuple[list[dict[str, Any]], dict[str, int]] | None:
+        """Return the record cleaning summary of a model: rows of a table, and the counts; None where there is none."""
+        return None
+
+    def write_shared(self, prepared: Prepared, folder: Path, files: dict[str, Any]) -> None:
+        """Write what all models of a batch share, and note its name; most kinds have nothing."""
+        return
+
+    def estimator(self, options: RunOptions, categorical: Sequence[str]) -> Any:
+        """Return the estimator that the options describe, not fitted; `sdm tune` changes its settings."""
+        raise OptionError(f"'sdm tune' does not apply to {self.called}: use '{self.command}'")
+
+    # Other commands
+
+    @abstractmethod
+    def check(self, options: RunOptions, found: Findings) -> None:
+        """Find everything that a run would refuse, without fitting."""
+
+    @abstractmethod
+    def map_places(self, output: Path) -> list[Path]:
+        """Return the files that the maps of `sdm predict` go to; none where they go to a folder."""
+
+    @abstractmethod
+    def map(self, model: Any, stack: "Stack", output: Path, overwrite: bool, **ways: Any) -> MapResult:
+        """Write the maps of a model over layers.
+
+        `ways` are the options of `maps_with` that were given, and `clamp`, `study_area`, `threads` and `progress`.
+        """
+
+    @abstractmethod
+    def evaluate(self, model: Any, file: Path, **ways: Any) -> dict[str, Any]:
+        """Measure a model on records or sites that it has not seen; `notices` and `warnings` are among the numbers.
+
+        `ways` are the options of `evaluates_with` that were given, and `layers`, `crs`, `x_column`, `y_column`,
+        `nodata` and `align`.
+        """
+
+    @abstractmethod
+    def evaluation_lines(self, numbers: dict[str, Any]) -> list[str]:
+        """Say in lines of text what an evaluation found."""
+
+    @abstractmethod
+    def info_lines(self, model: Any, features: int) -> list[str]:
+        """Say in lines of text what is in a model file, with its largest weights."""

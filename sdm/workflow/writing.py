@@ -1,0 +1,68 @@
+"""What every model leaves behind beside its own files: what repeats the run, the records, the numbers, and the page."""
+
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from platform import python_version
+from typing import Any
+
+from sdm.files import to_json
+from sdm.options.applies import applies
+from sdm.options.definitions import RunOptions
+from sdm.options.reading import dump_yaml, leaves
+from sdm.report.results import read_results
+from sdm.report.tables import write_rows
+from sdm.types import Progress
+from sdm.workflow.task import Fitted, ModelResult, Prepared, Task
+
+
+def write_model(
+    task: Task,
+    fitted: Fitted,
+    prepared: Prepared,
+    options: RunOptions,
+    folder: Path,
+    command: str,
+    progress: Progress | None = None,
+    also: Callable[[Path, dict[str, Any]], None] | None = None,
+) -> ModelResult:
+    """Write the results of one model into a folder that is there and empty; `also` writes more."""
+    name = task.file_name(fitted.name)
+    files: dict[str, Any] = {"run": "run.yaml", "command": "command.txt"}
+    notes = [*fitted.notes, *task.write(fitted, prepared, options, folder, files, progress)]
+    files = dict(sorted(files.items()))  # pictures and maps are done in any order, and bytes must not differ
+    if also is not None:
+        also(folder, files)
+    write_run(task, task.repeat(options, fitted.name), folder, command)
+    numbers = {"kind": task.kind, **fitted.numbers, "versions": versions(), "files": files, "notes": notes}
+    if prepared.single:
+        task.write_shared(prepared, folder, files)
+    records = task.records(prepared, fitted.name)
+    if records is not None:
+        files["records"] = write_rows(folder / "records.csv", records[0]).name
+        numbers["records"] = records[1]
+    files["numbers"] = f"{name}.json"
+    if options.output.report:
+        files["page"] = f"{name}.html"
+    (folder / files["numbers"]).write_text(to_json(numbers) + "\n", encoding="utf-8")
+    if options.output.report:
+        from sdm.report.pages.registry import write_page
+
+        write_page(read_results(folder / files["numbers"]))
+    warnings = list(fitted.numbers.get("warnings", []))
+    counts = None if records is None else records[1]
+    return ModelResult(fitted.name, task.kind, folder, fitted.numbers, files, notes, warnings, records=counts)
+
+
+def write_run(task: Task, options: RunOptions, folder: Path, command: str, verb: str | None = None) -> None:
+    """Write what repeats the run, and the command that was given."""
+    head = f"# Repeat with: {verb or task.command} run.yaml -o FOLDER\n"
+    wanted = {leaf.dotted for leaf in leaves() if applies(leaf, task.options_of)}
+    text = dump_yaml(options.model_copy(update={"kind": task.options_of}), wanted)
+    (folder / "run.yaml").write_text(head + text, encoding="utf-8")
+    (folder / "command.txt").write_text(command + "\n", encoding="utf-8")
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what results depend on."""
+    return {"python": python_version(), **{name: version(name) for name in ("numpy", "numba", "rasterio")}}
