@@ -87,18 +87,22 @@ def check_folds(folds: int, group: Index) -> None:
         raise DataError(f"there are {sites:,} sites{visits} for {folds:,} folds: use --folds {sites} at most{more}")
 
 
-def check_training(targets: Array, train: NDArray[np.bool_], classes: Sequence[str], option: str) -> None:
+def check_training(
+    targets: Array, train: NDArray[np.bool_] | Index, classes: Sequence[str], option: str, fold: str = ""
+) -> None:
     """Refuse training sites that a class cannot be learned from: fewer than two records, or nothing of its proportions.
 
     Parameters
     ----------
     targets : (C, n) array
         Labels as zeros and ones, or proportions.
-    train : (n,) array
-        Which sites train.
+    train : array
+        Which sites train, by booleans or by index.
     classes : sequence of str
     option : str
         What divides the sites: that it be left out is what mends it.
+    fold : str
+        The fold that these sites train for, for the message.
     """
     labels = bool(np.all((targets == 0) | (targets == 1)))
     least = LEAST if labels else 1
@@ -106,7 +110,8 @@ def check_training(targets: Array, train: NDArray[np.bool_], classes: Sequence[s
         count, left = int(here.sum()), int(here[train].sum())
         if left < least:
             rather = f", or the class, with --least {count + 1}" if labels and len(classes) > 2 else ""
+            where = f"fold {fold}: " if fold else ""
             raise DataError(
-                f"of {count:,} records of class '{name}' {left} would be left to train on, expected at least {least}: "
-                f"leave out {option}{rather}"
+                f"{where}of {count:,} records of class '{name}' {left} would be left to train on, expected at least "
+                f"{least}: leave out {option}{rather}"
             )

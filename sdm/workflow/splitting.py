@@ -1,18 +1,24 @@
-"""How a run divides its records: set aside for testing, in folds, or in replicates."""
+"""How a run divides its records or survey sites: set aside for testing, in folds, or in replicates."""
 
+import logging
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from sdm.assess.splits.folds import Split
-from sdm.assess.splits.methods import split_table
+from sdm.assess.splits.folds import Fold, Split, by_group
+from sdm.assess.splits.methods import own_folds, split_table
 from sdm.data.rasters.distance import DEGREE_KM, to_lonlat
 from sdm.data.rasters.stack import Stack
+from sdm.data.site_folds import check_folds, fold_numbers, gather, training_rows
+from sdm.data.site_sample import SiteSample
 from sdm.data.table import SampleTable
 from sdm.errors import DataError, OptionError
 from sdm.options.definitions import RunOptions, TestOptions
-from sdm.types import Array
+from sdm.types import Array, Index
+
+log = logging.getLogger("sdm")
 
 FOLDS = 5  # where a division needs a number and none was given
 SUBSAMPLE = 25.0  # percent
@@ -116,15 +122,128 @@ def make_split(table: SampleTable, options: RunOptions, stack: Stack | None = No
         raise DataError(f"{table.species}: {error}") from error
 
 
-def with_folds(options: RunOptions) -> RunOptions:
-    """Return options with five folds, for a choice that needs some and none were asked for."""
+def set_sites_aside(sites: SiteSample, options: RunOptions) -> NDArray[np.bool_]:
+    """Return which rows train as `test.percent` says, visits to one site on one side; all of them if it is 0.
+
+    A share of the sites of every class is set aside, two of each stay. For replicates by subsample the percentage is
+    theirs, and all sites train.
+
+    Raises
+    ------
+    DataError
+        If no site would be set aside, or the rest cannot be learned from.
+    """
+    percent = options.test.percent
+    if percent == 0 or method(options.test) == "subsample":
+        return np.ones(len(sites), dtype=bool)
+    label, rng = _drawing(sites, options)
+    train = training_rows(label, percent, rng, sites.group)
+    sites.check_part(np.flatnonzero(train), np.flatnonzero(~train), "--test-percent")
+    return train
+
+
+def split_sites(sites: SiteSample, options: RunOptions, stack: Stack | None = None) -> Split | None:
+    """Divide survey sites for validation as the options say, visits to one site on one side; None if they do not.
+
+    Sites with classes are stratified by them where they are drawn at random: every fold and replicate has its share of
+    each class. A site lies where its first visit does. Folds of a column of the user's (`own`) are taken as they are,
+    visit by visit, with a warning where one site is in several.
+
+    Parameters
+    ----------
+    stack
+        As for `make_split`.
+
+    Raises
+    ------
+    DataError
+        If there are too few sites, or a fold cannot be learned from: what cannot work is refused before any fit.
+    """
+    how, own = method(options.test), options.test
+    if how is None:
+        return None
+    if own.validation_background == "partition":
+        raise OptionError("test.validation_background=partition does not apply to sites, which have no background")
+    if how == "own":
+        split = own_folds(_fold_labels(sites, own), noun="sites")
+    else:
+        check_folds(_asked(own) if how in ("random", "block", "environment") else 0, sites.group)
+        split = _split_by_site(sites, options, how, stack)
+    option = f"--split {how}"
+    if how in ("random", "bootstrap", "subsample"):
+        option = "--replicates" if own.replicates > 1 else "--folds"
+    for fold in split.folds:
+        sites.check_part(fold.train, fold.test, option, fold.name)
+    return split
+
+
+def _split_by_site(sites: SiteSample, options: RunOptions, how: str, stack: Stack | None) -> Split:
+    """Divide whole sites, and let all visits go with theirs."""
+    own, (label, rng) = options.test, _drawing(sites, options)
+    member, kind = gather(label, sites.group)
+    if sites.label is not None and how == "random":
+        return by_group("random", fold_numbers(label, _asked(own), rng, sites.group), None, "full", noun="sites")
+    if sites.label is not None and how == "subsample":
+        draws = [training_rows(label, own.percent or SUBSAMPLE, rng, sites.group) for _ in range(own.replicates)]
+        parts = [(np.flatnonzero(train), np.flatnonzero(~train)) for train in draws]
+        return Split(how, tuple(Fold(str(k + 1), *part) for k, part in enumerate(parts)), None, None, "full")
+    at = np.unique(member, return_index=True)[1]
+    x, y, values = sites.x[at], sites.y[at], sites.values[at]
+    table = SampleTable(sites.title, sites.names, sites.categorical, values, values, x, y, x, y)
+    arguments = _arguments(table, options, how, stack) | {"noun": "sites"}
+    if how == "bootstrap":
+        arguments["strata"] = kind
+    split = split_table(_placed(table, how, stack), how, **arguments)
+    folds = [Fold(fold.name, *(_visits(part, member) for part in (fold.train, fold.test))) for fold in split.folds]
+    return Split(split.method, tuple(folds), None if split.group is None else split.group[member], None, "full")
+
+
+def _visits(places: Index, member: Index) -> Index:
+    """Return the rows of some sites, those of a site that is named twice twice; `member` is the site of every row."""
+    return np.repeat(np.arange(member.size), np.bincount(places, minlength=int(member.max()) + 1)[member])
+
+
+def _drawing(sites: SiteSample, options: RunOptions) -> tuple[Index, np.random.Generator]:
+    """Return what sites are stratified by, and the generator that draws them."""
+    if sites.label is None:
+        return np.zeros(len(sites), dtype=np.int64), np.random.default_rng([options.seed, 1])
+    return sites.label, np.random.default_rng([options.seed, 7])
+
+
+def _fold_labels(sites: SiteSample, own: TestOptions) -> np.ndarray:
+    """Return the folds of the user's column, one for every row."""
+    if sites.folds is None:
+        raise OptionError("test.split=own needs a column with the fold of every site: name it with --fold-column")
+    if missing := int(np.count_nonzero(sites.folds == "")):
+        raise DataError(
+            f"{missing:,} of {len(sites):,} sites have no fold in column '{own.fold_column}': give each of them one"
+        )
+    pairs = np.unique(np.column_stack([sites.group, np.unique(sites.folds, return_inverse=True)[1]]), axis=0)
+    if several := int(np.count_nonzero(np.unique(pairs[:, 0], return_counts=True)[1] > 1)):
+        log.warning(
+            "warning: %s sites have visits in more than one fold of column '%s', so that a model is tested where it "
+            "was trained: give all visits to a site one fold, unless that is meant",
+            *(f"{several:,}", own.fold_column),
+        )
+    return sites.folds
+
+
+def with_default_folds(options: RunOptions) -> RunOptions:
+    """Return the options for a choice by held-out loss: five random folds where they ask for no division."""
+    if method(options.test) is not None:
+        return options
     return options.model_copy(update={"test": options.test.model_copy(update={"folds": FOLDS})})
+
+
+def _asked(own: TestOptions) -> int:
+    """Return how many folds to make, where the division does not say by itself."""
+    return own.folds or (own.replicates if own.replicates > 1 else FOLDS)
 
 
 def _arguments(table: SampleTable, options: RunOptions, how: str, stack: Stack | None) -> dict[str, Any]:
     """Return what a division takes beside the table."""
     own = options.test
-    folds = own.folds or (own.replicates if own.replicates > 1 else FOLDS)
+    folds = _asked(own)
     around = {} if how in WHOLE else {"background": own.validation_background}
     match how:
         case "random":

@@ -6,17 +6,24 @@ The validation background is stated: with `full`, every fold trains and is measu
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol, Self, TypeVar
 
 import numpy as np
 
 from sdm.errors import DataError, OptionError
 from sdm.types import Array, Index
 
-if TYPE_CHECKING:  # a table is given; none of its code is needed
-    from sdm.data.table import SampleTable
-
 BACKGROUNDS = ("full", "partition")
+
+
+class Divisible(Protocol):
+    """What can be divided into folds: a table of presences and background, or a sample of sites."""
+
+    def take(self, rows: Index, background: Index | None = None, /) -> Self:
+        """Return some of the presences or sites, and some (or all) of the background where there is one."""
+
+
+Table = TypeVar("Table", bound=Divisible)
 
 
 @dataclass(frozen=True)
@@ -27,7 +34,7 @@ class Fold:
     ----------
     name : str
     train, test : index arrays
-        Positions of the presences that train (in a bootstrap some more than once) and of those held out.
+        Positions of the presences (or sites) that train, in a bootstrap some more than once, and of those held out.
     background_train, background_test : index arrays or None
         Positions of the background points of either side; None stands for all of them.
     """
@@ -38,11 +45,11 @@ class Fold:
     background_train: Index | None = None
     background_test: Index | None = None
 
-    def training(self, table: "SampleTable") -> "SampleTable":
+    def training(self, table: Table) -> Table:
         """Return the part of a table to fit on."""
         return table.take(self.train, self.background_train)
 
-    def testing(self, table: "SampleTable") -> "SampleTable":
+    def testing(self, table: Table) -> Table:
         """Return the part of a table to measure on."""
         return table.take(self.test, self.background_test)
 
@@ -71,9 +78,17 @@ class Split:
 
 
 def by_group(
-    method: str, group: Index, others: Index | None, background: str, names: Sequence[str] | None = None
+    method: str,
+    group: Index,
+    others: Index | None,
+    background: str,
+    names: Sequence[str] | None = None,
+    noun: str = "presences",
 ) -> Split:
-    """Hold out each group of presences in turn, with its group of background points where they are divided."""
+    """Hold out each group of presences in turn, with its group of background points where they are divided.
+
+    `noun` is what messages call the presences: those of a survey are sites.
+    """
     check_background(background)
     if background == "partition" and others is None:
         raise OptionError(f"background=partition: {method} folds do not divide the background, so use full")
@@ -83,7 +98,7 @@ def by_group(
         held = group == k
         if np.count_nonzero(~held) < 2 or not held.any():
             raise DataError(
-                f"fold {name} holds {np.count_nonzero(held)} of {held.size} presences, expected at least 1 to hold out "
+                f"fold {name} holds {np.count_nonzero(held)} of {held.size} {noun}, expected at least 1 to hold out "
                 "and 2 to train on: make fewer folds"
             )
         parts: tuple[Index | None, Index | None] = (None, None)
@@ -95,12 +110,12 @@ def by_group(
     return Split(method, tuple(folds), group, others, background)
 
 
-def enough(m: int, k: int) -> None:
+def enough(m: int, k: int, noun: str = "presences") -> None:
     """Refuse more folds than presences, and fewer than two folds."""
     if isinstance(k, bool) or k != int(k) or k < 2:
         raise OptionError(f"folds={k!r}: expected a whole number from 2 on")
     if m < max(k, 3):
-        raise DataError(f"{m} presences are too few for {k} folds: expected at least {max(k, 3)}")
+        raise DataError(f"{m} {noun} are too few for {k} folds: expected at least {max(k, 3)}")
 
 
 def positive(name: str, value: int) -> int:
@@ -116,7 +131,10 @@ def check_background(background: str) -> None:
         raise OptionError(f"background={background!r}: expected one of {', '.join(BACKGROUNDS)}")
 
 
-def located(*parts: Array) -> None:
+def located(xy: Array, background_xy: Array, noun: str = "presences") -> None:
     """Refuse points without coordinates."""
-    if any(not np.isfinite(part).all() for part in parts):
-        raise DataError("records or background have no coordinates, which folds in space need: use random folds")
+    for name, part in ((noun, xy), ("background points", background_xy)):
+        if missing := int(np.count_nonzero(~np.isfinite(part).all(axis=1))):
+            raise DataError(
+                f"{missing:,} of {len(part):,} {name} have no coordinates, which folds in space need: use random folds"
+            )

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from sdm.assess.splits.folds import Fold, Split, by_group, enough, positive
 from sdm.assess.splits.spatial import blocks, buffered_leave_one_out, checkerboard, environmental_clusters, equal_blocks
 from sdm.errors import DataError, OptionError
+from sdm.types import Index
 
 if TYPE_CHECKING:  # a table is given; none of its code is needed
     from sdm.data.table import SampleTable
@@ -18,35 +19,39 @@ METHODS = (
 )  # fmt: skip
 
 
-def random_folds(m: int, k: int, seed: int = 1) -> Split:
+def random_folds(m: int, k: int, seed: int = 1, *, noun: str = "presences") -> Split:
     """Divide `m` presences at random into `k` folds of sizes that differ by one at most."""
-    enough(m, k)
+    enough(m, k, noun)
     group = np.random.default_rng(seed).permutation(np.arange(m) % k)
-    return by_group("random", group, None, "full")
+    return by_group("random", group, None, "full", noun=noun)
 
 
-def leave_one_out(m: int) -> Split:
+def leave_one_out(m: int, *, noun: str = "presences") -> Split:
     """Hold out one presence at a time (ENMeval's jackknife)."""
-    enough(m, m)
-    return by_group("leave-one-out", np.arange(m), None, "full")
+    enough(m, m, noun)
+    return by_group("leave-one-out", np.arange(m), None, "full", noun=noun)
 
 
-def bootstrap(m: int, replicates: int, seed: int = 1) -> Split:
-    """Train on `m` presences drawn with replacement; those that were not drawn are held out."""
-    enough(m, 2)
+def bootstrap(m: int, replicates: int, seed: int = 1, *, strata: Index | None = None, noun: str = "presences") -> Split:
+    """Train on `m` presences drawn with replacement; those that were not drawn are held out.
+
+    With `strata`, a number for each, as many are drawn of every stratum as it has.
+    """
+    enough(m, 2, noun)
+    parts = [np.arange(m)] if strata is None else [np.flatnonzero(strata == k) for k in np.unique(strata)]
     rng = np.random.default_rng(seed)
     folds: list[Fold] = []
     while len(folds) < positive("replicates", replicates):
-        train = np.sort(rng.integers(0, m, m))
+        train = np.sort(np.concatenate([part[rng.integers(0, part.size, part.size)] for part in parts]))
         test = np.setdiff1d(np.arange(m), train)
         if test.size and np.unique(train).size > 1:
             folds.append(Fold(str(len(folds) + 1), train, test))
     return Split("bootstrap", tuple(folds), None, None, "full")
 
 
-def subsample(m: int, replicates: int, percent: float = 25.0, seed: int = 1) -> Split:
+def subsample(m: int, replicates: int, percent: float = 25.0, seed: int = 1, *, noun: str = "presences") -> Split:
     """Hold out a random share of the presences, again and again: at least one of them, and two stay."""
-    enough(m, 2)
+    enough(m, 2, noun)
     if not 0 < percent < 100:
         raise OptionError(f"percent={percent!r}: expected a share between 0 and 100, such as 25")
     rng = np.random.default_rng(seed)
@@ -56,7 +61,13 @@ def subsample(m: int, replicates: int, percent: float = 25.0, seed: int = 1) -> 
     return Split("subsample", tuple(folds), None, None, "full")
 
 
-def own_folds(labels: ArrayLike, background_labels: ArrayLike | None = None, background: str = "full") -> Split:
+def own_folds(
+    labels: ArrayLike,
+    background_labels: ArrayLike | None = None,
+    background: str = "full",
+    *,
+    noun: str = "presences",
+) -> Split:
     """Divide by labels that the user gave, one for each presence; folds are named after them, in sorted order."""
     values = np.asarray(labels)
     names, group = np.unique(values, return_inverse=True)
@@ -69,7 +80,7 @@ def own_folds(labels: ArrayLike, background_labels: ArrayLike | None = None, bac
         if unknown := [value for value in np.unique(given).tolist() if value not in place]:
             raise DataError(f"background points are in fold {unknown[0]!r}, which holds no presence")
         others = np.array([place[value] for value in given.tolist()], dtype=np.int64)
-    return by_group("own", group, others, background, [str(name) for name in names.tolist()])
+    return by_group("own", group, others, background, [str(name) for name in names.tolist()], noun)
 
 
 def split_table(table: "SampleTable", method: str = "random", **options: Any) -> Split:
@@ -77,8 +88,9 @@ def split_table(table: "SampleTable", method: str = "random", **options: Any) ->
 
     `random(k, seed)`, `leave-one-out()`, `block(size, k, seed)`, `equal-blocks(orientation)`,
     `checkerboard(origin, cell, aggregation)`, `buffer(radius, geographic)`, `environment(k, seed)`,
-    `own(labels, background_labels)`, `bootstrap(replicates, seed)`, `subsample(replicates, percent, seed)`. Those that
-    divide the background too also take `background`, `full` or `partition`.
+    `own(labels, background_labels)`, `bootstrap(replicates, seed, strata)`, `subsample(replicates, percent, seed)`.
+    Those that divide the background too also take `background`, `full` or `partition`; all take `noun`, what messages
+    call the records.
     """
     xy = np.column_stack([table.presence_x, table.presence_y])
     around = np.column_stack([table.background_x, table.background_y])

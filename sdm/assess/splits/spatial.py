@@ -14,7 +14,14 @@ EARTH = 6371.0088  # mean radius, km
 
 
 def blocks(
-    xy: Array, background_xy: Array, size: float, k: int = 5, *, seed: int = 1, background: str = "full"
+    xy: Array,
+    background_xy: Array,
+    size: float,
+    k: int = 5,
+    *,
+    seed: int = 1,
+    background: str = "full",
+    noun: str = "presences",
 ) -> Split:
     """Lay a grid of squares of side `size` over the points and put whole squares into `k` folds.
 
@@ -24,7 +31,7 @@ def blocks(
     """
     if not (np.isfinite(size) and size > 0):
         raise OptionError(f"size={size!r}: expected the side of a block, a positive number in the units of the layers")
-    located(xy, background_xy)
+    located(xy, background_xy, noun)
     corner = np.minimum(xy.min(axis=0), background_xy.min(axis=0))
     cells = np.floor((np.vstack([xy, background_xy]) - corner) / size).astype(np.int64)
     _, square = np.unique(cells, axis=0, return_inverse=True)
@@ -34,10 +41,10 @@ def blocks(
     around = np.bincount(square[len(xy) :], minlength=n_squares)
     if np.count_nonzero(held) < k:
         raise DataError(
-            f"the presences lie in {np.count_nonzero(held)} blocks of {size:g}, expected {k} or more: make size smaller"
+            f"the {noun} lie in {np.count_nonzero(held)} blocks of {size:g}, expected {k} or more: make size smaller"
         )
     fold = _deal(held, around, k, np.random.default_rng(seed))[square]
-    return by_group("block", fold[: len(xy)], fold[len(xy) :], background)
+    return by_group("block", fold[: len(xy)], fold[len(xy) :], background, noun=noun)
 
 
 def _deal(held: Index, around: Index, k: int, rng: np.random.Generator) -> Index:
@@ -54,7 +61,14 @@ def _deal(held: Index, around: Index, k: int, rng: np.random.Generator) -> Index
     return fold
 
 
-def equal_blocks(xy: Array, background_xy: Array, orientation: str = "lat_lon", *, background: str = "full") -> Split:
+def equal_blocks(
+    xy: Array,
+    background_xy: Array,
+    orientation: str = "lat_lon",
+    *,
+    background: str = "full",
+    noun: str = "presences",
+) -> Split:
     """Divide the presences in four of equal counts, by one coordinate and then by another (ENMeval's `block`).
 
     `lat_lon` cuts by latitude at the median, then each half by longitude. Background points go by the lines half-way
@@ -62,8 +76,8 @@ def equal_blocks(xy: Array, background_xy: Array, orientation: str = "lat_lon", 
     """
     if orientation not in ORIENTATIONS:
         raise OptionError(f"orientation={orientation!r}: expected one of {', '.join(ORIENTATIONS)}")
-    located(xy, background_xy)
-    enough(len(xy), 4)
+    located(xy, background_xy, noun)
+    enough(len(xy), 4, noun)
     first, second = (1 if word == "lat" else 0 for word in orientation.split("_"))
     half, line = _halve(xy[:, first], np.arange(len(xy)))
     group = np.empty(len(xy), dtype=np.int64)
@@ -75,7 +89,7 @@ def equal_blocks(xy: Array, background_xy: Array, orientation: str = "lat_lon", 
             group[quarter] = 2 * side + k
     upper = (background_xy[:, first] > line).astype(np.int64)
     beyond = background_xy[:, second] > np.array(lines)[upper]
-    return by_group("equal blocks", group, 2 * upper + beyond, background)
+    return by_group("equal blocks", group, 2 * upper + beyond, background, noun=noun)
 
 
 def _halve(values: Array, members: Index) -> tuple[tuple[Index, Index], float]:
@@ -94,6 +108,7 @@ def checkerboard(
     cell: float | tuple[float, float],
     aggregation: int | Sequence[int] = 2,
     background: str = "full",
+    noun: str = "presences",
 ) -> Split:
     """Colour the map like a chessboard (ENMeval's basic and hierarchical checkerboard).
 
@@ -111,7 +126,7 @@ def checkerboard(
     factors = [aggregation] if isinstance(aggregation, (int, np.integer)) else list(aggregation)
     if len(factors) not in (1, 2) or any(int(f) < 1 for f in factors):
         raise OptionError(f"aggregation={aggregation!r}: expected one or two whole numbers from 1 on, such as 2 or 2,2")
-    located(xy, background_xy)
+    located(xy, background_xy, noun)
     side = np.broadcast_to(np.asarray(cell, dtype=np.float64), (2,)).copy()
     group = np.zeros(len(xy), dtype=np.int64)
     others = np.zeros(len(background_xy), dtype=np.int64)
@@ -121,11 +136,10 @@ def checkerboard(
         others = 2 * others + _colour(background_xy, origin, side)
     there = np.unique(group)
     if there.size < 2:
-        raise DataError("the presences all fall on squares of one colour: choose another aggregation")
+        raise DataError(f"the {noun} all fall on squares of one colour: choose another aggregation")
     # Colours that no presence has are no folds; their background is never held out.
-    return by_group(
-        "checkerboard", np.searchsorted(there, group), _renumber(others, there), background, [str(k + 1) for k in there]
-    )
+    names = [str(k + 1) for k in there]
+    return by_group("checkerboard", np.searchsorted(there, group), _renumber(others, there), background, names, noun)
 
 
 def _colour(xy: Array, origin: tuple[float, float], side: Array) -> Index:
@@ -143,7 +157,13 @@ def _renumber(group: Index, there: Index) -> Index:
 
 
 def buffered_leave_one_out(
-    xy: Array, background_xy: Array, radius: float, *, geographic: bool = False, background: str = "full"
+    xy: Array,
+    background_xy: Array,
+    radius: float,
+    *,
+    geographic: bool = False,
+    background: str = "full",
+    noun: str = "presences",
 ) -> Split:
     """Hold out one presence at a time, and train on those farther from it than `radius`.
 
@@ -152,7 +172,7 @@ def buffered_leave_one_out(
     """
     if not (np.isfinite(radius) and radius >= 0):
         raise OptionError(f"radius={radius!r}: expected a distance of at least 0")
-    located(xy, background_xy)
+    located(xy, background_xy, noun)
     check_background(background)
     folds = []
     for i, place in enumerate(xy):
@@ -160,7 +180,7 @@ def buffered_leave_one_out(
         far = far[far != i]
         if far.size < 2:
             raise DataError(
-                f"presence {i + 1} has {far.size} others farther than {radius:g} away, expected 2 to train on: "
+                f"{noun[:-1]} {i + 1} has {far.size} others farther than {radius:g} away, expected 2 to train on: "
                 "make radius smaller"
             )
         near = _distance(background_xy, place, geographic) <= radius
@@ -189,20 +209,26 @@ def _distance(xy: Array, place: Array, geographic: bool) -> Array:
 
 
 def environmental_clusters(
-    values: Array, background_values: Array, k: int = 5, *, seed: int = 1, background: str = "full"
+    values: Array,
+    background_values: Array,
+    k: int = 5,
+    *,
+    seed: int = 1,
+    background: str = "full",
+    noun: str = "presences",
 ) -> Split:
     """Divide the presences into clusters of like environment, by k-means on standardised variables.
 
     Variables are centred and scaled by their mean and deviation over the background; give continuous ones only.
     Background points go with the nearest cluster.
     """
-    enough(len(values), k)
+    enough(len(values), k, noun)
     mean, deviation = background_values.mean(axis=0), background_values.std(axis=0)
     used = deviation > 0
     if not used.any():
-        raise DataError("no continuous variable varies over the background: environmental clusters need at least one")
+        raise DataError("no continuous variable varies over the points: environmental clusters need at least one")
     scale = (mean[used], deviation[used])
     points = (values[:, used] - scale[0]) / scale[1]
     group, centres = kmeans(points, k, seed=seed)
     others = nearest((background_values[:, used] - scale[0]) / scale[1], centres)
-    return by_group("environment", group, others, background)
+    return by_group("environment", group, others, background, noun=noun)

@@ -9,17 +9,16 @@ from typing import Any
 import numpy as np
 
 from sdm.assess.measures.community import evaluate, species_auc
-from sdm.assess.splits.folds import Fold, Split, by_group
+from sdm.assess.splits.folds import Fold, Split
 from sdm.data.rasters.stack import Stack
-from sdm.data.site_folds import check_folds, gather, training_rows
+from sdm.data.site_sample import CommunitySample
 from sdm.data.sites import SiteTable
-from sdm.data.table import SampleTable
-from sdm.errors import DataError, OptionError
+from sdm.errors import OptionError
 from sdm.joint.inference import States
 from sdm.models.community import FittedJoint
 from sdm.options.definitions import RunOptions
 from sdm.types import Array, Index, Progress
-from sdm.workflow.splitting import check_testing, make_split
+from sdm.workflow.splitting import check_testing, set_sites_aside, split_sites
 
 log = logging.getLogger("sdm")
 
@@ -80,42 +79,13 @@ def divide_sites(
     DataError
         If a part would be without sites, or has nothing to learn or to test: what is refused is refused before a fit.
     """
-    n, own = len(sites), options.test
-    alike = np.zeros(n, dtype=np.int64)  # sites are drawn whatever lives there
-    if own.percent:
-        train = training_rows(alike, own.percent, np.random.default_rng([options.seed, 1]), sites.group)
-        return _usable(
-            Split("percent", (Fold("1", np.flatnonzero(train), np.flatnonzero(~train)),), None, None, "full"), sites
-        )
-    if sites.fold is not None and (missing := int(np.count_nonzero(sites.fold == ""))):
-        raise DataError(f"{missing:,} of {n:,} sites have no fold in column '{own.fold_column}': give each of them one")
-    check_folds(own.folds, sites.group)
-    # Labels of folds are the user's, of every visit; else sites are divided, and visits go with the first to theirs.
-    member = np.arange(n) if own.split == "own" else gather(alike, sites.group)[0]
-    at = np.unique(member, return_index=True)[1]
-    x, y = sites.x[at], sites.y[at]
-    table = SampleTable("sites", tuple(names), tuple(categorical), values[at], values[at], x, y, x, y, folds=sites.fold)
-    try:
-        split = make_split(table, options, stack)
-    except DataError as error:  # made for records of one species
-        text = str(error).removeprefix("sites: ").replace("records or background", "sites").replace("presence", "site")
-        raise DataError(text) from error
-    if split is None or split.group is None:
-        return split
-    names = [fold.name for fold in split.folds]
-    return _usable(by_group(split.method, split.group[member], None, "full", names), sites)
-
-
-def _usable(split: Split, sites: SiteTable) -> Split:
-    """Return a division, or refuse it where a part has nothing to learn or to test."""
-    labels, mend = sites.labels.to_numpy(dtype=np.float64), "give fewer --folds, or a smaller --test-percent"
-    for fold in split.folds:
-        train, test = labels[fold.train], labels[fold.test]
-        if not ((train == 1).any(axis=0) & (train == 0).any(axis=0)).any():
-            raise DataError(f"fold {fold.name}: no species has presences and absences at its training sites: {mend}")
-        if np.isnan(test).all():
-            raise DataError(f"fold {fold.name} holds no known label: {mend}")
-    return split
+    sample = CommunitySample(
+        "sites", tuple(names), tuple(categorical), values, sites.labels, sites.x, sites.y, sites.group, sites.fold
+    )
+    if not options.test.percent:
+        return split_sites(sample, options, stack)
+    train = set_sites_aside(sample, options)
+    return Split("percent", (Fold("1", np.flatnonzero(train), np.flatnonzero(~train)),), None, None, "full")
 
 
 @contextmanager

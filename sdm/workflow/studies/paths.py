@@ -21,7 +21,7 @@ from sdm.types import Progress
 from sdm.workers import workers
 from sdm.workflow.registry import task_for
 from sdm.workflow.run import Chosen, RunResult, run
-from sdm.workflow.splitting import method, with_folds
+from sdm.workflow.splitting import with_default_folds
 from sdm.workflow.studies.strata_path import StrataTask
 from sdm.workflow.task import Prepared, Task
 
@@ -54,7 +54,7 @@ def choose_multiplier(
     task: Task, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None
 ) -> Chosen:
     """Follow the path of a species, and choose its multiplier; records set aside for testing are left out."""
-    plan = task.plan(prepared, name, options if method(options.test) else with_folds(options))
+    plan = task.plan(prepared, name, with_default_folds(options))
     table, split, own = plan.table, plan.split, options.path
     base = task.estimator(options, table.categorical)
     whole = follow_table(table, base, epsilon=own.epsilon, smallest=own.smallest, progress=progress)

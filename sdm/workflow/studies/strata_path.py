@@ -28,7 +28,7 @@ from sdm.workflow.species.fitting import SpeciesPlan
 from sdm.workflow.species.inputs import SpeciesPrepared
 from sdm.workflow.species.lines import record_lines
 from sdm.workflow.species.task import SpeciesTask
-from sdm.workflow.splitting import method, with_folds
+from sdm.workflow.splitting import with_default_folds
 from sdm.workflow.task import ModelResult, Prepared
 
 SETS = {-1: "I-", 0: "I0", 1: "I+"}
@@ -109,7 +109,7 @@ class StrataTask(SpeciesTask):
     def plan(self, prepared: Prepared, name: str, options: RunOptions) -> SpeciesPlan:
         """Divide the records of one species, by default in five folds."""
         options = strata_options(options)
-        return super().plan(prepared, name, options if method(options.test) else with_folds(options))
+        return super().plan(prepared, name, with_default_folds(options))
 
     def fit(self, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None) -> Any:
         """Follow the path of one species."""

@@ -15,7 +15,7 @@ from sdm.types import Progress
 from sdm.workers import workers
 from sdm.workflow.registry import task_of
 from sdm.workflow.run import Chosen, RunResult, run
-from sdm.workflow.splitting import method, with_folds
+from sdm.workflow.splitting import method, with_default_folds
 from sdm.workflow.task import Prepared, Task
 
 # Options of a model that can be tuned, and the lists of what to try.
@@ -102,7 +102,7 @@ def choose_setting(task: Task, prepared: Prepared, name: str, options: RunOption
     """
     dividing = options
     if method(options.test) is None and any(measure in AVERAGES for measure in options.tune.choose_by):
-        dividing = with_folds(options)
+        dividing = with_default_folds(options)
     plan = task.plan(prepared, name, dividing)
     base = task.estimator(options, plan.table.categorical)
     with workers(options.processes) as pool:

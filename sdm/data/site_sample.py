@@ -1,0 +1,91 @@
+"""Samples of survey sites: the variables at every visit and what was found there, divided for testing by site."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from sdm.errors import DataError
+from sdm.types import Array, Index
+
+
+@dataclass(frozen=True)
+class SiteSample:
+    """What a model of survey sites is fitted to, one row per visit.
+
+    Parameters
+    ----------
+    title : str
+        What messages and results call it.
+    names : tuple of str
+        The V variables, in the order of the columns.
+    categorical : tuple of str
+        Those of them whose values are codes of categories.
+    values : (n, V) array
+        Without missing values.
+    target : (n,) array or (n, ·) data frame
+        What was found.
+    x, y : (n,) arrays
+        Coordinates in the CRS of the layers; NaN where a table came without.
+    group : (n,) array
+        The number of each row's site: visits to one site stay together where sites are divided.
+    folds : (n,) array or None
+        Labels of folds, if a column of them was named.
+    """
+
+    title: str
+    names: tuple[str, ...]
+    categorical: tuple[str, ...]
+    values: Array
+    target: Any
+    x: Array
+    y: Array
+    group: Index
+    folds: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def take(self, rows: np.ndarray, background: np.ndarray | None = None) -> Self:
+        """Return some of the rows, by index (repeated ones count again) or by booleans; sites have no background."""
+        at = np.arange(len(self))[rows]
+        target = self.target.iloc[at].reset_index(drop=True) if hasattr(self.target, "iloc") else self.target[at]
+        parts: dict[str, Any] = {name: getattr(self, name)[at] for name in ("values", "x", "y", "group")}
+        return replace(self, target=target, folds=None if self.folds is None else self.folds[at], **parts)
+
+    @property
+    def label(self) -> Index | None:
+        """A number for each row's class, of which every part gets its share; None if sites are drawn alike."""
+        return None
+
+    def check_part(self, train: Index, test: Index, option: str, fold: str = "") -> None:
+        """Refuse a division whose training sites cannot be learned from, or whose test sites show nothing.
+
+        Parameters
+        ----------
+        train, test : index arrays
+        option : str
+            What divides the sites, as the user typed it.
+        fold : str
+            The fold that holds the test sites out, for messages.
+
+        Raises
+        ------
+        DataError
+        """
+
+
+@dataclass(frozen=True)
+class CommunitySample(SiteSample):
+    """Sites of several species: `target` has one column per species, 1, 0 or missing."""
+
+    def check_part(self, train: Index, test: Index, option: str, fold: str = "") -> None:
+        """Refuse parts where no species can be learned, or no label is known; arguments as for `SiteSample`."""
+        labels = self.target.to_numpy(dtype=np.float64)
+        whose, known = f"fold {fold}" if fold else "the test", labels[train]
+        if not ((known == 1).any(axis=0) & (known == 0).any(axis=0)).any():
+            raise DataError(
+                f"{whose}: no species has presences and absences at its training sites: change or leave out {option}"
+            )
+        if np.isnan(labels[test]).all():
+            raise DataError(f"{whose}: every label is missing at its test sites: change or leave out {option}")
