@@ -6,22 +6,20 @@ from typing import Any
 
 import typer
 
+from sdm._version import __version__
 from sdm_cli.commands.check import check
 from sdm_cli.commands.classify import classify
-from sdm_cli.commands.classify import normalize as normalize_classify
 from sdm_cli.commands.curve import curve
 from sdm_cli.commands.evaluate import evaluate
 from sdm_cli.commands.fit import fit
 from sdm_cli.commands.info import info
-from sdm_cli.commands.init import init
+from sdm_cli.commands.init import init, schema
 from sdm_cli.commands.joint import joint
 from sdm_cli.commands.path import path
 from sdm_cli.commands.predict import predict
 from sdm_cli.commands.report import report
-from sdm_cli.commands.schema import schema
 from sdm_cli.commands.simulate import simulate
 from sdm_cli.commands.tune import tune
-from sdm_cli.commands.version import version
 from sdm_cli.console import Terminated, exit_code, plain
 from sdm_cli.options import normalize
 
@@ -41,11 +39,18 @@ app = typer.Typer(
     Before a long run:  sdm check records.csv layers/
     """,
 )
-for command in (fit, tune, path, joint, check):
+for command in (fit, tune, path, classify, joint, check):
     app.command(context_settings={"token_normalize_func": normalize})(command)
-app.command(context_settings={"token_normalize_func": normalize_classify})(classify)
-for command in (predict, evaluate, report, info, init, schema, simulate, version):
+for command in (predict, evaluate, report, info, init, schema, simulate):
     app.command()(command)
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    print(f"sdm {__version__}")
+
+
 app.add_typer(curve, name="curve")
 
 

@@ -58,9 +58,7 @@ def with_run_options(
     own = [p for p in inspect.signature(function).parameters.values() if p.name not in ("console", "given")]
     options = {leaf.dotted.replace(".", "__"): leaf for leaf in leaves()}
     parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own]
-    parameters += [
-        _parameter(key, leaf, hidden=_hidden(leaf, sections, kinds)) for key, leaf in options.items()
-    ]
+    parameters += [_parameter(key, leaf, hidden=_hidden(leaf, sections, kinds)) for key, leaf in options.items()]
     parameters += [
         inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=False)
         for key, annotation in _COMMON.items()

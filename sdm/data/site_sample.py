@@ -46,6 +46,10 @@ class SiteSample:
     def __len__(self) -> int:
         return len(self.values)
 
+    def points(self) -> list[tuple[str, np.ndarray, np.ndarray]]:
+        """Return the kinds of points with their x and y: sites only."""
+        return [("site", self.x, self.y)]
+
     def take(self, rows: np.ndarray, background: np.ndarray | None = None) -> Self:
         """Return some of the rows, by index (repeated ones count again) or by booleans; sites have no background."""
         at = np.arange(len(self))[rows]

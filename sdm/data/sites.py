@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
-from sdm.data.records.columns import PRESENCE, SPECIES, coordinate_pair, first_of, named_column
+from sdm.data.records.columns import PRESENCE, SPECIES, coordinate_pair, first_of, listed, named_column
 from sdm.data.records.occurrences import ABSENT, as_text
 from sdm.data.records.textfile import TextTable, numbers, plain
 from sdm.data.visits import SITE, site_groups
@@ -141,7 +141,7 @@ def read_sites(
             f"easting and northing; it has {', '.join(first.frame.columns)}; name them with --x-column and --y-column"
         )
     said = [*first.notes, *(second.notes if second else ()), *notes]
-    said.append(f"{len(species)} species: {_listed(species)}")
+    said.append(f"{len(species)} species: {listed(species)}")
     names = [as_text(first.frame[first.site])] if first.site else []
     group = site_groups(*names, np.column_stack([x, y]))
     labelled = None if fold is None else as_text(fold)
@@ -314,7 +314,7 @@ def _species(table: _Table, wanted: Wanted, *, alone: bool) -> list[str]:
             )
         if alone and len(found) == len(columns):
             raise DataError(
-                f"table '{table.name}' has species only ({_listed(found)}): name the columns that are the environment "
+                f"table '{table.name}' has species only ({listed(found)}): name the columns that are the environment "
                 "with --environment, or give a table of it, or layers, after the sites"
             )
         return found
@@ -345,14 +345,14 @@ def _passed_over(table: _Table, species: Sequence[str], wanted: Wanted, *, alone
         what = "other species of the table" if table.pivoted else "columns of nothing but 0, 1 and blanks"
         how = "" if not alone or table.pivoted else ", or with --environment if they are no species"
         notes.append(
-            f"{what} that were not asked for, left out: {_listed(left)}; name them with --species to use them{how}"
+            f"{what} that were not asked for, left out: {listed(left)}; name them with --species to use them{how}"
         )
     counts = [name for name in free if name not in table.pivoted and _is_count(table.frame[name])]
     if counts and not wanted.environment:
         done = "taken as environment" if alone else "not used"
         least = "" if not alone else "; or name the columns that are the environment with --environment"
         notes.append(
-            f"columns of whole numbers from 0 on, {done}: {_listed(counts)}; if they are counts of species, turn them "
+            f"columns of whole numbers from 0 on, {done}: {listed(counts)}; if they are counts of species, turn them "
             f"into 0 and 1{least}"
         )
     return [*blank, *left], notes
@@ -381,7 +381,7 @@ def _environment(table: _Table, species: Collection[str], wanted: Wanted) -> tup
             f"table '{table.name}' has no column for the environment: name some with --environment, or give a table of "
             "it, or layers, after the sites"
         )
-    return pd.DataFrame(chosen), [*notes, f"environment: {_listed(list(chosen))}"]
+    return pd.DataFrame(chosen), [*notes, f"environment: {listed(list(chosen))}"]
 
 
 def _coordinates(*tables: _Table | None) -> tuple[np.ndarray, np.ndarray]:
@@ -392,8 +392,3 @@ def _coordinates(*tables: _Table | None) -> tuple[np.ndarray, np.ndarray]:
             return found
     n = len(next(table.frame for table in tables if table is not None))
     return np.full(n, np.nan), np.full(n, np.nan)
-
-
-def _listed(names: Sequence[str], most: int = 12) -> str:
-    more = f", … ({len(names) - most} more)" if len(names) > most else ""
-    return ", ".join(map(str, names[:most])) + more

@@ -74,6 +74,13 @@ class SampleTable:
     sampling: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
+    def points(self) -> list[tuple[str, np.ndarray, np.ndarray]]:
+        """Return the kinds of points with their x and y: presences, then background."""
+        return [
+            ("presence", self.presence_x, self.presence_y),
+            ("background", self.background_x, self.background_y),
+        ]
+
     @property
     def n_presences(self) -> int:
         """Number of presences."""

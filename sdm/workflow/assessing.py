@@ -1,34 +1,24 @@
-"""What the model of a species is worth: cross-validation, importance, jackknife, null models, survey sites."""
+"""How good a model is: cross-validation, jackknife and null models of every kind, and what a task adds to them."""
 
 from concurrent.futures import Executor
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from typing import Any
 
-from sdm.assess.importance import (
-    Contribution,
-    Jackknife,
-    Permutation,
-    fit_columns,
-    jackknife,
-    percent_contribution,
-    permutation_importance,
-)
-from sdm.assess.measures.presence_absence import calibration, measure_absences
+from sdm.assess.assessor import PRESENCE_ONLY, Assessor
+from sdm.assess.importance import Contribution, Jackknife, Permutation, jackknife
 from sdm.assess.null_models import NullModels, null_models
 from sdm.assess.splits.folds import Split
 from sdm.assess.validation import CrossValidation, cross_validate
-from sdm.data.table import SampleTable, Survey
-from sdm.errors import DataError
-from sdm.estimators.maxent import Maxent
-from sdm.models.species import Model
 from sdm.options.definitions import RunOptions
-from sdm.types import Array, Progress
+from sdm.types import Progress
 
 
 @dataclass
 class Assessed:
-    """What was measured of a model, as far as the options asked for it."""
+    """What was measured of a model, as far as the options asked for it.
+
+    `survey` are the measures at sites with presences and absences, with the calibration curve.
+    """
 
     validation: CrossValidation | None = None
     permutation: list[Permutation] = field(default_factory=list)
@@ -38,11 +28,11 @@ class Assessed:
     survey: dict[str, Any] | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it for `sp.json`; what was not asked for is left out."""
-        found: dict[str, Any] = {}
+        """Return it for the numbers of a model; what was not asked for is left out."""
+        numbers: dict[str, Any] = {}
         if self.validation is not None:
             split = self.validation.split
-            found["cross_validation"] = {
+            numbers["cross_validation"] = {
                 "method": split.method,
                 "background": split.background,
                 "rows": self.validation.rows,
@@ -55,86 +45,53 @@ class Assessed:
         }
         importance = {name: [asdict(row) for row in rows] for name, rows in parts.items() if rows}
         if importance:
-            found["importance"] = importance
+            numbers["importance"] = importance
         if self.nulls is not None:
             tests = [asdict(test) for test in self.nulls.tests]
-            found["null_models"] = {"iterations": len(self.nulls.rows), "tests": tests}
+            numbers["null_models"] = {"iterations": len(self.nulls.rows), "tests": tests}
         if self.survey is not None:
-            found["presence_absence"] = self.survey
-        return found
+            numbers["presence_absence"] = self.survey
+        return numbers
 
 
 def assess(
-    table: SampleTable,
+    table: Any,
     options: RunOptions,
-    fitted: Maxent,
-    model: Model,
-    base: Maxent,
+    base: Any,
     split: Split | None,
     *,
-    single: Maxent | None = None,
-    test: Array | None = None,
-    survey: Survey | None = None,
+    assessor: Assessor = PRESENCE_ONLY,
+    single: Any = None,
+    test: Any = None,
     executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> Assessed:
-    """Measure a fit in every way that the options ask for.
+    """Fit again to parts of the data, in every way that the options ask for, and measure.
 
     Parameters
     ----------
-    table : SampleTable
-        What it was fitted on.
-    fitted, model
-        The fit, and the model that is kept of it.
-    base : Maxent
-        What is fitted to folds: a structural model chooses its prices anew in each.
+    table : SampleTable or ClassSample
+        What the model was fitted to.
+    base : estimator
+        What is fitted to folds: penalties that are chosen are chosen in each fold.
     split : Split or None
         Folds or replicates; their models are kept if maps of their spread are wanted.
-    single : Maxent, optional
-        What is fitted for the jackknife and null models (default: `base`): a structural model with the prices chosen.
-    test : (k, V) array, optional
-        Values at test records.
-    survey : Survey, optional
+    assessor : Assessor
+        That of the table's kind.
+    single : estimator, optional
+        What is fitted for the jackknife and null models (default: `base`): with the penalties that were chosen.
+    test : optional
+        What tests: values at test records, or a sample of test sites.
     """
-    found = Assessed()
+    assessed = Assessed()
     single = base if single is None else single
+    common: dict[str, Any] = {"assessor": assessor, "executor": executor, "progress": progress}
     if split is not None:
         keep = options.output.uncertainty
-        found.validation = cross_validate(table, base, split, keep_models=keep, executor=executor, progress=progress)
-    if options.test.importance:
-        found.permutation = permutation_importance(model, table.presence, table.background, seed=options.seed)
-        found.contribution = percent_contribution(fitted.problem_, fitted.coef_)
+        assessed.validation = cross_validate(table, base, split, keep_models=keep, **common)
     if options.test.jackknife:
-        fit = partial(fit_columns, table, single)
-        found.jackknife = jackknife(
-            fit, table.names, table.presence, table.background, test, executor=executor, progress=progress
-        )
+        assessed.jackknife = jackknife(table, single, test, **common)
     if options.test.null_models and split is not None:
-        found.nulls = null_models(
-            table,
-            single,
-            split,
-            iterations=options.test.null_models,
-            seed=options.seed,
-            executor=executor,
-            progress=progress,
-        )
-    if survey is not None:
-        found.survey = measure_survey(model, survey)
-    return found
-
-
-def measure_survey(model: Model, survey: Survey) -> dict[str, Any]:
-    """Measure a model on survey sites: all measures that need absences, and the calibration curve in ten bins."""
-    if not len(survey.presence) or not len(survey.absence):
-        counts = f"{len(survey.presence):,} presences and {len(survey.absence):,} absences"
-        raise DataError(f"{counts} have values: expected some of each")
-    level = model.meta.get("thresholds", {}).get("maxsss")
-    numbers: dict[str, Any] = {"presences": len(survey.presence), "absences": len(survey.absence)}
-    numbers |= measure_absences(model, survey.presence, survey.absence, level)
-    curve = calibration(model.predict(survey.presence), model.predict(survey.absence))
-    numbers["calibration"] = [
-        {"predicted": a, "observed": b, "count": n}
-        for a, b, n in zip(curve.predicted.tolist(), curve.observed.tolist(), curve.count.tolist())
-    ]
-    return numbers
+        nulls, seed = options.test.null_models, options.seed
+        assessed.nulls = null_models(table, single, split, iterations=nulls, seed=seed, **common)
+    return assessed

@@ -1,4 +1,4 @@
-"""What a run writes about what its model is worth: tables, pictures, and maps over replicates."""
+"""What a run writes about how good a model is: tables, pictures, and maps over replicates."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -9,19 +9,16 @@ import numpy as np
 
 from sdm.assess.splits.folds import Split
 from sdm.assess.uncertainty import STATISTICS
-from sdm.data.table import SampleTable
 from sdm.files import safe_name
 from sdm.maps.species import predict_spread
 from sdm.models.species import Model
 from sdm.options.definitions import RunOptions
 from sdm.report.tables import write_rows
-from sdm.types import Array, Index
 from sdm.workflow.assessing import Assessed
 
 if TYPE_CHECKING:
     from sdm.data.rasters.area import StudyArea
     from sdm.data.rasters.stack import Stack
-    from sdm.workflow.species.fitting import SpeciesFit
 
 PICTURES = (
     "importance", "jackknife", "jackknife_test_gain", "jackknife_test_auc", "folds", "calibration", "bands", "tune",
@@ -29,7 +26,7 @@ PICTURES = (
 """Names in `plots/` that are not a variable's."""
 
 
-def write_assessment(fitted: "SpeciesFit", folder: Path, name: str, files: dict[str, str]) -> None:
+def write_assessment(fitted: Any, folder: Path, name: str, files: dict[str, str]) -> None:
     """Write every table of what was measured, and note their names."""
     found = fitted.assessed
     tables: dict[str, tuple[str, list[dict[str, Any]]]] = {
@@ -48,7 +45,21 @@ def write_assessment(fitted: "SpeciesFit", folder: Path, name: str, files: dict[
 
 
 def importance_rows(found: Assessed) -> list[dict[str, Any]]:
-    """Return one row a variable with both kinds of importance, the one that contributes most first."""
+    """Return one row per variable with both kinds of importance, the one that contributes most first.
+
+    Classes have one kind: by how much the log loss rises when a variable is shuffled.
+    """
+    if not found.contribution:
+        rows = [
+            {
+                "variable": row.variable,
+                "percent": row.percent,
+                "log loss rise": row.drop,
+                "deviation": row.drop_deviation,
+            }
+            for row in found.permutation
+        ]
+        return rows
     parts = {row.variable: row for row in found.contribution}
     rows = [
         {
@@ -65,23 +76,22 @@ def importance_rows(found: Assessed) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: -float(row["contribution"]))
 
 
-def fold_rows(table: SampleTable, found: Assessed) -> list[dict[str, Any]]:
+def fold_rows(table: Any, found: Assessed) -> list[dict[str, Any]]:
     """Return the fold of every presence, and of the background where it is divided; empty if folds overlap."""
     split = None if found.validation is None else found.validation.split
     if split is None or split.group is None:
         return []
     names = [*(fold.name for fold in split.folds), ""]  # the last is that of −1: never held out
-    parts: list[tuple[str, Array, Array, Index]] = [("presence", table.presence_x, table.presence_y, split.group)]
-    if split.background_group is not None:
-        parts.append(("background", table.background_x, table.background_y, split.background_group))
+    groups = [split.group, split.background_group]
     return [
         {"X": x, "Y": y, "kind": kind, "fold": names[k]}
-        for kind, xs, ys, group in parts
+        for (kind, xs, ys), group in zip(table.points(), groups)
+        if group is not None
         for x, y, k in zip(xs.tolist(), ys.tolist(), group.tolist())
     ]
 
 
-def band_rows(fitted: "SpeciesFit") -> list[dict[str, Any]]:
+def band_rows(fitted: Any) -> list[dict[str, Any]]:
     """Return the responses over the replicates in long form."""
     return [
         {
@@ -96,7 +106,7 @@ def band_rows(fitted: "SpeciesFit") -> list[dict[str, Any]]:
     ]
 
 
-def surface_rows(fitted: "SpeciesFit") -> list[dict[str, Any]]:
+def surface_rows(fitted: Any) -> list[dict[str, Any]]:
     """Return the responses to two variables at a time in long form."""
     return [
         {
@@ -114,12 +124,13 @@ def surface_rows(fitted: "SpeciesFit") -> list[dict[str, Any]]:
 
 
 def draw_assessment(
-    fitted: "SpeciesFit", stack: "Stack | None", options: RunOptions, folder: Path, files: dict[str, str]
+    fitted: Any, stack: "Stack | None", options: RunOptions, folder: Path, files: dict[str, str]
 ) -> None:
     """Draw what was measured to `plots/`; the importance of variables, which nobody asked for, only with curves."""
     from sdm.report.figures import assessment as figures
 
-    found, plots, scale = fitted.assessed, folder / "plots", options.predict.scale
+    found, plots = fitted.assessed, folder / "plots"
+    scale = options.predict.scale if isinstance(fitted.model, Model) else "probability"
     todo: list[Callable[[], Path]] = []
     if found.permutation and options.output.curves:
         bars = found.permutation, found.contribution
@@ -134,7 +145,7 @@ def draw_assessment(
             )
     split = None if found.validation is None else found.validation.split
     if split is not None and len(split.folds) <= figures.MOST_FOLDS:
-        todo += _fold_map(fitted.table, split, stack, plots / "folds.png")
+        todo += _fold_map(fitted.name, fitted.table, split, stack, plots / "folds.png")
     if found.survey is not None:
         rows = found.survey["calibration"]
         todo.append(lambda: figures.draw_calibration(rows, plots / "calibration.png"))
@@ -150,25 +161,27 @@ def draw_assessment(
         draw()
 
 
-def _fold_map(table: SampleTable, split: Split, stack: "Stack | None", path: Path) -> list[Callable[[], Path]]:
+def _fold_map(name: str, table: Any, split: Split, stack: "Stack | None", path: Path) -> list[Callable[[], Path]]:
     """Return how to draw a map of the folds; nothing if they overlap, or records have no coordinates."""
     from sdm.report.figures.assessment import draw_folds
 
-    places = (table.presence_x, table.presence_y), (table.background_x, table.background_y)
+    places = [(x, y) for _, x, y in table.points()]
     known = [all(np.isfinite(part).all() for part in place) for place in places]
     group = split.group
     if group is None or not known[0]:
         return []
+    around = places[1] if len(places) > 1 and known[1] else None
+    measured = f", {split.background} background" if len(places) > 1 else ""
     return [
         lambda: draw_folds(
             places[0],
             group,
             [fold.name for fold in split.folds],
             path,
-            background=places[1] if known[1] else None,
+            background=around,
             background_group=split.background_group,
             geographic=stack is not None and stack.crs is not None and stack.crs.is_geographic,
-            title=f"{table.species}: {len(split.folds)} folds, {split.method}, {split.background} background",
+            title=f"{name}: {len(split.folds)} folds, {split.method}{measured}",
         )
     ]
 

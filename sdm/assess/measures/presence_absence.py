@@ -1,11 +1,13 @@
 """Measures that need absences: correlation, Brier score, calibration, and precision against recall."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from sdm.assess.measures.basic import auc, auc_deviation, boyce, check_counts, max_tss, tss
-from sdm.errors import OptionError
+from sdm.data.table import Survey
+from sdm.errors import DataError, OptionError
 from sdm.models.species import Model
 from sdm.types import Array, Index
 
@@ -103,10 +105,14 @@ def measure_absences(model: Model, presence: Array, absence: Array, threshold: f
         `auc`, `auc.sd` (DeLong), `cor`, `brier`, `prg` (area below precision–recall–gain), `cbi` (against all sites),
         `tss`, `tss.max`, `tss.max.threshold`.
     """
-    here, not_here = model.predict(presence), model.predict(absence)
+    at = None if threshold is None else float(model.from_raw(threshold, "cloglog"))
+    return measure_values(model.predict(presence), model.predict(absence), at)
+
+
+def measure_values(here: Array, not_here: Array, cutoff: float | None = None) -> dict[str, float]:
+    """Measure predictions from 0 to 1 where the species was found, and where it was not (see `measure_absences`)."""
     check_counts(here, not_here)
     best, level = max_tss(here, not_here)
-    at = float("nan") if threshold is None else float(model.from_raw(threshold, "cloglog"))
     return {
         "auc": auc(here, not_here),
         "auc.sd": auc_deviation(here, not_here),
@@ -114,7 +120,31 @@ def measure_absences(model: Model, presence: Array, absence: Array, threshold: f
         "brier": brier(here, not_here),
         "prg": prg_auc(here, not_here),
         "cbi": boyce(here, np.concatenate([here, not_here])).index,
-        "tss": float("nan") if threshold is None else tss(here, not_here, at),
+        "tss": float("nan") if cutoff is None else tss(here, not_here, cutoff),
         "tss.max": best,
         "tss.max.threshold": level,
     }
+
+
+def measure_predictions(here: Array, not_here: Array, cutoff: float | None = None) -> dict[str, Any]:
+    """Return the measures of predictions at survey sites with their counts, and the calibration curve in ten bins."""
+    curve = calibration(here, not_here)
+    return {
+        "presences": len(here),
+        "absences": len(not_here),
+        **measure_values(here, not_here, cutoff),
+        "calibration": [
+            {"predicted": a, "observed": b, "count": n}
+            for a, b, n in zip(curve.predicted.tolist(), curve.observed.tolist(), curve.count.tolist())
+        ],
+    }
+
+
+def measure_survey(model: Model, survey: Survey) -> dict[str, Any]:
+    """Measure a model of one species on survey sites, on the cloglog scale."""
+    if not len(survey.presence) or not len(survey.absence):
+        counts = f"{len(survey.presence):,} presences and {len(survey.absence):,} absences"
+        raise DataError(f"{counts} have values: expected some of each")
+    level = model.meta.get("thresholds", {}).get("maxsss")
+    cutoff = None if level is None else float(model.from_raw(level, "cloglog"))
+    return measure_predictions(model.predict(survey.presence), model.predict(survey.absence), cutoff)

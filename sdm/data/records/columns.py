@@ -89,3 +89,8 @@ def named_column(name: str, header: list[str], source: str) -> str:
     if found is None:
         raise OptionError(f"file '{source}' has no column '{name}': it has {', '.join(header)}")
     return found
+
+
+def listed(names: Sequence[str], most: int = 12) -> str:
+    more = f", … ({len(names) - most} more)" if len(names) > most else ""
+    return ", ".join(map(str, names[:most])) + more

@@ -159,6 +159,10 @@ class Swd:
         (n,) weights of records, and sampling effort, if columns of them were named.
     fold
         (n,) labels of folds as text, empty where there is none, if a column of them was named.
+    text
+        (n, ·) other columns that were named, as text; empty where there is nothing.
+    row
+        (n,) the row of each record in its file.
     """
 
     species: np.ndarray
@@ -171,6 +175,8 @@ class Swd:
     weight: np.ndarray | None = None
     effort: np.ndarray | None = None
     fold: np.ndarray | None = None
+    text: pd.DataFrame = field(default_factory=pd.DataFrame)
+    row: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @property
     def is_background(self) -> np.ndarray:
@@ -209,6 +215,7 @@ def read_occurrences(
     y_column: str | None = None,
     layer: str | None = None,
     columns: Sequence[str] = (),
+    noun: str | None = "species",
 ) -> Occurrences:
     """Read the records of a text table, a GBIF download or a vector file of points.
 
@@ -225,6 +232,9 @@ def read_occurrences(
         Of a vector file with several.
     columns
         Other columns that are wanted; of most files all are read anyway.
+    noun
+        What the names of `species_column` are names of, in messages; None where records have no name, and all get that
+        of the file.
 
     Raises
     ------
@@ -236,10 +246,10 @@ def read_occurrences(
     _crs(crs or WGS84)
     wanted = (species_column, x_column, y_column)
     if path.suffix.lower() in VECTOR or in_zip(path, (".shp",)):
-        found = _read_vector(path, layer, wanted)
+        found = _read_vector(path, layer, wanted, noun)
     else:
-        found = _read_text(TextTable(path), wanted, columns)
-    found = _drop_unwanted(found)
+        found = _read_text(TextTable(path), wanted, columns, noun)
+    found = _drop_unwanted(found, noun)
     if len(found) == 0:
         raise DataError(
             f"file '{path.name}' holds no record of use ({'; '.join(found.notes)}): expected one row a record"
@@ -255,6 +265,7 @@ def read_swd(
     weight_column: str | None = None,
     effort_column: str | None = None,
     fold_column: str | None = None,
+    text_columns: Sequence[str] = (),
 ) -> Swd:
     """Read a table of samples with data.
 
@@ -271,6 +282,8 @@ def read_swd(
         Use these columns only.
     weight_column, effort_column, fold_column
         Columns with the weights of records, with sampling effort, and with labels of folds; they are not variables.
+    text_columns
+        Other columns that are no variables, such as classes and names of sites: they are kept as text.
 
     Raises
     ------
@@ -280,6 +293,8 @@ def read_swd(
     _check_file(Path(path))
     text = TextTable(Path(path))
     named = [first_of(text.header, SPECIES), *coordinate_pair(text.header), first_of(text.header, PRESENCE)]
+    if text_columns and named[3] in text_columns:
+        named[3] = None  # presence and absence are the classes
     if named[0] is None and named[3] is None:
         named[0] = species_column(text.header, text.sample, None, text.path.name, tuple(categorical))
     frame, row = text.read(as_text={named[0]})
@@ -297,6 +312,8 @@ def read_swd(
     if fold_column is not None:
         named.append(named_column(fold_column, text.header, text.path.name))
         beside.append(as_text(frame[named[-1]]))
+    kept_text = {name: named_column(name, text.header, text.path.name) for name in text_columns}
+    named += kept_text.values()
     rest = [name for name in frame.columns if name not in named]
     if absent := [name for name in [*(variables or ()), *categorical] if name not in rest]:
         raise DataError(f"table '{text.path.name}' has no variable '{absent[0]}': the variables are {', '.join(rest)}")
@@ -312,7 +329,8 @@ def read_swd(
     if not table:
         raise DataError(f"table '{text.path.name}' has no column of numbers beside species and coordinates: add one")
     kept = tuple(name for name in table if name in categorical)
-    return Swd(species, x, y, pd.DataFrame(table), kept, str(path), tuple(notes), *beside)
+    words = pd.DataFrame({name: as_text(frame[column]) for name, column in kept_text.items()}, index=frame.index)
+    return Swd(species, x, y, pd.DataFrame(table), kept, str(path), tuple(notes), *beside, text=words, row=row)
 
 
 def as_text(column: pd.Series) -> np.ndarray:
@@ -369,22 +387,25 @@ def _check_file(path: Path) -> None:
 
 
 def _read_text(
-    text: TextTable, wanted: tuple[str | None, str | None, str | None], columns: Sequence[str]
+    text: TextTable, wanted: tuple[str | None, str | None, str | None], columns: Sequence[str], noun: str | None
 ) -> Occurrences:
     """Make records of a text table."""
     species, x, y = find_columns(text.header, text.sample, wanted, text.path.name)
+    species = species if noun else None
     only = None
     if "gbifid" in map(plain, text.header):
         more = GBIF | {plain(name) for name in columns}
         only = [name for name in text.header if plain(name) in more or name in (species, x, y)]
     frame, row = text.read({species}, only)
-    notes = (*text.notes, f"{_from(species)}, x from '{x}', y from '{y}'")
+    notes = (*text.notes, ", ".join([*_from(species, noun), f"x from '{x}'", f"y from '{y}'"]))
     return _records(frame, row, (species, x, y), text.path, notes)
 
 
-def _from(species: str | None) -> str:
-    """Say where the names of species come from."""
-    return "species from the file name" if species is None else f"species from '{species}'"
+def _from(species: str | None, noun: str | None) -> list[str]:
+    """Say where the names of species come from; nothing where there are none."""
+    if noun is None:
+        return []
+    return [f"{noun} from the file name" if species is None else f"{noun} from '{species}'"]
 
 
 def _records(
@@ -403,7 +424,9 @@ def _records(
     )
 
 
-def _read_vector(path: Path, layer: str | None, wanted: tuple[str | None, str | None, str | None]) -> Occurrences:
+def _read_vector(
+    path: Path, layer: str | None, wanted: tuple[str | None, str | None, str | None], noun: str | None
+) -> Occurrences:
     """Make records of the points of a vector file; several points of a feature are several records."""
     frame, notes = read_vector(path, layer)
     if not hasattr(frame, "geometry"):  # Parquet without geometry
@@ -423,7 +446,7 @@ def _read_vector(path: Path, layer: str | None, wanted: tuple[str | None, str | 
     xy[shapely.get_num_coordinates(points)[index] > 0] = shapely.get_coordinates(points)
     table = pd.DataFrame(frame.drop(columns=frame.geometry.name)).iloc[index].reset_index(drop=True)
     sample = [[str(v) for v in line] for line in table.head(SAMPLE_ROWS).to_numpy()]
-    species = species_column([str(c) for c in table.columns], sample, wanted[0], path.name)
+    species = species_column([str(c) for c in table.columns], sample, wanted[0], path.name) if noun else None
     return Occurrences(
         species=_species(table, species, path.stem),
         x=xy[:, 0],
@@ -432,7 +455,7 @@ def _read_vector(path: Path, layer: str | None, wanted: tuple[str | None, str | 
         row=index + 1,
         extra=table.drop(columns=[species] if species else []),
         source=str(path),
-        notes=(*notes, _from(species)),
+        notes=(*notes, *_from(species, noun)),
     )
 
 
@@ -444,9 +467,9 @@ def _species(frame: pd.DataFrame, column: str | None, stem: str) -> np.ndarray:
     return np.array([*(str(name).strip() for name in names), ""], dtype=object)[code]
 
 
-def _drop_unwanted(found: Occurrences) -> Occurrences:
+def _drop_unwanted(found: Occurrences, noun: str | None) -> Occurrences:
     """Leave out, and count, rows without species, recorded absences, and fossil or captive specimens."""
-    tests = [("without a species name", found.species == "")]
+    tests = [(f"without a {'species name' if noun == 'species' else noun}", found.species == "")]
     for column, words in (("occurrencestatus", ("ABSENT",)), ("basisofrecord", ("FOSSIL_SPECIMEN", "LIVING_SPECIMEN"))):
         name = first_of([str(c) for c in found.extra.columns], (column,))
         if name is not None:

@@ -15,9 +15,10 @@ from sdm.data.records.occurrences import VECTOR, as_text
 from sdm.data.records.textfile import numbers
 from sdm.errors import DataError, OptionError
 from sdm.models.classes import ClassModel
-from sdm.options.classes import ClassifyOptions, make_classify_options
+from sdm.options.definitions import RunOptions
+from sdm.options.reading import make_options
 from sdm.types import Array
-from sdm.workflow.classes.inputs import read_records, selected
+from sdm.workflow.classes.inputs import read_points, selected
 from sdm.workflow.model_inputs import check_columns, open_for, open_text, values_at
 
 
@@ -45,16 +46,28 @@ def evaluate_classes(
         If a class is not the model's, or no point can be used.
     """
     notices: list[str] = []
-    place = {"records": str(file), "crs": crs, "x_column": x_column, "y_column": y_column}
-    chosen = {**_where(model, class_column, proportions), "select": select or _selection(model, file, notices)}
-    options = make_classify_options(place, chosen)
+    where = _where(model, class_column, proportions)
+    choice = select or _selection(model, file, notices)
+    options = make_options(
+        {
+            "occurrences.file": str(file),
+            "occurrences.crs": crs,
+            "occurrences.x_column": x_column,
+            "occurrences.y_column": y_column,
+            "layers.files": layers,
+            "classes.column": where.get("class_column"),
+            "classes.proportions": where.get("proportions"),
+            "classes.select": choice or None,
+        }
+    )
     try:
         if layers:
             values, target, rows = _from_layers(model, options, layers, nodata, align, notices)
         else:
             values, target, rows = _from_table(model, options, notices)
     except OptionError as error:
-        if class_column is None and options.class_column and f"no column '{options.class_column}'" in str(error):
+        column = options.classes.column
+        if class_column is None and column and f"no column '{column}'" in str(error):
             hint = "the model was fitted to a column of that name; name another one with --class-column"
             raise OptionError(f"{error}; {hint}") from error
         raise
@@ -90,7 +103,7 @@ def _where(model: ClassModel, class_column: str | None, proportions: Sequence[st
             "the model's file does not say in which column its classes were: name it with --class-column, or name the "
             "--proportions of several columns"
         )
-    named = make_classify_options(where).proportions
+    named = make_options({"classes.proportions": where.get("proportions")}).classes.proportions
     if named and (odd := set(named) ^ set(model.labels)):
         raise OptionError(
             f"--proportions {','.join(named)}: expected one column for each class of the model, which are "
@@ -112,7 +125,7 @@ def _selection(model: ClassModel, file: str | Path, notices: list[str]) -> dict[
 
 def _from_layers(
     model: ClassModel,
-    options: ClassifyOptions,
+    options: RunOptions,
     layers: list[str],
     nodata: float | None,
     align: str | None,
@@ -120,32 +133,34 @@ def _from_layers(
 ) -> tuple[Array, Any, NDArray[np.int64]]:
     """Return the layers' values at the points, labels `(n,)` or proportions `(n, C)` in the model's order, and rows."""
     stack = open_for(model, layers, nodata=nodata, align=align)
-    records, said = read_records(options)
-    notices += [*said, *stack.notices]
-    shares = [records.numbers(label) for label in model.labels] if options.proportions else None
+    records = read_points(options, str(options.occurrences.file), notices).records
+    notices += stack.notices
+    shares = [records.numbers(label) for label in model.labels] if options.classes.proportions else None
     values, index = values_at(stack, records, "points", notices)
     target = records.species.astype(str) if shares is None else np.column_stack(shares)
     return values, target[index], records.row[index]
 
 
-def _from_table(
-    model: ClassModel, options: ClassifyOptions, notices: list[str]
-) -> tuple[Array, Any, NDArray[np.int64]]:
+def _from_table(model: ClassModel, options: RunOptions, notices: list[str]) -> tuple[Array, Any, NDArray[np.int64]]:
     """Return the values of a table's columns, labels or proportions, and rows."""
-    text = open_text(str(options.records))
-    if options.class_column:
-        label = named_column(options.class_column, text.header, text.path.name)
-    shares = [named_column(name, text.header, text.path.name) for name in model.labels] if options.proportions else []
+    text = open_text(str(options.occurrences.file))
+    if options.classes.column:
+        label = named_column(options.classes.column, text.header, text.path.name)
+    shares = (
+        [named_column(name, text.header, text.path.name) for name in model.labels]
+        if options.classes.proportions
+        else []
+    )
     check_columns(model, text)
     frame, row = text.read(as_text=set() if shares else {label})
-    keep = selected(frame, options.select, text.path.name)
+    keep = selected(frame, options.classes.select, text.path.name)
     if not shares:
         empty = as_text(frame[label]) == ""
         if lost := int(np.count_nonzero(empty & keep)):
             notices.append(f"{lost:,} rows without a class left out")
         keep &= ~empty
     if not keep.any():
-        raise DataError(f"file '{text.path.name}' has no row with a class: expected one row a point")
+        raise DataError(f"file '{text.path.name}' has no row with a class: expected one row per point")
     frame, row = frame.loc[keep].reset_index(drop=True), row[keep]
     categorical = model.categorical
     table = pd.DataFrame(

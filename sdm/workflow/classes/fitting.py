@@ -1,173 +1,265 @@
-"""A run of `sdm classify`: sites with their classes, a model, what it is worth, and its maps."""
+"""One class model: fitted, tested, and every number, curve and cutoff gathered."""
 
+import inspect
 import logging
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
-from time import perf_counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
 
 from sdm._version import __version__
-from sdm.assess.measures.classes import ClassMeasures, measure_classes, permute_classes
-from sdm.commit import claim, staging
-from sdm.conditional.targets import read_targets
-from sdm.data.site_folds import check_folds, check_training, fold_numbers, training_rows
-from sdm.errors import DataError, OptionError
+from sdm.assess.class_assessor import CLASSES, targets_of
+from sdm.assess.measures.classes import ClassMeasures, ClassProfile, class_profiles, measure_classes, permute_classes
+from sdm.assess.measures.presence_absence import measure_predictions
+from sdm.assess.measures.thresholds import Curve, Threshold
+from sdm.assess.profiles import Band, Profile, band, grid, marginal
+from sdm.assess.splits.folds import Split
+from sdm.data.class_sample import ClassSample
+from sdm.data.rasters.stack import Stack
+from sdm.errors import OptionError
 from sdm.estimators.classes import ConditionalMaxent
 from sdm.maxent.solution import CONVERGED
-from sdm.models.classes import ClassModel, label_text
-from sdm.options.classes import ClassifyOptions
-from sdm.types import Array, Index, Progress
-from sdm.workflow.classes.inputs import Sites, read_sites
-from sdm.workflow.classes.writing import write_classes
+from sdm.models.classes import ClassModel
+from sdm.models.presence import PresenceOf, presence_class
+from sdm.options.definitions import RunOptions
+from sdm.types import Array, Progress
+from sdm.workers import workers
+from sdm.workflow.assessing import Assessed, assess
+from sdm.workflow.classes.inputs import ClassPrepared
+from sdm.workflow.splitting import set_sites_aside, split_sites
 
 log = logging.getLogger("sdm")
-SLOW = 5.0
-"""Seconds of a fit after which folds are announced one by one, for whoever has no progress bar."""
+
+CUTOFFS = ("mtp", "10p", "equal", "maxsss", "equal_test", "maxsss_test")
+"""Of Java Maxent's thresholds, those that have a meaning for a probability of presence."""
+RENAMED = {"price_folds": "penalty_folds"}
+"""Parameters of the estimator, and the options that they have another name in."""
+
+
+@dataclass(frozen=True)
+class ClassPlan:
+    """The sites of one model, divided: what trains, what tests, and the folds."""
+
+    table: ClassSample
+    test: ClassSample | None
+    split: Split | None
 
 
 @dataclass
-class ClassifyResult:
-    """A finished run: its folder, the numbers, the files by what they are, and what the user should be told."""
+class ClassFit:
+    """A fitted class model.
 
-    folder: Path
+    Attributes
+    ----------
+    name : str
+    table, test : ClassSample
+        What it was fitted to, and what tests it.
+    model : ClassModel
+    presence : PresenceOf or None
+        The probability of presence, where the classes are presence and absence.
+    measures : dict
+        Of the training sites, the test sites and all folds together.
+    numbers : dict
+    thresholds : list of Threshold
+        Cutoffs of the probability of presence.
+    roc : list of dict
+        Omission and false presences against the cutoff.
+    profiles : list of ClassProfile
+        Of all classes; `curves` are those of presence alone.
+    """
+
+    name: str
+    table: ClassSample
+    test: ClassSample | None
+    model: ClassModel
+    presence: PresenceOf | None
+    measures: dict[str, ClassMeasures]
     numbers: dict[str, Any]
-    files: dict[str, str]
-    notices: list[str]
+    notes: list[str]
+    assessed: Assessed
+    thresholds: list[Threshold] = field(default_factory=list)
+    roc: list[dict[str, float]] = field(default_factory=list)
+    profiles: list[ClassProfile] = field(default_factory=list)
+    curves: list[Profile] = field(default_factory=list)
+    bands: list[Band] = field(default_factory=list)
+    surfaces: list[Any] = field(default_factory=list)
 
 
-def classify(options: ClassifyOptions, *, command: str = "", progress: Progress | None = None) -> ClassifyResult:
-    """Read sites and layers, fit, test, map, and write everything."""
-    _check(options)
-    folder = Path(str(options.folder))
-    with claim(folder, overwrite=options.overwrite):
-        return _classify(options, folder, command, progress)
+def class_estimator(options: RunOptions, categorical: Sequence[str]) -> ConditionalMaxent:
+    """Return the estimator that the options describe."""
+    fit = options.fit
+    features = fit.families if fit.model == "structural" else fit.features
+    given: dict[str, Any] = {"features": features, "seed": options.seed, "categorical": list(categorical)}
+    for name in inspect.signature(ConditionalMaxent).parameters:
+        given.setdefault(name, getattr(fit, RENAMED.get(name, name), None))
+    # What has no value here has the estimator's own default.
+    return ConditionalMaxent(**{name: value for name, value in given.items() if value is not None})
 
 
-def _classify(options: ClassifyOptions, folder: Path, command: str, progress: Progress | None) -> ClassifyResult:
-    """Do a run whose output folder is held for it."""
-    sites = read_sites(options)
-    classes, targets = read_targets(sites.target, len(sites.values))
-    train, fold = divide_classes(sites, targets, list(map(label_text, classes)), options)
-    began = perf_counter()
-    log.info("fitting %d classes to %s sites", len(targets), f"{int(train.sum()):,}")
-    if progress:
-        progress(0, 1 + options.folds, f"fitting {len(targets)} classes")
-    fitted = fit_sites(sites, options, train)
-    seconds = perf_counter() - began
-    log.debug("fitted in %.1f s", seconds)
-    sites.notices += _unfinished(fitted)
+def plan_classes(
+    sample: ClassSample, options: RunOptions, test: ClassSample | None = None, stack: Stack | None = None
+) -> ClassPlan:
+    """Divide the sites; what cannot work is refused before anything is fitted."""
+    if presence_class(sample.class_names) is None and options.predict.threshold is not None:
+        raise OptionError(
+            f"predict.threshold is for presence and absence, and the classes are {', '.join(sample.class_names)}: leave it "
+            "out"
+        )
+    if test is None:
+        train = set_sites_aside(sample, options)
+        sample, test = sample.take(train), None if train.all() else sample.take(~train)
+    return ClassPlan(sample, test, split_sites(sample, options, stack))
+
+
+def fit_classes(plan: ClassPlan, prepared: ClassPrepared, options: RunOptions, progress: Progress | None) -> ClassFit:
+    """Fit one class model and measure it."""
+    table, test = plan.table, plan.test
+    log.info("fitting %d classes to %s sites", len(table.class_names), f"{len(table):,}")
+    base = class_estimator(options, table.categorical)
+    fitted = CLASSES.fit(table, base)
+    notes = [*fitted.notes_, *_unfinished(fitted)]
     if np.isinf(fitted.multiplier_):
-        sites.notices.append("no feature predicts held-out sites better than the classes' frequencies: it has none")
-    model = replace(fitted.model_, meta={**fitted.model_.meta, "title": sites.title, "seed": options.seed})
-    tested = {"training": _measure(model, sites, targets, train)}
-    if not train.all():
-        tested["test"] = _measure(model, sites, targets, ~train)
-    if fold is not None:
-        tested["cross-validation"] = _cross_validate(sites, targets, fold, options, progress, slow=seconds > SLOW)
-    warnings = [text for kind, measures in tested.items() if (text := measures.warning(kind))]
-    for text in warnings:
-        log.warning("warning: %s", text)
-    held = ~train if not train.all() else train
-    importance = permute_classes(
-        model, sites.values[held], targets[:, held], repeats=options.repeats, seed=options.seed
-    )
-    numbers = _numbers(sites, fitted, tested, train)
-    numbers["permutation_importance"] = [asdict(row) for row in importance]
-    numbers["warnings"] = warnings
-    with staging(folder, overwrite=options.overwrite) as stage:
-        files = write_classes(stage, sites, model, targets, tested, importance, numbers, options, command, progress)
-    return ClassifyResult(folder, numbers, files, [*sites.notices, *fitted.notes_])
+        notes.append("no feature predicts held-out sites better than the classes' frequencies: the model has none")
+    model = _with_record(fitted.model_, table, prepared, options)
+    with workers(options.processes) as pool:
+        assessed = assess(
+            table,
+            options,
+            base,
+            plan.split,
+            assessor=CLASSES,
+            single=_as_chosen(base, fitted),
+            test=test,
+            executor=pool,
+            progress=progress,
+        )
+    measures = {"training": _measure(model, table)}
+    if test is not None:
+        measures["test"] = _measure(model, test)
+    out = None if assessed.validation is None else assessed.validation.out_of_fold
+    if out is not None and out.known.any():
+        known = out.known
+        measures["cross-validation"] = measure_classes(out.p[:, known], out.targets[:, known], out.constant[:, known])
+        rows = assessed.validation.rows if assessed.validation else []
+        notes += [f"fold {row['fold']}: {row['status']}" for row in rows if row["status"] != CONVERGED]
+    held = table if test is None else test
+    if options.test.importance:
+        assessed.permutation = permute_classes(
+            model, held.values, targets_of(held, model.classes), repeats=options.test.repeats, seed=options.seed
+        )
+    result = ClassFit(table.title, table, test, model, None, measures, {}, notes, assessed)
+    here = presence_class(model.labels)
+    if here is not None:
+        _measure_presence(result, PresenceOf(model, here), out, options)
+    if options.output.curves:
+        result.profiles = class_profiles(result.model, table.values, options.predict.clamp)
+    result.numbers = _numbers(result, fitted, len(table) + (0 if test is None else len(test)))
+    return result
 
 
-def _check(options: ClassifyOptions) -> None:
-    """Raise for options that are missing or contradict each other."""
-    if options.folder is None:
-        raise OptionError("no folder for the results: add -o, as in -o results")
-    if not options.layers:
-        raise OptionError("no layers: give a folder of them, as in 'sdm classify points.csv layers/ -o results'")
-    if options.classes is None and options.records is None:
-        raise OptionError("no points: give a file with a class column first, or a raster of classes as --classes")
-    if options.classes is not None and (
-        options.class_column or options.proportions or options.records or options.select
-    ):
-        raise OptionError("give a file of points or a raster of classes (--classes), not both")
-    if options.records is not None and bool(options.class_column) == bool(options.proportions):
-        raise OptionError("say where the classes are: one --class-column, or the --proportions of several columns")
+def _as_chosen(base: ConditionalMaxent, fitted: ConditionalMaxent) -> ConditionalMaxent:
+    """Return the estimator with the penalties that were chosen, so that fits to one variable need not choose."""
+    chosen: dict[str, Any] = {"regularization": fitted.regularization_}
+    if np.isfinite(fitted.multiplier_):
+        chosen["multiplier"] = fitted.multiplier_
+    if hasattr(fitted, "lam_"):
+        chosen |= {"lam": fitted.lam_, "beta": fitted.beta_}
+    return CLASSES.with_setting(base, chosen)
 
 
-def fit_sites(sites: Sites, options: ClassifyOptions, rows: NDArray[np.bool_]) -> ConditionalMaxent:
-    """Fit a model to some of the sites."""
-    names = ("features", "regularization", "multiplier", "entropy", "knots", "beta", "lam", "price_folds", "seed")
-    chosen = {name: getattr(options, name) for name in (*names, "tolerance", "max_iterations", "smoothing", "ratio")}
-    table = pd.DataFrame(sites.values[rows], columns=list(sites.stack.names))
-    target = sites.target[rows] if isinstance(sites.target, np.ndarray) else sites.target.loc[rows]
-    model = ConditionalMaxent(**chosen, categorical=list(sites.stack.categorical))
-    return model.fit(table, target, groups=sites.group[rows])
+def _measure(model: ClassModel, sample: ClassSample) -> ClassMeasures:
+    return measure_classes(model.distributions(sample.values), targets_of(sample, model.classes), model.shares)
 
 
-def divide_classes(
-    sites: Sites, targets: Array, classes: list[str], options: ClassifyOptions
-) -> tuple[NDArray[np.bool_], Index | None]:
-    """Return which sites train, and the fold of every site; refuse what cannot work before anything is fitted."""
-    rng, label = np.random.default_rng([options.seed, 7]), np.argmax(targets, axis=0)
-    train, fold = np.ones(label.size, dtype=bool), None
-    if options.test_percent:
-        train = training_rows(label, options.test_percent, rng, sites.group)
-        check_training(targets, train, classes, "--test-percent")
-    if options.folds:
-        check_folds(options.folds, sites.group)
-        fold = fold_numbers(label, options.folds, rng, sites.group)
-        for k in range(options.folds):
-            check_training(targets, fold != k, classes, "--folds")
-    return train, fold
+def _measure_presence(result: ClassFit, presence: PresenceOf, out: Any, options: RunOptions) -> None:
+    """Add cutoffs, the ROC curve, the measures of presence against absence, and the curves of presence."""
+    table, test, c = result.table, result.test, presence.c
+    p, inside = presence.predict(table.values), targets_of(table, presence.model.classes)[c] >= 0.5
+    at_test = None if test is None else presence.predict(test.values)
+    there = None if test is None else targets_of(test, presence.model.classes)[c] >= 0.5
+    tested = None if at_test is None or there is None or not there.any() else at_test[there]
+    curve = Curve(p[inside], p[~inside], lambda raw: 100.0 * np.asarray(raw), tested)
+    result.thresholds = [cutoff for cutoff in curve.thresholds(0.0) if cutoff.key in CUTOFFS]
+    known = {cutoff.key: cutoff.raw for cutoff in result.thresholds}
+    result.model = replace(presence.model, meta={**presence.model.meta, "thresholds": known})
+    result.presence = PresenceOf(result.model, c)
+    result.roc = curve.sweep(lambda raw: np.asarray(raw), 1.0)
+    sites = [("training", p, inside)]
+    if out is not None and out.known.any():
+        sites.append(("cross-validation", out.p[c][out.known], out.targets[c][out.known] >= 0.5))
+    if at_test is not None and there is not None:
+        sites.append(("test", at_test, there))
+    kind, values, here = sites[-1]
+    if here.any() and not here.all():
+        result.assessed.survey = {"of": kind, **measure_predictions(values[here], values[~here], known["maxsss"])}
+    if options.output.curves:
+        result.curves = [
+            marginal(result.presence, v, table.values, "probability", options.predict.clamp)
+            for v in range(len(presence.names))
+            if varies(result.model, v)
+        ]
+        replicates = [PresenceOf(one, c) for one in _replicates(result.assessed)]
+        result.bands = make_presence_bands(result.presence, replicates, table.values, options.predict.clamp)
 
 
-def _measure(model: ClassModel, sites: Sites, targets: Array, rows: NDArray[np.bool_]) -> ClassMeasures:
-    return measure_classes(model.distributions(sites.values[rows]), targets[:, rows], model.shares)
+def _replicates(assessed: Assessed) -> list[ClassModel]:
+    return [] if assessed.validation is None else list(assessed.validation.models)
 
 
-def _cross_validate(
-    sites: Sites, targets: Array, fold: Index, options: ClassifyOptions, progress: Progress | None, slow: bool
-) -> ClassMeasures:
-    """Predict every site by a model that was fitted, and its penalty chosen, without its fold."""
-    count = options.folds
-    p, shares = np.empty_like(targets), np.empty_like(targets)
-    for k in range(count):
-        log.log(logging.INFO if slow else logging.DEBUG, "fold %d of %d", k + 1, count)
-        if progress:
-            progress(1 + k, 1 + count, f"fold {k + 1} of {count}")
-        held = fold == k
-        try:
-            fitted = fit_sites(sites, options, ~held)
-        except DataError as error:
-            raise DataError(f"fold {k + 1} of {count}: {error}") from error
-        sites.notices += _unfinished(fitted, f"fold {k + 1} of {count}: ")
-        p[:, held] = fitted.model_.distributions(sites.values[held])
-        shares[:, held] = fitted.model_.shares
-    return measure_classes(p, targets, shares)
+def make_presence_bands(model: PresenceOf, replicates: Sequence[PresenceOf], values: Array, clamp: bool) -> list[Band]:
+    """Return the marginal response of presence to every variable over the replicates; none if there are none."""
+    if len(replicates) < 2:
+        return []
+    bands = []
+    for v in range(len(model.names)):
+        if varies(model, v):
+            x = grid(model, v)
+            bands.append(band([marginal(one, v, values, "probability", clamp, x) for one in replicates]))
+    return bands
 
 
-def _unfinished(fitted: ConditionalMaxent, whose: str = "") -> list[str]:
+def varies(model: Any, v: int) -> bool:
+    """Whether a variable has more than one value, so that there is a response to draw."""
+    variable = model.variables[v]
+    return len(variable.classes) > 1 if variable.categorical else variable.lo < variable.hi
+
+
+def _with_record(model: ClassModel, table: ClassSample, prepared: ClassPrepared, options: RunOptions) -> ClassModel:
+    """Add to a model where it came from, for whoever maps or measures it later."""
+    named = [prepared.levels.get(variable.name) for variable in model.variables]
+    variables = tuple(replace(a, labels=b) if b else a for a, b in zip(model.variables, named))
+    colours = {
+        label: "#{:02x}{:02x}{:02x}".format(*c) for label, c in prepared.colours.items() if label in model.labels
+    }
+    classes, column = options.classes, prepared.species_column
+    record: dict[str, Any] = {
+        "title": table.title,
+        "seed": options.seed,
+        "class_column": options.occurrences.response or classes.column,
+        "proportions": classes.proportions,
+        "select": {**classes.select, **({column: table.title} if column else {})},
+        "colours": colours,
+    }
+    record = {name: value for name, value in record.items() if value or name == "seed"}
+    return replace(model, variables=variables, meta={**model.meta, **record})
+
+
+def _unfinished(fitted: ConditionalMaxent) -> list[str]:
     """Return what is to be said of a fit that did not converge."""
     solution = fitted.solution_
-    return [] if solution.status == CONVERGED else [f"{whose}{solution.status}: {solution.message}"]
+    return [] if solution.status == CONVERGED else [f"{solution.status}: {solution.message}"]
 
 
-def _numbers(
-    sites: Sites, fitted: ConditionalMaxent, tested: dict[str, ClassMeasures], train: NDArray[np.bool_]
-) -> dict[str, Any]:
-    solution, model = fitted.solution_, fitted.model_
-    used = model.weights.shape[1]
+def _numbers(result: ClassFit, fitted: ConditionalMaxent, sites: int) -> dict[str, Any]:
+    solution, model = fitted.solution_, result.model
+    warnings = [text for kind, measures in result.measures.items() if (text := measures.warning(kind))]
     return {
-        "title": sites.title,
+        "title": result.name,
         "version": __version__,
         "classes": list(model.labels),
-        "sites": len(sites.values),
-        "training_sites": int(train.sum()),
+        "sites": sites,
+        "training_sites": len(result.table),
         "variables": list(model.names),
         "regularization": fitted.regularization_,
         "multiplier": fitted.multiplier_,
@@ -180,6 +272,23 @@ def _numbers(
         "order": model.alpha,
         "feature_classes": str(fitted.features),
         "features": fitted.feature_set_.size - 1,
-        "features_with_weight": used,
-        "measures": {name: measures.numbers(model.labels) for name, measures in tested.items()},
+        "features_with_weight": model.weights.shape[1],
+        "measures": {name: measures.numbers(model.labels) for name, measures in result.measures.items()},
+        **result.assessed.as_dict(),
+        **({"thresholds": _cutoff_numbers(result.thresholds)} if result.thresholds else {}),
+        "warnings": warnings,
+    }
+
+
+def _cutoff_numbers(thresholds: Sequence[Threshold]) -> dict[str, Any]:
+    """Return what is known of every cutoff: its probability, and which share of presences and absences it gets wrong."""
+    return {
+        cutoff.key: {
+            "name": cutoff.name,
+            "probability": cutoff.raw,
+            "false_presences": cutoff.area,
+            "training_omission": cutoff.training_omission,
+            "test_omission": None if np.isnan(cutoff.test_omission) else cutoff.test_omission,
+        }
+        for cutoff in thresholds
     }

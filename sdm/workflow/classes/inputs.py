@@ -1,6 +1,9 @@
-"""The sites of a run of `sdm classify`: points with their classes or proportions, or drawn from a raster of classes."""
+"""What class models are fitted to: points with their classes or proportions, or points drawn from a raster of classes.
 
-from collections.abc import Mapping, Sequence
+Presence and absence in a column (`occurrences.response`) are two classes, and every species has a sample of its own.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -12,116 +15,184 @@ from numpy.typing import NDArray
 
 from sdm.conditional.targets import check_classes, scale_proportions
 from sdm.data.background import sample_background
-from sdm.data.rasters.area import StudyArea
-from sdm.data.rasters.layers import open_stack
-from sdm.data.rasters.stack import Stack
-from sdm.data.records.clean import CleanPoints, Ledger, finish, locate
-from sdm.data.records.columns import first_of, named_column
-from sdm.data.records.occurrences import Occurrences, as_text, read_occurrences
-from sdm.data.records.textfile import plain
+from sdm.data.class_sample import ClassSample
+from sdm.data.encode import Encoder
+from sdm.data.records.clean import Ledger, finish, locate
+from sdm.data.records.columns import SPECIES, first_of, listed, named_column, species_column
+from sdm.data.records.occurrences import ABSENT, Occurrences, as_text, read_occurrences, read_swd
+from sdm.data.records.textfile import SAMPLE_ROWS, TextTable, plain
 from sdm.data.visits import SITE, site_groups
 from sdm.errors import DataError, OptionError
 from sdm.models.classes import label_text
-from sdm.options.classes import ClassifyOptions
+from sdm.options.definitions import RunOptions
 from sdm.types import Array, Colour, Index
+from sdm.workflow.inputs import check_species, open_layers, open_projections, projection_notices, read_area
+from sdm.workflow.task import Prepared
 
 
 @dataclass
-class Sites:
-    """What a model is fitted to: values `(n, V)`, labels or proportions, coordinates, and how they came about.
+class ClassPrepared(Prepared):
+    """What a run over classes works on; `tables` are `ClassSample`, by the title of their model.
 
-    `cell` numbers the cells, and `group` the sites: visits to one cell, or to one name, stay together where sites are
-    divided.
+    Attributes
+    ----------
+    tests : dict
+        Samples of the test file, where there is one.
+    ledgers : dict
+        The record cleaning summaries.
+    levels : dict
+        The names of the categories of each categorical variable that came as text.
+    colours : dict
+        The colours that a raster of classes gives them.
+    species_column : str or None
+        The column that tells the species of a response apart.
     """
 
-    title: str
-    values: Array
-    target: Any
-    x: Array
-    y: Array
-    cell: Index
-    group: Index
-    stack: Stack
-    area: StudyArea | None
-    ledger: Ledger | None = None
+    tests: dict[str, ClassSample] = field(default_factory=dict)
+    ledgers: dict[str, Ledger] = field(default_factory=dict)
+    levels: dict[str, tuple[str, ...]] = field(default_factory=dict)
     colours: dict[str, Colour] = field(default_factory=dict)
-    projections: dict[str, Stack] = field(default_factory=dict)
-    notices: list[str] = field(default_factory=list)
+    species_column: str | None = None
 
 
-def read_sites(options: ClassifyOptions) -> Sites:
-    """Return the sites of a run: the points of a file, or points drawn from a raster of classes."""
-    sites = _drawn(options) if options.classes is not None else _recorded(options)
-    for title, place in options.projections.items():
-        try:
-            sites.projections[title] = _open(options, sites.stack.names, [place])
-        except (DataError, OptionError) as error:
-            raise type(error)(f"projection {title}: {error}") from error
-    if options.least is not None and not options.proportions:
-        found, count = np.unique(sites.target, return_counts=True)
-        rare = [str(name) for name in found[count < options.least]]
-        if rare:
-            keep = ~np.isin(sites.target, found[count < options.least])
-            for name in ("values", "target", "x", "y", "cell", "group"):
-                setattr(sites, name, getattr(sites, name)[keep])
-            sites.notices.append(f"classes of fewer than {options.least} records left out: {', '.join(rare)}")
-    if not options.proportions:
-        found, count = np.unique(sites.target, return_counts=True)
-        if found.size > 1 and count.min() < 2:
-            hint = "draw more with --points, or" if options.classes is not None else "join it to another, or"
-            raise DataError(
-                f"class '{found[np.argmin(count)]}' has one record, expected at least two of every class: {hint} leave "
-                "such classes out with --least 2"
-            )
-    return sites
+@dataclass(frozen=True)
+class Points:
+    """The rows of a file, or some of them: their labels, the other columns, and their values if the file has them."""
+
+    records: Occurrences
+    table: pd.DataFrame | None = None
+
+    def take(self, rows: NDArray[np.bool_]) -> "Points":
+        """Return some of the rows."""
+        table = None if self.table is None else self.table.loc[rows].reset_index(drop=True)
+        return Points(self.records.take(rows), table)
 
 
-def _open(options: ClassifyOptions, names: Sequence[str] | None = None, files: Sequence[str] | None = None) -> Stack:
-    """Open the layers of the run, or other files, under its options."""
-    categorical = [name for name in options.categorical if names is None or name in names]
-    return open_stack(
-        list(options.layers if files is None else files),
-        categorical=categorical,
-        nodata=options.nodata,
-        align=options.align,
-        names=names,
-    )
+def check_inputs(options: RunOptions) -> None:
+    """Raise if it is not said where the classes are, or it is said twice."""
+    own, classes, example = options.occurrences, options.classes, "'sdm classify points.csv layers/ -o results'"
+    column = own.response or classes.column
+    if classes.raster is not None:
+        if own.file or column or classes.proportions or classes.select:
+            raise OptionError("give a file of points or a raster of classes (--classes), not both")
+        if not options.layers.files:
+            raise OptionError(f"no layers: give a folder of them, as in {example}")
+        return
+    if own.file is None:
+        raise OptionError("no points: give a file with a class column first, or a raster of classes as --classes")
+    if own.response and (classes.column or classes.proportions):
+        raise OptionError("occurrences.response and classes.column or classes.proportions: give one of them")
+    if bool(column) == bool(classes.proportions):
+        raise OptionError("say where the classes are: one --class-column, or the --proportions of several columns")
 
 
-def read_records(options: ClassifyOptions) -> tuple[Occurrences, list[str]]:
-    """Read points with their classes, and what is to be said of them; those that were not selected are left out.
+def prepare(options: RunOptions) -> ClassPrepared:
+    """Read the points and their values, or draw points from a raster of classes.
 
-    The machinery for species takes classes just as well. Of proportions it takes the first for the class, so that
-    a point needs no other name; then all of them are numbers among the other columns.
+    Raises
+    ------
+    SdmError
+        For what concerns all models, or the only one.
     """
-    first = options.proportions[0] if options.proportions else None
-    words = {"species name": "class", "species from": "class from"}
-    if first is not None:
-        words = {"rows without a species name": "sites with a missing proportion", f"species from '{first}', ": ""}
-    try:
+    check_inputs(options)
+    if options.classes.raster is not None:
+        prepared = _drawn(options)
+    else:
+        prepared = _recorded(options)
+    if prepared.stack is not None:
+        prepared.projections = open_projections(options, prepared.stack.names)
+        prepared.notices += projection_notices(prepared.projections, prepared.stack.notices)
+    elif options.predict.projections:
+        raise OptionError("predict.projections needs layers, and a table was given: use 'sdm predict' afterwards")
+    for title, sample in prepared.tables.items():
+        prepared.tables[title] = _frequent(sample, options, prepared.notices)
+    return prepared
+
+
+def _recorded(options: RunOptions) -> ClassPrepared:
+    """Return the points of a file: in the cells of the layers, or with the values that the file has."""
+    prepared = ClassPrepared()
+    points = read_points(options, str(options.occurrences.file), prepared.notices)
+    if options.layers.files:
+        prepared.stack = open_layers(options)
+        prepared.notices += prepared.stack.notices
+        prepared.study_area = read_area(options, prepared.stack)
+    else:
+        prepared.notices.append("a table has no map: use 'sdm predict' with layers")
+    parts = _models(points, options, prepared)
+    for title, rows in parts.items():
+        try:
+            if options.occurrences.response is not None:
+                _check_both(points.records.species[rows].astype(str), title)
+            sample, ledger = _sample(points.take(rows), title, options, prepared)
+            prepared.tables[title] = sample
+            if ledger is not None:
+                prepared.ledgers[title] = ledger
+        except DataError as error:
+            if len(parts) == 1:
+                raise
+            prepared.failures[title] = str(error) if str(error).startswith(title) else f"{title}: {error}"
+    if options.test.file is not None:
+        _read_tests(options, options.test.file, prepared)
+    return prepared
+
+
+def read_points(options: RunOptions, file: str, notices: list[str]) -> Points:
+    """Read points with their classes or proportions; those that were not selected are left out."""
+    own, classes = options.occurrences, options.classes
+    column, source = own.response or classes.column, Path(file).name
+    if options.layers.files:
         records = read_occurrences(
-            str(options.records),
-            crs=options.crs,
-            species_column=first or options.class_column,
-            x_column=options.x_column,
-            y_column=options.y_column,
-            columns=[*options.proportions, *options.select, *([options.site_column] if options.site_column else SITE)],
+            file,
+            crs=own.crs,
+            species_column=column,
+            x_column=own.x_column,
+            y_column=own.y_column,
+            columns=_beside(options),
+            noun=None if column is None else "class",
         )
-    except DataError as error:
-        raise DataError(_replaced(str(error), words)) from error
-    if first is not None:
-        extra = records.extra.assign(**{first: records.species})
-        records = replace(records, extra=extra, species=np.full(len(records), "sites", dtype=object))
-    records = records.take(selected(records.extra, options.select, Path(records.source).name))
-    lost = " (in the whole file)" if options.select else ""
-    notes = [note + lost if note[:1].isdigit() else note for note in records.notes]
-    return records, [_replaced(note, words) for note in notes]
+        points = Points(records)
+    else:
+        points = _read_table(options, file, column)
+        records = points.records
+    lost = " (in the whole file)" if classes.select else ""
+    notices += [note + lost if note[:1].isdigit() else note for note in records.notes]
+    if column is None:
+        records = replace(records, species=np.full(len(records), "sites", dtype=object))
+        points = replace(points, records=records)
+    keep = selected(records.extra, classes.select, source)
+    if own.response is not None:
+        check_presence(records, own.response, source)
+    return points.take(keep)
 
 
-def _replaced(text: str, words: Mapping[str, str]) -> str:
-    for old, new in words.items():
-        text = text.replace(old, new)
-    return text
+def _beside(options: RunOptions) -> list[str]:
+    """Return the columns that are wanted beside class and coordinates."""
+    own, classes = options.occurrences, options.classes
+    species = [own.species_column] if own.species_column else list(SPECIES) if own.response else []
+    sites = [own.site_column] if own.site_column else list(SITE)
+    folds = [options.test.fold_column] if options.test.fold_column else []
+    return [*classes.proportions, *classes.select, *species, *sites, *folds]
+
+
+def _read_table(options: RunOptions, file: str, column: str | None) -> Points:
+    """Read a table whose columns are the variables, but for those that say something else of a row."""
+    own, header = options.occurrences, TextTable(Path(file)).header if Path(file).is_file() else []
+    named = [column, *options.classes.proportions, *options.classes.select, own.species_column, own.site_column]
+    named += [options.test.fold_column, first_of(header, SITE), first_of(header, SPECIES) if own.response else None]
+    wanted = list(dict.fromkeys(named_column(name, header, Path(file).name) for name in named if name))
+    swd = read_swd(file, categorical=options.layers.categorical, text_columns=wanted)
+    label = swd.text[named_column(column, header, Path(file).name)].to_numpy(dtype=object) if column else swd.species
+    records = Occurrences(
+        label, swd.x, swd.y, own.crs or "EPSG:4326", swd.row, swd.text.reset_index(drop=True), swd.source, swd.notes
+    )
+    whole = swd.table.notna().all(axis=1).to_numpy() & (label != "")
+    notes = list(records.notes)
+    if not whole.all():
+        notes.append(f"{np.count_nonzero(~whole):,} rows without a class, or a value of every variable, left out")
+    if not whole.any():
+        raise DataError(f"no row of '{Path(file).name}' has a class and a value of every variable: expected some")
+    return Points(replace(records, notes=tuple(notes)), swd.table.reset_index(drop=True)).take(whole)
 
 
 def selected(table: pd.DataFrame, select: Mapping[str, str], source: str) -> NDArray[np.bool_]:
@@ -140,51 +211,141 @@ def selected(table: pd.DataFrame, select: Mapping[str, str], source: str) -> NDA
     return keep
 
 
-def listed(names: Sequence[str], most: int = 12) -> str:
-    """Return names in a row, and how many there are beside."""
-    more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return f"{', '.join(names[:most])}{more}" if names else "none"
+def _models(points: Points, options: RunOptions, prepared: ClassPrepared) -> dict[str, NDArray[np.bool_]]:
+    """Return the rows of every model: all of them, or those of each species where there is a response."""
+    records, own = points.records, options.occurrences
+    every = np.ones(len(records), dtype=bool)
+    if own.response is None:
+        title = options.classes.title or options.classes.column or Path(records.source).stem
+        return {title: every}
+    source = Path(records.source).name
+    column = prepared.species_column = _species_column(records, own.species_column, source, prepared.notices)
+    if column is None:
+        names = np.full(len(records), options.classes.title or Path(records.source).stem)
+    else:
+        names = as_text(records.extra[column])
+    known = [name for name in dict.fromkeys(names.tolist()) if name]
+    check_species(own.species, known, source)
+    if blank := int(np.count_nonzero(names == "")):
+        prepared.notices.append(f"{blank:,} rows without a species in column '{column}' left out")
+    wanted = own.species or known
+    if len(wanted) > 1:
+        prepared.notices.append(f"{len(wanted):,} species, from column '{column}': one model each")
+    return {name: names == name for name in wanted}
 
 
-def _recorded(options: ClassifyOptions) -> Sites:
-    """Return the points of a file, in the cells of the layers."""
-    records, notices = read_records(options)
-    shares = [records.numbers(name) for name in options.proportions]
-    if not shares:
+def _species_column(records: Occurrences, wanted: str | None, source: str, notices: list[str]) -> str | None:
+    """Return the column of species: named, or known by its name.
+
+    Surveys often describe their sites in words, so a column of words that nobody named is no species here.
+    """
+    header = [str(name) for name in records.extra.columns]
+    known = first_of(header, SPECIES) if wanted is None else named_column(wanted, header, source)
+    if known is None:
+        sample = [[str(value) for value in line] for line in records.extra.head(SAMPLE_ROWS).to_numpy()]
+        perhaps = species_column(header, sample, None, source)
+        hint = f"; if '{perhaps}' names species, say so with --species-column" if perhaps else ""
+        notices.append(f"no column of species in {source}: all rows are taken for one{hint}")
+    return known
+
+
+def check_presence(records: Occurrences, column: str, source: str) -> None:
+    """Raise unless a column holds two values, one of which says absence."""
+    values = sorted({str(name) for name in records.species})
+    if len(values) == 2 and sum(map(_absent, values)) == 1:
+        return
+    expected = "--response expects two values, presence and absence, such as 1 and 0, or present and absent"
+    instead = f"for classes use 'sdm classify --class-column {column}'"
+    if len(values) > 2 and any(map(_absent, values)) and all(name.isascii() and name.isdigit() for name in values):
+        most = max(map(int, values))
+        raise OptionError(
+            f"column '{column}' of {source} holds counts from 0 to {most:,}: {expected}; write 1 in place of counts "
+            f"above 0 ({instead})"
+        )
+    quoted = listed([f"'{name}'" for name in values], 5)
+    what = f"{len(values):,} values ({quoted})" if len(values) > 2 else quoted.replace(", ", " and ")
+    what += " only" if len(values) == 1 else ""
+    raise OptionError(f"column '{column}' of {source} holds {what}: {expected}; {instead}")
+
+
+def _absent(word: str) -> bool:
+    return word.strip().lower() in ABSENT
+
+
+def _check_both(labels: NDArray[Any], species: str) -> None:
+    """Raise unless a species has presences and absences."""
+    values = set(labels.tolist())
+    if len(values) < 2:
+        what = "absences" if _absent(values.pop()) else "presences"
+        raise DataError(f"{species}: all {len(labels):,} records are {what}: expected both presences and absences")
+
+
+def _sample(
+    points: Points, title: str, options: RunOptions, prepared: ClassPrepared, test: bool = False
+) -> tuple[ClassSample, Ledger | None]:
+    """Return the sample of one model, and its record cleaning summary."""
+    records, proportions = points.records, options.classes.proportions
+    if not proportions and not test:
         check_classes(records.species_names)
-    stack = _open(options)
-    notices += stack.notices
-    area = None if options.study_area is None else StudyArea.read(options.study_area, stack.crs)
-    located = locate(records, stack, study_area=area)
-    values = stack.sample(*located.cells, threads=options.threads)
-    points, ledger = finish(located, values, snap=options.snap, remove_duplicates=not options.keep_duplicates)
+    ledger: Ledger | None = None
+    if prepared.stack is not None:
+        values, x, y, cell, index, ledger = _look_up(records, prepared, options)
+        names, categorical = prepared.stack.names, tuple(prepared.stack.categorical)
+    else:
+        table = points.table if points.table is not None else pd.DataFrame()
+        encoder = Encoder.learn(table, [name for name in options.layers.categorical if name in table.columns])
+        prepared.levels |= encoder.labels
+        values, index = encoder.encode(table), np.arange(len(records))
+        x, y, cell = records.x, records.y, np.arange(len(records))
+        names, categorical = encoder.names, encoder.categorical
+    target: Any = _labels(records.species[index])
+    if proportions:
+        shares = pd.DataFrame({name: records.numbers(name)[index] for name in proportions})
+        known = np.isfinite(shares.to_numpy()).all(axis=1)
+        if not known.all():
+            prepared.notices.append(f"{int((~known).sum()):,} sites with a missing proportion left out")
+            values, x, y, cell, index = (part[known] for part in (values, x, y, cell, index))
+            shares = shares.loc[known].reset_index(drop=True)
+        scale_proportions(shares.to_numpy(), records.row[index])
+        target = shares
+    column = options.test.fold_column
+    folds = (
+        as_text(records.extra[named_column(column, _header(records), records.source)])[index]
+        if column and not test
+        else None
+    )
+    group = _grouped(records, index, cell, options.occurrences.site_column, prepared.notices)
+    if ledger is not None and not test:
+        prepared.notices.append(_account(ledger, len(x), np.unique(cell).size, bool(proportions)))
+    return ClassSample(title, tuple(names), tuple(categorical), values, target, x, y, group, folds), ledger
+
+
+def _header(records: Occurrences) -> list[str]:
+    return [str(name) for name in records.extra.columns]
+
+
+def _look_up(
+    records: Occurrences, prepared: ClassPrepared, options: RunOptions
+) -> tuple[Array, Array, Array, Index, Index, Ledger]:
+    """Return values, x, y, cell and record of all points that can be used, and the record cleaning summary."""
+    stack, keep = prepared.stack, options.occurrences.keep_duplicates
+    assert stack is not None  # noqa: S101 - there are layers
+    located = locate(records, stack, study_area=prepared.study_area)
+    at_cells = stack.sample(*located.cells, threads=options.threads)
+    clean, ledger = finish(located, at_cells, snap=options.occurrences.snap, remove_duplicates=keep is False)
     for name in records.species_names:
         ledger.check(name)
-    parts = list(points.values())
-    target: Any
-    if shares:
-        (part,) = parts
-        target = pd.DataFrame({name: share[part.index] for name, share in zip(options.proportions, shares)})
-        known = np.isfinite(target.to_numpy()).all(axis=1)
-        if not known.all():
-            notices.append(f"{int((~known).sum()):,} sites with a missing proportion left out")
-            parts = [part.take(known)]
-            target = target.loc[known].reset_index(drop=True)
-        scale_proportions(target.to_numpy(), records.row[parts[0].index])
-        title = Path(str(options.records)).stem
-    else:
-        target = _labels(np.repeat([part.species for part in parts], [len(part) for part in parts]))
-        title = str(options.class_column)
-    values, x, y, cell, index = _joined(parts, stack)
-    group = _grouped(records, index, cell, options.site_column, notices)
-    sites = Sites(options.title or title, values, target, x, y, cell, group, stack, area, ledger, notices=notices)
-    notices.append(_account(ledger, len(sites.x), np.unique(sites.cell).size, bool(shares)))
-    return sites
+    parts = list(clean.values())
+    values = np.vstack([part.values for part in parts]).astype(np.float64)
+    x, y, rows, cols, index = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("x", "y", "rows", "cols", "index")
+    )
+    return values, x, y, rows.astype(np.int64) * stack.width + cols, index, ledger
 
 
 def _grouped(records: Occurrences, index: Index, cell: Index, wanted: str | None, notices: list[str]) -> Index:
     """Number the sites of the points: those of one cell, or of one name in a column of sites."""
-    header = [str(name) for name in records.extra.columns]
+    header = _header(records)
     column = first_of(header, SITE) if wanted is None else named_column(wanted, header, Path(records.source).name)
     if column is None:
         return site_groups(cell)
@@ -195,7 +356,7 @@ def _grouped(records: Occurrences, index: Index, cell: Index, wanted: str | None
 
 
 def _account(ledger: Ledger, used: int, cells: int, one_name: bool) -> str:
-    """Say how many points were read and are used, in how many cells, and where the others went."""
+    """Say how many points were read and are used, in how many cells, and why the others are left out."""
     total = ledger.total()
     whole = Ledger({"": total}, ledger.degrees)
     lost = whole.describe("")
@@ -207,34 +368,71 @@ def _account(ledger: Ledger, used: int, cells: int, one_name: bool) -> str:
     )
 
 
-def _joined(parts: Sequence[CleanPoints], stack: Stack) -> tuple[Array, Array, Array, Index, Index]:
-    """Return values, x, y, cell and record of all points."""
-    values = np.vstack([part.values for part in parts]).astype(np.float64)
-    x, y, rows, cols, index = (
-        np.concatenate([getattr(part, what) for part in parts]) for what in ("x", "y", "rows", "cols", "index")
-    )
-    return values, x, y, rows.astype(np.int64) * stack.width + cols, index
-
-
 def _labels(names: NDArray[Any]) -> NDArray[Any]:
     """Return labels as numbers where all of them are, so that 2 comes before 10, and -2 before -1."""
     text = names.astype(str)
     for kind in (int, float):
         try:
-            found = [(name, kind(name)) for name in np.unique(text).tolist()]
+            values = [(name, kind(name)) for name in np.unique(text).tolist()]
         except ValueError:
             continue
-        if all(np.isfinite(value) and label_text(value) == name for name, value in found):
+        if all(np.isfinite(value) and label_text(value) == name for name, value in values):
             return text.astype(np.int64 if kind is int else np.float64)
     return text
 
 
-def _drawn(options: ClassifyOptions) -> Sites:
+def _frequent(sample: ClassSample, options: RunOptions, notices: list[str]) -> ClassSample:
+    """Leave rare classes out if that was asked for, and refuse a class of one record."""
+    if options.classes.proportions:
+        return sample
+    least = options.classes.least
+    classes, count = np.unique(sample.target, return_counts=True)
+    if least is not None and (count < least).any():
+        rare = classes[count < least]
+        notices.append(f"classes of fewer than {least} records left out: {', '.join(map(str, rare))}")
+        sample = sample.take(~np.isin(sample.target, rare))
+        classes, count = np.unique(sample.target, return_counts=True)
+    if classes.size > 1 and count.min() < 2:
+        hint = "draw more with --raster-points, or" if options.classes.raster is not None else "join it to another, or"
+        raise DataError(
+            f"class '{classes[np.argmin(count)]}' has one record, expected at least two of every class: {hint} leave "
+            "such classes out with --least 2"
+        )
+    return sample
+
+
+def _read_tests(options: RunOptions, file: str, prepared: ClassPrepared) -> None:
+    """Read the sites of the test file; one of one species tests the one model of the run, whatever either is called."""
+    notices: list[str] = []
+    quiet = replace(prepared, notices=notices)
+    try:
+        points = read_points(options, file, notices)
+        parts = _models(points, options, quiet)
+        samples = {
+            title: _sample(points.take(rows), title, options, quiet, test=True)[0] for title, rows in parts.items()
+        }
+    except DataError as error:
+        raise DataError(f"test sites: {error}") from error
+    if len(samples) == 1 and len(prepared.tables) == 1:
+        samples = dict(zip(prepared.tables, samples.values()))
+    for title, sample in prepared.tables.items():
+        if title not in samples:
+            prepared.notices.append(f"no test site of {title} in {file}")
+            continue
+        strange = sorted(set(samples[title].class_names) - set(sample.class_names))
+        if strange:
+            raise DataError(
+                f"test sites: '{strange[0]}' is no class of the training sites, which are {listed(sample.class_names)}"
+            )
+        prepared.tests[title] = samples[title]
+
+
+def _drawn(options: RunOptions) -> ClassPrepared:
     """Draw points at random from a raster of classes, where all layers have values."""
-    raster = Path(str(options.classes))
+    raster = Path(str(options.classes.raster))
     if not raster.exists():
         raise DataError(f"the raster of classes '{raster}' does not exist: check the path")
-    stack = _open(options)
+    stack = open_layers(options)
     inside = [layer.name for layer in stack.layers if Path(layer.path).resolve() == raster.resolve()]
     notices = list(stack.notices)
     if inside:
@@ -242,37 +440,37 @@ def _drawn(options: ClassifyOptions) -> Sites:
         names = [name for name in stack.names if name not in inside]
         if not names:
             raise DataError("the raster of classes is the only layer: give layers that tell the classes apart")
-        both, stack = stack, _open(options, names)
-        own = inside[0]
+        both, stack = stack, open_layers(options, names=names)
+        name = inside[0]
     else:
-        both = _open(options, files=[*options.layers, str(raster)])
+        both = open_layers(options, [*options.layers.files, str(raster)])
         extra = [name for name in both.names if name not in stack.names]
         if len(extra) != 1:
             raise DataError(f"the raster of classes '{raster.name}' has {len(extra)} bands: expected one")
-        own = extra[0]
-    area = None if options.study_area is None else StudyArea.read(options.study_area, stack.crs)
-    drawn = sample_background(both, n=options.points, seed=options.seed, study_area=area, threads=options.threads)
-    at = both.names.index(own)
-    order = [both.names.index(name) for name in stack.names]
-    values = np.asarray(drawn.values, dtype=np.float64)
-    codes = values[:, at]
-    if np.any(codes != np.round(codes)):
-        some = codes[codes != np.round(codes)][0]
-        raise DataError(f"the raster of classes '{raster.name}' has the value {some:g}: expected whole numbers")
+        name = extra[0]
+    area = read_area(options, stack)
+    drawn = sample_background(
+        both, n=options.classes.raster_points, seed=options.seed, study_area=area, threads=options.threads
+    )
     notices += [text.replace("background points", "points") for text in drawn.notices]
-    return Sites(
-        options.title or own,
+    values, order = np.asarray(drawn.values, dtype=np.float64), [both.names.index(other) for other in stack.names]
+    codes = values[:, both.names.index(name)]
+    if np.any(codes != np.round(codes)):
+        odd = codes[codes != np.round(codes)][0]
+        raise DataError(f"the raster of classes '{raster.name}' has the value {odd:g}: expected whole numbers")
+    title, each = options.classes.title or name, np.arange(len(codes))
+    sample = ClassSample(
+        title,
+        tuple(stack.names),
+        tuple(stack.categorical),
         values[:, order],
         codes.astype(np.int64),
         drawn.x,
         drawn.y,
-        np.arange(len(codes)),
-        np.arange(len(codes)),
-        stack,
-        area,
-        colours=_colour_table(raster),
-        notices=notices,
+        each,
     )
+    colours = _colour_table(raster)
+    return ClassPrepared({title: sample}, stack=stack, study_area=area, notices=notices, colours=colours)
 
 
 def _colour_table(raster: Path) -> dict[str, Colour]:

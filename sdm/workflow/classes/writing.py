@@ -1,155 +1,162 @@
-"""Everything that a run of `sdm classify` leaves behind."""
+"""Everything that a class model leaves behind."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sdm.assess.importance import Permutation
-from sdm.assess.measures.classes import ClassMeasures, ClassProfile, class_profiles
-from sdm.data.records.clean import Ledger
-from sdm.files import safe_name, safe_names, to_json
-from sdm.maps.classes import class_codes, hex_colour, write_class_maps
+from sdm.assess.class_assessor import targets_of
+from sdm.assess.measures.classes import ClassMeasures, ClassProfile
+from sdm.assess.measures.thresholds import choose
+from sdm.assess.uncertainty import STATISTICS
+from sdm.data.rasters.stack import Stack
+from sdm.files import safe_name, safe_names
+from sdm.maps.classes import class_codes, write_class_maps
+from sdm.maps.species import predict_raster, predict_spread
 from sdm.models.classes import ClassModel
+from sdm.models.colours import hex_colour
 from sdm.models.file import save_model
-from sdm.options.classes import ClassifyOptions, dump_classify_yaml
-from sdm.report.tables import write_rows
-from sdm.types import Array, Colour, Progress
-from sdm.workflow.classes.inputs import Sites
+from sdm.models.presence import PresenceOf
+from sdm.options.definitions import RunOptions
+from sdm.report.tables import write_profiles, write_rows
+from sdm.types import Progress
+from sdm.workflow.assessment_tables import draw_assessment, write_assessment
+from sdm.workflow.classes.fitting import ClassFit
+from sdm.workflow.task import Prepared
 
 PICTURES = ("importance",)
 """Names in `plots/` that are not a variable's."""
 
 
 def write_classes(
-    stage: Path,
-    sites: Sites,
-    model: ClassModel,
-    targets: Array,
-    tested: dict[str, ClassMeasures],
-    importance: Sequence[Permutation],
-    numbers: dict[str, Any],
-    options: ClassifyOptions,
-    command: str,
+    fitted: ClassFit,
+    prepared: Prepared,
+    options: RunOptions,
+    folder: Path,
+    files: dict[str, Any],
     progress: Progress | None,
-) -> dict[str, str]:
-    """Write everything into a folder; return the files by what they are."""
-    from sdm.report.figures.classes import draw_class_importance, draw_class_profile, draw_confusion, model_colours
-    from sdm.report.pages.classes import write_class_page
+) -> None:
+    """Write a class model, its tables, pictures and maps into a folder, and note their names."""
+    from sdm.report.figures.classes import draw_class_profile, draw_confusion
 
-    name, labels = safe_name(sites.title), model.labels
-    model = replace(model, meta={**model.meta, **_record(sites, model, options)})
-    files = {"run": "run.yaml", "command": "command.txt", "model": f"{name}.npz", "numbers": f"{name}.json"}
-    save_model(model, stage / files["model"])
-    colours = model_colours(model)
-    kind, measures = list(tested.items())[-1]
-    files["classes"] = _write_classes(stage / f"{name}_classes.csv", model, targets, colours, kind, measures)
-    files["confusion"] = _write_confusion(stage / f"{name}_confusion.csv", labels, tested)
-    draw_confusion(measures.confusion, labels, stage / f"{name}_confusion.png", title=f"Confusion ({kind})")
-    files["confusion picture"] = f"{name}_confusion.png"
-    rows = [
-        {"variable": r.variable, "percent": r.percent, "log loss rise": r.drop, "deviation": r.drop_deviation}
-        for r in importance
-    ]
-    files["importance"] = write_rows(stage / f"{name}_importance.csv", rows).name
-    if numbers["multiplier_search"]:
-        files["multipliers"] = write_rows(stage / f"{name}_multipliers.csv", numbers["multiplier_search"]).name
-    files["weights"] = _write_weights(stage / f"{name}_weights.csv", model)
-    files["sites"] = _write_sites(stage / f"{name}_sites.csv", sites, model)
-    plots = stage / "plots"
-    plots.mkdir()
-    files["plots"] = "plots"
-    draw_class_importance(importance, plots / "importance.png")
-    if options.curves:
-        profiles = class_profiles(model, sites.values, options.clamp)
-        files["curves"] = _write_profiles(stage / f"{name}_curves.csv", profiles, labels)
-        names = safe_names([profile.variable for profile in profiles], taken=PICTURES)
-        for profile in profiles:
-            draw_class_profile(profile, labels, colours, plots / f"{names[profile.variable]}.png")
-    if sites.ledger is not None:
-        files["records"] = write_rows(stage / "records.csv", _ledger_rows(sites.ledger)).name
-    if options.map:
-        files |= _write_maps(stage, name, sites, model, colours, options, numbers, progress)
-    head = f"# Repeat with: sdm classify {files['run']} -o FOLDER\n"
-    (stage / files["run"]).write_text(head + dump_classify_yaml(options), encoding="utf-8")
-    (stage / files["command"]).write_text(command + "\n", encoding="utf-8")
-    if options.report:
-        files["page"] = f"{name}.html"
-    numbers["files"], numbers["notices"] = files, sites.notices
-    (stage / files["numbers"]).write_text(to_json(numbers) + "\n", encoding="utf-8")
-    if options.report:
-        write_class_page(stage / files["numbers"])
-    return files
-
-
-def _record(sites: Sites, model: ClassModel, options: ClassifyOptions) -> dict[str, Any]:
-    """Return what the model file says of the data, for whoever maps or measures the model later."""
-    own = {label: hex_colour(sites.colours[label]) for label in model.labels if label in sites.colours}
-    said = {"class_column": options.class_column, "proportions": options.proportions, "select": options.select}
-    return {name: value for name, value in {**said, "colours": own}.items() if value}
+    name, model = safe_name(fitted.name), fitted.model
+    files["model"] = save_model(model, folder / f"{name}.npz").name
+    kind, measures = list(fitted.measures.items())[-1]
+    files["classes"] = _write_classes(folder / f"{name}_classes.csv", fitted, kind, measures)
+    files["confusion"] = _write_confusion(folder / f"{name}_confusion.csv", model.labels, fitted.measures)
+    picture = folder / f"{name}_confusion.png"
+    files["confusion picture"] = draw_confusion(
+        measures.confusion, model.labels, picture, title=f"Confusion ({kind})"
+    ).name
+    if fitted.numbers["multiplier_search"]:
+        rows = fitted.numbers["multiplier_search"]
+        files["multipliers"] = write_rows(folder / f"{name}_multipliers.csv", rows).name
+    files["weights"] = _write_weights(folder / f"{name}_weights.csv", model)
+    files["sites"] = _write_sites(folder / f"{name}_sites.csv", fitted)
+    if fitted.roc:
+        files["roc"] = write_rows(folder / f"{name}_roc.csv", fitted.roc).name
+    write_assessment(fitted, folder, name, files)
+    draw_assessment(fitted, prepared.stack, options, folder, files)
+    if fitted.profiles:
+        plots = folder / "plots"
+        plots.mkdir(exist_ok=True)
+        files["plots"] = "plots"
+        if fitted.curves:
+            files["curves"] = write_profiles(folder / f"{name}_curves.csv", fitted.curves).name
+            files["class curves"] = _write_profiles(folder / f"{name}_classCurves.csv", fitted.profiles, model.labels)
+        else:
+            files["curves"] = _write_profiles(folder / f"{name}_curves.csv", fitted.profiles, model.labels)
+        names = safe_names([profile.variable for profile in fitted.profiles], taken=PICTURES)
+        for profile in fitted.profiles:
+            draw_class_profile(profile, model.labels, model.colours, plots / f"{names[profile.variable]}.png")
+    if options.output.map and prepared.stack is not None:
+        stacks = {"": prepared.stack, **prepared.projections}
+        titles = safe_names(prepared.projections, taken=["probability", "entropy", "thresholded", *STATISTICS])
+        for title, stack in stacks.items():
+            stem = f"{name}_{titles[title]}" if title else name
+            _write_maps(fitted, stack, title, stem, prepared, options, folder, files, progress)
+        _draw_maps(fitted, folder, name, files)
 
 
 def _write_maps(
-    stage: Path,
-    name: str,
-    sites: Sites,
-    model: ClassModel,
-    colours: Sequence[Colour],
-    options: ClassifyOptions,
-    numbers: dict[str, Any],
+    fitted: ClassFit,
+    stack: Stack,
+    title: str,
+    stem: str,
+    prepared: Prepared,
+    options: RunOptions,
+    folder: Path,
+    files: dict[str, Any],
     progress: Progress | None,
-) -> dict[str, str]:
-    """Write the maps of the layers and of the projections, with the pictures of the former."""
+) -> None:
+    """Write the maps of the layers, or of a projection."""
+    model, of = fitted.model, f"projection {title}" if title else "map"
+    common: dict[str, Any] = {
+        "clamp": options.predict.clamp,
+        "study_area": None if title else prepared.study_area,
+        "threads": options.threads,
+        "tags": {"title": fitted.name},
+        "progress": progress,
+    }
+    paths = {
+        "class": folder / f"{stem}.tif",
+        "probability": folder / f"{stem}_probability.tif",
+        "entropy": folder / f"{stem}_entropy.tif",
+    }
+    numbers = write_class_maps(model, stack, paths, **common).numbers(model.labels)
+    if title:
+        fitted.numbers.setdefault("projections", {})[title] = numbers
+    else:
+        fitted.numbers["map"] = numbers
+    files |= {f"{what} {of}": path.name for what, path in paths.items()}
+    cutoff = options.predict.threshold
+    if cutoff is not None and fitted.presence is not None:
+        level = float(cutoff) if isinstance(cutoff, (int, float)) else choose(fitted.thresholds, cutoff).raw
+        fitted.numbers["map_threshold"] = level
+        binary = folder / f"{stem}_thresholded.tif"
+        presence: Any = fitted.presence
+        predict_raster(presence, stack, binary, scale="probability", threshold=level, **common)
+        files[f"thresholded {of}"] = binary.name
+    replicates = [] if fitted.assessed.validation is None else fitted.assessed.validation.models
+    if len(replicates) > 1:
+        shown = [fitted.presence.c] if fitted.presence is not None else range(len(model.labels))
+        safe = safe_names(model.labels)
+        for c in shown:
+            end = "" if fitted.presence is not None else f"_{safe[model.labels[c]]}"
+            spread = {what: folder / f"{stem}{end}_{what}.tif" for what in STATISTICS}
+            models: Any = [PresenceOf(one, c) for one in replicates]
+            predict_spread(models, stack, spread, scale="probability", **common)
+            word = "" if fitted.presence is not None else f"{model.labels[c]} "
+            files |= {f"{word}{what} {of}": path.name for what, path in spread.items()}
+
+
+def _draw_maps(fitted: ClassFit, folder: Path, name: str, files: dict[str, Any]) -> None:
+    """Draw the maps of the layers."""
     from sdm.report.figures.classes import draw_class_map, draw_entropy, draw_probability
-    from sdm.report.pages.classes import shown_class
 
-    labels = model.labels
-    files: dict[str, str] = {}
-    titles = safe_names(sites.projections, taken=["probability", "entropy"])
-    for title, stack in {"": sites.stack, **sites.projections}.items():
-        stem = f"{name}_{titles[title]}" if title else name
-        paths = {
-            "class": stage / f"{stem}.tif",
-            "probability": stage / f"{stem}_probability.tif",
-            "entropy": stage / f"{stem}_entropy.tif",
-        }
-        maps = write_class_maps(
-            model,
-            stack,
-            paths,
-            colours=colours,
-            clamp=options.clamp,
-            study_area=None if title else sites.area,
-            threads=options.threads,
-            tags={"title": sites.title},
-            progress=progress,
-        )
-        if title:
-            numbers.setdefault("projections", {})[title] = maps.numbers(labels)
-        else:
-            numbers["map"] = maps.numbers(labels)
-        files |= {f"{what} {f'projection {title}' if title else 'map'}": path.name for what, path in paths.items()}
-    tif, undecided = stage / f"{name}.tif", stage / f"{name}_entropy.tif"
-    codes = class_codes(labels)
-    draw_class_map(tif, tif.with_suffix(".png"), title=sites.title, labels=labels, codes=codes, colours=colours)
-    draw_entropy(undecided, undecided.with_suffix(".png"), title=sites.title, classes=len(labels))
+    model = fitted.model
+    tif, entropy = folder / f"{name}.tif", folder / f"{name}_entropy.tif"
+    codes = class_codes(model.labels)
+    draw_class_map(
+        tif, tif.with_suffix(".png"), title=fitted.name, labels=model.labels, codes=codes, colours=model.colours
+    )
+    draw_entropy(entropy, entropy.with_suffix(".png"), title=fitted.name, classes=len(model.labels))
     files |= {"picture": f"{name}.png", "entropy picture": f"{name}_entropy.png"}
-    if len(labels) == 2:
-        c, what = shown_class(labels)
-        raster = stage / f"{name}_probability.tif"
-        draw_probability(
-            raster, raster.with_suffix(".png"), band=c + 1, title=sites.title, label=f"Probability of {what}"
-        )
+    if len(model.labels) == 2:
+        c = 1 if fitted.presence is None else fitted.presence.c
+        label = f"Probability of class {model.labels[1]}" if fitted.presence is None else "Probability of presence"
+        raster = folder / f"{name}_probability.tif"
+        draw_probability(raster, raster.with_suffix(".png"), band=c + 1, title=fitted.name, label=label)
         files["probability picture"] = f"{name}_probability.png"
-    return files
 
 
-def _write_classes(
-    path: Path, model: ClassModel, targets: Array, colours: Sequence[Colour], kind: str, measures: ClassMeasures
-) -> str:
+def _write_classes(path: Path, fitted: ClassFit, kind: str, measures: ClassMeasures) -> str:
     """Write the legend of the map, and what is known of every class."""
+    model = fitted.model
+    counts = targets_of(fitted.table, model.classes).sum(axis=1)
+    if fitted.test is not None:
+        counts = counts + targets_of(fitted.test, model.classes).sum(axis=1)
     rows = [
         {
             "code": code,
@@ -161,14 +168,14 @@ def _write_classes(
             f"precision ({kind})": float(measures.precision[c]),
         }
         for c, (code, label, colour, count) in enumerate(
-            zip(class_codes(model.labels), model.labels, colours, targets.sum(axis=1))
+            zip(class_codes(model.labels), model.labels, model.colours, counts)
         )
     ]
     return write_rows(path, rows).name
 
 
 def _write_confusion(path: Path, labels: Sequence[str], tested: dict[str, ClassMeasures]) -> str:
-    """Write the confusion matrices: a row a class on record, a column a predicted one."""
+    """Write the confusion matrices: one row per class on record, one column per predicted class."""
     rows = [
         {"data": kind, "class on record": label, **dict(zip((f"predicted {other}" for other in labels), row.tolist()))}
         for kind, measures in tested.items()
@@ -185,26 +192,29 @@ def _write_weights(path: Path, model: ClassModel) -> str:
     return write_rows(path, rows).name
 
 
-def _write_sites(path: Path, sites: Sites, model: ClassModel) -> str:
+def _write_sites(path: Path, fitted: ClassFit) -> str:
     """Write the sites with their targets and the model's probabilities."""
-    p = model.distributions(sites.values)
-    best = np.argmax(p, axis=0)
-    labelled = isinstance(sites.target, np.ndarray)
     rows = []
-    for i in range(len(sites.values)):
-        row: dict[str, Any] = {"x": float(sites.x[i]), "y": float(sites.y[i])}
-        if labelled:
-            row["class"] = sites.target[i]
-        else:
-            row |= {f"share {name}": float(sites.target[name].iloc[i]) for name in sites.target.columns}
-        row["predicted"] = model.labels[best[i]]
-        row |= {f"p {label}": float(p[c, i]) for c, label in enumerate(model.labels)}
-        rows.append(row)
+    for part, sample in (("train", fitted.table), ("test", fitted.test)):
+        if sample is None:
+            continue
+        p = fitted.model.distributions(sample.values)
+        best = np.argmax(p, axis=0)
+        labelled = isinstance(sample.target, np.ndarray)
+        for i in range(len(sample)):
+            row: dict[str, Any] = {"x": float(sample.x[i]), "y": float(sample.y[i]), "test or train": part}
+            if labelled:
+                row["class"] = sample.target[i]
+            else:
+                row |= {f"share {name}": float(sample.target[name].iloc[i]) for name in sample.target.columns}
+            row["predicted"] = fitted.model.labels[best[i]]
+            row |= {f"p {label}": float(p[c, i]) for c, label in enumerate(fitted.model.labels)}
+            rows.append(row)
     return write_rows(path, rows).name
 
 
 def _write_profiles(path: Path, profiles: Sequence[ClassProfile], labels: Sequence[str]) -> str:
-    """Write the response profiles in long form."""
+    """Write the response profiles of all classes in long form."""
     rows = [
         {
             "variable": profile.variable,
@@ -219,8 +229,3 @@ def _write_profiles(path: Path, profiles: Sequence[ClassProfile], labels: Sequen
         for k, value in enumerate(profile.x)
     ]
     return write_rows(path, rows).name
-
-
-def _ledger_rows(ledger: Ledger) -> list[dict[str, Any]]:
-    """Return what became of the records of each class."""
-    return [{"class": row.pop("species"), **row} for row in (dict(row) for row in ledger.rows())]

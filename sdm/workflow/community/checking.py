@@ -1,28 +1,23 @@
-"""What would go wrong in a run of a joint model, found in seconds and listed all at once."""
+"""What would go wrong in a run of a joint model, found without fitting."""
 
 from pathlib import Path
 
 import numpy as np
 
-from sdm.data.encode import Encoder
 from sdm.errors import SdmError
 from sdm.joint import graph as graphs
 from sdm.joint.inference import States
 from sdm.joint.labels import check_labels, read_labels
 from sdm.options.definitions import RunOptions
-from sdm.workflow.checking import FEW, Findings, check_output
-from sdm.workflow.community.fitting import Community, check_joint, read_community
-from sdm.workflow.community.testing import divide_sites
+from sdm.workflow.community.inputs import Community, read_community
+from sdm.workflow.task import FEW, Findings
 
 
-def check_joint_run(options: RunOptions) -> Findings:
-    """Check options, sites, environment, graph, folds and the output folder of `sdm joint`, without fitting."""
-    found = Findings()
-    found.attempt(lambda: check_joint(options))
-    check_output(options, found, "sdm joint")
+def check_community(options: RunOptions, found: Findings) -> None:
+    """Check sites, environment and graph of a joint model."""
     community = found.attempt(lambda: read_community(options))
     if community is None:
-        return found
+        return
     found.facts += community.notes
     labels, names = community.sites.labels, tuple(community.sites.labels.columns)
     found.facts.append(f"{Path(community.sites.source).name}: {len(labels):,} usable sites")
@@ -34,7 +29,6 @@ def check_joint_run(options: RunOptions) -> Findings:
     if states is not None:
         _check_species(states, names, found)
     found.attempt(lambda: _check_environment(community, options, found))
-    return found
 
 
 def _check_species(states: States, names: tuple[str, ...], found: Findings) -> None:
@@ -52,13 +46,8 @@ def _check_species(states: States, names: tuple[str, ...], found: Findings) -> N
 
 
 def _check_environment(community: Community, options: RunOptions, found: Findings) -> None:
-    """Look for constant variables, and divide the sites as the test would."""
-    categorical = options.layers.categorical
-    values = Encoder.learn(community.environment, categorical).encode(community.environment)
-    names = list(community.environment.columns)
-    for name, column in zip(names, values.T):
+    """Look for constant variables."""
+    sample = community.sample(options.layers.categorical)
+    for name, column in zip(sample.names, sample.values.T):
         if (column == column[0]).all():
             found.warnings.append(f"variable '{name}' has one value at all sites: it cannot tell them apart")
-    split = divide_sites(community.sites, values, names, categorical, options, community.stack)
-    if split is not None:
-        found.facts.append(f"{len(split.folds)} folds of sites ({split.method})")

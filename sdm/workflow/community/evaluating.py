@@ -10,10 +10,10 @@ from sdm.errors import DataError
 from sdm.joint.labels import read_labels
 from sdm.models.community import FittedJoint
 from sdm.options.reading import make_options
-from sdm.workflow.community.fitting import read_community
+from sdm.workflow.community.inputs import read_community
 from sdm.workflow.community.testing import measure
+from sdm.workflow.inputs import is_swd
 from sdm.workflow.model_inputs import check_categories, check_columns, open_text
-from sdm.workflow.species.inputs import is_swd
 
 
 def evaluate_joint(

@@ -9,20 +9,13 @@ from typing import Any
 import numpy as np
 
 from sdm.assess.measures.community import evaluate, species_auc
-from sdm.assess.splits.folds import Fold, Split
-from sdm.data.rasters.stack import Stack
-from sdm.data.site_sample import CommunitySample
-from sdm.data.sites import SiteTable
-from sdm.errors import OptionError
+from sdm.assess.splits.folds import Split
 from sdm.joint.inference import States
 from sdm.models.community import FittedJoint
-from sdm.options.definitions import RunOptions
 from sdm.types import Array, Index, Progress
-from sdm.workflow.splitting import check_testing, set_sites_aside, split_sites
 
 log = logging.getLogger("sdm")
 
-SPLITS = ("random", "block", "equal-blocks", "checkerboard", "environment", "own")
 WHAT = {"joint": "joint model", "stacked": "stacked single models", "glm": "GLM"}
 MEASURES = {
     "hamming": "Hamming error (best labeling)",
@@ -35,7 +28,7 @@ MEASURES = {
 
 
 @dataclass
-class HeldOut:
+class SiteTest:
     """What was measured on held-out sites.
 
     Attributes
@@ -52,40 +45,6 @@ class HeldOut:
     folds: list[dict[str, Any]] = field(default_factory=list)
     mean: dict[str, dict[str, Any]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-
-
-def check_site_testing(options: RunOptions) -> None:
-    """Raise for divisions that do not suit sites, or contradict each other."""
-    own = options.test
-    if own.split not in SPLITS:
-        raise OptionError(f"test.split={own.split!r}: joint models are tested in folds of sites: {', '.join(SPLITS)}")
-    if own.percent and (own.folds or own.split != "random"):
-        raise OptionError("give test.percent, or folds of sites, not both: the model is tested with one of them")
-    check_testing(options)
-
-
-def divide_sites(
-    sites: SiteTable,
-    values: Array,
-    names: Sequence[str],
-    categorical: Sequence[str],
-    options: RunOptions,
-    stack: Stack | None,
-) -> Split | None:
-    """Divide the sites as the options say, visits to one site together; None if they do not.
-
-    Raises
-    ------
-    DataError
-        If a part would be without sites, or has nothing to learn or to test: what is refused is refused before a fit.
-    """
-    sample = CommunitySample(
-        "sites", tuple(names), tuple(categorical), values, sites.labels, sites.x, sites.y, sites.group, sites.fold
-    )
-    if not options.test.percent:
-        return split_sites(sample, options, stack)
-    train = set_sites_aside(sample, options)
-    return Split("percent", (Fold("1", np.flatnonzero(train), np.flatnonzero(~train)),), None, None, "full")
 
 
 @contextmanager
@@ -113,7 +72,7 @@ def measure_folds(
     labels: States,
     species: Sequence[str],
     progress: Progress | None = None,
-) -> HeldOut:
+) -> SiteTest:
     """Fit with edges, without, and a GLM to each fold's training sites, and measure all on its others.
 
     Parameters
@@ -121,7 +80,7 @@ def measure_folds(
     fit
         Called with the name of a model, a graph, the training sites, and the species to learn, and what to call it.
     """
-    out = HeldOut(split.method)
+    out = SiteTest(split.method)
     for k, fold in enumerate(split.folds):
         learnt = [s for s in range(len(species)) if {0, 1} <= set(labels[fold.train, s].tolist())]
         names = [species[s] for s in learnt]

@@ -6,15 +6,16 @@ from typing import Any
 import numpy as np
 
 from sdm.assess.measures.basic import auc, auc_deviation, boyce, log_loss
+from sdm.assess.measures.presence_absence import measure_survey
 from sdm.assess.measures.support import measure_support
 from sdm.data.background import sample_background
 from sdm.data.rasters.layers import open_stack
 from sdm.data.rasters.stack import Stack
 from sdm.data.records.occurrences import Occurrences, read_occurrences, read_swd
+from sdm.data.table import Survey
 from sdm.errors import DataError, OptionError
 from sdm.models.species import Model
 from sdm.types import Array
-from sdm.workflow.assessing import Survey, measure_survey
 from sdm.workflow.model_inputs import open_for, values_at
 
 

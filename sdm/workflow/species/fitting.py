@@ -8,14 +8,16 @@ import numpy as np
 
 from sdm._version import __version__
 from sdm.assess import fits
+from sdm.assess.importance import percent_contribution, permutation_importance
 from sdm.assess.measures.basic import auc, auc_deviation, log_loss
+from sdm.assess.measures.presence_absence import measure_survey
 from sdm.assess.measures.support import measure_support
 from sdm.assess.measures.thresholds import TOPS, Curve, Threshold
 from sdm.assess.profiles import Band, Profile, Surface, effect, marginal, only
 from sdm.assess.splits.folds import Split
 from sdm.assess.structure import Structure, describe
 from sdm.data.rasters.stack import Stack
-from sdm.data.table import SampleTable
+from sdm.data.table import SampleTable, Survey
 from sdm.errors import DataError, OptionError
 from sdm.estimators.committee import Committee
 from sdm.estimators.maxent import Maxent
@@ -24,7 +26,7 @@ from sdm.models.species import Model
 from sdm.options.definitions import FitOptions, RunOptions
 from sdm.types import Array, Progress
 from sdm.workers import workers
-from sdm.workflow.assessing import Assessed, Survey, assess
+from sdm.workflow.assessing import Assessed, assess
 from sdm.workflow.species.profiling import make_bands, make_surfaces, read_pairs, varies
 from sdm.workflow.splitting import make_split, set_aside
 
@@ -131,16 +133,19 @@ def fit_species(
         assessed = assess(
             table,
             options,
-            fitted,
-            model,
             estimator(options, list(table.categorical)),
             split,
             single=estimator(known, list(table.categorical)),
             test=values,
-            survey=survey,
             executor=pool,
             progress=progress,
         )
+    if options.test.importance:
+        shuffled = {"repeats": options.test.repeats, "seed": options.seed}
+        assessed.permutation = permutation_importance(model, table.presence, table.background, **shuffled)
+        assessed.contribution = percent_contribution(fitted.problem_, fitted.coef_)
+    if survey is not None:
+        assessed.survey = measure_survey(model, survey)
     numbers |= assessed.as_dict()
     numbers["thresholds"] = {t.key: {**_plain(t), **_on_scales(model, t.raw)} for t in thresholds}
     if structure is not None:

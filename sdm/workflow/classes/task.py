@@ -1,0 +1,179 @@
+"""The task of classes: a target class, or presence and absence, at every site."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from sdm.commit import publishing
+from sdm.data.rasters.stack import Stack
+from sdm.errors import OptionError
+from sdm.estimators.classes import ConditionalMaxent
+from sdm.maps.classes import write_class_maps
+from sdm.maps.species import predict_raster
+from sdm.models.classes import ClassModel
+from sdm.models.presence import PresenceOf
+from sdm.options.definitions import AREA_WORDS, RunOptions
+from sdm.types import Progress
+from sdm.workflow.classes.evaluating import evaluate_classes
+from sdm.workflow.classes.fitting import ClassFit, ClassPlan, class_estimator, fit_classes, plan_classes
+from sdm.workflow.classes.inputs import ClassPrepared, check_inputs, prepare
+from sdm.workflow.classes.lines import evaluation_lines, info_lines, result_lines
+from sdm.workflow.classes.writing import write_classes
+from sdm.workflow.inputs import check_layers, open_layers
+from sdm.workflow.species.task import threshold_on_scale
+from sdm.workflow.splitting import check_testing
+from sdm.workflow.task import FEW, Findings, MapResult, ModelResult, Prepared, Task
+
+BESIDE = ("class", "entropy")
+"""Maps of `sdm predict` beside the probabilities."""
+LISTED = 12
+"""Classes whose shares are printed."""
+
+
+class ClassTask(Task):
+    """A target class, or presence and absence, at every site; with a response, one model per species."""
+
+    kind: ClassVar[str] = "classes"
+    called: ClassVar[str] = "a class model"
+    command: ClassVar[str] = "sdm classify"
+    maps_with: ClassVar[tuple[str, ...]] = ("threshold",)
+    evaluates_with: ClassVar[tuple[str, ...]] = ("class_column", "proportions", "select")
+
+    def recognises(self, options: RunOptions) -> bool:
+        """Tell whether options say where classes are."""
+        classes = options.classes
+        return bool(options.occurrences.response or classes.column or classes.proportions or classes.raster)
+
+    def check_options(self, options: RunOptions) -> None:
+        """Raise for options that do not apply, or contradict each other."""
+        super().check_options(options)
+        check_testing(options)
+        check_inputs(options)
+        if options.fit.model == "committee":
+            raise OptionError("fit.model=committee averages models with a background: leave it out with classes")
+        if options.background.area in AREA_WORDS:
+            raise OptionError(f"background.area={options.background.area} is drawn around presences: give polygons")
+
+    def prepare(self, options: RunOptions) -> ClassPrepared:
+        """Read the points and their values."""
+        return prepare(options)
+
+    def plan(self, prepared: Prepared, name: str, options: RunOptions) -> ClassPlan:
+        """Divide the sites of one model."""
+        assert isinstance(prepared, ClassPrepared)  # noqa: S101 - what `prepare` returned
+        return plan_classes(prepared.tables[name], options, prepared.tests.get(name), prepared.stack)
+
+    def fit(self, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None) -> ClassFit:
+        """Fit and measure one class model."""
+        assert isinstance(prepared, ClassPrepared)  # noqa: S101 - what `prepare` returned
+        return fit_classes(self.plan(prepared, name, options), prepared, options, progress)
+
+    def estimator(self, options: RunOptions, categorical: Sequence[str]) -> ConditionalMaxent:
+        """Return the estimator that the options describe."""
+        return class_estimator(options, categorical)
+
+    def write(
+        self,
+        fitted: ClassFit,
+        prepared: Prepared,
+        options: RunOptions,
+        folder: Path,
+        files: dict[str, Any],
+        progress: Progress | None,
+    ) -> list[str]:
+        """Write the model, its tables, maps and pictures."""
+        write_classes(fitted, prepared, options, folder, files, progress)
+        return []
+
+    def repeat(self, options: RunOptions, name: str) -> RunOptions:
+        """Return the options with one species, if there are several."""
+        if options.occurrences.response is None or not options.occurrences.species:
+            return options
+        return options.model_copy(update={"occurrences": options.occurrences.model_copy(update={"species": [name]})})
+
+    def records(self, prepared: Prepared, name: str) -> tuple[list[dict[str, Any]], dict[str, int]] | None:
+        """Return the record cleaning summary, one row per class."""
+        assert isinstance(prepared, ClassPrepared)  # noqa: S101 - what `prepare` returned
+        ledger = prepared.ledgers.get(name)
+        if ledger is None:
+            return None
+        rows = [{"class": row["species"], **{k: v for k, v in row.items() if k != "species"}} for row in ledger.rows()]
+        return rows, ledger.total()
+
+    def lines(self, result: ModelResult) -> list[str]:
+        """Say what was fitted and how good it is."""
+        return result_lines(result)
+
+    def summary_row(self, numbers: dict[str, Any]) -> dict[str, Any]:
+        """Return the main numbers of a model."""
+        if not numbers:
+            return {}
+        kind, best = list(numbers["measures"].items())[-1]
+        return {
+            "sites": numbers["sites"],
+            "features_with_weight": numbers["features_with_weight"],
+            "tested_on": kind,
+            "auc": best["mean_auc"],
+            "log_loss": best["log_loss"],
+            "constant_log_loss": best["constant_log_loss"],
+            "multiplier": numbers["multiplier"],
+            "kappa": best["kappa"],
+            "gap": numbers["gap"],
+        }
+
+    def check(self, options: RunOptions, found: Findings) -> None:
+        """Look for what is wrong with layers and sites."""
+        if options.layers.files:
+            stack = found.attempt(lambda: open_layers(options))
+            if stack is not None:
+                found.facts.append(f"{len(stack.names)} layers of {stack.width:,} × {stack.height:,} cells")
+                found.attempt(lambda: check_layers(stack, options, found))
+        prepared = found.attempt(lambda: prepare(options))
+        if prepared is None:
+            return
+        found.facts += prepared.notices
+        for title, sample in prepared.tables.items():
+            counts = sample.shares.sum(axis=1)
+            listed = ", ".join(f"{count:,.6g} {name}" for count, name in zip(counts[:LISTED], sample.class_names))
+            found.facts.append(f"{title}: {len(sample):,} usable sites ({listed})")
+            if counts.min() < FEW:
+                rare = sample.class_names[int(counts.argmin())]
+                found.warnings.append(f"{title}: class '{rare}' has fewer than {FEW} sites; results will be rough")
+
+    def map_places(self, output: Path) -> list[Path]:
+        """Return the probabilities, and beside them the most probable class and the entropy."""
+        return [output, *(output.with_name(f"{output.stem}_{what}.tif") for what in BESIDE)]
+
+    def map(self, model: ClassModel, stack: Stack, output: Path, overwrite: bool, **ways: Any) -> MapResult:
+        """Write the probabilities, the most probable class and the entropy; or presence and absence by a cutoff."""
+        threshold, tags = ways.pop("threshold", None), {"title": str(model.meta.get("title", ""))}
+        if threshold is not None:
+            presence: Any = PresenceOf.of(model)
+            level = threshold_on_scale(presence, threshold, "probability")
+            with publishing([output]) as (place,):
+                summary = predict_raster(
+                    presence, stack, place, scale="probability", threshold=level, tags=tags, **ways
+                )
+            return MapResult({"map": output}, summary.numbers, [f"written: {output} ({summary.text})"])
+        files = dict(zip(("probability", *BESIDE), self.map_places(output)))
+        with publishing(list(files.values())) as staged:
+            maps = write_class_maps(model, stack, dict(zip(files, staged)), tags=tags, **ways)
+        numbers = maps.numbers(model.labels)
+        shares = sorted(numbers["shares"].items(), key=lambda item: -item[1])
+        listed = ", ".join(f"{name} {share:.1%}" for name, share in shares[:LISTED])
+        more = f" ({len(shares) - LISTED} more)" if len(shares) > LISTED else ""
+        lines = [f"written: {path} ({what})" for what, path in files.items()]
+        entropy = f"mean entropy {numbers['mean_entropy']:.4f} nats"
+        return MapResult(files, numbers, [*lines, f"classes: {listed}{more} of {numbers['cells']:,} cells; {entropy}"])
+
+    def evaluate(self, model: ClassModel, file: Path, **ways: Any) -> dict[str, Any]:
+        """Measure a model on points whose classes, or proportions, are known."""
+        return evaluate_classes(model, file, **ways)
+
+    def evaluation_lines(self, numbers: dict[str, Any]) -> list[str]:
+        """Say what an evaluation found."""
+        return evaluation_lines(numbers)
+
+    def info_lines(self, model: ClassModel, features: int) -> list[str]:
+        """Say what is in a model file."""
+        return info_lines(model, features)

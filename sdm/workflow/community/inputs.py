@@ -1,0 +1,143 @@
+"""What a joint model is fitted to: sites with several species, their environment, and the graph of species."""
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from sdm.data.encode import Encoder
+from sdm.data.rasters.stack import Stack
+from sdm.data.records.clean import clean
+from sdm.data.records.occurrences import WGS84, Occurrences, project
+from sdm.data.records.textfile import TextTable
+from sdm.data.site_sample import CommunitySample
+from sdm.data.sites import SiteTable, Wanted, read_sites
+from sdm.errors import DataError, OptionError
+from sdm.joint.labels import species_names
+from sdm.options.definitions import GRAPH_WORDS, RunOptions
+from sdm.report.tables import unquoted
+from sdm.workflow.inputs import is_swd, open_layers, open_projections, projection_notices
+
+
+@dataclass
+class Community:
+    """What a joint model is fitted on.
+
+    Attributes
+    ----------
+    sites : SiteTable
+        Sites with a value of every variable.
+    environment : DataFrame
+    stack : Stack or None
+        The layers, where the environment comes from layers.
+    projections : dict
+        Other layers to map on, by name.
+    edges : str or list of pairs
+        The graph, as `JointModel` takes it.
+    notes : list of str
+    """
+
+    sites: SiteTable
+    environment: pd.DataFrame
+    stack: Stack | None = None
+    projections: dict[str, Stack] = field(default_factory=dict)
+    edges: str | list[tuple[str, str]] = "tree"
+    notes: list[str] = field(default_factory=list)
+
+    def sample(self, categorical: list[str]) -> CommunitySample:
+        """Return the sites as numbers, to be divided."""
+        sites, names = self.sites, tuple(map(str, self.environment.columns))
+        values = Encoder.learn(self.environment, categorical).encode(self.environment)
+        return CommunitySample(
+            "sites", names, tuple(categorical), values, sites.labels, sites.x, sites.y, sites.group, sites.fold
+        )
+
+
+def read_community(options: RunOptions) -> Community:
+    """Read the sites, their environment, and the graph."""
+    if options.occurrences.file is None:
+        raise OptionError("no table of sites: give it first, as in 'sdm joint sites.csv layers/ -o results'")
+    files, own = options.layers.files, options.joint
+    layers = bool(files) and not is_swd(files)
+    stack = _open(options) if layers else None
+    wanted = Wanted(
+        species=options.occurrences.species,
+        environment=() if layers else own.environment,
+        categorical=() if layers else options.layers.categorical,
+        site=options.occurrences.site_column,
+        x=options.occurrences.x_column,
+        y=options.occurrences.y_column,
+        fold=options.test.fold_column,
+    )
+    table = files[0] if files and not layers else None
+    sites = read_sites(options.occurrences.file, wanted, table=table, layers=layers)
+    notes = [*sites.notes, *(stack.notices if stack else ())]
+    if stack is None:
+        sites, environment = _whole(sites, notes)
+        if options.occurrences.crs is not None:  # distances between sites of a table are measured from degrees
+            x, y = project(sites.x, sites.y, options.occurrences.crs, WGS84)
+            sites = replace(sites, x=x, y=y)
+    else:
+        sites, environment = _look_up(sites, stack, options, notes)
+    species_names(sites.labels, list(environment.columns))
+    categorical = [name for name in options.layers.categorical if environment[name].dtype == object]
+    if options.predict.projections and categorical:
+        raise DataError(
+            f"variable '{categorical[0]}' has classes of text, which layers cannot hold: leave out --projections"
+        )
+    projections = open_projections(options, list(environment.columns))
+    notes += projection_notices(projections)
+    return Community(sites, environment, stack, projections, read_graph(own.graph), notes)
+
+
+def _open(options: RunOptions) -> Stack:
+    """Open the layers, or those that were named as the environment."""
+    return open_layers(options, names=options.joint.environment or None)
+
+
+def _whole(sites: SiteTable, notes: list[str]) -> tuple[SiteTable, pd.DataFrame]:
+    """Leave out sites without a value of every variable."""
+    whole = pd.DataFrame(sites.environment).notna().all(axis=1).to_numpy()
+    if not whole.any():
+        raise DataError(f"no site of '{Path(sites.source).name}' has a value of every variable of the environment")
+    if not whole.all():
+        notes.append(f"{np.count_nonzero(~whole):,} sites without a value of every variable left out")
+    kept = sites.take(whole)
+    return kept, pd.DataFrame(kept.environment)
+
+
+def _look_up(sites: SiteTable, stack: Stack, options: RunOptions, notes: list[str]) -> tuple[SiteTable, pd.DataFrame]:
+    """Take the environment from layers; sites that lie in one cell each count."""
+    records = Occurrences(
+        species=np.full(len(sites), "sites", dtype=object),
+        x=sites.x,
+        y=sites.y,
+        crs=options.occurrences.crs or WGS84,
+        row=sites.row,
+        source=sites.source,
+    )
+    points, ledger = clean(records, stack, snap=options.occurrences.snap, remove_duplicates=False)
+    found = points["sites"]
+    if ledger.describe("sites"):
+        notes.append(f"sites left out: {ledger.describe('sites')}")
+    kept = replace(sites.take(found.index), x=found.x, y=found.y)
+    return kept, pd.DataFrame(np.asarray(found.values, dtype=np.float64), columns=list(stack.names))
+
+
+def read_graph(graph: str) -> str | list[tuple[str, str]]:
+    """Return a graph by its name, or the edges of a table: its first two columns, one row per edge."""
+    if graph in GRAPH_WORDS:
+        return graph
+    path = Path(graph)
+    if not path.is_file():
+        raise OptionError(f"joint.graph={graph!r}: expected one of {', '.join(GRAPH_WORDS)}, or a table of edges")
+    text = TextTable(path)
+    if len(text.header) < 2:
+        raise DataError(f"file '{path.name}' has one column: expected two names of species per row, one row per edge")
+    names = text.header[:2]
+    frame, row = text.read(as_text=set(names))
+    bad = np.flatnonzero(frame[names].isna().any(axis=1).to_numpy())
+    if bad.size:
+        raise DataError(f"file '{path.name}', row {row[bad[0]]}: expected two names of species, got one")
+    return [(unquoted(str(a).strip()), unquoted(str(b).strip())) for a, b in frame[names].itertuples(index=False)]

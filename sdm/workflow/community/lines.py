@@ -1,0 +1,93 @@
+"""What the terminal shows of joint models: results of a run, evaluations, and model files."""
+
+from typing import Any
+
+from sdm.models.community import FittedJoint
+from sdm.workflow.classes.lines import figure
+from sdm.workflow.community.testing import MEASURES, WHAT
+from sdm.workflow.task import ModelResult
+
+
+def result_lines(result: ModelResult) -> list[str]:
+    """Say what was fitted, in the order in which a person asks."""
+    n = result.numbers
+    species, edges, tested = len(n["species"]), n["associations"], n["test"]
+    models = n["training"] if tested is None else tested["mean"]
+    where = "training sites: not tested" if tested is None else f"held out, {_folds(len(tested['folds']))}"
+    out = [
+        f"community    {species} species, {n['sites']:,} sites, {len(n['variables'])} variables",
+        f"model        {_settings(n)}, graph {n['graph']}: {len(edges)} edges",
+        f"certificate  {_certificate(n)}",
+        "",
+        f"{where:<44}    joint  stacked      GLM",
+    ]
+    for key, text in MEASURES.items():
+        out.append(f"  {text:<42}{''.join(f'{figure(models[name][key]):>9}' for name in WHAT)}")
+    out += [*_edge_lines(edges, 5), ""]
+    for what, name in result.files.items():
+        if isinstance(name, str):
+            out.append(f"written      {result.folder}/{name} ({what})")
+        else:
+            number = len(name["species"])
+            listed = f"{result.folder}/{name['richness']} and {number} species' probability and presence"
+            out.append(f"written      {listed} ({what})")
+    return out
+
+
+def evaluation_lines(numbers: dict[str, Any]) -> list[str]:
+    """Say how good a joint model is on other sites."""
+    return [
+        f"{'sites':<42}{numbers['sites']:>9,}",
+        f"{'known labels':<42}{numbers['labels']:>9,}",
+        *(f"{text:<42}{figure(numbers[key]):>9}" for key, text in MEASURES.items()),
+        "",
+        "AUC",
+        *(f"  {name:<40}{figure(value):>9}" for name, value in numbers["species"].items()),
+    ]
+
+
+def info_lines(model: FittedJoint, features: int) -> list[str]:
+    """Say what is in a model file, with its largest weights."""
+    meta = model.meta
+    missing = f", {meta['missing']:,} labels missing" if meta.get("missing") else ""
+    effects = sorted(model.effects(), key=lambda row: -abs(row["weight"]))
+    shown = [row for row in effects if row["feature"] != "bias"][:features]
+    return [
+        f"joint model  {len(model.species)} species: {', '.join(model.species)}",
+        f"fitted by    sdm {meta.get('version', '?')}, seed {meta.get('seed', '?')}",
+        f"data         {meta.get('sites', '?')} sites of {meta.get('source', '?')}{missing}",
+        f"learner      {_settings(meta)}, graph {meta.get('graph', '?')}",
+        f"certificate  {_certificate(meta)}",
+        f"variables    {', '.join(model.encoder.names)}",
+        *_edge_lines(model.associations(), features),
+        "",
+        "largest effects (features are standardised)",
+        *(f"  {row['weight']:+.3f}{_spread(row)}  {row['species']}: {row['feature']}" for row in shown),
+    ]
+
+
+def _settings(meta: dict[str, Any]) -> str:
+    prior = f", lambda {meta['lambda']:g}" if meta["learner"] == "laplace" else ""
+    return f"{meta['learner']} (C {meta['C']:g}{prior})"
+
+
+def _certificate(meta: dict[str, Any]) -> str:
+    unit = "nats" if meta["learner"].startswith("crf") else "wrong labels"
+    return f"{meta['status']}: within {meta['gap']:.1e} {unit} per site of the optimum"
+
+
+def _spread(row: dict[str, Any]) -> str:
+    return f" ± {row['sd']:.3f}" if row["sd"] == row["sd"] else ""
+
+
+def _folds(count: int) -> str:
+    return "1 part" if count == 1 else f"mean of {count} folds"
+
+
+def _edge_lines(edges: list[dict[str, Any]], most: int) -> list[str]:
+    """Return the strongest associations."""
+    if not edges:
+        return []
+    ranked = sorted(edges, key=lambda row: -abs(row["weight"]))[:most]
+    rows = [f"  {row['weight']:+.3f}{_spread(row)}  {row['first']} – {row['second']}" for row in ranked]
+    return ["", f"strongest of {len(edges)} associations", *rows]

@@ -1,0 +1,126 @@
+"""The task of communities: several species at the same sites, in one joint model."""
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+from sdm.commit import staging
+from sdm.data.rasters.stack import Stack
+from sdm.errors import OptionError
+from sdm.maps.community import MAPS, OF_ONE_MODEL, PRESENT, JointPlaces, write_maps
+from sdm.models.community import FittedJoint
+from sdm.options.definitions import JointOptions, RunOptions
+from sdm.types import Progress
+from sdm.workflow.community.checking import check_community
+from sdm.workflow.community.evaluating import evaluate_joint
+from sdm.workflow.community.fitting import CommunityPlan, JointFit, fit_community, plan_community
+from sdm.workflow.community.inputs import read_community
+from sdm.workflow.community.lines import evaluation_lines, info_lines, result_lines
+from sdm.workflow.community.writing import write_joint
+from sdm.workflow.splitting import check_testing
+from sdm.workflow.task import Findings, MapResult, ModelResult, Prepared, Task
+
+NAME = "joint"
+"""What the one model of a run, and its files, are called."""
+LAPLACE = ("shrinkage", "posterior", "rounds")
+"""Options of the learner laplace."""
+
+
+class CommunityTask(Task):
+    """Several species at the same sites, in one joint model."""
+
+    kind: ClassVar[str] = "community"
+    called: ClassVar[str] = "a joint model"
+    command: ClassVar[str] = "sdm joint"
+    evaluates_with: ClassVar[tuple[str, ...]] = ("site_column",)
+
+    def recognises(self, options: RunOptions) -> bool:
+        """Tell whether an option of joint models was chosen."""
+        return options.joint != JointOptions()
+
+    def check_options(self, options: RunOptions) -> None:
+        """Raise for options that do not apply, or contradict each other."""
+        super().check_options(options)
+        joint, default, test = options.joint, JointOptions(), options.test
+        for name in LAPLACE:
+            if joint.learner != "laplace" and getattr(joint, name) != getattr(default, name):
+                raise OptionError(f"joint.{name} is for the learner laplace, not for {joint.learner}: leave it out")
+        if test.percent and (test.folds or test.split != "random") and test.replicate_kind != "subsample":
+            raise OptionError("give test.percent, or folds of sites, not both: the model is tested with one of them")
+        check_testing(options)
+
+    def prepare(self, options: RunOptions) -> Prepared:
+        """Read the sites, their environment, and the graph."""
+        community = read_community(options)
+        stack, projections = community.stack, community.projections
+        return Prepared({NAME: community}, stack=stack, projections=projections, notices=community.notes)
+
+    def plan(self, prepared: Prepared, name: str, options: RunOptions) -> CommunityPlan:
+        """Divide the sites."""
+        return plan_community(prepared.tables[name], options, prepared.stack)
+
+    def fit(self, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None) -> JointFit:
+        """Fit the joint model beside single models and a GLM, and test all of them."""
+        return fit_community(prepared.tables[name], self.plan(prepared, name, options), options, progress)
+
+    def write(
+        self,
+        fitted: JointFit,
+        prepared: Prepared,
+        options: RunOptions,
+        folder: Path,
+        files: dict[str, Any],
+        progress: Progress | None,
+    ) -> list[str]:
+        """Write the model, its tables, maps and pictures."""
+        write_joint(fitted, options, folder, files, progress)
+        return []
+
+    def lines(self, result: ModelResult) -> list[str]:
+        """Say what was fitted and how good it is."""
+        return result_lines(result)
+
+    def summary_row(self, numbers: dict[str, Any]) -> dict[str, Any]:
+        """Return the main numbers; a run has one community, and no table of several."""
+        return {"sites": numbers.get("sites"), "gap": numbers.get("gap")}
+
+    def check(self, options: RunOptions, found: Findings) -> None:
+        """Look for what is wrong with sites, environment and graph."""
+        check_community(options, found)
+
+    def map_places(self, output: Path) -> list[Path]:
+        """Return none: maps go to a folder."""
+        if output.suffix.lower() in (".tif", ".tiff"):
+            raise OptionError(
+                f"{output} is the name of one map, a joint model makes two per species and two of the richness: "
+                f"give a folder for them, as in -o {output.with_suffix('')}"
+            )
+        return []
+
+    def map(self, model: FittedJoint, stack: Stack, output: Path, overwrite: bool, **ways: Any) -> MapResult:
+        """Write two maps per species, probability and best joint labeling, and their sums, into a folder."""
+        with staging(output, overwrite=overwrite, keep=True) as stage:
+            (stage / MAPS).mkdir()
+            maps = write_maps(model, None, stack, JointPlaces.within(stage, model.species, OF_ONE_MODEL), **ways)
+        files: dict[str, Path] = {}
+        numbers: dict[str, Any] = {}
+        lines = []
+        for kind, group in (("probability", maps.species), (PRESENT, maps.present), ("richness", maps.richness)):
+            for name, one in group.items():
+                key = one.path.relative_to(stage).as_posix()  # a species may have the name of another map
+                files[key] = output / key
+                what = {"what": name} if kind == "richness" else {"what": kind, "species": name}
+                numbers[key] = {**what, **one.numbers}
+                lines.append(f"written: {files[key]} ({one.text})")
+        return MapResult(files, {"maps": numbers}, lines)
+
+    def evaluate(self, model: FittedJoint, file: Path, **ways: Any) -> dict[str, Any]:
+        """Measure a model on a table of sites."""
+        return evaluate_joint(model, file, **ways)
+
+    def evaluation_lines(self, numbers: dict[str, Any]) -> list[str]:
+        """Say what an evaluation found."""
+        return evaluation_lines(numbers)
+
+    def info_lines(self, model: FittedJoint, features: int) -> list[str]:
+        """Say what is in a model file."""
+        return info_lines(model, features)
