@@ -21,7 +21,7 @@ def check(
         bool, typer.Option("--joint", help="Check a run of 'sdm joint': the same as --kind community.")
     ] = False,
 ) -> None:
-    """Look for everything that would go wrong in a run of any kind, and list it all at once; nothing is fitted or written.
+    """Look for everything that would go wrong in a run of any kind, and list it all at once, without fitting.
 
     The kind of model is what the options say: --response, --class-column or --classes are those of classes, --learner
     or --graph those of a community; a run file says it; and --kind says it in any case.

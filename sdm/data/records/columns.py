@@ -92,5 +92,6 @@ def named_column(name: str, header: list[str], source: str) -> str:
 
 
 def listed(names: Sequence[str], most: int = 12) -> str:
+    """Return names in a row, and how many more there are."""
     more = f", … ({len(names) - most} more)" if len(names) > most else ""
     return ", ".join(map(str, names[:most])) + more

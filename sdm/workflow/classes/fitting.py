@@ -102,10 +102,8 @@ def plan_classes(
 ) -> ClassPlan:
     """Divide the sites; what cannot work is refused before anything is fitted."""
     if presence_class(sample.class_names) is None and options.predict.threshold is not None:
-        raise OptionError(
-            f"predict.threshold is for presence and absence, and the classes are {', '.join(sample.class_names)}: leave it "
-            "out"
-        )
+        listed = ", ".join(sample.class_names)
+        raise OptionError(f"predict.threshold is for presence and absence, and the classes are {listed}: leave it out")
     if test is None:
         train = set_sites_aside(sample, options)
         sample, test = sample.take(train), None if train.all() else sample.take(~train)
@@ -281,7 +279,7 @@ def _numbers(result: ClassFit, fitted: ConditionalMaxent, sites: int) -> dict[st
 
 
 def _cutoff_numbers(thresholds: Sequence[Threshold]) -> dict[str, Any]:
-    """Return what is known of every cutoff: its probability, and which share of presences and absences it gets wrong."""
+    """Return the probability of every cutoff, and which share of presences and absences it gets wrong."""
     return {
         cutoff.key: {
             "name": cutoff.name,
