@@ -5,9 +5,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from sdm.assess.measures.presence_only import HIGHER
 from sdm.assess.tuning import Range, Setting, Tuning, grid, random_settings
 from sdm.assess.tuning import tune as search
-from sdm.assess.validation import HIGHER
 from sdm.data.rasters.stack import Stack
 from sdm.data.table import SampleTable
 from sdm.errors import DataError, OptionError

@@ -2,14 +2,12 @@
 
 from concurrent.futures import Executor
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from typing import Any
 
 from sdm.assess.importance import (
     Contribution,
     Jackknife,
     Permutation,
-    fit_columns,
     jackknife,
     percent_contribution,
     permutation_importance,
@@ -113,10 +111,7 @@ def assess(
         found.permutation = permutation_importance(model, table.presence, table.background, seed=options.seed)
         found.contribution = percent_contribution(fitted.problem_, fitted.coef_)
     if options.test.jackknife:
-        fit = partial(fit_columns, table, single)
-        found.jackknife = jackknife(
-            fit, table.names, table.presence, table.background, test, executor=executor, progress=progress
-        )
+        found.jackknife = jackknife(table, single, test, executor=executor, progress=progress)
     if options.test.null_models and split is not None:
         found.nulls = null_models(
             table,
