@@ -31,7 +31,7 @@ from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.grid import Grid
 from sdm.data.rasters.stack import WINDOW_BYTES, Stack
 from sdm.errors import DataError, OutputError
-from sdm.models.species import Model
+from sdm.models.interface import ValueModel
 from sdm.types import Colour, Progress
 
 NODATA = -9999.0
@@ -84,13 +84,13 @@ class RasterSummary:
         return {"cells": self.cells, "min": self.minimum, "max": self.maximum, "mean": self.mean}
 
 
-def model_id(model: Model) -> str:
+def model_id(model: ValueModel) -> str:
     """Return a short name for exactly this model."""
     return hashlib.sha256(model.to_bytes()).hexdigest()[:16]
 
 
 def predict_raster(
-    model: Model,
+    model: ValueModel,
     stack: Stack,
     path: str | Path,
     *,
@@ -106,12 +106,12 @@ def predict_raster(
 
     Parameters
     ----------
-    model : Model
+    model : ValueModel
     stack : Stack
         With the model's variables, in its order (`open_stack(…, names=model.names)`).
     path : path
         Replaced in one step when the map is complete.
-    scale : {"cloglog", "raw", "cumulative", "logistic"}
+    scale : {"cloglog", "raw", "cumulative", "logistic"}, or "probability" of a class model
     clamp : bool
     threshold : float, optional
         Write 1 where the prediction is at least this and 0 elsewhere (bytes, nodata 255).
@@ -154,7 +154,7 @@ def predict_raster(
 
 
 def predict_spread(
-    models: Sequence[Model],
+    models: Sequence[ValueModel],
     stack: Stack,
     paths: Mapping[str, Path],
     *,
@@ -169,7 +169,7 @@ def predict_spread(
 
     Parameters
     ----------
-    models : sequence of Model
+    models : sequence of ValueModel
         The replicates, at least two, of the same variables.
     paths : mapping
         Where to write which of `sdm.assess.uncertainty.STATISTICS`: mean, sd, lower, upper.

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -142,14 +142,13 @@ class ClassProfile:
 
 def class_profiles(model: ClassModel, x: Array, clamp: bool = True) -> list[ClassProfile]:
     """Vary each variable that varies; the others are held at the sites' mean, or their most frequent category."""
-    like = cast(Any, model)  # these look at the variables alone
-    middle, out = typical(like, x), []
+    middle, out = typical(model, x), []
     for v, variable in enumerate(model.variables):
         if (len(variable.classes) < 2) if variable.categorical else (variable.lo == variable.hi):
             continue
-        values = grid(like, v)
+        values = grid(model, v)
         table = np.tile(middle, (values.size, 1))
         table[:, v] = values
         y = model.distributions(table, clamp)
-        out.append(ClassProfile(variable.name, values, y, variable.lo, variable.hi, class_names(like, v)))
+        out.append(ClassProfile(variable.name, values, y, variable.lo, variable.hi, class_names(model, v)))
     return out

@@ -6,7 +6,7 @@ import numpy as np
 
 from sdm.assess.measures.basic import auc, auc_deviation, boyce, check_counts, max_tss, tss
 from sdm.errors import OptionError
-from sdm.models.species import Model
+from sdm.models.interface import ValueModel
 from sdm.types import Array, Index
 
 
@@ -85,17 +85,19 @@ def prg_auc(presence: Array, absence: Array) -> float:
     return float(np.sum(np.diff(recall) * 0.5 * (precision[1:] + precision[:-1])))
 
 
-def measure_absences(model: Model, presence: Array, absence: Array, threshold: float | None = None) -> dict[str, float]:
-    """Measure a model on survey sites where the species was found and where it was not, all on the cloglog scale.
+def measure_absences(
+    model: ValueModel, presence: Array, absence: Array, threshold: float | None = None
+) -> dict[str, float]:
+    """Measure a model on survey sites where the species was found and where it was not, all on its default scale.
 
     Parameters
     ----------
-    model : Model
+    model : ValueModel
     presence, absence : (m, V) and (n, V) arrays
         Values of the variables at the sites.
     threshold : float, optional
-        A raw value, such as that of `maxsss` on the training data, for `tss`; `tss.max` is that of the best threshold
-        on these sites, and so flatters the model.
+        A raw value (of a class model a probability), such as that of `maxsss` on the training data, for `tss`;
+        `tss.max` is that of the best threshold on these sites, and so flatters the model.
 
     Returns
     -------
@@ -106,7 +108,7 @@ def measure_absences(model: Model, presence: Array, absence: Array, threshold: f
     here, not_here = model.predict(presence), model.predict(absence)
     check_counts(here, not_here)
     best, level = max_tss(here, not_here)
-    at = float("nan") if threshold is None else float(model.from_raw(threshold, "cloglog"))
+    at = float("nan") if threshold is None else float(model.from_raw(threshold, model.scale))
     return {
         "auc": auc(here, not_here),
         "auc.sd": auc_deviation(here, not_here),
