@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdm.assess.fits import fit_table, run_all, with_setting
+from sdm.assess.measures.presence_only import measure_presences
 from sdm.assess.splits.folds import Split
-from sdm.assess.validation import measure
 from sdm.errors import DataError, OptionError
 from sdm.estimators.maxent import Maxent
 from sdm.estimators.structural import StructMaxent
@@ -172,7 +172,7 @@ def _fit(
     for multiplier in multipliers:
         made = with_setting(estimator, {**setting, "multiplier": multiplier})
         earlier = fit_table(part, made, start=None if isinstance(made, StructMaxent) else earlier)
-        out.append(measure(earlier.model_, part, test))
+        out.append(measure_presences(earlier.model_, part, test))
     return out
 
 

@@ -6,21 +6,20 @@ All three hold for every entropy, penalty and family, trees and monomials includ
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
-from sdm.assess.fits import fit_table, run_all
-from sdm.assess.measures.basic import auc, gain, relative_gain
+from sdm.assess.assessor import PRESENCE_ONLY, Assessor
+from sdm.assess.fits import run_all
+from sdm.assess.measures.basic import auc, relative_gain
+from sdm.assess.splits.folds import Divisible
 from sdm.errors import OptionError
-from sdm.estimators.maxent import Maxent
+from sdm.estimators.params import Parameters
 from sdm.features.growing.grown import Grown
 from sdm.maxent.problem import Problem
 from sdm.models.species import Model
 from sdm.types import Array, Progress
-
-if TYPE_CHECKING:  # a table is given; none of its code is needed
-    from sdm.data.table import SampleTable
 
 MEASURES = ("auc", "gain")
 NODES = 32  # of the quadrature along the line of weights: exact to rounding for Shannon, to 1e-5 nats for others
@@ -67,24 +66,51 @@ def permutation_importance(
     """
     if by not in MEASURES:
         raise OptionError(f"by={by!r}: expected one of {', '.join(MEASURES)}")
+    rows, m = np.vstack([presence, background]), len(presence)
+    rng = np.random.default_rng(seed)
+    return permute_variables(lambda columns: _quality(model, columns, m, by), rows, model.names, repeats, rng)
+
+
+def permute_variables(
+    quality: Callable[[list[Array]], float],
+    rows: Array,
+    names: Sequence[str],
+    repeats: int,
+    rng: np.random.Generator,
+) -> list[Permutation]:
+    """Shuffle each variable in turn over the rows, and see how much worse a model gets.
+
+    Parameters
+    ----------
+    quality : callable
+        How good the model is, more being better, when its variables have these columns of values.
+    rows : (n, V) array
+    names : sequence of str
+        The variables.
+    repeats : int
+        How many times each variable is shuffled.
+
+    Returns
+    -------
+    list of Permutation
+        As for `permutation_importance`.
+    """
     if repeats < 1:
         raise OptionError(f"repeats={repeats!r}: expected a whole number from 1 on")
-    rng = np.random.default_rng(seed)
-    rows = np.vstack([presence, background])
-    whole = _quality(model, list(rows.T), len(presence), by)
-    drops = np.zeros((len(model.names), repeats))
-    for v in range(len(model.names)):
+    whole = quality(list(rows.T))
+    drops = np.zeros((len(names), repeats))
+    for v in range(len(names)):
         columns = list(rows.T)
         for k in range(repeats):
             columns[v] = rng.permutation(rows[:, v])
-            drops[v, k] = whole - _quality(model, columns, len(presence), by)
+            drops[v, k] = whole - quality(columns)
     mean = drops.mean(axis=1)
     spread = drops.std(axis=1, ddof=1) if repeats > 1 else np.full(len(mean), np.nan)
     total = float(np.maximum(mean, 0.0).sum())
     scale = 100.0 / total if total > 0 else 0.0
     return [
         Permutation(name, max(float(a), 0.0) * scale, float(b) * scale, float(a), float(b))
-        for name, a, b in zip(model.names, mean, spread)
+        for name, a, b in zip(names, mean, spread)
     ]
 
 
@@ -152,8 +178,9 @@ def _shares(problem: Problem, weights: Array) -> Array:
 class Jackknife:
     """A model without a variable, with it only, or (`variable` empty) with all.
 
-    `train_gain` is the regularised training gain, `train_auc` and `test_auc` are against the training domain; what
-    needs test records is NaN without them.
+    Of a species, `train_gain` is the regularised training gain, `train_auc` and `test_auc` are against the training
+    domain; of classes, gains are those of the log loss over the constant model, and AUCs the mean over the classes (of
+    presence, for presence and absence). What needs test records is NaN without them.
     """
 
     variable: str
@@ -165,12 +192,11 @@ class Jackknife:
 
 
 def jackknife(
-    fit: Callable[[list[int]], Maxent],
-    names: Sequence[str],
-    presence: Array,
-    background: Array,
-    test: Array | None = None,
+    table: Divisible,
+    estimator: Parameters,
+    test: Any = None,
     *,
+    assessor: Assessor = PRESENCE_ONLY,
     executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> list[Jackknife]:
@@ -178,59 +204,39 @@ def jackknife(
 
     Parameters
     ----------
-    fit : callable
-        Fits on the columns of the given positions; for a process pool it must be importable, such as
-        `functools.partial(fit_columns, table, estimator)`.
-    names : sequence of str
-    presence, background : (m, V) and (n, V) arrays
+    table : SampleTable or ClassSample
         What is fitted.
-    test : (k, V) array, optional
-        Values at test records.
-    executor : Executor, optional
+    estimator : Maxent, StructMaxent or ConditionalMaxent
+    test : optional
+        What tests: values `(k, V)` at the test records of a species, or a `ClassSample`.
+    assessor : Assessor
+        That of the table's kind.
 
     Returns
     -------
     list of Jackknife
-        `all`, then each variable's `without` and `only`. Where no variable that varies is left the model is uniform:
+        `all`, then each variable's `without` and `only`. Where no variable that varies is left the model is constant:
         gains of zero and AUCs of one half.
     """
+    rows, names = assessor.values(table), table.names
     every = list(range(len(names)))
     plans: list[tuple[str, str, list[int]]] = [("", "all", every)]
     for v, name in enumerate(names):
         plans += [(name, "without", [u for u in every if u != v]), (name, "only", [v])]
-    varies = [bool(np.ptp(np.concatenate([presence[:, v], background[:, v]])) > 0) for v in every]
+    varies = [bool(np.ptp(rows[:, v]) > 0) for v in every]
     jobs = [
-        (fit, name, kind, [v for v in columns if varies[v]], presence, background, test)
+        (table, estimator, test, assessor, name, kind, [v for v in columns if varies[v]])
         for name, kind, columns in plans
     ]
     return run_all(_jackknife, jobs, executor, progress, "jackknife")
 
 
-def fit_columns(table: "SampleTable", estimator: Maxent, columns: list[int]) -> Maxent:
-    """Fit an estimator to some columns of a table: what `jackknife` calls, through `functools.partial`."""
-    return fit_table(table, estimator, columns)
-
-
 def _jackknife(
-    fit: Callable[[list[int]], Maxent],
-    name: str,
-    kind: str,
-    columns: list[int],
-    presence: Array,
-    background: Array,
-    test: Array | None,
+    table: Divisible, estimator: Parameters, test: Any, assessor: Assessor, name: str, kind: str, columns: list[int]
 ) -> Jackknife:
     """Fit one plan and measure it."""
-    nothing = float("nan")
-    if not columns:
-        held = (nothing, nothing) if test is None else (0.0, 0.5)
-        return Jackknife(name, kind, 0.0, 0.5, *held)
-    fitted = fit(columns)
-    model = fitted.model_
-    raw = model.predict(presence[:, columns], "raw")
-    domain = np.concatenate([raw, model.predict(background[:, columns], "raw")])
-    held = (nothing, nothing)
-    if test is not None:
-        at_test = model.predict(test[:, columns], "raw")
-        held = gain(at_test, model.n_domain), auc(at_test, domain)
-    return Jackknife(name, kind, fitted.solution_.gain, auc(raw, domain), *held)
+    if columns:
+        train, held = assessor.gains(assessor.fit(table, estimator, columns), table, test, columns)
+    else:
+        train, held = (0.0, 0.5), (0.0, 0.5) if test is not None else (float("nan"), float("nan"))
+    return Jackknife(name, kind, *train, *held)

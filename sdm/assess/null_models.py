@@ -1,26 +1,25 @@
 """Is a model better than one of randomised records? (Raes and ter Steege 2007, Bohl et al. 2019)
 
-Null models are fitted to records drawn at random from the background, as many as there are real ones, with the same
-settings and folds, and measured on the same real held-out records. What they reach is what a model reaches that knows
-the region but not the species.
+Null models of a species are fitted to records drawn at random from the background, as many as there are real ones;
+those of classes to the sites of a fold with their classes permuted. Settings and folds are the same, and they are
+measured on the same real held-out records. What they reach is what a model reaches that knows the region but not the
+species, or how frequent the classes are but not where.
 """
 
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from sdm.assess.fits import fit_table, run_all
-from sdm.assess.splits.folds import Split
-from sdm.assess.validation import HIGHER, HeldOut, averages, hold_out, measure, validate_fold
-from sdm.errors import DataError, OptionError
-from sdm.estimators.maxent import Maxent
+from sdm.assess.assessor import PRESENCE_ONLY, Assessor, Row
+from sdm.assess.fits import run_all
+from sdm.assess.splits.folds import Divisible, Split
+from sdm.assess.validation import validate_fold
+from sdm.errors import OptionError
+from sdm.estimators.params import Parameters
 from sdm.types import Array, Index, Progress
-
-if TYPE_CHECKING:  # a table is given; none of its code is needed
-    from sdm.data.table import SampleTable
 
 
 @dataclass(frozen=True)
@@ -43,17 +42,18 @@ class NullTest:
 
 @dataclass(frozen=True)
 class NullModels:
-    """The tests, one a measure, and every null model's averages over the folds."""
+    """The tests, one per measure, and every null model's averages over the folds."""
 
     tests: list[NullTest]
     rows: list[dict[str, float]]
 
 
 def null_models(
-    table: "SampleTable",
-    estimator: Maxent,
+    table: Divisible,
+    estimator: Parameters,
     split: Split,
     *,
+    assessor: Assessor = PRESENCE_ONLY,
     iterations: int = 100,
     seed: int = 1,
     executor: Executor | None = None,
@@ -63,57 +63,39 @@ def null_models(
 
     Parameters
     ----------
-    table : SampleTable
-    estimator : Maxent
+    table : SampleTable or ClassSample
+    estimator : Maxent, StructMaxent or ConditionalMaxent
     split : Split
+    assessor : Assessor
+        That of the table's kind.
     iterations : int
-        How many null models (each fitted once a fold).
+        How many null models (each fitted once per fold).
     seed : int
-        Null records are drawn without replacement from the background, by its base weights where it has any.
+        Null records are drawn without replacement from the background, by its base weights where it has any; of
+        classes, the targets are permuted among the training sites of every fold.
     """
     if iterations < 2:
         raise OptionError(f"iterations={iterations!r}: expected a whole number from 2 on, such as 100")
-    if table.n_background < table.n_presences:
-        raise DataError(
-            f"{table.n_background:,} background points to draw {table.n_presences:,} null records from: "
-            "expected at least as many"
-        )
-    measured = [validate_fold(table, estimator, fold) for fold in split.folds]
-    real = averages([row for row, _ in measured], held=[held for _, held in measured])
     rng = np.random.default_rng(seed)
-    chance = None if table.weights is None else table.weights / table.weights.sum()
-    draws = [rng.choice(table.n_background, table.n_presences, replace=False, p=chance) for _ in range(iterations)]
-    jobs = [(table, estimator, split, draw) for draw in draws]
+    draws = [assessor.draw(table, rng) for _ in range(iterations)]
+    measured = [validate_fold(table, estimator, fold, assessor) for fold in split.folds]
+    real = assessor.average([row for row, _ in measured], [held for _, held in measured])
+    jobs = [(table, estimator, split, draw, assessor) for draw in draws]
     rows = run_all(_null, jobs, executor, progress, "null models")
-    names = [name for name in HIGHER if f"{name}.avg" in real]
-    return NullModels([_test(name, real, rows) for name in names], rows)
+    tests = [_test(name, real, rows, more) for name, more in assessor.higher.items() if f"{name}.avg" in real]
+    return NullModels(tests, rows)
 
 
-def _null(table: "SampleTable", estimator: Maxent, split: Split, draw: Index) -> dict[str, float]:
-    """Fit null records fold by fold, and measure on the real records that the fold holds out."""
-    random = _with_presences(table, draw)
-    rows: list[dict[str, Any]] = []
-    held: list[HeldOut | None] = []
+def _null(table: Divisible, estimator: Parameters, split: Split, draw: Index, assessor: Assessor) -> dict[str, float]:
+    """Fit randomised records fold by fold, and measure on the real records that the fold holds out."""
+    found: list[tuple[Row, Any]] = []
     for fold in split.folds:
-        train, test = random.take(fold.train, fold.background_train), fold.testing(table)
-        fitted = fit_table(train, estimator)
-        rows.append(measure(fitted.model_, train, test))
-        held.append(hold_out(fitted.model_, test))
-    return averages(rows, held=held)
+        train = assessor.randomise(table, fold, draw)
+        found.append(assessor.measure_fold(assessor.fit(train, estimator), train, fold.testing(table)))
+    return assessor.average([row for row, _ in found], [held for _, held in found])
 
 
-def _with_presences(table: "SampleTable", cells: Index) -> "SampleTable":
-    """Return the table with background points in place of its presences; weights of records stay in their order."""
-    return replace(
-        table,
-        presence=table.background[cells],
-        presence_x=table.background_x[cells],
-        presence_y=table.background_y[cells],
-        presence_base=None if table.weights is None else table.weights[cells],
-    )
-
-
-def _test(name: str, real: dict[str, float], rows: Sequence[dict[str, float]]) -> NullTest:
+def _test(name: str, real: dict[str, float], rows: Sequence[dict[str, float]], more_is_better: bool) -> NullTest:
     """Compare one measure."""
     value = real[f"{name}.avg"]
     values: Array = np.array([row[f"{name}.avg"] for row in rows])
@@ -121,7 +103,7 @@ def _test(name: str, real: dict[str, float], rows: Sequence[dict[str, float]]) -
     if values.size < 2 or np.isnan(value):
         nothing = float("nan")
         return NullTest(name, value, *(nothing,) * 6)
-    sign = 1.0 if HIGHER[name] else -1.0
+    sign = 1.0 if more_is_better else -1.0
     mean, sd = float(values.mean()), float(values.std(ddof=1))
     as_good = int(np.count_nonzero(sign * values >= sign * value))
     lower, upper = (float(q) for q in np.quantile(values, [0.05, 0.95]))

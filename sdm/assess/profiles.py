@@ -10,6 +10,7 @@ import numpy as np
 
 from sdm.assess.uncertainty import summarise
 from sdm.errors import OptionError
+from sdm.models.interface import DescribesVariables, ValueModel
 from sdm.models.species import Model
 from sdm.types import Array
 
@@ -38,7 +39,7 @@ class Profile:
     classes: tuple[str, ...] | None = None
 
 
-def grid(model: Model, v: int, points: int = POINTS) -> Array:
+def grid(model: DescribesVariables, v: int, points: int = POINTS) -> Array:
     """Return the values at which a variable's profiles are drawn: its range and a tenth more on either side."""
     variable = model.variables[v]
     if variable.categorical:
@@ -47,7 +48,7 @@ def grid(model: Model, v: int, points: int = POINTS) -> Array:
     return np.linspace(variable.lo - margin, variable.hi + margin, points)
 
 
-def class_names(model: Model, v: int) -> tuple[str, ...] | None:
+def class_names(model: DescribesVariables, v: int) -> tuple[str, ...] | None:
     """Return the names of a categorical variable's classes."""
     variable = model.variables[v]
     if not variable.categorical:
@@ -57,7 +58,7 @@ def class_names(model: Model, v: int) -> tuple[str, ...] | None:
     return tuple(f"{code:g}" for code in variable.classes)
 
 
-def typical(model: Model, presences: Array) -> Array:
+def typical(model: DescribesVariables, presences: Array) -> Array:
     """Return where the other variables are held: the presences' mean, or their most frequent class."""
     out = presences.mean(axis=0)
     for v, variable in enumerate(model.variables):
@@ -67,7 +68,9 @@ def typical(model: Model, presences: Array) -> Array:
     return out
 
 
-def marginal(model: Model, v: int, presences: Array, scale: str, clamp: bool = True, x: Array | None = None) -> Profile:
+def marginal(
+    model: ValueModel, v: int, presences: Array, scale: str, clamp: bool = True, x: Array | None = None
+) -> Profile:
     """Vary one variable, the others held at the presences' mean."""
     x = grid(model, v) if x is None else x
     table = np.tile(typical(model, presences), (x.size, 1))
@@ -75,7 +78,9 @@ def marginal(model: Model, v: int, presences: Array, scale: str, clamp: bool = T
     return _profile(model, v, "marginal", x, model.predict(table, scale, clamp))
 
 
-def only(single: Model, model: Model, v: int, scale: str, clamp: bool = True, x: Array | None = None) -> Profile:
+def only(
+    single: ValueModel, model: ValueModel, v: int, scale: str, clamp: bool = True, x: Array | None = None
+) -> Profile:
     """Draw the prediction of `single`, a model of variable `v` alone."""
     x = grid(model, v) if x is None else x
     return _profile(model, v, "only", x, single.predict(x[:, None], scale, clamp))
@@ -89,7 +94,13 @@ def additive(model: Model, v: int, clamp: bool = True, x: Array | None = None) -
 
 
 def partial_dependence(
-    model: Model, v: int, background: Array, scale: str, clamp: bool = True, x: Array | None = None, rows: int = ROWS
+    model: ValueModel,
+    v: int,
+    background: Array,
+    scale: str,
+    clamp: bool = True,
+    x: Array | None = None,
+    rows: int = ROWS,
 ) -> Profile:
     """Vary one variable and average the predictions over the background, the other variables as they are there.
 
@@ -132,7 +143,7 @@ class Surface:
 
 
 def surface(
-    model: Model,
+    model: ValueModel,
     u: int,
     v: int,
     rows: Array,
@@ -147,7 +158,7 @@ def surface(
 
     Parameters
     ----------
-    model : Model
+    model : ValueModel
     u, v : int
         Positions of two different variables.
     rows : (n, V) array
@@ -223,6 +234,6 @@ def _evenly(rows: Array, limit: int) -> Array:
     return rows[np.linspace(0, len(rows) - 1, limit).round().astype(np.int64)]
 
 
-def _profile(model: Model, v: int, kind: str, x: Array, y: Array) -> Profile:
+def _profile(model: DescribesVariables, v: int, kind: str, x: Array, y: Array) -> Profile:
     variable = model.variables[v]
     return Profile(variable.name, kind, x, y, variable.lo, variable.hi, class_names(model, v))

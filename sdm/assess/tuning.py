@@ -4,24 +4,25 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from sdm.assess.fits import fit_table, run_all, with_setting
+from sdm.assess.assessor import PRESENCE_ONLY, Assessor, Row
+from sdm.assess.fits import run_all
 from sdm.assess.measures.basic import aicc_weights
-from sdm.assess.splits.folds import Fold, Split
-from sdm.assess.validation import HIGHER, HeldOut, averages, hold_out, measure, measure_whole
+from sdm.assess.splits.folds import Divisible, Fold, Split
 from sdm.errors import DataError, OptionError
-from sdm.estimators.maxent import Maxent
-from sdm.estimators.structural import StructMaxent
+from sdm.estimators.params import Parameters
 from sdm.types import Progress
-
-if TYPE_CHECKING:  # a table is given; none of its code is needed
-    from sdm.data.table import SampleTable
 
 Setting = dict[str, Any]
 RULES = ("best", "one_se")
+# Measures of a fit to all records, and whether more is better.
+WHOLE = {
+    "auc.train": True, "tss.train": True, "cbi.train": True, "loss.train": False, "gain": True, "ncoef": False,
+    "AICc": False, "delta.AICc": False, "w.AIC": True,
+}  # fmt: skip
 TRIES = 200  # draws a setting, until a space that is nearly exhausted is taken to be so
 
 
@@ -38,7 +39,7 @@ class Range:
 
 
 def grid(**choices: Iterable[Any]) -> list[Setting]:
-    """Return every combination of options of `Maxent` or `StructMaxent`.
+    """Return every combination of options of an estimator.
 
     >>> grid(features=["l", "lq"], multiplier=[1, 2])[1]
     {'features': 'l', 'multiplier': 2}
@@ -89,24 +90,28 @@ class Tuning:
     folds : list of dict
         One row per setting and fold.
     split : Split or None
+    higher : mapping
+        The measures to choose by, and whether more is better.
     """
 
     settings: list[Setting]
-    rows: list[dict[str, Any]]
-    folds: list[dict[str, Any]]
+    rows: list[Row]
+    folds: list[Row]
     split: Split | None
+    higher: Mapping[str, bool]
 
     def best(self, by: str | Sequence[str] = "loss.val.avg", rule: str = "best") -> int:
         """Return the position of the chosen setting; see `choose`."""
-        return choose(self.rows, by, rule, 0 if self.split is None else len(self.split.folds))
+        return choose(self.rows, by, rule, 0 if self.split is None else len(self.split.folds), self.higher)
 
 
 def tune(
-    table: "SampleTable",
+    table: Divisible,
     settings: Sequence[Setting],
     split: Split | None,
     *,
-    base: Maxent | None = None,
+    base: Parameters | None = None,
+    assessor: Assessor = PRESENCE_ONLY,
     executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> Tuning:
@@ -114,13 +119,15 @@ def tune(
 
     Parameters
     ----------
-    table : SampleTable
+    table : SampleTable or ClassSample
     settings : sequence of dict
         Options to change, as from `grid` or `random_settings`.
     split : Split or None
         None where settings are compared by fits to all records alone (AICc): no fold is fitted.
-    base : Maxent or StructMaxent, optional
+    base : Maxent, StructMaxent or ConditionalMaxent, optional
         The options that stay.
+    assessor : Assessor
+        That of the table's kind.
     executor : Executor, optional
         For instance a process pool; the work is divided by fold and by settings that differ in more than the
         multiplier. Those that differ in it alone are fitted from the largest down, each from the one before.
@@ -128,16 +135,16 @@ def tune(
     """
     if not settings:
         raise OptionError("there is no setting to try: give at least one")
-    estimator = Maxent() if base is None else base
+    estimator = assessor.default() if base is None else base
     for setting in settings:
-        with_setting(estimator, setting)  # an unknown option is said before any work
+        assessor.with_setting(estimator, setting)  # an unknown option is said before any work
     places: tuple[Fold | None, ...] = (None, *(() if split is None else split.folds))
     chains = _chains(settings)
-    jobs = [(table, estimator, [settings[k] for k in chain], fold) for chain in chains for fold in places]
+    jobs = [(table, estimator, [settings[k] for k in chain], fold, assessor) for chain in chains for fold in places]
     results = run_all(_chain, jobs, executor, progress, "settings")
     whole: dict[int, dict[str, Any]] = {}
     parts: dict[int, list[dict[str, Any]]] = {k: [] for k in range(len(settings))}
-    held: dict[int, list[HeldOut | None]] = {k: [] for k in range(len(settings))}
+    held: dict[int, list[Any]] = {k: [] for k in range(len(settings))}
     for (chain, fold), rows in zip(itertools.product(chains, places), results):
         for k, (row, alone) in zip(chain, rows):
             if fold is None:
@@ -153,11 +160,12 @@ def tune(
             **whole[k],
             "delta.AICc": float(delta[k]),
             "w.AIC": float(weight[k]),
-            **(averages(parts[k], held=held[k]) if parts[k] else {}),
+            **(assessor.average(parts[k], held[k]) if parts[k] else {}),
         }
         for k, setting in enumerate(settings)
     ]
-    return Tuning(list(settings), rows, [row for k in range(len(settings)) for row in parts[k]], split)
+    folds = [row for k in range(len(settings)) for row in parts[k]]
+    return Tuning(list(settings), rows, folds, split, assessor.higher)
 
 
 def tune_args(setting: Mapping[str, Any]) -> str:
@@ -171,7 +179,11 @@ def tune_args(setting: Mapping[str, Any]) -> str:
 
 
 def choose(
-    rows: Sequence[Mapping[str, Any]], by: str | Sequence[str] = "loss.val.avg", rule: str = "best", folds: int = 1
+    rows: Sequence[Mapping[str, Any]],
+    by: str | Sequence[str] = "loss.val.avg",
+    rule: str = "best",
+    folds: int = 1,
+    higher: Mapping[str, bool] = PRESENCE_ONLY.higher,
 ) -> int:
     """Return the position of the best row.
 
@@ -186,11 +198,13 @@ def choose(
         The best, or of those within one standard error of it (over the folds) the one with the fewest coefficients.
     folds : int
         Over how many folds the averages were taken, for the standard error.
+    higher : mapping
+        The measures of folds, and whether more is better.
     """
     names = [by] if isinstance(by, str) else list(by)
     if rule not in RULES:
         raise OptionError(f"rule={rule!r}: expected one of {', '.join(RULES)}")
-    scores = np.array([[_cost(row, name) for name in names] for row in rows])
+    scores = np.array([[_cost(row, name, higher) for name in names] for row in rows])
     known = np.flatnonzero(~np.isnan(scores).any(axis=1))
     if not known.size:
         reason = next((row["AICc.reason"] for row in rows if row.get("AICc.reason")), "it is undefined for all of them")
@@ -208,16 +222,13 @@ def choose(
     return min(near, key=lambda k: (rows[k]["ncoef"], scores[k, 0]))
 
 
-def _cost(row: Mapping[str, Any], name: str) -> float:
+def _cost(row: Mapping[str, Any], name: str, higher: Mapping[str, bool]) -> float:
     """Return a measure so that less is better."""
-    plain = name.removesuffix(".avg")
-    if name not in row or not (
-        plain in HIGHER or name in ("AICc", "delta.AICc", "w.AIC", "ncoef", "cbi.train", "gain")
-    ):
-        options = [f"{key}.avg" for key in HIGHER if key != "auc.train"] + ["AICc"]
+    more = {**{f"{key}.avg": value for key, value in higher.items()}, **WHOLE}.get(name)
+    if name not in row or more is None:
+        options = [f"{key}.avg" for key in higher if not key.endswith(".train")] + ["AICc"]
         raise OptionError(f"by={name!r}: expected a measure such as {', '.join(options)}")
-    higher = HIGHER.get(plain, name in ("w.AIC", "cbi.train", "gain"))
-    return -float(row[name]) if higher else float(row[name])
+    return -float(row[name]) if more else float(row[name])
 
 
 def _chains(settings: Sequence[Setting]) -> list[list[int]]:
@@ -230,21 +241,16 @@ def _chains(settings: Sequence[Setting]) -> list[list[int]]:
 
 
 def _chain(
-    table: "SampleTable", base: Maxent, settings: Sequence[Setting], fold: Fold | None
-) -> list[tuple[dict[str, Any], HeldOut | None]]:
+    table: Divisible, base: Parameters, settings: Sequence[Setting], fold: Fold | None, assessor: Assessor
+) -> list[tuple[Row, Any]]:
     """Fit settings one after the other to a fold, or to all records, and measure each."""
     train = table if fold is None else fold.training(table)
-    test = None if fold is None else fold.testing(table)
-    out: list[tuple[dict[str, Any], HeldOut | None]] = []
-    earlier: Maxent | None = None
+    out: list[tuple[Row, Any]] = []
+    earlier: Any = None
     for setting in settings:
-        estimator = with_setting(base, setting)
-        fitted = fit_table(train, estimator, start=None if isinstance(estimator, StructMaxent) else earlier)
-        earlier = fitted
-        if test is None:
-            out.append((measure_whole(fitted, train), None))
+        earlier = assessor.fit(train, assessor.with_setting(base, setting), start=earlier)
+        if fold is None:
+            out.append((assessor.measure_whole(earlier, train), None))
         else:
-            row = measure(fitted.model_, train, test)
-            row |= {"ncoef": int(fitted.model_.weights.size), "gap": fitted.solution_.gap}
-            out.append((row, hold_out(fitted.model_, test)))
+            out.append(assessor.measure_fold(earlier, train, fold.testing(table)))
     return out

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm.errors import OptionError
-from sdm.models.species import Model
+from sdm.models.interface import ValueModel
 from sdm.types import Array
 
 INTERVAL = 0.9
@@ -49,13 +49,13 @@ def summarise(predictions: Sequence[NDArray[np.floating]], interval: float = INT
 
 
 def predict_spread(
-    models: Sequence[Model],
+    models: Sequence[ValueModel],
     columns: Sequence[NDArray[np.floating]],
     scale: str = "cloglog",
     clamp: bool = True,
     interval: float = INTERVAL,
 ) -> Spread:
-    """Predict one window with every replicate's model and summarise; `columns` as for `Model.predict_columns`."""
+    """Predict one window with every replicate's model and summarise; `columns` as for their `predict_columns`."""
     _check(len(models), interval)
     return summarise([model.predict_columns(columns, scale, clamp) for model in models], interval)
 

@@ -16,10 +16,10 @@ from rasterio.windows import Window
 from sdm._version import __version__
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.stack import WINDOW_BYTES, Stack
-from sdm.data.records.occurrences import ABSENT
 from sdm.errors import DataError
 from sdm.maps.rasters import NODATA, Raster, check_layers, computed, writing_cogs
 from sdm.models.classes import ClassModel, shannon
+from sdm.models.presence import presence_class
 from sdm.types import Colour, Progress
 
 MOST = 254
@@ -67,12 +67,6 @@ def class_codes(labels: Sequence[str]) -> list[int]:
 def no_class(codes: Sequence[int] | NDArray[np.uint8]) -> int:
     """Return the value of cells without a class: 0, or 255 where 0 is a class."""
     return 255 if 0 in codes else 0
-
-
-def presence_class(labels: Sequence[str]) -> int | None:
-    """Return which of two classes is presence, if the other one says absence (0, absent, no, …)."""
-    absent = [label.casefold() in ABSENT for label in labels]
-    return absent.index(False) if len(labels) == 2 and sum(absent) == 1 else None
 
 
 def hex_colour(colour: Colour) -> str:

@@ -14,19 +14,19 @@ from sdm.assess.uncertainty import predict_spread as summarise_models
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.stack import Stack
 from sdm.maps.rasters import BINARY_NODATA, NODATA, RasterSummary, check_layers, write_cog, write_cogs
-from sdm.models.species import Model
+from sdm.models.interface import ValueModel
 from sdm.types import Progress
 
 SPREAD = 1 << 20  # predictions of all replicates that are held at once, in each thread
 
 
-def model_id(model: Model) -> str:
+def model_id(model: ValueModel) -> str:
     """Return a short name for exactly this model."""
     return hashlib.sha256(model.to_bytes()).hexdigest()[:16]
 
 
 def predict_raster(
-    model: Model,
+    model: ValueModel,
     stack: Stack,
     path: str | Path,
     *,
@@ -42,12 +42,12 @@ def predict_raster(
 
     Parameters
     ----------
-    model : Model
+    model : ValueModel
     stack : Stack
         With the model's variables, in its order (`open_stack(…, names=model.names)`).
     path : path
         Replaced in one step when the map is complete.
-    scale : {"cloglog", "raw", "cumulative", "logistic"}
+    scale : {"cloglog", "raw", "cumulative", "logistic"}, or "probability" of a class model
     clamp : bool
     threshold : float, optional
         Write 1 where the prediction is at least this and 0 elsewhere (bytes, nodata 255).
@@ -90,7 +90,7 @@ def predict_raster(
 
 
 def predict_spread(
-    models: Sequence[Model],
+    models: Sequence[ValueModel],
     stack: Stack,
     paths: Mapping[str, Path],
     *,
@@ -105,7 +105,7 @@ def predict_spread(
 
     Parameters
     ----------
-    models : sequence of Model
+    models : sequence of ValueModel
         The replicates, at least two, of the same variables.
     paths : mapping
         Where to write which of `sdm.assess.uncertainty.STATISTICS`: mean, sd, lower, upper.

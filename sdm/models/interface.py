@@ -7,7 +7,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from sdm.archive import Archive
 from sdm.data.encode import Encoder
 from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms, bounded
+from sdm.types import Array
 
 Header = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
@@ -120,6 +121,48 @@ class ModelVariable:
             tuple(float(value) for value in record["classes"]),
             None if labels is None else tuple(str(label) for label in labels),
         )
+
+
+class DescribesVariables(Protocol):
+    """A model whose variables are known with their training ranges."""
+
+    @property
+    def variables(self) -> tuple[ModelVariable, ...]:
+        """The variables, in the order in which predictions expect them."""
+
+
+class ValueModel(DescribesVariables, Protocol):
+    """A model that predicts one value per point: a model of one species, or the presence class of a class model.
+
+    Profiles, spreads, cutoffs, measures against absences and maps of one band take any of them.
+
+    Attributes
+    ----------
+    scale : str
+        The scale of predictions where none is named.
+    """
+
+    scale: ClassVar[str]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the variables."""
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """How the model came about."""
+
+    def predict(self, x: Any, scale: str = ..., clamp: bool = True) -> Array:
+        """Predict from a table of raw values."""
+
+    def predict_columns(self, columns: Sequence[NDArray[np.floating]], scale: str = ..., clamp: bool = True) -> Array:
+        """Predict from one array of numbers per variable, in the order of `names`."""
+
+    def from_raw(self, raw: Array | float, scale: str) -> Array:
+        """Turn raw values into another scale."""
+
+    def to_bytes(self) -> bytes:
+        """Return the content of the model's file."""
 
 
 def encoder_of(variables: Sequence[ModelVariable]) -> Encoder:

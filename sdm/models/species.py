@@ -76,6 +76,7 @@ class Model(FittedModel):
     kind: ClassVar[str] = "species"
     called: ClassVar[str] = "model of one species"
     archive: ClassVar[Archive] = Archive("sdm-model", 1, "model.json", "model file")
+    scale: ClassVar[str] = "cloglog"
 
     variables: tuple[ModelVariable, ...]
     terms: Terms

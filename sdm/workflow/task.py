@@ -151,6 +151,8 @@ class Task(ABC):
         The command that makes one, such as ``sdm classify``.
     options_of : str
         The kind whose options apply: that of the task unless it says otherwise.
+    assessor : Assessor or None
+        How models are fitted again and measured, for kinds that can be tuned.
     maps_with, evaluates_with : tuples of str
         Options of `sdm predict` and `sdm evaluate` that apply to this kind; the others of `PREDICT_OPTIONS` and
         `EVALUATE_OPTIONS` are refused.
@@ -160,6 +162,7 @@ class Task(ABC):
     called: ClassVar[str]
     command: ClassVar[str]
     options_of: ClassVar[str]
+    assessor: ClassVar[Any] = None
     maps_with: ClassVar[tuple[str, ...]] = ()
     evaluates_with: ClassVar[tuple[str, ...]] = ()
 

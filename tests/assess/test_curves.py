@@ -6,8 +6,8 @@ import pytest
 from sdm import Maxent
 from sdm.assess.curves import PAPER, default_sizes, learning_curve, sensitivity_curve
 from sdm.assess.fits import fit_table
+from sdm.assess.measures.presence_only import measure_presences
 from sdm.assess.splits.methods import split_table
-from sdm.assess.validation import measure
 from sdm.errors import DataError, OptionError
 
 
@@ -49,7 +49,7 @@ def test_a_point_is_the_mean_over_partitions(small) -> None:
     rows = []
     for fold in split.folds:
         train = fold.training(small)
-        rows.append(measure(fit_table(train, Maxent("l", multiplier=0.5)).model_, train, fold.testing(small)))
+        rows.append(measure_presences(fit_table(train, Maxent("l", multiplier=0.5)).model_, train, fold.testing(small)))
     first = found[0]
     assert (first.label, first.multiplier, first.presences) == ("L", 0.5, 60)
     assert first.loss == pytest.approx(np.mean([row["loss.val"] for row in rows]), abs=1e-3)

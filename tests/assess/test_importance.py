@@ -2,14 +2,13 @@
 that need not be."""
 
 from concurrent.futures import ProcessPoolExecutor
-from functools import partial
 
 import numpy as np
 import pytest
 
 from sdm import Maxent
 from sdm.assess.fits import fit_table, with_setting
-from sdm.assess.importance import fit_columns, jackknife, percent_contribution, permutation_importance
+from sdm.assess.importance import jackknife, percent_contribution, permutation_importance
 from sdm.assess.measures.basic import auc
 from sdm.errors import OptionError
 from sdm.maxent.penalty import PENALTIES
@@ -123,14 +122,13 @@ def test_without_weights_nothing_contributes(small) -> None:
 def test_jackknife_fits_without_and_only(small, setting) -> None:
     estimator = with_setting(Maxent(), setting)
     test = small.presence[:20]
-    fit = partial(fit_columns, small, estimator)
-    rows = jackknife(fit, small.names, small.presence, small.background, test)
+    rows = jackknife(small, estimator, test)
     assert [(row.variable, row.kind) for row in rows] == [
         ("", "all"),
         *((name, kind) for name in small.names for kind in ("without", "only")),
     ]
     with ProcessPoolExecutor(1) as pool:
-        assert jackknife(fit, small.names, small.presence, small.background, test, executor=pool) == rows
+        assert jackknife(small, estimator, test, executor=pool) == rows
     by = {(row.variable, row.kind): row for row in rows}
     single = fit_table(small, estimator, [1])
     assert by["rain", "only"].train_gain == pytest.approx(single.solution_.gain)
@@ -152,8 +150,7 @@ def test_jackknife_of_a_variable_that_does_not_vary(small) -> None:
 
     constant = replace(small, presence=small.presence.copy(), background=small.background.copy())
     constant.presence[:, 2] = constant.background[:, 2] = 5.0
-    fit = partial(fit_columns, constant, Maxent("l"))
-    rows = jackknife(fit, constant.names, constant.presence, constant.background)
+    rows = jackknife(constant, Maxent("l"))
     only = next(row for row in rows if row.variable == "noise1" and row.kind == "only")
     assert (only.train_gain, only.train_auc) == (0.0, 0.5)
     assert np.isnan(only.test_gain)

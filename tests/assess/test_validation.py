@@ -9,10 +9,12 @@ import pytest
 from scipy.stats import spearmanr
 
 from sdm import Maxent
+from sdm.assess.assessor import averages
 from sdm.assess.fits import fit_table, run_all, with_setting
 from sdm.assess.measures.basic import auc, boyce, partial_roc_ratio
+from sdm.assess.measures.presence_only import HIGHER, measure_presences, measure_whole
 from sdm.assess.splits.methods import METHODS, own_folds, split_table
-from sdm.assess.validation import HIGHER, averages, cross_validate, measure, measure_whole, validate_fold
+from sdm.assess.validation import cross_validate, validate_fold
 from sdm.errors import OptionError
 from sdm.estimators.structural import StructMaxent
 
@@ -88,6 +90,12 @@ def test_a_fold_is_measured_by_the_definitions(small, method: str) -> None:
     cloglog = [model.predict(part, "cloglog") for part in (test.presence, test.background)]
     assert row["cbi.val"] == pytest.approx(boyce(*cloglog).index)
     assert row["test_presences"] + row["training_presences"] == small.n_presences
+    assert row["loss.const.val"] == pytest.approx(np.log(against.size))
+    levels = np.unique(np.concatenate([raw, around]))
+    skill = [np.mean(raw >= level) - np.mean(around >= level) for level in levels]
+    cutoff = levels[int(np.argmax(skill))]
+    assert row["tss.val"] == pytest.approx(np.mean(held >= cutoff) - np.mean(against >= cutoff))
+    assert list(row)[-2:] == ["tss.val", "loss.const.val"], "after the columns of earlier versions"
     assert set(HIGHER) <= set(row)
 
 
@@ -96,7 +104,7 @@ def test_a_density_of_zero_does_not_make_the_loss_infinite(small) -> None:
     far = np.flatnonzero(model.predict(small.background, "raw") == 0)[:3]
     assert far.size, "sparsemax puts cells at exactly zero"
     test = replace(small, presence=small.background[far])
-    row = measure(model, small, test)
+    row = measure_presences(model, small, test)
     assert row["gain.val"] == pytest.approx(np.log(1e-3))
 
 
@@ -198,7 +206,7 @@ def test_large_backgrounds_are_thinned_before_they_are_pooled(small, monkeypatch
     table = small.take(np.arange(12), np.arange(400))
     split = split_table(table, "leave-one-out")
     whole = cross_validate(table, Maxent("lq"), split)
-    monkeypatch.setattr("sdm.assess.validation.KEPT", 200)
+    monkeypatch.setattr("sdm.assess.measures.presence_only.KEPT", 200)
     assert cross_validate(table, Maxent("lq"), split).mean["cbi.val.avg"] == pytest.approx(
         whole.mean["cbi.val.avg"], abs=0.1
     )

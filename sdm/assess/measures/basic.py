@@ -97,17 +97,19 @@ def aicc(raw: Array, background: Array, coefficients: int) -> Aicc:
     coefficients : int
         `k`, the features with a weight.
     """
-    m, k = raw.size, int(coefficients)
+    return likelihood_aicc(raw / background.sum(), coefficients)
+
+
+def likelihood_aicc(likelihood: Array, coefficients: int, noun: str = "presences", value: str = "density") -> Aicc:
+    """Return AICc from the likelihood of every observation; messages call them by the noun, and it by the value."""
+    m, k = likelihood.size, int(coefficients)
     if k >= m - 1:
         return Aicc(
-            float("nan"),
-            f"{k} coefficients for {m} presences: AICc needs at least two presences more than coefficients",
+            float("nan"), f"{k} coefficients for {m} {noun}: AICc needs at least two {noun} more than coefficients"
         )
-    if np.any(raw <= 0):
-        none = int(np.count_nonzero(raw <= 0))
-        return Aicc(float("nan"), f"{none} of {m} presences have a density of zero, so the likelihood is zero")
-    likelihood = float(np.sum(np.log(raw / background.sum())))
-    return Aicc(2 * k - 2 * likelihood + 2 * k * (k + 1) / (m - k - 1))
+    if none := int(np.count_nonzero(likelihood <= 0)):
+        return Aicc(float("nan"), f"{none} of {m} {noun} have a {value} of zero, so the likelihood is zero")
+    return Aicc(2 * k - 2 * float(np.sum(np.log(likelihood))) + 2 * k * (k + 1) / (m - k - 1))
 
 
 def aicc_weights(values: Sequence[float]) -> tuple[Array, Array]:

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.assess.importance import Permutation
+from sdm.assess.importance import Permutation, permute_variables
 from sdm.assess.measures.basic import auc
 from sdm.assess.profiles import class_names, grid, typical
 from sdm.models.classes import ClassModel
@@ -121,22 +121,11 @@ def permute_classes(
     list of Permutation
         In the order of the variables; `drop` is the mean rise in nats, percentages are of the sum of the rises.
     """
-    rng = np.random.default_rng([seed, 11])
-    whole = measure_classes(model.distributions(x), targets).log_loss
-    rises = np.zeros((len(model.names), repeats))
-    for v in range(len(model.names)):
-        columns = list(x.T)
-        for k in range(repeats):
-            columns[v] = rng.permutation(x[:, v])
-            rises[v, k] = measure_classes(model.column_distributions(columns), targets).log_loss - whole
-    mean = rises.mean(axis=1)
-    spread = rises.std(axis=1, ddof=1) if repeats > 1 else np.full(len(mean), np.nan)
-    total = float(np.maximum(mean, 0.0).sum())
-    scale = 100.0 / total if total > 0 else 0.0
-    return [
-        Permutation(name, max(float(a), 0.0) * scale, float(b) * scale, float(a), float(b))
-        for name, a, b in zip(model.names, mean, spread)
-    ]
+
+    def quality(columns: list[Array]) -> float:
+        return -measure_classes(model.column_distributions(columns), targets).log_loss
+
+    return permute_variables(quality, x, model.names, repeats, np.random.default_rng([seed, 11]))
 
 
 @dataclass(frozen=True)
@@ -153,14 +142,13 @@ class ClassProfile:
 
 def class_profiles(model: ClassModel, x: Array, clamp: bool = True) -> list[ClassProfile]:
     """Vary each variable that varies; the others are held at the sites' mean, or their most frequent category."""
-    like = cast(Any, model)  # these look at the variables alone
-    middle, out = typical(like, x), []
+    middle, out = typical(model, x), []
     for v, variable in enumerate(model.variables):
         if (len(variable.classes) < 2) if variable.categorical else (variable.lo == variable.hi):
             continue
-        values = grid(like, v)
+        values = grid(model, v)
         table = np.tile(middle, (values.size, 1))
         table[:, v] = values
         y = model.distributions(table, clamp)
-        out.append(ClassProfile(variable.name, values, y, variable.lo, variable.hi, class_names(like, v)))
+        out.append(ClassProfile(variable.name, values, y, variable.lo, variable.hi, class_names(model, v)))
     return out

@@ -8,7 +8,7 @@ import numpy as np
 from sdm.assess.measures.basic import auc, auc_deviation, boyce, check_counts, max_tss, tss
 from sdm.data.table import Survey
 from sdm.errors import DataError, OptionError
-from sdm.models.species import Model
+from sdm.models.interface import ValueModel
 from sdm.types import Array, Index
 
 
@@ -87,17 +87,19 @@ def prg_auc(presence: Array, absence: Array) -> float:
     return float(np.sum(np.diff(recall) * 0.5 * (precision[1:] + precision[:-1])))
 
 
-def measure_absences(model: Model, presence: Array, absence: Array, threshold: float | None = None) -> dict[str, float]:
-    """Measure a model on survey sites where the species was found and where it was not, all on the cloglog scale.
+def measure_absences(
+    model: ValueModel, presence: Array, absence: Array, threshold: float | None = None
+) -> dict[str, float]:
+    """Measure a model on survey sites where the species was found and where it was not, all on its default scale.
 
     Parameters
     ----------
-    model : Model
+    model : ValueModel
     presence, absence : (m, V) and (n, V) arrays
         Values of the variables at the sites.
     threshold : float, optional
-        A raw value, such as that of `maxsss` on the training data, for `tss`; `tss.max` is that of the best threshold
-        on these sites, and so flatters the model.
+        A raw value (of a class model a probability), such as that of `maxsss` on the training data, for `tss`;
+        `tss.max` is that of the best threshold on these sites, and so flatters the model.
 
     Returns
     -------
@@ -105,7 +107,7 @@ def measure_absences(model: Model, presence: Array, absence: Array, threshold: f
         `auc`, `auc.sd` (DeLong), `cor`, `brier`, `prg` (area below precision–recall–gain), `cbi` (against all sites),
         `tss`, `tss.max`, `tss.max.threshold`.
     """
-    at = None if threshold is None else float(model.from_raw(threshold, "cloglog"))
+    at = None if threshold is None else float(model.from_raw(threshold, model.scale))
     return measure_values(model.predict(presence), model.predict(absence), at)
 
 
@@ -140,11 +142,11 @@ def measure_predictions(here: Array, not_here: Array, cutoff: float | None = Non
     }
 
 
-def measure_survey(model: Model, survey: Survey) -> dict[str, Any]:
+def measure_survey(model: ValueModel, survey: Survey) -> dict[str, Any]:
     """Measure a model of one species on survey sites, on the cloglog scale."""
     if not len(survey.presence) or not len(survey.absence):
         counts = f"{len(survey.presence):,} presences and {len(survey.absence):,} absences"
         raise DataError(f"{counts} have values: expected some of each")
     level = model.meta.get("thresholds", {}).get("maxsss")
-    cutoff = None if level is None else float(model.from_raw(level, "cloglog"))
+    cutoff = None if level is None else float(model.from_raw(level, model.scale))
     return measure_predictions(model.predict(survey.presence), model.predict(survey.absence), cutoff)

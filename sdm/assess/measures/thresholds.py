@@ -1,7 +1,8 @@
 """Thresholds that turn a prediction into presence and absence: Java Maxent's, by its own definitions.
 
 With raw values at the presences and over the domain, a threshold has an *omission* (share of presences below it) and
-a predicted *area* (share of the domain at or above it).
+a predicted *area* (share of the domain at or above it). Of a model of presence and absence, the values are
+probabilities and the domain is the absences: the area is the share of absences that would be called presences.
 """
 
 from collections.abc import Callable
@@ -29,7 +30,7 @@ TEST_NAMES = {
     "equal_test": "Equal test sensitivity and specificity",
     "maxsss_test": "Maximum test sensitivity plus specificity",
 }
-TOPS = {"cloglog": 1.0, "logistic": 1.0, "cumulative": 100.0}
+TOPS = {"cloglog": 1.0, "logistic": 1.0, "cumulative": 100.0, "probability": 1.0}
 """The largest value of a scale that has one."""
 _JAVAS_ORDER = [
     *(f"fixed{value:g}" for value in FIXED), "mtp", "10p", "equal", "maxsss", "equal_test", "maxsss_test", "balance",
@@ -42,7 +43,8 @@ class Threshold:
     """One threshold on the raw scale, with what it does; what needs test records is NaN without them.
 
     `binomial` is the probability that a random prediction of the same area would hold as many of the test records, or
-    more: one-sided as Java Maxent's, and exact (Java takes the normal approximation above 25 records).
+    more: one-sided as Java Maxent's, and exact (Java takes the normal approximation above 25 records). Of probabilities
+    of presence, `raw` and `cloglog` are the probability, and there is no `cumulative` value.
     """
 
     key: str
@@ -62,15 +64,16 @@ class Curve:
     Parameters
     ----------
     presence, domain : arrays
-        Raw values at the training presences, and over the domain that they are part of.
-    cumulative : callable
-        Turns raw values into cumulative ones (percent).
+        Raw values at the training presences, and over the domain that they are part of; or probabilities of presence at
+        presences and absences.
+    cumulative : callable or None
+        Turns raw values into cumulative ones (percent); None for probabilities, which have none.
     test : array, optional
         Raw values at test presences.
     """
 
     def __init__(
-        self, presence: Array, domain: Array, cumulative: Callable[[Array], Array], test: Array | None = None
+        self, presence: Array, domain: Array, cumulative: Callable[[Array], Array] | None, test: Array | None = None
     ) -> None:
         self.presence, self.domain = np.sort(presence), np.sort(domain)
         self.test = None if test is None else np.sort(test)
@@ -85,6 +88,8 @@ class Curve:
 
     def table(self, steps: int = 101) -> list[dict[str, float]]:
         """Return omission and area against the cumulative threshold, from 0 to 100 percent."""
+        if self.cumulative is None:
+            raise OptionError("probabilities of presence have no cumulative values: use their sweep")
         values = self.cumulative(self.raw)
         rows = []
         for level in np.linspace(0.0, 100.0, steps):
@@ -125,23 +130,23 @@ class Curve:
             rows.append(row)
         return rows
 
-    def thresholds(self, entropy: float) -> list[Threshold]:
-        """Return all of Java Maxent's thresholds, in its order; `entropy` is that of the fitted distribution, in nats.
+    def thresholds(self, entropy: float | None = None) -> list[Threshold]:
+        """Return Java Maxent's thresholds, in its order; `entropy` is that of the fitted distribution, in nats.
 
-        Those that need test records are among them where there are some.
+        Those that need test records are among them where there are some. Of probabilities there are those that go by
+        presences and absences alone: mtp, 10p, equal and maxsss.
         """
-        cumulative = self.cumulative(self.raw)
-        mtp = float(self.presence[0])
-        at_tenth = float(self.presence[int(0.1 * self.presence.size)])
-        raws = {f"fixed{c:g}": float(np.interp(c, cumulative, self.raw)) for c in FIXED}
-        raws |= {"mtp": mtp, "10p": at_tenth}
+        raws = {"mtp": float(self.presence[0]), "10p": float(self.presence[int(0.1 * self.presence.size)])}
         raws["equal"] = self._best(-np.abs(self.omission - self.area))
         raws["maxsss"] = self._best(-self.omission - self.area)
-        raws["balance"] = self._best(-(6 * self.omission + 0.04 * cumulative + 1.6 * self.area))
-        share = np.exp(entropy) / self.domain.size
-        raws["entropy"] = self._best(np.where(self.area <= share * (1 + 1e-9), self.area, -1.0))
-        if self.test is not None:
-            raws |= self._by_test(self.test)
+        if self.cumulative is not None and entropy is not None:
+            cumulative = self.cumulative(self.raw)
+            raws |= {f"fixed{c:g}": float(np.interp(c, cumulative, self.raw)) for c in FIXED}
+            raws["balance"] = self._best(-(6 * self.omission + 0.04 * cumulative + 1.6 * self.area))
+            share = np.exp(entropy) / self.domain.size
+            raws["entropy"] = self._best(np.where(self.area <= share * (1 + 1e-9), self.area, -1.0))
+            if self.test is not None:
+                raws |= self._by_test(self.test)
         return [self._threshold(key, raws[key], entropy) for key in _JAVAS_ORDER if key in raws]
 
     def _by_test(self, test: Array) -> dict[str, float]:
@@ -155,15 +160,15 @@ class Curve:
     def _best(self, score: Array) -> float:
         return float(self.raw[int(np.argmax(score))])
 
-    def _threshold(self, key: str, raw: float, entropy: float) -> Threshold:
+    def _threshold(self, key: str, raw: float, entropy: float | None) -> Threshold:
         omission, area = self.at(np.array([raw]))
         test = binomial = float("nan")
         if self.test is not None:
             missed = int(np.searchsorted(self.test, raw, side="left"))
             test = missed / self.test.size
             binomial = binomial_tail(self.test.size - missed, self.test.size, float(area[0]))
-        percent = float(self.cumulative(np.array([raw]))[0])
-        cloglog = float(-np.expm1(-raw * np.exp(entropy)))
+        percent = float("nan") if self.cumulative is None else float(self.cumulative(np.array([raw]))[0])
+        cloglog = raw if entropy is None else float(-np.expm1(-raw * np.exp(entropy)))
         name = (NAMES | TEST_NAMES)[key]
         return Threshold(key, name, raw, percent, float(area[0]), float(omission[0]), test, cloglog, binomial)
 

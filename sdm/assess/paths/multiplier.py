@@ -12,8 +12,8 @@ import numpy as np
 
 from sdm.assess.fits import fit_table, run_all, with_setting
 from sdm.assess.measures.basic import relative_gain
+from sdm.assess.measures.presence_only import FLOOR
 from sdm.assess.splits.folds import Fold, Split
-from sdm.assess.validation import FLOOR
 from sdm.errors import DataError, OptionError
 from sdm.estimators.maxent import Maxent
 from sdm.estimators.structural import StructMaxent

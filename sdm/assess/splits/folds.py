@@ -19,6 +19,10 @@ BACKGROUNDS = ("full", "partition")
 class Divisible(Protocol):
     """What can be divided into folds: a table of presences and background, or a sample of sites."""
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables."""
+
     def take(self, rows: Index, background: Index | None = None, /) -> Self:
         """Return some of the presences or sites, and some (or all) of the background where there is one."""
 

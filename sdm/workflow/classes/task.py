@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+from sdm.assess.class_assessor import CLASSES
 from sdm.commit import publishing
 from sdm.data.rasters.stack import Stack
 from sdm.errors import OptionError
@@ -36,6 +37,7 @@ class ClassTask(Task):
     kind: ClassVar[str] = "classes"
     called: ClassVar[str] = "a class model"
     command: ClassVar[str] = "sdm classify"
+    assessor: ClassVar[Any] = CLASSES
     maps_with: ClassVar[tuple[str, ...]] = ("threshold",)
     evaluates_with: ClassVar[tuple[str, ...]] = ("class_column", "proportions", "select")
 

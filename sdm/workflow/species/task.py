@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from sdm.assess.assessor import PRESENCE_ONLY
 from sdm.commit import publishing
 from sdm.data.rasters.stack import Stack
 from sdm.errors import OptionError
@@ -38,6 +39,7 @@ class SpeciesTask(Task):
     kind: ClassVar[str] = "species"
     called: ClassVar[str] = "a model of one species"
     command: ClassVar[str] = "sdm fit"
+    assessor: ClassVar[Any] = PRESENCE_ONLY
     maps_with: ClassVar[tuple[str, ...]] = ("scale", "threshold")
     evaluates_with: ClassVar[tuple[str, ...]] = ("absences", "background", "species", "truth", "seed")
 

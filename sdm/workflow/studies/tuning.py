@@ -4,9 +4,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sdm.assess.tuning import Range, Setting, Tuning, grid, random_settings
+from sdm.assess.tuning import WHOLE, Range, Setting, Tuning, grid, random_settings
 from sdm.assess.tuning import tune as search
-from sdm.assess.validation import HIGHER
 from sdm.errors import OptionError
 from sdm.features.families import parse_families
 from sdm.options.definitions import RunOptions, TuneOptions
@@ -28,9 +27,6 @@ LISTS = {
     "beta": "betas",
 }
 
-# Measures that need folds.
-AVERAGES = [f"{name}.avg" for name in HIGHER if name != "auc.train"]
-
 
 def tune(options: RunOptions, *, command: str = "", progress: Progress | None = None) -> RunResult:
     """Try the settings of the options on every species, and run each with the one that is chosen for it.
@@ -44,7 +40,7 @@ def tune(options: RunOptions, *, command: str = "", progress: Progress | None = 
     """
     task = task_of(options)
     settings(task, options)  # what is wrong with them is said before any work
-    check_choice(options.tune)
+    check_choice(task, options.tune)
     return run(options, task=task, command=command, progress=progress, choose=choose_setting)
 
 
@@ -77,14 +73,19 @@ def settings(task: Task, options: RunOptions) -> list[Setting]:
     return random_settings(own.budget, options.seed, **{name: _space(values) for name, values in lists.items()})
 
 
-def check_choice(own: TuneOptions) -> None:
+def check_choice(task: Task, tune: TuneOptions) -> None:
     """Raise for a measure that nothing is chosen by."""
-    known = [*AVERAGES, "AICc", "delta.AICc", "w.AIC", "ncoef", "auc.train", "cbi.train", "gain"]
-    for name in own.choose_by:
+    known = [*averages(task), *WHOLE]
+    for name in tune.choose_by:
         if name not in known:
             raise OptionError(f"tune.choose_by={name!r}: expected one of {', '.join(known)}")
-    if own.choose_rule == "one_se" and own.choose_by[0] not in AVERAGES:
-        raise OptionError(f"tune.choose_rule=one_se needs an average over folds, not {own.choose_by[0]}: use 'best'")
+    if tune.choose_rule == "one_se" and tune.choose_by[0] not in averages(task):
+        raise OptionError(f"tune.choose_rule=one_se needs an average over folds, not {tune.choose_by[0]}: use 'best'")
+
+
+def averages(task: Task) -> list[str]:
+    """Return the measures of a kind of model that need folds."""
+    return [f"{name}.avg" for name in task.assessor.higher if not name.endswith(".train")]
 
 
 def _space(values: list[Any]) -> list[Any] | Range:
@@ -101,12 +102,20 @@ def choose_setting(task: Task, prepared: Prepared, name: str, options: RunOption
     Where no folds were asked for there are five, unless the choice needs none.
     """
     dividing = options
-    if method(options.test) is None and any(measure in AVERAGES for measure in options.tune.choose_by):
+    if method(options.test) is None and any(measure in averages(task) for measure in options.tune.choose_by):
         dividing = with_default_folds(options)
     plan = task.plan(prepared, name, dividing)
     base = task.estimator(options, plan.table.categorical)
     with workers(options.processes) as pool:
-        tuning = search(plan.table, settings(task, options), plan.split, base=base, executor=pool, progress=progress)
+        tuning = search(
+            plan.table,
+            settings(task, options),
+            plan.split,
+            base=base,
+            assessor=task.assessor,
+            executor=pool,
+            progress=progress,
+        )
     best = tuning.best(options.tune.choose_by, options.tune.choose_rule)
     fit = options.fit.model_copy(update=tuning.settings[best])
     chosen = options.model_copy(update={"fit": fit})

@@ -1,0 +1,227 @@
+"""What folds, searches, null models and the jackknife ask of a kind of model: how it is fitted, and how it is measured.
+
+`cross_validate`, `tune`, `null_models` and `jackknife` are written once and ask an assessor: `PRESENCE_ONLY` for tables
+of presences and background, `sdm.assess.class_assessor.CLASSES` for samples of classes.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sdm.assess.fits import fit_table, with_setting
+from sdm.assess.measures.basic import auc, gain
+from sdm.assess.measures.presence_only import HIGHER, HeldOut, hold_out, measure_presences, measure_whole, pooled
+from sdm.assess.splits.folds import Fold, Split
+from sdm.data.table import SampleTable
+from sdm.errors import DataError
+from sdm.estimators.maxent import Maxent
+from sdm.estimators.params import Parameters
+from sdm.estimators.structural import StructMaxent
+from sdm.types import Array, Index
+
+Row = dict[str, Any]
+Gains = tuple[float, float]
+"""A gain in nats, and an AUC."""
+
+
+@dataclass(frozen=True)
+class OutOfFold:
+    """What models predict at the rows that they were not fitted to, for kinds whose folds are measured together.
+
+    Attributes
+    ----------
+    p, constant : (C, n) arrays
+        Probabilities of the classes by the model, and by the constant model of its training sites. A row that several
+        folds hold out has the mean of theirs; one that none does has NaN.
+    targets : (C, n) array
+    """
+
+    p: Array
+    constant: Array
+    targets: Array
+
+    @property
+    def known(self) -> np.ndarray:
+        """Which rows were held out at least once."""
+        return np.asarray(np.isfinite(self.p).all(axis=0))
+
+
+class Assessor(ABC):
+    """How a kind of model is fitted to a table of its kind, and measured.
+
+    A table has `names` and `take(rows, background)`. Instances hold nothing, and can be sent to other processes.
+
+    Attributes
+    ----------
+    higher : mapping
+        The measures of a fold that settings are chosen and null models compared by, and whether more is better.
+    averaged : tuple of str
+        All measures of a fold that are averaged.
+    """
+
+    higher: ClassVar[Mapping[str, bool]]
+    averaged: ClassVar[tuple[str, ...]]
+
+    @abstractmethod
+    def default(self) -> Parameters:
+        """Return an estimator with its default options."""
+
+    @abstractmethod
+    def fit(self, table: Any, estimator: Any, columns: Sequence[int] | None = None, start: Any = None) -> Any:
+        """Fit a copy of an estimator to a table, or to some of its columns; `start` is an earlier fit to start from."""
+
+    @abstractmethod
+    def with_setting(self, base: Any, setting: Mapping[str, Any]) -> Any:
+        """Return an estimator with some options changed."""
+
+    @abstractmethod
+    def counts(self, train: Any, test: Any) -> dict[str, int]:
+        """Return how many train and test, under the names that rows of folds have."""
+
+    @abstractmethod
+    def measure_fold(self, fitted: Any, train: Any, test: Any) -> tuple[Row, Any]:
+        """Measure a fit on a held-out part.
+
+        Returns
+        -------
+        dict
+            What `averaged` names, `ncoef`, `gap` and `status`.
+        object
+            What has to be known of a fold to measure all folds together (`pool`, `out_of_fold`).
+        """
+
+    @abstractmethod
+    def measure_whole(self, fitted: Any, table: Any) -> Row:
+        """Measure a fit on what it was fitted to: `auc.train`, `ncoef`, `AICc`, `AICc.reason`, `gain`, `gap`, …"""
+
+    @abstractmethod
+    def pool(self, rows: Sequence[Row], held: Sequence[Any]) -> dict[str, float]:
+        """Return averages that are measured over all folds together, since a fold of its own has none."""
+
+    def out_of_fold(self, table: Any, split: Split, held: Sequence[Any]) -> OutOfFold | None:
+        """Return the predictions at held-out rows; None for kinds that have none."""
+        return None
+
+    @abstractmethod
+    def draw(self, table: Any, rng: np.random.Generator) -> Index:
+        """Draw what makes one null model."""
+
+    @abstractmethod
+    def randomise(self, table: Any, fold: Fold, draw: Index) -> Any:
+        """Return the training part of a fold with its records randomised."""
+
+    @abstractmethod
+    def values(self, table: Any) -> Array:
+        """Return the variables at all points of a table, one row per point."""
+
+    @abstractmethod
+    def gains(self, fitted: Any, table: Any, test: Any, columns: list[int]) -> tuple[Gains, Gains]:
+        """Return gain and AUC of a fit to some columns at training and at test; NaN without test (None)."""
+
+    def average(self, rows: Sequence[Row], held: Sequence[Any], *, training: bool = False) -> dict[str, float]:
+        """Return `<measure>.avg` and `<measure>.sd` over folds, with those at the training part if they are wanted."""
+        keys = [name for name in self.averaged if training or not name.endswith(".train")]
+        return averages(rows, keys) | self.pool(rows, held)
+
+
+def averages(rows: Sequence[Row], keys: Sequence[str]) -> dict[str, float]:
+    """Return `<measure>.avg` and `<measure>.sd` over folds; folds where a measure is undefined are left out of it."""
+    out: dict[str, float] = {}
+    for key in keys:
+        values = np.array([row[key] for row in rows], dtype=np.float64)
+        known = values[~np.isnan(values)]
+        out[f"{key}.avg"] = float(known.mean()) if known.size else float("nan")
+        out[f"{key}.sd"] = float(known.std(ddof=1)) if known.size > 1 and np.isfinite(known).all() else float("nan")
+    return out
+
+
+class PresenceOnly(Assessor):
+    """`Maxent` and its kin on a `SampleTable`: presences against a background."""
+
+    higher = HIGHER
+    averaged = (*HIGHER, "loss.const.val")
+
+    def default(self) -> Maxent:
+        """Return Maxent with its default options."""
+        return Maxent()
+
+    def fit(
+        self,
+        table: SampleTable,
+        estimator: Maxent,
+        columns: Sequence[int] | None = None,
+        start: Maxent | None = None,
+    ) -> Maxent:
+        """Fit a copy of an estimator to a table; structural models do not start from another."""
+        return fit_table(table, estimator, columns, start=None if isinstance(estimator, StructMaxent) else start)
+
+    def with_setting(self, base: Maxent, setting: Mapping[str, Any]) -> Maxent:
+        """Return an estimator with some options changed; one that names `families` or `lam` is a `StructMaxent`."""
+        return with_setting(base, setting)
+
+    def counts(self, train: SampleTable, test: SampleTable) -> dict[str, int]:
+        """Return the numbers of presences."""
+        return {"training_presences": train.n_presences, "test_presences": test.n_presences}
+
+    def measure_fold(self, fitted: Maxent, train: SampleTable, test: SampleTable) -> tuple[Row, HeldOut | None]:
+        """Measure a fit on held-out presences (`measure_presences`), and keep the predictions of a fold of one."""
+        row: Row = dict(measure_presences(fitted.model_, train, test))
+        added = {name: row.pop(name) for name in ("tss.val", "loss.const.val")}
+        solution = fitted.solution_
+        row |= {"ncoef": int(fitted.model_.weights.size), "gap": solution.gap, "status": solution.status}
+        row |= added  # after the columns that tables of earlier versions have
+        return row, hold_out(fitted.model_, test)
+
+    def measure_whole(self, fitted: Maxent, table: SampleTable) -> Row:
+        """Measure a fit on its presences and background."""
+        return measure_whole(fitted, table)
+
+    def pool(self, rows: Sequence[Row], held: Sequence[HeldOut | None]) -> dict[str, float]:
+        """Return Boyce index and partial ROC over folds of one presence each."""
+        alone = [part for part in held if part is not None]
+        return pooled(rows, alone) if alone and len(alone) == len(rows) else {}
+
+    def draw(self, table: SampleTable, rng: np.random.Generator) -> Index:
+        """Draw as many background points as there are presences, by their base weights where they have any."""
+        if table.n_background < table.n_presences:
+            raise DataError(
+                f"{table.n_background:,} background points to draw {table.n_presences:,} null records from: "
+                "expected at least as many"
+            )
+        chance = None if table.weights is None else table.weights / table.weights.sum()
+        return rng.choice(table.n_background, table.n_presences, replace=False, p=chance)
+
+    def randomise(self, table: SampleTable, fold: Fold, draw: Index) -> SampleTable:
+        """Put background points in place of the presences; weights of records stay in their order."""
+        drawn = replace(
+            table,
+            presence=table.background[draw],
+            presence_x=table.background_x[draw],
+            presence_y=table.background_y[draw],
+            presence_base=None if table.weights is None else table.weights[draw],
+        )
+        return fold.training(drawn)
+
+    def values(self, table: SampleTable) -> Array:
+        """Return the variables at presences and background."""
+        return np.vstack([table.presence, table.background])
+
+    def gains(self, fitted: Maxent, table: SampleTable, test: Array | None, columns: list[int]) -> tuple[Gains, Gains]:
+        """Return the regularised training gain, the test gain, and AUCs against the training domain.
+
+        `test` is an array `(k, V)` of the variables at test presences.
+        """
+        model = fitted.model_
+        raw = model.predict(table.presence[:, columns], "raw")
+        domain = np.concatenate([raw, model.predict(table.background[:, columns], "raw")])
+        held = (float("nan"), float("nan"))
+        if test is not None:
+            at_test = model.predict(test[:, columns], "raw")
+            held = gain(at_test, model.n_domain), auc(at_test, domain)
+        return (fitted.solution_.gain, auc(raw, domain)), held
+
+
+PRESENCE_ONLY = PresenceOnly()

@@ -1,0 +1,254 @@
+"""How class models are fitted to samples of sites, and measured at sites that they have not seen."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from sdm.assess.assessor import Assessor, Gains, OutOfFold, Row
+from sdm.assess.measures.basic import Aicc, auc_difference, likelihood_aicc, max_tss
+from sdm.assess.measures.classes import measure_classes
+from sdm.assess.splits.folds import Fold, Split
+from sdm.conditional.targets import scale_proportions
+from sdm.data.class_sample import ClassSample
+from sdm.errors import DataError
+from sdm.estimators.classes import ConditionalMaxent
+from sdm.models.classes import ClassModel, label_text
+from sdm.models.presence import presence_class
+from sdm.types import Array, Index, Label
+
+# What is measured on a fold, and whether more of it is better.
+HIGHER = {
+    "auc.train": True, "tss.train": True, "auc.val": True, "auc.diff": False, "tss.val": True, "loss.val": False,
+    "accuracy.val": True, "kappa.val": True,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class HeldSites:
+    """What a model predicts at sites that it did not know: `(C, k)` arrays.
+
+    `calls` is 1 where the probability of a class is at least its cutoff of the training sites, else 0; NaN where a
+    class has no cutoff. `counted` are the classes that AUC and TSS are those of.
+    """
+
+    p: Array
+    constant: Array
+    targets: Array
+    calls: Array
+    counted: list[int]
+
+
+class Classes(Assessor):
+    """`ConditionalMaxent` on a `ClassSample`.
+
+    Measures of a fold: `loss.val` (nats per site) and `loss.const.val` (that of the constant model, which gives every
+    class its share of the fold's training sites); `accuracy.val` and `kappa.val` of the most probable class; `auc.val`
+    and `tss.val`, where each class is told from the rest, a site being of the class that has at least half of it. The
+    TSS is at the cutoff that is best for the class at the fold's training sites. Both are means over the classes for
+    which the sites hold some of the class and some of the rest, NaN if there is none; of presence and absence they are
+    those of presence. `auc.train` and `tss.train` are the same at the training sites.
+
+    Where no fold holds more than one class, as in leave-one-out, the averages of AUC, TSS and κ are those of all
+    held-out sites together, each predicted and called by the model that did not know it.
+    """
+
+    higher = HIGHER
+    averaged = (*HIGHER, "loss.const.val")
+
+    def default(self) -> ConditionalMaxent:
+        """Return ConditionalMaxent with its default options."""
+        return ConditionalMaxent()
+
+    def fit(
+        self, table: ClassSample, estimator: ConditionalMaxent, columns: Sequence[int] | None = None, start: Any = None
+    ) -> ConditionalMaxent:
+        """Fit a copy of an estimator to sites; it starts from nothing, whatever was fitted before."""
+        import pandas as pd
+
+        chosen = list(range(len(table.names))) if columns is None else list(columns)
+        names = [table.names[v] for v in chosen]
+        fresh = type(estimator)(**estimator.get_params())
+        fresh.categorical = [name for name in table.categorical if name in names]
+        return fresh.fit(pd.DataFrame(table.values[:, chosen], columns=names), table.target, groups=table.group)
+
+    def with_setting(self, base: ConditionalMaxent, setting: Mapping[str, Any]) -> ConditionalMaxent:
+        """Return an estimator with some options changed."""
+        return type(base)(**base.get_params()).set_params(**setting)
+
+    def counts(self, train: ClassSample, test: ClassSample) -> dict[str, int]:
+        """Return the numbers of rows: sites, or visits to them."""
+        return {"training_sites": len(train), "test_sites": len(test)}
+
+    def measure_fold(self, fitted: ConditionalMaxent, train: ClassSample, test: ClassSample) -> tuple[Row, HeldSites]:
+        """Measure a fit on held-out sites, and keep its predictions there."""
+        model = fitted.model_
+        known, cutoffs = _at_training(model, train)
+        p, targets = model.distributions(test.values), targets_of(test, model.classes)
+        constant = np.broadcast_to(np.asarray(model.shares), p.shape)
+        held = HeldSites(p, constant, targets, _calls(p, cutoffs), _counted(model))
+        found = measure_classes(p, targets, constant)
+        score = _mean(found.auc, held.counted)
+        solution = fitted.solution_
+        return {
+            "auc.train": known["auc.train"],
+            "tss.train": known["tss.train"],
+            "auc.val": score,
+            "auc.diff": auc_difference(known["auc.train"], score),
+            "tss.val": _mean(_skill(held.calls, targets), held.counted),
+            "loss.val": found.log_loss,
+            "accuracy.val": found.accuracy,
+            "kappa.val": found.kappa,
+            "ncoef": coefficients(model),
+            "gap": solution.gap,
+            "status": solution.status,
+            "loss.const.val": found.constant,
+        }, held
+
+    def measure_whole(self, fitted: ConditionalMaxent, table: ClassSample) -> Row:
+        """Measure a fit on its sites; `gain` is that of the log loss over the constant model."""
+        known, _ = _at_training(fitted.model_, table)
+        criterion = _criterion(fitted.model_, table)
+        return {
+            **known,
+            "ncoef": coefficients(fitted.model_),
+            "AICc": criterion.value,
+            "AICc.reason": criterion.reason,
+            "gain": known["loss.const.train"] - known["loss.train"],
+            "gap": fitted.solution_.gap,
+            "status": fitted.solution_.status,
+        }
+
+    def pool(self, rows: Sequence[Row], held: Sequence[HeldSites]) -> dict[str, float]:
+        """Return AUC, TSS and κ over all held-out sites, where no fold has an AUC of its own."""
+        if any(np.isfinite(row["auc.val"]) for row in rows):
+            return {}
+        p, targets, calls = (
+            np.concatenate([getattr(part, name) for part in held], axis=1) for name in ("p", "targets", "calls")
+        )
+        found = measure_classes(p, targets)
+        together = {
+            "auc.val": _mean(found.auc, held[0].counted),
+            "tss.val": _mean(_skill(calls, targets), held[0].counted),
+            "kappa.val": found.kappa,
+        }
+        out = {f"{name}.avg": value for name, value in together.items()}
+        return out | {f"{name}.sd": float("nan") for name in together}
+
+    def out_of_fold(self, table: ClassSample, split: Split, held: Sequence[HeldSites]) -> OutOfFold:
+        """Return the predictions at held-out sites, and those of the folds' constant models."""
+        shape = (len(held[0].p), len(table))
+        p, constant, targets, times = np.zeros(shape), np.zeros(shape), np.full(shape, np.nan), np.zeros(shape[1])
+        for fold, part in zip(split.folds, held):
+            p[:, fold.test] += part.p
+            constant[:, fold.test] += part.constant
+            targets[:, fold.test] = part.targets
+            times[fold.test] += 1
+        times[times == 0] = np.nan
+        return OutOfFold(p / times, constant / times, targets)
+
+    def draw(self, table: ClassSample, rng: np.random.Generator) -> Index:
+        """Draw an order of the sites."""
+        return rng.permutation(len(table))
+
+    def randomise(self, table: ClassSample, fold: Fold, draw: Index) -> ClassSample:
+        """Give the training sites each other's classes, in the order that was drawn."""
+        train = fold.training(table)
+        return replace(train, target=train.take(np.argsort(draw[fold.train], kind="stable")).target)
+
+    def values(self, table: ClassSample) -> Array:
+        """Return the variables at the sites."""
+        return table.values
+
+    def gains(
+        self, fitted: ConditionalMaxent, table: ClassSample, test: ClassSample | None, columns: list[int]
+    ) -> tuple[Gains, Gains]:
+        """Return the gain of the log loss over the constant model, and the AUC, at training and at test sites."""
+        model = fitted.model_
+
+        def gain_at(sites: ClassSample) -> Gains:
+            p = model.distributions(sites.values[:, columns])
+            found = measure_classes(p, targets_of(sites, model.classes), model.shares)
+            return found.constant - found.log_loss, _mean(found.auc, _counted(model))
+
+        return gain_at(table), (float("nan"), float("nan")) if test is None else gain_at(test)
+
+
+CLASSES = Classes()
+
+
+def targets_of(sample: ClassSample, classes: Sequence[Label]) -> Array:
+    """Return the target distributions `(C, n)` of sites, in the order of a model's classes.
+
+    Raises
+    ------
+    DataError
+        If a site is of a class that is not among them.
+    """
+    if hasattr(sample.target, "columns"):
+        return scale_proportions(sample.target.to_numpy())
+    place = {label: c for c, label in enumerate(classes)}
+    if strange := sorted({label_text(label) for label in sample.target.tolist() if label not in place}):
+        raise DataError(f"class '{strange[0]}' is not among those that the model was fitted to: leave its sites out")
+    codes = np.array([place[label] for label in sample.target.tolist()], dtype=np.int64)
+    return np.eye(len(place))[codes].T.copy()
+
+
+def coefficients(model: ClassModel) -> int:
+    """Return how many weights a model has; two classes have one set of them, mirrored."""
+    return int(np.count_nonzero(model.weights[:1] if len(model.classes) == 2 else model.weights))
+
+
+def _counted(model: ClassModel) -> list[int]:
+    """Return the classes that AUC and TSS are averaged over: all, or presence alone."""
+    here = presence_class(model.labels)
+    return list(range(len(model.classes))) if here is None else [here]
+
+
+def _at_training(model: ClassModel, sample: ClassSample) -> tuple[Row, Array]:
+    """Return the measures at the training sites, and the best cutoff of every class there."""
+    p, targets = model.distributions(sample.values), targets_of(sample, model.classes)
+    found = measure_classes(p, targets, model.shares)
+    best = np.full((len(p), 2), np.nan)
+    for c, (own, inside) in enumerate(zip(p, targets >= 0.5)):
+        if inside.any() and not inside.all():
+            best[c] = max_tss(own[inside], own[~inside])
+    row = {
+        "auc.train": _mean(found.auc, _counted(model)),
+        "tss.train": _mean(best[:, 0], _counted(model)),
+        "loss.train": found.log_loss,
+        "loss.const.train": found.constant,
+    }
+    return row, best[:, 1]
+
+
+def _calls(p: Array, cutoffs: Array) -> Array:
+    """Return 1 where a probability is at least the cutoff of its class, else 0; NaN without a cutoff."""
+    return np.where(np.isnan(cutoffs)[:, None], np.nan, p >= cutoffs[:, None])
+
+
+def _skill(calls: Array, targets: Array) -> Array:
+    """Return the true skill statistic of every class; NaN where all sites, or none, are of it."""
+    inside = targets >= 0.5
+    return np.array(
+        [
+            own[here].mean() - own[~here].mean() if here.any() and not here.all() else np.nan
+            for own, here in zip(calls, inside)
+        ]
+    )
+
+
+def _mean(each: Array, counted: list[int]) -> float:
+    """Return the mean over the counted classes that have a value; NaN if none has."""
+    known = each[counted][np.isfinite(each[counted])]
+    return float(known.mean()) if known.size else float("nan")
+
+
+def _criterion(model: ClassModel, sample: ClassSample) -> Aicc:
+    """Return AICc of a model of labels; the classes' constants count as coefficients, but one."""
+    if hasattr(sample.target, "columns"):
+        return Aicc(float("nan"), "proportions have no likelihood: AICc needs one class per site")
+    targets = targets_of(sample, model.classes)
+    own = np.sum(model.distributions(sample.values) * targets, axis=0)
+    return likelihood_aicc(own, coefficients(model) + len(model.classes) - 1, "sites", "probability")

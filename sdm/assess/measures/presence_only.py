@@ -1,0 +1,136 @@
+"""A model of presences measured on records that it has not seen, under the column names of ENMeval.
+
+Most measures are means over records, or ranks of a record among the background of its own fold, so their averages over
+folds mean something even if each fold holds one record. The Boyce index and the partial ROC compare a distribution of
+records with that of the background, and one record has none: there the records of all folds are pooled (`pooled`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sdm.assess.measures.basic import (
+    aicc,
+    auc,
+    auc_difference,
+    boyce,
+    check_counts,
+    max_tss,
+    minimum_presence,
+    omission,
+    partial_roc_ratio,
+    relative_gain,
+    tenth_percentile,
+    tss,
+)
+from sdm.estimators.maxent import Maxent
+from sdm.models.species import Model
+from sdm.types import Array
+
+if TYPE_CHECKING:  # a table is given; none of its code is needed
+    from sdm.data.table import SampleTable
+
+# What is measured on a fold, and whether more of it is better.
+HIGHER = {
+    "auc.train": True, "auc.val": True, "auc.diff": False, "cbi.val": True, "or.mtp": False, "or.10p": False,
+    "loss.val": False, "gain.val": True, "proc.val": True, "tss.val": True,
+}  # fmt: skip
+
+# Background predictions of a fold that are kept for pooling; of more, so many at even distances in their order.
+KEPT = 10_000
+
+# Where an entropy above 1 leaves a density of zero, this share of the base measure keeps the loss finite.
+FLOOR = 1e-3
+
+
+def measure_presences(model: Model, train: "SampleTable", test: "SampleTable") -> dict[str, float]:
+    """Measure a model on held-out records, against the background that goes with them.
+
+    Returns
+    -------
+    dict
+        `auc.train` (training presences against training background), `auc.val`, `auc.diff`, `cbi.val` (continuous Boyce
+        index of the cloglog values), `or.mtp` and `or.10p` (held-out presences below the training thresholds),
+        `gain.val` and `loss.val` (nats; the density scaled to one over the validation background), `proc.val` (partial
+        ROC ratio at 5 %), `tss.val` (true skill statistic against the validation background, at the cutoff that is best
+        for the training presences and background), `loss.const.val` (the loss of a constant prediction: the log of the
+        number of validation background points). `cbi.val` and `proc.val` of a single record are NaN.
+    """
+    raw = model.predict(train.presence, "raw")
+    around = model.predict(train.background, "raw")
+    held, against = model.predict(test.presence, "raw"), model.predict(test.background, "raw")
+    check_counts(held, against)
+    own, validated = auc(raw, around), auc(held, against)
+    floor = 0.0 if model.alpha == 1.0 else FLOOR
+    gain = relative_gain(held, against, test.weights, floor)
+    several = held.size > 1
+    return {
+        "auc.train": own,
+        "auc.val": validated,
+        "auc.diff": auc_difference(own, validated),
+        "cbi.val": boyce(*(model.from_raw(raw, "cloglog") for raw in (held, against))).index if several else np.nan,
+        "or.mtp": omission(held, minimum_presence(raw)),
+        "or.10p": omission(held, tenth_percentile(raw)),
+        "loss.val": float(np.log(against.size)) - gain,
+        "gain.val": gain,
+        "proc.val": partial_roc_ratio(held, against) if several else np.nan,
+        "tss.val": tss(held, against, max_tss(raw, around)[1]),
+        "loss.const.val": float(np.log(against.size)),
+    }
+
+
+def measure_whole(fitted: Maxent, table: "SampleTable") -> dict[str, Any]:
+    """Measure a model on what it was fitted to: `auc.train`, `cbi.train`, `ncoef`, `AICc` and why it may be missing."""
+    model = fitted.model_
+    raw, around = model.predict(table.presence, "raw"), model.predict(table.background, "raw")
+    count = int(model.weights.size)
+    criterion = aicc(raw, around, count)
+    return {
+        "auc.train": auc(raw, around),
+        "cbi.train": boyce(model.from_raw(raw, "cloglog"), model.from_raw(around, "cloglog")).index,
+        "ncoef": count,
+        "AICc": criterion.value,
+        "AICc.reason": criterion.reason,
+        "gain": fitted.solution_.gain,
+        "gap": fitted.solution_.gap,
+        "status": fitted.solution_.status,
+    }
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """What the model of a fold that holds one record predicts (cloglog): there, and at the background of the fold."""
+
+    presence: float
+    background: Array
+
+
+def hold_out(model: Model, test: "SampleTable") -> HeldOut | None:
+    """Return what pooling needs of a fold; None if it holds several records, and is measured by itself."""
+    if test.n_presences > 1:
+        return None
+    around = np.sort(model.predict(test.background))
+    if around.size > KEPT:
+        around = around[np.linspace(0, around.size - 1, KEPT).round().astype(np.int64)]
+    return HeldOut(float(model.predict(test.presence)[0]), around)
+
+
+def pooled(rows: Sequence[dict[str, Any]], held: Sequence[HeldOut]) -> dict[str, float]:
+    """Return `cbi.val.avg` and `proc.val.avg` over folds of one record each, as one measure of all records.
+
+    Each record is predicted by the model that did not know it. If records fell by chance, the record of a fold would be
+    in a window of predictions as often as that fold's background is. So the Boyce index compares the records' shares
+    with the mean of the folds' background shares, each fold counting the same. For the partial ROC a record's
+    prediction is its rank among its own fold's background (`auc.val`), which models on different scales share.
+    """
+    sizes = [part.background.size for part in held]
+    index = boyce(
+        np.array([part.presence for part in held]),
+        np.concatenate([part.background for part in held]),
+        weights=np.concatenate([np.full(size, 1.0 / size) for size in sizes]),
+    ).index
+    even = (np.arange(max(sizes)) + 0.5) / max(sizes)
+    ratio = partial_roc_ratio(np.array([row["auc.val"] for row in rows]), even)
+    return {"cbi.val.avg": index, "cbi.val.sd": np.nan, "proc.val.avg": ratio, "proc.val.sd": np.nan}

@@ -1,0 +1,109 @@
+"""The probability of presence of a class model, with the interface of a model that predicts one value."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm.data.encode import Encoder
+from sdm.data.records.occurrences import ABSENT
+from sdm.errors import DataError, OptionError
+from sdm.models.classes import ClassModel
+from sdm.models.interface import ModelVariable
+from sdm.types import Array
+
+
+def presence_class(labels: Sequence[str]) -> int | None:
+    """Return which of two classes is presence, if the other one says absence (0, absent, no, …)."""
+    absent = [label.casefold() in ABSENT for label in labels]
+    return absent.index(False) if len(labels) == 2 and sum(absent) == 1 else None
+
+
+@dataclass(frozen=True)
+class PresenceOf:
+    """One class of a class model, as maps, profiles, cutoffs and spreads take a model of one species.
+
+    Attributes
+    ----------
+    model : ClassModel
+    c : int
+        The place of the class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sdm.estimators.classes import ConditionalMaxent
+    >>> x = np.linspace(0, 1, 40)[:, None]
+    >>> fitted = ConditionalMaxent("l", multiplier=0.1).fit(x, (x[:, 0] > 0.5).astype(int))
+    >>> presence = PresenceOf.of(fitted.model_)
+    >>> presence.predict([[0.1], [0.9]]).round(1).tolist()
+    [0.0, 1.0]
+    """
+
+    scale: ClassVar[str] = "probability"
+
+    model: ClassModel
+    c: int
+
+    @classmethod
+    def of(cls, model: ClassModel) -> "PresenceOf":
+        """Return the presence class of a model of presence and absence.
+
+        Raises
+        ------
+        DataError
+            If the classes are others.
+        """
+        here = presence_class(model.labels)
+        if here is None:
+            raise DataError(
+                f"the classes are {', '.join(model.labels)}: expected presence and absence, such as 1 and 0"
+            )
+        return cls(model, here)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables, in the order in which predictions expect them."""
+        return self.model.names
+
+    @property
+    def categorical(self) -> tuple[str, ...]:
+        """The variables that are categories."""
+        return self.model.categorical
+
+    @property
+    def variables(self) -> tuple[ModelVariable, ...]:
+        """The variables with their training ranges."""
+        return self.model.variables
+
+    @property
+    def encoder(self) -> Encoder:
+        """How a table becomes numbers."""
+        return self.model.encoder
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """How the model came about."""
+        return self.model.meta
+
+    def predict(self, x: Any, scale: str = "probability", clamp: bool = True) -> Array:
+        """Return the probability of the class; `x` as for a model of one species."""
+        return self.predict_columns(list(self.encoder.encode(x).T), scale, clamp)
+
+    def predict_columns(
+        self, columns: Sequence[NDArray[np.floating]], scale: str = "probability", clamp: bool = True
+    ) -> Array:
+        """Return the probability of the class from one array of numbers per variable, in the order of `names`."""
+        return self.from_raw(self.model.column_distributions(columns, clamp)[self.c], scale)
+
+    def from_raw(self, raw: Array | float, scale: str) -> Array:
+        """Return probabilities as they are: a class has no other scale."""
+        if scale != self.scale:
+            raise OptionError(f"scale={scale!r}: a class model predicts on the scale 'probability' alone")
+        return np.asarray(raw, dtype=np.float64)
+
+    def to_bytes(self) -> bytes:
+        """Return the content of the class model's file."""
+        return self.model.to_bytes()
