@@ -14,7 +14,7 @@ from sdm.assess.fits import fit_table, run_all
 from sdm.assess.measures.basic import auc, gain, relative_gain
 from sdm.errors import OptionError
 from sdm.estimators.maxent import Maxent
-from sdm.features.growing.grown import Grown
+from sdm.features.growing.grown import GrownFamily
 from sdm.maxent.problem import Problem
 from sdm.models.species import Model
 from sdm.types import Array, Progress
@@ -140,7 +140,7 @@ def _shares(problem: Problem, weights: Array) -> Array:
     out = np.zeros((len(problem.domain.variables), weights.size))
     for family, first in zip(problem.features.families, problem.features.offsets):
         for j in np.flatnonzero(weights[first : first + family.size]):
-            if isinstance(family, Grown):
+            if isinstance(family, GrownFamily):
                 used = sorted({int(v) for v in family.shapes[j].var})
             else:
                 used = sorted({int(family.var[j]), int(getattr(family, "other", family.var)[j])})

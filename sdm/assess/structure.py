@@ -7,8 +7,8 @@ import numpy as np
 
 from sdm.estimators.structural import StructMaxent
 from sdm.features.feature_set import FeatureSet
-from sdm.features.growing.grown import Grown
-from sdm.maxent.price_search import Setting
+from sdm.features.growing.grown import GrownFamily
+from sdm.maxent.penalty_search import PenaltySetting
 from sdm.maxent.problem import Problem
 from sdm.maxent.structural import Growth
 from sdm.types import Array
@@ -58,7 +58,7 @@ class Structure:
         The excess of Theorem 2 at these weights, which holds with probability 0.95.
     gap : float
         Exact over the features of the fit; `searched` says what of the families without end it covers.
-    search : list of Setting
+    search : list of PenaltySetting
         Every λ and β tried, where they were chosen.
     """
 
@@ -71,7 +71,7 @@ class Structure:
     bound: float
     gap: float
     searched: str
-    search: list[Setting]
+    search: list[PenaltySetting]
 
     def summary(self) -> dict[str, Any]:
         """Return the few numbers that a model file keeps."""
@@ -122,7 +122,7 @@ def family_names(features: FeatureSet) -> list[str]:
     """Return the family of every feature; those that grow are named with their size, such as `trees 3`."""
     names: list[str] = []
     for family in features.families:
-        if isinstance(family, Grown):
+        if isinstance(family, GrownFamily):
             kinds = [source.name.partition(":")[0] for source in family.sources]
             names += [f"{kind} {shape.size}" for kind, shape in zip(kinds, family.shapes)]
         else:
@@ -164,7 +164,7 @@ def loss_bound(growth: Growth, weights: Array, m: float, delta: float = 0.05) ->
     first = weights.size - growth.grown.size
     total = float(np.abs(weights[:first]) @ growth.beta[:first])
     for w, source, shape in zip(weights[first:], growth.grown.sources, growth.grown.shapes):
-        total += abs(float(w)) * (2.0 * float(growth.prices.bounds[source.name][shape.size - 1]) + deviation)
+        total += abs(float(w)) * (2.0 * float(growth.family_penalty.bounds[source.name][shape.size - 1]) + deviation)
     return 2.0 * float(total)
 
 
@@ -179,7 +179,7 @@ def interactions(problem: Problem, weights: Array) -> dict[tuple[str, str], floa
     out: dict[tuple[str, str], float] = {}
     for family, part in zip(problem.features.families, problem.features.split(spread)):
         for j in np.flatnonzero(part):
-            if isinstance(family, Grown):
+            if isinstance(family, GrownFamily):
                 used = sorted({int(v) for v in family.shapes[j].var})
             else:
                 used = sorted({int(family.var[j]), int(getattr(family, "other", family.var)[j])})

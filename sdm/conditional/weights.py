@@ -1,4 +1,4 @@
-"""Weights of ordinary and grown features over classes: multiplied penalties before a fit, and what is kept after it."""
+"""Weights of ordinary and grown features over classes: penalties before a fit, and the features kept after it."""
 
 from dataclasses import replace
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from sdm.features.feature_set import FeatureSet
-from sdm.features.growing.grown import Grown
+from sdm.features.growing.grown import GrownFamily
 from sdm.features.growing.tree import Tree
 from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms
@@ -14,15 +14,15 @@ from sdm.maxent.solution import Solution
 from sdm.types import Array
 
 
-def multiplied(finite: FeatureSet, prices: Array, multiplier: float) -> tuple[FeatureSet, Array]:
+def multiplied(finite: FeatureSet, beta: Array, multiplier: float) -> tuple[FeatureSet, Array]:
     """Return the features and their penalties at a multiplier; at infinity the constant is left."""
     if np.isinf(multiplier):
-        return FeatureSet(finite.domain, finite.families[:1]), prices[:, :1]
-    return finite, np.hstack([prices[:, :1], multiplier * prices[:, 1:]])
+        return FeatureSet(finite.domain, finite.families[:1]), beta[:, :1]
+    return finite, np.hstack([beta[:, :1], multiplier * beta[:, 1:]])
 
 
 def halved(solution: Solution, classes: int) -> Solution:
-    """With two classes, give each half of their difference: the same predictions, at no higher price."""
+    """With two classes, give each half of their difference: the same predictions, at no higher penalty."""
     if classes != 2:
         return solution
     first, second = solution.weights.reshape(2, -1)
@@ -30,25 +30,25 @@ def halved(solution: Solution, classes: int) -> Solution:
     return replace(solution, weights=np.concatenate([-half, half]))
 
 
-def keep(features: FeatureSet, coef: Array) -> tuple[Terms, Shapes, Array]:
-    """Return what has a weight in any class, with the weights in the order of terms, trees and monomials."""
+def used_features(features: FeatureSet, coef: Array) -> tuple[Terms, Shapes, Array]:
+    """Return the features with a weight in any class, and the weights in the order of terms, trees and monomials."""
     terms = [Terms.build(0, np.empty(0, dtype=np.int32))]
-    plain: list[int] = []
+    ordinary: list[int] = []
     trees: list[int] = []
     monomials: list[int] = []
     shapes: list[Any] = []
     used = np.any(coef != 0, axis=0)
     first = start = 0
     for family in features.families[1:]:
-        own = np.flatnonzero(used[first : first + family.size])
-        if isinstance(family, Grown):
+        members = np.flatnonzero(used[first : first + family.size])
+        if isinstance(family, GrownFamily):
             shapes = family.shapes
-            for j in own:
+            for j in members:
                 (trees if isinstance(shapes[j], Tree) else monomials).append(first + int(j))
             start = first
-        elif own.size:
-            terms.append(family.terms().take(own, np.zeros(own.size)))
-            plain += (first + own).tolist()
+        elif members.size:
+            terms.append(family.terms().take(members, np.zeros(members.size)))
+            ordinary += (first + members).tolist()
         first += family.size
     kept = Shapes(
         tuple(shapes[j - start] for j in trees),
@@ -56,4 +56,4 @@ def keep(features: FeatureSet, coef: Array) -> tuple[Terms, Shapes, Array]:
         tuple(shapes[j - start] for j in monomials),
         np.zeros(len(monomials)),
     )
-    return Terms.concatenate(terms), kept, coef[:, np.array([*plain, *trees, *monomials], dtype=np.int64)]
+    return Terms.concatenate(terms), kept, coef[:, np.array([*ordinary, *trees, *monomials], dtype=np.int64)]

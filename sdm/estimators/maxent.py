@@ -17,13 +17,12 @@ from sdm.features.classes import parse_classes
 from sdm.features.domain import Domain
 from sdm.features.duplicates import find_duplicates
 from sdm.features.feature_set import FeatureSet, build_features
-from sdm.features.knots import Knots
-from sdm.features.knots import check as check_knots
+from sdm.features.knots import Knots, check_knots
 from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms
 from sdm.maxent.entropy import Entropy
 from sdm.maxent.penalty import make_penalty
-from sdm.maxent.prices import feature_prices
+from sdm.maxent.penalty_weights import penalty_weights
 from sdm.maxent.problem import Problem
 from sdm.maxent.solution import Solution
 from sdm.maxent.solvers.newton import solve_newton
@@ -42,13 +41,13 @@ SOLVERS = {
     "structmaxent2": solve_structmaxent2,
 }
 
-# Options that are numbers: between what (exclusive), and how to say so.
+# Options that are numbers: their limits (exclusive), and the words for them.
 _NUMBERS = {
-    "multiplier": (0.0, np.inf, "a positive number; for no price use regularization='none'"),
+    "multiplier": (0.0, np.inf, "a positive number; for no penalty use regularization='none'"),
     "tolerance": (0.0, np.inf, "a positive gap in nats, such as 1e-6"),
     "max_iterations": (0, np.inf, "1 or more"),
     "smoothing": (0.0, np.inf, "a positive number, such as 0.1"),
-    "ratio": (0.0, np.inf, "a positive number, the l2² price over the l1 price"),
+    "ratio": (0.0, np.inf, "a positive number, the l2² penalty over the l1 penalty"),
     "prevalence": (0.0, 1.0, "a number between 0 and 1"),
     "temperature": (0.0, np.inf, "a positive number; 1 leaves the model as it was fitted"),
 }
@@ -61,21 +60,21 @@ class Maxent(Parameters):
     ----------
     features : str or sequence of str
         ``"auto"`` (by sample size, as Java Maxent), or classes by letter (``"lqph"``) or name. Categorical variables
-        always get one feature a class.
+        always get one feature per class.
     regularization : {"l1", "none", "smoothed_l1", "l2", "l2sq", "elastic"}
     multiplier : float
-        Multiplies every price β.
+        Multiplies every penalty β.
     entropy : float
         1 is Shannon, up to 2 (sparsemax): above 1 the distribution can be exactly zero.
     knots : {"maxent", "maxnet", "all"} or int
         Where hinges and thresholds bend: mid-points of distinct values with thresholds only between the presences; 50
-        equally spaced; between all distinct values; or so many quantiles.
+        equally spaced; between all distinct values; or N quantiles.
     beta : {"maxent", "maxnet", "deviation", "corollary7"}, float or (J,) array, optional
-        Where the prices come from; by default Maxent's tables (as maxnet applies them when ``knots="maxnet"``).
+        Where the penalties come from; by default Maxent's tables (as maxnet applies them when ``knots="maxnet"``).
         ``"deviation"`` is `σ̃/√m` of the feature at the presences. Tables and deviation give at least 0.001, times the
         multiplier, as Java Maxent does: a feature that is constant at the presences is not free. Only
-        ``"maxnet"`` has a price for categories without presences; the others leave them out. An array prices every
-        feature in the order of `feature_names_` of a fit without it.
+        ``"maxnet"`` has a penalty for categories without presences; the others leave them out. An array has one β per
+        feature, in the order of `feature_names_` of a fit without it.
     categorical : sequence of str or int
         Columns whose values are classes.
     solver : {"newton", "summet", "plummet", "structmaxent1", "structmaxent2"}
@@ -89,11 +88,11 @@ class Maxent(Parameters):
     smoothing : float
         The `a` of smoothed_l1: smaller is nearer to l1.
     ratio : float
-        For elastic, the l2² price over the l1 price.
+        For elastic, the l2² penalty over the l1 penalty.
     prevalence : float
         For the logistic scale.
     unseen : {"zero", "error"}
-        What a class does at prediction that was not in training.
+        How to predict for a class that was not in training: without an effect, or refuse.
     temperature : float
         Divides the scores at prediction: below 1 the map is more decided, and with an entropy above 1 sparser.
 
@@ -104,9 +103,9 @@ class Maxent(Parameters):
     coef_ : (J,) array
         Weights of all features, `feature_names_` naming them.
     model_ : Model
-        What predicts, and what `save` writes.
+        The fitted model, which predicts and which `save` writes.
     notes_ : list of str
-        What was dropped and why.
+        Which variables and features were dropped, and why.
 
     Examples
     --------
@@ -189,7 +188,7 @@ class Maxent(Parameters):
         self._encoder = data.encoder
         classes = parse_classes(self.features, data.size)
         self.feature_set_, beta = self._features(data, classes)
-        beta = self._given_prices(beta)
+        beta = self._listed_penalties(beta)
         penalty = make_penalty(self.regularization, beta, smoothing=self.smoothing, ratio=self.ratio)
         self.problem_ = Problem(self.feature_set_, data.sample, Entropy(self.entropy), penalty)
         self.solution_ = self._solve(start)
@@ -201,7 +200,7 @@ class Maxent(Parameters):
         """Return the features of the classes without copies, and their β by rule; note what was dropped."""
         empty = self._rule() == "maxnet" and self.regularization != "none"
         built = build_features(data.domain, classes, knots=self.knots, sample=data.sample, empty_categories=empty)
-        beta = self._prices(built, data.sample, data.size)
+        beta = self._penalties(built, data.sample, data.size)
         keep, copies = find_duplicates(built, beta, self.regularization)
         self.notes_ = _notes(data.domain, built, copies)
         return (built if keep.all() else built.subset(keep)), beta[keep]
@@ -234,26 +233,28 @@ class Maxent(Parameters):
             log.warning("%s after %d iterations: %s", solution.status, solution.iterations, solution.message)
         return solution
 
-    def _prices(self, features: FeatureSet, sample: Array, size: float) -> Array:
-        """Return every feature's β by rule; where prices are given one by one, the default rule's."""
+    def _penalties(self, features: FeatureSet, sample: Array, size: float) -> Array:
+        """Return every feature's β by rule; where they are given one by one, the default rule's."""
         if self.regularization == "none":
             return np.ones(features.size)
-        return feature_prices(features, sample, size, rule=self._rule(), multiplier=float(self.multiplier))
+        return penalty_weights(features, sample, size, rule=self._rule(), multiplier=float(self.multiplier))
 
     def _rule(self) -> str | float:
-        """Return where prices come from; where they are given one by one, the default rule."""
+        """Return the rule of the penalties; where they are given one by one, the default rule."""
         if self.beta is None or np.ndim(self.beta):
             return "maxnet" if self.knots == "maxnet" else "maxent"
         return self.beta if isinstance(self.beta, str) else float(cast(float, self.beta))
 
-    def _given_prices(self, beta: Array) -> Array:
-        """Return the prices that were given one by one, if so, in place of those by rule."""
+    def _listed_penalties(self, beta: Array) -> Array:
+        """Return the penalties that were given one by one, if so, in place of those by rule."""
         if self.beta is None or not np.ndim(self.beta) or self.regularization == "none":
             return beta
-        given = np.asarray(self.beta, dtype=np.float64)
-        if given.shape != beta.shape:
-            raise OptionError(f"beta has shape {given.shape}, expected one price for each of the {beta.size} features")
-        return given * float(self.multiplier)
+        listed = np.asarray(self.beta, dtype=np.float64)
+        if listed.shape != beta.shape:
+            raise OptionError(
+                f"beta has shape {listed.shape}, expected one penalty for each of the {beta.size} features"
+            )
+        return listed * float(self.multiplier)
 
     def _check_options(self) -> None:
         check_knots(self.knots)
@@ -270,7 +271,7 @@ class Maxent(Parameters):
                     raise OptionError(f"{name}={value!r}: expected {expected}")
 
     def _model(self, data: "TrainingData", terms: Terms, record: dict[str, Any], shapes: Shapes | None = None) -> Model:
-        """Gather what the fit left behind into what predicts."""
+        """Return the model that predicts, from the results of the fit."""
         solution, domain, problem = self.solution_, data.domain, self.problem_
         ratio = solution.p / domain.q0
         used = solution.p > 0

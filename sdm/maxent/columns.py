@@ -10,7 +10,7 @@ from sdm.types import Array
 DTYPE = np.float32
 
 
-# A rough Hessian looks at about so many cells: enough to tell a few hundred features apart.
+# A rough Hessian looks at about this many cells: enough to tell a few hundred features apart.
 ROUGH_CELLS = 40_000
 
 
@@ -26,7 +26,7 @@ class ColumnPool:
     ----------
     features : FeatureSet
     stride : int
-        Look at every so many cells only, until `refine` is called.
+        Look at every `stride`-th cell only, until `refine` is called.
     capacity : int
         How many columns to hold at most; when it is full, those not asked for in the present round go.
     """

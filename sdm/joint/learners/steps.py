@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm._jit import jit
-from sdm.joint.discriminant import Discriminant, Sites
-from sdm.joint.inference import ABSENT, States, best_labels
+from sdm.joint.discriminant import Discriminant, LabelledSites
+from sdm.joint.inference import ABSENT, States, best_labeling
 from sdm.types import Array
 
 
@@ -57,7 +57,7 @@ class _Work(NamedTuple):
 
 def sweep(
     discriminant: Discriminant,
-    sites: Sites,
+    sites: LabelledSites,
     c: float,
     variance: Array,
     weights: Array,
@@ -102,7 +102,7 @@ def _sweep(visits, p, q, work):  # type: ignore[no-untyped-def]
     for i in visits:
         state = p.states[i]
         _scores(p, q, i, u, table)
-        best_labels(u, table, state, p.edges, p.order, p.parent, p.link, up, choice, best)
+        best_labeling(u, table, state, p.edges, p.order, p.parent, p.link, up, choice, best)
         _frank_wolfe(p, q, work, i, u, best)
         for s in range(size):
             if state[s] != ABSENT:
