@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.data.site_folds import gather
+from sdm.data.site_folds import number_sites
 from sdm.joint.discriminant import Discriminant, LabelledSites
 from sdm.joint.inference import free_states, maximise
 from sdm.joint.learners.learned_weights import LearnedWeights
@@ -102,7 +102,7 @@ def choose_regularization(
 
     Sites of one `group` are never divided; `limits` are passed on to `cross_validate_settings`.
     """
-    member, groups = gather(np.zeros(sites.n, dtype=np.int64), group)
+    member, groups = number_sites(np.zeros(sites.n, dtype=np.int64), group)
     parts = np.random.default_rng(seed).permutation(groups.size)[member] % folds
     total = cross_validate_settings(learner, grid, discriminant, sites, bias, parts, **limits)
     c, lam = grid[int(np.nanargmin(total))]

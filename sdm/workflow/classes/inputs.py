@@ -15,10 +15,10 @@ from sdm.data.background import sample_background
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.layers import open_stack
 from sdm.data.rasters.stack import Stack
-from sdm.data.records.clean import CleanPoints, Ledger, finish, locate
+from sdm.data.records.clean import CleanPoints, Ledger, finish_cleaning, locate
 from sdm.data.records.columns import first_of, named_column
 from sdm.data.records.occurrences import Occurrences, as_text, read_occurrences
-from sdm.data.records.textfile import plain
+from sdm.data.records.textfile import column_key
 from sdm.data.visits import SITE, site_groups
 from sdm.errors import DataError, OptionError
 from sdm.models.classes import label_text
@@ -129,7 +129,7 @@ def selected(table: pd.DataFrame, select: Mapping[str, str], source: str) -> NDA
     keep = np.ones(len(table), dtype=bool)
     header = [str(known) for known in table.columns]
     for column, value in select.items():
-        name = column if column in header else first_of(header, [plain(column)])
+        name = column if column in header else first_of(header, [column_key(column)])
         if name is None:
             raise OptionError(
                 f"{source} has no column '{column}' to select by: besides class and coordinates it has {listed(header)}"
@@ -157,7 +157,7 @@ def _recorded(options: ClassifyOptions) -> Sites:
     area = None if options.study_area is None else StudyArea.read(options.study_area, stack.crs)
     located = locate(records, stack, study_area=area)
     values = stack.sample(*located.cells, threads=options.threads)
-    points, ledger = finish(located, values, snap=options.snap, remove_duplicates=not options.keep_duplicates)
+    points, ledger = finish_cleaning(located, values, snap=options.snap, remove_duplicates=not options.keep_duplicates)
     for name in records.species_names:
         ledger.check(name)
     parts = list(points.values())

@@ -11,7 +11,7 @@ import numpy as np
 from sdm.assess.measures.community import evaluate, species_auc
 from sdm.assess.splits.folds import Fold, Split, by_group
 from sdm.data.rasters.stack import Stack
-from sdm.data.site_folds import check_folds, gather, training_rows
+from sdm.data.site_folds import check_folds, number_sites, training_rows
 from sdm.data.sites import SiteTable
 from sdm.data.table import SampleTable
 from sdm.errors import DataError, OptionError
@@ -91,7 +91,7 @@ def divide_sites(
         raise DataError(f"{missing:,} of {n:,} sites have no fold in column '{own.fold_column}': give each of them one")
     check_folds(own.folds, sites.group)
     # Labels of folds are the user's, of every visit; else sites are divided, and visits go with the first to theirs.
-    member = np.arange(n) if own.split == "own" else gather(alike, sites.group)[0]
+    member = np.arange(n) if own.split == "own" else number_sites(alike, sites.group)[0]
     at = np.unique(member, return_index=True)[1]
     x, y = sites.x[at], sites.y[at]
     table = SampleTable("sites", tuple(names), tuple(categorical), values[at], values[at], x, y, x, y, folds=sites.fold)

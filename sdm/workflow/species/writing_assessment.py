@@ -11,7 +11,7 @@ from sdm.assess.splits.folds import Split
 from sdm.assess.uncertainty import STATISTICS
 from sdm.data.table import SampleTable
 from sdm.files import safe_name
-from sdm.maps.rasters import predict_spread
+from sdm.maps.rasters import write_spread_maps
 from sdm.models.species import Model
 from sdm.options.definitions import RunOptions
 from sdm.report.tables import write_rows
@@ -178,5 +178,5 @@ def write_spread(
 ) -> dict[str, str]:
     """Map the mean, deviation and limits over the replicates beside a map; return the files by what they are."""
     paths = {name: raster.with_name(f"{raster.stem}_{name}.tif") for name in STATISTICS}
-    predict_spread(models, stack, paths, study_area=area, **common)
+    write_spread_maps(models, stack, paths, study_area=area, **common)
     return {name: path.name for name, path in paths.items()}
