@@ -17,6 +17,8 @@ normaliser. There the classes' totals `Σ_i q_i p_ic` are those of the targets, 
 the targets, which is all that the certificate needs; what rounding leaves is charged at the size of the intercepts.
 """
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -28,6 +30,7 @@ from sdm.maxent.columns import ColumnPool
 from sdm.maxent.entropy import Gibbs
 from sdm.maxent.penalty import Penalty
 from sdm.maxent.problem import DENSE_NUMBERS, Hessian, Problem, State
+from sdm.maxent.solution import Solution
 from sdm.types import Array
 
 BLOCK = 2048
@@ -182,3 +185,19 @@ class ClassProblem(Problem):
 def _total(w: Array) -> Array:
     """Return every site's sum over the classes, which is never zero."""
     return np.maximum(w.sum(axis=0), np.finfo(np.float64).tiny)
+
+
+def multiplied(finite: FeatureSet, beta: Array, multiplier: float) -> tuple[FeatureSet, Array]:
+    """Return the features and their penalties at a multiplier; at infinity the constant is left."""
+    if np.isinf(multiplier):
+        return FeatureSet(finite.domain, finite.families[:1]), beta[:, :1]
+    return finite, np.hstack([beta[:, :1], multiplier * beta[:, 1:]])
+
+
+def halved(solution: Solution, classes: int) -> Solution:
+    """With two classes, give each half of their difference: the same predictions, at no higher penalty."""
+    if classes != 2:
+        return solution
+    first, second = solution.weights.reshape(2, -1)
+    half = 0.5 * (second - first)
+    return replace(solution, weights=np.concatenate([-half, half]))

@@ -1,7 +1,6 @@
 """`ConditionalMaxent`: classes from the environment, with scikit-learn's conventions (and without scikit-learn)."""
 
 import logging
-import os
 from collections.abc import Callable, Sequence
 from typing import Any, Self, cast
 
@@ -12,25 +11,20 @@ from sdm._version import __version__
 from sdm.conditional.choice import BETAS, LAMBDAS, MultiplierSearch, choose_penalties, search_multipliers
 from sdm.conditional.constant import FREE_PENALTY, ConstantFamily
 from sdm.conditional.losses import ClassEntropy
-from sdm.conditional.problem import ClassProblem
+from sdm.conditional.problem import ClassProblem, halved, multiplied
 from sdm.conditional.targets import numbered, read_targets, site_weights
-from sdm.conditional.weights import halved, multiplied, used_features
 from sdm.data.encode import Encoder
 from sdm.errors import DataError, OptionError
-from sdm.estimators.maxent import SdmNotFittedError, _plain
-from sdm.estimators.params import Parameters
+from sdm.estimators.model_parts import feature_names, model_variables, used_features
+from sdm.estimators.params import Classifier
 from sdm.estimators.sample import effective_size
 from sdm.features.classes import parse_classes
 from sdm.features.domain import Domain
 from sdm.features.duplicates import find_duplicates
 from sdm.features.families import parse_families
 from sdm.features.feature_set import FeatureSet, build_features
-from sdm.features.growing.grown import GrownFamily
-from sdm.features.growing.monomial import Monomial
 from sdm.features.growing.oracles import make_oracles
-from sdm.features.growing.tree import Tree
 from sdm.features.knots import Knots, check_knots
-from sdm.features.shapes import Shapes
 from sdm.maxent.penalty import L1, PENALTIES, make_penalty
 from sdm.maxent.penalty_search import PenaltySetting
 from sdm.maxent.penalty_weights import penalty_weights
@@ -39,7 +33,6 @@ from sdm.maxent.solution import Solution
 from sdm.maxent.solvers.newton import solve_newton, solve_structural
 from sdm.maxent.structural import FamilyPenalty, Growth
 from sdm.models.classes import ClassModel
-from sdm.models.species import ModelVariable
 from sdm.types import Array, Index
 
 log = logging.getLogger("sdm")
@@ -48,19 +41,18 @@ KNOTS = 30
 ELASTIC = 1000  # features up to which an elastic penalty is fast: it gives near copies a weight each
 CHOICE_GAP, CHOICE_ROUNDS = 1e-3, 100  # of fits that only choose: held-out losses differ by more
 
-# Options that are numbers: their lower limit, and the words for it.
 _NUMBERS = {
-    "multiplier": (0.0, "a positive number, or 'auto'"),
-    "lam": (-1e-300, "a number of at least 0, or 'auto'"),
-    "price_folds": (1, "2 or more"),
-    "tolerance": (0.0, "a positive gap in nats, such as 1e-6"),
-    "max_iterations": (0, "1 or more"),
-    "smoothing": (0.0, "a positive number, such as 0.1"),
-    "ratio": (0.0, "a positive number, the l2² penalty over the l1 penalty"),
+    "multiplier": (0.0, np.inf, "a positive number, or 'auto'"),
+    "lam": (-1e-300, np.inf, "a number of at least 0, or 'auto'"),
+    "price_folds": (1, np.inf, "2 or more"),
+    "tolerance": (0.0, np.inf, "a positive gap in nats, such as 1e-6"),
+    "max_iterations": (0, np.inf, "1 or more"),
+    "smoothing": (0.0, np.inf, "a positive number, such as 0.1"),
+    "ratio": (0.0, np.inf, "a positive number, the l2² penalty over the l1 penalty"),
 }
 
 
-class ConditionalMaxent(Parameters):
+class ConditionalMaxent(Classifier):
     """Maximum-entropy model of classes given the environment: habitats, vegetation types, species, presence or absence.
 
     Parameters
@@ -373,31 +365,13 @@ class ConditionalMaxent(Parameters):
         check_knots(self.knots)
         if self.regularization not in ("auto", *PENALTIES):
             raise OptionError(f"regularization={self.regularization!r}: expected one of auto, {', '.join(PENALTIES)}")
-        for name, (low, expected) in _NUMBERS.items():
-            value = getattr(self, name)
-            if value is None and name in ("tolerance", "max_iterations"):
-                continue
-            if isinstance(value, str) and value == "auto" and name in ("lam", "multiplier"):
-                continue
-            number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-            if not number or not low < value < np.inf:
-                raise OptionError(f"{name}={value!r}: expected {expected}")
+        words = {"tolerance": None, "max_iterations": None, "lam": "auto", "multiplier": "auto"}
+        self.check_numbers(_NUMBERS, words)
 
     def _model(self, domain: Domain, record: dict[str, Any]) -> ClassModel:
         """Return the model that predicts, from the results of the fit."""
         solution = self.solution_
-        variables = tuple(
-            ModelVariable(
-                a.name,
-                a.categorical,
-                a.lo,
-                a.hi,
-                tuple(a.values.tolist()) if a.categorical else (),
-                self._encoder.labels.get(a.name),
-            )
-            for a in domain.variables
-        )
-        terms, shapes, weights = used_features(self.feature_set_, self.coef_)
+        terms, shapes, weights = used_features(self.feature_set_.families[1:], self.coef_)
         meta = {
             "version": __version__,
             "status": solution.status,
@@ -406,28 +380,21 @@ class ConditionalMaxent(Parameters):
             "iterations": solution.iterations,
             "n_features": self.feature_set_.size - 1,
             **record,
-            "settings": {key: _plain(value) for key, value in self.get_params().items()},
+            "settings": self.settings(),
         }
         labels = tuple(self.classes_.tolist())
+        variables = model_variables(domain, self._encoder)
         return ClassModel(labels, variables, self.intercept_, terms, shapes, weights, float(self.entropy), meta)
 
     @property
     def feature_names_(self) -> list[str]:
         """The name of every feature, in the order of `coef_`."""
-        labels = {v: a.labels for v, a in enumerate(self.model_.variables) if a.labels is not None}
-        out: list[str] = []
-        for family in self.feature_set_.families[1:]:
-            if isinstance(family, GrownFamily):
-                for shape in family.shapes:
-                    one = Shapes((shape,)) if isinstance(shape, Tree) else Shapes(monomials=(cast(Monomial, shape),))
-                    out += one.names(self.model_.names, labels)
-            else:
-                out += family.terms().names(self.model_.names, labels)
-        return out
+        return feature_names(self.feature_set_.families[1:], self.model_.variables)
 
     def predict_proba(self, X: Any, clamp: bool = True) -> Array:
         """Return the probability of every class, in the order of `classes_`, one row per site."""
-        return self._fitted().predict_proba(X, clamp)
+        self._require_fit()
+        return self.model_.predict_proba(X, clamp)
 
     def predict(self, X: Any, clamp: bool = True) -> NDArray[Any]:
         """Return the most probable class of every site."""
@@ -440,31 +407,6 @@ class ConditionalMaxent(Parameters):
     def score(self, X: Any, y: ArrayLike) -> float:
         """Return the share of sites whose most probable class is their label."""
         return float(np.mean(self.predict(X) == np.asarray(y)))
-
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the model to a file; `sdm.load_model` reads it."""
-        from sdm.models.file import save_model
-
-        save_model(self._fitted(), path, overwrite=overwrite)
-
-    def _fitted(self) -> ClassModel:
-        if not hasattr(self, "model_"):
-            raise SdmNotFittedError("this ConditionalMaxent is not fitted yet: call fit(X, y) first")
-        return self.model_
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "model_")
-
-    def __sklearn_tags__(self) -> Any:
-        """Describe the estimator to scikit-learn, which is what calls this."""
-        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
-
-        return Tags(
-            estimator_type="classifier",
-            target_tags=TargetTags(required=True),
-            classifier_tags=ClassifierTags(),
-            input_tags=InputTags(),
-        )
 
 
 def _grows(features: str | Sequence[str]) -> bool:

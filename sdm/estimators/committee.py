@@ -79,7 +79,7 @@ class Committee(Maxent):
         self.notes_ = list(dict.fromkeys(note for member in self.members_ for note in member.notes_))
         classes = {letter for member in self.members_ for letter in member.model_.meta["classes"]}
         record = {"classes": "".join(sorted(classes, key="lqphtc".index)), "members": len(self.members_)}
-        self.model_ = self._model(data, self.feature_set_.terms(self.coef_), record)
+        self.model_ = self._model(data, record)
         return self
 
     def _members(self, size: float) -> list[Maxent]:

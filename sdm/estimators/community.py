@@ -30,6 +30,15 @@ log = logging.getLogger("sdm")
 
 GRAPHS = ("tree", "chain", "none")
 
+_NUMBERS = {
+    "c": (0.0, np.inf, "a positive number, or 'cv'"),
+    "lam": (0.0, np.inf, "a positive number, or 'cv'"),
+    "tolerance": (0.0, np.inf, "a positive number"),
+    "rounds": (0, np.inf, "1 or more"),
+    "max_iterations": (0, np.inf, "1 or more"),
+    "folds": (1, np.inf, "2 or more"),
+}
+
 # While cross-validation chooses C, λ is this; C is chosen first, then λ. Trial fits may have a larger gap, and C grows
 # no further when this many in a row were worse than the best.
 TRIAL_C, TRIAL_LAMBDA = 1.0, 25.0
@@ -280,20 +289,7 @@ class JointModel(Parameters):
             raise OptionError(
                 f"graph={self.graph!r}: expected one of {', '.join(GRAPHS)}, or a list of pairs of species"
             )
-        for name, low, text in (
-            ("c", 0.0, "a positive number, or 'cv'"),
-            ("lam", 0.0, "a positive number, or 'cv'"),
-            ("tolerance", 0.0, "a positive number"),
-            ("rounds", 0, "1 or more"),
-            ("max_iterations", 0, "1 or more"),
-            ("folds", 1, "2 or more"),
-        ):
-            value = getattr(self, name)
-            if (name in ("c", "lam") and value == "cv") or (name == "tolerance" and value is None):
-                continue
-            number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-            if not number or not low < value < np.inf:
-                raise OptionError(f"{name}={value!r}: expected {text}")
+        self.check_numbers(_NUMBERS, {"c": "cv", "lam": "cv", "tolerance": None})
 
 
 def _bias(discriminant: Discriminant) -> NDArray[np.bool_]:

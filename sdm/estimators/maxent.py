@@ -11,14 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 from sdm._version import __version__
 from sdm.data.encode import Encoder
 from sdm.errors import DataError, OptionError
-from sdm.estimators.params import Parameters
+from sdm.estimators.model_parts import feature_names, model_variables, weighted_features
+from sdm.estimators.params import Classifier
 from sdm.estimators.sample import ADD, build_domain
 from sdm.features.classes import parse_classes
 from sdm.features.domain import Domain
 from sdm.features.duplicates import find_duplicates
 from sdm.features.feature_set import FeatureSet, build_features
 from sdm.features.knots import Knots, check_knots
-from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms
 from sdm.maxent.entropy import Entropy
 from sdm.maxent.penalty import make_penalty
@@ -28,7 +28,7 @@ from sdm.maxent.solution import Solution
 from sdm.maxent.solvers.newton import solve_newton
 from sdm.maxent.solvers.structmaxent import solve_structmaxent1, solve_structmaxent2
 from sdm.maxent.solvers.summet import solve_plummet, solve_summet
-from sdm.models.species import UNSEEN, Model, ModelVariable, cumulative_table, with_temperature
+from sdm.models.species import UNSEEN, Model, cumulative_table, with_temperature
 from sdm.types import Array
 
 log = logging.getLogger("sdm")
@@ -41,7 +41,6 @@ SOLVERS = {
     "structmaxent2": solve_structmaxent2,
 }
 
-# Options that are numbers: their limits (exclusive), and the words for them.
 _NUMBERS = {
     "multiplier": (0.0, np.inf, "a positive number; for no penalty use regularization='none'"),
     "tolerance": (0.0, np.inf, "a positive gap in nats, such as 1e-6"),
@@ -53,7 +52,7 @@ _NUMBERS = {
 }
 
 
-class Maxent(Parameters):
+class Maxent(Classifier):
     """Maximum-entropy model of a species' distribution from presences and background.
 
     Parameters
@@ -120,6 +119,8 @@ class Maxent(Parameters):
     >>> model.predict([[0.5, 0.5], [3.0, 3.0]]).round(1).tolist()
     [0.8, 0.0]
     """
+
+    multi_class = False
 
     def __init__(
         self,
@@ -193,7 +194,7 @@ class Maxent(Parameters):
         self.problem_ = Problem(self.feature_set_, data.sample, Entropy(self.entropy), penalty)
         self.solution_ = self._solve(start)
         self.coef_ = self.solution_.weights
-        self.model_ = self._model(data, self.feature_set_.terms(self.coef_), {"classes": classes})
+        self.model_ = self._model(data, {"classes": classes})
         return self
 
     def _features(self, data: "TrainingData", classes: str) -> tuple[FeatureSet, Array]:
@@ -264,29 +265,15 @@ class Maxent(Parameters):
             raise OptionError(f"unseen={self.unseen!r}: expected one of {', '.join(UNSEEN)}")
         if self.add_presences not in (None, *ADD):
             raise OptionError(f"add_presences={self.add_presences!r}: expected one of {', '.join(ADD)}")
-        for name, value in self.get_params().items():
-            if name in _NUMBERS and (name, value) != ("max_iterations", None):
-                low, high, expected = _NUMBERS[name]
-                if not (isinstance(value, (int, float, np.integer, np.floating)) and low < value < high):
-                    raise OptionError(f"{name}={value!r}: expected {expected}")
+        self.check_numbers(_NUMBERS, {"max_iterations": None})
 
-    def _model(self, data: "TrainingData", terms: Terms, record: dict[str, Any], shapes: Shapes | None = None) -> Model:
+    def _model(self, data: "TrainingData", record: dict[str, Any]) -> Model:
         """Return the model that predicts, from the results of the fit."""
         solution, domain, problem = self.solution_, data.domain, self.problem_
+        terms, shapes = weighted_features(self.feature_set_.families, self.coef_)
         ratio = solution.p / domain.q0
         used = solution.p > 0
         raw = ratio / domain.n
-        variables = tuple(
-            ModelVariable(
-                a.name,
-                a.categorical,
-                a.lo,
-                a.hi,
-                tuple(a.values.tolist()) if a.categorical else (),
-                data.encoder.labels.get(a.name),
-            )
-            for a in domain.variables
-        )
         meta = {
             "version": __version__,
             "status": solution.status,
@@ -298,10 +285,10 @@ class Maxent(Parameters):
             **record,
             "n_features": self.feature_set_.size,
             "conjugate": float(self.coef_ @ problem.mu) + solution.objective - problem.penalty.value(self.coef_),
-            "settings": {key: _plain(value) for key, value in self.get_params().items()},
+            "settings": self.settings(),
         }
         model = Model(
-            variables,
+            model_variables(domain, data.encoder),
             terms,
             float(self.entropy),
             solution.tau,
@@ -311,7 +298,7 @@ class Maxent(Parameters):
             cumulative_table(raw, solution.p),
             self.unseen,
             meta,
-            shapes or Shapes(),
+            shapes,
         )
         if self.temperature == 1.0:
             return model
@@ -320,8 +307,7 @@ class Maxent(Parameters):
     @property
     def feature_names_(self) -> list[str]:
         """The name of every feature, in the order of `coef_`."""
-        labels = {v: a.labels for v, a in enumerate(self.model_.variables) if a.labels is not None}
-        return self.feature_set_.terms().names(self.model_.names, labels)
+        return feature_names(self.feature_set_.families, self.model_.variables)
 
     def predict(self, X: Any, scale: str = "cloglog", clamp: bool = True) -> Array:
         """Predict on an output scale: cloglog (default), raw, cumulative, logistic or link."""
@@ -341,31 +327,6 @@ class Maxent(Parameters):
         with np.errstate(divide="ignore"):
             return float(np.average(np.log(raw * self.model_.n_domain), weights=weight[present]))
 
-    def save(self, path: str, *, overwrite: bool = False) -> None:
-        """Write the model to a file; `sdm.load_model` reads it."""
-        from sdm.models.file import save_model
-
-        self._require_fit()
-        save_model(self.model_, path, overwrite=overwrite)
-
-    def _require_fit(self) -> None:
-        if not hasattr(self, "model_"):
-            raise SdmNotFittedError(f"this {type(self).__name__} is not fitted yet: call fit(X, y) first")
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "model_")
-
-    def __sklearn_tags__(self) -> Any:
-        """Describe the estimator to scikit-learn, which is what calls this."""
-        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
-
-        return Tags(
-            estimator_type="classifier",
-            target_tags=TargetTags(required=True),
-            classifier_tags=ClassifierTags(multi_class=False),
-            input_tags=InputTags(),
-        )
-
 
 @dataclass(frozen=True)
 class TrainingData:
@@ -380,10 +341,6 @@ class TrainingData:
     size: float
     presences: int
     n_background: int
-
-
-class SdmNotFittedError(DataError, AttributeError):
-    """A prediction was asked of an estimator before `fit`."""
 
 
 def _labels(y: ArrayLike, rows: int) -> NDArray[np.bool_]:
@@ -430,14 +387,3 @@ def _carry_over(earlier: Model, features: FeatureSet) -> Array:
         same = (terms.kind == kind) & (terms.var == first) & (terms.other == second) & (terms.knot == knot)
         start[same] = raw / slopes[same]
     return start
-
-
-def _plain(value: Any) -> Any:
-    """Return a setting as JSON can hold it."""
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    return value

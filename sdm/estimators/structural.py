@@ -13,13 +13,9 @@ from sdm.estimators.maxent import Maxent, TrainingData, log
 from sdm.features.domain import Domain
 from sdm.features.families import parse_families
 from sdm.features.feature_set import FeatureSet
-from sdm.features.growing.grown import GrownFamily, Oracle
-from sdm.features.growing.monomial import Monomial
+from sdm.features.growing.grown import Oracle
 from sdm.features.growing.oracles import make_oracles
-from sdm.features.growing.tree import Tree
 from sdm.features.knots import Knots
-from sdm.features.shapes import Shapes
-from sdm.features.terms import Terms
 from sdm.maxent.complexity import sample_complexity
 from sdm.maxent.entropy import Entropy
 from sdm.maxent.penalty import L1
@@ -150,8 +146,7 @@ class StructMaxent(Maxent):
         self.growth_, self.coef_ = growth, self.solution_.weights
         lam = self.lam_ if np.isfinite(self.lam_) else None
         record = {"classes": ordinary, "families": growing, "lambda": lam, "beta": self.beta_}
-        terms, shapes = _keep(self.feature_set_, self.coef_)
-        self.model_ = self._model(data, terms, record, shapes)
+        self.model_ = self._model(data, record)
         return self
 
     def _grow(self, growth: Growth) -> None:
@@ -169,20 +164,6 @@ class StructMaxent(Maxent):
         self.problem_, self.feature_set_ = growth.problem, growth.problem.features
         if self.solution_.status != "converged":
             log.warning("%s: %s", self.solution_.status, self.solution_.message)
-
-    @property
-    def feature_names_(self) -> list[str]:
-        """The name of every feature, in the order of `coef_`."""
-        labels = {v: a.labels for v, a in enumerate(self.model_.variables) if a.labels is not None}
-        out: list[str] = []
-        for family in self.feature_set_.families:
-            if isinstance(family, GrownFamily):
-                for shape in family.shapes:
-                    one = Shapes((shape,)) if isinstance(shape, Tree) else Shapes(monomials=(cast(Monomial, shape),))
-                    out += one.names(self.model_.names, labels)
-            else:
-                out += family.terms().names(self.model_.names, labels)
-        return out
 
     def _rule(self) -> str:
         """Return the table of the ordinary families' penalties: `beta` is that of growing ones."""
@@ -291,23 +272,3 @@ def _held_out(sample: Array, folds: int, rng: np.random.Generator) -> list[NDArr
     if folds == 1:
         return [cells[: max(1, round(0.3 * cells.size))]]
     return np.array_split(cells, min(folds, cells.size))
-
-
-def _keep(features: FeatureSet, weights: Array) -> tuple[Terms, Shapes]:
-    """Return the features with a weight: terms of the ordinary families, and shapes of the grown one."""
-    terms = [Terms.build(0, np.empty(0, dtype=np.int32))]
-    shapes = Shapes()
-    for family, part in zip(features.families, features.split(weights)):
-        used = np.flatnonzero(part)
-        if isinstance(family, GrownFamily):
-            trees = [j for j in used if isinstance(family.shapes[j], Tree)]
-            monomials = [j for j in used if isinstance(family.shapes[j], Monomial)]
-            shapes = Shapes(
-                tuple(family.shapes[j] for j in trees),  # type: ignore[misc]
-                part[trees],
-                tuple(family.shapes[j] for j in monomials),  # type: ignore[misc]
-                part[monomials],
-            )
-        elif used.size:
-            terms.append(family.terms().take(used, part[used]))
-    return Terms.concatenate(terms), shapes

@@ -59,7 +59,7 @@ def theirs(tmp_path_factory):
         case, columns, beta = problem_of(seed, scale)
         given[f"{name}_x"] = np.hstack([columns, np.ones((len(columns), 1))])
         given[f"{name}_y"] = len(columns) * case.sample
-        given[f"{name}_penalty_weight"] = np.append(beta, 0.0)
+        given[f"{name}_penalty"] = np.append(beta, 0.0)
     np.savez(folder / "given.npz", **given)
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
     command = [sys.executable, "-c", SKGLM, str(folder / "given.npz"), str(folder / "out.npz")]
