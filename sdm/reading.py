@@ -1,4 +1,4 @@
-"""Files from anywhere, read within bounds: no devices, nothing without end, nothing that unfolds without end."""
+"""Files from anywhere, read within bounds: no devices, no endless files, no archives that unfold without limit."""
 
 import json
 import stat

@@ -136,7 +136,7 @@ def percent_contribution(problem: Problem, weights: Array) -> list[Contribution]
 
 
 def _shares(problem: Problem, weights: Array) -> Array:
-    """Return for every variable its share of every feature with a weight: one, or one in so many variables."""
+    """Return for every variable its share of every feature with a weight: one over the number of its variables."""
     out = np.zeros((len(problem.domain.variables), weights.size))
     for family, first in zip(problem.features.families, problem.features.offsets):
         for j in np.flatnonzero(weights[first : first + family.size]):

@@ -43,7 +43,7 @@ class NullTest:
 
 @dataclass(frozen=True)
 class NullModels:
-    """The tests, one a measure, and every null model's averages over the folds."""
+    """The tests, one per measure, and every null model's averages over the folds."""
 
     tests: list[NullTest]
     rows: list[dict[str, float]]

@@ -22,7 +22,7 @@ GREEDY = "the {} features found (exact), and {} as far as their greedy search se
 
 @dataclass(frozen=True)
 class Rule:
-    """A tree or monomial of a fit: its family (with its size), weight and price, and what it says."""
+    """A tree or monomial of a fit: its family (with its size), weight and penalty, and its rules in words."""
 
     family: str
     weight: float
@@ -57,7 +57,7 @@ class Structure:
     bound : float
         The excess of Theorem 2 at these weights, which holds with probability 0.95.
     gap : float
-        Exact over the features of the fit; `searched` says what of the families without end it covers.
+        Exact over the features of the fit; `searched` says how much of the growing families it covers.
     search : list of PenaltySetting
         Every λ and β tried, where they were chosen.
     """
@@ -119,7 +119,7 @@ def describe(fitted: StructMaxent) -> Structure:
 
 
 def family_names(features: FeatureSet) -> list[str]:
-    """Return the family of every feature; those that grow are named with their size, such as `trees 3`."""
+    """Return the family of every feature; growing ones are named with their size, such as `trees 3`."""
     names: list[str] = []
     for family in features.families:
         if isinstance(family, GrownFamily):
@@ -148,7 +148,7 @@ def family_shares(problem: Problem, weights: Array) -> list[FamilyShare]:
 
 
 def _in_order(family: str) -> tuple[int, str, int]:
-    """Order families with an end first, then those that grow, by name and size."""
+    """Order finite families first, then growing ones, by name and size."""
     name, _, size = family.partition(" ")
     return int(bool(size)), name, int(size or 0)
 
@@ -157,7 +157,8 @@ def loss_bound(growth: Growth, weights: Array, m: float, delta: float = 0.05) ->
     """Return the excess of Theorem 2 at the fitted weights, `2 Σ_k ‖w_k‖₁ [2 R_m(H_k) + Λ √(log(2p/δ)/(2m))]`.
 
     With probability at least `1 − δ`, the model's true log loss is at most that of the best weights of the same size
-    plus this. Families with an end count with their price as the bracket, as in generalized-maxent.txt Theorem 4.
+    plus this. Finite families count with their penalty as the bracket, as in Dudík, Phillips & Schapire 2007, Theorem
+    4.
     """
     families = sum(oracle.largest for oracle in growth.oracles)
     deviation = np.sqrt(np.log(2 * max(families, 1) / delta) / (2 * m))

@@ -39,7 +39,7 @@ HIGHER = {
     "loss.val": False, "gain.val": True, "proc.val": True,
 }  # fmt: skip
 
-# Background predictions of a fold that are kept for pooling; of more, so many at even distances in their order.
+# Background predictions of a fold that are kept for pooling; of more, as many at even distances in their order.
 KEPT = 10_000
 
 # Where an entropy above 1 leaves a density of zero, this share of the base measure keeps the loss finite.
@@ -153,7 +153,7 @@ def averages(
 
 @dataclass(frozen=True)
 class CrossValidation:
-    """One row a fold, their averages, the split that made them, and the folds' models where they were kept."""
+    """One row per fold, their averages, the split that made them, and the folds' models where they were kept."""
 
     rows: list[dict[str, Any]]
     mean: dict[str, float]

@@ -309,27 +309,27 @@ def _species(table: _Table, wanted: NamedColumns, *, only_table: bool) -> list[s
     columns = table.free_columns(wanted)
     if not wanted.species:
         free = [name for name in columns if name not in wanted.environment and name not in wanted.categorical]
-        found = [name for name in free if name in (table.pivoted or free) and _is_species(table.frame[name])]
-        if not found:
+        species = [name for name in free if name in (table.pivoted or free) and _is_species(table.frame[name])]
+        if not species:
             raise DataError(
                 f"table '{table.name}' has no species, columns that hold nothing but 0, 1 and blanks: name them with "
                 f"--species (turn counts into 0 and 1 first); it has {', '.join(map(str, table.frame.columns))}"
             )
-        if only_table and len(found) == len(columns):
+        if only_table and len(species) == len(columns):
             raise DataError(
-                f"table '{table.name}' has species only ({_listed(found)}): name the columns that are the environment "
-                "with --environment, or give a table of it, or layers, after the sites"
+                f"table '{table.name}' has species only ({_listed(species)}): name the columns that are the "
+                "environment with --environment, or give a table of it, or layers, after the sites"
             )
-        return found
+        return species
     out: list[str] = []
     for word in wanted.species:
         parts = [word] if word in columns else [part.strip() for part in word.split(",") if part.strip()]
         for part in parts:
             exact = [name for name in columns if name == part]
-            found = exact or [name for name in columns if fnmatchcase(name, part) or name.startswith(part)]
-            if not found:
+            matches = exact or [name for name in columns if fnmatchcase(name, part) or name.startswith(part)]
+            if not matches:
                 raise OptionError(f"no species column '{part}' in '{table.name}': it has {', '.join(columns)}")
-            out += [name for name in found if name not in out]
+            out += [name for name in matches if name not in out]
     return out
 
 

@@ -378,12 +378,12 @@ def _notes(domain: Domain, features: FeatureSet, copies: dict[int, int]) -> list
 def _carry_over(earlier: Model, features: FeatureSet) -> Array:
     """Return start weights: those of an earlier model, for the features that are here too, rescaled to this domain."""
     terms = features.terms()
-    here = {a.name: v for v, a in enumerate(features.domain.variables)} | {None: -1}
+    position = {a.name: v for v, a in enumerate(features.domain.variables)} | {None: -1}
     slopes = terms.slopes()
     start = np.zeros(features.size)
     old = earlier.terms
     for kind, v, other, knot, raw in zip(old.kind, old.var, old.other, old.knot, old.weight * old.slopes()):
-        first, second = here.get(earlier.names[v]), here.get(earlier.names[other] if other >= 0 else None)
+        first, second = position.get(earlier.names[v]), position.get(earlier.names[other] if other >= 0 else None)
         same = (terms.kind == kind) & (terms.var == first) & (terms.other == second) & (terms.knot == knot)
         start[same] = raw / slopes[same]
     return start

@@ -75,12 +75,12 @@ class ColumnPool:
         part = np.empty((members.size, block), dtype=DTYPE)
         for a in range(0, root.size, block):
             b = min(a + block, root.size)
-            here = part[:, : b - a] if b - a == block else np.empty((members.size, b - a), dtype=DTYPE)
-            for row, column in zip(here, columns):
+            centred = part[:, : b - a] if b - a == block else np.empty((members.size, b - a), dtype=DTYPE)
+            for row, column in zip(centred, columns):
                 row[:] = column[a:b]
-            here -= centre
-            here *= root[a:b]
-            out += here @ here.T
+            centred -= centre
+            centred *= root[a:b]
+            out += centred @ centred.T
         # Single precision leaves an error of about a millionth: lift the diagonal by that, to stay positive definite.
         out[np.diag_indices(members.size)] *= 1.0 + 1e-6
         return out

@@ -90,7 +90,7 @@ class Stack(Grid):
     dtype
         Of what is read: float32 where it holds every stored type exactly, else float64.
     notices
-        What the user should be told.
+        Messages to the user.
     """
 
     layers: tuple[Layer, ...]

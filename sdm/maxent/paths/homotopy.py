@@ -133,7 +133,7 @@ class RelaxationPath:
 
     @property
     def n_segments(self) -> int:
-        """How many linear pieces μ(ν) has, the last without end."""
+        """How many linear pieces μ(ν) has, the last of infinite length."""
         return int(self.knots[0].size)
 
     @property
