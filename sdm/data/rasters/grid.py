@@ -12,10 +12,6 @@ from rasterio.windows import Window
 
 from sdm.errors import DataError
 
-EDGE_RULE = (
-    "a point on an edge between cells belongs to the cell to its right and above, as in Java Maxent, and on the "
-    "outermost right or top edge to the last cell; computed in double precision from the lower-left corner"
-)
 GRID_TOLERANCE = 1e-6
 """Grids whose origin and cell size differ by less than this part of a cell are one grid, and a point that is less
 than this part of a cell beyond the outermost edge is on it."""

@@ -19,7 +19,7 @@ from rasterio.errors import NotGeoreferencedWarning, RasterioError
 from rasterio.vrt import WarpedVRT
 from rasterio.windows import Window
 
-from sdm.data.rasters.cells import CellLookup, Summary, all_valid
+from sdm.data.rasters.cells import CellLookup, Summary
 from sdm.data.rasters.grid import Grid
 from sdm.errors import DataError
 from sdm.reading import refuse_special
@@ -271,7 +271,3 @@ class StackReader:
                 plane *= layer.scale
                 plane += layer.offset
         return array
-
-    def valid(self, window: Window) -> np.ndarray:
-        """Return which cells of a window have data in all layers, as (h, w) booleans."""
-        return all_valid(self.read(window))

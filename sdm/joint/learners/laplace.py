@@ -93,11 +93,6 @@ def variance_at_zero(lam: float, scale: Array, method: str, rounds: int) -> Arra
     return 2.0 * scale / lam if method == "exact" else variance
 
 
-def posterior_mean(eta: Array, lam: float | Array) -> Array:
-    """Return `⟨w⟩ = 2η/(λ − η²)` (Corollary 7), for η² < λ."""
-    return 2.0 * eta / (lam - eta**2)
-
-
 def posterior_variance(eta: Array, lam: float | Array) -> Array:
     """Return the variance of the exact posterior, the derivative of its mean: `2(λ + η²)/(λ − η²)²`."""
     return 2.0 * (lam + eta**2) / (lam - eta**2) ** 2
@@ -106,12 +101,6 @@ def posterior_variance(eta: Array, lam: float | Array) -> Array:
 def shrunk_eta(mean: Array, lam: float | Array) -> Array:
     """Return the η whose posterior mean is `mean`: Corollary 7 turned around."""
     return lam * mean / (1.0 + np.sqrt(1.0 + lam * mean**2))
-
-
-def kl_norm(mean: Array, lam: float) -> float:
-    """Return the KL norm `Σ_k √(μ_k² + 1/λ) − ln((√(λμ_k² + 1) + 1)/2)/√λ`: `KL(p‖p_0)/√λ` up to a constant."""
-    root = np.sqrt(lam * mean**2 + 1.0)
-    return float(np.sum(root - np.log((root + 1.0) / 2.0)) / np.sqrt(lam))
 
 
 def divergence(mean: Array, lam: Array) -> float:
