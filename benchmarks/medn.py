@@ -21,10 +21,10 @@ from sdm.assess.splits.spatial import blocks
 from sdm.data.encode import Encoder
 from sdm.estimators.community import JointModel
 from sdm.estimators.glm import RIDGE, fit_glm
-from sdm.joint.discriminant import Discriminant, Sites
+from sdm.joint.discriminant import Discriminant, LabelledSites
 from sdm.joint.graph import chain
 from sdm.joint.learners.registry import C_RANGE, LAMBDA_RANGE, Learner
-from sdm.joint.learners.tuning import choose, hamming, predict_labels
+from sdm.joint.learners.tuning import choose_regularization, hamming, predict_labels
 from sdm.models.community import FittedJoint
 
 LENGTH, INPUTS, SAMPLES = 8, 100, 1000
@@ -42,7 +42,7 @@ COMMUNITIES = {
 PICTURE = ROOT / "docs" / "pictures" / "medn.png"
 
 
-def draw_chains(relevant: int, correlated: bool, rng: np.random.Generator) -> Sites:
+def draw_chains(relevant: int, correlated: bool, rng: np.random.Generator) -> LabelledSites:
     """Draw a linear-chain CRF, inputs, and labels from its exact conditional distribution.
 
     Weights of relevant inputs and transitions are standard normal, which the paper does not say.
@@ -58,15 +58,15 @@ def draw_chains(relevant: int, correlated: bool, rng: np.random.Generator) -> Si
     steps = d.table(weights)[0][labelings[:, :-1], labelings[:, 1:]].sum(axis=1)
     score = d.unary(weights, x) @ labelings.T + steps
     gumbel = rng.gumbel(size=score.shape)
-    return Sites(x, labelings[np.argmax(score + gumbel, axis=1)])
+    return LabelledSites(x, labelings[np.argmax(score + gumbel, axis=1)])
 
 
-def wrong_labels(learner: Learner, d: Discriminant, weights: np.ndarray, test: Sites) -> float:
+def wrong_labels(learner: Learner, d: Discriminant, weights: np.ndarray, test: LabelledSites) -> float:
     """Return how many labels are wrong: what the constants of all learners are chosen by here."""
     return float(np.count_nonzero(test.labels != predict_labels(d, weights, test.x)))
 
 
-def error_of(name: str, d: Discriminant, train: Sites, test: Sites) -> float:
+def error_of(name: str, d: Discriminant, train: LabelledSites, test: LabelledSites) -> float:
     """Choose a learner's constant by 5-fold cross-validation, fit, and return its share of wrong labels."""
     free = np.zeros(d.size, dtype=bool)
     quick: dict[str, Any] = {"tolerance": 1e-2 * LENGTH, "max_iterations": 30}
@@ -76,12 +76,14 @@ def error_of(name: str, d: Discriminant, train: Sites, test: Sites) -> float:
             learner = Learner("crf-l2", c=1000.0)
         case "L1-CRF" | "L2-CRF":
             plain = Learner(f"crf-{name[:2].lower()}", **quick)
-            learner, _ = choose(plain, [(c, 1.0) for c in C_RANGE], d, train, free, loss=wrong_labels)
+            learner, _ = choose_regularization(plain, [(c, 1.0) for c in C_RANGE], d, train, free, loss=wrong_labels)
         case "M3N":
-            learner, _ = choose(Learner("m3n", **quick), [(c, 1.0) for c in C_RANGE], d, train, free, loss=wrong_labels)
+            learner, _ = choose_regularization(
+                Learner("m3n", **quick), [(c, 1.0) for c in C_RANGE], d, train, free, loss=wrong_labels
+            )
         case _:
             grid = [(c, lam) for c in (0.25, 1.0) for lam in reversed(LAMBDA_RANGE[1::2])]
-            learner, _ = choose(Learner("laplace", **quick), grid, d, train, free, loss=wrong_labels)
+            learner, _ = choose_regularization(Learner("laplace", **quick), grid, d, train, free, loss=wrong_labels)
     final = Learner(learner.name, learner.c, learner.lam, tolerance=2e-3 * LENGTH, max_iterations=200)
     return hamming(test.labels, predict_labels(d, final.fit(d, train, free).weights, test.x))
 

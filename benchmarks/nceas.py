@@ -221,7 +221,7 @@ SETTINGS: dict[str, Setting] = {
     "target_region": Setting("region"),
     "target_kernel": Setting("kernel"),
     "target_mixed": Setting("mixed"),
-    # features and prices
+    # features and penalties
     **{f"target_{letters}": Setting(members=[{"features": letters}]) for letters in ("l", "lq", "h", "t", "lqph")},
     **{f"target_x{m:g}": Setting(members=[{"multiplier": m}]) for m in (0.25, 0.5, 0.7, 1.4, 2.0, 3.0)},
     "target_empty": Setting(members=[{"beta": "maxnet"}]),

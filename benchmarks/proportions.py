@@ -1,7 +1,7 @@
 """Proportions of classes by losses from logistic to sparsemax (fenchel-young-losses.txt §9.1), and the time of a fit.
 
 Documents as in the paper's synthetic experiment: a few labels each, words from the mixture of the labels' own
-distributions; 1,200 documents to fit, 200 to choose the price by, 1,000 to test.
+distributions; 1,200 documents to fit, 200 to choose the penalty by, 1,000 to test.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from sdm.estimators.classes import ConditionalMaxent
 from sdm.types import Array
 
 ALPHAS = (1.0, 1.5, 2.0)
-PRICES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
+PENALTIES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
 LENGTHS = (200, 600, 2000)
 CLASSES, WORDS, SETS = 10, 60, 3
 PARTS = (1200, 200, 1000)
@@ -55,13 +55,13 @@ def compare() -> list[dict[str, float]]:
             fit, choose, test = np.split(np.arange(len(x)), np.cumsum(PARTS)[:2])
             for alpha in ALPHAS:
                 best, chosen = np.inf, None
-                for price in PRICES:
-                    model = ConditionalMaxent("l", "l2sq", entropy=alpha, beta=price, tolerance=1e-5)
+                for penalty_weight in PENALTIES:
+                    model = ConditionalMaxent("l", "l2sq", entropy=alpha, beta=penalty_weight, tolerance=1e-5)
                     loss = divergence(model.fit(x[fit], y[fit]).predict_proba(x[choose]), y[choose])
                     if loss < best:
                         best, chosen = loss, model
                 if chosen is None:
-                    raise AssertionError("some price gives a finite divergence")
+                    raise AssertionError("some penalty gives a finite divergence")
                 p = chosen.predict_proba(x[test])
                 found[alpha].append((divergence(p, y[test]), squared(p, y[test]), float(np.mean(p == 0))))
         for alpha in ALPHAS:

@@ -28,7 +28,9 @@ def do_run(
     """
     options: RunOptions = from_words(inputs, {**given, **chosen})
     if run is None:
-        from sdm.workflow.run import run
+        from sdm.workflow.run import run as fit_all
+
+        run = fit_all
     with console.progress() as progress:
         result = run(options, command=command_line(), progress=progress)
     for model in result.models:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sdm.errors import ModelFileError, OutputError
 from sdm.reading import special
 
-LIMIT = 64 << 20  # bytes; no honest model has so many weights
+LIMIT = 64 << 20  # bytes; no honest model has that many weights
 HEADER_LIMIT = 16 << 20
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 T = TypeVar("T")
@@ -42,19 +42,19 @@ class Archive:
     Attributes
     ----------
     format : str
-        What its header says that it is, such as ``sdm-model``.
+        The format that its header names, such as ``sdm-model``.
     version : int
         The newest that this program reads, and the one it writes.
     header : str
         The entry of the header, such as ``model.json``.
-    what : str
-        What messages call it, such as ``model file``.
+    title : str
+        Its name in messages, such as ``model file``.
     """
 
     format: str
     version: int
     header: str
-    what: str
+    title: str
 
     def pack(self, fields: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
         """Return the content of a file: `fields` (JSON values) in the header, and the arrays.
@@ -65,7 +65,7 @@ class Archive:
             If it would be larger than what `load` reads.
         """
         if (size := sum(array.nbytes for array in arrays.values())) > LIMIT // 2:  # what is written can be read again
-            raise OutputError(f"the {self.what} has {size >> 20} MB of weights, expected at most {LIMIT >> 21}")
+            raise OutputError(f"the {self.title} has {size >> 20} MB of weights, expected at most {LIMIT >> 21}")
         header: dict[str, Any] = {"format": self.format, "version": self.version, **fields}
         header["digest"] = digest(header, arrays)
         out = io.BytesIO()
@@ -84,7 +84,7 @@ class Archive:
         names: Sequence[str],
         build: Callable[[dict[str, Any], dict[str, NDArray[Any]]], T],
     ) -> T:
-        """Read the header and the arrays called `names`, check them, and return what `build` makes of them.
+        """Read the header and the arrays called `names`, check them, and return the result of `build`.
 
         Raises
         ------
@@ -94,17 +94,17 @@ class Archive:
         """
         path = Path(path)
         if kind := special(path):
-            raise ModelFileError(f"{path} is {kind}: expected a {self.what} (.npz) written by sdm")
+            raise ModelFileError(f"{path} is {kind}: expected a {self.title} (.npz) written by sdm")
         try:
             with zipfile.ZipFile(path) as archive:
                 return build(*self._read(archive, path, names))
         except FileNotFoundError as error:
-            raise ModelFileError(f"{path} does not exist: expected a {self.what} (.npz) written by sdm") from error
+            raise ModelFileError(f"{path} does not exist: expected a {self.title} (.npz) written by sdm") from error
         except ModelFileError:
             raise
         except Exception as error:  # a damaged or hostile file makes zipfile, zlib, json and numpy raise all sorts
             raise ModelFileError(
-                f"{path} is not a readable {self.what}, or is damaged ({type(error).__name__}): copy or fit it again"
+                f"{path} is not a readable {self.title}, or is damaged ({type(error).__name__}): copy or fit it again"
             ) from error
 
     def _read(
@@ -112,14 +112,14 @@ class Archive:
     ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         _check_size(archive, path)
         if self.header not in archive.namelist():
-            raise ModelFileError(f"{path} has no {self.header}: expected a {self.what} (.npz) written by sdm")
+            raise ModelFileError(f"{path} has no {self.header}: expected a {self.title} (.npz) written by sdm")
         header: dict[str, Any] = json.loads(_entry(archive, self.header, HEADER_LIMIT))
         if header.get("format") != self.format:
-            found = header.get("format")
-            raise ModelFileError(f"{path} is not a {self.what}: its header says {found!r}, not '{self.format}'")
+            format_found = header.get("format")
+            raise ModelFileError(f"{path} is not a {self.title}: its header says {format_found!r}, not '{self.format}'")
         if int(header["version"]) > self.version:
-            given = f"{self.what.split()[0]} format {header['version']}"
-            raise ModelFileError(f"{path} has {given}, this program reads up to {self.version}: update sdm to open it")
+            newer = f"{self.title.split()[0]} format {header['version']}"
+            raise ModelFileError(f"{path} has {newer}, this program reads up to {self.version}: update sdm to open it")
         arrays = {
             name: np.lib.format.read_array(io.BytesIO(_entry(archive, f"{name}.npy")), allow_pickle=False)
             for name in names
@@ -132,7 +132,7 @@ class Archive:
 
 
 def format_of(path: str | os.PathLike[str]) -> str | None:
-    """Return what the header of an archive says that it is; None where that cannot be read."""
+    """Return the format that the header of an archive names; None where that cannot be read."""
     path = Path(path)
     if special(path):
         return None
@@ -140,10 +140,10 @@ def format_of(path: str | os.PathLike[str]) -> str | None:
         with zipfile.ZipFile(path) as archive:
             _check_size(archive, path)
             headers = [name for name in archive.namelist() if name.endswith(".json")]
-            said = json.loads(_entry(archive, headers[0], HEADER_LIMIT))["format"]
+            named = json.loads(_entry(archive, headers[0], HEADER_LIMIT))["format"]
     except Exception:  # a damaged or hostile file: whoever loads it says what is wrong
         return None
-    return said if isinstance(said, str) else None
+    return named if isinstance(named, str) else None
 
 
 def digest(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> str:

@@ -1,34 +1,40 @@
-"""Results in one step: a run writes beside its target, and what it wrote takes the place of the old result at once.
+"""Results in one step: a run writes beside its target, and its files take the place of the old result at once.
 
 A stage is a folder `.sdm-<digits>.part` with the new result in `new/`. While a run is at work, it holds the lock of
 its target; a stage whose lock is free was left behind by a run that was killed. Where the system can exchange two
 folders, that is the commit: whoever looks finds the whole old result or the whole new one. Where it cannot (a mounted
 folder, the current one, a disk without that call), files are moved one by one by a journal: an error moves them back,
-and a run that is killed meanwhile is finished by the next one. `.sdm-files` in a result lists what sdm wrote;
-everything else in a folder is the user's.
+and a run that is killed meanwhile is finished by the next one.
 """
 
-import ctypes
 import errno
 import json
 import logging
 import os
 import secrets
 import shutil
-import sys
 from collections.abc import Collection, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from sdm.disk import exchange_folders, link_or_copy, sync, sync_after, sync_tree
 from sdm.errors import OutputError
 from sdm.files import refuse_existing, remove_empty
 from sdm.locks import lock, lock_of, place_digest
+from sdm.written_files import (
+    LISTED,
+    is_temporary,
+    list_files,
+    read_list,
+    refuse_obstacle,
+    refuse_user_files,
+    sdm_files,
+    user_files,
+    write_list,
+)
 
 log = logging.getLogger("sdm")
 
-LISTED = ".sdm-files"
-"""The file in a result that lists what sdm wrote."""
 _JOURNAL = "commit"
 _MOST = 1000  # files of the user's that are linked into the folder that follows
 _NO_EXCHANGE = {errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EBUSY, errno.EXDEV, errno.EPERM, errno.EACCES}
@@ -62,7 +68,7 @@ def claim(target: Path, *, overwrite: bool, folder: bool = True) -> Iterator[Non
 def staging(target: Path, *, overwrite: bool, keep: bool = False) -> Iterator[Path]:
     """Give a folder to write into; at the end it takes the place of `target`, on failure nothing has changed.
 
-    What sdm wrote to `target` before and does not write again goes, unless `keep` is set. The user's files stay.
+    Files that sdm wrote to `target` before and does not write again go, unless `keep` is set. The user's files stay.
 
     Raises
     ------
@@ -91,7 +97,7 @@ def publishing(files: Sequence[Path]) -> Iterator[list[Path]]:
     folder = _real(files[0].parent)
     with _stage(folder, files[0]) as stage, _explained(files[0], stage / "new"):
         yield [stage / "new" / file.name for file in files]
-        _sync_tree(stage / "new")
+        sync_tree(stage / "new")
         _move_in(stage, folder, ())
 
 
@@ -103,10 +109,10 @@ def staging_species(target: Path, *, overwrite: bool, planned: Sequence[str]) ->
     are the names of files and of folders (with a `/`) that the run may write. An earlier result is replaced as a whole,
     at the end.
     """
-    if target.is_dir() and any(not _passing(path.name) for path in target.iterdir()):
-        ours = _ours(target)
+    if target.is_dir() and any(not is_temporary(path.name) for path in target.iterdir()):
+        ours = sdm_files(target)
         for name in planned:  # said before the work, not after it
-            _refuse_obstacle(target / name.rstrip("/"), name.endswith("/"), name in ours)
+            refuse_obstacle(target / name.rstrip("/"), name.endswith("/"), name in ours)
         with staging(target, overwrite=overwrite) as stage:
             yield stage
         return
@@ -114,99 +120,13 @@ def staging_species(target: Path, *, overwrite: bool, planned: Sequence[str]) ->
     try:
         _make(target, target)
         with _explained(target, target):
-            _write_list(target, set(planned))
+            write_list(target, set(planned))
             yield target
-            _write_list(target, _listing(target))
+            write_list(target, list_files(target))
     finally:
         if target.is_dir() and {path.name for path in target.iterdir()} == {LISTED}:  # nothing came to be
             (target / LISTED).unlink()
         remove_empty(absent)
-
-
-# -- what sdm wrote ----------------------------------------------------------------------------------------------------
-
-
-def _passing(name: str) -> bool:
-    """Whether a name is that of something that is there only while a run is at work."""
-    return name.startswith(".sdm-") and name.endswith((".part", ".lock"))
-
-
-def _listing(folder: Path) -> set[str]:
-    """Return every file of a folder; a folder in it that has a list of its own is one entry, ending in `/`."""
-    found: set[str] = set()
-    for path in folder.iterdir():
-        if _passing(path.name) or path.name == LISTED:
-            continue
-        if not path.is_dir() or path.is_symlink():
-            found.add(path.name)
-        elif (path / LISTED).is_file():
-            found.add(f"{path.name}/")
-        else:
-            found |= {f"{path.name}/{name}" for name in _listing(path)}
-    return found
-
-
-def _write_list(folder: Path, names: Collection[str]) -> None:
-    part = folder / f"{LISTED}.part"
-    part.write_text(json.dumps(sorted(names), indent=0) + "\n", encoding="utf-8")
-    os.replace(part, folder / LISTED)
-
-
-def _read_list(folder: Path) -> list[str]:
-    """Return the entries of a folder's list: none where there is no list, or it cannot be read."""
-    try:
-        names = json.loads((folder / LISTED).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return []
-    plain = (name for name in names if isinstance(name, str)) if isinstance(names, list) else ()
-    return [name for name in plain if not Path(name).is_absolute() and ".." not in Path(name).parts]
-
-
-def _ours(folder: Path) -> set[str]:
-    """Return the files of a folder that sdm wrote, with the pages that `sdm report` makes."""
-    found: set[str] = set()
-    for name in _read_list(folder):
-        if name.endswith("/"):
-            found |= {f"{name}{inner}" for inner in _ours(folder / name)}
-        else:
-            found.add(name)
-            if name.endswith(".json"):
-                found.add(f"{name.removesuffix('.json')}.html")
-    if found:
-        found.add(LISTED)
-    if "summary.csv" in found:
-        found.add("index.html")
-    return {name for name in found if os.path.lexists(folder / name)}
-
-
-def _foreign(folder: Path, ours: Collection[str]) -> Iterator[str]:
-    """Yield the files of a folder that are the user's."""
-    for root, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if not _passing(name)]
-        links = [name for name in folders if os.path.islink(os.path.join(root, name))]
-        for name in (*files, *links):
-            inner = Path(root, name).relative_to(folder).as_posix()
-            if inner not in ours and not _passing(name):
-                yield inner
-
-
-def _refuse_foreign(new: Path, target: Path, ours: Collection[str]) -> None:
-    """Raise if a new file has the place of something that sdm did not write."""
-    # Results of versions before there was a list are known by their run file.
-    earlier = not ours and (target / "command.txt").is_file() and (target / "run.yaml").is_file()
-    for path in sorted(new.rglob("*")):
-        name = path.relative_to(new).as_posix()
-        _refuse_obstacle(target / name, path.is_dir(), earlier or name in ours)
-
-
-def _refuse_obstacle(place: Path, folder: bool, ours: bool) -> None:
-    """Raise if something is there that is not what will be, or that sdm did not write."""
-    if place.exists() and place.is_dir() != folder:
-        raise OutputError(f"{place} is in the way: remove it, or choose another folder")
-    if os.path.lexists(place) and not folder and not ours:
-        raise OutputError(
-            f"{place} was not written by sdm, and would be replaced: move it away, or choose another folder"
-        )
 
 
 def _refuse_file(target: Path) -> None:
@@ -219,19 +139,19 @@ def _refuse_file(target: Path) -> None:
 
 def _commit(stage: Path, target: Path, keep: bool) -> None:
     """Put the new result in the place of the old one."""
-    new, ours = stage / "new", _ours(target)
-    _refuse_foreign(new, target, ours)
-    written = _listing(new)
-    _write_list(new, written | set(_read_list(target)) if keep else written)
+    new, ours = stage / "new", sdm_files(target)
+    refuse_user_files(new, target, ours)
+    written = list_files(new)
+    write_list(new, written | set(read_list(target)) if keep else written)
     stale = set() if keep else ours - _inside(new)
     _refuse_file(target)
     if not target.exists():
-        _sync_tree(new)
+        sync_tree(new)
         os.rename(new, target)
     elif not (_can_exchange(target, ours) and _exchange(new, target, stale)):
-        _sync_tree(new)
+        sync_tree(new)
         _move_in(stage, target, sorted(stale))
-    _sync_after(target.parent)
+    sync_after(target.parent)
 
 
 def _inside(folder: Path) -> set[str]:
@@ -242,43 +162,29 @@ def _can_exchange(target: Path, ours: Collection[str]) -> bool:
     """Whether a folder may be replaced by another one: nobody stands in it, and it holds few files of the user's."""
     if os.path.ismount(target) or Path.cwd().is_relative_to(target):
         return False
-    return all(k < _MOST for k, _ in enumerate(_foreign(target, ours)))
+    return all(k < _MOST for k, _ in enumerate(user_files(target, ours)))
 
 
 def _exchange(new: Path, target: Path, stale: Collection[str]) -> bool:
     """Let the new folder and the target change places, with the user's files in both; False where that cannot be."""
     written = _inside(new)
-    for name in _foreign(target, written | set(stale)):
+    for name in user_files(target, written | set(stale)):
         (new / name).parent.mkdir(parents=True, exist_ok=True)
-        _link(target / name, new / name)
+        link_or_copy(target / name, new / name)
     for folder in (path for path in target.rglob("*") if path.is_dir() and not any(path.iterdir())):
         (new / folder.relative_to(target)).mkdir(parents=True, exist_ok=True)  # an empty folder of the user's
     with suppress(OSError):
         shutil.copystat(target, new)
-    _sync_tree(new)
+    sync_tree(new)
     try:
         exchange_folders(new, target)
     except OSError as error:
         if error.errno not in _NO_EXCHANGE:
             raise
-        for name in _foreign(new, written):
+        for name in user_files(new, written):
             (new / name).unlink()
         return False
     return True
-
-
-def exchange_folders(a: Path, b: Path) -> None:
-    """Let two folders change places in one step."""
-    names = os.fsencode(a), os.fsencode(b)
-    if sys.platform == "linux":
-        failed = ctypes.CDLL(None, use_errno=True).renameat2(-100, names[0], -100, names[1], 2)
-    elif sys.platform == "darwin":
-        failed = ctypes.CDLL(None, use_errno=True).renamex_np(*names, 2)
-    else:
-        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
-    if failed:
-        code = ctypes.get_errno()
-        raise OSError(code, os.strerror(code), str(b))
 
 
 def _move_in(stage: Path, target: Path, stale: Sequence[str]) -> None:
@@ -289,16 +195,16 @@ def _move_in(stage: Path, target: Path, stale: Sequence[str]) -> None:
         part = stage / "journal"
         into = os.path.relpath(target, stage.parent)
         part.write_text(json.dumps({"into": into, "stale": list(stale)}), encoding="utf-8")
-        _sync(part)
+        sync(part)
         os.replace(part, journal)
-        _sync(stage)
+        sync(stage)
     try:
         _forward(stage, target, stale)
     except BaseException:
         _back(stage, target, names)
         journal.unlink(missing_ok=True)
         raise
-    _sync_after(target)
+    sync_after(target)
     journal.unlink(missing_ok=True)
 
 
@@ -312,7 +218,7 @@ def _forward(stage: Path, target: Path, stale: Sequence[str]) -> None:
             continue
         if os.path.lexists(place) and not os.path.lexists(kept):
             kept.parent.mkdir(parents=True, exist_ok=True)
-            _link(place, kept)
+            link_or_copy(place, kept)
         os.replace(path, place)
     for name in stale:
         if os.path.lexists(target / name):
@@ -367,8 +273,8 @@ def _discard(stage: Path) -> None:
 
 def _recover(target: Path) -> None:
     """Finish or remove what runs left behind when they were killed; the lock of the target is held."""
-    own = f".sdm-{place_digest(target)}-*.part"
-    for stage in (*target.parent.glob(own), *(target.glob(own) if target.is_dir() else ())):
+    stages = f".sdm-{place_digest(target)}-*.part"
+    for stage in (*target.parent.glob(stages), *(target.glob(stages) if target.is_dir() else ())):
         _recover_stage(stage)
     for stage in target.glob(".sdm-????????-*.part") if target.is_dir() else ():  # of what lies in the folder
         with suppress(OutputError), lock_of(stage.parent, stage.name[5:13]):  # unless a run is at work on it
@@ -421,36 +327,3 @@ def _explained(target: Path, stage: Path) -> Iterator[None]:
         raise OutputError(str(error).replace(str(stage), str(target))) from error
     except OSError as error:
         raise OutputError(f"{target} cannot be written ({error.strerror or error}); nothing was kept") from error
-
-
-def _link(source: Path, target: Path) -> None:
-    """Give a file a second name; where the disk cannot, copy it."""
-    try:
-        os.link(source, target, follow_symlinks=False)
-    except OSError:
-        shutil.copy2(source, target, follow_symlinks=False)
-
-
-def _sync_tree(folder: Path) -> None:
-    """Have everything in a folder on the disk, not only in memory."""
-    paths = [Path(root, name) for root, _, names in os.walk(folder) for name in ("", *names)]
-    with ThreadPoolExecutor(16) as pool:  # a disk stores many files together in the time of one
-        list(pool.map(_sync, paths))
-
-
-def _sync(path: Path) -> None:
-    if path.is_symlink() or (os.name == "nt" and path.is_dir()):
-        return
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def _sync_after(folder: Path) -> None:
-    """Have a renaming on the disk; it is done, so that a disk that does not confirm it is no failure."""
-    try:
-        _sync(folder)
-    except OSError as error:
-        log.warning("%s: the disk did not confirm that the results are stored (%s)", folder, error.strerror)

@@ -1,4 +1,4 @@
-"""What goes wrong on the user's side: each message says what, got, expected, and what to do next."""
+"""Errors of the user's input: each message says what happened, what was found and expected, and what to do."""
 
 
 class SdmError(Exception):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sdm.errors import OptionError, OutputError
-from sdm.output_paths import check_output
+from sdm.reading import special
 
 _RESERVED = {"con", "prn", "aux", "nul", *(f"com{k}" for k in range(1, 10)), *(f"lpt{k}" for k in range(1, 10))}
 _LONGEST = 80
@@ -25,9 +25,9 @@ def safe_name(name: str) -> str:
     Spaces become underscores, as in Java Maxent. Where anything else had to change, a few digits of a hash keep
     different texts apart.
     """
-    plain = unicodedata.normalize("NFC", name).strip().replace(" ", "_")
-    kept = re.sub(r"[^\w.-]+", "_", plain).strip("._-")
-    changed = kept != plain
+    spaced = unicodedata.normalize("NFC", name).strip().replace(" ", "_")
+    kept = re.sub(r"[^\w.-]+", "_", spaced).strip("._-")
+    changed = kept != spaced
     if unicodedata.normalize("NFKC", kept).split(".")[0].lower() in _RESERVED or not kept:
         kept, changed = f"species_{kept}".rstrip("_"), True
     if len(kept.encode()) > _LONGEST:
@@ -48,8 +48,8 @@ def safe_names(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str
     used = {name.casefold() for name in taken}
     chosen: dict[str, str] = {}
     for name in dict.fromkeys(names):
-        plain = safe_name(name)
-        chosen[name] = plain if plain.casefold() not in used else f"{plain}_{_digits(name)}"
+        safe = safe_name(name)
+        chosen[name] = safe if safe.casefold() not in used else f"{safe}_{_digits(name)}"
         used.add(chosen[name].casefold())
     return chosen
 
@@ -61,9 +61,29 @@ def output_folder(folder: str | None) -> Path:
     return Path(folder)
 
 
+def check_output_path(path: Path) -> None:
+    """Raise if a result cannot have this place, whatever may be overwritten.
+
+    Raises
+    ------
+    OutputError
+        For a device, pipe or socket, which would be replaced by a file, and for a name that is not text: maps and pages
+        are written by programs that take names as UTF-8.
+    """
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        shown = str(path).encode(errors="backslashreplace").decode()
+        raise OutputError(f"{shown} is not a name in UTF-8: choose another one for results") from None
+    if "\0" in str(path):
+        raise OutputError("the name of the results has a zero byte in it: choose another one")
+    if kind := special(path):
+        raise OutputError(f"{path} is {kind}, and results are files: choose another name")
+
+
 def refuse_existing(target: Path, *, overwrite: bool) -> None:
     """Raise if a result is there already and may not be replaced, or can never be there."""
-    check_output(target)
+    check_output_path(target)
     if overwrite:
         return
     try:

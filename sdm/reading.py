@@ -1,4 +1,4 @@
-"""Files from anywhere, read within bounds: no devices, nothing without end, nothing that unfolds without end."""
+"""Files from anywhere, read within bounds: no devices, no endless files, no archives that unfold without limit."""
 
 import json
 import stat
@@ -32,9 +32,9 @@ def special(path: str | Path) -> str | None:
 
 
 def refuse_special(path: str | Path) -> None:
-    """Raise for what can be read without end, or once only."""
+    """Raise for devices, pipes and sockets, which can be read without end, or once only."""
     if kind := special(path):
-        raise DataError(f"{path} is {kind}: expected a file; save what it gives to one first")
+        raise DataError(f"{path} is {kind}: expected a file; save its content to one first")
 
 
 def read_limited(path: str | Path, limit: int = TEXT_LIMIT) -> str:
@@ -56,7 +56,7 @@ def read_limited(path: str | Path, limit: int = TEXT_LIMIT) -> str:
 
 
 def load_json(path: str | Path) -> Any:
-    """Return what a JSON file holds; whatever is wrong with its content is a `ValueError`."""
+    """Return the content of a JSON file; any mistake in it is a `ValueError`."""
     try:
         return json.loads(read_limited(path))
     except RecursionError:
@@ -64,7 +64,7 @@ def load_json(path: str | Path) -> Any:
 
 
 def load_yaml(path: str | Path, expected: str) -> Any:
-    """Return what a YAML file holds; `expected` says what it should be.
+    """Return the content of a YAML file; `expected` says what it should be.
 
     Raises
     ------

@@ -146,7 +146,7 @@ def deviations(columns, weights):
     return np.sqrt(np.asarray(variance * (m / (m - 1) if m > 1 else 1), dtype=float))
 
 
-# ------------------------------------------------------------------------------------------------------ prices
+# ------------------------------------------------------------------------------------------------------ penalties
 
 TABLES = {
     "l": [(10, 1.0), (30, 0.2), (100, 0.05)],
@@ -168,7 +168,7 @@ def interpolate(table, m):
     return table[-1][1]
 
 
-def tabulated_price(letter, classes, m, s, mean, rule, multiplier=1.0):
+def tabulated_penalty(letter, classes, m, s, mean, rule, multiplier=1.0):
     """CONVENTIONS.md: table · multiplier · s/√m, with each program's exceptions."""
     if letter in "lqp":
         table = TABLES["p" if "p" in classes else "q" if "q" in classes else "l"]
@@ -232,7 +232,7 @@ def gibbs(theta, q0, alpha):
 # --------------------------------------------------------------------------------------------------- penalties
 
 
-def price(lam, name, beta, smoothing=0.1, ratio=1.0, dtype=LONG):
+def penalty_value(lam, name, beta, smoothing=0.1, ratio=1.0, dtype=LONG):
     """U*(λ) of each penalty (generalized-maxent.txt Table 1)."""
     lam, beta = np.asarray(lam, dtype=dtype), np.asarray(beta, dtype=dtype)
     match name:
@@ -252,7 +252,7 @@ def price(lam, name, beta, smoothing=0.1, ratio=1.0, dtype=LONG):
     raise AssertionError(name)
 
 
-def price_gradient(lam, name, beta, smoothing=0.1, ratio=1.0):
+def penalty_gradient(lam, name, beta, smoothing=0.1, ratio=1.0):
     """∇U*(λ), where it has one."""
     match name:
         case "none":
@@ -290,11 +290,11 @@ class Dense:
     def objective(self, lam):
         """F(λ) = Ω*(Fλ) − λ·μ̃ + U*(λ)."""
         _, conjugate = gibbs(self.f @ lam, self.q0, self.alpha)
-        cost = price(lam, self.name, self.beta, self.smoothing, self.ratio)
+        cost = penalty_value(lam, self.name, self.beta, self.smoothing, self.ratio)
         return conjugate - float(self.sample @ self.f @ lam) + cost
 
     def optimum(self):
-        """Return the least objective that a general-purpose optimiser finds (the price of l2 has no slope at zero)."""
+        """Return the least objective that a general-purpose optimiser finds (l2 has no slope at zero)."""
         start = np.random.default_rng(0).normal(size=self.f.shape[1]) * 0.1
         return min(0.0, self._minimise(start))
 
@@ -317,7 +317,7 @@ class Dense:
                 return value, np.concatenate([gradient + self.beta + bend, -gradient + self.beta - bend])
             value, gradient = smooth(z)
             args = (z, self.name, self.beta, self.smoothing, self.ratio)
-            return value + price(*args, dtype=np.float64), gradient + price_gradient(*args)
+            return value + penalty_value(*args, dtype=np.float64), gradient + penalty_gradient(*args)
 
         z = np.concatenate([np.maximum(start, 0), np.maximum(-start, 0)]) if split else start
         bounds = [(0, None)] * z.size if split else None

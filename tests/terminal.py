@@ -18,7 +18,7 @@ import rasterio
 from PIL import Image
 from typer.testing import CliRunner, Result
 
-from sdm.commit import LISTED
+from sdm.written_files import LISTED
 from sdm_cli.app import app
 
 # Enough for a real model, and fast: no hinges, no curves; where the map does not matter, no map.

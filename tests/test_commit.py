@@ -12,9 +12,10 @@ import pytest
 from faults import FAULTS, KILL, with_fault
 
 import sdm.commit
-from sdm.commit import LISTED, claim, publishing, staging, staging_species
+from sdm.commit import claim, publishing, staging, staging_species
 from sdm.errors import OutputError
 from sdm.files import refuse_existing
+from sdm.written_files import LISTED
 
 
 def listing(folder: Path) -> list[str]:

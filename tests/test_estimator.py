@@ -9,7 +9,7 @@ from strategies import small_case
 
 from sdm import Maxent, SdmError
 from sdm.errors import DataError, OptionError
-from sdm.estimators.maxent import SdmNotFittedError
+from sdm.estimators.params import SdmNotFittedError
 
 SOILS = np.array(["clay", "peat", "sand"])
 
@@ -76,7 +76,7 @@ def test_text_classes_never_seen_follow_the_rule(fitted):
 
 
 def test_presence_weights_are_copies():
-    """With the same prices, a presence of weight 3 is three presences."""
+    """With the same penalties, a presence of weight 3 is three presences."""
     frame, y = table(2, n=100, presences=30)
     x = frame[["heat", "rain"]].to_numpy()
     weight = np.ones(100)
@@ -216,7 +216,7 @@ def test_numpys_integers_mean_the_same_number_of_knots(value):
     assert len(model.feature_names_) <= 9
 
 
-def test_numpys_numbers_are_prices_too():
+def test_numpys_numbers_are_penalties_too():
     frame, y = table()
     x = frame[["heat", "rain"]]
     by_float = Maxent("lq", beta=0.25).fit(x, y)
@@ -224,8 +224,8 @@ def test_numpys_numbers_are_prices_too():
         np.testing.assert_array_equal(Maxent("lq", beta=beta).fit(x, y).coef_, by_float.coef_)
 
 
-def test_prices_one_by_one_follow_the_names_of_a_fit_without_them():
-    """Also where copies were dropped: the names that a user sees are the features to price."""
+def test_penalties_one_by_one_follow_the_names_of_a_fit_without_them():
+    """Also where copies were dropped: the names that a user sees are the features to penalty."""
     frame, y = table(6)
     x = frame[["heat"]].assign(copy=frame["heat"], rain=frame["rain"])
     plain = Maxent("lq").fit(x, y)
@@ -246,7 +246,7 @@ def test_a_warm_start_from_an_earlier_fit(fitted):
     assert from_file.solution_.iterations == again.solution_.iterations
 
 
-def test_a_warm_start_onto_other_cells_and_prices(fitted):
+def test_a_warm_start_onto_other_cells_and_penalties(fitted):
     """Weights are carried over in raw units: the features' ranges differ from domain to domain."""
     model, frame, y = fitted
     keep = np.flatnonzero((y == 1) | (np.arange(150) % 2 == 0))
@@ -298,7 +298,7 @@ def test_other_solvers_by_name(solver):
 
 @pytest.mark.parametrize("rule", ["maxent", "maxnet", "deviation", "corollary7"])
 @pytest.mark.parametrize("regularization", ["none", "l1", "smoothed_l1", "l2", "l2sq", "elastic"])
-def test_every_price_rule_with_every_penalty(rule, regularization):
+def test_every_penalty_rule_with_every_penalty(rule, regularization):
     frame, y = table(8)
     model = Maxent("l", regularization=regularization, beta=rule).fit(frame[["heat", "rain"]], y)
     assert model.solution_.status == "converged"
@@ -314,7 +314,7 @@ def test_the_model_remembers_how_it_was_made(fitted):
     assert meta["gap"] == fitted[0].solution_.gap
 
 
-def test_only_maxnets_prices_keep_a_category_without_presences():
+def test_only_maxnets_penalties_keep_a_category_without_presences():
     rng = np.random.default_rng(4)
     x = np.column_stack([rng.normal(size=330), rng.integers(0, 3, 330)])
     x[:30, 1] = rng.integers(0, 2, 30)

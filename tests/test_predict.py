@@ -16,7 +16,7 @@ from sdm import Maxent
 from sdm.data.rasters.layers import open_stack
 from sdm.errors import DataError, OutputError
 from sdm.maps import rasters as predict
-from sdm.maps.species import predict_raster, predict_spread
+from sdm.maps.species import predict_raster, write_spread_maps
 from sdm.models.species import Model
 
 
@@ -179,7 +179,7 @@ def spread_paths(folder: Path) -> dict[str, Path]:
 def test_maps_over_replicates_are_numpys_over_their_maps(layers: Path, replicates, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(predict, "SPREAD", 1000)  # 200 cells at a time
     stack = stack_of(layers, replicates[0])
-    summaries = predict_spread(replicates, stack, spread_paths(tmp_path), threads=2)
+    summaries = write_spread_maps(replicates, stack, spread_paths(tmp_path), threads=2)
     maps = []
     for k, model in enumerate(replicates):
         predict_raster(model, stack, tmp_path / f"{k}.tif")
@@ -203,12 +203,12 @@ def test_maps_over_replicates_are_numpys_over_their_maps(layers: Path, replicate
 def test_maps_over_replicates_are_complete_or_not_at_all(layers: Path, replicates, tmp_path: Path, monkeypatch) -> None:
     stack = stack_of(layers, replicates[0])
     with pytest.raises(DataError, match="the model needs"):
-        predict_spread(replicates, open_stack(layers, names=["heat", "rain"]), spread_paths(tmp_path))
+        write_spread_maps(replicates, open_stack(layers, names=["heat", "rain"]), spread_paths(tmp_path))
 
     def full(*_):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(predict, "_to_cog", full)
     with pytest.raises(OutputError, match="nothing was kept"):
-        predict_spread(replicates, stack, spread_paths(tmp_path))
+        write_spread_maps(replicates, stack, spread_paths(tmp_path))
     assert list(tmp_path.iterdir()) == []

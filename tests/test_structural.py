@@ -40,7 +40,7 @@ def test_fit_predict_save_load(data, tmp_path):
     assert loaded.meta["families"] == {"trees": 3, "mono": 2}
 
 
-def test_prices_are_chosen_by_held_out_loss(data):
+def test_penalties_are_chosen_by_held_out_loss(data):
     x, y = data
     model = StructMaxent("trees:2", categorical=["soil"], grid=(0.02, 0.1, 0.5), folds=2, seed=3).fit(x, y)
     assert (model.lam_, model.beta_) in {(s.lam, s.beta) for s in model.search_}
@@ -105,7 +105,7 @@ def true_loss(model, x, truth):
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_a_rule_of_two_variables_is_found_and_named(seed):
-    """Presence only where x0 > 0.6 and x1 < 0.4: thresholds at the same price are worse, and know of no pair."""
+    """Presence only where x0 > 0.6 and x1 < 0.4: thresholds at the same penalty are worse, and know of no pair."""
     x, truth, rows, y = niche_world(seed, lambda x: np.where((x[:, 0] > 0.6) & (x[:, 1] < 0.4), 1.0, 1e-3))
     trees = StructMaxent("trees:2", lam=0.0, beta=0.05).fit(rows, y)
     stumps = StructMaxent("trees:1", lam=0.0, beta=0.05).fit(rows, y)
@@ -198,7 +198,7 @@ def test_too_few_presences_to_choose_by(data):
 
 
 def test_without_interactions_trees_cost_nothing():
-    """A niche that is a product of two curves: with prices chosen by folds, trees beside hinges do no harm."""
+    """A niche that is a product of two curves: with penalties chosen by folds, trees beside hinges do no harm."""
     differences = []
     for seed in range(3):
         x, truth, rows, y = niche_world(
@@ -250,10 +250,10 @@ def test_the_tightest_tolerance_on_one_variable():
 def test_the_papers_solvers_prove_what_they_say(seed, version):
     """They take in the steepest feature; the bound needs the feature that is violated most for its penalty."""
     x, y = points(seed)
-    prices = ("trees:6,mono:4", 0.1, 0.002)
-    best = StructMaxent(*prices, tolerance=1e-6).fit(x, y).solution_.objective
+    penalties = ("trees:6,mono:4", 0.1, 0.002)
+    best = StructMaxent(*penalties, tolerance=1e-6).fit(x, y).solution_.objective
     for rounds in (1, 5, 15, 2000):
-        solver = StructMaxent(*prices, solver=f"structmaxent{version}", tolerance=0.03, max_iterations=rounds)
+        solver = StructMaxent(*penalties, solver=f"structmaxent{version}", tolerance=0.03, max_iterations=rounds)
         found = solver.fit(x, y).solution_
         assert found.objective - best <= found.gap + 1e-9
 

@@ -1,4 +1,4 @@
-"""Learning and sensitivity curves (generalized-maxent.txt §8, Fig. 6–7): held-out loss against records and prices."""
+"""Learning and sensitivity curves (Dudík et al. 2007, §8): held-out loss against records and penalties."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from sdm.types import Index, Progress
 if TYPE_CHECKING:  # a table is given; none of its code is needed
     from sdm.data.table import SampleTable
 
-# Feature sets of the paper's figures, with β₀ = 0.1 but for thresholds (Fig. 6).
+# Feature sets of Dudík, Phillips & Schapire 2007, Fig. 6, with β₀ = 0.1 but for thresholds.
 PAPER = {
     "L": {"features": "l", "multiplier": 0.1},
     "LQ": {"features": "lq", "multiplier": 0.1},
@@ -33,7 +33,7 @@ BETAS = tuple(float(f"{10**e:.2g}") for e in np.arange(-2.0, 1.01, 0.25))
 class CurvePoint:
     """One point of a curve: means and deviations over the partitions.
 
-    `label` names the set of features, `presences` the number of training presences, `multiplier` the price factor
+    `label` names the set of features, `presences` the number of training presences, `multiplier` the penalty factor
     (β₀ with `beta="deviation"`). The loss is in nats, the density scaled over the background; a uniform prediction has
     the log of its number of points.
     """
@@ -67,11 +67,11 @@ def learning_curve(
     settings : mapping of label to options
         Sets of features to compare, such as `PAPER`.
     split : Split
-        Partitions: the paper has ten of 70 % and 30 %, `subsample(m, 10, 30)`.
+        Partitions: Dudík et al. have ten of 70 % and 30 %, `subsample(m, 10, 30)`.
     sizes : sequence of int, optional
         Numbers of training presences; by default ten, evenly in the logarithm. Smaller sets are part of larger ones.
     base : Maxent, optional
-        Options that stay; by default β is `σ̃/√m`, so that the multiplier is the paper's β₀.
+        Options that stay; by default β is `σ̃/√m`, so that the multiplier is their β₀.
     seed : int
         Of the order in which presences join.
     """

@@ -37,7 +37,7 @@ def fit_table(
     start : Maxent, optional
         An earlier fit to start from.
     progress : callable (done, total, text), optional
-        Told how far a structural model's choice of prices is.
+        Told how far a structural model's choice of penalties is.
     """
     import pandas as pd
 

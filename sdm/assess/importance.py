@@ -16,7 +16,7 @@ from sdm.assess.measures.basic import auc, relative_gain
 from sdm.assess.splits.folds import Divisible
 from sdm.errors import OptionError
 from sdm.estimators.params import Parameters
-from sdm.features.growing.grown import Grown
+from sdm.features.growing.grown import GrownFamily
 from sdm.maxent.problem import Problem
 from sdm.models.species import Model
 from sdm.types import Array, Progress
@@ -162,11 +162,11 @@ def percent_contribution(problem: Problem, weights: Array) -> list[Contribution]
 
 
 def _shares(problem: Problem, weights: Array) -> Array:
-    """Return for every variable its share of every feature with a weight: one, or one in so many variables."""
+    """Return for every variable its share of every feature with a weight: one over the number of its variables."""
     out = np.zeros((len(problem.domain.variables), weights.size))
     for family, first in zip(problem.features.families, problem.features.offsets):
         for j in np.flatnonzero(weights[first : first + family.size]):
-            if isinstance(family, Grown):
+            if isinstance(family, GrownFamily):
                 used = sorted({int(v) for v in family.shapes[j].var})
             else:
                 used = sorted({int(family.var[j]), int(getattr(family, "other", family.var)[j])})

@@ -25,9 +25,9 @@ class Profile:
     """One curve: a variable's values, the response, and which of the kinds it is.
 
     `kind` is "marginal" (the others at their mean over the presences), "only" (a model of this variable alone),
-    "additive" (the variable's contribution to the score, generalized-maxent.txt Fig. 8, shifted to a mean of zero) or
-    "partial" (the mean prediction over the background, the others as they are there).
-    `classes` names the values of a categorical variable.
+    "additive" (the variable's contribution to the score, Dudík, Phillips & Schapire 2007, Fig. 8, shifted to a mean of
+    zero) or "partial" (the mean prediction over the background, the others as they are there). `classes` names the
+    values of a categorical variable.
     """
 
     variable: str
@@ -104,7 +104,7 @@ def partial_dependence(
 ) -> Profile:
     """Vary one variable and average the predictions over the background, the other variables as they are there.
 
-    Of a background of more than `rows` points, so many at even distances stand for all.
+    Of a background of more than `rows` points, `rows` of them at even distances stand for all.
     """
     x = grid(model, v) if x is None else x
     some = _evenly(background, rows)

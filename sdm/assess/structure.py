@@ -7,8 +7,8 @@ import numpy as np
 
 from sdm.estimators.structural import StructMaxent
 from sdm.features.feature_set import FeatureSet
-from sdm.features.growing.grown import Grown
-from sdm.maxent.price_search import Setting
+from sdm.features.growing.grown import GrownFamily
+from sdm.maxent.penalty_search import PenaltySetting
 from sdm.maxent.problem import Problem
 from sdm.maxent.structural import Growth
 from sdm.types import Array
@@ -22,7 +22,7 @@ GREEDY = "the {} features found (exact), and {} as far as their greedy search se
 
 @dataclass(frozen=True)
 class Rule:
-    """A tree or monomial of a fit: its family (with its size), weight and price, and what it says."""
+    """A tree or monomial of a fit: its family (with its size), weight and penalty, and its rules in words."""
 
     family: str
     weight: float
@@ -57,8 +57,8 @@ class Structure:
     bound : float
         The excess of Theorem 2 at these weights, which holds with probability 0.95.
     gap : float
-        Exact over the features of the fit; `searched` says what of the families without end it covers.
-    search : list of Setting
+        Exact over the features of the fit; `searched` says how much of the growing families it covers.
+    search : list of PenaltySetting
         Every λ and β tried, where they were chosen.
     """
 
@@ -71,7 +71,7 @@ class Structure:
     bound: float
     gap: float
     searched: str
-    search: list[Setting]
+    search: list[PenaltySetting]
 
     def summary(self) -> dict[str, Any]:
         """Return the few numbers that a model file keeps."""
@@ -119,10 +119,10 @@ def describe(fitted: StructMaxent) -> Structure:
 
 
 def family_names(features: FeatureSet) -> list[str]:
-    """Return the family of every feature; those that grow are named with their size, such as `trees 3`."""
+    """Return the family of every feature; growing ones are named with their size, such as `trees 3`."""
     names: list[str] = []
     for family in features.families:
-        if isinstance(family, Grown):
+        if isinstance(family, GrownFamily):
             kinds = [source.name.partition(":")[0] for source in family.sources]
             names += [f"{kind} {shape.size}" for kind, shape in zip(kinds, family.shapes)]
         else:
@@ -148,7 +148,7 @@ def family_shares(problem: Problem, weights: Array) -> list[FamilyShare]:
 
 
 def _in_order(family: str) -> tuple[int, str, int]:
-    """Order families with an end first, then those that grow, by name and size."""
+    """Order finite families first, then growing ones, by name and size."""
     name, _, size = family.partition(" ")
     return int(bool(size)), name, int(size or 0)
 
@@ -157,14 +157,15 @@ def loss_bound(growth: Growth, weights: Array, m: float, delta: float = 0.05) ->
     """Return the excess of Theorem 2 at the fitted weights, `2 Σ_k ‖w_k‖₁ [2 R_m(H_k) + Λ √(log(2p/δ)/(2m))]`.
 
     With probability at least `1 − δ`, the model's true log loss is at most that of the best weights of the same size
-    plus this. Families with an end count with their price as the bracket, as in generalized-maxent.txt Theorem 4.
+    plus this. Finite families count with their penalty as the bracket, as in Dudík, Phillips & Schapire 2007, Theorem
+    4.
     """
     families = sum(oracle.largest for oracle in growth.oracles)
     deviation = np.sqrt(np.log(2 * max(families, 1) / delta) / (2 * m))
     first = weights.size - growth.grown.size
     total = float(np.abs(weights[:first]) @ growth.beta[:first])
     for w, source, shape in zip(weights[first:], growth.grown.sources, growth.grown.shapes):
-        total += abs(float(w)) * (2.0 * float(growth.prices.bounds[source.name][shape.size - 1]) + deviation)
+        total += abs(float(w)) * (2.0 * float(growth.family_penalty.bounds[source.name][shape.size - 1]) + deviation)
     return 2.0 * float(total)
 
 
@@ -179,7 +180,7 @@ def interactions(problem: Problem, weights: Array) -> dict[tuple[str, str], floa
     out: dict[tuple[str, str], float] = {}
     for family, part in zip(problem.features.families, problem.features.split(spread)):
         for j in np.flatnonzero(part):
-            if isinstance(family, Grown):
+            if isinstance(family, GrownFamily):
                 used = sorted({int(v) for v in family.shapes[j].var})
             else:
                 used = sorted({int(family.var[j]), int(getattr(family, "other", family.var)[j])})

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from sdm.conditional.losses import ClassEntropy
 from sdm.data.site_folds import fold_numbers
 from sdm.errors import DataError
-from sdm.maxent.price_search import Setting
+from sdm.maxent.penalty_search import PenaltySetting
 from sdm.types import Array, Index
 
 MULTIPLIERS = (np.inf, *(2.0**k for k in range(7, -9, -1)))
 EVIDENCE = 0.5  # standard errors by which the best must be better than the constant model
-PATIENCE, NEAR = 2, 2e-3  # multipliers in a row that are worse than the best, by an error and so many nats, end it
+PATIENCE, NEAR = 2, 2e-3  # multipliers in a row that are worse than the best, by an error and NEAR nats, end it
 MANY = 300, 5000  # sites from which folds are made once instead of twice, and from which one fold is enough
 
 
@@ -68,7 +68,7 @@ class MultiplierSearch:
         ]
 
 
-def choose_multiplier(
+def search_multipliers(
     begin: Callable[[NDArray[np.bool_]], Callable[[float], Scorer]],
     x: Array,
     targets: Array,
@@ -84,13 +84,13 @@ def choose_multiplier(
     Parameters
     ----------
     begin : callable
-        `begin(rows)` returns what fits these sites at a multiplier; it is called with falling ones.
+        `begin(rows)` returns a function that fits these sites at a multiplier, called with falling ones.
     x : (n, V) array
     targets : (C, n) array
     weight : (n,) array
         Weights of the sites, with sum one.
     entropy : ClassEntropy
-        Whose loss is meant.
+        The entropy that defines the loss.
     group : (n,) array, optional
         Sites of one number are never divided.
 
@@ -143,16 +143,16 @@ def _held_out(targets: Array, group: Index, folds: int, seed: int) -> list[NDArr
 
 def _error(difference: Array, share: Array, group: Index) -> float:
     """Return the standard error of a weighted mean of differences, of which those of one group may go together."""
-    own = np.bincount(group, share * (difference - share @ difference))
+    by_group = np.bincount(group, share * (difference - share @ difference))
     sites = np.unique(group[share > 0]).size
-    return float(np.sqrt(np.sum(own**2) * sites / max(sites - 1, 1)))
+    return float(np.sqrt(np.sum(by_group**2) * sites / max(sites - 1, 1)))
 
 
 LAMBDAS = (1e-3, 3e-3, 0.01, 0.03, 0.1)
 BETAS = (1e-3, 5e-3, 0.02)
 
 
-def choose_prices(
+def choose_penalties(
     fit: Callable[[Array, Array, Array, float, float], Scorer],
     x: Array,
     targets: Array,
@@ -164,7 +164,7 @@ def choose_prices(
     betas: Sequence[float] = BETAS,
     folds: int = 3,
     seed: int = 1,
-) -> tuple[Setting, list[Setting]]:
+) -> tuple[PenaltySetting, list[PenaltySetting]]:
     """Return the setting with the lowest held-out loss, and every setting tried.
 
     Parameters
@@ -175,12 +175,12 @@ def choose_prices(
     targets : (C, n) array
     weight : (n,) array
     entropy : ClassEntropy
-        Whose loss is meant.
+        The entropy that defines the loss.
     group : (n,) array, optional
         Sites of one number are never divided.
     """
     fold = fold_numbers(np.argmax(targets, axis=0), folds, np.random.default_rng([seed, 13]), group)
-    tried: list[Setting] = []
+    tried: list[PenaltySetting] = []
     for beta in sorted(betas, reverse=True):
         best, risen = np.inf, 0
         for lam in sorted(lambdas, reverse=True):
@@ -190,10 +190,10 @@ def choose_prices(
             for k in np.unique(fold):
                 held = fold == k
                 model = fit(x[~held], targets[:, ~held], weight[~held], lam, beta)
-                own = entropy.losses(model.scores(x[held]), np.ascontiguousarray(targets[:, held]))
-                losses.append(float(np.average(own, weights=weight[held])))
+                site_losses = entropy.losses(model.scores(x[held]), np.ascontiguousarray(targets[:, held]))
+                losses.append(float(np.average(site_losses, weights=weight[held])))
             loss, error = float(np.mean(losses)), float(np.std(losses, ddof=1) / np.sqrt(len(losses)))
-            tried.append(Setting(lam, beta, loss, error, tuple(losses)))
+            tried.append(PenaltySetting(lam, beta, loss, error, tuple(losses)))
             best, risen = (loss, 0) if loss < best else (best, risen + 1)
             if risen == 2:
                 break

@@ -11,11 +11,11 @@ from sdm.features.family import Family
 from sdm.features.terms import Terms
 from sdm.types import Array
 
-# What stands for it in a list of prices, where solvers need a number; below rounding, and not counted.
-PRICE = 1e-15
+# Its penalty, where solvers need a positive number; below rounding, and not counted.
+FREE_PENALTY = 1e-15
 
 
-class Constant(Family):
+class ConstantFamily(Family):
     """One feature that is one everywhere."""
 
     letter = "1"

@@ -21,7 +21,7 @@ HALVINGS = 40
 
 
 def best_intercepts(theta: Array, q: Array, totals: Array, entropy: ClassEntropy) -> tuple[Array, Array, Array]:
-    """Minimise `Σ_i q_i Ω*(θ_i + b) − ⟨b, totals⟩`, whose gradient is the classes' totals less those that are wanted.
+    """Minimise `Σ_i q_i Ω*(θ_i + b) − ⟨b, totals⟩`, whose gradient is the classes' totals less the wanted ones.
 
     Newton's method. Where the value does not fall along its step, since there is next to no curvature (all sites are
     certain, or an entropy above 1 gives a class no probability), the intercept whose total is farthest off is set by
@@ -51,9 +51,9 @@ def best_intercepts(theta: Array, q: Array, totals: Array, entropy: ClassEntropy
         p, conjugate = entropy.distributions(theta + b[:, None])
         return float(q @ conjugate) - float(b @ totals), p @ q - totals, b, p, conjugate
 
-    here = at(np.zeros(totals.size))
+    point = at(np.zeros(totals.size))
     for _ in range(STEPS):
-        value, off, b, p, _ = here
+        value, off, b, p, _ = point
         worst, rounding = np.abs(off).max(), 1e-14 * (1.0 + abs(value))
         if worst <= 1e-15:
             break
@@ -61,25 +61,25 @@ def best_intercepts(theta: Array, q: Array, totals: Array, entropy: ClassEntropy
         bend = np.diag(w @ q) - (w * (q / w.sum(axis=0))) @ w.T
         newton = np.linalg.lstsq(bend, -off, rcond=1e-13)[0]
         for share in SHARES if worst > NEAR else SHARES[:1]:
-            there = at(b + share * newton if share else _alone(lambda b: at(b)[1], b, off))
-            if there[0] < value - rounding or (there[0] <= value + rounding and np.abs(there[1]).max() < worst):
-                here = there
+            trial = at(b + share * newton if share else _bisected(lambda b: at(b)[1], b, off))
+            if trial[0] < value - rounding or (trial[0] <= value + rounding and np.abs(trial[1]).max() < worst):
+                point = trial
                 break
         else:
             break
-    return here[2:]
+    return point[2:]
 
 
-def _alone(off: Callable[[Array], Array], b: Array, there: Array) -> Array:
+def _bisected(off: Callable[[Array], Array], b: Array, excess: Array) -> Array:
     """Return intercepts of which one was moved to where its total is the wanted one."""
-    c = int(np.argmax(np.abs(there)))
-    unit = -np.sign(there[c]) * np.eye(b.size)[c]
+    c = int(np.argmax(np.abs(excess)))
+    unit = -np.sign(excess[c]) * np.eye(b.size)[c]
     low, high = 0.0, 1.0
-    while np.sign(off(b + high * unit)[c]) == np.sign(there[c]):
+    while np.sign(off(b + high * unit)[c]) == np.sign(excess[c]):
         low, high = high, 2.0 * high
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
-        if np.sign(off(b + middle * unit)[c]) == np.sign(there[c]):
+        if np.sign(off(b + middle * unit)[c]) == np.sign(excess[c]):
             low = middle
         else:
             high = middle

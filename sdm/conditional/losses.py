@@ -1,7 +1,7 @@
-"""Entropies over classes: one distribution a site, every site in one pass (fenchel-young-losses.txt §4).
+"""Entropies over classes: one distribution per site, every site in one pass (Blondel, Martins & Niculae 2020, §4).
 
 The negative entropy of a site's distribution is `Ω(p) = Σ_c φ_α(p_c)`, with `φ_α` of `sdm.maxent.entropy` and no base
-measure: α = 1 is the logistic loss and softmax, 2 is sparsemax. All arrays are `(C, n)`, one row a class.
+measure: α = 1 is the logistic loss and softmax, 2 is sparsemax. All arrays are `(C, n)`, one row per class.
 """
 
 import numpy as np

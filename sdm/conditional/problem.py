@@ -1,26 +1,28 @@
-"""The conditional problem: one distribution over the classes at every site (structural-maxent.txt §3).
+"""The conditional problem: one distribution over the classes at every site (Cortes et al. 2015, §3).
 
 `min_w F(w) = Σ_i q_i [Ω*(θ_i) − ⟨θ_i, y_i⟩ + Ω(y_i)] + U*(w)` with scores `θ_ic = Σ_j w_cj f_j(x_i)`, targets `y_i` in
 the simplex (a label is a corner of it) and weights `q_i` of the sites. It is the one problem of `sdm.maxent.problem` on
-the product of sites and classes, with a normaliser a site: the expectation of feature `(c, j)` is `Σ_i q_i p_ic
-f_j(x_i)`, which is what the families' oracles answer for the measure `q ∘ p_c`. By Theorem 4, any distributions `p_i`
-whose expectations are within the prices of the targets' bound the optimum from below.
+the product of sites and classes, with one normaliser per site: the expectation of feature `(c, j)` is `Σ_i q_i p_ic
+f_j(x_i)`, which is what the families' oracles answer for the measure `q ∘ p_c`. By their Theorem 4, any distributions
+`p_i` whose expectations are within the penalties of the targets' bound the optimum from below.
 
 Every class has weights of its own, so the same is added to all classes' weights of a feature without any change to the
-predictions. Prices settle it: under l1 the median of a feature's weights is zero, under l2² their mean. With two
-classes of equal prices only the differences `v = w_1 − w_0` matter: the problem is the binary one with the same price
-on `|v|` under l1, and half of it on `v²/2` under l2², and `w = ±v/2` is an optimum of both.
+predictions. Penalties settle it: under l1 the median of a feature's weights is zero, under l2² their mean. With two
+classes of equal penalties only the differences `v = w_1 − w_0` matter: the problem is the binary one with the same
+penalty on `|v|` under l1, and half of it on `v²/2` under l2², and `w = ±v/2` is an optimum of both.
 
-The weights of the constant feature, the intercepts, are free: a price on them would depend on where the features have
+The weights of the constant feature, the intercepts, are free: a penalty on them would depend on where the features have
 their zero. Every state has the best intercepts for its other weights, found to rounding, much as a distribution has its
 normaliser. There the classes' totals `Σ_i q_i p_ic` are those of the targets, and so are those of every mixture with
 the targets, which is all that the certificate needs; what rounding leaves is charged at the size of the intercepts.
 """
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.conditional.constant import Constant
+from sdm.conditional.constant import ConstantFamily
 from sdm.conditional.intercepts import NEAR, best_intercepts
 from sdm.conditional.losses import ClassEntropy
 from sdm.features.feature_set import FeatureSet
@@ -28,11 +30,12 @@ from sdm.maxent.columns import ColumnPool
 from sdm.maxent.entropy import Gibbs
 from sdm.maxent.penalty import Penalty
 from sdm.maxent.problem import DENSE_NUMBERS, Hessian, Problem, State
+from sdm.maxent.solution import Solution
 from sdm.types import Array
 
 BLOCK = 2048
 
-# Up to so many weights a direct solve beats conjugate gradients: the Hessian takes one Gram matrix for each class.
+# Up to this many weights a direct solve beats conjugate gradients: the Hessian takes one Gram matrix for each class.
 DENSE_WEIGHTS = 2000
 
 
@@ -42,12 +45,12 @@ class ClassProblem(Problem):
     Parameters
     ----------
     features : FeatureSet
-        Over the sites; the domain's base measure is the sites' weights. A `Constant` comes first, if at all.
+        Over the sites; the domain's base measure is the sites' weights. A `ConstantFamily` comes first, if at all.
     targets : (C, n) array
         Each site's target distribution, in columns.
     entropy : ClassEntropy
     penalty : Penalty
-        On the weights in the order of classes, then features: `C·J` of them. What it asks for constants is not counted.
+        On the weights in the order of classes, then features: `C·J` of them. That of constants is not counted.
     mu : (C·J,) array, optional
         The targets' expectations, where they are known already.
     """
@@ -59,9 +62,9 @@ class ClassProblem(Problem):
     ) -> None:
         super().__init__(features, targets, entropy, penalty, mu)
         self.classes = int(targets.shape[0])
-        constant = isinstance(features.families[0], Constant)
+        constant = isinstance(features.families[0], ConstantFamily)
         self.intercepts = np.arange(self.classes if constant else 0) * features.size
-        self.own = float(self.q0 @ entropy.values(targets))
+        self.target_entropy = float(self.q0 @ entropy.values(targets))
 
     def masses(self, p: Array) -> Array:
         """Return `q_i p_ic` in one row for each class."""
@@ -83,7 +86,7 @@ class ClassProblem(Problem):
             theta, conjugate = theta - middle, conjugate - middle
         else:
             p, conjugate = self.entropy.distributions(theta)
-        objective = float(self.q0 @ conjugate) - float(lam @ self.mu) + self.own + self.cost(lam)
+        objective = float(self.q0 @ conjugate) - float(lam @ self.mu) + self.target_entropy + self.cost(lam)
         eps = self.expectations(p) - self.mu
         if np.abs(eps[self.intercepts]).max(initial=0.0) <= NEAR:
             eps[self.intercepts] = 0.0
@@ -101,7 +104,7 @@ class ClassProblem(Problem):
         )
 
     def cost(self, lam: Array) -> float:
-        """Return what the weights cost, intercepts nothing."""
+        """Return the penalty of the weights; intercepts have none."""
         if self.intercepts.size:
             lam = lam.copy()
             lam[self.intercepts] = 0.0
@@ -117,7 +120,7 @@ class ClassProblem(Problem):
 
     def negentropy(self, p: Array) -> float:
         """Return `Σ_i q_i Ω(p_i)`, less that of the targets."""
-        return float(self.q0 @ self.entropy.values(p)) - self.own
+        return float(self.q0 @ self.entropy.values(p)) - self.target_entropy
 
     def curvature(self, state: State, floor: float = 0.0) -> Array:
         """Return each class's curvature at each site; `floor` is the least."""
@@ -156,10 +159,10 @@ class ClassProblem(Problem):
                 continue
             x = x[place]
             for c in range(self.classes):
-                own = slice(spans[c], spans[c + 1])
-                part = x[own] * np.sqrt(q[a:b] * w[c, a:b])
-                out[own, own] += part @ part.T
-                x[own] *= w[c, a:b] * np.sqrt(q[a:b] / total[a:b])
+                block = slice(spans[c], spans[c + 1])
+                part = x[block] * np.sqrt(q[a:b] * w[c, a:b])
+                out[block, block] += part @ part.T
+                x[block] *= w[c, a:b] * np.sqrt(q[a:b] / total[a:b])
             out -= x @ x.T
         if two:
             sign = 1.0 - 2.0 * of_class
@@ -182,3 +185,19 @@ class ClassProblem(Problem):
 def _total(w: Array) -> Array:
     """Return every site's sum over the classes, which is never zero."""
     return np.maximum(w.sum(axis=0), np.finfo(np.float64).tiny)
+
+
+def multiplied(finite: FeatureSet, beta: Array, multiplier: float) -> tuple[FeatureSet, Array]:
+    """Return the features and their penalties at a multiplier; at infinity the constant is left."""
+    if np.isinf(multiplier):
+        return FeatureSet(finite.domain, finite.families[:1]), beta[:, :1]
+    return finite, np.hstack([beta[:, :1], multiplier * beta[:, 1:]])
+
+
+def halved(solution: Solution, classes: int) -> Solution:
+    """With two classes, give each half of their difference: the same predictions, at no higher penalty."""
+    if classes != 2:
+        return solution
+    first, second = solution.weights.reshape(2, -1)
+    half = 0.5 * (second - first)
+    return replace(solution, weights=np.concatenate([-half, half]))

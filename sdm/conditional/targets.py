@@ -1,4 +1,4 @@
-"""Targets (labels or proportions), weights and groups of sites; what is wrong with them is said in one sentence."""
+"""Targets (labels or proportions), weights and groups of sites; checked, with one clear message per mistake."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -43,14 +43,12 @@ def read_targets(y: Any, rows: int) -> tuple[tuple[Label, ...], Array]:
         )
     if values.dtype.kind == "O" and len({isinstance(label, str) for label in values.tolist()}) > 1:
         values = values.astype(str)
-    found, code, counts = np.unique(values, return_inverse=True, return_counts=True)
-    classes = tuple(found.tolist())
+    labels, code, counts = np.unique(values, return_inverse=True, return_counts=True)
+    classes = tuple(labels.tolist())
     check_classes(classes)
     if counts.min() < 2:
-        alone = classes[int(np.argmin(counts))]
-        raise DataError(
-            f"class '{alone}' has one record: expected at least two of every class; leave it out or join it"
-        )
+        rare = classes[int(np.argmin(counts))]
+        raise DataError(f"class '{rare}' has one record: expected at least two of every class; leave it out or join it")
     return classes, np.eye(len(classes))[code.ravel()].T.copy()
 
 
@@ -61,10 +59,10 @@ def check_classes(classes: Sequence[Label]) -> None:
         raise DataError(f"there are {len(classes)} classes ({listed}): expected at least two to tell apart")
     seen: dict[str, Label] = {}
     for label in classes:
-        plain = " ".join(str(label).casefold().split())
-        if plain in seen:
-            raise DataError(f"classes '{seen[plain]}' and '{label}' differ in case or spaces only: give them one name")
-        seen[plain] = label
+        folded = " ".join(str(label).casefold().split())
+        if folded in seen:
+            raise DataError(f"classes '{seen[folded]}' and '{label}' differ in case or spaces only: give them one name")
+        seen[folded] = label
 
 
 def _missing(label: Any) -> bool:
@@ -95,7 +93,7 @@ def scale_proportions(values: NDArray[Any], rows: NDArray[np.int64] | None = Non
     try:
         shares = values.astype(np.float64).T.copy()
     except (TypeError, ValueError) as error:
-        raise DataError(f"proportions must be numbers ({error}): expected one column a class") from None
+        raise DataError(f"proportions must be numbers ({error}): expected one column per class") from None
     number = np.arange(shares.shape[1]) + 1 if rows is None else rows
     if not np.all(np.isfinite(shares)) or np.any(shares < 0):
         bad = np.flatnonzero(~(np.isfinite(shares) & (shares >= 0)).all(axis=0))
@@ -116,17 +114,17 @@ def site_weights(weight: ArrayLike | None, rows: int) -> Array | None:
     """Check the sites' weights."""
     if weight is None:
         return None
-    own = np.asarray(weight, dtype=np.float64)
-    if own.shape != (rows,):
-        raise DataError(f"sample_weight has shape {own.shape}, expected one weight for each of {rows:,} rows")
-    if not np.all(np.isfinite(own)) or np.any(own <= 0):
+    weights = np.asarray(weight, dtype=np.float64)
+    if weights.shape != (rows,):
+        raise DataError(f"sample_weight has shape {weights.shape}, expected one weight for each of {rows:,} rows")
+    if not np.all(np.isfinite(weights)) or np.any(weights <= 0):
         raise DataError("the sites' weights must be positive numbers: leave out sites of weight zero")
-    return own
+    return weights
 
 
 def numbered(groups: ArrayLike, rows: int) -> Index:
     """Check groups, and number them."""
-    own = np.asarray(groups)
-    if own.shape != (rows,):
-        raise DataError(f"groups has shape {own.shape}, expected one value for each of {rows:,} rows")
-    return np.unique(own, return_inverse=True)[1].ravel()
+    values = np.asarray(groups)
+    if values.shape != (rows,):
+        raise DataError(f"groups has shape {values.shape}, expected one value for each of {rows:,} rows")
+    return np.unique(values, return_inverse=True)[1].ravel()

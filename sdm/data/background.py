@@ -18,7 +18,7 @@ from rasterio.windows import Window
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.cells import CellLookup, Summary
 from sdm.data.rasters.stack import Stack
-from sdm.data.records.clean import finish, locate
+from sdm.data.records.clean import finish_cleaning, locate
 from sdm.data.records.occurrences import Occurrences
 from sdm.errors import DataError, OptionError
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 WeightFunction = Callable[[Window], np.ndarray]
 """Relative sampling effort in the cells of a window, (h, w); cells with 0 or NaN are never background."""
 Treatment = Literal["sample", "prior"]
-"""What effort does: cells are drawn by it, or it is the base measure that predictions are relative to."""
+"""The use of effort: cells are drawn by it, or it is the base measure that predictions are relative to."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Weighting:
     area_weighted
         Whether cells are drawn by their area.
     treatment
-        What effort does; None without.
+        The use of effort; None without.
     limit
         The shortest waiting time that was not drawn; infinite if every cell is there.
     scale
@@ -88,13 +88,13 @@ class Background:
     n_valid
         Number of cells that could have been drawn: valid in all layers, inside the study area, with effort.
     presence_values
-        (M, V) values at the cells given as `also`, NaN for nodata; None without.
+        (M, V) values at the cells given as `lookup_cells`, NaN for nodata; None without.
     summary
         Range and number of valid cells of every layer over the whole raster; None if it was not read whole.
     notices
-        What the user should be told.
+        Messages to the user.
     weighting
-        What `weight` was made by; a presence that joins the background gets the weight of its own cell.
+        How `weight` was computed; a presence that joins the background gets the weight of its own cell.
     """
 
     rows: np.ndarray
@@ -115,8 +115,8 @@ class Background:
     def take(self, which: np.ndarray) -> "Background":
         """Return some of the points, by index or by a boolean array."""
         names = ("rows", "cols", "x", "y", "values", "weight")
-        some = {name: getattr(self, name)[which] for name in names}
-        return replace(self, **some, n_valid=len(some["rows"]))
+        taken = {name: getattr(self, name)[which] for name in names}
+        return replace(self, **taken, n_valid=len(taken["rows"]))
 
     def check(self, study_area: StudyArea | None = None) -> None:
         """Raise DataError if there is no point at all."""
@@ -136,7 +136,7 @@ def sample_background(
     study_area: StudyArea | None = None,
     effort: WeightFunction | None = None,
     treatment: Treatment = "sample",
-    also: tuple[np.ndarray, np.ndarray] | None = None,
+    lookup_cells: tuple[np.ndarray, np.ndarray] | None = None,
     threads: int = 2,
 ) -> Background:
     """Draw background cells at random, without replacement, from the cells with data in all layers.
@@ -158,7 +158,7 @@ def sample_background(
     treatment
         ``"sample"`` draws cells in proportion to effort; ``"prior"`` draws them whatever their effort, which is then
         their weight.
-    also
+    lookup_cells
         Rows and columns of cells to look up in the same pass: ``Located.cells``.
     threads
         Number of reading threads.
@@ -176,7 +176,7 @@ def sample_background(
         area_weighted=area_weighted,
         effort=effort,
         treatment=treatment,
-        also=also,
+        lookup_cells=lookup_cells,
         threads=threads,
     )[0]
     background.check(study_area)
@@ -192,7 +192,7 @@ def sample_backgrounds(
     area_weighted: bool = False,
     effort: WeightFunction | None = None,
     treatment: Treatment = "sample",
-    also: tuple[np.ndarray, np.ndarray] | None = None,
+    lookup_cells: tuple[np.ndarray, np.ndarray] | None = None,
     threads: int = 2,
 ) -> list[Background]:
     """Draw a background in each of several study areas, in one pass; one that holds no valid cell is empty.
@@ -207,9 +207,9 @@ def sample_backgrounds(
     weighting = Weighting(area_weighted, None if effort is None else treatment)
     count = stack.n_cells if n == "all" else n
     draws = [_Draw(stack, count, seed, area, weighting) for area in study_areas]
-    lookup = None if also is None else CellLookup(stack, *also)
+    lookup = None if lookup_cells is None else CellLookup(stack, *lookup_cells)
 
-    def each(window: Window, array: np.ndarray) -> tuple[Summary, list[_Found]]:
+    def compute(window: Window, array: np.ndarray) -> tuple[Summary, list[_Candidates]]:
         if lookup is not None:
             lookup.take(window, array)  # windows do not overlap, so neither do the writes
         summary, valid = Summary.of(array)
@@ -217,10 +217,10 @@ def sample_backgrounds(
         return summary, [draw.candidates(window, array, valid, strength) for draw in draws]
 
     summary = Summary.empty(len(stack.layers))
-    for _, (part, founds) in stack.scan(each=each, threads=threads):
+    for _, (part, candidates) in stack.scan(compute=compute, threads=threads):
         summary = summary + part
-        for draw, found in zip(draws, founds):
-            draw.add(found)
+        for draw, cells in zip(draws, candidates):
+            draw.add(cells)
     summary.check(stack)
     values = None if lookup is None else lookup.values
     return [
@@ -243,8 +243,8 @@ class _Cells:
 
 
 @dataclass(frozen=True)
-class _Found:
-    """What a window holds: candidates, and how many cells can be drawn, have zero effort, have none that is known."""
+class _Candidates:
+    """The content of a window: candidates, and how many cells can be drawn, have zero effort, have unknown effort."""
 
     cells: _Cells
     count: int
@@ -262,7 +262,9 @@ class _Draw:
         self.kept: list[_Cells] = []
         self.n_valid = self.zero = self.missing = 0
 
-    def candidates(self, window: Window, array: np.ndarray, valid: np.ndarray, effort: np.ndarray | None) -> _Found:
+    def candidates(
+        self, window: Window, array: np.ndarray, valid: np.ndarray, effort: np.ndarray | None
+    ) -> _Candidates:
         """Return how many cells of a window can be drawn, and those of them that may be in the sample."""
         if self.study_area is not None:
             valid = valid & self.study_area.mask(self.stack, window)
@@ -273,9 +275,9 @@ class _Draw:
                 valid = valid & (effort > 0) & np.isfinite(effort)
         cell = np.flatnonzero(valid)
         row, col = np.divmod(cell, int(window.width))
-        own = np.ones(len(cell)) if effort is None else effort.ravel()[cell]
+        strength = np.ones(len(cell)) if effort is None else effort.ravel()[cell]
         key = self._keys(window).ravel()[cell]
-        rate = self.weighting.rate(self.stack.cell_area(row + int(window.row_off)), own)
+        rate = self.weighting.rate(self.stack.cell_area(row + int(window.row_off)), strength)
         if rate is not None:
             # Exponential waiting times with rate w: the n shortest are a weighted sample without replacement
             # (Efraimidis and Spirakis 2006).
@@ -285,7 +287,7 @@ class _Draw:
             few = few[np.argpartition(key[few], self.n)[: self.n + 1]]
         row, col = row[few], col[few]
         flat = (row + int(window.row_off)) * self.stack.width + col + int(window.col_off)
-        return _Found(_Cells(flat, key[few], own[few], array[:, row, col].T), len(cell), zero, missing)
+        return _Candidates(_Cells(flat, key[few], strength[few], array[:, row, col].T), len(cell), zero, missing)
 
     def _keys(self, window: Window) -> np.ndarray:
         """Return the random numbers of the cells of a window: number i of the stream is that of cell i."""
@@ -302,13 +304,13 @@ class _Draw:
             bits.advance(self.stack.width - width)
         return keys
 
-    def add(self, found: _Found) -> None:
+    def add(self, window: _Candidates) -> None:
         """Put the candidates of a window to the others."""
-        self.kept.append(found.cells)
+        self.kept.append(window.cells)
         self.n_valid, self.zero, self.missing = (
-            self.n_valid + found.count,
-            self.zero + found.zero,
-            self.missing + found.missing,
+            self.n_valid + window.count,
+            self.zero + window.zero,
+            self.missing + window.missing,
         )
         if sum(len(part.flat) for part in self.kept) > 2 * (self.n + 1):
             self._compact()
@@ -340,11 +342,11 @@ class _Draw:
         return Background(rows, cols, x, y, cells.values, weight, self.n_valid, weighting=weighting)
 
     def notices(self, wanted: int | None) -> tuple[str, ...]:
-        """Say what the user would not expect."""
+        """Return messages about an unexpected background."""
         out = []
-        for count, what in ((self.missing, "no sampling effort (taken as zero)"), (self.zero, "zero sampling effort")):
+        for count, fault in ((self.missing, "no sampling effort (taken as zero)"), (self.zero, "zero sampling effort")):
             if count:
-                out.append(f"{count:,} valid cells have {what}: they are not background")
+                out.append(f"{count:,} valid cells have {fault}: they are not background")
         if wanted is not None and self.n_valid < wanted:
             out.append(f"only {self.n_valid:,} valid cells: all are background, not {wanted:,}")
         return tuple(out)
@@ -370,11 +372,11 @@ def background_from_points(
     points = replace(occurrences, species=np.full(len(occurrences), "background", dtype=object))
     located = locate(points, stack, study_area=study_area)
     values = stack.sample(*located.cells)
-    found, ledger = finish(
+    points_by_species, ledger = finish_cleaning(
         located, values, remove_duplicates=one_per_cell, effort=None if effort is None else effort.at
     )
     ledger.check("background")
-    kept = found["background"]
+    kept = points_by_species["background"]
     dropped = ledger.describe("background")
     notices = (f"background points left out: {dropped}",) if dropped else ()
     weighting = Weighting(treatment=None if effort is None else "prior")

@@ -63,24 +63,24 @@ class Encoder:
             If columns are missing or too many, or a value is no number.
         """
         table = as_table(table)
-        given = column_names(table)
+        columns = column_names(table)
         framed = not isinstance(table, np.ndarray)
         if framed:
-            missing = [name for name in self.names if name not in given]
+            missing = [name for name in self.names if name not in columns]
             if missing:
-                raise DataError(f"the table has no column {', '.join(map(repr, missing))}; it has {', '.join(given)}")
-        elif len(given) != len(self.names):
+                raise DataError(f"the table has no column {', '.join(map(repr, missing))}; it has {', '.join(columns)}")
+        elif len(columns) != len(self.names):
             raise DataError(
-                f"the table has {len(given)} columns, expected {len(self.names)} ({', '.join(self.names)}): "
+                f"the table has {len(columns)} columns, expected {len(self.names)} ({', '.join(self.names)}): "
                 "give one row per point and one column per variable"
             )
         elif table.dtype.kind in "biuf":
             return np.asarray(table, dtype=np.float64)
-        columns = [_column(table, given.index(name) if framed else v) for v, name in enumerate(self.names)]
+        parts = [_column(table, columns.index(name) if framed else v) for v, name in enumerate(self.names)]
         return np.column_stack(
             [
                 self._codes(values, name) if name in self.labels else _numbers(values, name)
-                for values, name in zip(columns, self.names)
+                for values, name in zip(parts, self.names)
             ]
         )
 

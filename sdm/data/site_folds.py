@@ -1,7 +1,7 @@
 """Survey sites divided for testing: visits to one site are never on both sides.
 
-What divides sites takes the number of the site of every visit (`group`, of `sdm.data.visits`), and gives all visits
-of a site one side.
+Every division takes the number of the site of every visit (`group`, of `sdm.data.visits`), and gives all visits of a
+site one side.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ LEAST = 2
 """Records of every class that a model is learned from."""
 
 
-def gather(label: Index, group: Index | None = None) -> tuple[Index, Index]:
+def number_sites(label: Index, group: Index | None = None) -> tuple[Index, Index]:
     """Return the site of every visit, numbered as they appear, and each site's class: the rarest of those in it."""
     if group is None:
         return np.arange(label.size), label
@@ -26,9 +26,9 @@ def gather(label: Index, group: Index | None = None) -> tuple[Index, Index]:
     member = rank[member]
     count = np.bincount(label)
     common = np.argsort(-count[label], kind="stable")  # what is written last stays
-    own = np.empty(first.size, dtype=np.int64)
-    own[member[common]] = label[common]
-    return member, own
+    site_class = np.empty(first.size, dtype=np.int64)
+    site_class[member[common]] = label[common]
+    return member, site_class
 
 
 def fold_numbers(
@@ -36,15 +36,15 @@ def fold_numbers(
 ) -> Index:
     """Divide sites at random into folds, every class as evenly as it goes; visits of one group stay together.
 
-    Classes are dealt out as they appear, so that folds do not depend on what they are called.
+    Classes are dealt out as they appear, so that folds do not depend on their names.
     """
-    member, label = gather(np.asarray(label), group)
+    member, label = number_sites(np.asarray(label), group)
     out = np.empty(label.size, dtype=np.int64)
     start = 0
     for c in dict.fromkeys(label.tolist()):
-        own = rng.permutation(np.flatnonzero(label == c))
-        out[own] = (np.arange(own.size) + start) % folds
-        start += own.size
+        sites = rng.permutation(np.flatnonzero(label == c))
+        out[sites] = (np.arange(sites.size) + start) % folds
+        start += sites.size
     return out[member]
 
 
@@ -58,15 +58,15 @@ def training_rows(
     DataError
         If that sets no site aside.
     """
-    member, own = gather(label, group)
-    train = np.ones(own.size, dtype=bool)
-    for c in np.unique(own):
-        some = rng.permutation(np.flatnonzero(own == c))
-        train[some[: max(0, min(round(some.size * percent / 100), some.size - LEAST))]] = False
+    member, site_class = number_sites(label, group)
+    train = np.ones(site_class.size, dtype=bool)
+    for c in np.unique(site_class):
+        sites = rng.permutation(np.flatnonzero(site_class == c))
+        train[sites[: max(0, min(round(sites.size * percent / 100), sites.size - LEAST))]] = False
     if percent and train.all():
         raise DataError(
-            f"{percent:g} % of {own.size:,} sites sets none aside for testing, as {LEAST} of every class stay: give a "
-            "larger --test-percent, or --folds"
+            f"{percent:g} % of {site_class.size:,} sites sets none aside for testing, as {LEAST} of every class stay: "
+            "give a larger --test-percent, or --folds"
         )
     return train[member]
 
@@ -106,8 +106,8 @@ def check_training(
     """
     labels = bool(np.all((targets == 0) | (targets == 1)))
     least = LEAST if labels else 1
-    for name, here in zip(classes, targets > 0):
-        count, left = int(here.sum()), int(here[train].sum())
+    for name, present in zip(classes, targets > 0):
+        count, left = int(present.sum()), int(present[train].sum())
         if left < least:
             rather = f", or the class, with --least {count + 1}" if labels and len(classes) > 2 else ""
             where = f"fold {fold}: " if fold else ""

@@ -1,8 +1,8 @@
-"""Tables of survey sites: one 0/1 column a species, or one row a species and site; environment in the table or beside.
+"""Tables of survey sites: one 0/1 column per species, or one row per species and site.
 
-A column is a species if it is named as one, or else if it holds nothing but 0, 1 and blanks; in a table with one row a
-species and site the species are what its column of them says. The rest, without coordinates, the sites' names and
-species that were not asked for, is the environment.
+A column is a species if it is named as one, or else if it holds nothing but 0, 1 and blanks; in a table with one row
+per species and site the species are named in a column. The rest, without coordinates, the sites' names and species that
+were not asked for, is the environment, which may also be in a second table.
 """
 
 from collections.abc import Collection, Sequence
@@ -16,7 +16,7 @@ from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 from sdm.data.records.columns import PRESENCE, SPECIES, coordinate_pair, first_of, listed, named_column
 from sdm.data.records.occurrences import ABSENT, as_text
-from sdm.data.records.textfile import TextTable, numbers, plain
+from sdm.data.records.textfile import TextTable, column_key, numbers
 from sdm.data.visits import SITE, site_groups
 from sdm.errors import DataError, OptionError
 
@@ -25,14 +25,14 @@ _ROW = "\0row"
 
 @dataclass(frozen=True)
 class SiteTable:
-    """What was found at survey sites.
+    """Survey sites with the species found there.
 
     Attributes
     ----------
     labels : DataFrame
-        (n, S) a column a species: 1, 0, or missing.
+        (n, S) one column per species: 1, 0, or missing.
     environment : DataFrame or None
-        (n, V) a column a variable; None where it comes from layers.
+        (n, V) one column per variable; None where it comes from layers.
     x, y : (n,) arrays
         Coordinates, NaN where there are none.
     row : (n,) array
@@ -43,7 +43,7 @@ class SiteTable:
         The number of each row's site: rows with one name, or with the same coordinates, are visits to one site.
     source : str
     notes : tuple of str
-        What the user should be told.
+        Messages to the user.
     """
 
     labels: pd.DataFrame
@@ -75,7 +75,7 @@ class SiteTable:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class NamedColumns:
     """Columns that the user named.
 
     Attributes
@@ -94,15 +94,16 @@ class Wanted:
     fold: str | None = None
 
 
-def read_sites(
-    path: str | Path, wanted: Wanted | None = None, *, table: str | Path | None = None, layers: bool = False
+def read_site_table(
+    path: str | Path, wanted: NamedColumns | None = None, *, table: str | Path | None = None, layers: bool = False
 ) -> SiteTable:
     """Read a table of sites.
 
     Parameters
     ----------
     path
-        Text with any delimiter: a column a species, or a row a species and site with a column such as ``presence``.
+        Text with any delimiter: one column per species, or one row per species and site with a column such as
+        ``presence``.
     wanted
         Columns that are not found by themselves.
     table
@@ -117,18 +118,18 @@ def read_sites(
     OptionError
         If a column that was named is not there.
     """
-    wanted = wanted or Wanted()
+    wanted = wanted or NamedColumns()
     first = _Table.read(path, wanted)
     other = None if table is None else _Table.read(table, wanted)
     _check_columns([part for part in (first, other) if part], wanted)
     first = first.wide()
     second = None if other is None else first.join(other, wanted)
-    species = _species(first, wanted, alone=second is None and not layers)
+    species = _species(first, wanted, only_table=second is None and not layers)
     labels = pd.DataFrame({name: first.labels(name) for name in species})
-    passed, notes = _passed_over(first, species, wanted, alone=second is None and not layers)
+    unused, notes = _unused_columns(first, species, wanted, only_table=second is None and not layers)
     environment = None
     if not layers:
-        taken = {*species, *passed} if second is None else set()
+        taken = {*species, *unused} if second is None else set()
         environment, more = _environment(first if second is None else second, taken, wanted)
         notes += more
     fold = next((part.column(wanted.fold) for part in (first, second) if part and part.has(wanted.fold)), None)
@@ -159,20 +160,20 @@ class _Table:
     y: str | None
     site: str | None
     notes: tuple[str, ...]
-    pivoted: tuple[str, ...] = ()  # the species of a table that had one row a species and site
+    pivoted: tuple[str, ...] = ()  # the species of a table with one row per species and site
 
     @classmethod
-    def read(cls, path: str | Path, wanted: Wanted) -> "_Table":
+    def read(cls, path: str | Path, wanted: NamedColumns) -> "_Table":
         path = Path(path)
         if not path.is_file():
             raise DataError(f"file '{path}' does not exist: expected a table of sites")
         if path.stat().st_size == 0:
-            raise DataError(f"file '{path.name}' is empty: expected a header and one row a site")
+            raise DataError(f"file '{path.name}' is empty: expected a header and one row per site")
         text = TextTable(path)
         frame, row = text.read(as_text=set())
         header = [str(name) for name in frame.columns]
         pair = zip((wanted.x, wanted.y), coordinate_pair(header))
-        x, y = (found if name is None else _same(name, header) for name, found in pair)
+        x, y = (known if name is None else _same(name, header) for name, known in pair)
         x, y = (x, y) if x and y else (None, None)
         site = first_of(header, SITE) if wanted.site is None else _same(wanted.site, header)
         return cls(path.name, frame, row, x, y, site, tuple(text.notes))
@@ -183,7 +184,7 @@ class _Table:
     def column(self, name: str | None) -> pd.Series:
         return self.frame[name]
 
-    def others(self, wanted: Wanted) -> list[str]:
+    def free_columns(self, wanted: NamedColumns) -> list[str]:
         """Return the columns that are not coordinates, names of sites or folds."""
         taken = {self.x, self.y, self.site, wanted.fold} - {*wanted.environment}
         return [str(name) for name in self.frame.columns if name not in taken]
@@ -199,14 +200,16 @@ class _Table:
         return numbers(self.frame[self.x], self.row, self.name), numbers(self.frame[self.y], self.row, self.name)
 
     def wide(self) -> "_Table":
-        """Return one row a site, if the table has one row a species and site."""
+        """Return one row per site, if the table has one row per species and site."""
         header = [str(name) for name in self.frame.columns]
         species, presence = first_of(header, SPECIES), first_of(header, PRESENCE)
         if species is None or presence is None or is_numeric_dtype(self.frame[species]):
             return self
         keys = [self.site] if self.site else [name for name in (self.x, self.y) if name]
         if not keys:
-            raise DataError(f"table '{self.name}' has a row a species and site, and no column that tells sites apart")
+            raise DataError(
+                f"table '{self.name}' has one row per species and site, and no column that tells sites apart"
+            )
         frame = self.frame.assign(**{_ROW: self.row})
         words = frame[presence].astype("str").str.strip().str.lower()
         frame[presence] = np.where(words.isin(ABSENT), 0.0, np.where(frame[presence].isna(), np.nan, 1.0))
@@ -216,11 +219,11 @@ class _Table:
         if twice := [name for name in labels.columns if name in rest.columns]:
             raise DataError(f"'{twice[0]}' is both a species and a column of '{self.name}': rename one of the two")
         out = rest.join(labels).reset_index()
-        note = f"one row a species and site: {len(frame):,} rows are {len(out):,} sites"
+        note = f"one row per species and site: {len(frame):,} rows are {len(out):,} sites"
         row = out.pop(_ROW).to_numpy()
         return replace(self, frame=out, row=row, notes=(*self.notes, note), pivoted=tuple(labels.columns))
 
-    def join(self, other: "_Table", wanted: Wanted) -> "_Table":
+    def join(self, other: "_Table", wanted: NamedColumns) -> "_Table":
         """Return another table with one row for each of our sites."""
         key = self._key(other, wanted)
         if key is None:
@@ -230,16 +233,16 @@ class _Table:
                     "a column that tells sites apart in both with --site-column"
                 )
             return replace(other, notes=(*other.notes, f"'{other.name}' joined row by row"))
-        own, theirs = as_text(self.frame[key]), as_text(other.frame[key])
+        ours, theirs = as_text(self.frame[key]), as_text(other.frame[key])
         place = {name: k for k, name in enumerate(theirs)}
         if len(place) < len(theirs):
             twice = next(name for k, name in enumerate(theirs) if place[name] != k)
-            raise DataError(f"site '{twice}' is more than once in '{other.name}': expected one row a site")
-        at = np.array([place.get(name, -1) for name in own])
+            raise DataError(f"site '{twice}' is more than once in '{other.name}': expected one row per site")
+        at = np.array([place.get(name, -1) for name in ours])
         if (at < 0).all():
             raise DataError(
-                f"no site of '{self.name}' is in '{other.name}' (joined by column '{key}'): the first is '{own[0]}' in "
-                f"one and '{theirs[0]}' in the other"
+                f"no site of '{self.name}' is in '{other.name}' (joined by column '{key}'): the first is '{ours[0]}' "
+                f"in one and '{theirs[0]}' in the other"
             )
         frame = other.frame.iloc[np.where(at < 0, 0, at)].reset_index(drop=True)
         note = f"'{other.name}' joined by column '{key}'"
@@ -249,27 +252,27 @@ class _Table:
             note += f"; {absent:,} sites are not in it"
         return replace(other, frame=frame, row=other.row[at], notes=(*other.notes, note))
 
-    def _key(self, other: "_Table", wanted: Wanted) -> str | None:
+    def _key(self, other: "_Table", wanted: NamedColumns) -> str | None:
         """Return the column that names sites in both tables."""
         if wanted.site is not None:
-            own, theirs = (
+            ours, theirs = (
                 named_column(wanted.site, [str(name) for name in part.frame.columns], part.name)
                 for part in (self, other)
             )
-            if own != theirs:
+            if ours != theirs:
                 raise OptionError(
-                    f"the column of sites is '{own}' in '{self.name}' and '{theirs}' in '{other.name}': rename one"
+                    f"the column of sites is '{ours}' in '{self.name}' and '{theirs}' in '{other.name}': rename one"
                 )
-            return own
+            return ours
         return self.site if self.site is not None and self.site == other.site else None
 
 
 def _same(name: str | None, header: list[str]) -> str | None:
     """Return the column that the user named, spelled as in the header; None if it is not there."""
-    return None if name is None else name if name in header else first_of(header, [plain(name)])
+    return None if name is None else name if name in header else first_of(header, [column_key(name)])
 
 
-def _check_columns(tables: Sequence[_Table], wanted: Wanted) -> None:
+def _check_columns(tables: Sequence[_Table], wanted: NamedColumns) -> None:
     """Raise if a column that was named is in none of the tables."""
     headers = [[str(name) for name in table.frame.columns] for table in tables]
     for option, name in (("--x-column", wanted.x), ("--y-column", wanted.y), ("--site-column", wanted.site)):
@@ -301,56 +304,58 @@ def _is_blank(column: pd.Series) -> bool:
     return bool(column.isna().all())
 
 
-def _species(table: _Table, wanted: Wanted, *, alone: bool) -> list[str]:
+def _species(table: _Table, wanted: NamedColumns, *, only_table: bool) -> list[str]:
     """Return the columns of species."""
-    columns = table.others(wanted)
+    columns = table.free_columns(wanted)
     if not wanted.species:
         free = [name for name in columns if name not in wanted.environment and name not in wanted.categorical]
-        found = [name for name in free if name in (table.pivoted or free) and _is_species(table.frame[name])]
-        if not found:
+        species = [name for name in free if name in (table.pivoted or free) and _is_species(table.frame[name])]
+        if not species:
             raise DataError(
                 f"table '{table.name}' has no species, columns that hold nothing but 0, 1 and blanks: name them with "
                 f"--species (turn counts into 0 and 1 first); it has {', '.join(map(str, table.frame.columns))}"
             )
-        if alone and len(found) == len(columns):
+        if only_table and len(species) == len(columns):
             raise DataError(
-                f"table '{table.name}' has species only ({listed(found)}): name the columns that are the environment "
-                "with --environment, or give a table of it, or layers, after the sites"
+                f"table '{table.name}' has species only ({listed(species)}): name the columns that are the "
+                "environment with --environment, or give a table of it, or layers, after the sites"
             )
-        return found
+        return species
     out: list[str] = []
     for word in wanted.species:
         parts = [word] if word in columns else [part.strip() for part in word.split(",") if part.strip()]
         for part in parts:
             exact = [name for name in columns if name == part]
-            found = exact or [name for name in columns if fnmatchcase(name, part) or name.startswith(part)]
-            if not found:
+            matches = exact or [name for name in columns if fnmatchcase(name, part) or name.startswith(part)]
+            if not matches:
                 raise OptionError(f"no species column '{part}' in '{table.name}': it has {', '.join(columns)}")
-            out += [name for name in found if name not in out]
+            out += [name for name in matches if name not in out]
     return out
 
 
-def _passed_over(table: _Table, species: Sequence[str], wanted: Wanted, *, alone: bool) -> tuple[list[str], list[str]]:
-    """Return columns that are neither species nor environment, unless they are named, and what is to be said of them.
+def _unused_columns(
+    table: _Table, species: Sequence[str], wanted: NamedColumns, *, only_table: bool
+) -> tuple[list[str], list[str]]:
+    """Return columns that are neither species nor environment, unless they are named, and messages about them.
 
-    `alone`: the table's other columns are the environment.
+    `only_table`: the table's other columns are the environment.
     """
     named = {*species, *wanted.environment, *wanted.categorical}
-    free = [name for name in table.others(wanted) if name not in named]
+    free = [name for name in table.free_columns(wanted) if name not in named]
     blank = [name for name in free if _is_blank(table.frame[name])]
     notes = [f"column '{name}' is blank at every site: it has no labels, and is left out" for name in blank]
     free = [name for name in free if name not in blank]
     left = [name for name in free if name in table.pivoted or (not table.pivoted and _is_species(table.frame[name]))]
     if left and not wanted.environment:
-        what = "other species of the table" if table.pivoted else "columns of nothing but 0, 1 and blanks"
-        how = "" if not alone or table.pivoted else ", or with --environment if they are no species"
+        kind = "other species of the table" if table.pivoted else "columns of nothing but 0, 1 and blanks"
+        how = "" if not only_table or table.pivoted else ", or with --environment if they are no species"
         notes.append(
-            f"{what} that were not asked for, left out: {listed(left)}; name them with --species to use them{how}"
+            f"{kind} that were not asked for, left out: {listed(left)}; name them with --species to use them{how}"
         )
     counts = [name for name in free if name not in table.pivoted and _is_count(table.frame[name])]
     if counts and not wanted.environment:
-        done = "taken as environment" if alone else "not used"
-        least = "" if not alone else "; or name the columns that are the environment with --environment"
+        done = "taken as environment" if only_table else "not used"
+        least = "" if not only_table else "; or name the columns that are the environment with --environment"
         notes.append(
             f"columns of whole numbers from 0 on, {done}: {listed(counts)}; if they are counts of species, turn them "
             f"into 0 and 1{least}"
@@ -358,13 +363,13 @@ def _passed_over(table: _Table, species: Sequence[str], wanted: Wanted, *, alone
     return [*blank, *left], notes
 
 
-def _environment(table: _Table, species: Collection[str], wanted: Wanted) -> tuple[pd.DataFrame, list[str]]:
-    """Return the columns of the environment, and what is to be said of them."""
+def _environment(table: _Table, species: Collection[str], wanted: NamedColumns) -> tuple[pd.DataFrame, list[str]]:
+    """Return the columns of the environment, and messages about them."""
     notes = []
     chosen: dict[str, np.ndarray] = {}
     for word in wanted.environment:
         named_column(word, [str(name) for name in table.frame.columns], table.name)
-    names = list(wanted.environment) or [name for name in table.others(wanted) if name not in species]
+    names = list(wanted.environment) or [name for name in table.free_columns(wanted) if name not in species]
     for name in wanted.categorical:
         if name not in names:
             raise OptionError(f"categorical '{name}' is no column of the environment: there are {', '.join(names)}")
@@ -387,8 +392,8 @@ def _environment(table: _Table, species: Collection[str], wanted: Wanted) -> tup
 def _coordinates(*tables: _Table | None) -> tuple[np.ndarray, np.ndarray]:
     """Return the coordinates that the first of the tables has; NaN if none has any."""
     for table in tables:
-        found = None if table is None else table.coordinates()
-        if found is not None:
-            return found
+        pair = None if table is None else table.coordinates()
+        if pair is not None:
+            return pair
     n = len(next(table.frame for table in tables if table is not None))
     return np.full(n, np.nan), np.full(n, np.nan)

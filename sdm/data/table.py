@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # a table is made of these, and needs none of their code
     from sdm.data.background import Background
     from sdm.data.rasters.stack import Stack
     from sdm.data.records.clean import CleanPoints
-    from sdm.data.records.occurrences import Swd
+    from sdm.data.records.samples import Swd
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Survey:
 
 @dataclass(frozen=True)
 class SampleTable:
-    """What one species is fitted on: the variables at its presences and at the background.
+    """The data that one species is fitted to: the variables at its presences and at the background.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class SampleTable:
     sampling
         How sampling bias was dealt with, for the record: what the background is, effort and its treatment, thinning.
     notes
-        What the user should be told.
+        Messages to the user.
     """
 
     species: str
@@ -96,19 +96,19 @@ class SampleTable:
         """The base measure of all rows, presences first, as `Maxent.fit` takes it; None if all are equal."""
         if self.weights is None:
             return None
-        own = np.full(self.n_presences, self.weights.mean()) if self.presence_base is None else self.presence_base
-        return np.concatenate([own, self.weights])
+        presences = np.full(self.n_presences, self.weights.mean()) if self.presence_base is None else self.presence_base
+        return np.concatenate([presences, self.weights])
 
     def take(self, presences: np.ndarray, background: np.ndarray | None = None) -> "SampleTable":
         """Return a table of some of the presences and some (or all) of the background, by index or by booleans."""
-        own = ("presence", "presence_x", "presence_y", "presence_weights", "presence_base", "folds")
-        names = dict.fromkeys(own, presences)
+        of_presences = ("presence", "presence_x", "presence_y", "presence_weights", "presence_base", "folds")
+        names = dict.fromkeys(of_presences, presences)
         if background is not None:
-            around = ("background", "background_x", "background_y", "weights", "background_folds")
-            names |= dict.fromkeys(around, background)
+            of_background = ("background", "background_x", "background_y", "weights", "background_folds")
+            names |= dict.fromkeys(of_background, background)
         parts = {name: (getattr(self, name), which) for name, which in names.items()}
-        some: dict[str, Any] = {name: None if part is None else part[which] for name, (part, which) in parts.items()}
-        return replace(self, **some)
+        taken: dict[str, Any] = {name: None if part is None else part[which] for name, (part, which) in parts.items()}
+        return replace(self, **taken)
 
     @classmethod
     def from_stack(
@@ -184,9 +184,9 @@ class SampleTable:
         whole &= looked
         is_presence = np.arange(len(both)) < np.count_nonzero(at)
         keep_p, keep_b = whole[is_presence], whole[~is_presence]
-        for what, kept in (("presence", keep_p), ("background point", keep_b)):
+        for kind, kept in (("presence", keep_p), ("background point", keep_b)):
             if not kept.any():
-                raise DataError(f"{species}: no {what} with a value for every variable in '{Path(swd.source).name}'")
+                raise DataError(f"{species}: no {kind} with a value for every variable in '{Path(swd.source).name}'")
         lost = int(np.count_nonzero(~whole)) - unseen
         weights, base = _effort(swd, at, other, rows, keep_p, keep_b)
         return cls(
@@ -206,8 +206,8 @@ class SampleTable:
             background_folds=_background_labels(other, rows, keep_b),
             levels=levels,
             notes=tuple(
-                f"{count:,} rows {what} left out"
-                for count, what in (
+                f"{count:,} rows {fault} left out"
+                for count, fault in (
                     (lost, "without a value for every variable"),
                     (unseen, "where the sampling effort is zero or missing"),
                 )
@@ -223,8 +223,8 @@ def _one_species(swd: "Swd", species: str | None) -> str:
         return known[0]
     if species not in known:
         names = ", ".join(known[:10]) + (", ..." if len(known) > 10 else "")
-        what = "holds several species" if species is None else f"holds no species '{species}'"
-        raise DataError(f"table '{Path(swd.source).name}' {what}: choose one of {names or 'none'}")
+        fault = "holds several species" if species is None else f"holds no species '{species}'"
+        raise DataError(f"table '{Path(swd.source).name}' {fault}: choose one of {names or 'none'}")
     return species
 
 

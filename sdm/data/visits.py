@@ -1,4 +1,4 @@
-"""Which visits are of one site: those with its name, or with its coordinates."""
+"""Visits grouped by site: those with its name, or with its coordinates."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray

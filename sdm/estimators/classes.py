@@ -1,7 +1,6 @@
 """`ConditionalMaxent`: classes from the environment, with scikit-learn's conventions (and without scikit-learn)."""
 
 import logging
-import os
 from collections.abc import Callable, Sequence
 from typing import Any, Self, cast
 
@@ -9,38 +8,31 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sdm._version import __version__
-from sdm.conditional.choice import BETAS, LAMBDAS, MultiplierSearch, choose_multiplier, choose_prices
-from sdm.conditional.constant import PRICE, Constant
+from sdm.conditional.choice import BETAS, LAMBDAS, MultiplierSearch, choose_penalties, search_multipliers
+from sdm.conditional.constant import FREE_PENALTY, ConstantFamily
 from sdm.conditional.losses import ClassEntropy
-from sdm.conditional.problem import ClassProblem
+from sdm.conditional.problem import ClassProblem, halved, multiplied
 from sdm.conditional.targets import numbered, read_targets, site_weights
-from sdm.conditional.weights import halved, keep, multiplied
 from sdm.data.encode import Encoder
 from sdm.errors import DataError, OptionError
-from sdm.estimators.maxent import SdmNotFittedError, _plain
-from sdm.estimators.params import Parameters
+from sdm.estimators.model_parts import feature_names, model_variables, used_features
+from sdm.estimators.params import Classifier
 from sdm.estimators.sample import effective_size
 from sdm.features.classes import parse_classes
 from sdm.features.domain import Domain
 from sdm.features.duplicates import find_duplicates
 from sdm.features.families import parse_families
 from sdm.features.feature_set import FeatureSet, build_features
-from sdm.features.growing.grown import Grown
-from sdm.features.growing.monomial import Monomial
 from sdm.features.growing.oracles import make_oracles
-from sdm.features.growing.tree import Tree
-from sdm.features.knots import Knots
-from sdm.features.knots import check as check_knots
-from sdm.features.shapes import Shapes
+from sdm.features.knots import Knots, check_knots
 from sdm.maxent.penalty import L1, PENALTIES, make_penalty
-from sdm.maxent.price_search import Setting
-from sdm.maxent.prices import feature_prices
+from sdm.maxent.penalty_search import PenaltySetting
+from sdm.maxent.penalty_weights import penalty_weights
 from sdm.maxent.problem import Problem
 from sdm.maxent.solution import Solution
 from sdm.maxent.solvers.newton import solve_newton, solve_structural
-from sdm.maxent.structural import Growth, Prices
+from sdm.maxent.structural import FamilyPenalty, Growth
 from sdm.models.classes import ClassModel
-from sdm.models.species import ModelVariable
 from sdm.types import Array, Index
 
 log = logging.getLogger("sdm")
@@ -49,25 +41,24 @@ KNOTS = 30
 ELASTIC = 1000  # features up to which an elastic penalty is fast: it gives near copies a weight each
 CHOICE_GAP, CHOICE_ROUNDS = 1e-3, 100  # of fits that only choose: held-out losses differ by more
 
-# Options that are numbers: above what, and how to say so.
 _NUMBERS = {
-    "multiplier": (0.0, "a positive number, or 'auto'"),
-    "lam": (-1e-300, "a number of at least 0, or 'auto'"),
-    "price_folds": (1, "2 or more"),
-    "tolerance": (0.0, "a positive gap in nats, such as 1e-6"),
-    "max_iterations": (0, "1 or more"),
-    "smoothing": (0.0, "a positive number, such as 0.1"),
-    "ratio": (0.0, "a positive number, the l2² price over the l1 price"),
+    "multiplier": (0.0, np.inf, "a positive number, or 'auto'"),
+    "lam": (-1e-300, np.inf, "a number of at least 0, or 'auto'"),
+    "price_folds": (1, np.inf, "2 or more"),
+    "tolerance": (0.0, np.inf, "a positive gap in nats, such as 1e-6"),
+    "max_iterations": (0, np.inf, "1 or more"),
+    "smoothing": (0.0, np.inf, "a positive number, such as 0.1"),
+    "ratio": (0.0, np.inf, "a positive number, the l2² penalty over the l1 penalty"),
 }
 
 
-class ConditionalMaxent(Parameters):
+class ConditionalMaxent(Classifier):
     """Maximum-entropy model of classes given the environment: habitats, vegetation types, species, presence or absence.
 
     Parameters
     ----------
     features : str or sequence of str
-        ``"auto"`` (by the number of sites), classes by letter (``"lqh"``) or name; with families that grow among them
+        ``"auto"`` (by the number of sites), classes by letter (``"lqh"``) or name; with growing families among them
         (``"l,q,trees:8,mono:4"``) the model is structural.
     regularization : {"auto", "l1", "none", "smoothed_l1", "l2", "l2sq", "elastic"}
         ``"auto"`` is l1; or elastic where the multiplier is chosen and that does better at held-out sites (of up to
@@ -80,11 +71,12 @@ class ConditionalMaxent(Parameters):
     knots : {"maxent", "maxnet", "all"} or int
         Where hinges and thresholds bend; by default at 30 quantiles of each variable.
     beta : {"maxent", "maxnet", "deviation", "corollary7", "auto"} or float, optional
-        Where the prices come from. A rule's price of a feature is multiplied by `√(π_c (1 − π_c))`, with `π_c` the
-        share of class `c`: the deviation of what is priced. A number is the same price for all. In a structural model
+        Where the penalties come from. A rule's penalty of a feature is multiplied by `√(π_c (1 − π_c))`, with `π_c` the
+        share of class `c`: the deviation of its indicator. A number is the same penalty for all. In a structural model
         it is the β of `λ·B_k + β` (0.005 by default; ``"auto"`` chooses it by held-out loss).
     lam : float or "auto"
-        In a structural model, the λ of `λ·B_k + β`, what a tree or monomial of complexity `B_k` pays in every class.
+        In a structural model, the λ of `λ·B_k + β`, the penalty of a tree or monomial of complexity `B_k` in every
+        class.
     price_folds : int
         Folds that choose the multiplier, and λ and β, where they are "auto".
     seed : int
@@ -109,18 +101,18 @@ class ConditionalMaxent(Parameters):
         The multiplier; infinite if prevalence alone did no worse at held-out sites. `multiplier_search_` are the ones
         tried, if it was chosen (else None).
     lam_, beta_ : float
-        The prices of a structural model; `search_` are the settings tried, if they were chosen.
+        The penalties of a structural model; `search_` are the settings tried, if they were chosen.
     coef_ : (C, J) array
         Weights of all features, `feature_names_` naming them; `intercept_` are the classes' constants, which have no
-        price, so that every class has the total probability of its targets.
+        penalty, so that every class has the total probability of its targets.
     model_ : ClassModel
-        What predicts, and what `save` writes.
+        The fitted model, which predicts and which `save` writes.
     notes_ : list of str
 
     Notes
     -----
     Every class has its own weights. With two classes the model is the binary one: its weights are `v = coef_[1] −
-    coef_[0]` and `coef_` is `±v/2`; an l1 price of β here is one of β on `|v|`, an l2² price of β is one of `β/2`
+    coef_[0]` and `coef_` is `±v/2`; an l1 penalty of β here is one of β on `|v|`, an l2² penalty of β is one of `β/2`
     on `v²/2`.
 
     Examples
@@ -207,12 +199,12 @@ class ConditionalMaxent(Parameters):
         size = effective_size(domain.q0)
         letters, growing = _families(self.features, size)
         self.multiplier_ = self._choose_multiplier(x, targets, domain, letters, group)
-        finite, prices = self._finite(domain, targets, letters, size)
+        finite, beta = self._finite(domain, targets, letters, size)
         if growing:
             self.lam_, self.beta_ = self._choose(x, targets, domain, group)
-            self._grow(*multiplied(finite, prices, self.multiplier_), targets, growing, size)
+            self._grow(*multiplied(finite, beta, self.multiplier_), targets, growing, size)
         else:
-            self._solve(finite, prices, targets, self.multiplier_)
+            self._solve(finite, beta, targets, self.multiplier_)
         self.solution_: Solution = halved(self.solution_, len(classes))
         weights = self.solution_.weights.reshape(len(classes), -1)
         self.intercept_, self.coef_ = weights[:, 0] - weights[:, 0].mean(), weights[:, 1:].copy()
@@ -230,10 +222,10 @@ class ConditionalMaxent(Parameters):
         return self.model_
 
     def _solve(
-        self, finite: FeatureSet, prices: Array, targets: Array, multiplier: float, start: Array | None = None
+        self, finite: FeatureSet, beta: Array, targets: Array, multiplier: float, start: Array | None = None
     ) -> Array | None:
         """Fit ordinary features at a multiplier; return the weights, from which a smaller one may start."""
-        features, beta = multiplied(finite, prices, multiplier)
+        features, beta = multiplied(finite, beta, multiplier)
         penalty = make_penalty(self.regularization_, beta.ravel(), smoothing=self.smoothing, ratio=self.ratio)
         self.feature_set_ = features
         self.problem_: Problem = ClassProblem(features, targets, ClassEntropy(self.entropy), penalty)
@@ -254,7 +246,7 @@ class ConditionalMaxent(Parameters):
         if not letters or self.regularization_ == "none" or not (isinstance(self.beta, str | None) or growing):
             return 1.0
         size = effective_size(domain.q0)
-        own: dict[str, Any] = {
+        trial: dict[str, Any] = {
             "features": letters,
             "beta": None if growing else self.beta,
             "categorical": [v for v, a in enumerate(domain.variables) if a.categorical],
@@ -263,37 +255,37 @@ class ConditionalMaxent(Parameters):
         }
 
         def begin(rows: NDArray[np.bool_]) -> Callable[[float], ClassModel]:
-            part = type(self)(**{**self.get_params(), **own})
+            part = type(self)(**{**self.get_params(), **trial})
             return part._follow(x[rows], np.ascontiguousarray(targets[:, rows]), domain.q0[rows], letters, size)
 
         whole = build_features(domain, letters, knots=self.knots, sample=domain.q0, empty_categories=True)
         elastic = self.regularization == "auto" and not growing and whole.size <= ELASTIC
-        found: dict[str, MultiplierSearch] = {}
+        searches: dict[str, MultiplierSearch] = {}
         for name in [self.regularization_, *(["elastic"] if elastic else [])]:
-            own["regularization"] = name
-            found[name] = choose_multiplier(
+            trial["regularization"] = name
+            searches[name] = search_multipliers(
                 begin, x, targets, domain.q0, ClassEntropy(self.entropy), group, folds=self.price_folds, seed=self.seed
             )
-        self.regularization_ = min(found, key=lambda name: float(found[name].losses.min()))
-        self.multiplier_search_ = best = found[self.regularization_]
+        self.regularization_ = min(searches, key=lambda name: float(searches[name].losses.min()))
+        self.multiplier_search_ = best = searches[self.regularization_]
         return float(best.multipliers[best.chosen])
 
     def _follow(
         self, x: Array, targets: Array, weight: Array, letters: str, size: float
     ) -> Callable[[float], ClassModel]:
-        """Return what fits ordinary features at falling multipliers, each fit from the weights of the one before.
+        """Return a function that fits ordinary features at falling multipliers, each from the weights of the last.
 
-        Penalties are those of a sample of `size`: what is chosen on a part is meant for the whole.
+        Penalties are those of a sample of `size`: the multiplier chosen on a part is meant for the whole.
         """
         self._encoder, self.notes_, self.classes_ = Encoder.learn(x, self.categorical), [], np.arange(len(targets))
         self.regularization_ = self.regularization
         domain = Domain(self._encoder.encode(x), self._encoder.names, self._encoder.categorical, weight)
-        finite, prices = self._finite(domain, targets, letters, size)
+        finite, beta = self._finite(domain, targets, letters, size)
         start: Array | None = None
 
         def fit(multiplier: float) -> ClassModel:
             nonlocal start
-            start = self._solve(finite, prices, targets, multiplier, start)
+            start = self._solve(finite, beta, targets, multiplier, start)
             weights = self.solution_.weights.reshape(len(targets), -1)
             self.intercept_, self.coef_ = weights[:, 0].copy(), weights[:, 1:].copy()
             return self._model(domain, {})
@@ -301,26 +293,26 @@ class ConditionalMaxent(Parameters):
         return fit
 
     def _finite(self, domain: Domain, targets: Array, letters: str, size: float) -> tuple[FeatureSet, Array]:
-        """Return the constant and the families with an end, and their prices for every class, at multiplier one."""
-        families, rule_prices = [Constant(domain)], np.empty(0)
+        """Return the constant and the finite families, and their penalties for every class, at multiplier one."""
+        families, rule_beta = [ConstantFamily(domain)], np.empty(0)
         if letters:
             built = build_features(domain, letters, knots=self.knots, sample=domain.q0, empty_categories=True)
             rule: Any = "maxent" if self.beta is None or _grows(self.features) else self.beta
-            rule_prices = feature_prices(built, domain.q0, size, rule=rule)
-            keep, copies = find_duplicates(built, rule_prices, self.regularization_)
+            rule_beta = penalty_weights(built, domain.q0, size, rule=rule)
+            keep, copies = find_duplicates(built, rule_beta, self.regularization_)
             if copies:
                 self.notes_.append(f"{len(copies):,} of {built.size:,} features say the same as another: dropped")
-                built, rule_prices = built.subset(keep), rule_prices[keep]
+                built, rule_beta = built.subset(keep), rule_beta[keep]
             families += built.families  # type: ignore[arg-type]
             same_for_all = not isinstance(rule, str)
         else:
             same_for_all = True
         share = targets @ domain.q0
         if self.regularization_ == "none":
-            return FeatureSet(domain, families), np.ones((share.size, 1 + rule_prices.size))
+            return FeatureSet(domain, families), np.ones((share.size, 1 + rule_beta.size))
         spread = np.ones(share.size) if same_for_all else np.sqrt(share * (1.0 - share))
-        constant = np.full((share.size, 1), PRICE)
-        return FeatureSet(domain, families), np.hstack([constant, spread[:, None] * rule_prices])
+        constant = np.full((share.size, 1), FREE_PENALTY)
+        return FeatureSet(domain, families), np.hstack([constant, spread[:, None] * rule_beta])
 
     def _choose(self, x: Array, targets: Array, domain: Domain, group: Index | None) -> tuple[float, float]:
         """Return λ and β of trees and monomials, chosen by held-out loss where they are 'auto'."""
@@ -330,21 +322,21 @@ class ConditionalMaxent(Parameters):
         numbers = [value for value in (self.lam, beta) if value != "auto"]
         if any(isinstance(value, str) or value < 0 for value in numbers) or (len(numbers) == 2 and not any(numbers)):
             raise OptionError(
-                f"lam={self.lam!r}, beta={self.beta!r}: trees and monomials pay lam·B + beta, "
+                f"lam={self.lam!r}, beta={self.beta!r}: the penalty of trees and monomials is lam·B + beta, "
                 "two numbers of at least 0 that are not both 0, or 'auto'"
             )
-        self.search_: list[Setting] = []
+        self.search_: list[PenaltySetting] = []
         if len(numbers) == 2:
             return float(numbers[0]), float(numbers[1])
-        own = {"categorical": [v for v, a in enumerate(domain.variables) if a.categorical], "tolerance": 3e-3}
-        own["max_iterations"] = 40
+        trial = {"categorical": [v for v, a in enumerate(domain.variables) if a.categorical], "tolerance": 3e-3}
+        trial["max_iterations"] = 40
 
         def fit(x: Array, targets: Array, weight: Array, lam: float, beta: float) -> ClassModel:
-            params = {**self.get_params(), **own, "lam": lam, "beta": beta, "multiplier": self.multiplier_}
+            params = {**self.get_params(), **trial, "lam": lam, "beta": beta, "multiplier": self.multiplier_}
             # A choice needs no proof: held-out losses differ by more than what is left to gain after these rounds.
             return type(self)(**params)._fit(x, targets.T, weight)
 
-        best, self.search_ = choose_prices(
+        best, self.search_ = choose_penalties(
             fit,
             x,
             targets,
@@ -359,11 +351,11 @@ class ConditionalMaxent(Parameters):
         return best.lam, best.beta
 
     def _grow(self, finite: FeatureSet, beta: Array, targets: Array, growing: dict[str, int], size: float) -> None:
-        """Fit with families that grow."""
+        """Fit with growing families."""
         oracles = make_oracles(finite.domain, growing)
-        prices = Prices.from_bounds(self.lam_, self.beta_, oracles, size)
+        family_penalty = FamilyPenalty.from_bounds(self.lam_, self.beta_, oracles, size)
         problem = ClassProblem(finite, targets, ClassEntropy(self.entropy), L1(beta.ravel()))
-        growth = Growth(problem, oracles, prices)
+        growth = Growth(problem, oracles, family_penalty)
         self.solution_ = solve_structural(
             growth, tolerance=self.tolerance or 1e-4, max_iterations=self.max_iterations or 200
         )
@@ -373,31 +365,13 @@ class ConditionalMaxent(Parameters):
         check_knots(self.knots)
         if self.regularization not in ("auto", *PENALTIES):
             raise OptionError(f"regularization={self.regularization!r}: expected one of auto, {', '.join(PENALTIES)}")
-        for name, (low, expected) in _NUMBERS.items():
-            value = getattr(self, name)
-            if value is None and name in ("tolerance", "max_iterations"):
-                continue
-            if isinstance(value, str) and value == "auto" and name in ("lam", "multiplier"):
-                continue
-            number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-            if not number or not low < value < np.inf:
-                raise OptionError(f"{name}={value!r}: expected {expected}")
+        words = {"tolerance": None, "max_iterations": None, "lam": "auto", "multiplier": "auto"}
+        self.check_numbers(_NUMBERS, words)
 
     def _model(self, domain: Domain, record: dict[str, Any]) -> ClassModel:
-        """Gather what the fit left behind into what predicts."""
+        """Return the model that predicts, from the results of the fit."""
         solution = self.solution_
-        variables = tuple(
-            ModelVariable(
-                a.name,
-                a.categorical,
-                a.lo,
-                a.hi,
-                tuple(a.values.tolist()) if a.categorical else (),
-                self._encoder.labels.get(a.name),
-            )
-            for a in domain.variables
-        )
-        terms, shapes, weights = keep(self.feature_set_, self.coef_)
+        terms, shapes, weights = used_features(self.feature_set_.families[1:], self.coef_)
         meta = {
             "version": __version__,
             "status": solution.status,
@@ -406,28 +380,21 @@ class ConditionalMaxent(Parameters):
             "iterations": solution.iterations,
             "n_features": self.feature_set_.size - 1,
             **record,
-            "settings": {key: _plain(value) for key, value in self.get_params().items()},
+            "settings": self.settings(),
         }
         labels = tuple(self.classes_.tolist())
+        variables = model_variables(domain, self._encoder)
         return ClassModel(labels, variables, self.intercept_, terms, shapes, weights, float(self.entropy), meta)
 
     @property
     def feature_names_(self) -> list[str]:
         """The name of every feature, in the order of `coef_`."""
-        labels = {v: a.labels for v, a in enumerate(self.model_.variables) if a.labels is not None}
-        out: list[str] = []
-        for family in self.feature_set_.families[1:]:
-            if isinstance(family, Grown):
-                for shape in family.shapes:
-                    one = Shapes((shape,)) if isinstance(shape, Tree) else Shapes(monomials=(cast(Monomial, shape),))
-                    out += one.names(self.model_.names, labels)
-            else:
-                out += family.terms().names(self.model_.names, labels)
-        return out
+        return feature_names(self.feature_set_.families[1:], self.model_.variables)
 
     def predict_proba(self, X: Any, clamp: bool = True) -> Array:
-        """Return the probability of every class, in the order of `classes_`, one row a site."""
-        return self._fitted().predict_proba(X, clamp)
+        """Return the probability of every class, in the order of `classes_`, one row per site."""
+        self._require_fit()
+        return self.model_.predict_proba(X, clamp)
 
     def predict(self, X: Any, clamp: bool = True) -> NDArray[Any]:
         """Return the most probable class of every site."""
@@ -441,37 +408,12 @@ class ConditionalMaxent(Parameters):
         """Return the share of sites whose most probable class is their label."""
         return float(np.mean(self.predict(X) == np.asarray(y)))
 
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the model to a file; `sdm.load_model` reads it."""
-        from sdm.models.file import save_model
-
-        save_model(self._fitted(), path, overwrite=overwrite)
-
-    def _fitted(self) -> ClassModel:
-        if not hasattr(self, "model_"):
-            raise SdmNotFittedError("this ConditionalMaxent is not fitted yet: call fit(X, y) first")
-        return self.model_
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "model_")
-
-    def __sklearn_tags__(self) -> Any:
-        """Describe the estimator to scikit-learn, which is what calls this."""
-        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
-
-        return Tags(
-            estimator_type="classifier",
-            target_tags=TargetTags(required=True),
-            classifier_tags=ClassifierTags(),
-            input_tags=InputTags(),
-        )
-
 
 def _grows(features: str | Sequence[str]) -> bool:
-    """Tell whether there are families that grow among the features."""
+    """Tell whether there are growing families among the features."""
     return ":" in (features if isinstance(features, str) else ",".join(map(str, features)))
 
 
 def _families(features: str | Sequence[str], size: float) -> tuple[str, dict[str, int]]:
-    """Return the ordinary class letters, and the largest size of each family that grows."""
+    """Return the ordinary class letters, and the largest size of each growing family."""
     return parse_families(features, size) if _grows(features) else (parse_classes(features, size), {})

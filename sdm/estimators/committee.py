@@ -19,8 +19,9 @@ class Committee(Maxent):
     """The average of four Maxent models: their mean score, which is the geometric mean of their densities.
 
     Java Maxent's classes by sample size; the same with maxnet's knots; without hinges; and thresholds alone; all with
-    Java Maxent's prices. Each is fitted to the certified optimum of its own problem, on one domain. The mean of scores
-    is a score over all their features, so the committee is one model: it predicts, maps and is saved like any other.
+    Java Maxent's penalties. Each is fitted to the certified optimum of its own problem, on one domain. The mean of
+    scores is a score over all their features, so the committee is one model: it predicts, maps and is saved like any
+    other.
 
     Parameters
     ----------
@@ -72,13 +73,13 @@ class Committee(Maxent):
         ]
         self.feature_set_ = FeatureSet(data.domain, [f for m in self.members_ for f in m.feature_set_.families])
         self.coef_ = np.concatenate([member.coef_ for member in self.members_]) / len(self.members_)
-        prices = np.concatenate([member.problem_.penalty.beta for member in self.members_])
-        self.problem_ = Problem(self.feature_set_, data.sample, Entropy(1.0), L1(prices))
+        beta = np.concatenate([member.problem_.penalty.beta for member in self.members_])
+        self.problem_ = Problem(self.feature_set_, data.sample, Entropy(1.0), L1(beta))
         self.solution_ = self._mean_solution()
         self.notes_ = list(dict.fromkeys(note for member in self.members_ for note in member.notes_))
         classes = {letter for member in self.members_ for letter in member.model_.meta["classes"]}
         record = {"classes": "".join(sorted(classes, key="lqphtc".index)), "members": len(self.members_)}
-        self.model_ = self._model(data, self.feature_set_.terms(self.coef_), record)
+        self.model_ = self._model(data, record)
         return self
 
     def _members(self, size: float) -> list[Maxent]:

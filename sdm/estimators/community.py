@@ -14,7 +14,7 @@ from sdm.errors import DataError, OptionError
 from sdm.estimators.params import Parameters
 from sdm.features.knots import Knots
 from sdm.joint import graph as graphs
-from sdm.joint.discriminant import Discriminant, Sites
+from sdm.joint.discriminant import Discriminant, LabelledSites
 from sdm.joint.features import SiteFeatures
 from sdm.joint.graph import Forest
 from sdm.joint.inference import marginals
@@ -22,13 +22,22 @@ from sdm.joint.labels import check_labels, read_labels, species_names
 from sdm.joint.learners.calibration import best_scale
 from sdm.joint.learners.laplace import METHODS
 from sdm.joint.learners.registry import C_PATH, LAMBDA_RANGE, LEARNERS, Learner
-from sdm.joint.learners.tuning import choose, hamming
+from sdm.joint.learners.tuning import choose_regularization, hamming
 from sdm.models.community import FittedJoint
 from sdm.types import Array
 
 log = logging.getLogger("sdm")
 
 GRAPHS = ("tree", "chain", "none")
+
+_NUMBERS = {
+    "c": (0.0, np.inf, "a positive number, or 'cv'"),
+    "lam": (0.0, np.inf, "a positive number, or 'cv'"),
+    "tolerance": (0.0, np.inf, "a positive number"),
+    "rounds": (0, np.inf, "1 or more"),
+    "max_iterations": (0, np.inf, "1 or more"),
+    "folds": (1, np.inf, "2 or more"),
+}
 
 # While cross-validation chooses C, λ is this; C is chosen first, then λ. Trial fits may have a larger gap, and C grows
 # no further when this many in a row were worse than the best.
@@ -55,7 +64,7 @@ class JointModel(Parameters):
     lam : float or "cv"
         λ of the Laplace prior.
     method : {"variational", "exact"}
-        Of Laplace MEDN: the paper's Algorithm 1, or the exact posterior.
+        Of Laplace MEDN: Algorithm 1 of Zhu & Xing 2009, or the exact posterior.
     knots : {"maxent", "maxnet", "all"} or int
     categorical : sequence of str or int
     rounds : int
@@ -70,15 +79,15 @@ class JointModel(Parameters):
 
     Attributes
     ----------
-    learned_ : Learned
+    solution_ : LearnedWeights
         `.weights`, `.variance`, `.gap`, `.status`, `.iterations`.
     fitted_ : FittedJoint
-        What predicts, and what `save` writes.
+        The fitted model, which predicts and which `save` writes.
     forest_ : Forest
     tuning_ : list of dict
         Every setting that cross-validation tried, and its held-out loss.
     notes_ : list of str
-        What is to be said of missing labels.
+        Notes on missing labels.
 
     Examples
     --------
@@ -88,7 +97,7 @@ class JointModel(Parameters):
     >>> first = X[:, 0] + rng.logistic(size=200) > 0
     >>> Y = np.column_stack([first, first ^ (rng.random(200) < 0.1)]).astype(int)
     >>> model = JointModel("crf-l2", features="l").fit(X, Y)
-    >>> model.learned_.status, model.forest_.edges.tolist()
+    >>> model.solution_.status, model.forest_.edges.tolist()
     ('converged', [[0, 1]])
     >>> model.predict_proba([[0.0, 0.0], [0.0, 0.0]], known=[[1, np.nan], [0, np.nan]])[:, 1].round(1).tolist()
     [0.8, 0.1]
@@ -125,7 +134,7 @@ class JointModel(Parameters):
         self.max_iterations = max_iterations
         self.seed = seed
 
-    def fit(self, X: Any, Y: Any, what: str = "joint model", groups: Any = None) -> Self:
+    def fit(self, X: Any, Y: Any, title: str = "joint model", groups: Any = None) -> Self:
         """Fit to sites.
 
         Parameters
@@ -135,8 +144,8 @@ class JointModel(Parameters):
         Y : (n, S) array or data frame
             1, 0, or missing (NaN) for every species. A species whose label is missing at a site is left out there, with
             its edges; the other species of the site are used.
-        what : str
-            What to call the model in warnings, where several are fitted.
+        title : str
+            Name of the model in warnings, where several are fitted.
         groups : (n,) array, optional
             Rows with the same value (visits to one site) are held out together where C and λ are chosen.
         """
@@ -150,15 +159,15 @@ class JointModel(Parameters):
             log.info("%s", note)
         self._encoder = encoder
         site_features = SiteFeatures.learn(x, encoder, self.features, self.knots)
-        sites = Sites(site_features.evaluate(x), labels)
+        sites = LabelledSites(site_features.evaluate(x), labels)
         self.forest_ = self._forest(sites)
         discriminant = Discriminant.of_species(self.forest_, site_features.size)
         bias = _bias(discriminant)
-        learner, self.tuning_ = self._tuned(discriminant, sites, bias, what, groups)
-        self.learned_ = learner.fit(discriminant, sites, bias)
-        if self.learned_.status != "converged":
-            log.warning("%s: %s at a gap of %.2g per site", what, self.learned_.status, self.learned_.gap)
-        spread = learner.spread(discriminant, sites, bias, self.learned_)
+        learner, self.tuning_ = self._tuned(discriminant, sites, bias, title, groups)
+        self.solution_ = learner.fit(discriminant, sites, bias)
+        if self.solution_.status != "converged":
+            log.warning("%s: %s at a gap of %.2g per site", title, self.solution_.status, self.solution_.gap)
+        spread = learner.spread(discriminant, sites, bias, self.solution_)
         self.fitted_ = self._gather(encoder, site_features, discriminant, sites, learner, spread)
         return self
 
@@ -167,45 +176,45 @@ class JointModel(Parameters):
         encoder: Encoder,
         site_features: SiteFeatures,
         discriminant: Discriminant,
-        sites: Sites,
+        sites: LabelledSites,
         learner: Learner,
         spread: Array | None,
     ) -> FittedJoint:
-        learned = self.learned_
-        scale = 1.0 if learner.is_crf else best_scale(discriminant, sites, learned.weights)
+        solution = self.solution_
+        scale = 1.0 if learner.is_crf else best_scale(discriminant, sites, solution.weights)
         meta = {
             "learner": learner.name,
             "C": float(learner.c),
             "lambda": float(learner.lam),
-            "gap": learned.gap,
-            "status": learned.status,
-            "iterations": learned.iterations,
+            "gap": solution.gap,
+            "status": solution.status,
+            "iterations": solution.iterations,
             "sites": sites.n,
             "missing": int((sites.labels < 0).sum()),
             "notes": self.notes_,
         }
         known = np.zeros(0) if spread is None else spread
         return FittedJoint(
-            encoder, site_features, self.species_, self.forest_, learned.weights, known, float(scale), meta
+            encoder, site_features, self.species_, self.forest_, solution.weights, known, float(scale), meta
         )
 
-    def _forest(self, sites: Sites) -> Forest:
+    def _forest(self, sites: LabelledSites) -> Forest:
         """Return the graph that was asked for; the tree's association is of what single CRFs leave unexplained."""
         if self.graph == "chain":
             return graphs.chain(len(self.species_))
         if self.graph == "none":
-            return graphs.empty(len(self.species_))
+            return graphs.edgeless(len(self.species_))
         if self.graph != "tree":
-            return graphs.given(self.graph, self.species_)
-        single = Discriminant.of_species(graphs.empty(len(self.species_)), sites.x.shape[2])
+            return graphs.forest_of_edges(self.graph, self.species_)
+        single = Discriminant.of_species(graphs.edgeless(len(self.species_)), sites.x.shape[2])
         weights = Learner("crf-l2").fit(single, sites, _bias(single)).weights
-        found = marginals(single.forest, single.unary(weights, sites.x), single.table(weights), sites.states)
-        residual = np.where(sites.labels >= 0, sites.labels - found.nodes, np.nan)
+        fitted = marginals(single.forest, single.unary(weights, sites.x), single.table(weights), sites.states)
+        residual = np.where(sites.labels >= 0, sites.labels - fitted.nodes, np.nan)
         self.association_ = graphs.association(residual)
         return graphs.spanning_tree(self.association_)
 
     def _tuned(
-        self, discriminant: Discriminant, sites: Sites, bias: NDArray[np.bool_], what: str, groups: Any
+        self, discriminant: Discriminant, sites: LabelledSites, bias: NDArray[np.bool_], title: str, groups: Any
     ) -> tuple[Learner, list[dict[str, Any]]]:
         """Return the learner with its C and λ, chosen by cross-validation where asked."""
         learner = Learner(
@@ -227,13 +236,13 @@ class JointModel(Parameters):
         tried: list[dict[str, Any]] = []
         if self.c == "cv":
             grid = [(c, quick.lam) for c in C_PATH]
-            quick, tried = choose(quick, grid, *fixed, patience=PATIENCE, what=what)
+            quick, tried = choose_regularization(quick, grid, *fixed, patience=PATIENCE, title=title)
         if self.lam == "cv" and self.learner == "laplace":
             grid = [(quick.c, lam) for lam in reversed(LAMBDA_RANGE)]
-            quick, more = choose(quick, grid, *fixed, what=what)
+            quick, more = choose_regularization(quick, grid, *fixed, title=title)
             tried += more
         if tried:
-            log.info("%s: C %g chosen by held-out %s", what, quick.c, tried[0]["measure"])
+            log.info("%s: C %g chosen by held-out %s", title, quick.c, tried[0]["measure"])
         return replace(learner, c=quick.c, lam=quick.lam), tried
 
     def predict(self, X: Any, known: Any = None, clamp: bool = True) -> NDArray[np.int8]:
@@ -280,20 +289,7 @@ class JointModel(Parameters):
             raise OptionError(
                 f"graph={self.graph!r}: expected one of {', '.join(GRAPHS)}, or a list of pairs of species"
             )
-        for name, low, text in (
-            ("c", 0.0, "a positive number, or 'cv'"),
-            ("lam", 0.0, "a positive number, or 'cv'"),
-            ("tolerance", 0.0, "a positive number"),
-            ("rounds", 0, "1 or more"),
-            ("max_iterations", 0, "1 or more"),
-            ("folds", 1, "2 or more"),
-        ):
-            value = getattr(self, name)
-            if (name in ("c", "lam") and value == "cv") or (name == "tolerance" and value is None):
-                continue
-            number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-            if not number or not low < value < np.inf:
-                raise OptionError(f"{name}={value!r}: expected {text}")
+        self.check_numbers(_NUMBERS, {"c": "cv", "lam": "cv", "tolerance": None})
 
 
 def _bias(discriminant: Discriminant) -> NDArray[np.bool_]:

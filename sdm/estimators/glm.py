@@ -1,11 +1,11 @@
-"""What a joint model is compared with: a logistic regression per species, linear and quadratic in every variable."""
+"""The reference of a joint model: a logistic regression per species, linear and quadratic in every variable."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdm.data.encode import Encoder
 from sdm.joint.features import SiteFeatures
-from sdm.joint.graph import empty
+from sdm.joint.graph import edgeless
 from sdm.joint.inference import States
 from sdm.models.community import FittedJoint
 from sdm.types import Array
@@ -30,9 +30,11 @@ def fit_glm(x: Array, labels: States, encoder: Encoder, species: tuple[str, ...]
     features = SiteFeatures.learn(x, encoder, FEATURES, "maxent")
     f = features.evaluate(x)[:, 0]
     known = labels >= 0
-    weights = [logistic_regression(f[own], y[own] > 0, ridge) for y, own in zip(labels.T, known.T)]
+    weights = [logistic_regression(f[rows], y[rows] > 0, ridge) for y, rows in zip(labels.T, known.T)]
     meta = {"learner": "glm", "ridge": ridge, "sites": len(x)}
-    return FittedJoint(encoder, features, species, empty(len(species)), np.concatenate(weights), np.zeros(0), 1.0, meta)
+    return FittedJoint(
+        encoder, features, species, edgeless(len(species)), np.concatenate(weights), np.zeros(0), 1.0, meta
+    )
 
 
 def logistic_regression(f: Array, y: NDArray[np.bool_], ridge: float) -> Array:

@@ -11,25 +11,24 @@ from numpy.typing import ArrayLike, NDArray
 from sdm._version import __version__
 from sdm.data.encode import Encoder
 from sdm.errors import DataError, OptionError
-from sdm.estimators.params import Parameters
+from sdm.estimators.model_parts import feature_names, model_variables, weighted_features
+from sdm.estimators.params import Classifier
 from sdm.estimators.sample import ADD, build_domain
 from sdm.features.classes import parse_classes
 from sdm.features.domain import Domain
 from sdm.features.duplicates import find_duplicates
 from sdm.features.feature_set import FeatureSet, build_features
-from sdm.features.knots import Knots
-from sdm.features.knots import check as check_knots
-from sdm.features.shapes import Shapes
+from sdm.features.knots import Knots, check_knots
 from sdm.features.terms import Terms
 from sdm.maxent.entropy import Entropy
 from sdm.maxent.penalty import make_penalty
-from sdm.maxent.prices import feature_prices
+from sdm.maxent.penalty_weights import penalty_weights
 from sdm.maxent.problem import Problem
 from sdm.maxent.solution import Solution
 from sdm.maxent.solvers.newton import solve_newton
 from sdm.maxent.solvers.structmaxent import solve_structmaxent1, solve_structmaxent2
 from sdm.maxent.solvers.summet import solve_plummet, solve_summet
-from sdm.models.species import UNSEEN, Model, ModelVariable, cumulative_table, with_temperature
+from sdm.models.species import UNSEEN, Model, cumulative_table, with_temperature
 from sdm.types import Array
 
 log = logging.getLogger("sdm")
@@ -42,40 +41,39 @@ SOLVERS = {
     "structmaxent2": solve_structmaxent2,
 }
 
-# Options that are numbers: between what (exclusive), and how to say so.
 _NUMBERS = {
-    "multiplier": (0.0, np.inf, "a positive number; for no price use regularization='none'"),
+    "multiplier": (0.0, np.inf, "a positive number; for no penalty use regularization='none'"),
     "tolerance": (0.0, np.inf, "a positive gap in nats, such as 1e-6"),
     "max_iterations": (0, np.inf, "1 or more"),
     "smoothing": (0.0, np.inf, "a positive number, such as 0.1"),
-    "ratio": (0.0, np.inf, "a positive number, the l2² price over the l1 price"),
+    "ratio": (0.0, np.inf, "a positive number, the l2² penalty over the l1 penalty"),
     "prevalence": (0.0, 1.0, "a number between 0 and 1"),
     "temperature": (0.0, np.inf, "a positive number; 1 leaves the model as it was fitted"),
 }
 
 
-class Maxent(Parameters):
+class Maxent(Classifier):
     """Maximum-entropy model of a species' distribution from presences and background.
 
     Parameters
     ----------
     features : str or sequence of str
         ``"auto"`` (by sample size, as Java Maxent), or classes by letter (``"lqph"``) or name. Categorical variables
-        always get one feature a class.
+        always get one feature per class.
     regularization : {"l1", "none", "smoothed_l1", "l2", "l2sq", "elastic"}
     multiplier : float
-        Multiplies every price β.
+        Multiplies every penalty β.
     entropy : float
         1 is Shannon, up to 2 (sparsemax): above 1 the distribution can be exactly zero.
     knots : {"maxent", "maxnet", "all"} or int
         Where hinges and thresholds bend: mid-points of distinct values with thresholds only between the presences; 50
-        equally spaced; between all distinct values; or so many quantiles.
+        equally spaced; between all distinct values; or N quantiles.
     beta : {"maxent", "maxnet", "deviation", "corollary7"}, float or (J,) array, optional
-        Where the prices come from; by default Maxent's tables (as maxnet applies them when ``knots="maxnet"``).
+        Where the penalties come from; by default Maxent's tables (as maxnet applies them when ``knots="maxnet"``).
         ``"deviation"`` is `σ̃/√m` of the feature at the presences. Tables and deviation give at least 0.001, times the
         multiplier, as Java Maxent does: a feature that is constant at the presences is not free. Only
-        ``"maxnet"`` has a price for categories without presences; the others leave them out. An array prices every
-        feature in the order of `feature_names_` of a fit without it.
+        ``"maxnet"`` has a penalty for categories without presences; the others leave them out. An array has one β per
+        feature, in the order of `feature_names_` of a fit without it.
     categorical : sequence of str or int
         Columns whose values are classes.
     solver : {"newton", "summet", "plummet", "structmaxent1", "structmaxent2"}
@@ -89,11 +87,11 @@ class Maxent(Parameters):
     smoothing : float
         The `a` of smoothed_l1: smaller is nearer to l1.
     ratio : float
-        For elastic, the l2² price over the l1 price.
+        For elastic, the l2² penalty over the l1 penalty.
     prevalence : float
         For the logistic scale.
     unseen : {"zero", "error"}
-        What a class does at prediction that was not in training.
+        How to predict for a class that was not in training: without an effect, or refuse.
     temperature : float
         Divides the scores at prediction: below 1 the map is more decided, and with an entropy above 1 sparser.
 
@@ -104,9 +102,9 @@ class Maxent(Parameters):
     coef_ : (J,) array
         Weights of all features, `feature_names_` naming them.
     model_ : Model
-        What predicts, and what `save` writes.
+        The fitted model, which predicts and which `save` writes.
     notes_ : list of str
-        What was dropped and why.
+        Which variables and features were dropped, and why.
 
     Examples
     --------
@@ -121,6 +119,8 @@ class Maxent(Parameters):
     >>> model.predict([[0.5, 0.5], [3.0, 3.0]]).round(1).tolist()
     [0.8, 0.0]
     """
+
+    multi_class = False
 
     def __init__(
         self,
@@ -189,19 +189,19 @@ class Maxent(Parameters):
         self._encoder = data.encoder
         classes = parse_classes(self.features, data.size)
         self.feature_set_, beta = self._features(data, classes)
-        beta = self._given_prices(beta)
+        beta = self._listed_penalties(beta)
         penalty = make_penalty(self.regularization, beta, smoothing=self.smoothing, ratio=self.ratio)
         self.problem_ = Problem(self.feature_set_, data.sample, Entropy(self.entropy), penalty)
         self.solution_ = self._solve(start)
         self.coef_ = self.solution_.weights
-        self.model_ = self._model(data, self.feature_set_.terms(self.coef_), {"classes": classes})
+        self.model_ = self._model(data, {"classes": classes})
         return self
 
     def _features(self, data: "TrainingData", classes: str) -> tuple[FeatureSet, Array]:
         """Return the features of the classes without copies, and their β by rule; note what was dropped."""
         empty = self._rule() == "maxnet" and self.regularization != "none"
         built = build_features(data.domain, classes, knots=self.knots, sample=data.sample, empty_categories=empty)
-        beta = self._prices(built, data.sample, data.size)
+        beta = self._penalties(built, data.sample, data.size)
         keep, copies = find_duplicates(built, beta, self.regularization)
         self.notes_ = _notes(data.domain, built, copies)
         return (built if keep.all() else built.subset(keep)), beta[keep]
@@ -234,26 +234,28 @@ class Maxent(Parameters):
             log.warning("%s after %d iterations: %s", solution.status, solution.iterations, solution.message)
         return solution
 
-    def _prices(self, features: FeatureSet, sample: Array, size: float) -> Array:
-        """Return every feature's β by rule; where prices are given one by one, the default rule's."""
+    def _penalties(self, features: FeatureSet, sample: Array, size: float) -> Array:
+        """Return every feature's β by rule; where they are given one by one, the default rule's."""
         if self.regularization == "none":
             return np.ones(features.size)
-        return feature_prices(features, sample, size, rule=self._rule(), multiplier=float(self.multiplier))
+        return penalty_weights(features, sample, size, rule=self._rule(), multiplier=float(self.multiplier))
 
     def _rule(self) -> str | float:
-        """Return where prices come from; where they are given one by one, the default rule."""
+        """Return the rule of the penalties; where they are given one by one, the default rule."""
         if self.beta is None or np.ndim(self.beta):
             return "maxnet" if self.knots == "maxnet" else "maxent"
         return self.beta if isinstance(self.beta, str) else float(cast(float, self.beta))
 
-    def _given_prices(self, beta: Array) -> Array:
-        """Return the prices that were given one by one, if so, in place of those by rule."""
+    def _listed_penalties(self, beta: Array) -> Array:
+        """Return the penalties that were given one by one, if so, in place of those by rule."""
         if self.beta is None or not np.ndim(self.beta) or self.regularization == "none":
             return beta
-        given = np.asarray(self.beta, dtype=np.float64)
-        if given.shape != beta.shape:
-            raise OptionError(f"beta has shape {given.shape}, expected one price for each of the {beta.size} features")
-        return given * float(self.multiplier)
+        listed = np.asarray(self.beta, dtype=np.float64)
+        if listed.shape != beta.shape:
+            raise OptionError(
+                f"beta has shape {listed.shape}, expected one penalty for each of the {beta.size} features"
+            )
+        return listed * float(self.multiplier)
 
     def _check_options(self) -> None:
         check_knots(self.knots)
@@ -263,29 +265,15 @@ class Maxent(Parameters):
             raise OptionError(f"unseen={self.unseen!r}: expected one of {', '.join(UNSEEN)}")
         if self.add_presences not in (None, *ADD):
             raise OptionError(f"add_presences={self.add_presences!r}: expected one of {', '.join(ADD)}")
-        for name, value in self.get_params().items():
-            if name in _NUMBERS and (name, value) != ("max_iterations", None):
-                low, high, expected = _NUMBERS[name]
-                if not (isinstance(value, (int, float, np.integer, np.floating)) and low < value < high):
-                    raise OptionError(f"{name}={value!r}: expected {expected}")
+        self.check_numbers(_NUMBERS, {"max_iterations": None})
 
-    def _model(self, data: "TrainingData", terms: Terms, record: dict[str, Any], shapes: Shapes | None = None) -> Model:
-        """Gather what the fit left behind into what predicts."""
+    def _model(self, data: "TrainingData", record: dict[str, Any]) -> Model:
+        """Return the model that predicts, from the results of the fit."""
         solution, domain, problem = self.solution_, data.domain, self.problem_
+        terms, shapes = weighted_features(self.feature_set_.families, self.coef_)
         ratio = solution.p / domain.q0
         used = solution.p > 0
         raw = ratio / domain.n
-        variables = tuple(
-            ModelVariable(
-                a.name,
-                a.categorical,
-                a.lo,
-                a.hi,
-                tuple(a.values.tolist()) if a.categorical else (),
-                data.encoder.labels.get(a.name),
-            )
-            for a in domain.variables
-        )
         meta = {
             "version": __version__,
             "status": solution.status,
@@ -297,10 +285,10 @@ class Maxent(Parameters):
             **record,
             "n_features": self.feature_set_.size,
             "conjugate": float(self.coef_ @ problem.mu) + solution.objective - problem.penalty.value(self.coef_),
-            "settings": {key: _plain(value) for key, value in self.get_params().items()},
+            "settings": self.settings(),
         }
         model = Model(
-            variables,
+            model_variables(domain, data.encoder),
             terms,
             float(self.entropy),
             solution.tau,
@@ -310,7 +298,7 @@ class Maxent(Parameters):
             cumulative_table(raw, solution.p),
             self.unseen,
             meta,
-            shapes or Shapes(),
+            shapes,
         )
         if self.temperature == 1.0:
             return model
@@ -319,8 +307,7 @@ class Maxent(Parameters):
     @property
     def feature_names_(self) -> list[str]:
         """The name of every feature, in the order of `coef_`."""
-        labels = {v: a.labels for v, a in enumerate(self.model_.variables) if a.labels is not None}
-        return self.feature_set_.terms().names(self.model_.names, labels)
+        return feature_names(self.feature_set_.families, self.model_.variables)
 
     def predict(self, X: Any, scale: str = "cloglog", clamp: bool = True) -> Array:
         """Predict on an output scale: cloglog (default), raw, cumulative, logistic or link."""
@@ -340,31 +327,6 @@ class Maxent(Parameters):
         with np.errstate(divide="ignore"):
             return float(np.average(np.log(raw * self.model_.n_domain), weights=weight[present]))
 
-    def save(self, path: str, *, overwrite: bool = False) -> None:
-        """Write the model to a file; `sdm.load_model` reads it."""
-        from sdm.models.file import save_model
-
-        self._require_fit()
-        save_model(self.model_, path, overwrite=overwrite)
-
-    def _require_fit(self) -> None:
-        if not hasattr(self, "model_"):
-            raise SdmNotFittedError(f"this {type(self).__name__} is not fitted yet: call fit(X, y) first")
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "model_")
-
-    def __sklearn_tags__(self) -> Any:
-        """Describe the estimator to scikit-learn, which is what calls this."""
-        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
-
-        return Tags(
-            estimator_type="classifier",
-            target_tags=TargetTags(required=True),
-            classifier_tags=ClassifierTags(multi_class=False),
-            input_tags=InputTags(),
-        )
-
 
 @dataclass(frozen=True)
 class TrainingData:
@@ -379,10 +341,6 @@ class TrainingData:
     size: float
     presences: int
     n_background: int
-
-
-class SdmNotFittedError(DataError, AttributeError):
-    """A prediction was asked of an estimator before `fit`."""
 
 
 def _labels(y: ArrayLike, rows: int) -> NDArray[np.bool_]:
@@ -420,23 +378,12 @@ def _notes(domain: Domain, features: FeatureSet, copies: dict[int, int]) -> list
 def _carry_over(earlier: Model, features: FeatureSet) -> Array:
     """Return start weights: those of an earlier model, for the features that are here too, rescaled to this domain."""
     terms = features.terms()
-    here = {a.name: v for v, a in enumerate(features.domain.variables)} | {None: -1}
+    position = {a.name: v for v, a in enumerate(features.domain.variables)} | {None: -1}
     slopes = terms.slopes()
     start = np.zeros(features.size)
     old = earlier.terms
     for kind, v, other, knot, raw in zip(old.kind, old.var, old.other, old.knot, old.weight * old.slopes()):
-        first, second = here.get(earlier.names[v]), here.get(earlier.names[other] if other >= 0 else None)
+        first, second = position.get(earlier.names[v]), position.get(earlier.names[other] if other >= 0 else None)
         same = (terms.kind == kind) & (terms.var == first) & (terms.other == second) & (terms.knot == knot)
         start[same] = raw / slopes[same]
     return start
-
-
-def _plain(value: Any) -> Any:
-    """Return a setting as JSON can hold it."""
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    return value

@@ -1,9 +1,16 @@
-"""Constructor arguments as parameters: scikit-learn's conventions, without scikit-learn."""
+"""Scikit-learn's conventions, without scikit-learn: constructor arguments as parameters, and models that are saved."""
 
 import inspect
+import os
+from collections.abc import Mapping
 from typing import Any, Self
 
-from sdm.errors import OptionError
+import numpy as np
+
+from sdm.errors import DataError, OptionError
+
+Limits = Mapping[str, tuple[float, float, str]]
+"""Parameters that are numbers: their limits (exclusive), and the words for them."""
 
 
 class Parameters:
@@ -23,7 +30,66 @@ class Parameters:
             setattr(self, name, value)
         return self
 
+    def settings(self) -> dict[str, Any]:
+        """Return the parameters as JSON can hold them."""
+        return {name: _json_value(value) for name, value in self.get_params().items()}
+
+    def check_numbers(self, limits: Limits, words: Mapping[str, Any]) -> None:
+        """Raise OptionError for a parameter that is neither a number within its limits nor its word, such as "auto"."""
+        for name, (low, high, text) in limits.items():
+            value = getattr(self, name)
+            if name in words and (value is words[name] or (isinstance(value, str) and value == words[name])):
+                continue
+            number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+            if not number or not low < value < high:
+                raise OptionError(f"{name}={value!r}: expected {text}")
+
     def __repr__(self) -> str:
         defaults = {name: p.default for name, p in inspect.signature(type(self).__init__).parameters.items()}
         changed = [f"{k}={v!r}" for k, v in self.get_params().items() if repr(v) != repr(defaults[k])]
         return f"{type(self).__name__}({', '.join(changed)})"
+
+
+class SdmNotFittedError(DataError, AttributeError):
+    """A prediction was asked of an estimator before `fit`."""
+
+
+class Classifier(Parameters):
+    """An estimator that scikit-learn takes for a classifier, whose fit leaves a model in `model_`."""
+
+    multi_class = True
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the model to a file; `sdm.load_model` reads it."""
+        from sdm.models.file import save_model
+
+        self._require_fit()
+        save_model(self.model_, path, overwrite=overwrite)  # type: ignore[attr-defined]
+
+    def _require_fit(self) -> None:
+        if not hasattr(self, "model_"):
+            raise SdmNotFittedError(f"this {type(self).__name__} is not fitted yet: call fit(X, y) first")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    def __sklearn_tags__(self) -> Any:
+        """Describe the estimator to scikit-learn, which is what calls this."""
+        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type="classifier",
+            target_tags=TargetTags(required=True),
+            classifier_tags=ClassifierTags(multi_class=self.multi_class),
+            input_tags=InputTags(),
+        )
+
+
+def _json_value(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, (list, tuple)):
+        return [_json_value(item) for item in value]
+    return value

@@ -41,11 +41,11 @@ def build_domain(
     sample : (n,) array
         `π̃` as a probability on the domain's cells.
     size : float
-        How many equally weighted presences the sample is worth, `(Σw)²/Σw²`.
+        The effective number of presences, `(Σw)²/Σw²`.
     """
-    for what, given in (("sample_weight", weight), ("base_weight", base)):
-        if given is not None and given.shape != present.shape:
-            raise DataError(f"{what} has shape {given.shape}, expected one weight for each of {present.size:,} rows")
+    for name, values in (("sample_weight", weight), ("base_weight", base)):
+        if values is not None and values.shape != present.shape:
+            raise DataError(f"{name} has shape {values.shape}, expected one weight for each of {present.size:,} rows")
     shares = _shares(weight, present)
     cells, presences = x[~present], x[present]
     if not cells.shape[0]:
@@ -67,7 +67,7 @@ def build_domain(
 
 
 def effective_size(shares: Array) -> float:
-    """Return how many equal shares these are worth, `1/Σ w²` (Kish): exactly `n` for `n` equal ones.
+    """Return the effective number of shares, `1/Σ w²` (Kish 1965): exactly `n` for `n` equal ones.
 
     Rounding must not decide: with 10, 15 or 80 presences a feature class begins.
     """
@@ -80,10 +80,10 @@ def _shares(weight: Array | None, present: NDArray[np.bool_]) -> Array:
     count = int(present.sum())
     if weight is None:
         return np.full(count, 1.0 / count)
-    own = weight[present]
-    if not np.all(np.isfinite(own)) or np.any(own < 0) or own.sum() <= 0:
+    weights = weight[present]
+    if not np.all(np.isfinite(weights)) or np.any(weights < 0) or weights.sum() <= 0:
         raise DataError("the presences' weights must be non-negative numbers with a positive sum")
-    return own / own.sum()
+    return weights / weights.sum()
 
 
 def _distinct(cells: Array, presences: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

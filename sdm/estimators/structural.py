@@ -13,21 +13,17 @@ from sdm.estimators.maxent import Maxent, TrainingData, log
 from sdm.features.domain import Domain
 from sdm.features.families import parse_families
 from sdm.features.feature_set import FeatureSet
-from sdm.features.growing.grown import Grown, Oracle
-from sdm.features.growing.monomial import Monomial
+from sdm.features.growing.grown import Oracle
 from sdm.features.growing.oracles import make_oracles
-from sdm.features.growing.tree import Tree
 from sdm.features.knots import Knots
-from sdm.features.shapes import Shapes
-from sdm.features.terms import Terms
 from sdm.maxent.complexity import sample_complexity
 from sdm.maxent.entropy import Entropy
 from sdm.maxent.penalty import L1
-from sdm.maxent.price_search import LAMBDAS, NONE, PATHS, Fold, Setting, search_prices
+from sdm.maxent.penalty_search import FINITE_ONLY, LAMBDAS, PATHS, PenaltyFold, PenaltySetting, search_penalties
 from sdm.maxent.problem import Problem
 from sdm.maxent.solvers.newton import solve_structural
 from sdm.maxent.solvers.structmaxent import solve_growing
-from sdm.maxent.structural import Growth, Prices
+from sdm.maxent.structural import FamilyPenalty, Growth
 from sdm.types import Array
 
 COMPLEXITIES = ("bound", "sample")
@@ -38,12 +34,12 @@ Parts = tuple[Domain, list[Oracle], dict[str, Array], FeatureSet | None]
 
 
 class StructMaxent(Maxent):
-    """Maximum entropy over families of growing complexity (structural maxent).
+    """Maximum entropy over families of growing complexity (structural maxent, Cortes et al. 2015).
 
     Parameters
     ----------
     families : str
-        Ordinary feature classes by letter or name (``"auto"``: by sample size, as `Maxent`), and families that grow:
+        Ordinary feature classes by letter or name (``"auto"``: by sample size, as `Maxent`), and growing families:
         ``"auto,trees:8,mono:4"``, ``"l,q,p,h,trees:8"``, ``"trees:8"``.
     lam, beta : float or "auto"
         The penalty of a tree or monomial of complexity `k` is `λ·B_k + β`. ``"auto"`` chooses by held-out log loss, on
@@ -51,15 +47,15 @@ class StructMaxent(Maxent):
         so unless held-out loss is lower with them by more than one standard error, and the model then is that of
         `Maxent`. Ordinary classes always have Maxent's penalties (`multiplier` times its tables).
     complexity : {"bound", "sample"}
-        `B_k` from the paper's eq. (15), or estimated on the sample by Monte Carlo (seeded).
+        `B_k` from their eq. (15), or estimated on the sample by Monte Carlo (seeded).
     solver : {"newton", "structmaxent1", "structmaxent2"}
-        Fully corrective column generation, or the paper's coordinate descent (500 rounds by default).
+        Fully corrective column generation, or coordinate descent by their Fig. 1 or 2 (500 rounds by default).
     folds : int
-        For choosing λ and β: how many random folds; 1 for the paper's single split of 70 % and 30 %.
+        For choosing λ and β: how many random folds; 1 for their single split of 70 % and 30 %.
     repeats : int
         How often to divide the records into folds anew.
     grid : sequence of float, optional
-        Values to try, for λ and for β alike. By default `price_search.PATHS`, where β is over the square root of
+        Values to try, for λ and for β alike. By default `penalty_search.PATHS`, where β is over the square root of
         the number of presences.
     seed : int
     categorical, knots, multiplier, entropy, tolerance, max_iterations, add_presences, prevalence, unseen, temperature
@@ -69,7 +65,7 @@ class StructMaxent(Maxent):
     ----------
     lam_, beta_ : float
         The penalties used; λ is infinite where growing families were left out.
-    search_ : list of Setting
+    search_ : list of PenaltySetting
         Every setting tried, when they were chosen.
     solution_, model_, coef_, feature_names_, notes_
         As for `Maxent`, with the features that were found.
@@ -132,15 +128,15 @@ class StructMaxent(Maxent):
         """Fit to presences (`y` = 1) and background (`y` = 0).
 
         `start` is not used, since features are found anew; `progress(done, total, text)` is told how far the choice of
-        prices is.
+        penalties is.
         """
         self._check_options()
-        self._check_prices()
+        self._check_penalties()
         data = self._read(X, y, sample_weight, base_weight)
         ordinary, growing = parse_families(self.families, data.size)
         if not ordinary and self.lam == np.inf:
             raise OptionError(f"families={self.families!r}, lam=inf: no feature is left; add ordinary classes, 'auto'")
-        self.search_: list[Setting] = []
+        self.search_: list[PenaltySetting] = []
         self.lam_, self.beta_ = self._choose(data, ordinary, growing, progress)
         growth = self._growth(self._parts(data, ordinary, growing), data.sample, data.size, self.lam_, self.beta_)
         self._grow(growth)
@@ -150,8 +146,7 @@ class StructMaxent(Maxent):
         self.growth_, self.coef_ = growth, self.solution_.weights
         lam = self.lam_ if np.isfinite(self.lam_) else None
         record = {"classes": ordinary, "families": growing, "lambda": lam, "beta": self.beta_}
-        terms, shapes = _keep(self.feature_set_, self.coef_)
-        self.model_ = self._model(data, terms, record, shapes)
+        self.model_ = self._model(data, record)
         return self
 
     def _grow(self, growth: Growth) -> None:
@@ -170,25 +165,11 @@ class StructMaxent(Maxent):
         if self.solution_.status != "converged":
             log.warning("%s: %s", self.solution_.status, self.solution_.message)
 
-    @property
-    def feature_names_(self) -> list[str]:
-        """The name of every feature, in the order of `coef_`."""
-        labels = {v: a.labels for v, a in enumerate(self.model_.variables) if a.labels is not None}
-        out: list[str] = []
-        for family in self.feature_set_.families:
-            if isinstance(family, Grown):
-                for shape in family.shapes:
-                    one = Shapes((shape,)) if isinstance(shape, Tree) else Shapes(monomials=(cast(Monomial, shape),))
-                    out += one.names(self.model_.names, labels)
-            else:
-                out += family.terms().names(self.model_.names, labels)
-        return out
-
     def _rule(self) -> str:
         """Return the table of the ordinary families' penalties: `beta` is that of growing ones."""
         return "maxnet" if self.knots == "maxnet" else "maxent"
 
-    def _check_prices(self) -> None:
+    def _check_penalties(self) -> None:
         for name in ("lam", "beta"):
             value = getattr(self, name)
             highest = np.inf if name == "lam" else np.finfo(float).max
@@ -209,10 +190,10 @@ class StructMaxent(Maxent):
         """Return `B_k` of every oracle."""
         if self.complexity == "sample":
             return {o.name: sample_complexity(o, data.domain, data.sample, seed=self.seed) for o in oracles}
-        return Prices.from_bounds(1.0, 0.0, oracles, data.size).bounds
+        return FamilyPenalty.from_bounds(1.0, 0.0, oracles, data.size).bounds
 
     def _parts(self, data: TrainingData, ordinary: str, growing: dict[str, int]) -> Parts:
-        """Prepare what all problems on a domain share."""
+        """Prepare the parts that all problems on a domain share."""
         self.notes_: list[str] = []
         oracles = make_oracles(data.domain, growing)
         finite = self._features(data, ordinary)[0] if ordinary else None
@@ -221,9 +202,9 @@ class StructMaxent(Maxent):
     def _growth(self, parts: Parts, sample: Array, size: float, lam: float, beta: float) -> Growth:
         """Begin a problem on a sample."""
         domain, oracles, bounds, finite = parts
-        own = np.empty(0) if finite is None else self._prices(finite, sample, size)
-        problem = Problem(finite or FeatureSet(domain, []), sample, Entropy(self.entropy), L1(own))
-        return Growth(problem, oracles if np.isfinite(lam) else [], Prices(lam, beta, bounds))
+        beta_finite = np.empty(0) if finite is None else self._penalties(finite, sample, size)
+        problem = Problem(finite or FeatureSet(domain, []), sample, Entropy(self.entropy), L1(beta_finite))
+        return Growth(problem, oracles if np.isfinite(lam) else [], FamilyPenalty(lam, beta, bounds))
 
     def _choose(
         self,
@@ -236,14 +217,14 @@ class StructMaxent(Maxent):
         paths = self._paths(data.size)
         (beta, lambdas), *more = paths.items()
         if lambdas == [np.inf]:
-            return NONE
+            return FINITE_ONLY
         if len(lambdas) == 1 and not more:
             return lambdas[0], beta
         optional = self.lam == "auto" and bool(ordinary)
         count = np.count_nonzero(data.sample)
         if count < FEWEST:
             if optional:
-                return NONE
+                return FINITE_ONLY
             raise OptionError(f"{count} presences are too few to choose penalties by: give lam and beta")
         rng = np.random.default_rng([self.seed, 2])
         data = _thinned(data, rng)
@@ -256,9 +237,9 @@ class StructMaxent(Maxent):
                 part[held] = 0.0
                 share = float(part.sum())
                 begin = partial(self._growth, parts, part / share, data.size * share)
-                folds.append(Fold(held, begin, data.n_background))
+                folds.append(PenaltyFold(held, begin, data.n_background))
             repeats.append(folds)
-        best, self.search_ = search_prices(repeats, data.sample, paths=paths, optional=optional, progress=progress)
+        best, self.search_ = search_penalties(repeats, data.sample, paths=paths, optional=optional, progress=progress)
         return best.lam, best.beta
 
     def _paths(self, size: float) -> dict[float, list[float]]:
@@ -273,7 +254,7 @@ class StructMaxent(Maxent):
 
 
 def _thinned(data: TrainingData, rng: np.random.Generator) -> TrainingData:
-    """Return the data with at most so many background cells, drawn at random: enough to choose penalties by."""
+    """Return the data with at most `CHOICE` background cells, drawn at random: enough to choose penalties by."""
     if data.n_background <= CHOICE:
         return data
     domain = data.domain
@@ -291,23 +272,3 @@ def _held_out(sample: Array, folds: int, rng: np.random.Generator) -> list[NDArr
     if folds == 1:
         return [cells[: max(1, round(0.3 * cells.size))]]
     return np.array_split(cells, min(folds, cells.size))
-
-
-def _keep(features: FeatureSet, weights: Array) -> tuple[Terms, Shapes]:
-    """Return what has a weight: terms of the ordinary families, and shapes of the grown one."""
-    terms = [Terms.build(0, np.empty(0, dtype=np.int32))]
-    shapes = Shapes()
-    for family, part in zip(features.families, features.split(weights)):
-        used = np.flatnonzero(part)
-        if isinstance(family, Grown):
-            trees = [j for j in used if isinstance(family.shapes[j], Tree)]
-            monomials = [j for j in used if isinstance(family.shapes[j], Monomial)]
-            shapes = Shapes(
-                tuple(family.shapes[j] for j in trees),  # type: ignore[misc]
-                part[trees],
-                tuple(family.shapes[j] for j in monomials),  # type: ignore[misc]
-                part[monomials],
-            )
-        elif used.size:
-            terms.append(family.terms().take(used, part[used]))
-    return Terms.concatenate(terms), shapes

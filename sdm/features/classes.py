@@ -34,15 +34,15 @@ def parse_classes(features: str | Sequence[str], presences: float) -> str:
     else:
         listed = features if isinstance(features, Iterable) else [features]
         parts = [str(part).strip().lower() for part in listed] or [""]
-    found: set[str] = set()
+    letters: set[str] = set()
     for part in parts:
         if part in NAMES:
-            found.add(NAMES[part])
+            letters.add(NAMES[part])
         elif part and set(part) <= set(LETTERS):
-            found.update(part)
+            letters.update(part)
         else:
             raise OptionError(
                 f"features={features!r}: '{part}' is no feature class; expected 'auto', letters of {LETTERS} such as "
                 f"'lqh', or names among {', '.join(dict.fromkeys(NAMES))}"
             )
-    return "".join(letter for letter in LETTERS if letter in found)
+    return "".join(letter for letter in LETTERS if letter in letters)

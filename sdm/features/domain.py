@@ -18,7 +18,7 @@ from sdm.types import Array
 
 
 @dataclass(frozen=True)
-class Variable:
+class DomainVariable:
     """One environmental variable over the domain.
 
     Attributes
@@ -45,7 +45,7 @@ class Variable:
 
     @property
     def centre(self) -> float:
-        """What products count its values from."""
+        """The value that products are counted from."""
         return centre_of(self.lo, self.hi)
 
 
@@ -55,7 +55,7 @@ class Domain:
     Parameters
     ----------
     x : (n, V) array
-        Raw values, one row a cell. Missing values are refused.
+        Raw values, one row per cell. Missing values are refused.
     names : sequence of str
     categorical : sequence of str
         Names of the variables whose values are classes.
@@ -73,7 +73,7 @@ class Domain:
         variables = []
         for v, name in enumerate(names):
             values, self.codes[v] = np.unique(x[:, v], return_inverse=True)
-            variables.append(Variable(name, name in categorical, values.astype(np.float64)))
+            variables.append(DomainVariable(name, name in categorical, values.astype(np.float64)))
         self.variables = tuple(variables)
         self.values = np.concatenate([variable.values for variable in variables])
         self.start = np.concatenate([[0], np.cumsum([variable.values.size for variable in variables])]).astype(np.int64)

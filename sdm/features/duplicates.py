@@ -1,4 +1,4 @@
-"""Features that say the same: found through the oracle, without a matrix.
+"""Copies of features: found through the oracle, without a matrix.
 
 Two features that agree on every cell (or one of which is one minus the other) have the same expectation (or
 expectations that sum to one) under every probability. So each feature is signed by its expectations under two
@@ -14,15 +14,13 @@ from sdm.types import Array
 _TOLERANCE = 1e-12
 
 
-# Penalties under which copies of a feature change nothing: the dearer ones never need a weight. Any other penalty costs
-# less when a weight is divided among copies, each at its own β, so that they make another problem.
+# Penalties under which copies of a feature change nothing: the one with the lowest β takes all weight. Any other
+# penalty is less when a weight is divided among copies, each at its own β, so that they make another problem.
 INDIFFERENT = ("none", "l1")
 
 
-def find_duplicates(
-    features: FeatureSet, price: Array, penalty: str = "l1"
-) -> tuple[NDArray[np.bool_], dict[int, int]]:
-    """Mark the features to keep; of several that say the same, the cheapest stays (the first among equals).
+def find_duplicates(features: FeatureSet, beta: Array, penalty: str = "l1") -> tuple[NDArray[np.bool_], dict[int, int]]:
+    """Mark the features to keep; of copies, the one with the lowest penalty stays (the first among equals).
 
     Under a penalty that is not indifferent to copies all are kept.
 
@@ -30,7 +28,7 @@ def find_duplicates(
     -------
     keep : (size,) bool array
     copies : dict
-        For each feature left out, the feature that says the same.
+        For each feature left out, the feature that it is a copy of.
     """
     keep = np.ones(features.size, dtype=bool)
     copies: dict[int, int] = {}
@@ -39,9 +37,9 @@ def find_duplicates(
     signatures = _signatures(features)
     order = np.lexsort((signatures[1], signatures[0]))
     for run in _runs(signatures, order):
-        by_price = sorted(run, key=lambda j: (price[j], j))
+        by_beta = sorted(run, key=lambda j: (beta[j], j))
         columns: list[tuple[int, Array]] = []
-        for j in by_price:
+        for j in by_beta:
             column = features.column(j)
             twin = next((i for i, kept in columns if _same(kept, column)), None)
             if twin is None:

@@ -1,4 +1,4 @@
-"""The text that chooses families: ordinary classes and families that grow, such as `l,q,h,trees:8,mono:4`."""
+"""The text that chooses families: ordinary classes and growing families, such as `l,q,h,trees:8,mono:4`."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ LARGEST = {"trees": 63, "mono": 12, "exacttrees": 2}
 
 
 def parse_families(text: str | Sequence[str], presences: float) -> tuple[str, dict[str, int]]:
-    """Return the ordinary class letters (may be none), and the largest size of each family that grows."""
+    """Return the ordinary class letters (may be none), and the largest size of each growing family."""
     parts = [part.strip().lower() for part in (text.split(",") if isinstance(text, str) else text)]
     growing: dict[str, int] = {}
     ordinary = []

@@ -1,4 +1,4 @@
-"""What a feature family answers (MATH.md §3): an oracle over all of its features, never their matrix."""
+"""The interface of a feature family: an oracle over all of its features, never their matrix."""
 
 from abc import ABC, abstractmethod
 from typing import Self

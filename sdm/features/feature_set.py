@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 from sdm.errors import DataError
 from sdm.features.domain import Domain, Measure
 from sdm.features.family import Family
-from sdm.features.finite.category import Category
-from sdm.features.finite.hinge import Hinge
-from sdm.features.finite.linear import Linear
-from sdm.features.finite.product import Product
-from sdm.features.finite.quadratic import Quadratic
-from sdm.features.finite.threshold import Threshold
+from sdm.features.finite.category import CategoryFamily
+from sdm.features.finite.hinge import HingeFamily
+from sdm.features.finite.linear import LinearFamily
+from sdm.features.finite.product import ProductFamily
+from sdm.features.finite.quadratic import QuadraticFamily
+from sdm.features.finite.threshold import ThresholdFamily
 from sdm.features.knots import Knots, hinge_knots, threshold_knots
 from sdm.features.terms import Terms
 from sdm.types import Array
@@ -33,7 +33,7 @@ class FeatureSet:
         return int(self.offsets[-1])
 
     def split(self, vector: Array) -> list[Array]:
-        """Cut a vector over all features into one part a family."""
+        """Cut a vector over all features into one part per family."""
         return [vector[a:b] for a, b in zip(self.offsets[:-1], self.offsets[1:])]
 
     def letters(self) -> NDArray[np.str_]:
@@ -108,17 +108,17 @@ def build_features(
     """
     families: list[Family] = []
     if "l" in classes:
-        families.append(Linear(domain))
+        families.append(LinearFamily(domain))
     if "q" in classes:
-        families.append(Quadratic(domain))
+        families.append(QuadraticFamily(domain))
     if "p" in classes:
-        families.append(Product(domain))
+        families.append(ProductFamily(domain))
     if "h" in classes:
         places = hinge_knots(domain, knots)
-        families += [Hinge(domain, places, "forward"), Hinge(domain, places, "reverse")]
+        families += [HingeFamily(domain, places, "forward"), HingeFamily(domain, places, "reverse")]
     if "t" in classes:
-        families.append(Threshold(domain, threshold_knots(domain, knots, sample)))
-    category = Category(domain)
+        families.append(ThresholdFamily(domain, threshold_knots(domain, knots, sample)))
+    category = CategoryFamily(domain)
     if not empty_categories:
         category = category.subset(category.expectations(domain.measure(sample)) > 0)
     families.append(category)

@@ -12,7 +12,7 @@ MAXNET_KNOTS = 50
 Knots = str | int
 
 
-def check(knots: Knots) -> Knots:
+def check_knots(knots: Knots) -> Knots:
     """Return a valid choice of knots, or say what is possible."""
     if isinstance(knots, str) and knots in PRESETS:
         return knots
@@ -23,7 +23,7 @@ def check(knots: Knots) -> Knots:
 
 def hinge_knots(domain: Domain, choice: Knots) -> list[Array]:
     """Return the hinge knots of every variable, none for categorical ones; ends that make no hinge may be there."""
-    knots = check(choice)
+    knots = check_knots(choice)
 
     def place(v: int) -> Array:
         variable = domain.variables[v]
@@ -39,7 +39,7 @@ def threshold_knots(domain: Domain, choice: Knots, sample: Array) -> list[Array]
 
     `maxent` puts them only between the smallest and the largest presence: `sample` is the presences' mass on cells.
     """
-    knots = check(choice)
+    knots = check_knots(choice)
     cells = np.flatnonzero(sample)
 
     def place(v: int) -> Array:

@@ -1,4 +1,4 @@
-"""Trees and monomials with their weights: what a model keeps of families that were grown."""
+"""Trees and monomials with their weights: what a model keeps of growing families."""
 
 import itertools
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from sdm.features.growing.tree import Tree
 from sdm.types import Array
 
 MOST = 100_000
-"""Trees or monomials of a model file; no fit grows so many."""
+"""Trees or monomials of a model file; no fit grows that many."""
 
 
 def _no_weights() -> Array:
@@ -77,8 +77,8 @@ class Shapes:
         sets = [tuple(group.tolist()) for group in _cut(arrays["tree_set"], arrays["tree_set_size"])]
         per_tree = _cut(np.arange(len(sets)), sizes)
         trees = tuple(
-            Tree(leaf, var, threshold, tuple(sets[k] for k in own), label)
-            for leaf, var, threshold, own, label in zip(leaves, variables, thresholds, per_tree, labels)
+            Tree(leaf, var, threshold, tuple(sets[k] for k in splits), label)
+            for leaf, var, threshold, splits, label in zip(leaves, variables, thresholds, per_tree, labels)
         )
         monomials = tuple(Monomial(var) for var in _cut(arrays["monomial_var"], arrays["monomial_size"]))
         out = cls(trees, arrays["tree_weight"], monomials, arrays["monomial_weight"])
@@ -137,12 +137,12 @@ class CompiledShapes:
 
 def _classes_by_variable(trees: Sequence[Tree]) -> dict[int, Array]:
     """Return the classes in any set of each categorical variable, in ascending order."""
-    found: dict[int, set[float]] = {}
+    by_variable: dict[int, set[float]] = {}
     for tree in trees:
         for v, group in zip(tree.var.tolist(), tree.classes):
             if group:
-                found.setdefault(v, set()).update(group)
-    return {v: np.array(sorted(classes)) for v, classes in found.items()}
+                by_variable.setdefault(v, set()).update(group)
+    return {v: np.array(sorted(classes)) for v, classes in by_variable.items()}
 
 
 def _bits(leaves: NDArray[np.int64] | list[int]) -> int:
@@ -196,12 +196,12 @@ def _add_trees(x, codes, start, var, threshold, which, member, excluded, ones, w
                     for i in range(b - a):
                         out[i] |= right if row[i] >= limit else left
                 else:
-                    places, own = codes[which[s], a:b], member[s]
+                    places, group = codes[which[s], a:b], member[s]
                     for i in range(b - a):
-                        out[i] |= right if own[places[i]] else left
-            one, w, here = ones[t], weight[t], theta[a:b]
+                        out[i] |= right if group[places[i]] else left
+            one, w, block_theta = ones[t], weight[t], theta[a:b]
             for i in range(b - a):
-                here[i] += w if (~out[i] & one) != 0 else 0.0
+                block_theta[i] += w if (~out[i] & one) != 0 else 0.0
 
 
 @jit

@@ -1,6 +1,6 @@
-"""Terms: the portable definition of features, apart from any data. What a model keeps of the families.
+"""Terms: the portable definition of features, apart from any data, as a model keeps it.
 
-One row a feature. With raw values `x` of variable `var` (and `y` of `other`), the feature is
+One row per feature. With raw values `x` of variable `var` (and `y` of `other`), the feature is
 
 ==========  ==================================  =========================
 kind        value                               scaled to [0, 1] by
@@ -73,8 +73,8 @@ class Terms:
         """Make a table of terms of one kind; columns that the kind does not use are zero (`other`: −1)."""
         size = len(var)
 
-        def column(given: Array | None, default: float) -> Array:
-            return np.full(size, default) if given is None else np.asarray(given, dtype=np.float64)
+        def column(values: Array | None, default: float) -> Array:
+            return np.full(size, default) if values is None else np.asarray(values, dtype=np.float64)
 
         return cls(
             np.full(size, kind, dtype=np.int8),

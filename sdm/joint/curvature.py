@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm._jit import jit
-from sdm.joint.discriminant import Discriminant, Sites
+from sdm.joint.discriminant import Discriminant, LabelledSites
 from sdm.joint.graph import Forest
 from sdm.joint.inference import ABSENT, Marginals
 from sdm.types import Array
@@ -23,7 +23,7 @@ NUMBERS = 1 << 19  # covariances that are held at once
 
 @dataclass(frozen=True)
 class Paths:
-    """Ways through a forest.
+    """Paths through a forest.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Paths:
 
     @classmethod
     def of(cls, forest: Forest) -> "Paths":
-        """Return the ways through a forest."""
+        """Return the paths through a forest."""
         walk = np.full((forest.size, max(forest.size - 1, 0), 3), -1, dtype=np.int64)
         near = np.zeros((len(forest.edges), len(forest.edges)), dtype=np.int64)
         for root in range(forest.size):
@@ -60,16 +60,16 @@ class Paths:
 
 def _near(forest: Forest, walk: NDArray[np.int64], e: int, other: int) -> int:
     """Return which end of an edge another edge is nearest to; 0 if they are in different trees."""
-    found = [row[1] for row in walk[int(forest.edges[other, 0])] if row[2] == e]
-    return int(bool(found) and forest.edges[e, 1] == found[0])
+    ends = [row[1] for row in walk[int(forest.edges[other, 0])] if row[2] == e]
+    return int(bool(ends) and forest.edges[e, 1] == ends[0])
 
 
-def curvature(discriminant: Discriminant, sites: Sites, found: Marginals, paths: Paths) -> Array:
+def curvature(discriminant: Discriminant, sites: LabelledSites, marginals: Marginals, paths: Paths) -> Array:
     """Return `Σ_i Cov_i[∂F/∂w]` of the sites' distributions, a `(size, size)` matrix.
 
     Parameters
     ----------
-    found : Marginals
+    marginals : Marginals
         Of the distributions; species that a site's states leave out count nothing.
     """
     d, n_pairs = discriminant, len(discriminant.pair)
@@ -85,16 +85,16 @@ def curvature(discriminant: Discriminant, sites: Sites, found: Marginals, paths:
     states = sites.states
     step = min(sites.n, max(1, NUMBERS // (species * (species + units))))
     nodes, mixed = np.empty((step, species, species)), np.empty((step, species, units))
-    own = np.zeros((units, units))
+    between_edges = np.zeros((units, units))
     for first in range(0, sites.n, step):
-        some = slice(first, first + step)
-        x = sites.x[some]
+        rows = slice(first, first + step)
+        x = sites.x[rows]
         m, u = nodes[: len(x)], mixed[: len(x)]
         fixed = (d.forest.edges, paths.walk, paths.near, d.pair, d.slopes)
-        _fill(states[some], found.nodes[some], found.edges[some], *fixed, m, u, own)
+        _fill(states[rows], marginals.nodes[rows], marginals.edges[rows], *fixed, m, u, between_edges)
         whole[:cut, :cut] += _between_nodes(x, m)
         whole[:cut, cut:] += _node_edges(x, u)
-    whole[cut:, cut:] = own
+    whole[cut:, cut:] = between_edges
     whole[cut:, :cut] = whole[:cut, cut:].T
     if np.array_equal(index, np.arange(d.size)):
         return whole
@@ -108,8 +108,8 @@ def _between_nodes(x: Array, m: Array) -> Array:
     n, species, _ = m.shape
     k = x.shape[2]
     if x.shape[1] == 1:
-        own = x[:, 0]
-        squares = (own[:, :, None] * own[:, None, :]).reshape(n, k * k)
+        shared = x[:, 0]
+        squares = (shared[:, :, None] * shared[:, None, :]).reshape(n, k * k)
         blocks = (m.reshape(n, -1).T @ squares).reshape(species, species, k, k)
         return np.ascontiguousarray(blocks.transpose(0, 2, 1, 3)).reshape(species * k, species * k)
     out = np.empty((species * k, species * k))
@@ -155,14 +155,14 @@ def _fill(states, nodes, both, edges, walk, near, pair, slopes, out, mixed, tota
                     u[r, e * n_pairs + g] = m[r, s] * d[e, end, g]
         for e in range(n_edges):
             for f in range(e):
-                here, there = near[e, f], near[f, e]
-                link = m[edges[e, here], edges[f, there]]
+                end_e, end_f = near[e, f], near[f, e]
+                link = m[edges[e, end_e], edges[f, end_f]]
                 for g in range(n_pairs):
                     for h in range(n_pairs):
-                        value = d[e, here, g] * link * d[f, there, h]
+                        value = d[e, end_e, g] * link * d[f, end_f, h]
                         total[e * n_pairs + g, f * n_pairs + h] += value
                         total[f * n_pairs + h, e * n_pairs + g] += value
-            _own(states[i], p, both[i, e], edges[e], pair, mean, total, e * n_pairs)
+            _within_edge(states[i], p, both[i, e], edges[e], pair, mean, total, e * n_pairs)
 
 
 @jit
@@ -182,7 +182,7 @@ def _slopes(state, p, both, edge, slopes, b, d):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _own(state, p, both, edge, pair, mean, m, at):  # type: ignore[no-untyped-def]
+def _within_edge(state, p, both, edge, pair, mean, m, at):  # type: ignore[no-untyped-def]
     """Add the covariances of one edge's functions with each other."""
     s, t = edge[0], edge[1]
     if state[s] == ABSENT or state[t] == ABSENT:

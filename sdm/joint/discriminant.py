@@ -22,7 +22,7 @@ TRANSITIONS = np.eye(4).reshape(4, 2, 2)
 
 @dataclass(frozen=True)
 class Discriminant:
-    """The shape of `F`: which weights there are, and what each one multiplies.
+    """The shape of `F`: its weights, and the functions that they multiply.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Discriminant:
         return self.n_node_blocks * self.n_features + self.n_edge_blocks * len(self.pair)
 
     def split(self, vector: Array) -> tuple[Array, Array]:
-        """Return the node weights, a block a row, and the edge weights, a block a row."""
+        """Return the node weights, one row per block, and the edge weights, one row per block."""
         cut = self.n_node_blocks * self.n_features
         nodes = vector[:cut].reshape(self.n_node_blocks, self.n_features)
         return nodes, vector[cut:].reshape(self.n_edge_blocks, len(self.pair))
@@ -100,22 +100,22 @@ class Discriminant:
         total = np.zeros(self.size)
         node_total, edge_total = self.split(total)
         if x.shape[1] == 1:
-            own = nodes.T @ x[:, 0]
+            sums = nodes.T @ x[:, 0]
         else:
-            own = np.einsum("ns,nsk->sk", nodes, x)
-        np.add.at(node_total, self.node_block, own)
+            sums = np.einsum("ns,nsk->sk", nodes, x)
+        np.add.at(node_total, self.node_block, sums)
         known = (states != ABSENT).astype(np.float64)
         first, second = self.forest.edges.T
         both = known[:, first] * known[:, second]
-        sums = [np.einsum("ne,ne->e", both, part) for part in (nodes[:, first], nodes[:, second], edges)]
-        own = np.outer(both.sum(axis=0), self.pair[:, 0, 0]) + np.stack(sums, axis=1) @ self.slopes
-        np.add.at(edge_total, self.edge_block, own)
+        parts = [np.einsum("ne,ne->e", both, part) for part in (nodes[:, first], nodes[:, second], edges)]
+        sums = np.outer(both.sum(axis=0), self.pair[:, 0, 0]) + np.stack(parts, axis=1) @ self.slopes
+        np.add.at(edge_total, self.edge_block, sums)
         return total
 
 
 @dataclass(frozen=True)
-class Sites:
-    """What a joint model learns from.
+class LabelledSites:
+    """Features and labels of sites, which a joint model learns from.
 
     Attributes
     ----------
@@ -135,12 +135,12 @@ class Sites:
 
     @property
     def states(self) -> States:
-        """What varies when learning: every label that is known."""
+        """The states when learning: every label that is known varies."""
         return np.where(self.labels >= 0, FREE, ABSENT).astype(np.int8)
 
-    def take(self, rows: NDArray[np.integer] | NDArray[np.bool_]) -> "Sites":
+    def take(self, rows: NDArray[np.integer] | NDArray[np.bool_]) -> "LabelledSites":
         """Return some of the sites."""
-        return Sites(np.ascontiguousarray(self.x[rows]), np.ascontiguousarray(self.labels[rows]))
+        return LabelledSites(np.ascontiguousarray(self.x[rows]), np.ascontiguousarray(self.labels[rows]))
 
 
 def of_labels(forest: Forest, labels: States) -> tuple[Array, Array]:

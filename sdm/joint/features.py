@@ -29,7 +29,7 @@ class SiteFeatures:
     lo, hi : (V,) arrays
         Range of each variable over the sites, at which predictions are clamped (infinite for categorical ones).
     centre, width : (V,) arrays
-        What is taken from every variable, and what it is then divided by (0 and 1 for categorical ones).
+        Subtracted from every variable, and its divisor (0 and 1 for categorical ones).
     mean, spread : (J,) arrays
         Of every term over the sites.
     """
@@ -62,7 +62,7 @@ class SiteFeatures:
         terms = build_features(domain, letters, knots=knots, sample=domain.q0, empty_categories=True).terms()
         values = terms.evaluate(z)
         mean, spread = values.mean(axis=0), values.std(axis=0)
-        two = np.array([own.values.size == 2 for own in domain.variables])
+        two = np.array([variable.values.size == 2 for variable in domain.variables])
         copy = (terms.kind == QUADRATIC) & two[terms.var] & ("l" in letters)
         used = np.flatnonzero((spread > 1e-9) & ~copy)
         return cls(terms.take(used, np.zeros(used.size)), lo, hi, centre, width, mean[used], spread[used])

@@ -1,7 +1,7 @@
 """Forests over species: who is linked with whom, and in which order messages pass.
 
-Inference on a graph without cycles is exact, so every joint model has a forest: given, a chain, or the maximum-weight
-spanning tree of the species' residual association (what the environment leaves unexplained).
+Inference on a graph without cycles is exact, so every joint model has a forest: listed edges, a chain, or the
+maximum-weight spanning tree of the species' residual association (what the environment leaves unexplained).
 """
 
 from collections.abc import Sequence
@@ -76,7 +76,7 @@ class Forest:
         return np.array(order, dtype=np.int64), parent, link
 
 
-def empty(size: int) -> Forest:
+def edgeless(size: int) -> Forest:
     """Return species without any edge: single-species models side by side."""
     return Forest(size, np.empty((0, 2), dtype=np.int64))
 
@@ -86,7 +86,7 @@ def chain(size: int) -> Forest:
     return Forest(size, np.column_stack([np.arange(size - 1), np.arange(1, size)]).astype(np.int64))
 
 
-def given(edges: Sequence[Sequence[Any]], names: Sequence[str]) -> Forest:
+def forest_of_edges(edges: Sequence[Sequence[Any]], names: Sequence[str]) -> Forest:
     """Return the forest of an edge list, whose ends are species' names or positions.
 
     Raises

@@ -1,7 +1,7 @@
 """Exact inference on a forest, for many sites at once: best labeling, log-partition, marginals.
 
 A labeling `y` of site `i` scores `Σ_s u_is y_s + Σ_e table_e[y_s, y_t]`. Messages run once from the leaves to the roots
-and, for marginals, once back. What may vary at a site is said by a state a species:
+and, for marginals, once back. One state per species says what may vary at a site:
 
 =======  ==================================================================
 ABSENT   left out of the site with its edges (its label is not known)
@@ -42,7 +42,7 @@ class Marginals:
     edges: Array
 
 
-def free(sites: int, species: int) -> States:
+def free_states(sites: int, species: int) -> States:
     """Return states in which everything varies."""
     return np.full((sites, species), FREE, dtype=np.int8)
 
@@ -66,7 +66,7 @@ def marginals(forest: Forest, unary: Array, table: Array, states: States) -> Mar
 
 
 def scores(forest: Forest, unary: Array, table: Array, labels: States) -> Array:
-    """Return the score of one labeling a site; species labelled below zero are left out with their edges."""
+    """Return the score of one labeling per site; species labelled below zero are left out with their edges."""
     known = labels >= 0
     out = np.where(known & (labels > 0), unary, 0.0).sum(axis=1)
     for (s, t), values in zip(forest.edges, table):
@@ -82,7 +82,7 @@ def entry(table, edges, e, s, own, other):  # type: ignore[no-untyped-def]
 
 
 @jit
-def best_labels(u, table, state, edges, order, parent, link, up, choice, best):  # type: ignore[no-untyped-def]
+def best_labeling(u, table, state, edges, order, parent, link, up, choice, best):  # type: ignore[no-untyped-def]
     """Max-product on one site: fills best, returns its score. `up` (S, 2) and `choice` (S, 2) are work space."""
     size = order.size
     for s in range(size):
@@ -120,7 +120,7 @@ def _maximise(unary, table, states, edges, order, parent, link, best, value):  #
     size = unary.shape[1]
     up, choice = np.empty((size, 2)), np.empty((size, 2), dtype=np.int8)
     for i in range(unary.shape[0]):
-        value[i] = best_labels(unary[i], table, states[i], edges, order, parent, link, up, choice, best[i])
+        value[i] = best_labeling(unary[i], table, states[i], edges, order, parent, link, up, choice, best[i])
 
 
 @jit

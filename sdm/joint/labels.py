@@ -1,4 +1,4 @@
-"""The table of labels: one 0/1 column a species, blank where nobody looked; what cannot be learned from is refused."""
+"""The table of labels: one 0/1 column per species, blank where nobody looked, with its checks."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from sdm.errors import DataError
-from sdm.joint.inference import FREE, States, free
+from sdm.joint.inference import FREE, States, free_states
 from sdm.types import Array
 
 
@@ -40,7 +40,7 @@ def read_labels(y: Any, names: Sequence[str], sites: int) -> States:
     """Return labels as 1, 0, or −1 where they are missing.
 
     The columns of a data frame are matched by name, in any order; a species without one is missing at every site. An
-    array has a column a species, in the order of `names`.
+    array has one column per species, in the order of `names`.
 
     Raises
     ------
@@ -66,32 +66,32 @@ def read_labels(y: Any, names: Sequence[str], sites: int) -> States:
 
 def _by_name(frame: Any, names: Sequence[str]) -> Array:
     """Return a data frame's columns in the order of the species, NaN for those that it does not have."""
-    given = [str(name) for name in frame.columns]
-    twice = sorted({name for name in given if given.count(name) > 1})
+    columns = [str(name) for name in frame.columns]
+    twice = sorted({name for name in columns if columns.count(name) > 1})
     if twice:
         raise DataError(f"species must have different names, got {', '.join(twice)} more than once: rename a column")
-    if strange := [name for name in given if name not in names]:
+    if strange := [name for name in columns if name not in names]:
         listed = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
         raise DataError(f"{', '.join(map(repr, strange[:8]))} is no species of the model: expected some of {listed}")
     values = np.full((len(frame), len(names)), np.nan)
-    values[:, [names.index(name) for name in given]] = frame.to_numpy(dtype=np.float64, na_value=np.nan)
+    values[:, [names.index(name) for name in columns]] = frame.to_numpy(dtype=np.float64, na_value=np.nan)
     return values
 
 
 def check_labels(labels: States, names: Sequence[str]) -> list[str]:
-    """Refuse species that are nowhere or everywhere; return what is to be said of missing labels."""
+    """Refuse species that are nowhere or everywhere; return notes on missing labels."""
     known = (labels >= 0).sum(axis=0)
     present = (labels > 0).sum(axis=0)
-    for what, bad in (
+    for fault, bad in (
         ("occurs in no site", (present == 0) & (known > 0)),
         ("occurs in every site", (present == known) & (known > 0)),
         ("has no known label", known == 0),
     ):
         if bad.any():
-            others = [f"'{names[int(s)]}'" for s in np.flatnonzero(bad)]
-            more = f" (as {', '.join(others[1:6])}{', …' if len(others) > 6 else ''})" if len(others) > 1 else ""
+            listed = [f"'{names[int(s)]}'" for s in np.flatnonzero(bad)]
+            more = f" (as {', '.join(listed[1:6])}{', …' if len(listed) > 6 else ''})" if len(listed) > 1 else ""
             raise DataError(
-                f"species {others[0]} {what}{more}, expected presences and absences: leave such columns out"
+                f"species {listed[0]} {fault}{more}, expected presences and absences: leave such columns out"
             )
     missing = int((labels < 0).sum())
     if not missing:
@@ -106,6 +106,6 @@ def check_labels(labels: States, names: Sequence[str]) -> list[str]:
 def as_states(known: Any, shape: tuple[int, int], names: Sequence[str]) -> States:
     """Return the states of a prediction: known labels are held, the others are free."""
     if known is None:
-        return free(*shape)
+        return free_states(*shape)
     labels = read_labels(known, names, shape[0])
     return np.where(labels < 0, FREE, labels).astype(np.int8)

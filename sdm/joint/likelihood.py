@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sdm.joint.discriminant import Discriminant, Sites, of_labels
+from sdm.joint.discriminant import Discriminant, LabelledSites, of_labels
 from sdm.joint.inference import marginals, scores
 from sdm.types import Array
 
@@ -12,7 +12,7 @@ from sdm.types import Array
 class LogLoss:
     """`Σ_i ln Z_i(w) − F(x_i, y_i; w)`: the negative log-likelihood of the known labels, given the sites."""
 
-    def __init__(self, discriminant: Discriminant, sites: Sites) -> None:
+    def __init__(self, discriminant: Discriminant, sites: LabelledSites) -> None:
         self.discriminant, self.sites = discriminant, sites
         self.states = sites.states
         self._last: Details | None = None
@@ -23,17 +23,17 @@ class LogLoss:
         if self._last is None or not np.array_equal(self._last.weights, weights):
             forest = self.discriminant.forest
             unary, table = self.discriminant.unary(weights, self.sites.x), self.discriminant.table(weights)
-            found = marginals(forest, unary, table, self.states)
-            own = found.log_partition - scores(forest, unary, table, self.sites.labels)
-            expected = self.discriminant.moments(self.sites.x, found.nodes, found.edges, self.states)
-            entropy = float(found.log_partition.sum() - weights @ expected)
-            self._last = Details(weights.copy(), own, expected - self.truth, entropy)
+            fitted = marginals(forest, unary, table, self.states)
+            site_losses = fitted.log_partition - scores(forest, unary, table, self.sites.labels)
+            expected = self.discriminant.moments(self.sites.x, fitted.nodes, fitted.edges, self.states)
+            entropy = float(fitted.log_partition.sum() - weights @ expected)
+            self._last = Details(weights.copy(), site_losses, expected - self.truth, entropy)
         return self._last
 
     def __call__(self, weights: Array) -> tuple[float, Array]:
         """Return the loss and its gradient."""
-        found = self.details(weights)
-        return float(found.own.sum()), found.gradient
+        point = self.details(weights)
+        return float(point.site_losses.sum()), point.gradient
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Details:
     Attributes
     ----------
     weights : (size,) array
-    own : (n,) array
+    site_losses : (n,) array
         Every site's loss, `−ln p(y_i | x_i)`.
     gradient : (size,) array
     entropy : float
@@ -51,6 +51,6 @@ class Details:
     """
 
     weights: Array
-    own: Array
+    site_losses: Array
     gradient: Array
     entropy: float

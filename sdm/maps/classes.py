@@ -17,7 +17,7 @@ from sdm._version import __version__
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.stack import WINDOW_BYTES, Stack
 from sdm.errors import DataError
-from sdm.maps.rasters import NODATA, Raster, check_layers, computed, writing_cogs
+from sdm.maps.rasters import NODATA, Raster, check_variables, computed, writing_cogs
 from sdm.models.classes import ClassModel, shannon
 from sdm.models.presence import presence_class
 from sdm.types import Colour, Progress
@@ -29,7 +29,7 @@ Bands = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
 
 @dataclass(frozen=True)
 class ClassMaps:
-    """What was written: cells with a prediction, the share of each class on the map, and the mean entropy in nats."""
+    """The maps written: cells with a prediction, the share of each class on the map, and the mean entropy in nats."""
 
     cells: int
     shares: NDArray[np.float64]
@@ -58,9 +58,9 @@ def class_codes(labels: Sequence[str]) -> list[int]:
         raise DataError(f"there are {len(labels)} classes: a class map tells {MOST} apart; join some")
     if all(label.isascii() and label.isdigit() and str(int(label)) == label and int(label) <= MOST for label in labels):
         return [int(label) for label in labels]
-    here = presence_class(labels)
-    if here is not None:
-        return [int(c == here) for c in range(2)]
+    presence = presence_class(labels)
+    if presence is not None:
+        return [int(c == presence) for c in range(2)]
     return list(range(1, len(labels) + 1))
 
 
@@ -105,14 +105,14 @@ def write_class_maps(
     stack : Stack
         With the model's variables, in its order.
     paths : mapping
-        Where to write ``probability`` (a band a class, called by its name), ``class`` (bytes with a colour table, 0 is
-        no data, or 255 where 0 is a class) and ``entropy`` (nats).
+        Where to write ``probability`` (one band per class, called by its name), ``class`` (bytes with a colour table, 0
+        is no data, or 255 where 0 is a class) and ``entropy`` (nats).
     colours : sequence
         Red, green and blue of every class.
     clamp, study_area, threads, tags, progress
         As for `sdm.maps.species.predict_raster`.
     """
-    check_layers(model.names, stack)
+    check_variables(model.names, stack)
     codes = np.array(class_codes(model.labels), dtype=np.uint8)
 
     def bands(window: Window, values: NDArray[np.floating]) -> Bands:
@@ -122,17 +122,17 @@ def write_class_maps(
     tally = _Tally(no_class(codes))
     title = (tags or {}).get("title") or "class"
     with writing_cogs(stack, _rasters(paths, title, model.labels, codes, colours), threads) as files:
-        for window, found in computed(
+        for window, made in computed(
             stack, _windows(stack, len(codes)), bands, threads=threads, progress=progress, doing="mapping classes"
         ):
-            for file, band in zip(files, found):
+            for file, band in zip(files, made):
                 file.write(band, window=window)
-            tally.add(found)
+            tally.add(made)
         maps = tally.summary(codes)
         legend = {f"class_{code}": label for code, label in zip(codes, model.labels)}
-        for what, file in zip(KINDS, files):
-            described = {"what": what, "software": f"sdm {__version__}", **(tags or {})}
-            file.update_tags(**described, **(legend if what == "class" else {}))
+        for kind, file in zip(KINDS, files):
+            described = {"what": kind, "software": f"sdm {__version__}", **(tags or {})}
+            file.update_tags(**described, **(legend if kind == "class" else {}))
     return maps
 
 
@@ -189,7 +189,7 @@ class _Tally:
         self.undecided += float(undecided[best != self.nodata].sum(dtype=np.float64))
 
     def summary(self, codes: NDArray[np.uint8]) -> ClassMaps:
-        """Return what the maps hold."""
+        """Return the summary of the maps."""
         cells = int(self.counts.sum() - self.counts[self.nodata])
         if not cells:
             raise DataError("the map would have no cell: no cell of the layers has a value in every layer")

@@ -14,12 +14,12 @@ from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.stack import Stack
 from sdm.errors import DataError
 from sdm.files import safe_names
-from sdm.maps.rasters import BINARY_NODATA, NODATA, Raster, RasterSummary, check_layers, write_rasters
+from sdm.maps.rasters import BINARY_NODATA, NODATA, Raster, RasterSummary, check_variables, write_rasters
 from sdm.models.community import FittedJoint
 from sdm.types import Array, Progress
 
 NUMBERS = 1 << 22  # features and marginals that are held at once, in each thread
-# What is summed over species: marginals, the best labeling, marginals without edges, and the first less the third.
+# Sums over species: of marginals, the best labeling, marginals without edges, and the first less the third.
 RICHNESS = ("richness", "labeled richness", "stacked richness", "richness difference")
 OF_ONE_MODEL = RICHNESS[:2]
 COUNT = "labeled richness"  # whole numbers
@@ -52,10 +52,10 @@ class JointPlaces:
         `end` is put behind the folder of maps and the names of richness. No two files have one name.
         """
         names = list(species)
-        home, own = folder / f"{MAPS}{end}", safe_names(names)
-        endings = safe_names([f"{name}_{PRESENT}" for name in names], taken=own.values())
+        home, safe_of = folder / f"{MAPS}{end}", safe_names(names)
+        endings = safe_names([f"{name}_{PRESENT}" for name in names], taken=safe_of.values())
         return cls(
-            {name: home / f"{safe}.tif" for name, safe in own.items()},
+            {name: home / f"{safe}.tif" for name, safe in safe_of.items()},
             {name: home / f"{endings[f'{name}_{PRESENT}']}.tif" for name in names},
             {name: folder / f"{name.replace(' ', '_')}{end}.tif" for name in richness},
         )
@@ -63,7 +63,7 @@ class JointPlaces:
 
 @dataclass(frozen=True)
 class JointMaps:
-    """What the maps of a joint model hold, as in `JointPlaces`."""
+    """Summaries of the maps of a joint model, as in `JointPlaces`."""
 
     species: dict[str, RasterSummary]
     present: dict[str, RasterSummary]
@@ -73,8 +73,8 @@ class JointMaps:
     def numbers(self) -> dict[str, Any]:
         """The same as JSON values."""
         return {
-            kind: {name: one.numbers for name, one in found.items()}
-            for kind, found in (("species", self.species), (PRESENT, self.present), ("richness", self.richness))
+            kind: {name: one.numbers for name, one in summaries.items()}
+            for kind, summaries in (("species", self.species), (PRESENT, self.present), ("richness", self.richness))
         }
 
 
@@ -95,7 +95,7 @@ def write_maps(
     ----------
     joint : FittedJoint
     stacked : FittedJoint or None
-        The same without edges, for what `places.richness` asks of it.
+        The same without edges, for the maps of `places.richness` that need it.
     stack : Stack
         With the model's variables, in its order.
     places : JointPlaces
@@ -103,10 +103,10 @@ def write_maps(
     clamp, study_area, threads, progress
         As for `sdm.maps.species.predict_raster`.
     """
-    check_layers(joint.encoder.names, stack)
+    check_variables(joint.encoder.names, stack)
     wanted = [name for name in RICHNESS if name in places.richness]
-    alone = stacked if any(name not in OF_ONE_MODEL for name in wanted) else None
-    if alone is None and any(name not in OF_ONE_MODEL for name in wanted):
+    single_models = stacked if any(name not in OF_ONE_MODEL for name in wanted) else None
+    if single_models is None and any(name not in OF_ONE_MODEL for name in wanted):
         raise DataError(f"maps of {', '.join(wanted)} need the model without edges too: got the joint one alone")
     names = joint.species
     step = max(1, NUMBERS // (joint.features.size + 8 * len(names)))
@@ -122,7 +122,7 @@ def write_maps(
                 at = np.arange(first, first + len(x))[whole]
                 labels, probability = joint.predict_both(x[whole], clamp)
                 there[:, at], levels[: len(names), at] = labels.T, probability.T
-                single = None if alone is None else alone.predict_proba(x[whole], clamp=clamp)
+                single = None if single_models is None else single_models.predict_proba(x[whole], clamp=clamp)
                 sums = _sums(labels, probability, single)
                 levels[len(names) :, at] = [sums[name] for name in wanted]
         if study_area is not None:
@@ -134,9 +134,9 @@ def write_maps(
         return [band.reshape(shape) for band in (*marginal, *there, *counts)]
 
     rasters, tags = _rasters(joint, places, wanted)
-    found = iter(write_rasters(stack, rasters, bands, tags, threads=threads, progress=progress))
-    species, present = ({name: next(found) for name in names} for _ in range(2))
-    return JointMaps(species, present, {name: next(found) for name in wanted})
+    summaries = iter(write_rasters(stack, rasters, bands, tags, threads=threads, progress=progress))
+    species, present = ({name: next(summaries) for name in names} for _ in range(2))
+    return JointMaps(species, present, {name: next(summaries) for name in wanted})
 
 
 def _sums(labels: NDArray[np.int8], probability: Array, single: Array | None) -> dict[str, Array]:

@@ -1,4 +1,4 @@
-"""The range: the patches of a map where the species can be, as polygons in a GeoPackage."""
+"""The range of a species: the patches of a map above zero, as polygons in a GeoPackage."""
 
 import tempfile
 import warnings
@@ -20,8 +20,8 @@ DATE = "2000-01-01T00:00:00.000Z"
 
 
 @dataclass(frozen=True)
-class Range:
-    """What was written: how many patches, their area together, and how many were too small."""
+class RangePolygons:
+    """The polygons written: how many patches, their area together, and how many were too small."""
 
     path: Path
     patches: int
@@ -30,8 +30,8 @@ class Range:
     dropped_km2: float
 
 
-def write_range(raster: Path, path: Path, *, species: str, min_patch: float = 0.0) -> Range:
-    """Write where a map is above zero as polygons, one a patch of cells that share edges, holes left out.
+def write_range(raster: Path, path: Path, *, species: str, min_patch: float = 0.0) -> RangePolygons:
+    """Write where a map is above zero as polygons, one per patch of cells that share edges, holes left out.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def write_range(raster: Path, path: Path, *, species: str, min_patch: float = 0.
         The GeoPackage, with the columns species, patch and area_km2.
     species : str
     min_patch : float
-        Leave out patches of less than so many km².
+        Leave out patches of less than N km².
 
     Notes
     -----
@@ -74,7 +74,7 @@ def write_range(raster: Path, path: Path, *, species: str, min_patch: float = 0.
         crs=grid.crs,
     )
     _write(frame, path)
-    return Range(path, len(kept), float(sum(areas)), len(dropped), float(sum(dropped)))
+    return RangePolygons(path, len(kept), float(sum(areas)), len(dropped), float(sum(dropped)))
 
 
 def _write(frame: Any, path: Path) -> None:

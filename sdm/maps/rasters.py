@@ -63,7 +63,7 @@ class Raster:
 
 @dataclass(frozen=True)
 class RasterSummary:
-    """What a written map holds."""
+    """Number of cells, range, mean and deviation of a written map."""
 
     path: Path
     cells: int
@@ -74,7 +74,7 @@ class RasterSummary:
 
     @property
     def numbers(self) -> dict[str, float]:
-        """What it holds, under the names that results have."""
+        """The same numbers, under the names that results have."""
         return {"cells": self.cells, "min": self.minimum, "max": self.maximum, "mean": self.mean}
 
     @property
@@ -83,7 +83,7 @@ class RasterSummary:
         return f"{self.cells:,} cells, {self.minimum:.4g} to {self.maximum:.4g}"
 
 
-def check_layers(names: Sequence[str], stack: Stack) -> None:
+def check_variables(names: Sequence[str], stack: Stack) -> None:
     """Raise if the layers are not a model's variables in its order."""
     if tuple(stack.names) != tuple(names):
         raise DataError(f"the layers are {', '.join(stack.names)}; the model needs {', '.join(names)}")
@@ -153,8 +153,8 @@ def write_rasters(
                 file.write(band, 1, window=window)
                 count.add(band[band != band.dtype.type(raster.nodata)].astype(np.float64))
         summaries = [count.summary(raster.path) for count, raster in zip(moments, rasters)]
-        for file, summary, own in zip(files, summaries, tags):
-            file.update_tags(**own)
+        for file, summary, file_tags in zip(files, summaries, tags):
+            file.update_tags(**file_tags)
             file.update_tags(1, **_statistics(summary))
     return summaries
 
@@ -168,9 +168,9 @@ def computed(
     progress: Progress | None = None,
     doing: str = "predicting",
 ) -> Iterator[tuple[Window, Any]]:
-    """Yield window after window with what was computed of it, and tell how far it is."""
-    for done, found in enumerate(stack.scan(windows, each=compute, threads=threads), start=1):
-        yield found
+    """Yield window after window with the result computed from it, and report progress."""
+    for done, result in enumerate(stack.scan(windows, compute=compute, threads=threads), start=1):
+        yield result
         if progress:
             progress(done, len(windows), doing)
 
@@ -188,11 +188,11 @@ def writing_cogs(grid: Grid, rasters: Sequence[Raster], threads: int = 2) -> Ite
     first = rasters[0].path
     try:
         with tempfile.TemporaryDirectory(prefix=".sdm-", suffix=".part", dir=first.parent) as folder:
-            plain = [Path(folder) / f"plain{k}.tif" for k in range(len(rasters))]
+            tiled = [Path(folder) / f"plain{k}.tif" for k in range(len(rasters))]
             final = [Path(folder) / f"cog{k}.tif" for k in range(len(rasters))]
             with ExitStack() as opened:
-                yield [opened.enter_context(_create(path, grid, raster)) for path, raster in zip(plain, rasters)]
-            for source, target, raster in zip(plain, final, rasters):
+                yield [opened.enter_context(_create(path, grid, raster)) for path, raster in zip(tiled, rasters)]
+            for source, target, raster in zip(tiled, final, rasters):
                 _check_whole(source)
                 _to_cog(source, target, raster.dtype, threads)
                 _check_whole(target)
@@ -231,7 +231,7 @@ def _create(path: Path, grid: Grid, raster: Raster) -> DatasetWriter:
 
 
 class Moments:
-    """What is known of the values of a band after some windows."""
+    """Count, sums and range of the values of a band after some windows."""
 
     def __init__(self) -> None:
         self.sums = np.zeros(3)
@@ -244,7 +244,7 @@ class Moments:
             self.low, self.high = min(self.low, float(values.min())), max(self.high, float(values.max()))
 
     def summary(self, path: Path) -> RasterSummary:
-        """Return what the band at a path holds."""
+        """Return the summary of the band at a path."""
         count, total, squares = self.sums
         if not count:
             raise DataError(f"{path.name} would have no cell: no cell of the layers has a value in every layer")
@@ -274,7 +274,7 @@ def _check_whole(path: Path) -> None:
             with rasterio.open(path, **({} if level is None else {"overview_level": level})) as part:
                 tiles = itertools.product(range(-(-part.width // BLOCK)), range(-(-part.height // BLOCK)))
             for col, row in tiles:
-                words = (f"BLOCK_{what}_{col}_{row}" for what in ("OFFSET", "SIZE"))
+                words = (f"BLOCK_{item}_{col}_{row}" for item in ("OFFSET", "SIZE"))
                 start, length = (data.get_tag_item(word, "TIFF", bidx=1, ovr=level) for word in words)
                 if start is None or length is None or int(start) + int(length) > size:
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from rasterio.windows import Window
 
 from sdm._version import __version__
-from sdm.assess.uncertainty import predict_spread as summarise_models
+from sdm.assess.uncertainty import predict_spread
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.stack import Stack
-from sdm.maps.rasters import BINARY_NODATA, NODATA, RasterSummary, check_layers, write_cog, write_cogs
+from sdm.maps.rasters import BINARY_NODATA, NODATA, RasterSummary, check_variables, write_cog, write_cogs
 from sdm.models.interface import ValueModel
 from sdm.types import Progress
 
@@ -59,7 +59,7 @@ def predict_raster(
     progress : callable, optional
         Called with windows done, windows in all, and what is going on.
     """
-    check_layers(model.names, stack)
+    check_variables(model.names, stack)
     path = Path(path)
     describe = {"model_id": model_id(model), "scale": scale, "software": f"sdm {__version__}", **(tags or {})}
 
@@ -89,7 +89,7 @@ def predict_raster(
     )
 
 
-def predict_spread(
+def write_spread_maps(
     models: Sequence[ValueModel],
     stack: Stack,
     paths: Mapping[str, Path],
@@ -113,7 +113,7 @@ def predict_spread(
         As for `predict_raster`.
     """
     for model in models:
-        check_layers(model.names, stack)
+        check_variables(model.names, stack)
     describe = {"replicates": str(len(models)), "scale": scale, "software": f"sdm {__version__}", **(tags or {})}
 
     step = max(1, SPREAD // len(models))  # cells at a time, so that memory does not grow with the replicates
@@ -123,7 +123,7 @@ def predict_spread(
         out = np.empty((len(paths), flat.shape[1]), dtype=np.float32)
         for first in range(0, flat.shape[1], step):
             some = slice(first, first + step)
-            spread = summarise_models(models, list(flat[:, some]), scale, clamp)
+            spread = predict_spread(models, list(flat[:, some]), scale, clamp)
             for band, name in zip(out, paths):
                 part = getattr(spread, name)
                 band[some] = np.where(np.isnan(part), NODATA, part)

@@ -10,7 +10,7 @@ from sdm.types import Array
 DTYPE = np.float32
 
 
-# A rough Hessian looks at about so many cells: enough to tell a few hundred features apart.
+# A rough Hessian looks at about this many cells: enough to tell a few hundred features apart.
 ROUGH_CELLS = 40_000
 
 
@@ -26,7 +26,7 @@ class ColumnPool:
     ----------
     features : FeatureSet
     stride : int
-        Look at every so many cells only, until `refine` is called.
+        Look at every `stride`-th cell only, until `refine` is called.
     capacity : int
         How many columns to hold at most; when it is full, those not asked for in the present round go.
     """
@@ -75,12 +75,12 @@ class ColumnPool:
         part = np.empty((members.size, block), dtype=DTYPE)
         for a in range(0, root.size, block):
             b = min(a + block, root.size)
-            here = part[:, : b - a] if b - a == block else np.empty((members.size, b - a), dtype=DTYPE)
-            for row, column in zip(here, columns):
+            centred = part[:, : b - a] if b - a == block else np.empty((members.size, b - a), dtype=DTYPE)
+            for row, column in zip(centred, columns):
                 row[:] = column[a:b]
-            here -= centre
-            here *= root[a:b]
-            out += here @ here.T
+            centred -= centre
+            centred *= root[a:b]
+            out += centred @ centred.T
         # Single precision leaves an error of about a millionth: lift the diagonal by that, to stay positive definite.
         out[np.diag_indices(members.size)] *= 1.0 + 1e-6
         return out

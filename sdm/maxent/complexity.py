@@ -35,9 +35,9 @@ def sample_complexity(oracle: Oracle, domain: Domain, sample: Array, *, seed: in
         g = np.zeros(domain.n)
         g[cells] = sample[cells] * rng.choice([-1.0, 1.0], cells.size)
         best = 0.0
-        found = {proposal.shape.size: proposal for proposal in oracle.propose(g)}
+        best_of = {proposal.shape.size: proposal for proposal in oracle.propose(g)}
         for size in range(1, oracle.largest + 1):
-            if size in found:
-                best = max(best, abs(float(g @ oracle.column(found[size].shape))))
+            if size in best_of:
+                best = max(best, abs(float(g @ oracle.column(best_of[size].shape))))
             total[size - 1] += best
     return total / draws

@@ -1,4 +1,4 @@
-"""Tsallis entropies relative to a base measure, Shannon among them: one code path (MATH.md §1).
+"""Tsallis entropies relative to a base measure, Shannon among them (Blondel, Martins & Niculae 2020, §4.3).
 
 With density ratios `r_i = p_i / q0_i`, the negative entropy is `Ω(p) = Σ q0_i φ_α(r_i)`, with `φ_1(r) = r ln r` and
 `φ_α(r) = (r^α − r) / (α(α − 1))`. Its conjugate's gradient is `r_i = exp(θ_i − τ)` for α = 1 and

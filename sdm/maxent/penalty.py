@@ -1,7 +1,7 @@
-"""Penalties `U*` on the weights and their potentials `U` (generalized-maxent.txt Table 1 and §5.1–5.6).
+"""Penalties `U*` on the weights and their potentials `U` (Dudík, Phillips & Schapire 2007, Table 1 and §5).
 
 All are taken relative to the sample: `value` is `U*_π̃(λ)`, `potential` is `U_π̃(u)` at `u = π̃[f] − p[f]`, and every
-penalty has a price `β_j > 0` a feature.
+penalty has one weight `β_j > 0` per feature.
 
 =============  ===============================  =========================================
 name           value(λ)                         potential(u)
@@ -34,12 +34,12 @@ from sdm.types import Array
 
 
 class Penalty(ABC):
-    """What the weights cost.
+    """The penalty on the weights of a model.
 
     Attributes
     ----------
     beta : (size,) array
-        Price of each feature.
+        Regularisation weight of each feature.
     ridge : (size,) array
         Coefficient of `λ²/2` (zero where there is none).
     smoothing : float
@@ -57,7 +57,9 @@ class Penalty(ABC):
     def __init__(self, beta: Array) -> None:
         self.beta = np.asarray(beta, dtype=np.float64)
         if not np.all(np.isfinite(self.beta)) or np.any(self.beta <= 0):
-            raise OptionError("every price β must be a positive number; for no price at all use regularization='none'")
+            raise OptionError(
+                "every penalty β must be a positive number; for no penalty at all use regularization='none'"
+            )
         self.ridge = np.zeros_like(self.beta)
 
     @abstractmethod
@@ -86,7 +88,7 @@ class Penalty(ABC):
 
 
 class NoPenalty(Penalty):
-    """No price: the expectations must match the sample exactly."""
+    """No penalty: the expectations must match the sample exactly."""
 
     code = CODE_NONE
 
@@ -213,7 +215,7 @@ class L2(Penalty):
 
 
 class L2Squared(Penalty):
-    """A quadratic price, a Gaussian prior (§5.4)."""
+    """A quadratic penalty, a Gaussian prior (§5.4)."""
 
     code = CODE_L2SQ
 
@@ -239,7 +241,7 @@ class L2Squared(Penalty):
 
 
 class Elastic(Penalty):
-    """The l1 price plus a quadratic one of `ratio` times its size (§5.6)."""
+    """The l1 penalty plus a quadratic one of `ratio` times its size (§5.6)."""
 
     code = CODE_ELASTIC
     sparse = True
@@ -247,7 +249,7 @@ class Elastic(Penalty):
     def __init__(self, beta: Array, ratio: float = 1.0) -> None:
         super().__init__(beta)
         if not ratio > 0:
-            raise OptionError(f"ratio={ratio!r}: expected a positive number, the l2² price over the l1 price")
+            raise OptionError(f"ratio={ratio!r}: expected a positive number, the l2² penalty over the l1 penalty")
         self.ratio = float(ratio)
         self.ridge = self.ratio * self.beta
 
@@ -281,7 +283,7 @@ PENALTIES = ("none", "l1", "smoothed_l1", "l2", "l2sq", "elastic")
 
 
 def make_penalty(name: str, beta: Array, *, smoothing: float = 0.1, ratio: float = 1.0) -> Penalty:
-    """Return the penalty of a name (`PENALTIES`) with prices `beta`."""
+    """Return the penalty of a name (`PENALTIES`) with regularisation weights `beta`."""
     match name:
         case "none":
             return NoPenalty(beta)

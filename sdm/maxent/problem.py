@@ -1,4 +1,4 @@
-"""The one problem that everything solves, and the certificate of how near a solution is (MATH.md §1–2).
+"""The one problem that everything solves, and the certificate of how near a solution is (Dudík et al. 2007, §4).
 
 `min_λ F(λ) = Ω*(Fλ) − λ·π̃[f] + U*_π̃(λ)`; its negative `Q(λ)` is the regularised gain. For any distribution `p` with
 `π̃[f] − p[f]` in the potential's domain, `Ω(p) + U_π̃(π̃[f] − p[f]) ≥ max Q`, so that value minus `Q(λ)` bounds what is
@@ -136,9 +136,9 @@ class Problem:
     @cached_property
     def stretches(self) -> NDArray[np.int64]:
         """Where in the weights each stretch of near copies (one class, one group of features) begins."""
-        own = self.features.groups()
-        first = np.flatnonzero(np.diff(own, prepend=-1))
-        return np.concatenate([first + c * own.size for c in range(self.classes)])
+        groups = self.features.groups()
+        first = np.flatnonzero(np.diff(groups, prepend=-1))
+        return np.concatenate([first + c * groups.size for c in range(self.classes)])
 
     def shortfall(self, s: Array) -> tuple[float, float]:
         """Return how far the sample's mean of scores `s` is below their largest, and how far they range."""
@@ -149,14 +149,15 @@ class Problem:
         return False
 
     def cost(self, lam: Array) -> float:
-        """Return what the weights cost."""
+        """Return the penalty of the weights."""
         return self.penalty.value(lam)
 
     def gap(self, state: State, worst: float = 0.0) -> float:
         """Bound how far `state.objective` is above the optimum, by mixing in as much of the sample as it takes.
 
-        `p_t = (1 − t) p + t π̃` has `π̃[f] − p_t[f] = (1 − t)(π̃[f] − p[f])`, and at `t = 1` is always feasible. `worst`
-        is the largest `|π̃[f] − p[f]|/β` of features that are not in the problem but that the bound must hold for.
+        `p_t = (1 − t) p + t π̃` has `π̃[f] − p_t[f] = (1 − t)(π̃[f] − p[f])`, and at `t = 1` is always feasible.
+        `worst` is the largest `|π̃[f] − p[f]|/β` of features that are not in the problem but that the bound must hold
+        for.
         """
         u = -state.eps
         t = max(self.penalty.mixing(u), 1.0 - 1.0 / max(worst, 1.0))

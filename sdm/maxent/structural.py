@@ -1,10 +1,10 @@
-"""Structural maxent: families that grow, each feature paying `β_k = λ·B_k + β` for the complexity of its family.
+"""Structural maxent (Cortes et al. 2015): growing families, each feature with the penalty `β_k = λ·B_k + β`.
 
-A solver asks in each round, at its present distribution, every oracle (for every class) for its most violated features
-and takes the worst in. The gap that a round proves covers all features of the finite families, all that were found so
-far, and all of the oracles' proposals: over the current columns it is exact, over the families without end it is as
-good as their oracles. Over classes, a feature that was found for one is there for all of them, each with a weight of
-its own at the same penalty (eq. 14).
+`B_k` is the complexity of the feature's family. A solver asks in each round, at its present distribution, every oracle
+(for every class) for its most violated features and takes the worst in. The gap that a round proves covers all features
+of the finite families, all that were found so far, and all of the oracles' proposals: over the current columns it is
+exact, over the growing families it is as good as their oracles. Over classes, a feature that was found for one is there
+for all of them, each with a weight of its own at the same penalty (eq. 14).
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm.features.feature_set import FeatureSet
-from sdm.features.growing.grown import Grown, Oracle
+from sdm.features.growing.grown import GrownFamily, Oracle
 from sdm.maxent.penalty import L1
 from sdm.maxent.problem import Problem, State
 from sdm.types import Array
@@ -25,47 +25,47 @@ SPARE = 60
 
 
 @dataclass(frozen=True)
-class Prices:
-    """What a feature of size `k` pays: `λ·B_k + β`; `bounds[name][k − 1]` is `B_k` of an oracle."""
+class FamilyPenalty:
+    """The penalty `λ·B_k + β` of a feature of size `k`; `bounds[name][k − 1]` is `B_k` of an oracle."""
 
     lam: float
     beta: float
     bounds: dict[str, Array]
 
     @classmethod
-    def from_bounds(cls, lam: float, beta: float, oracles: Sequence[Oracle], m: float) -> "Prices":
-        """Take `B_k` from eq. (15), with `m` presences."""
+    def from_bounds(cls, lam: float, beta: float, oracles: Sequence[Oracle], m: float) -> "FamilyPenalty":
+        """Take `B_k` from eq. (15) of Cortes et al. 2015, with `m` presences."""
         bounds = {o.name: np.array([o.complexity(k, m) for k in range(1, o.largest + 1)]) for o in oracles}
         return cls(lam, beta, bounds)
 
     def of(self, oracle: Oracle, size: int) -> float:
-        """Return the price of a feature."""
+        """Return the penalty of a feature."""
         return float(self.lam * self.bounds[oracle.name][size - 1] + self.beta)
 
 
 class Growth:
-    """A problem that gets more features as it is solved: the finite families first, then what was found.
+    """A problem that gets more features as it is solved: the finite families first, then those found by the oracles.
 
     Parameters
     ----------
     problem : Problem
         Over the finite families (which may be none), with an l1 penalty.
     oracles : sequence of Oracle
-    prices : Prices
+    family_penalty : FamilyPenalty
         Of the oracles' features.
 
     Attributes
     ----------
     problem : Problem
         Over the features so far.
-    grown : Grown
+    grown : GrownFamily
         The features found so far.
     """
 
-    def __init__(self, problem: Problem, oracles: Sequence[Oracle], prices: Prices) -> None:
+    def __init__(self, problem: Problem, oracles: Sequence[Oracle], family_penalty: FamilyPenalty) -> None:
         self.problem, self.domain = problem, problem.domain
-        self.oracles, self.prices = list(oracles), prices
-        self.grown = Grown(problem.domain)
+        self.oracles, self.family_penalty = list(oracles), family_penalty
+        self.grown = GrownFamily(problem.domain)
         self._finite = problem.features
         self._most = 2 * SPARE
 
@@ -74,11 +74,11 @@ class Growth:
         """The penalty of every weight so far."""
         return self.problem.penalty.beta
 
-    def adopt(self, grown: Grown) -> None:
-        """Start with the features that an earlier problem on the same domain has found, at this one's prices."""
+    def adopt(self, grown: GrownFamily) -> None:
+        """Start with the features that an earlier problem on the same domain has found, at this one's penalties."""
         self.grown = grown.subset(np.ones(grown.size, dtype=bool))
-        found = [self.prices.of(o, s.size) for o, s in zip(grown.sources, grown.shapes)]
-        self._rebuild(np.arange(self.problem.features.size) < self._finite.size, found)
+        penalties = [self.family_penalty.of(o, s.size) for o, s in zip(grown.sources, grown.shapes)]
+        self._rebuild(np.arange(self.problem.features.size) < self._finite.size, penalties)
 
     def extend(
         self, state: State, limit: int, rank: Callable[[float, float], float] = truediv
@@ -91,33 +91,33 @@ class Growth:
             Over the features so far.
         limit : int
             How many to take in at most (twice as many where there is no feature yet): the first by `rank(violation,
-            price)`.
+            penalty)`.
 
         Returns
         -------
         state : State
             The same over the features now in the problem.
         worst : float
-            The largest `violation/price` of all that the oracles proposed, taken in or not.
+            The largest `violation/penalty` of all that the oracles proposed, taken in or not.
         kept : array of bool, or None
             Which of the earlier features are still in the problem, in their order, before those that are new; None if
             the problem is as it was.
         """
         kept = self._pruned(state)
-        found, worst = [], 0.0
+        violated, worst = [], 0.0
         for g in self.problem.masses(state.p - self.problem.sample):
             for oracle in self.oracles:
                 for proposal in oracle.propose(g):
-                    price = self.prices.of(oracle, proposal.shape.size)
-                    worst = max(worst, proposal.violation / price)
-                    if proposal.violation > price and not self.grown.knows(oracle, proposal.shape):
-                        found.append((rank(proposal.violation, price), price, oracle, proposal.shape))
-        found.sort(key=lambda item: -item[0])
+                    penalty = self.family_penalty.of(oracle, proposal.shape.size)
+                    worst = max(worst, proposal.violation / penalty)
+                    if proposal.violation > penalty and not self.grown.knows(oracle, proposal.shape):
+                        violated.append((rank(proposal.violation, penalty), penalty, oracle, proposal.shape))
+        violated.sort(key=lambda item: -item[0])
         limit, added = limit if state.lam.size else 2 * limit, list[float]()
-        for _, price, oracle, shape in found:
+        for _, penalty, oracle, shape in violated:
             if len(added) < limit and not self.grown.knows(oracle, shape):
                 self.grown.add(oracle, shape)
-                added.append(price)
+                added.append(penalty)
         if kept.all() and not added:
             return state, worst, None
         measured = self._rebuild(kept, added, state.p)
@@ -139,7 +139,7 @@ class Growth:
         return keep
 
     def _rebuild(self, kept: NDArray[np.bool_], added: Sequence[float], p: Array | None = None) -> Array:
-        """Make the problem of some of the earlier features and the last that were found, whose prices are `added`.
+        """Make the problem of some of the earlier features and the last that were found, with the penalties `added`.
 
         Return `p[f] − π̃[f]` of these, in one row for each class.
         """
@@ -150,7 +150,7 @@ class Growth:
 
         mu = measured(old.sample)
         beta = np.hstack([self.beta.reshape(old.classes, -1)[:, kept], np.tile(added, (old.classes, 1))])
-        every = np.hstack([old.mu.reshape(old.classes, -1)[:, kept], mu])
+        mu_all = np.hstack([old.mu.reshape(old.classes, -1)[:, kept], mu])
         features = FeatureSet(self.domain, [*self._finite.families, self.grown])
-        self.problem = old.over(features, L1(beta.ravel()), every.ravel())
+        self.problem = old.over(features, L1(beta.ravel()), mu_all.ravel())
         return mu if p is None else measured(p) - mu

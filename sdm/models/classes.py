@@ -1,4 +1,4 @@
-"""A fitted model of classes: what is saved, and what predicts."""
+"""A fitted model of classes: it predicts, and a file keeps it."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -45,7 +45,7 @@ class ClassModel(FittedModel):
     variables : tuple of ModelVariable
     intercept : (C,) array
     terms : Terms
-        Features with a weight in any class; their own column of weights is not used.
+        Features with a weight in any class; the column of weights in it is not used.
     shapes : Shapes
         Trees and monomials with a weight in any class.
     weights : (C, T + S) array

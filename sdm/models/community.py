@@ -1,4 +1,4 @@
-"""A fitted joint model: what is saved, and what predicts."""
+"""A fitted joint model: it predicts, and a file keeps it."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from sdm.archive import Archive
 from sdm.data.encode import Encoder
 from sdm.features.terms import bounded
-from sdm.joint.discriminant import Discriminant, Sites
+from sdm.joint.discriminant import Discriminant, LabelledSites
 from sdm.joint.features import SiteFeatures
-from sdm.joint.graph import Forest, given
+from sdm.joint.graph import Forest, forest_of_edges
 from sdm.joint.inference import States, marginals, maximise
 from sdm.joint.labels import as_states, read_labels
 from sdm.joint.likelihood import LogLoss
@@ -99,8 +99,8 @@ class FittedJoint(FittedModel):
         x = self.encode(x)
         if not isinstance(labels, np.ndarray) or labels.dtype != np.int8:
             labels = read_labels(labels, self.species, x.shape[0])
-        loss = LogLoss(self.discriminant, Sites(self.features.evaluate(x), labels))
-        return float(loss.details(self.scale * self.weights).own.mean())
+        loss = LogLoss(self.discriminant, LabelledSites(self.features.evaluate(x), labels))
+        return float(loss.details(self.scale * self.weights).site_losses.mean())
 
     def _scores(self, x: Any, known: Any, clamp: bool) -> tuple[Array, Array, States, NDArray[np.bool_]]:
         x = self.encode(x)
@@ -116,7 +116,7 @@ class FittedJoint(FittedModel):
         return [*self.features.raw_terms().names(self.encoder.names, labels), "bias"]
 
     def effects(self) -> list[dict[str, Any]]:
-        """Return one row per species and feature: `weight`, and its `sd` (NaN where the sites say nothing of it)."""
+        """Return one row per species and feature: `weight`, and its `sd` (NaN where the sites do not inform it)."""
         weights, spread = self.discriminant.split(self.weights)[0], self.discriminant.split(self._deviation)[0]
         return [
             {"species": name, "feature": feature, "weight": float(weights[s, k]), "sd": float(spread[s, k])}
@@ -181,7 +181,7 @@ class FittedJoint(FittedModel):
         )
         species = tuple(map(str, header["species"]))
         features = SiteFeatures(read_terms(arrays), **{name: arrays[name] for name in _FEATURES})
-        forest = Forest(len(species), given(arrays["edges"].tolist(), species).edges)
+        forest = Forest(len(species), forest_of_edges(arrays["edges"].tolist(), species).edges)
         weights, variance = arrays["weights"], arrays["variance"]
         model = cls(encoder, features, species, forest, weights, variance, float(header["scale"]), header["meta"])
         model._check()

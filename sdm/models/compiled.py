@@ -1,4 +1,4 @@
-"""Prediction, compiled (MATH.md §5): one piecewise quadratic a variable, one product a pair, one lookup a class.
+"""Prediction, compiled: one piecewise quadratic per variable, one product per pair, one lookup per class.
 
 Linear, quadratic, hinge and threshold weights of one variable sum to a function that is quadratic between knots. It
 is stored as segments; a cell finds its segment from a coarse grid over the knots, not by a search among them.
@@ -20,7 +20,7 @@ BLOCK = 16_384
 
 
 @dataclass(frozen=True)
-class Curve:
+class CompiledCurve:
     """The additive effect of one continuous variable: `a + (x − x0)(b + c (x − x0))` on each segment.
 
     Segment `s` holds the values from `breaks[s − 1]` (included) to `breaks[s]`; `first[g]` is the first segment that a
@@ -53,17 +53,17 @@ class Compiled:
     def __init__(self, terms: Terms, lo: Array, hi: Array, shapes: Shapes | None = None) -> None:
         self.lo, self.hi = lo, hi
         self.shapes = CompiledShapes(shapes, lo, hi) if shapes is not None and len(shapes) else None
-        self.curves: dict[int, Curve] = {}
+        self.curves: dict[int, CompiledCurve] = {}
         self.classes: dict[int, tuple[Array, Array]] = {}
         for v in np.unique(terms.var[terms.kind != PRODUCT]):
-            own = np.flatnonzero((terms.var == v) & (terms.kind != PRODUCT))
-            if np.all(terms.kind[own] == CATEGORY):
-                classes, place = np.unique(terms.knot[own], return_inverse=True)
+            members = np.flatnonzero((terms.var == v) & (terms.kind != PRODUCT))
+            if np.all(terms.kind[members] == CATEGORY):
+                classes, place = np.unique(terms.knot[members], return_inverse=True)
                 weights = np.zeros(classes.size)
-                np.add.at(weights, place, terms.weight[own])
+                np.add.at(weights, place, terms.weight[members])
                 self.classes[int(v)] = classes, weights
             else:
-                self.curves[int(v)] = _compile_curve(terms, own, lo[v])
+                self.curves[int(v)] = _compile_curve(terms, members, lo[v])
         pairs = np.flatnonzero(terms.kind == PRODUCT)
         self.pairs = np.stack([terms.var[pairs], terms.other[pairs]])
         self.pair_slope, self.pair_weight = 1.0 / (terms.hi[pairs] - terms.lo[pairs]), terms.weight[pairs]
@@ -72,7 +72,7 @@ class Compiled:
         self.pair_low = np.array([less_product(*row) for row in ends])
 
     def scores(self, columns: Sequence[NDArray[np.floating]], clamp: bool = True) -> Array:
-        """Return `λ·f(x)` for cells given as one array a variable; missing values give NaN."""
+        """Return `λ·f(x)` for cells given as one array per variable; missing values give NaN."""
         theta = np.zeros(len(columns[0]))
         for a in range(0, theta.size, BLOCK):
             self._score_block([column[a : a + BLOCK] for column in columns], clamp, theta[a : a + BLOCK])
@@ -88,7 +88,7 @@ class Compiled:
             return contiguous[v]
 
         for v in range(len(columns)):
-            self._add_own(v, column(v), clamp, theta)
+            self._add_single(v, column(v), clamp, theta)
         for pair, (u, v) in enumerate(self.pairs.T):
             ranges = (self.lo[u], self.hi[u], self.lo[v], self.hi[v])
             scale = (self.pair_low[pair], self.pair_slope[pair], self.pair_weight[pair])
@@ -100,10 +100,10 @@ class Compiled:
     def contribution(self, v: int, x: Array, clamp: bool = True) -> Array:
         """Return variable `v`'s own part of the score at its values `x` (its products with others left out)."""
         out = np.zeros(x.size)
-        self._add_own(v, np.ascontiguousarray(x), clamp, out)
+        self._add_single(v, np.ascontiguousarray(x), clamp, out)
         return out
 
-    def _add_own(self, v: int, x: NDArray[np.floating], clamp: bool, theta: Array) -> None:
+    def _add_single(self, v: int, x: NDArray[np.floating], clamp: bool, theta: Array) -> None:
         """Add variable `v`'s own part of the scores."""
         low, high = (self.lo[v], self.hi[v]) if clamp else (-np.inf, np.inf)
         if v in self.curves:
@@ -115,13 +115,13 @@ class Compiled:
             _spread_missing(x, theta)
 
 
-def _compile_curve(terms: Terms, own: NDArray[np.int64], low: float) -> Curve:
+def _compile_curve(terms: Terms, members: NDArray[np.int64], low: float) -> CompiledCurve:
     """Sum the terms of one variable into segments."""
-    knotted = own[terms.kind[own] >= FORWARD]
+    knotted = members[terms.kind[members] >= FORWARD]
     breaks = np.unique(terms.knot[knotted])
     x0 = np.concatenate([[min(low, breaks[0]) if breaks.size else low], breaks])
     a, b, c = (np.zeros(x0.size) for _ in range(3))
-    for j in own:
+    for j in members:
         w, kind = terms.weight[j], int(terms.kind[j])
         lo, hi, knot = terms.lo[j], terms.hi[j], terms.knot[j]
         after = np.concatenate([[False], breaks >= knot])  # the first segment is left of every knot
@@ -140,7 +140,7 @@ def _compile_curve(terms: Terms, own: NDArray[np.int64], low: float) -> Curve:
             b[~after] -= w / (knot - lo)
         elif kind == THRESHOLD:
             a[after] += w
-    return Curve(breaks, x0, a, b, c, *_grid(breaks))
+    return CompiledCurve(breaks, x0, a, b, c, *_grid(breaks))
 
 
 def _grid(breaks: Array) -> tuple[float, float, NDArray[np.int32]]:

@@ -47,5 +47,5 @@ def load_model(path: str | os.PathLike[str]) -> FittedModel:
     (1,)
     """
     module, name = KINDS.get(format_of(path) or "", KINDS["sdm-model"])
-    found: type[FittedModel] = getattr(import_module(module), name)
-    return found.load(path)
+    model_class: type[FittedModel] = getattr(import_module(module), name)
+    return model_class.load(path)

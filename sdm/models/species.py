@@ -1,4 +1,4 @@
-"""A fitted model: what is saved, and what predicts."""
+"""A fitted model of one species: it predicts, and a file keeps it."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -66,7 +66,7 @@ class Model(FittedModel):
     cumulative : (k, 2) array
         Ascending raw values, and the percentage of the distribution at or below each.
     unseen : {"zero", "error"}
-        What a class that was not in the training data does: nothing, or an error.
+        A class that was not in the training data has no effect, or is an error.
     shapes : Shapes
         Trees and monomials with a weight.
     meta : dict
@@ -230,7 +230,7 @@ class Model(FittedModel):
 
 
 def with_temperature(model: Model, theta: Array, q0: Array, temperature: float) -> Model:
-    """Return the model whose scores are divided by a temperature (fenchel-young-losses.txt §8.1).
+    """Return the model whose scores are divided by a temperature (Blondel, Martins & Niculae 2020, §8.1).
 
     Parameters
     ----------

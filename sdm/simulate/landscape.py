@@ -36,8 +36,8 @@ _MARGIN = 8  # coarse cells around it: splines need neighbours, the west wind ne
 
 
 @dataclass(frozen=True)
-class Variable:
-    """One layer of the landscape: its unit, the step its values are rounded to, and what it is."""
+class LandscapeLayer:
+    """One layer of the landscape: its unit, the step its values are rounded to, and its description."""
 
     name: str
     unit: str
@@ -47,19 +47,19 @@ class Variable:
 
 #: The continuous layers, in the order in which ``layers=n`` takes them.
 LAYERS = (
-    Variable("temperature", "°C", 0.01, "annual mean temperature"),
-    Variable("precipitation", "mm", 1.0, "annual precipitation"),
-    Variable("elevation", "m", 1.0, "height above sea level"),
-    Variable("slope", "degrees", 0.1, "steepness"),
-    Variable("seasonality", "°C", 0.01, "standard deviation of the monthly temperatures"),
-    Variable("wetness", "index", 0.01, "topographic wetness: 0 dry crest, 10 wet hollow"),
-    Variable("insolation", "%", 0.1, "sunlight on the slope, flat ground 100"),
-    Variable("coast_distance", "km", 0.1, "distance to the sea"),
-    Variable("dry_quarter", "mm", 1.0, "precipitation of the driest quarter"),
-    Variable("soil_ph", "pH", 0.01, "acidity of the soil"),
-    Variable("sand", "%", 0.1, "sand in the soil"),
-    Variable("soil_carbon", "g/kg", 0.1, "organic carbon in the soil"),
-    Variable("relief", "m", 1.0, "difference between the highest and the lowest place within 6 km"),
+    LandscapeLayer("temperature", "°C", 0.01, "annual mean temperature"),
+    LandscapeLayer("precipitation", "mm", 1.0, "annual precipitation"),
+    LandscapeLayer("elevation", "m", 1.0, "height above sea level"),
+    LandscapeLayer("slope", "degrees", 0.1, "steepness"),
+    LandscapeLayer("seasonality", "°C", 0.01, "standard deviation of the monthly temperatures"),
+    LandscapeLayer("wetness", "index", 0.01, "topographic wetness: 0 dry crest, 10 wet hollow"),
+    LandscapeLayer("insolation", "%", 0.1, "sunlight on the slope, flat ground 100"),
+    LandscapeLayer("coast_distance", "km", 0.1, "distance to the sea"),
+    LandscapeLayer("dry_quarter", "mm", 1.0, "precipitation of the driest quarter"),
+    LandscapeLayer("soil_ph", "pH", 0.01, "acidity of the soil"),
+    LandscapeLayer("sand", "%", 0.1, "sand in the soil"),
+    LandscapeLayer("soil_carbon", "g/kg", 0.1, "organic carbon in the soil"),
+    LandscapeLayer("relief", "m", 1.0, "difference between the highest and the lowest place within 6 km"),
 )
 #: The classes of the layer ``landcover``; 0 is the sea.
 CLASSES = {
@@ -140,7 +140,7 @@ def _coast(out: Array, land: NDArray[np.bool_]) -> None:
 
 
 def _blur(grid: Array, times: int) -> Array:
-    """Smooth with the weights ¼ ½ ¼ along both axes, so many times."""
+    """Smooth with the weights ¼ ½ ¼ along both axes, `times` times."""
     for _ in range(times):
         wide = np.pad(grid, 1, mode="edge")
         wide = (wide[:-2] + 2.0 * wide[1:-1] + wide[2:]) / 4.0

@@ -147,11 +147,11 @@ def make_species(look: Mapping[str, NDArray], count: int, interaction: bool) -> 
     def at(name: str, q: float) -> float:
         return float(f"{np.quantile(look[name], q):.3g}")
 
-    found = []
+    species = []
     for name, responses, preference, (above, low, below, high) in NICHES[:count]:
         spread = {v: at(v, 0.95) - at(v, 0.05) for v, *_ in responses if v in look}
         made = [(v, s, at(v, q), float(f"{w * spread[v]:.2g}")) for v, s, q, w in responses if v in spread]
         gate = Interaction(above, at(above, low), below, at(below, high)) if interaction else None
         classes = dict(zip(CLASSES, preference))
-        found.append(VirtualSpecies(f"Virtualis {name}", tuple(Response(*m) for m in made), classes, gate))
-    return tuple(found)
+        species.append(VirtualSpecies(f"Virtualis {name}", tuple(Response(*m) for m in made), classes, gate))
+    return tuple(species)

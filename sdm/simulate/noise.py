@@ -107,7 +107,7 @@ def ridged(x: Array, y: Array, scale: float, code: np.uint64, octaves: int, gain
 
 @jit
 def field(out: Array, y: Array, x: Array, code: np.uint64, scale: float, octaves: int, gain: float) -> None:
-    """Fill one fractal field with ``scale`` lattice cells a side in its first octave."""
+    """Fill one fractal field with ``scale`` lattice cells per side in its first octave."""
     for i in range(y.size):
         row = fractal(x, np.full(x.size, y[i]), scale, code, octaves, gain)
         for j in range(x.size):
@@ -116,6 +116,6 @@ def field(out: Array, y: Array, x: Array, code: np.uint64, scale: float, octaves
 
 @jit
 def white(out: Array, rows: NDArray[np.int64], cols: NDArray[np.int64], code: np.uint64) -> None:
-    """Fill a vector with independent uniform numbers in (0, 1), one a cell: what a cell gets depends on it alone."""
+    """Fill a vector with independent uniform numbers in (0, 1), one per cell, each a function of its cell alone."""
     for n in range(out.size):
         out[n] = (np.float64(_hash(rows[n], cols[n], code) >> np.uint64(12)) + 0.5) / 4503599627370496.0

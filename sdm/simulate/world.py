@@ -38,7 +38,7 @@ _WORKERS = min(3, os.cpu_count() or 1)
 
 @dataclass(frozen=True)
 class _Plan:
-    """Everything that decides what is written."""
+    """Everything that the files follow from."""
 
     world: Landscape
     grid: Grid
@@ -55,7 +55,7 @@ class _Plan:
 
 
 def _chosen(rank: Array, n: int, top: int, *columns: NDArray) -> Array:
-    """Return rank, row, column and ``columns`` of the ``n`` cells of lowest finite rank in a strip, one cell a line.
+    """Return rank, row, column and ``columns`` of the ``n`` cells of lowest finite rank in a strip, one cell per line.
 
     With ranks ``-log(u) / weight`` these are draws without replacement with probability proportional to weight
     (Efraimidis and Spirakis 2006), and strips can be drawn from one by one.
@@ -150,7 +150,7 @@ def _rasters(plan: _Plan, stage: Path, progress: Progress | None) -> tuple[list[
 
 
 def _tables(plan: _Plan, stage: Path, drawn: list[Array]) -> None:
-    """Write the records, and the survey sites with what was found at each."""
+    """Write the records, and the survey sites with presence or absence at each."""
     records, sites, survey = list[list[str]](), list[list[str]](), drawn[-1]
     if len(survey) < plan.sites:
         raise OptionError(f"sites is {plan.sites:,}, the land has {len(survey):,} cells: lower sites or raise size")
@@ -160,8 +160,8 @@ def _tables(plan: _Plan, stage: Path, drawn: list[Array]) -> None:
             few = f"{species.name} can live in {len(draw):,} cells"
             raise OptionError(f"records is {plan.records:,}, {few}: lower records or raise size")
         records += [[species.name, *place] for place in _places(plan, species.name, draw)]
-        found = plan.world.white(f"{species.name} found", survey[:, 1], survey[:, 2]) < survey[:, 3 + k]
-        sites += [[species.name, *place, str(int(yes))] for place, yes in zip(places, found)]
+        present = plan.world.white(f"{species.name} found", survey[:, 1], survey[:, 2]) < survey[:, 3 + k]
+        sites += [[species.name, *place, str(int(yes))] for place, yes in zip(places, present)]
     for name, lines in (("occurrences.csv", records), ("presence_absence.csv", sites)):
         head = ["species", "longitude", "latitude", "presence"][: len(lines[0])]
         with open(stage / name, "w", encoding="utf-8", newline="") as file:
@@ -178,7 +178,7 @@ def _places(plan: _Plan, stream: str, draw: Array) -> list[tuple[str, str]]:
 
 
 def _describe(plan: _Plan, sums: Array) -> dict[str, Any]:
-    """Return what ``truth.json`` holds."""
+    """Return the content of ``truth.json``."""
     about = {layer.name: {"unit": layer.unit, "text": layer.text} for layer in LAYERS}
     about["landcover"], grid = {"unit": "class", "text": "land cover"}, plan.grid
     return {
@@ -225,7 +225,7 @@ def _staged(folder: Path, overwrite: bool) -> Iterator[Path]:
 
 @dataclass(frozen=True)
 class Simulation:
-    """What :func:`simulate` wrote, and the species it is about."""
+    """The files that :func:`simulate` wrote, and their species."""
 
     folder: Path
     layers: tuple[Path, ...]
@@ -277,7 +277,7 @@ def simulate(
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> Simulation:
-    """Make a virtual landscape and virtual species in it, and write what a study would have, and the truth.
+    """Make a virtual landscape and virtual species in it, and write the files of a study, and the truth.
 
     Parameters
     ----------
@@ -285,7 +285,7 @@ def simulate(
         Gets ``layers/*.tif``, ``occurrences.csv``, ``presence_absence.csv``, ``truth/*.tif``, ``truth.json``, and
         ``effort.tif`` with ``bias``. Files appear there all at the end, or not at all.
     size : int or (int, int)
-        Cells a side, or rows and columns. The same seed with more cells is the same world in more detail.
+        Cells per side, or rows and columns. The same seed with more cells is the same world in more detail.
     layers : int
         3 … 14: the first of ``sdm.simulate.landscape.LAYERS``, the last one always the categorical ``landcover``.
     species : int
@@ -303,7 +303,7 @@ def simulate(
     interaction : bool
         Each species is also confined to where one layer is above and another below a limit.
     warming : float
-        Also write ``warmer/*.tif``: the same layers with the temperature raised by so many degrees, to project on.
+        Also write ``warmer/*.tif``: the same layers with the temperature raised by N degrees, to project on.
     crs : str
         WGS 84 cells of 4°/size by default; 400 km/size in a projected CRS. Tables are always in WGS 84.
     overwrite : bool

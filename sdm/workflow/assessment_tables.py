@@ -10,7 +10,7 @@ import numpy as np
 from sdm.assess.splits.folds import Split
 from sdm.assess.uncertainty import STATISTICS
 from sdm.files import safe_name
-from sdm.maps.species import predict_spread
+from sdm.maps.species import write_spread_maps
 from sdm.models.species import Model
 from sdm.options.definitions import RunOptions
 from sdm.report.tables import write_rows
@@ -191,5 +191,5 @@ def write_spread(
 ) -> dict[str, str]:
     """Map the mean, deviation and limits over the replicates beside a map; return the files by what they are."""
     paths = {name: raster.with_name(f"{raster.stem}_{name}.tif") for name in STATISTICS}
-    predict_spread(models, stack, paths, study_area=area, **common)
+    write_spread_maps(models, stack, paths, study_area=area, **common)
     return {name: path.name for name, path in paths.items()}

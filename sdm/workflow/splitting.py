@@ -11,7 +11,7 @@ from sdm.assess.splits.folds import Fold, Split, by_group
 from sdm.assess.splits.methods import own_folds, split_table
 from sdm.data.rasters.distance import DEGREE_KM, to_lonlat
 from sdm.data.rasters.stack import Stack
-from sdm.data.site_folds import check_folds, fold_numbers, gather, training_rows
+from sdm.data.site_folds import check_folds, fold_numbers, number_sites, training_rows
 from sdm.data.site_sample import SiteSample
 from sdm.data.table import SampleTable
 from sdm.errors import DataError, OptionError
@@ -180,7 +180,7 @@ def split_sites(sites: SiteSample, options: RunOptions, stack: Stack | None = No
 def _split_by_site(sites: SiteSample, options: RunOptions, how: str, stack: Stack | None) -> Split:
     """Divide whole sites, and let all visits go with theirs."""
     own, (label, rng) = options.test, _drawing(sites, options)
-    member, kind = gather(label, sites.group)
+    member, kind = number_sites(label, sites.group)
     if sites.label is not None and how == "random":
         return by_group("random", fold_numbers(label, _asked(own), rng, sites.group), None, "full", noun="sites")
     if sites.label is not None and how == "subsample":

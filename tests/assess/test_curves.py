@@ -31,15 +31,15 @@ def test_the_learning_curve_falls(virtual, partitions) -> None:
     assert all(p.partitions == 5 and p.loss_sd > 0 and p.auc_sd > 0 for p in found)
 
 
-def test_thresholds_want_a_price_of_one_deviation(virtual, partitions) -> None:
+def test_thresholds_want_a_penalty_of_one_deviation(virtual, partitions) -> None:
     """Fig. 7: "the remarkably consistent minimum at β₀ ≈ 1.0 for threshold feature curves"."""
     betas = [0.12, 0.3, 0.6, 1.0, 1.7, 3.0, 10.0]
     found = sensitivity_curve(virtual, {"T": {"features": "t"}}, partitions, multipliers=betas)
     assert [p.multiplier for p in found] == betas
     loss = np.array([p.loss for p in found])
     assert 0.5 < betas[int(np.argmin(loss))] < 2.0
-    assert loss[0] > loss.min() + 0.04, "too low a price overfits"
-    assert loss[-1] > loss.min() + 0.1, "too high a price tells nothing"
+    assert loss[0] > loss.min() + 0.04, "too low a penalty overfits"
+    assert loss[-1] > loss.min() + 0.1, "too high a penalty tells nothing"
 
 
 def test_a_point_is_the_mean_over_partitions(small) -> None:

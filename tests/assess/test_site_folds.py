@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdm.data.site_folds import check_folds, check_training, fold_numbers, gather, training_rows
+from sdm.data.site_folds import check_folds, check_training, fold_numbers, number_sites, training_rows
 from sdm.errors import DataError
 
 
@@ -36,7 +36,7 @@ def test_visits_to_a_cell_are_in_one_fold(visits, folds):
 
 def test_a_cell_counts_for_the_rarest_of_its_classes():
     label, cell = np.array([0, 0, 0, 1, 0, 2, 1]), np.array([9, 9, 4, 4, 7, 7, 7])
-    member, own = gather(label, cell)
+    member, own = number_sites(label, cell)
     assert member.tolist() == [0, 0, 1, 1, 2, 2, 2]
     assert own.tolist() == [0, 1, 2]
 

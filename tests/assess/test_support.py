@@ -16,10 +16,10 @@ def fitted(request):
     return Maxent("lq", entropy=request.param).fit(x, y), x
 
 
-def test_the_training_objective_is_the_fenchel_young_loss_and_the_price(fitted):
+def test_the_training_objective_is_the_fenchel_young_loss_and_the_penalty(fitted):
     model, x = fitted
-    price = model.problem_.penalty.value(model.coef_)
-    assert fenchel_young_loss(model.model_, x[:40]) + price == pytest.approx(model.solution_.objective, abs=1e-9)
+    penalty = model.problem_.penalty.value(model.coef_)
+    assert fenchel_young_loss(model.model_, x[:40]) + penalty == pytest.approx(model.solution_.objective, abs=1e-9)
 
 
 def test_the_loss_of_any_records_is_the_bregman_distance(fitted):

@@ -9,7 +9,7 @@ import pytest
 from faults import FAULTS, KILL, Commands
 from terminal import QUICK
 
-from sdm.commit import LISTED
+from sdm.written_files import LISTED
 
 LEAN = (*QUICK, "--no-report", "--overwrite", "--threads", 1)
 

@@ -7,7 +7,7 @@ import numpy as np
 import rasterio
 from typer.testing import CliRunner
 
-from sdm.commit import LISTED
+from sdm.written_files import LISTED
 from sdm_cli.app import app
 
 SAMPLE = Path(__file__).parents[2] / "sample_data"

@@ -44,13 +44,13 @@ def loss(theta, y, alpha):
 
 
 def objective(w, x, y, alpha, l1=0.0, l2=0.0):
-    """Mean loss of weights `(C, J)` on dense features `(n, J)` with targets `(n, C)`, plus prices."""
+    """Mean loss of weights `(C, J)` on dense features `(n, J)` with targets `(n, C)`, plus penalties."""
     fit = np.mean([loss(w @ x[i], y[i], alpha) for i in range(len(x))])
     return fit + np.sum(l1 * np.abs(w)) + 0.5 * np.sum(l2 * w**2)
 
 
 def descend(x, y, alpha, l1=0.0, l2=0.0, ball=0.0, rounds=4000):
-    """Fit by accelerated proximal gradient descent, restarted where it overshoots; `ball` prices the norm of all."""
+    """Fit by accelerated proximal gradient descent, restarted where it overshoots; `ball` penalises the norm of all."""
     n, j = x.shape
     w = v = np.zeros((y.shape[1], j))
     step = 1.0 / (np.linalg.norm(x, 2) ** 2 / n + np.max(l2))
@@ -84,11 +84,11 @@ def sites(draw):
     return x, label, shares
 
 
-def make_problem(x, targets, alpha, penalty, price, classes="lq", weight=None, same=False):
-    """The engine's problem on ordinary features, with prices that differ from one to the next unless `same`."""
+def make_problem(x, targets, alpha, penalty, penalty_weight, classes="lq", weight=None, same=False):
+    """The engine's problem on ordinary features, with penalties that differ from one to the next unless `same`."""
     domain = Domain(x, [f"v{v}" for v in range(x.shape[1])], q0=weight)
     features = build_features(domain, classes, knots=3, sample=domain.q0)
-    beta = price * (1.0 + (0 if same else 1) * (np.arange(features.size * targets.shape[0]) % 3))
+    beta = penalty_weight * (1.0 + (0 if same else 1) * (np.arange(features.size * targets.shape[0]) % 3))
     return ClassProblem(features, targets, ClassEntropy(alpha), make_penalty(penalty, beta))
 
 

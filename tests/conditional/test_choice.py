@@ -26,7 +26,7 @@ def test_the_losses_are_those_of_fits_without_each_fold(regularization, monkeypa
     monkeypatch.setattr(choice, "MULTIPLIERS", (np.inf, 4.0, 1.0))
     found = ConditionalMaxent("lq", regularization).fit(x, y)
     search = found.multiplier_search_
-    prices = found.problem_.penalty.beta.reshape(2, -1) / found.multiplier_
+    penalties = found.problem_.penalty.beta.reshape(2, -1) / found.multiplier_
     expected = np.zeros((3, len(y)))
     for repeat in range(2):
         fold = fold_numbers(y, 5, np.random.default_rng([1, 17, repeat]))
@@ -37,10 +37,10 @@ def test_the_losses_are_those_of_fits_without_each_fold(regularization, monkeypa
             for row, multiplier in ((1, 4.0), (2, 1.0)):
                 part = ConditionalMaxent("lq", regularization, multiplier).fit(x[~held], y[~held])
                 own = part.problem_.penalty.beta.reshape(2, -1)[0, -1]
-                again = multiplier * _price(x[~held], y[~held], len(y)) / own
+                again = multiplier * _penalty_weight(x[~held], y[~held], len(y)) / own
                 part = ConditionalMaxent("lq", regularization, multiplier * again).fit(x[~held], y[~held])
                 expected[row, held] -= np.log(part.predict_proba(x[held])[np.arange(held.sum()), y[held]]) / 2
-    assert prices.shape[1] == 9
+    assert penalties.shape[1] == 9
     np.testing.assert_allclose(search.losses, expected.mean(axis=1), atol=3e-3)
     assert search.multipliers[search.chosen] == found.multiplier_
     best = int(np.argmin(search.losses))
@@ -48,8 +48,8 @@ def test_the_losses_are_those_of_fits_without_each_fold(regularization, monkeypa
     assert search.errors[0] == pytest.approx(difference.std(ddof=1) / np.sqrt(len(y)), rel=0.1)
 
 
-def _price(x, y, size):
-    """Return the price of the last feature in a part of the sites, with the table of the whole's size."""
+def _penalty_weight(x, y, size):
+    """Return the penalty of the last feature in a part of the sites, with the table of the whole's size."""
     part = ConditionalMaxent("lq", "l1")
     fit = part._follow(x, np.eye(2)[y].T.copy(), np.full(len(y), 1 / len(y)), "lq", float(size))
     fit(1.0)

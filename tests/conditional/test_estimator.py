@@ -44,7 +44,7 @@ def test_it_predicts_what_it_was_fitted_to(habitats):
     assert len(model.feature_names_) == model.coef_.shape[1]
     assert "(soil=a)" in model.feature_names_
     totals = p.mean(axis=0) - [np.mean(y == c) for c in model.classes_]
-    assert np.abs(totals).max() <= 1.001e-4  # what the constants' price allows
+    assert np.abs(totals).max() <= 1.001e-4  # what the constants' penalty allows
 
 
 @pytest.mark.parametrize("alpha", [1.0, 1.5, 2.0])
@@ -62,28 +62,28 @@ def test_trees_and_monomials(habitats, structural):
     assert len(structural.feature_names_) == structural.coef_.shape[1]
 
 
-def test_structural_prices_hold_for_every_feature_found(structural):
-    """At the optimum no feature in any class is off by more than its price λ·B_k + β."""
+def test_structural_penalties_hold_for_every_feature_found(structural):
+    """At the optimum no feature in any class is off by more than its penalty λ·B_k + β."""
     problem = structural.problem_
     state = problem.state(structural.solution_.weights)
     excess = np.abs(state.eps) / problem.penalty.beta - 1.0
     assert excess.max() < 0.05
     grown = problem.features.families[-1]
     m = problem.domain.n
-    for shape, source, price in zip(grown.shapes, grown.sources, problem.penalty.beta[-grown.size :]):
-        assert price == pytest.approx(0.005 * source.complexity(shape.size, m) + 0.005)
+    for shape, source, penalty_weight in zip(grown.shapes, grown.sources, problem.penalty.beta[-grown.size :]):
+        assert penalty_weight == pytest.approx(0.005 * source.complexity(shape.size, m) + 0.005)
 
 
 @pytest.mark.parametrize("alpha", [1.0, 2.0])
 def test_trees_of_one_split_are_thresholds(alpha):
-    """Column generation over stumps ends where a fit with every threshold at the same price does."""
+    """Column generation over stumps ends where a fit with every threshold at the same penalty does."""
     rng = np.random.default_rng(9)
     x = rng.normal(size=(70, 2))
     y = np.argmax(1.5 * x @ rng.normal(size=(2, 3)) + rng.gumbel(size=(70, 3)), axis=1)
     options = {"entropy": alpha, "tolerance": 1e-6}
     grown = ConditionalMaxent("trees:1", lam=0.01, beta=0.01, **options).fit(x, y)
-    price = grown.problem_.penalty.beta.max()
-    every = ConditionalMaxent("t", knots="all", beta=price, **options).fit(x, y)
+    penalty_weight = grown.problem_.penalty.beta.max()
+    every = ConditionalMaxent("t", knots="all", beta=penalty_weight, **options).fit(x, y)
     assert grown.solution_.status == every.solution_.status == "converged"
     assert len(grown.model_.shapes) > 3
     assert grown.solution_.objective == pytest.approx(every.solution_.objective, abs=1e-5)
@@ -98,7 +98,7 @@ def test_structural_beats_what_one_feature_less_could_do(habitats):
     assert grown.solution_.objective <= plain.solution_.objective + 1e-6
 
 
-def test_prices_are_chosen_by_held_out_loss(habitats):
+def test_penalties_are_chosen_by_held_out_loss(habitats):
     x, y = habitats
     model = ConditionalMaxent("trees:3", categorical=["soil"], lam="auto").fit(x, y)
     assert model.beta_ == 0.005

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
-from sdm.conditional.constant import PRICE, Constant
+from sdm.conditional.constant import FREE_PENALTY, ConstantFamily
 from sdm.conditional.intercepts import best_intercepts
 from sdm.conditional.losses import ClassEntropy
 from sdm.conditional.problem import ClassProblem
@@ -28,14 +28,14 @@ def uncentred(classes, n=150):
 
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("penalty", ["l1", "l2sq"])
-@pytest.mark.parametrize("price", [1e-5, 3e-4, 1e-2])
-def test_probabilities_are_those_of_scikit_learn(classes, penalty, price):
-    """Under weak and strong regularisation; its intercepts have no price."""
+@pytest.mark.parametrize("penalty_weight", [1e-5, 3e-4, 1e-2])
+def test_probabilities_are_those_of_scikit_learn(classes, penalty, penalty_weight):
+    """Under weak and strong regularisation; its intercepts have no penalty."""
     x, label = uncentred(classes)
-    ours = ConditionalMaxent("l", penalty, beta=price, tolerance=1e-12).fit(x, label)
+    ours = ConditionalMaxent("l", penalty, beta=penalty_weight, tolerance=1e-12).fit(x, label)
     assert ours.solution_.status == "converged"
     columns = np.array([ours.feature_set_.column(j) for j in range(1, ours.feature_set_.size)]).T
-    strength = (2.0 if classes == 2 and penalty == "l2sq" else 1.0) / (label.size * price)
+    strength = (2.0 if classes == 2 and penalty == "l2sq" else 1.0) / (label.size * penalty_weight)
     options = {"l1_ratio": 1.0, "solver": "saga"} if penalty == "l1" else {"solver": "lbfgs"}
     theirs = LogisticRegression(C=strength, tol=1e-12, max_iter=100_000, **options).fit(columns, label)
     np.testing.assert_allclose(ours.predict_proba(x), theirs.predict_proba(columns), atol=1e-6)
@@ -56,12 +56,12 @@ def test_where_the_features_have_their_zero_is_of_no_consequence(penalty, alpha)
     assert there.solution_.objective == pytest.approx(back.solution_.objective, abs=2e-9)
 
 
-def with_constant(x, targets, alpha, penalty, price, free=PRICE):
+def with_constant(x, targets, alpha, penalty, penalty_weight, free=FREE_PENALTY):
     """The engine's problem with a constant, and its features as columns."""
     domain = Domain(x, [f"v{v}" for v in range(x.shape[1])])
     built = build_features(domain, "lq", sample=domain.q0)
-    features = FeatureSet(domain, [Constant(domain), *built.families])
-    beta = np.full((len(targets), features.size), price)
+    features = FeatureSet(domain, [ConstantFamily(domain), *built.families])
+    beta = np.full((len(targets), features.size), penalty_weight)
     beta[:, 0] = free
     problem = ClassProblem(features, targets, ClassEntropy(alpha), make_penalty(penalty, beta.ravel()))
     return problem, np.array([features.column(j) for j in range(features.size)]).T
@@ -91,9 +91,9 @@ def test_a_slow_fit_with_a_free_constant_finds_the_same(alpha, penalty):
     x = rng.normal(size=(30, 2))
     targets = rng.dirichlet([0.2, 0.5, 2.0], size=30).T.copy()
     problem, columns = with_constant(x, targets, alpha, penalty, 0.01)
-    price = np.full((3, columns.shape[1]), 0.01)
-    price[:, 0] = 0.0
-    l1, l2 = (price, 0.0) if penalty == "l1" else (0.0, price)
+    penalty_weight = np.full((3, columns.shape[1]), 0.01)
+    penalty_weight[:, 0] = 0.0
+    l1, l2 = (penalty_weight, 0.0) if penalty == "l1" else (0.0, penalty_weight)
     slow = plain.objective(
         plain.descend(columns, targets.T, alpha, l1, l2, rounds=4000), columns, targets.T, alpha, l1, l2
     )
@@ -103,10 +103,10 @@ def test_a_slow_fit_with_a_free_constant_finds_the_same(alpha, penalty):
     assert slow >= fast.objective - fast.gap - 1e-12
 
 
-def test_what_stands_for_the_price_of_a_constant_is_not_counted():
+def test_what_stands_for_the_penalty_of_a_constant_is_not_counted():
     x, label = uncentred(3)
     targets = np.eye(3)[label].T.copy()
-    cheap, dear = (with_constant(x, targets, 1.0, "l1", 0.01, free)[0] for free in (PRICE, 0.5))
+    cheap, dear = (with_constant(x, targets, 1.0, "l1", 0.01, free)[0] for free in (FREE_PENALTY, 0.5))
     weights = np.random.default_rng(2).normal(size=cheap.mu.size)
     assert cheap.state(weights).objective == dear.state(weights).objective
 

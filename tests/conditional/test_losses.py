@@ -1,4 +1,4 @@
-"""Losses over classes: what every probability, gap and price of `sdm classify` rests on."""
+"""Losses over classes: what every probability, gap and penalty of `sdm classify` rests on."""
 
 import numpy as np
 import pytest

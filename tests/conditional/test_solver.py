@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
-from sdm.conditional.constant import Constant
+from sdm.conditional.constant import ConstantFamily
 from sdm.conditional.losses import ClassEntropy
 from sdm.conditional.problem import ClassProblem
 from sdm.estimators.classes import ConditionalMaxent
@@ -85,7 +85,7 @@ def test_a_slow_fit_finds_the_same(alpha, penalty, proportions):
 @pytest.mark.parametrize("alpha", [1.0, 1.5, 2.0])
 @pytest.mark.parametrize("penalty", ["l2", "none"])
 @pytest.mark.parametrize("dense", [True, False])
-def test_a_slow_fit_finds_the_same_in_a_ball_and_without_price(monkeypatch, alpha, penalty, dense):
+def test_a_slow_fit_finds_the_same_in_a_ball_and_without_penalty(monkeypatch, alpha, penalty, dense):
     if not dense:
         monkeypatch.setattr("sdm.conditional.problem.DENSE_WEIGHTS", 0)
     rng = np.random.default_rng(6)
@@ -104,7 +104,7 @@ def test_a_slow_fit_finds_the_same_in_a_ball_and_without_price(monkeypatch, alph
     assert np.max(problem.penalty.distance(fast.weights, eps)) < 1e-4
 
 
-def test_without_price_labels_that_can_be_told_apart_are_reported():
+def test_without_penalty_labels_that_can_be_told_apart_are_reported():
     x = np.linspace(0, 1, 40)[:, None]
     problem = plain.make_problem(x, one_hot((x[:, 0] > 0.4).astype(int)), 1.0, "none", 1.0)
     solution = solve_newton(problem)
@@ -127,7 +127,7 @@ def fixed(n=300, variables=3, classes=4, seed=2, intercept=None):
     label = np.argmax(1.5 * x @ rng.normal(size=(variables, classes)) + rng.gumbel(size=(n, classes)), axis=1)
     domain = Domain(x, [f"v{v}" for v in range(variables)])
     built = build_features(domain, "lq", sample=domain.q0)
-    families = built.families if intercept is None else (Constant(domain), *built.families)
+    families = built.families if intercept is None else (ConstantFamily(domain), *built.families)
     return label, FeatureSet(domain, families)
 
 
@@ -137,8 +137,8 @@ def fixed(n=300, variables=3, classes=4, seed=2, intercept=None):
 def test_scikit_learn_finds_the_same_optimum(penalty, classes, intercept):
     """Multinomial logistic regression to 1e-5 in the objective; its intercept is free, ours costs next to nothing."""
     label, features = fixed(classes=classes, intercept=True if intercept else None)
-    n, price = label.size, 0.003
-    beta = np.full((classes, features.size), price)
+    n, penalty_weight = label.size, 0.003
+    beta = np.full((classes, features.size), penalty_weight)
     if intercept:
         beta[:, 0] = 1e-9
     targets = one_hot(label)
@@ -147,9 +147,9 @@ def test_scikit_learn_finds_the_same_optimum(penalty, classes, intercept):
     assert ours.status == "converged"
     columns = np.array([features.column(j) for j in range(features.size)]).T[:, int(intercept) :]
     if classes == 2:  # scikit-learn's binary model has one weight a feature, the difference of ours
-        strength = 1.0 / (n * price) if penalty == "l1" else 2.0 / (n * price)
+        strength = 1.0 / (n * penalty_weight) if penalty == "l1" else 2.0 / (n * penalty_weight)
     else:
-        strength = 1.0 / (n * price)
+        strength = 1.0 / (n * penalty_weight)
     ratio = 1.0 if penalty == "l1" else 0.0
     theirs = LogisticRegression(
         l1_ratio=ratio, C=strength, solver="saga", fit_intercept=intercept, tol=1e-9, max_iter=20_000
@@ -162,7 +162,7 @@ def test_scikit_learn_finds_the_same_optimum(penalty, classes, intercept):
 
 
 @pytest.mark.parametrize("classes", [2, 4])
-def test_scikit_learn_finds_the_same_optimum_without_price(classes):
+def test_scikit_learn_finds_the_same_optimum_without_penalty(classes):
     label, features = fixed(n=600, classes=classes, intercept=True)
     problem = ClassProblem(
         features, one_hot(label), ClassEntropy(1.0), make_penalty("none", np.ones(classes * features.size))
@@ -177,7 +177,7 @@ def test_scikit_learn_finds_the_same_optimum_without_price(classes):
 
 
 def test_two_classes_are_the_binary_case():
-    """Prices are on the difference of two classes' weights: β|v| under l1, β v²/4 under l2²."""
+    """Penalties are on the difference of two classes' weights: β|v| under l1, β v²/4 under l2²."""
     label, features = fixed(classes=2)
     y = label.astype(float)
     x = np.array([features.column(j) for j in range(features.size)]).T
@@ -219,7 +219,7 @@ def test_many_smooth_weights_go_by_conjugate_gradients(monkeypatch):
     assert products.objective == pytest.approx(direct.objective, abs=1e-9)
 
 
-def test_without_price_labels_told_apart_at_once_are_still_told_apart():
+def test_without_penalty_labels_told_apart_at_once_are_still_told_apart():
     """The first step may be along a direction in which the loss falls for ever: the model must have taken it."""
     rng = np.random.default_rng(3)
     x = np.vstack([rng.normal(size=(40, 2)) + shift for shift in ((0, 0), (20, 0), (0, 20))])

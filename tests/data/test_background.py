@@ -40,7 +40,9 @@ def test_windows_and_threads_do_not_matter(stack, monkeypatch, budget, threads):
     expected = sample_background(stack, n=100, seed=1)
     cut = stack.windows(budget=budget)
     monkeypatch.setattr(layers.Stack, "windows", lambda self, rows=None: cut)
-    sample = sample_background(stack, n=100, seed=1, threads=threads, also=(np.array([3, 59]), np.array([3, 0])))
+    sample = sample_background(
+        stack, n=100, seed=1, threads=threads, lookup_cells=(np.array([3, 59]), np.array([3, 0]))
+    )
     assert len(cut) > 1
     np.testing.assert_array_equal(sample.rows, expected.rows)
     np.testing.assert_array_equal(sample.cols, expected.cols)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from rasterio.windows import Window
 
-from sdm.data.rasters.cells import CellLookup, Summary
+from sdm.data.rasters.cells import CellLookup, Summary, all_valid
 from sdm.data.rasters.layers import open_stack
 from sdm.errors import DataError
 
@@ -17,7 +17,7 @@ def test_summary_counts_and_ranges(stack, landscape, naive):
     np.testing.assert_array_equal(summary.count, np.isfinite(expected).sum(axis=(1, 2)))
     assert summary.n_valid == np.isfinite(expected).all(axis=0).sum() == 60 * 90 - 100 - 100
     with stack.reader() as reader:
-        assert reader.valid(Window(0, 0, 90, 60)).sum() == summary.n_valid
+        assert all_valid(reader.read(Window(0, 0, 90, 60))).sum() == summary.n_valid
 
 
 def test_layer_without_valid_cell_is_an_error(tmp_path, write_raster):

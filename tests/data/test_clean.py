@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.layers import open_stack
-from sdm.data.records.clean import REASONS, clean, finish, locate
-from sdm.data.records.occurrences import Occurrences, read_occurrences, read_swd
+from sdm.data.records.clean import REASONS, clean, finish_cleaning, locate
+from sdm.data.records.occurrences import Occurrences, read_occurrences
+from sdm.data.records.samples import read_swd
 from sdm.errors import DataError, OptionError
 
 SETTINGS = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
@@ -36,7 +37,7 @@ def test_ledger_adds_up(stack, rows, snap, remove_duplicates):
     species, x, y = zip(*rows)
     located = locate(records(x, y, list(species)), stack)
     values = stack.sample(*located.cells)
-    points, ledger = finish(located, values, snap=snap, remove_duplicates=remove_duplicates)
+    points, ledger = finish_cleaning(located, values, snap=snap, remove_duplicates=remove_duplicates)
     assert sum(count["read"] for count in ledger.counts.values()) == len(rows)
     for name, count in ledger.counts.items():
         assert count["read"] == species.count(name) == sum(count[reason] for reason in REASONS)
@@ -196,7 +197,7 @@ def test_layers_of_0_to_360_degrees_give_a_hint(tmp_path, write_raster):
 @pytest.mark.parametrize("left, width", [(-180.0, 36), (0.0, 18)])
 def test_other_layers_give_no_such_hint(tmp_path, write_raster, left, width):
     stack = global_stack(tmp_path, write_raster, left, width)
-    _, ledger = finish(located := locate(records([-190, -200], [80, 80]), stack), stack.sample(*located.cells))
+    _, ledger = finish_cleaning(located := locate(records([-190, -200], [80, 80]), stack), stack.sample(*located.cells))
     assert not ledger.turned
     assert ledger.describe("a") == "2 outside the extent of the layers"
 

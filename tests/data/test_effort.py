@@ -8,7 +8,7 @@ from sdm.data.background import Weighting, background_from_points, sample_backgr
 from sdm.data.rasters import effort as effort_module
 from sdm.data.rasters.effort import REACH, kernel_effort, open_effort
 from sdm.data.rasters.layers import open_stack
-from sdm.data.records.clean import finish, locate
+from sdm.data.records.clean import finish_cleaning, locate
 from sdm.data.records.occurrences import Occurrences
 from sdm.data.table import SampleTable
 from sdm.errors import DataError, OptionError
@@ -117,7 +117,7 @@ def test_constant_effort_is_none(stack, how, n):
     """Tables made with the same effort everywhere are those made without any."""
     own = Occurrences(np.array(["a"] * 3, dtype=object), np.array([20.0, 30, 40]), np.array([30.0, 40, 35]))
     located = locate(own, stack)
-    points, _ = finish(located, stack.sample(*located.cells))
+    points, _ = finish_cleaning(located, stack.sample(*located.cells))
     background = sample_background(stack, n=n, effort=lambda w: np.full((w.height, w.width), 0.3), treatment=how)
     table = SampleTable.from_stack(stack, points["a"], background, presence_effort=np.full(3, 0.3))
     assert table.weights is None
@@ -130,11 +130,11 @@ def test_constant_effort_is_none(stack, how, n):
 def test_records_without_effort_are_in_the_ledger(stack, plane):
     own = Occurrences(np.array(["a"] * 4, dtype=object), np.array([20.0, 30, 20, 11]), np.array([30.0, 40, 49, 21]))
     located = locate(own, stack)
-    points, ledger = finish(located, stack.sample(*located.cells), effort=lambda r, c: plane[r, c])
+    points, ledger = finish_cleaning(located, stack.sample(*located.cells), effort=lambda r, c: plane[r, c])
     assert points["a"].index.tolist() == [0, 1]
     assert ledger.counts["a"]["no_effort"] == 2
     assert ledger.describe("a") == "2 where the sampling effort is zero or missing"
-    _, ledger = finish(located, stack.sample(*located.cells), effort=lambda r, c: np.zeros(len(r)))
+    _, ledger = finish_cleaning(located, stack.sample(*located.cells), effort=lambda r, c: np.zeros(len(r)))
     with pytest.raises(DataError, match="check the bias raster"):
         ledger.check("a")
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from naive import ellipsoid_km2
 from rasterio.crs import CRS
 
-from sdm.data.rasters.grid import EDGE_RULE, Grid, same_crs
+from sdm.data.rasters.grid import Grid, same_crs
 
 WGS84 = CRS.from_epsg(4326)
 
@@ -86,12 +86,6 @@ def test_south_up_grid_holds_a_point_in_the_same_place(grid, data):
     row, col = np.ravel(grid.rowcol(x, y))
     assert np.ravel(other.rowcol(x, y)).tolist() == [grid.height - 1 - row, col]
     np.testing.assert_allclose(other.xy(grid.height - 1 - row, col), grid.xy(row, col))
-
-
-def test_edge_rule_is_stated():
-    assert "to its right and above, as in Java Maxent" in EDGE_RULE
-    assert "double precision from the lower-left corner" in EDGE_RULE
-    assert "cell to its right and above" in " ".join(Grid.rowcol.__doc__.split())
 
 
 def test_points_outside_have_no_cell():

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sdm.data.records.occurrences import read_occurrences, read_swd, to_crs
+from sdm.data.records.occurrences import read_occurrences, to_crs
+from sdm.data.records.samples import read_swd
 from sdm.errors import DataError, OptionError
 
 SETTINGS = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdm.data.sites import Wanted, read_sites
+from sdm.data.sites import NamedColumns, read_site_table
 from sdm.errors import DataError, OptionError
 
 
@@ -26,7 +26,7 @@ def plain(tmp_path: Path) -> Path:
 
 
 def test_columns_of_nothing_but_0_1_and_blanks_are_species(plain: Path) -> None:
-    sites = read_sites(plain)
+    sites = read_site_table(plain)
     assert list(sites.labels.columns) == ["owl", "fox", "bee"]
     np.testing.assert_array_equal(sites.labels["bee"], [np.nan, 1, 0])
     assert list(sites.environment.columns) == ["heat"]
@@ -38,22 +38,22 @@ def test_columns_of_nothing_but_0_1_and_blanks_are_species(plain: Path) -> None:
 @pytest.mark.parametrize(
     ("wanted", "species", "environment"),
     [
-        (Wanted(species=["owl,bee"]), ["owl", "bee"], ["heat"]),
-        (Wanted(species=["*o*"]), ["owl", "fox", "soil"], None),
-        (Wanted(species=["fo"]), ["fox"], ["heat"]),
-        (Wanted(species=["fo"], environment=["bee", "heat"]), ["fox"], ["bee", "heat"]),
-        (Wanted(species=["fo"], categorical=["bee"]), ["fox"], ["bee", "heat"]),
-        (Wanted(environment=["heat", "bee"]), ["owl", "fox"], ["heat", "bee"]),
-        (Wanted(environment=["x"]), ["owl", "fox", "bee"], ["x"]),
-        (Wanted(categorical=["soil"]), ["owl", "fox", "bee"], ["heat", "soil"]),
+        (NamedColumns(species=["owl,bee"]), ["owl", "bee"], ["heat"]),
+        (NamedColumns(species=["*o*"]), ["owl", "fox", "soil"], None),
+        (NamedColumns(species=["fo"]), ["fox"], ["heat"]),
+        (NamedColumns(species=["fo"], environment=["bee", "heat"]), ["fox"], ["bee", "heat"]),
+        (NamedColumns(species=["fo"], categorical=["bee"]), ["fox"], ["bee", "heat"]),
+        (NamedColumns(environment=["heat", "bee"]), ["owl", "fox"], ["heat", "bee"]),
+        (NamedColumns(environment=["x"]), ["owl", "fox", "bee"], ["x"]),
+        (NamedColumns(categorical=["soil"]), ["owl", "fox", "bee"], ["heat", "soil"]),
     ],
 )
-def test_columns_that_were_named(plain: Path, wanted: Wanted, species, environment) -> None:
+def test_columns_that_were_named(plain: Path, wanted: NamedColumns, species, environment) -> None:
     if environment is None:  # a pattern that takes a column of words for a species
         with pytest.raises(DataError, match=r"row 2, column 'soil': 'clay' is not a number"):
-            read_sites(plain, wanted)
+            read_site_table(plain, wanted)
         return
-    sites = read_sites(plain, wanted)
+    sites = read_site_table(plain, wanted)
     assert list(sites.labels.columns) == species
     assert list(sites.environment.columns) == environment
 
@@ -66,7 +66,7 @@ def said(sites, part: str) -> str:
 
 
 def test_species_that_were_not_asked_for_are_no_environment(plain: Path, tmp_path: Path) -> None:
-    sites = read_sites(plain, Wanted(species=["owl"]))
+    sites = read_site_table(plain, NamedColumns(species=["owl"]))
     note = said(sites, "not asked for, left out: fox, bee;")
     assert "--species" in note
     assert "--environment" in note
@@ -74,22 +74,22 @@ def test_species_that_were_not_asked_for_are_no_environment(plain: Path, tmp_pat
         tmp_path / "long.csv",
         "site,species,presence,heat,burnt\na,owl,1,5,0\na,fox,0,5,0\nb,owl,0,6,1\nb,fox,1,6,1\n",
     )
-    sites = read_sites(long, Wanted(species=["owl"]))
+    sites = read_site_table(long, NamedColumns(species=["owl"]))
     assert list(sites.labels.columns) == ["owl"]
     assert list(sites.environment.columns) == ["heat", "burnt"], "a flag of a long table is no species"
     said(sites, "other species of the table that were not asked for, left out: fox;")
-    assert list(read_sites(long).labels.columns) == ["owl", "fox"]
+    assert list(read_site_table(long).labels.columns) == ["owl", "fox"]
 
 
 def test_counts_and_blank_columns_are_spoken_of(tmp_path: Path) -> None:
     path = table(tmp_path / "s.csv", "x,y,owl,fox,bee,heat\n1,1,1,0,,3.5\n2,2,0,3,,4.5\n3,3,1,1,,5.5\n")
-    sites = read_sites(path)
+    sites = read_site_table(path)
     assert list(sites.environment.columns) == ["fox", "heat"]
     assert "taken as environment: fox; if they are counts of species, turn them into 0 and 1" in said(sites, "whole")
     assert said(sites, "'bee'") == "column 'bee' is blank at every site: it has no labels, and is left out"
-    sites = read_sites(path, layers=True)
+    sites = read_site_table(path, layers=True)
     assert "not used: fox" in said(sites, "whole")
-    sites = read_sites(path, Wanted(environment=["heat", "fox"]))
+    sites = read_site_table(path, NamedColumns(environment=["heat", "fox"]))
     assert not any("whole" in note for note in sites.notes), "it was asked for"
 
 
@@ -98,15 +98,15 @@ def test_a_named_column_must_be_in_a_table(plain: Path, tmp_path: Path, option: 
     other = table(tmp_path / "env.csv", "site,rain\na,1\nb,2\nc,3\n")
     for more in ({}, {"layers": True}, {"table": other}):
         with pytest.raises(OptionError, match=rf"--{option}-column 'nope' is no column: 'sites.csv' has site, x, y"):
-            read_sites(plain, Wanted(**{option: "nope"}), **more)
+            read_site_table(plain, NamedColumns(**{option: "nope"}), **more)
     where = table(tmp_path / "where.csv", "site,east,north,rain\na,7,8,1\nb,9,9,2\nc,9,9,3\n")
-    sites = read_sites(plain, Wanted(x="East", y="north"), table=where)
+    sites = read_site_table(plain, NamedColumns(x="East", y="north"), table=where)
     np.testing.assert_array_equal(sites.x, [7, 9, 9])
 
 
 def test_a_second_table_is_joined_by_the_names_of_sites(plain: Path, tmp_path: Path) -> None:
     other = table(tmp_path / "env.csv", "site,rain\nc,30\na,10\nzz,99\n")
-    sites = read_sites(plain, Wanted(species=["owl", "fox"]), table=other)
+    sites = read_site_table(plain, NamedColumns(species=["owl", "fox"]), table=other)
     np.testing.assert_array_equal(sites.environment["rain"], [10, np.nan, 30])
     assert "'env.csv' joined by column 'site'; 1 sites are not in it" in sites.notes
     np.testing.assert_array_equal(sites.y, [2, 3, 4])
@@ -114,12 +114,12 @@ def test_a_second_table_is_joined_by_the_names_of_sites(plain: Path, tmp_path: P
 
 def test_a_second_table_without_names_is_taken_row_by_row(plain: Path, tmp_path: Path) -> None:
     other = table(tmp_path / "env.csv", "rain\n10\n20\n30\n")
-    sites = read_sites(plain, table=other)
+    sites = read_site_table(plain, table=other)
     np.testing.assert_array_equal(sites.environment["rain"], [10, 20, 30])
     assert "'env.csv' joined row by row" in sites.notes
     short = table(tmp_path / "short.csv", "rain\n10\n20\n")
     with pytest.raises(DataError, match=r"has 3 sites, 'short\.csv' has 2 rows.*--site-column"):
-        read_sites(plain, table=short)
+        read_site_table(plain, table=short)
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_a_second_table_without_names_is_taken_row_by_row(plain: Path, tmp_path:
 )
 def test_tables_that_do_not_fit(plain: Path, tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(DataError, match=said):
-        read_sites(plain, table=table(tmp_path / "env.csv", text))
+        read_site_table(plain, table=table(tmp_path / "env.csv", text))
 
 
 def test_one_row_a_species_and_site(tmp_path: Path) -> None:
@@ -139,16 +139,16 @@ def test_one_row_a_species_and_site(tmp_path: Path) -> None:
         tmp_path / "long.csv",
         "species,x,y,presence,heat\nowl,1,1,1,5\nfox,1,1,0,5\nowl,2,2,absent,6\nowl,2,2,1,6\nfox,3,3,1,7\n",
     )
-    sites = read_sites(path)
+    sites = read_site_table(path)
     assert list(sites.labels.columns) == ["owl", "fox"]
     np.testing.assert_array_equal(sites.labels.to_numpy(), [[1, 0], [1, np.nan], [np.nan, 1]])
     np.testing.assert_array_equal(sites.environment["heat"], [5, 6, 7])
     assert sites.row.tolist() == [2, 4, 6]
-    assert "one row a species and site: 5 rows are 3 sites" in sites.notes
+    assert "one row per species and site: 5 rows are 3 sites" in sites.notes
 
 
 def test_true_and_false_are_1_and_0(tmp_path: Path) -> None:
-    sites = read_sites(table(tmp_path / "s.csv", "owl,fox,heat\nTRUE,FALSE,1\nFALSE,,2\nTRUE,TRUE,3\n"))
+    sites = read_site_table(table(tmp_path / "s.csv", "owl,fox,heat\nTRUE,FALSE,1\nFALSE,,2\nTRUE,TRUE,3\n"))
     np.testing.assert_array_equal(sites.labels.to_numpy(), [[1, 0], [0, np.nan], [1, 1]])
 
 
@@ -158,16 +158,16 @@ def test_true_and_false_are_1_and_0(tmp_path: Path) -> None:
         ("a,b\n5,6\n7,8\n", {}, DataError, "has no species.*--species"),
         ("a,b\n1,0\n0,1\n", {}, DataError, "has species only.*--environment"),
         ("a,b\n1,5\n0,6\n", {"layers": True}, DataError, "no coordinates to look layers up at"),
-        ("a,b\n1,5\n0,6\n", {"wanted": Wanted(species=["c"])}, OptionError, "no species column 'c'.*it has a, b"),
-        ("a,b\n1,5\n0,6\n", {"wanted": Wanted(environment=["c"])}, OptionError, "no column 'c'"),
-        ("a,b\n1,5\n0,6\n", {"wanted": Wanted(categorical=["c"])}, OptionError, "categorical 'c'"),
-        ("a,b\n1,5\n0,6\n", {"wanted": Wanted(fold="part")}, OptionError, "no column 'part'"),
+        ("a,b\n1,5\n0,6\n", {"wanted": NamedColumns(species=["c"])}, OptionError, "no species column 'c'.*it has a, b"),
+        ("a,b\n1,5\n0,6\n", {"wanted": NamedColumns(environment=["c"])}, OptionError, "no column 'c'"),
+        ("a,b\n1,5\n0,6\n", {"wanted": NamedColumns(categorical=["c"])}, OptionError, "categorical 'c'"),
+        ("a,b\n1,5\n0,6\n", {"wanted": NamedColumns(fold="part")}, OptionError, "no column 'part'"),
         ("a,b\n1,\n0,\n", {}, DataError, "no column for the environment"),
     ],
 )
 def test_what_cannot_be_used_is_said_in_one_line(tmp_path: Path, text, options, kind, said) -> None:
     with pytest.raises(kind, match=said) as caught:
-        read_sites(table(tmp_path / "s.csv", text), **options)
+        read_site_table(table(tmp_path / "s.csv", text), **options)
     assert "\n" not in str(caught.value)
 
 
@@ -176,7 +176,7 @@ def test_any_labels_come_back_as_they_were(tmp_path_factory, rows) -> None:
     """Columns that are blank throughout are no species by themselves, but can be named."""
     path = tmp_path_factory.getbasetemp() / "any.csv"
     path.write_text("a,b,c,heat\n" + "".join(f"{','.join(row)},{k}.5\n" for k, row in enumerate(rows)))
-    sites = read_sites(path, Wanted(species=["a", "b", "c"]))
+    sites = read_site_table(path, NamedColumns(species=["a", "b", "c"]))
     expected = [[np.nan if cell == "" else float(cell) for cell in row] for row in rows]
     np.testing.assert_array_equal(sites.labels.to_numpy(), expected)
 
@@ -184,7 +184,7 @@ def test_any_labels_come_back_as_they_were(tmp_path_factory, rows) -> None:
 def test_visits_to_one_site_are_known(tmp_path: Path) -> None:
     """By its name, or by its coordinates, which may be called by their datum."""
     text = "site,X_WGS84,Y_WGS84,owl,heat\na,1,2,1,3\nb,5,6,0,4\na,1.1,2,0,5\nc,5,6,1,6\nd,7,8,0,7\n"
-    sites = read_sites(table(tmp_path / "visits.csv", text))
+    sites = read_site_table(table(tmp_path / "visits.csv", text))
     np.testing.assert_array_equal(sites.x, [1, 5, 1.1, 5, 7])
     assert list(sites.environment.columns) == ["heat"]
     assert sites.group.tolist() == [0, 1, 0, 1, 2]

@@ -41,7 +41,7 @@ def test_windows_are_blocks_in_bounded_memory(stack):
 
 
 def test_scan_runs_a_function_in_the_readers_and_can_be_left(stack):
-    counts = [n for _, n in stack.scan(stack.windows(rows=16), each=lambda w, a: int(w.row_off) + a.shape[1])]
+    counts = [n for _, n in stack.scan(stack.windows(rows=16), compute=lambda w, a: int(w.row_off) + a.shape[1])]
     assert counts == [16, 32, 48, 60]
     scan = stack.scan(stack.windows(rows=1))
     next(scan)

@@ -5,7 +5,8 @@ import pytest
 
 from sdm.data.background import sample_background
 from sdm.data.records.clean import clean
-from sdm.data.records.occurrences import Occurrences, read_swd
+from sdm.data.records.occurrences import Occurrences
+from sdm.data.records.samples import read_swd
 from sdm.data.table import SampleTable
 from sdm.errors import DataError
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdm.data.records.clean import clean, finish, locate
+from sdm.data.records.clean import clean, finish_cleaning, locate
 from sdm.data.records.occurrences import Occurrences
 from sdm.data.records.thinning import Thinning, one_of_each, thin_by_bins
 from sdm.errors import OptionError
@@ -49,8 +49,8 @@ def records(stack, n=300, seed=4):
 def test_the_ledger_says_how_many_went(stack):
     located = locate(records(stack), stack)
     values = stack.sample(*located.cells)
-    plain, _ = finish(located, values)
-    thinned, ledger = finish(located, values, thinning=Thinning(distance=120))
+    plain, _ = finish_cleaning(located, values)
+    thinned, ledger = finish_cleaning(located, values, thinning=Thinning(distance=120))
     for species in ("a", "b"):
         count = ledger.counts[species]
         assert count["thinned"] == len(plain[species]) - len(thinned[species]) > 0
@@ -61,9 +61,9 @@ def test_the_ledger_says_how_many_went(stack):
 def test_a_species_is_thinned_alike_whatever_others_are_there(stack):
     both = records(stack)
     located = locate(both, stack)
-    all_of_them, _ = finish(located, stack.sample(*located.cells), thinning=Thinning(distance=150, tries=1))
+    all_of_them, _ = finish_cleaning(located, stack.sample(*located.cells), thinning=Thinning(distance=150, tries=1))
     alone = locate(both.take(both.species == "b"), stack)
-    one, _ = finish(alone, stack.sample(*alone.cells), thinning=Thinning(distance=150, tries=1))
+    one, _ = finish_cleaning(alone, stack.sample(*alone.cells), thinning=Thinning(distance=150, tries=1))
     np.testing.assert_array_equal(one["b"].x, all_of_them["b"].x)
 
 
@@ -78,11 +78,11 @@ def test_the_most_certain_record_of_a_cell_stays(stack):
 def test_by_environment_with_chosen_variables(stack):
     located = locate(records(stack), stack)
     values = stack.sample(*located.cells)
-    thinned, _ = finish(located, values, thinning=Thinning(bins=4, variables=("heat", "cover")))
+    thinned, _ = finish_cleaning(located, values, thinning=Thinning(bins=4, variables=("heat", "cover")))
     at = [stack.names.index(name) for name in ("heat", "cover")]
-    plain, _ = finish(located, values)
+    plain, _ = finish_cleaning(located, values)
     heat, cover = plain["a"].values[:, at].T
     bins = np.minimum((heat - heat.min()) / (heat.max() - heat.min()) * 4, 3).astype(int)
     assert len(thinned["a"]) == len(set(zip(bins, cover)))
     with pytest.raises(OptionError, match="no variable 'snow' to thin by"):
-        finish(located, values, thinning=Thinning(bins=4, variables=("snow",)))
+        finish_cleaning(located, values, thinning=Thinning(bins=4, variables=("snow",)))

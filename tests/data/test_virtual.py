@@ -11,11 +11,11 @@ import pytest
 import rasterio
 from rasterio.warp import transform as reproject
 
-from sdm.commit import LISTED
 from sdm.errors import DataError, OptionError, OutputError
 from sdm.simulate import world as virtual
 from sdm.simulate.landscape import LAYERS
 from sdm.simulate.world import Simulation, read_truth, simulate
+from sdm.written_files import LISTED
 
 ALL = [layer.name for layer in LAYERS] + ["landcover"]
 

@@ -23,8 +23,8 @@ def build(x, classes, names=None, knots="maxent"):
     return build_features(Domain(x, names), classes, knots=knots, sample=sample)
 
 
-def kept_names(features, price):
-    keep, copies = find_duplicates(features, price)
+def kept_names(features, penalty_weight):
+    keep, copies = find_duplicates(features, penalty_weight)
     names = np.array(features.terms().names([a.name for a in features.domain.variables]))
     return names[keep].tolist(), {names[a]: names[b] for a, b in copies.items()}
 
@@ -72,18 +72,18 @@ def test_exactly_the_copies_are_found(case, seed):
     assume(case.dense("lqpht", 3))
     features = case.features("lqpht", 3)
     columns = naive.matrix(case.dense("lqpht", 3))
-    price = np.random.default_rng(seed).integers(1, 4, features.size) / 10
+    penalty_weight = np.random.default_rng(seed).integers(1, 4, features.size) / 10
 
     def same(a, b, tolerance):
         straight, turned = np.abs(columns[:, a] - columns[:, b]), np.abs(columns[:, a] + columns[:, b] - 1)
         return min(straight.max(), turned.max()) < tolerance
 
-    keep, copies = find_duplicates(features, price)
+    keep, copies = find_duplicates(features, penalty_weight)
     assert set(copies) == set(np.flatnonzero(~keep).tolist())
     for left, kept in copies.items():
         assert keep[kept]
         assert same(left, kept, 1e-8)
-        assert (price[kept], kept) < (price[left], left)
+        assert (penalty_weight[kept], kept) < (penalty_weight[left], left)
     # A product far from zero is signed with more rounding than copies may differ by: those may stay.
     survivors = np.flatnonzero(keep & (rounding(case, case.dense("lqpht", 3)) < 1.1e-12))
     for a in survivors:
@@ -107,8 +107,8 @@ def test_copies_of_a_variable_are_the_problem_that_was_asked_for(alpha, penalty,
     assert model.coef_.size == (1 if penalty in INDIFFERENT else 4)
     cells = np.vstack([rows[20:], rows[:20]])
     matrix = (cells - cells.min(axis=0)) / np.ptp(cells, axis=0)
-    price = np.resize(problem.penalty.beta, 4)
-    dense = naive.Dense(matrix, problem.q0, problem.sample, alpha, penalty, price)
+    penalty_weight = np.resize(problem.penalty.beta, 4)
+    dense = naive.Dense(matrix, problem.q0, problem.sample, alpha, penalty, penalty_weight)
     assert model.solution_.objective == pytest.approx(dense.optimum(), abs=1e-7)
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sdm.errors import OptionError
 from sdm.features.domain import Domain
 from sdm.features.feature_set import build_features
-from sdm.features.knots import check, hinge_knots, midpoints, threshold_knots
+from sdm.features.knots import check_knots, hinge_knots, midpoints, threshold_knots
 
 X = np.array([1.0, 1.0, 2.0, 4.0, 8.0, 8.0])[:, None]
 
@@ -65,9 +65,9 @@ def test_categorical_and_constant_variables_have_no_knots():
 @pytest.mark.parametrize("bad", ["Maxent", "", 0, -3, True, 2.5, None, [1]])
 def test_a_bad_choice_is_one_line(bad):
     with pytest.raises(OptionError, match="knots=") as caught:
-        check(bad)
+        check_knots(bad)
     assert "\n" not in str(caught.value)
 
 
 def test_numpy_integers_are_numbers_too():
-    assert check(np.int64(5)) == 5
+    assert check_knots(np.int64(5)) == 5

@@ -9,8 +9,8 @@ from strategies import CLASSES, PRESETS, Case, cases, rounding, seeds
 
 from sdm.features.domain import Domain
 from sdm.features.feature_set import FeatureSet
-from sdm.features.finite.hinge import Hinge
-from sdm.features.finite.threshold import Threshold
+from sdm.features.finite.hinge import HingeFamily
+from sdm.features.finite.threshold import ThresholdFamily
 
 
 def masses(case: Case, seed: int, signed: bool) -> np.ndarray:
@@ -95,7 +95,7 @@ def test_terms_evaluate_to_the_columns(case, classes, knots, empty):
 
 @given(*options)
 def test_features_lie_between_zero_and_one(case, classes, knots, empty):
-    """SUMMET, PLUMMET and every price assume it."""
+    """SUMMET, PLUMMET and every penalty assume it."""
     features, dense = build(case, classes, knots, empty)
     tolerance = rounding(case, dense)
     for j in range(features.size):
@@ -128,12 +128,16 @@ def test_knots_exactly_on_values(case, seed):
     knots = [variable.values for variable in domain.variables]
     rng = np.random.default_rng(seed)
     mass = rng.random(domain.n)
-    families = [Threshold(domain, knots), Hinge(domain, knots, "forward"), Hinge(domain, knots, "reverse")]
+    families = [
+        ThresholdFamily(domain, knots),
+        HingeFamily(domain, knots, "forward"),
+        HingeFamily(domain, knots, "reverse"),
+    ]
     for family in families:
         assert family.size == sum(len(k) - 1 for k in knots)
         columns = np.column_stack([family.column(j) for j in range(family.size)])
         x, knot = case.x[:, family.var], family.knots
-        if isinstance(family, Threshold):
+        if isinstance(family, ThresholdFamily):
             np.testing.assert_array_equal(columns, x >= knot)
         else:
             np.testing.assert_array_equal(columns == 0.0, family.sign * (x - knot) <= 0)
@@ -149,7 +153,7 @@ def test_a_hinge_near_the_end_keeps_its_relative_accuracy(spread, n, direction):
     x = 1e4 + spread * np.arange(n, dtype=float)[:, None]
     domain = Domain(x, ["a"])
     mass = np.exp(-0.5 * np.arange(n)) if direction == "forward" else np.exp(-0.5 * np.arange(n)[::-1])
-    hinge = Hinge(domain, [np.array(naive.midpoints(x[:, 0]))], direction)
+    hinge = HingeFamily(domain, [np.array(naive.midpoints(x[:, 0]))], direction)
     actual = hinge.expectations(domain.measure(mass))
     columns = np.column_stack([hinge.column(j) for j in range(hinge.size)])
     np.testing.assert_allclose(actual, naive.expectations(columns, mass), rtol=1e-10)

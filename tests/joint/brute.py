@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from sdm.joint.discriminant import Discriminant, Sites
+from sdm.joint.discriminant import Discriminant, LabelledSites
 from sdm.joint.graph import Forest, chain
 
 # Whether positions share their weights, and how many labels are missing.
@@ -57,7 +57,7 @@ def problem(seed, tied=False, missing=0.0, n=25, size=4, features=3):
         copy = rng.random(n) < 0.3
         labels[copy, t] = labels[copy, s]
     labels[rng.random(labels.shape) < missing] = -1
-    return truth, Sites(x, labels)
+    return truth, LabelledSites(x, labels)
 
 
 def features_of(d, x, y):

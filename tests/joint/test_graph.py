@@ -64,12 +64,12 @@ def test_messages_can_pass_in_order(seed, size):
 
 def test_a_chain_links_neighbours():
     assert graph.chain(4).edges.tolist() == [[0, 1], [1, 2], [2, 3]]
-    assert graph.chain(1).edges.shape == graph.empty(1).edges.shape == (0, 2)
+    assert graph.chain(1).edges.shape == graph.edgeless(1).edges.shape == (0, 2)
 
 
 def test_edges_by_name_or_position():
-    assert graph.given([("c", "a"), (3, 1)], NAMES).edges.tolist() == [[2, 0], [3, 1]]
-    assert graph.given([], NAMES).edges.shape == (0, 2)
+    assert graph.forest_of_edges([("c", "a"), (3, 1)], NAMES).edges.tolist() == [[2, 0], [3, 1]]
+    assert graph.forest_of_edges([], NAMES).edges.shape == (0, 2)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_edges_by_name_or_position():
 )
 def test_what_is_no_forest_is_refused(edges, said):
     with pytest.raises(OptionError, match=said):
-        graph.given(edges, NAMES)
+        graph.forest_of_edges(edges, NAMES)
 
 
 def test_association_is_the_correlation_over_sites_where_both_are_known():

@@ -14,7 +14,7 @@ from sdm.assess.measures.community import evaluate, richness_error, species_auc
 from sdm.errors import DataError, ModelFileError, OptionError, OutputError
 from sdm.estimators.community import JointModel
 from sdm.estimators.glm import fit_glm
-from sdm.joint.discriminant import Sites
+from sdm.joint.discriminant import LabelledSites
 from sdm.joint.learners import tuning
 from sdm.joint.learners.registry import C_PATH, LAMBDA_RANGE, Learner
 from sdm.joint.likelihood import LogLoss
@@ -49,7 +49,7 @@ def test_every_learner_finds_the_associated_pair(learner):
     x, y = community()
     model = JointModel(learner, c=1.0).fit(x, y)
     edges = {frozenset((row["first"], row["second"])): row["weight"] for row in model.fitted_.associations()}
-    assert model.learned_.status == "converged"
+    assert model.solution_.status == "converged"
     assert edges[frozenset("ab")] > (0.2 if learner.startswith("crf") else 0.0)
     assert edges[frozenset("ab")] == max(edges.values(), key=abs)
     assert model.score(x, y) > 0.7
@@ -222,7 +222,7 @@ def test_standard_errors_are_the_inverse_curvature_of_the_objective():
     y = y.assign(c=y["c"].where(np.arange(len(y)) % 2 == 0), b=y["b"].where(np.arange(len(y)) % 2 == 1))
     model = JointModel("crf-l2", [("a", "b"), ("b", "c")], features="l", c=2.0, tolerance=1e-9).fit(x, y)
     fitted = model.fitted_
-    sites = Sites(fitted.features.evaluate(x.to_numpy()), y.fillna(-1).to_numpy().astype(np.int8))
+    sites = LabelledSites(fitted.features.evaluate(x.to_numpy()), y.fillna(-1).to_numpy().astype(np.int8))
     penalty = np.full(fitted.weights.size, 0.5)
     fitted.discriminant.split(penalty)[0][:, -1] = 1e-4
 
@@ -255,9 +255,9 @@ def test_the_gap_is_per_site():
     x, y = community(missing=0.2)
     rough = JointModel("crf-l1", "chain", c=1.0, tolerance=0.05).fit(x, y)
     exact = JointModel("crf-l1", "chain", c=1.0, tolerance=1e-7, max_iterations=5000).fit(x, y)
-    missing = (rough.learned_.objective - exact.learned_.objective) / len(x)
+    missing = (rough.solution_.objective - exact.solution_.objective) / len(x)
     assert 0 < missing <= rough.fitted_.meta["gap"] <= 0.05
-    assert rough.fitted_.meta["gap"] == rough.learned_.gap
+    assert rough.fitted_.meta["gap"] == rough.solution_.gap
 
 
 def test_the_choice_of_c_is_the_slow_one():
@@ -274,8 +274,8 @@ def test_the_choice_of_c_is_the_slow_one():
         total = 0.0
         for k in range(3):
             learner = Learner("crf-l2", row["C"], tolerance=1e-8)
-            weights = learner.fit(d, Sites(f[part != k], labels[part != k]), bias).weights
-            total += LogLoss(d, Sites(f[part == k], labels[part == k]))(weights)[0]
+            weights = learner.fit(d, LabelledSites(f[part != k], labels[part != k]), bias).weights
+            total += LogLoss(d, LabelledSites(f[part == k], labels[part == k]))(weights)[0]
         assert row["loss"] == pytest.approx(total / 90, abs=1e-5)
 
 
@@ -452,7 +452,7 @@ def test_a_real_community(shared):
     x = pd.read_csv(folder / "env.csv")[["Covariate_1", "Covariate_2", "Covariate_3"]]
     y = pd.read_csv(folder / "presence_absence.csv").drop(columns="site")
     model = JointModel("laplace", c=0.1).fit(x, y)
-    assert model.learned_.status == "converged"
+    assert model.solution_.status == "converged"
     assert model.score(x, y) > 1 - y.to_numpy().mean()
 
 
@@ -484,8 +484,10 @@ def test_by_default_a_joint_model_beats_a_glm_at_held_out_sites(shared, name, pl
 def test_visits_to_one_site_are_held_out_together_where_c_is_chosen(monkeypatch) -> None:
     """Noise that is the same at every visit: with visits on both sides, any C would seem to predict it."""
     seen = []
-    before = tuning.cross_validate
-    monkeypatch.setattr(tuning, "cross_validate", lambda *words, **how: seen.append(words[5]) or before(*words, **how))
+    before = tuning.cross_validate_settings
+    monkeypatch.setattr(
+        tuning, "cross_validate_settings", lambda *words, **how: seen.append(words[5]) or before(*words, **how)
+    )
     rng = np.random.default_rng(3)
     site = np.repeat(np.arange(20), 4)
     x, y = rng.normal(size=(20, 2))[site], (rng.random((20, 3)) < 0.5).astype(int)[site]

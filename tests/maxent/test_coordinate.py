@@ -11,17 +11,18 @@ from sdm.maxent.penalty import make_penalty
 from sdm.maxent.solvers.coordinate import PARALLEL, SELECTIVE, best_changes
 
 SMOOTHING, RATIO = 0.3, 0.7
-PRICES = ("none", "l1", "smoothed_l1", "l2sq", "elastic")
+PENALTIES = ("none", "l1", "smoothed_l1", "l2sq", "elastic")
 bounds = st.sampled_from([SELECTIVE, PARALLEL])
 
 
 def promise(delta, bound, q, mu, lam, name, beta):
     """Equations (24) and (40) of generalized-maxent.txt."""
     loss = np.log(1 + np.expm1(delta) * q) if bound == SELECTIVE else q * np.expm1(delta)
-    prices = [
-        naive.price(np.array([z]), name, np.array([beta]), SMOOTHING, RATIO, np.float64) for z in (lam + delta, lam)
+    penalties = [
+        naive.penalty_value(np.array([z]), name, np.array([beta]), SMOOTHING, RATIO, np.float64)
+        for z in (lam + delta, lam)
     ]
-    return delta * mu - loss - prices[0] + prices[1]
+    return delta * mu - loss - penalties[0] + penalties[1]
 
 
 def changes(bound, q, mu, lam, name, beta):
@@ -31,7 +32,7 @@ def changes(bound, q, mu, lam, name, beta):
     return delta, gain
 
 
-@given(bounds, st.sampled_from(PRICES), seeds)
+@given(bounds, st.sampled_from(PENALTIES), seeds)
 def test_no_change_on_a_grid_promises_more(bound, name, seed):
     rng = np.random.default_rng(seed)
     q, mu = rng.uniform(0.02, 0.98, 2)
@@ -64,7 +65,7 @@ def test_the_explicit_l1_step_is_that_of_the_papers_figures(bound, seed):
 
 
 @pytest.mark.parametrize("bound", [SELECTIVE, PARALLEL])
-@pytest.mark.parametrize("name", PRICES)
+@pytest.mark.parametrize("name", PENALTIES)
 def test_features_that_are_zero_everywhere_the_model_looks_stay_put(bound, name):
     """The logarithm of q would be minus infinity."""
     delta, gain = changes(bound, np.array([0.0]), np.array([0.3]), np.array([0.0]), name, np.array([0.1]))
@@ -73,7 +74,7 @@ def test_features_that_are_zero_everywhere_the_model_looks_stay_put(bound, name)
 
 @pytest.mark.parametrize("bound", [SELECTIVE, PARALLEL])
 @pytest.mark.parametrize("mu", [0.0, 1.0])
-@pytest.mark.parametrize("name", PRICES)
+@pytest.mark.parametrize("name", PENALTIES)
 def test_a_feature_that_no_presence_or_every_presence_has(bound, mu, name):
     delta, gain = changes(bound, np.array([0.4]), np.array([mu]), np.array([0.2]), name, np.array([0.1]))
     assert np.isfinite(delta[0])

@@ -29,10 +29,10 @@ def best_known(pair):
 
 @settings(max_examples=100)
 @given(*problems, seeds, st.sampled_from([0.0, 0.1, 1.0, 10.0]))
-def test_the_gap_bounds_the_distance_at_arbitrary_weights(case, combination, price, seed, size):
+def test_the_gap_bounds_the_distance_at_arbitrary_weights(case, combination, penalty_weight, seed, size):
     """This is the proof that every fit prints. If it can be less than the truth, it proves nothing."""
     assume(near_zero(case) and case.dense("lq", 3))
-    pair = make_pair(case, *combination, scale=price)
+    pair = make_pair(case, *combination, scale=penalty_weight)
     rng = np.random.default_rng(seed)
     lam = size * rng.normal(size=pair.problem.features.size) * (rng.random(pair.problem.features.size) < 0.6)
     state = pair.problem.state(lam)
@@ -44,10 +44,10 @@ def test_the_gap_bounds_the_distance_at_arbitrary_weights(case, combination, pri
 
 @settings(max_examples=100)
 @given(*problems, st.integers(1, 12))
-def test_a_solution_cut_short_tells_the_truth(case, combination, price, iterations):
+def test_a_solution_cut_short_tells_the_truth(case, combination, penalty_weight, iterations):
     """Reaching the iteration limit is allowed; claiming to be nearer than one is would not be."""
     assume(near_zero(case) and case.dense("lq", 3))
-    pair = make_pair(case, *combination, scale=price)
+    pair = make_pair(case, *combination, scale=penalty_weight)
     solution = solve_newton(pair.problem, max_iterations=iterations, tolerance=1e-12)
     assert solution.iterations <= iterations
     assert solution.gap >= 0.0
@@ -58,10 +58,10 @@ def test_a_solution_cut_short_tells_the_truth(case, combination, price, iteratio
 
 @settings(max_examples=60)
 @given(*problems, seeds)
-def test_the_bounds_of_a_run_combine(case, combination, price, seed):
+def test_the_bounds_of_a_run_combine(case, combination, penalty_weight, seed):
     """The best state of a run is certified by the best bound of any round, not only by its own."""
     assume(near_zero(case) and case.dense("lq", 3))
-    pair = make_pair(case, *combination, scale=price)
+    pair = make_pair(case, *combination, scale=penalty_weight)
     rng = np.random.default_rng(seed)
     run, gaps, objectives = Run(pair.problem, 1e-12), [], []
     best = best_known(pair)
@@ -80,8 +80,8 @@ def test_the_bounds_of_a_run_combine(case, combination, price, seed):
 
 @settings(max_examples=100)
 @given(cases(max_cells=15, max_variables=2), st.sampled_from([1.0, 1.5, 2.0]), seeds, st.sampled_from([0.0, 0.3, 3.0]))
-def test_the_free_gap_bounds_the_distance_where_there_is_no_price(case, alpha, seed, size):
-    """Without a price expectations must match exactly, which only a corrected distribution does."""
+def test_the_free_gap_bounds_the_distance_where_there_is_no_penalty(case, alpha, seed, size):
+    """Without a penalty expectations must match exactly, which only a corrected distribution does."""
     assume(near_zero(case) and case.dense("lq", 3))
     pair = make_pair(case, alpha, "none")
     lam = size * np.random.default_rng(seed).normal(size=pair.problem.features.size)

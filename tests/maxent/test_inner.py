@@ -1,4 +1,4 @@
-"""Parts inside newton: the small quadratic with an l1 price, the Hessian of a few columns, the line search."""
+"""Parts inside newton: the small quadratic with an l1 penalty, the Hessian of a few columns, the line search."""
 
 import naive
 import numpy as np
@@ -19,14 +19,14 @@ def violation(h, c, beta, z):
 
 
 @given(seeds, st.integers(1, 12), st.booleans(), st.sampled_from([0.01, 0.3, 3.0]))
-def test_the_quadratic_is_solved(seed, size, singular, price):
+def test_the_quadratic_is_solved(seed, size, singular, penalty_weight):
     """Also where copies of a feature make it singular."""
     rng = np.random.default_rng(seed)
     a = rng.normal(size=(2 * size, size))
     if singular and size > 1:
         a[:, -1] = a[:, 0]
     h, c = a.T @ a / size, a.T @ rng.normal(size=2 * size)  # c in the range of H: a minimum exists
-    beta = price * (0.5 + rng.random(size))
+    beta = penalty_weight * (0.5 + rng.random(size))
     start = rng.normal(size=size) * (rng.random(size) < 0.5)
     z = solve_l1_quadratic(h, c, beta, start)
     assert violation(h, c, beta, z) <= 1e-7 * (1 + np.abs(c).max())

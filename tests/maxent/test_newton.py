@@ -22,7 +22,7 @@ PRICED = [c for c in combinations if c[1] != "none"]
 @pytest.mark.parametrize("alpha, penalty", combinations)
 @pytest.mark.parametrize("scale", [0.01, 0.2])
 def test_the_optimality_condition_holds(alpha, penalty, scale):
-    """−ε in the subdifferential of the price, feature by feature."""
+    """−ε in the subdifferential of the penalty, feature by feature."""
     problem = make_pair(small_case(8), alpha, penalty, classes="lqp", scale=scale).problem
     solution = solve_newton(problem, tolerance=1e-12)
     state = problem.state(solution.weights)
@@ -47,7 +47,7 @@ def test_an_independent_optimiser_finds_the_same_objective(alpha, penalty, seed)
     st.sampled_from(["lq", "lqpht", "h"]),
     st.sampled_from([0.003, 0.05, 0.5]),
 )
-def test_every_priced_problem_converges(case, combination, classes, scale):
+def test_every_penalised_problem_converges(case, combination, classes, scale):
     """Ties, classes, constant variables, one presence, densities that collapse onto a few cells: all must end well."""
     assume(np.abs(case.x).max() < 1e5 and case.dense(classes, 3))
     pair = make_pair(case, *combination, classes=classes, scale=scale)
@@ -70,7 +70,7 @@ def test_a_density_that_collapses_onto_two_cells_still_converges(alpha):
     assert solution.objective <= pair.dense.optimum() + 1e-6
 
 
-def test_a_saturated_price_over_a_single_cell_is_no_crash():
+def test_a_saturated_penalty_over_a_single_cell_is_no_crash():
     """All density on one cell, and smoothed l1 so far out that it is flat: the Hessian is zero there."""
     x = np.array([[1.0, 30], [2, 40], [3, 10], [1, 40], [2, 20]])
     q0 = np.array([0.23007516, 0.09179757, 0.28826017, 0.3032313, 0.0866358])
@@ -90,7 +90,7 @@ def test_l1_weights_are_exactly_zero():
 
 
 @pytest.mark.parametrize("alpha, penalty", PRICED)
-def test_a_price_beyond_every_deviation_leaves_nothing(alpha, penalty):
+def test_a_penalty_beyond_every_deviation_leaves_nothing(alpha, penalty):
     problem = make_pair(small_case(8), alpha, penalty, scale=1e6).problem
     solution = solve_newton(problem)
     assert solution.status == "converged"
@@ -140,7 +140,7 @@ def test_a_warm_start_saves_iterations_and_ends_at_the_same_optimum(alpha, penal
 
 @pytest.mark.parametrize("alpha, penalty", PRICED)
 @pytest.mark.parametrize("factor", [0.5, 3.0, 100.0])
-def test_a_warm_start_at_another_price(alpha, penalty, factor):
+def test_a_warm_start_at_another_penalty(alpha, penalty, factor):
     """A path over multipliers goes both ways; far up, all weights of the start have to vanish again."""
     pair = make_pair(small_case(10), alpha, penalty, scale=0.05)
     start = solve_newton(pair.problem).weights

@@ -10,7 +10,7 @@ from sdm import Maxent
 from sdm.errors import DataError, OptionError
 from sdm.features.domain import Domain
 from sdm.features.feature_set import FeatureSet
-from sdm.features.finite.category import Category
+from sdm.features.finite.category import CategoryFamily
 from sdm.maxent.entropy import Entropy
 from sdm.maxent.paths.homotopy import track_path
 from sdm.maxent.paths.multiplier import CertifiedPath, follow_path, pair_gap
@@ -55,14 +55,14 @@ def test_between_fits_the_gap_never_exceeds_epsilon(alpha, count):
 
 @pytest.mark.parametrize("alpha", [1.0, 2.0])
 def test_the_bound_between_fits_is_that_of_a_feasible_distribution(alpha):
-    """The chord is proved by the mixture of the neighbours' distributions: within every price, with that entropy."""
+    """The chord is proved by the mixture of the neighbours' distributions: within every penalty, with that entropy."""
     case, features, beta, entropy, path = case_path(alpha, 1e-2)
     columns = naive.matrix(case.dense("lqht", 4))
     mean = columns.T @ case.sample
     rng = np.random.default_rng(2)
 
     def feasible(knot):
-        """A fit's distribution with as much of the sample as brings it within the prices."""
+        """A fit's distribution with as much of the sample as brings it within the penalties."""
         problem = Problem(features, case.sample, entropy, L1(knot.multiplier * beta))
         state = problem.state(knot.weights)
         share = problem.penalty.mixing(-state.eps)
@@ -96,12 +96,12 @@ def strata_problem(seed: int, strata: int = 12):
     domain = Domain(place[:, None].astype(float), ["stratum"], ["stratum"], q0)
     m = np.bincount(place).astype(float)
     u, q = np.bincount(place, weights=q0) / m, np.bincount(place, weights=sample) / m
-    return FeatureSet(domain, [Category(domain)]), sample, u, q, m, place
+    return FeatureSet(domain, [CategoryFamily(domain)]), sample, u, q, m, place
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_with_strata_alone_it_is_the_homotopy(seed):
-    """A class's expectation is m_j p_j, so the tolerance 1/ν of p_j is the price m_j/ν: the multiplier is 1/ν."""
+    """A class's expectation is m_j p_j, so the tolerance 1/ν of p_j is the penalty m_j/ν: the multiplier is 1/ν."""
     features, sample, u, q, m, place = strata_problem(seed)
     exact = track_path(u, q, m)
     path = follow_path(features, sample, Entropy(1.0), m, epsilon=1e-6, smallest=1.0 / (1.5 * exact.nu[-1]))
@@ -139,7 +139,7 @@ def test_the_path_is_in_order_and_ends_where_it_should():
     assert path.knots[-1].multiplier == 0.07
     assert path.coefficients().shape == (len(path.knots), path.knots[0].weights.size)
     gains = [knot.gain for knot in path.knots]
-    assert np.all(np.diff(gains) >= -1e-3)  # less price, more gain
+    assert np.all(np.diff(gains) >= -1e-3)  # less penalty, more gain
     assert path.at(0.07)[0] is path.knots[-1]
     assert path.gap == max(pair_gap(a, b)[0] for a, b in zip(path.knots[:-1], path.knots[1:]))
 

@@ -27,7 +27,7 @@ def weights(seed, size=1.0):
 @given(names, seeds, st.sampled_from([1e-3, 1.0, 1e3]))
 def test_value(name, seed, size):
     lam = weights(seed, size)
-    assert make(name).value(lam) == pytest.approx(naive.price(lam, name, BETA, 0.3, 0.7), rel=1e-12, abs=1e-15)
+    assert make(name).value(lam) == pytest.approx(naive.penalty_value(lam, name, BETA, 0.3, 0.7), rel=1e-12, abs=1e-15)
 
 
 @given(names, seeds)
@@ -45,7 +45,7 @@ def test_potential_of_one_feature_is_the_conjugate_of_its_value(name, u):
     """U(u) = sup_λ uλ − U*(λ), by direct maximisation inside the box of the first feature."""
 
     def negative(lam):
-        return naive.price(np.array([lam]), name, BETA[:1], 0.3, 0.7) - u * lam
+        return naive.penalty_value(np.array([lam]), name, BETA[:1], 0.3, 0.7) - u * lam
 
     found = minimize_scalar(negative, bounds=(-50, 50), method="bounded", options={"xatol": 1e-12})
     best = max(-found.fun, -negative(0.0))
@@ -100,7 +100,7 @@ def test_distance_at_zero_weight():
 
 
 @given(names, seeds)
-def test_a_subset_prices_its_features_as_before(name, seed):
+def test_a_subset_penalises_its_features_as_before(name, seed):
     lam = weights(seed)
     keep = np.array([True, False, True])
     lam[1] = 0.0
@@ -109,7 +109,7 @@ def test_a_subset_prices_its_features_as_before(name, seed):
 
 
 @pytest.mark.parametrize("beta", [[0.0], [-1.0], [np.nan], [np.inf]])
-def test_a_price_must_be_positive(beta):
+def test_a_penalty_must_be_positive(beta):
     with pytest.raises(OptionError, match="positive"):
         make_penalty("l1", np.array(beta))
 

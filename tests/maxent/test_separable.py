@@ -1,4 +1,4 @@
-"""No price on data that features can tell apart: the fit ends, and says what is wrong."""
+"""No penalty on data that features can tell apart: the fit ends, and says what is wrong."""
 
 import numpy as np
 import pytest

@@ -1,11 +1,11 @@
-"""L1 Shannon maxent against skglm, whose Poisson regression with an l1 price is the same problem with an intercept.
+"""L1 Shannon maxent against skglm, whose Poisson regression with an l1 penalty is the same problem with an intercept.
 
 With counts `y_i = N π̃_i`, intercept `b` and base measure 1/N, skglm minimises over b and w
 
     (1/N) Σ_i [e^{b + f_i·w} − y_i (b + f_i·w)] + Σ_j α_j |w_j|.
 
 At the best b, `(1/N) Σ e^{b + f_i·w} = 1`, so `b = −ln((1/N) Σ e^{f_i·w})` and the value is `1 + F(w)`: our objective.
-The intercept is a column of ones without a price, since skglm's own has none of the prices' length.
+The intercept is a column of ones without a penalty, since skglm's own has none of the penalties' length.
 """
 
 import os
@@ -33,9 +33,9 @@ from skglm.solvers import ProxNewton
 given = np.load(sys.argv[1])
 out = {}
 for name in sorted({key.split("_")[0] for key in given}):
-    x, y, price = (given[f"{name}_{part}"] for part in ("x", "y", "price"))
+    x, y, penalty = (given[f"{name}_{part}"] for part in ("x", "y", "penalty"))
     solver = ProxNewton(tol=1e-9, max_iter=200, max_pn_iter=2000, fit_intercept=False)
-    out[name], _, stop = solver.solve(np.asfortranarray(x), y, Poisson(), WeightedL1(1.0, price))
+    out[name], _, stop = solver.solve(np.asfortranarray(x), y, Poisson(), WeightedL1(1.0, penalty))
     assert stop < 1e-7, (name, stop)
 np.savez(sys.argv[2], **out)
 """
@@ -59,7 +59,7 @@ def theirs(tmp_path_factory):
         case, columns, beta = problem_of(seed, scale)
         given[f"{name}_x"] = np.hstack([columns, np.ones((len(columns), 1))])
         given[f"{name}_y"] = len(columns) * case.sample
-        given[f"{name}_price"] = np.append(beta, 0.0)
+        given[f"{name}_penalty"] = np.append(beta, 0.0)
     np.savez(folder / "given.npz", **given)
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
     command = [sys.executable, "-c", SKGLM, str(folder / "given.npz"), str(folder / "out.npz")]

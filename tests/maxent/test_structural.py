@@ -1,4 +1,4 @@
-"""Column generation over families that grow: its optimum, its certificate, its prices, and what it is for."""
+"""Column generation over growing families: its optimum, its certificate, its penalties, and what it is for."""
 
 import numpy as np
 import pytest
@@ -14,11 +14,11 @@ from sdm.features.growing.tree import TreeOracle
 from sdm.maxent.complexity import sample_complexity
 from sdm.maxent.entropy import Entropy
 from sdm.maxent.penalty import L1
-from sdm.maxent.prices import feature_prices
+from sdm.maxent.penalty_weights import penalty_weights
 from sdm.maxent.problem import Problem
 from sdm.maxent.solvers.newton import solve_newton, solve_structural
 from sdm.maxent.solvers.structmaxent import solve_growing, solve_structmaxent1, solve_structmaxent2
-from sdm.maxent.structural import Growth, Prices
+from sdm.maxent.structural import FamilyPenalty, Growth
 
 
 def world(seed=0, n=400, m=40):
@@ -31,14 +31,14 @@ def world(seed=0, n=400, m=40):
     return x, Domain(x, ["x0", "x1", "x2", "soil"], ["soil"]), sample
 
 
-def begin(domain, sample, oracles, prices, alpha=1.0, finite=None, beta=()):
+def begin(domain, sample, oracles, penalties, alpha=1.0, finite=None, beta=()):
     features = finite or FeatureSet(domain, [])
-    return Growth(Problem(features, sample, Entropy(alpha), L1(np.array(beta, dtype=float))), oracles, prices)
+    return Growth(Problem(features, sample, Entropy(alpha), L1(np.array(beta, dtype=float))), oracles, penalties)
 
 
 def grow(domain, sample, lam=0.05, beta=0.02, oracles=None, alpha=1.0, **options):
     oracles = oracles or [TreeOracle(domain, 3), MonomialOracle(domain, 2)]
-    growth = begin(domain, sample, oracles, Prices.from_bounds(lam, beta, oracles, 40), alpha)
+    growth = begin(domain, sample, oracles, FamilyPenalty.from_bounds(lam, beta, oracles, 40), alpha)
     solution = solve_structural(growth, **options)
     return growth, solution, growth.problem.features
 
@@ -57,11 +57,11 @@ def test_the_papers_solvers_over_families_that_grow(version):
     """They go down in every round, reach the same optimum where oracles miss nothing, and need far more rounds."""
     _, domain, sample = world(1)
     oracles = [ExactTreeOracle(domain, 1), MonomialOracle(domain, 1)]
-    prices = Prices.from_bounds(0.05, 0.05, oracles, 40)
-    theirs = solve_growing(begin(domain, sample, oracles, prices), version, max_iterations=5000)
+    penalties = FamilyPenalty.from_bounds(0.05, 0.05, oracles, 40)
+    theirs = solve_growing(begin(domain, sample, oracles, penalties), version, max_iterations=5000)
     assert theirs.status == "converged"
     assert np.all(np.diff([item.objective for item in theirs.history]) <= 1e-12)
-    ours = solve_structural(begin(domain, sample, oracles, prices), tolerance=1e-7)
+    ours = solve_structural(begin(domain, sample, oracles, penalties), tolerance=1e-7)
     assert theirs.objective == pytest.approx(ours.objective, abs=1.1e-4)
     assert theirs.iterations > 3 * ours.iterations
 
@@ -85,11 +85,11 @@ def test_exact_oracle_certifies_the_whole_class(seed):
     oracle = ExactTreeOracle(domain)
     growth, solution, _ = grow(domain, sample, 0.02, 0.02, [oracle], tolerance=1e-6)
     assert solution.status == "converged"
-    # Every tree with two nodes there is, priced as it should be: none is violated by more than the gap allows.
-    prices = growth.prices
+    # Every tree with two nodes there is, with its right penalty: none is violated by more than the gap allows.
+    penalties = growth.family_penalty
     g = solution.p - sample
     for proposal in oracle.propose(g):
-        assert proposal.violation <= prices.of(oracle, proposal.shape.size) * (1 + 1e-5)
+        assert proposal.violation <= penalties.of(oracle, proposal.shape.size) * (1 + 1e-5)
 
 
 def test_gap_is_not_below_the_truth_when_features_are_still_found():
@@ -103,16 +103,16 @@ def test_gap_is_not_below_the_truth_when_features_are_still_found():
 def test_lambda_zero_is_plain_l1():
     _, domain, _ = world(3)
     oracles = [TreeOracle(domain, 2)]
-    prices = Prices.from_bounds(0.0, 0.07, oracles, 40)
-    assert [prices.of(oracles[0], k) for k in (1, 2)] == [0.07, 0.07]
+    penalties = FamilyPenalty.from_bounds(0.0, 0.07, oracles, 40)
+    assert [penalties.of(oracles[0], k) for k in (1, 2)] == [0.07, 0.07]
 
 
-def test_prices_of_the_paper():
+def test_penalties_of_the_paper():
     _, domain, _ = world()
     trees, mono = TreeOracle(domain, 4), MonomialOracle(domain, 3)
-    prices = Prices.from_bounds(0.5, 0.01, [trees, mono], 100)
-    assert prices.of(trees, 2) == pytest.approx(0.5 * np.sqrt(10 * np.log2(6) * np.log(101) / 100) + 0.01)
-    assert prices.of(mono, 3) == pytest.approx(0.5 * np.sqrt(6 * np.log(3) / 100) + 0.01)
+    penalties = FamilyPenalty.from_bounds(0.5, 0.01, [trees, mono], 100)
+    assert penalties.of(trees, 2) == pytest.approx(0.5 * np.sqrt(10 * np.log2(6) * np.log(101) / 100) + 0.01)
+    assert penalties.of(mono, 3) == pytest.approx(0.5 * np.sqrt(6 * np.log(3) / 100) + 0.01)
 
 
 def test_sample_complexity_is_seeded_and_grows_with_size():
@@ -121,17 +121,17 @@ def test_sample_complexity_is_seeded_and_grows_with_size():
     first, again = (sample_complexity(oracle, domain, sample, seed=3) for _ in range(2))
     np.testing.assert_array_equal(first, again)
     assert np.all(np.diff(first) >= 0)
-    bound = Prices.from_bounds(1.0, 0.0, [oracle], 40).bounds[oracle.name]
+    bound = FamilyPenalty.from_bounds(1.0, 0.0, [oracle], 40).bounds[oracle.name]
     assert np.all(first < bound)
 
 
-def test_ordinary_families_beside_trees_keep_their_own_price():
+def test_ordinary_families_beside_trees_keep_their_own_penalty():
     _, domain, sample = world(5)
     finite = build_features(domain, "lq", sample=sample)
-    beta = feature_prices(finite, sample, 40)
+    beta = penalty_weights(finite, sample, 40)
     oracles = [TreeOracle(domain, 3)]
-    prices = Prices.from_bounds(0.05, 0.02, oracles, 40)
-    growth = begin(domain, sample, oracles, prices, finite=finite, beta=beta)
+    penalties = FamilyPenalty.from_bounds(0.05, 0.02, oracles, 40)
+    growth = begin(domain, sample, oracles, penalties, finite=finite, beta=beta)
     solution = solve_structural(growth, tolerance=1e-6)
     features = growth.problem.features
     assert solution.status == "converged"
@@ -154,8 +154,8 @@ def test_finds_the_rule_of_an_interaction():
     problem = Problem(features, sample, Entropy(1.0), L1(growth.beta))
     assert next(iter(interactions(problem, solution.weights))) == ("x0", "x1")
     thresholds = build_features(domain, "t", knots="all", sample=sample)
-    prices = feature_prices(thresholds, sample, 150)
-    plain = solve_newton(Problem(thresholds, sample, Entropy(1.0), L1(prices)), tolerance=1e-5)
+    penalties = penalty_weights(thresholds, sample, 150)
+    plain = solve_newton(Problem(thresholds, sample, Entropy(1.0), L1(penalties)), tolerance=1e-5)
     found, missed = (s.p[either].sum() for s in (solution, plain))
     assert found > 0.8
     assert missed < 0.65

@@ -106,7 +106,7 @@ def test_other_entropies_are_refused(solve, alpha):
 
 
 @solvers
-def test_separable_data_without_a_price_end(solve):
+def test_separable_data_without_a_penalty_end(solve):
     """They cannot converge there; they must still come back with a finite gap and weights."""
     case = small_case(25, n=20, presences=1)
     problem = make_pair(case, 1.0, "none", classes="lqp").problem

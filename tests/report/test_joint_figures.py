@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from terminal import picture
 
-from sdm.joint.graph import Forest, chain, empty
-from sdm.joint.graph import given as edges_given
+from sdm.joint.graph import Forest, chain, edgeless
+from sdm.joint.graph import forest_of_edges as edges_given
 from sdm.report.figures.community import draw_network, draw_richness, hang, link_style
 
 
@@ -90,7 +90,7 @@ def test_the_posterior_spread_is_drawn(tmp_path: Path) -> None:
 
 
 def test_species_without_any_edge(tmp_path: Path) -> None:
-    assert picture(draw_network(["a", "b"], empty(2), [], [0.2, 0.3], tmp_path / "n.png")).std() > 0
+    assert picture(draw_network(["a", "b"], edgeless(2), [], [0.2, 0.3], tmp_path / "n.png")).std() > 0
 
 
 @pytest.mark.parametrize("crs", ["EPSG:4326", "EPSG:25833", None])
@@ -109,7 +109,7 @@ def test_maps_of_richness_side_by_side(tmp_path: Path, crs) -> None:
         ) as out:
             out.write(values.astype("float32"), 1)
     drawn = draw_richness(maps, tmp_path / "r.png", np.array([10.5]), np.array([49.5]))
-    alone = draw_richness({"richness": maps["richness"]}, tmp_path / "one.png", np.empty(0), np.empty(0))
+    alone = draw_richness({"richness": maps["richness"]}, tmp_path / "one.png", np.edgeless(0), np.edgeless(0))
     assert picture(drawn).shape[1] > 2 * picture(alone).shape[1]
     band = picture(drawn)[:, -picture(drawn).shape[1] // 3 :]
     assert np.any((band[..., 0] > 140) & (band[..., 2] < 80)), "more species than stacked: red"

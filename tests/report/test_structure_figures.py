@@ -8,13 +8,13 @@ import pytest
 from terminal import picture
 
 from sdm.assess.structure import FamilyShare, Structure
-from sdm.maxent.price_search import Setting
+from sdm.maxent.penalty_search import PenaltySetting
 from sdm.report.figures.structure import draw_convergence, draw_families, draw_interactions, draw_prices
 
 
 @pytest.fixture
 def structure() -> Structure:
-    tried = [Setting(lam, beta, -lam * beta, 0.1, ()) for lam in (0.01, 0.1, 1.0) for beta in (0.1, 1.0)]
+    tried = [PenaltySetting(lam, beta, -lam * beta, 0.1, ()) for lam in (0.01, 0.1, 1.0) for beta in (0.1, 1.0)]
     return Structure(
         lam=1.0,
         beta=1.0,

@@ -110,24 +110,24 @@ def follow_table(
     smallest: float = 0.1,
     progress: Progress | None = None,
 ) -> TablePath:
-    """Follow the path of an estimator's features and prices on a table, from the empty model down.
+    """Follow the path of an estimator's features and penalties on a table, from the empty model down.
 
     Parameters
     ----------
     table : SampleTable
     estimator : Maxent
-        With the l1 price; its multiplier plays no part.
+        With the l1 penalty; its multiplier plays no part.
     epsilon, smallest
         As for `follow_path`.
 
     Raises
     ------
     OptionError
-        For a structural model or another price, whose objective is no line in the multiplier.
+        For a structural model or another penalty, whose objective is no line in the multiplier.
     """
     if isinstance(estimator, StructMaxent) or estimator.regularization != "l1":
-        kind = "structural model" if isinstance(estimator, StructMaxent) else f"{estimator.regularization} price"
-        raise OptionError(f"a path over the multiplier is that of feature classes with the l1 price, not of a {kind}")
+        kind = "structural model" if isinstance(estimator, StructMaxent) else f"{estimator.regularization} penalty"
+        raise OptionError(f"a path over the multiplier is that of feature classes with the l1 penalty, not of a {kind}")
     fitted = fit_table(table, with_setting(estimator, {"multiplier": 1.0, "tolerance": AT_ONCE, "solver": "newton"}))
     problem = fitted.problem_
     most = {} if estimator.max_iterations is None else {"max_iterations": int(estimator.max_iterations)}

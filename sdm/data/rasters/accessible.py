@@ -57,8 +57,7 @@ def _discs(grid: Grid, points: np.ndarray, km: float) -> list[np.ndarray]:
     """Return the edge of a disc around each point, in the coordinates of the grid."""
     from pyproj import Geod
 
-    what = "an area around records"
-    lon, lat = to_lonlat(points[:, 0], points[:, 1], grid, what)
+    lon, lat = to_lonlat(points[:, 0], points[:, 1], grid, "an area around records")
     n = len(lon)
     azimuth = np.tile(np.linspace(0, 360, _CORNERS, endpoint=False), n)
     at = np.repeat(lon, _CORNERS), np.repeat(lat, _CORNERS)

@@ -72,7 +72,7 @@ class StudyArea:
     source
         The file they come from, for messages.
     notes
-        What the user should be told about the file.
+        Messages to the user about the file.
     """
 
     geometries: tuple[Any, ...]

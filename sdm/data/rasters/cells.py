@@ -1,4 +1,4 @@
-"""What is in the cells of a stack, gathered while its windows go by: ranges, and values at given cells."""
+"""The content of the cells of a stack, gathered while its windows go by: ranges, and values at given cells."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ from sdm.errors import DataError
 
 
 class Layers(Protocol):
-    """What is needed of a stack here."""
+    """The part of a stack that is needed here."""
 
     @property
     def layers(self) -> Any:
@@ -99,6 +99,6 @@ class CellLookup:
         """Take the cells that lie in a window from its (V, h, w) array."""
         first, last = np.searchsorted(self._rows, [window.row_off, window.row_off + window.height])
         col = self._cols[first:last] - window.col_off
-        here = np.flatnonzero((col >= 0) & (col < window.width))
-        row = self._rows[first:last][here] - window.row_off
-        self.values[self._order[first:last][here]] = array[:, row, col[here]].T
+        inside = np.flatnonzero((col >= 0) & (col < window.width))
+        row = self._rows[first:last][inside] - window.row_off
+        self.values[self._order[first:last][inside]] = array[:, row, col[inside]].T

@@ -1,7 +1,7 @@
 """Sampling effort: how much each cell was looked at, from a raster or from where a group of species was recorded.
 
-Only ratios of effort matter. A cell of no effort (zero, or missing) says nothing about a species: it is not background,
-and a record in it cannot be used. Negative effort is an error.
+Only ratios of effort matter. A cell of no effort (zero, or missing) does not inform about a species: it is not
+background, and a record in it cannot be used. Negative effort is an error.
 """
 
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ class Effort(Protocol):
 
     @property
     def name(self) -> str:
-        """What it comes from, for messages."""
+        """Its source, for messages."""
         ...
 
     def window(self, window: Window) -> np.ndarray:
@@ -87,17 +87,17 @@ def open_effort(path: str | Path, stack: Stack, *, nodata: float | None = None, 
     DataError
         If it cannot be opened, has several bands, or lies on another grid.
     """
-    found = open_stack(path, nodata=nodata)
+    effort = open_stack(path, nodata=nodata)
     name = Path(path).name
-    if len(found.layers) != 1:
-        raise DataError(f"bias raster '{name}' holds {len(found.layers)} layers: expected one band of sampling effort")
-    grid = found if found.crs is not None else replace(found, crs=stack.crs)
+    if len(effort.layers) != 1:
+        raise DataError(f"bias raster '{name}' holds {len(effort.layers)} layers: expected one band of sampling effort")
+    grid = effort if effort.crs is not None else replace(effort, crs=stack.crs)
     difference = grid.difference(stack)
     if difference and not align:
         raise DataError(f"bias raster '{name}' {difference}: use --align first to resample")
-    layer = replace(found.layers[0], resample=bool(difference))
-    return RasterEffort(replace(stack, layers=(layer,), block=(64, stack.width) if difference else found.block,
-                                dtype=found.dtype, notices=()))  # fmt: skip
+    layer = replace(effort.layers[0], resample=bool(difference))
+    return RasterEffort(replace(stack, layers=(layer,), block=(64, stack.width) if difference else effort.block,
+                                dtype=effort.dtype, notices=()))  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ def kernel_effort(
         If no site is on a valid cell, or the layers have no coordinate reference system.
     """
     valid = np.zeros((stack.height, stack.width), dtype=bool)
-    for window, part in stack.scan(each=lambda _, array: all_valid(array), threads=threads):
+    for window, part in stack.scan(compute=lambda _, array: all_valid(array), threads=threads):
         valid[window.toslices()] = part
     sites = np.zeros(valid.shape)
     sites[rows, cols] = 1
@@ -208,12 +208,12 @@ def _blur(values: np.ndarray, across: np.ndarray, down: np.ndarray) -> np.ndarra
 
 
 def _blocks(values: np.ndarray, factor: int) -> np.ndarray:
-    """Return the sums of so many rows at a time."""
+    """Return the sums of `factor` rows at a time."""
     return np.add.reduceat(values, np.arange(0, len(values), factor), axis=0)
 
 
 def _between(values: np.ndarray, factor: int, count: int) -> np.ndarray:
-    """Interpolate between rows that stand for so many each."""
+    """Interpolate between rows that stand for `factor` rows each."""
     place = np.clip((np.arange(count) + 0.5) / factor - 0.5, 0, len(values) - 1)
     low = np.minimum(place.astype(np.int64), max(len(values) - 2, 0))
     share = (place - low)[:, None]

@@ -12,10 +12,6 @@ from rasterio.windows import Window
 
 from sdm.errors import DataError
 
-EDGE_RULE = (
-    "a point on an edge between cells belongs to the cell to its right and above, as in Java Maxent, and on the "
-    "outermost right or top edge to the last cell; computed in double precision from the lower-left corner"
-)
 GRID_TOLERANCE = 1e-6
 """Grids whose origin and cell size differ by less than this part of a cell are one grid, and a point that is less
 than this part of a cell beyond the outermost edge is on it."""
@@ -129,8 +125,8 @@ class Grid:
     def cell_km2(self, rows: ArrayLike) -> np.ndarray:
         """Return the area of a cell in each row, in km², as `km2_below` measures it; without CRS, units are metres."""
         edge = self.transform.f + np.add.outer([0.0, 1.0], np.asarray(rows, dtype=np.float64)) * self.transform.e
-        one, other = self.km2_below(edge)
-        return np.abs((one - other) * self.transform.a)
+        above, below = self.km2_below(edge)
+        return np.abs((above - below) * self.transform.a)
 
     def cell_area(self, rows: ArrayLike) -> np.ndarray:
         """Return the area of a cell in each row, relative to one of the same grid at the equator; 1 in a projection."""
@@ -175,7 +171,7 @@ class Grid:
         ]
 
     def tile_size(self, block: tuple[int, int], cells: int) -> tuple[int, int]:
-        """Return height and width of tiles made of whole blocks, of at most so many cells if that is possible.
+        """Return height and width of tiles made of whole blocks, of at most `cells` cells if that is possible.
 
         They are as wide as the grid, unless one row of blocks is too large already.
         """

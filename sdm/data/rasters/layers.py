@@ -26,7 +26,7 @@ DOUBTFUL = frozenset({".grd", ".map"})  # suffixes that other programs use as we
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Band:
     """A band of a file that may become a layer: its own grid and the size of its blocks."""
 
     layer: Layer
@@ -70,18 +70,18 @@ def open_stack(
     if "GDAL_CACHEMAX" not in os.environ:
         set_gdal_config("GDAL_CACHEMAX", GDAL_CACHE_BYTES)
     notices: list[str] = []
-    found = _one_crs(_find(layers, names, notices), notices)
-    known = [item.layer.name for item in found]
+    bands = _one_crs(_find(layers, names, notices), notices)
+    known = [item.layer.name for item in bands]
     classes = {categorical} if isinstance(categorical, str) else set(categorical)
     for name in sorted(classes):
         _check_name(name, known, "categorical layer")
     if align not in (None, "first"):
         _check_name(str(align), known, "layer to align to")
     # "first" is the first that the user named, before sorting.
-    grid = next(item.grid for item in found if align in (None, "first", item.layer.name))
+    grid = next(item.grid for item in bands if align in (None, "first", item.layer.name))
     order = known if names is None else list(names)
-    found = sorted(found, key=lambda item: order.index(item.layer.name) if names else item.layer.name)
-    chosen = _one_grid(found, grid, align, classes, notices)
+    bands = sorted(bands, key=lambda item: order.index(item.layer.name) if names else item.layer.name)
+    chosen = _one_grid(bands, grid, align, classes, notices)
     if nodata is not None:
         chosen = [_with_nodata(layer, nodata) for layer in chosen]
     notices += [
@@ -91,7 +91,7 @@ def open_stack(
     ]
     if classes:
         notices.append(f"categorical layers: {', '.join(sorted(classes))}")
-    blocks = [(64, grid.width) if layer.resample else item.block for layer, item in zip(chosen, found)]
+    blocks = [(64, grid.width) if layer.resample else item.block for layer, item in zip(chosen, bands)]
     return Stack(
         **vars(grid),
         layers=tuple(chosen),
@@ -102,21 +102,21 @@ def open_stack(
     )
 
 
-def _find(layers: str | Path | Sequence[str | Path], names: Sequence[str] | None, notices: list[str]) -> list[_Found]:
+def _find(layers: str | Path | Sequence[str | Path], names: Sequence[str] | None, notices: list[str]) -> list[_Band]:
     """Return the bands of all files that the user means, those called `names` if given, in the user's order."""
-    found: list[_Found] = []
+    bands: list[_Band] = []
     failed: list[DataError] = []
     for path, sure in _files([layers] if isinstance(layers, str | Path) else layers):
         try:
-            found += _bands(path)
+            bands += _bands(path)
         except DataError as problem:
             if sure:
                 failed.append(problem)
             else:
                 notices.append(f"file '{Path(path).name}' is not a raster that GDAL reads: left out")
-    known = [item.layer.name for item in found]
+    known = [item.layer.name for item in bands]
     if names is not None:
-        found = [item for item in found if item.layer.name in names]
+        bands = [item for item in bands if item.layer.name in names]
         missing = [name for name in names if name not in known]
     # A damaged file does not matter if all layers that were asked for are elsewhere.
     if failed and (names is None or missing):
@@ -124,14 +124,14 @@ def _find(layers: str | Path | Sequence[str | Path], names: Sequence[str] | None
     if names is not None and missing and known:
         _check_name(missing[0], known, "layer", DataError)
     taken: dict[str, str] = {}
-    for item in found:
+    for item in bands:
         if item.layer.name in taken:
             where = f"'{taken[item.layer.name]}' and '{item.layer.path}'"
             raise DataError(f"two layers are called '{item.layer.name}', in {where}: rename or leave out one of them")
         taken[item.layer.name] = item.layer.path
-    if not found:
+    if not bands:
         raise DataError(f"no raster layer found in '{layers}': expected files such as .tif, .asc, .vrt or .nc")
-    return found
+    return bands
 
 
 def _files(places: Sequence[str | Path]) -> Iterator[tuple[str, bool]]:
@@ -154,7 +154,7 @@ def _files(places: Sequence[str | Path]) -> Iterator[tuple[str, bool]]:
             raise DataError(f"'{text}' does not exist: expected a folder, a pattern or a raster file")
 
 
-def _bands(path: str, variable: str | None = None) -> list[_Found]:
+def _bands(path: str, variable: str | None = None) -> list[_Band]:
     """Return the bands of a file, or of the variables in it."""
     with open_raster(path) as data:
         if data.count == 0 and data.subdatasets:
@@ -169,7 +169,7 @@ def _bands(path: str, variable: str | None = None) -> list[_Found]:
             raise DataError(f"layer '{Path(path).name}' has a rotated grid: make it north-up with gdalwarp first")
         stem = variable or Path(path).stem
         grid = Grid(width=data.width, height=data.height, transform=data.transform, crs=data.crs)
-        found = []
+        bands = []
         for band in data.indexes:
             name = stem if data.count == 1 else data.descriptions[band - 1] or f"{stem}_{band}"
             dtype, code = data.dtypes[band - 1], data.nodatavals[band - 1]
@@ -177,8 +177,8 @@ def _bands(path: str, variable: str | None = None) -> list[_Found]:
                 raise DataError(f"layer '{name}' has complex numbers: expected one real number per cell")
             layer = Layer(name, path, band, dtype, scale=data.scales[band - 1], offset=data.offsets[band - 1])
             layer = layer if code is None else _with_nodata(layer, code)
-            found.append(_Found(layer, grid, data.block_shapes[band - 1]))
-        return found
+            bands.append(_Band(layer, grid, data.block_shapes[band - 1]))
+        return bands
 
 
 def _with_nodata(layer: Layer, code: float) -> Layer:
@@ -196,36 +196,36 @@ def _with_nodata(layer: Layer, code: float) -> Layer:
     return replace(layer, nodata=(*layer.nodata, float(code)))
 
 
-def _check_name(name: str, known: list[str], what: str, error: type[Exception] = OptionError) -> None:
+def _check_name(name: str, known: list[str], kind: str, error: type[Exception] = OptionError) -> None:
     """Raise an error with the nearest name if there is no such layer."""
     if name not in known:
         near = difflib.get_close_matches(name, known, n=1)
         hint = f"did you mean '{near[0]}'? " if near else ""
-        raise error(f"{what} '{name}' does not exist: {hint}The layers are {', '.join(sorted(known))}")
+        raise error(f"{kind} '{name}' does not exist: {hint}The layers are {', '.join(sorted(known))}")
 
 
-def _one_crs(found: list[_Found], notices: list[str]) -> list[_Found]:
+def _one_crs(bands: list[_Band], notices: list[str]) -> list[_Band]:
     """Give layers without CRS that of the others, or WGS 84 if all coordinates look like degrees."""
-    bare = [item for item in found if item.grid.crs is None]
+    bare = [item for item in bands if item.grid.crs is None]
     if not bare:
-        return found
-    crs = next((item.grid.crs for item in found if item.grid.crs is not None), None)
-    whose = "that of the other layers"
+        return bands
+    crs = next((item.grid.crs for item in bands if item.grid.crs is not None), None)
+    source = "that of the other layers"
     if crs is None and all(item.grid.looks_geographic for item in bare):
-        crs, whose = CRS.from_epsg(4326), "WGS 84, for their coordinates look like degrees"
+        crs, source = CRS.from_epsg(4326), "WGS 84, for their coordinates look like degrees"
     names = ", ".join(item.layer.name for item in bare)
     notices.append(
-        f"layers without coordinate reference system ({names}): taken to be in {whose}"
+        f"layers without coordinate reference system ({names}): taken to be in {source}"
         if crs
         else f"no layer has a coordinate reference system ({names}): points must be in the coordinates of the layers"
     )
-    return [replace(item, grid=replace(item.grid, crs=item.grid.crs or crs)) for item in found]
+    return [replace(item, grid=replace(item.grid, crs=item.grid.crs or crs)) for item in bands]
 
 
-def _one_grid(found: list[_Found], grid: Grid, align: str | None, classes: set[str], notices: list[str]) -> list[Layer]:
+def _one_grid(bands: list[_Band], grid: Grid, align: str | None, classes: set[str], notices: list[str]) -> list[Layer]:
     """Check every layer against the grid of the stack; mark those to resample if `align` allows it."""
     chosen, near = [], []
-    for item in found:
+    for item in bands:
         name, difference = item.layer.name, item.grid.difference(grid)
         if difference and (align is None or grid.crs is None):
             todo = "use --align first to resample" if grid.crs else "give the layers a coordinate system first"

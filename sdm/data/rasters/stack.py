@@ -19,7 +19,7 @@ from rasterio.errors import NotGeoreferencedWarning, RasterioError
 from rasterio.vrt import WarpedVRT
 from rasterio.windows import Window
 
-from sdm.data.rasters.cells import CellLookup, Summary, all_valid
+from sdm.data.rasters.cells import CellLookup, Summary
 from sdm.data.rasters.grid import Grid
 from sdm.errors import DataError
 from sdm.reading import refuse_special
@@ -90,7 +90,7 @@ class Stack(Grid):
     dtype
         Of what is read: float32 where it holds every stored type exactly, else float64.
     notices
-        What the user should be told.
+        Messages to the user.
     """
 
     layers: tuple[Layer, ...]
@@ -132,7 +132,7 @@ class Stack(Grid):
         self,
         windows: Iterable[Window] | None = None,
         *,
-        each: Callable[[Window, np.ndarray], Any] | None = None,
+        compute: Callable[[Window, np.ndarray], Any] | None = None,
         threads: int = 2,
     ) -> Iterator[tuple[Window, Any]]:
         """Read window after window, ahead of the caller, in bounded memory and always in the same order.
@@ -141,8 +141,8 @@ class Stack(Grid):
         ----------
         windows
             ``Stack.windows()`` unless given.
-        each
-            Called in the reading thread with the window and its (V, h, w) array; what it returns is yielded
+        compute
+            Called in the reading thread with the window and its (V, h, w) array; its result is yielded
             in place of the array.
         threads
             Number of threads, each with its own open files.
@@ -150,7 +150,7 @@ class Stack(Grid):
         Yields
         ------
         tuple
-            The window, and its (V, h, w) array with NaN for nodata, or what `each` made of it.
+            The window, and its (V, h, w) array with NaN for nodata, or the result of `compute`.
         """
         todo = self.windows() if windows is None else list(windows)
         threads = max(1, min(threads, len(todo)))
@@ -162,7 +162,7 @@ class Stack(Grid):
                 array = reader.read(window)
             finally:
                 idle.put(reader)
-            return array if each is None else each(window, array)
+            return array if compute is None else compute(window, array)
 
         with ExitStack() as opened:
             for _ in range(threads):
@@ -179,7 +179,7 @@ class Stack(Grid):
     def summary(self, *, threads: int = 2) -> Summary:
         """Return the range and the number of valid cells of every layer, from one pass over the files."""
         total = Summary.empty(len(self.layers))
-        for _, part in self.scan(each=lambda _, array: Summary.of(array)[0], threads=threads):
+        for _, part in self.scan(compute=lambda _, array: Summary.of(array)[0], threads=threads):
             total = total + part
         return total
 
@@ -271,7 +271,3 @@ class StackReader:
                 plane *= layer.scale
                 plane += layer.offset
         return array
-
-    def valid(self, window: Window) -> np.ndarray:
-        """Return which cells of a window have data in all layers, as (h, w) booleans."""
-        return all_valid(self.read(window))

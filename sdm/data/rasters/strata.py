@@ -23,11 +23,11 @@ _COLUMNS = 1 << 31  # a square's code is its row times this, plus its column
 
 
 class Division(Protocol):
-    """What says to which stratum a cell belongs, by a code."""
+    """A division of cells into strata, each with a code."""
 
     @property
     def source(self) -> str:
-        """What it is, for messages."""
+        """Its description, for messages."""
         ...
 
     def codes(self, window: Window, values: np.ndarray) -> np.ndarray:
@@ -39,12 +39,12 @@ class Division(Protocol):
         ...
 
     def name(self, code: float) -> str:
-        """Return what a stratum is called."""
+        """Return the name of a stratum."""
         ...
 
 
 @dataclass(frozen=True)
-class Classes:
+class ClassDivision:
     """Strata by the classes of a layer of a stack."""
 
     layer: str
@@ -80,7 +80,7 @@ class Classes:
 
 
 @dataclass(frozen=True)
-class Squares:
+class SquareDivision:
     """Strata that are squares of the ground, in the grid's own projection; for degrees in the sinusoidal one.
 
     The sinusoidal projection keeps areas. Squares are counted from the upper left corner.
@@ -135,18 +135,18 @@ def make_division(text: str, stack: Stack) -> Division:
         km = square_km(text)
         if stack.crs is None:
             raise DataError(
-                f"strata={text}: the layers have no coordinate reference system, so km mean nothing to them"
+                f"strata={text}: the layers have no coordinate reference system, so a size in km cannot be used"
             )
-        return Squares(stack, km)
+        return SquareDivision(stack, km)
     if text not in stack.names:
         raise OptionError(f"strata={text!r}: expected squares such as grid:50km, or one of {', '.join(stack.names)}")
-    return Classes(text, stack.names.index(text))
+    return ClassDivision(text, stack.names.index(text))
 
 
 def square_km(text: str) -> float:
     """Return the side in km of squares that are written as `grid:50km` or `grid:500m`."""
-    found = re.fullmatch(r"grid:\s*([0-9]*\.?[0-9]+)\s*(km|m)", text.strip().lower())
-    size = 0.0 if found is None else float(found[1]) / (1000 if found[2] == "m" else 1)
+    match = re.fullmatch(r"grid:\s*([0-9]*\.?[0-9]+)\s*(km|m)", text.strip().lower())
+    size = 0.0 if match is None else float(match[1]) / (1000 if match[2] == "m" else 1)
     if not size > 0:
         raise OptionError(f"strata={text!r}: expected the side of a square with its unit, such as grid:50km")
     return size
@@ -154,7 +154,7 @@ def square_km(text: str) -> float:
 
 @dataclass(frozen=True)
 class Strata:
-    """The strata of a study area: what lies in each.
+    """The strata of a study area, with their cells, area and prior.
 
     Attributes
     ----------
@@ -177,7 +177,7 @@ class Strata:
 
     @property
     def names(self) -> list[str]:
-        """What the strata are called."""
+        """The names of the strata."""
         return [self.division.name(code) for code in self.codes]
 
     def place(self, codes: np.ndarray) -> np.ndarray:
@@ -202,7 +202,7 @@ def survey_strata(
     stack
         Cells with data in all its layers count.
     division
-        What says to which stratum a cell belongs.
+        The stratum of every cell.
     study_area
         Only cells whose centre lies in it.
     effort
@@ -218,25 +218,25 @@ def survey_strata(
     if study_area is not None:
         study_area.check(stack)
 
-    def each(window: Window, array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def compute(window: Window, array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         inside, strength = _inside(stack, window, array, study_area, effort)
         code = division.codes(window, array)[inside]
         rows = np.nonzero(inside)[0] + int(window.row_off)
         area = np.ones(len(rows)) if stack.crs is None else stack.cell_km2(rows)
         prior = area if effort is None else strength[inside] * (area if area_weighted else 1.0)
         codes, place = np.unique(code, return_inverse=True)
-        if isinstance(division, Classes):
+        if isinstance(division, ClassDivision):
             division.check(codes)
         return codes, _totals(place, codes.size, np.ones(code.size), area, prior)
 
-    parts = [part for _, part in stack.scan(each=each, threads=threads)]
+    parts = [part for _, part in stack.scan(compute=compute, threads=threads)]
     codes, place = np.unique(np.concatenate([codes for codes, _ in parts]), return_inverse=True)
     if not codes.size:
         where = "in the study area" if study_area is not None else "with a prior above 0"
         raise DataError(f"no valid cell {where}: there are no strata")
     totals = _totals(place, codes.size, *np.concatenate([total for _, total in parts], axis=1))
     cells = totals[0].astype(np.int64)
-    if isinstance(division, Classes):
+    if isinstance(division, ClassDivision):
         division.check(codes, int(cells.sum()))
     return Strata(division, codes, cells, totals[1], totals[2] / totals[2].sum())
 

@@ -1,7 +1,7 @@
-"""From records to presences in cells, with a ledger of where every record went.
+"""From records to presences in cells, with a summary of the cleaning.
 
-Cleaning has two steps, so that the rasters are read once: `locate` does all that needs no values, then whoever
-reads the rasters looks up the values at `Located.cells`, then `finish` does the rest. `clean` does all in one call.
+Cleaning has two steps, so that the rasters are read once: `locate` does all that needs no values, then whoever reads
+the rasters looks up the values at `Located.cells`, then `finish_cleaning` does the rest. `clean` does all in one call.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ REASONS = (
     "duplicates",
     "thinned",
 )
-"""What can become of a record, by code; all but the first are reasons to drop it."""
+"""The outcome of cleaning a record, by code; all but the first are reasons to drop it."""
 KEPT, NO_COORDINATES, ZERO, SWAPPED, OUTSIDE, OUTSIDE_AREA, NODATA, NO_EFFORT, DUPLICATE, THINNED = range(len(REASONS))
 _WORDS = {
     "no_coordinates": "without coordinates",
@@ -63,11 +63,11 @@ class Located:
     x, y
         Coordinates of all n records in the CRS of the stack.
     reason
-        (n,) what became of each record, an index into `REASONS`; 0 if nothing yet speaks against it.
+        (n,) the outcome of each record, an index into `REASONS`; 0 if it is kept so far.
     record
         Which records are still in, in file order.
     rows, cols
-        The distinct cells that hold a record, in row-major order: the cells whose values `finish` wants.
+        The distinct cells that hold a record, in row-major order: the cells whose values `finish_cleaning` wants.
     cell
         For each of `record`, its cell as an index into `rows` and `cols`.
     turned
@@ -87,7 +87,7 @@ class Located:
 
     @property
     def cells(self) -> tuple[np.ndarray, np.ndarray]:
-        """Rows and columns to look up, for ``sample_background(..., also=located.cells)``."""
+        """Rows and columns to look up, for ``sample_background(..., lookup_cells=located.cells)``."""
         return self.rows, self.cols
 
 
@@ -128,7 +128,7 @@ class CleanPoints:
 
 @dataclass(frozen=True)
 class Ledger:
-    """What became of the records of each species: ``read`` is the sum of all drops and ``kept``.
+    """Record cleaning summary by species: ``read`` is the sum of all drops and ``kept``.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ class Ledger:
     turned: frozenset[str] = frozenset()
 
     def rows(self) -> list[dict[str, str | int]]:
-        """Return one flat dictionary a species, for a table."""
+        """Return one flat dictionary per species, for a table."""
         return [{"species": species, **count} for species, count in self.counts.items()]
 
     def as_dict(self) -> dict[str, dict[str, int]]:
@@ -231,7 +231,7 @@ def _swapped(occurrences: Occurrences, grid: Grid, placed: np.ndarray) -> np.nda
     return suspect
 
 
-def finish(
+def finish_cleaning(
     located: Located,
     values: np.ndarray,
     *,
@@ -286,18 +286,18 @@ def finish(
         record, cell = record[first], cell[first]
     points = {}
     order = np.argsort(code[record], kind="stable")
-    for some in np.split(order, np.flatnonzero(np.diff(code[record][order])) + 1):
-        if len(some):
-            i, c = record[some], cell[some]
+    for members in np.split(order, np.flatnonzero(np.diff(code[record][order])) + 1):
+        if len(members):
+            i, c = record[members], cell[members]
             centre = stack.xy(rows[c], cols[c])
-            x, y = (np.where(moved[c], mid, own[i]) for mid, own in zip(centre, (located.x, located.y)))
+            x, y = (np.where(moved[c], mid, given[i]) for mid, given in zip(centre, (located.x, located.y)))
             name = str(names[code[i[0]]])
-            found = CleanPoints(name, rows[c], cols[c], x, y, i, values[c])
+            presences = CleanPoints(name, rows[c], cols[c], x, y, i, values[c])
             if thinning is not None and thinning.active:
-                points[name] = thin(found, stack, thinning, None if uncertainty is None else uncertainty[i])
+                points[name] = thin(presences, stack, thinning, None if uncertainty is None else uncertainty[i])
                 reason[np.setdiff1d(i, points[name].index)] = THINNED
             else:
-                points[name] = found
+                points[name] = presences
     counts = _count(code, names, reason, located.record[moved[located.cell]])
     ledger = Ledger(counts, _may_be_degrees(located.occurrences), _mostly(located.turned, code, names, reason))
     return points, ledger
@@ -347,7 +347,7 @@ def clean(
     points : dict
         Presences by species; species with none left are not in it.
     ledger : Ledger
-        Where every record went.
+        The record cleaning summary.
 
     Raises
     ------
@@ -356,7 +356,7 @@ def clean(
     """
     located = locate(occurrences, stack, study_area=study_area)
     values = stack.sample(*located.cells)
-    points, ledger = finish(located, values, snap=snap, remove_duplicates=remove_duplicates)
+    points, ledger = finish_cleaning(located, values, snap=snap, remove_duplicates=remove_duplicates)
     if not points:
         ledger.check(next(iter(ledger.counts)))
     return points, ledger
@@ -374,23 +374,23 @@ def _snap(located: Located, values: np.ndarray, snap: float) -> tuple[np.ndarray
     order = order[(distance[order] > 0) & (distance[order] <= snap**2)]
     step = max(1, 1_000_000 // max(1, len(order)))  # bounds the memory
     for start in range(0, len(bad) if len(order) else 0, step):
-        some = bad[start : start + step]
-        r, c = rows[some, None] + dr[order], cols[some, None] + dc[order]
+        batch = bad[start : start + step]
+        r, c = rows[batch, None] + dr[order], cols[batch, None] + dc[order]
         inside = (r >= 0) & (r < stack.height) & (c >= 0) & (c < stack.width)
         flat, back = np.unique(r[inside] * stack.width + c[inside], return_inverse=True)
-        found = stack.sample(flat // stack.width, flat % stack.width)
+        sampled = stack.sample(flat // stack.width, flat % stack.width)
         good = np.zeros(r.shape, dtype=bool)
-        good[inside] = ~np.isnan(found).any(axis=1)[back]
+        good[inside] = ~np.isnan(sampled).any(axis=1)[back]
         hit = np.flatnonzero(good.any(axis=1))
         nearest = good[hit].argmax(axis=1)
-        rows[some[hit]], cols[some[hit]] = r[hit, nearest], c[hit, nearest]
-        values[some[hit]] = found[np.searchsorted(flat, r[hit, nearest] * stack.width + c[hit, nearest])]
-        moved[some[hit]] = True
+        rows[batch[hit]], cols[batch[hit]] = r[hit, nearest], c[hit, nearest]
+        values[batch[hit]] = sampled[np.searchsorted(flat, r[hit, nearest] * stack.width + c[hit, nearest])]
+        moved[batch[hit]] = True
     return rows, cols, values, moved
 
 
 def _count(code: np.ndarray, names: np.ndarray, reason: np.ndarray, snapped: np.ndarray) -> dict[str, dict[str, int]]:
-    """Count records by species and by what became of them."""
+    """Count records by species and by outcome."""
     width = len(REASONS)
     table = np.bincount(code * width + reason, minlength=len(names) * width).reshape(-1, width)
     moved = np.bincount(code[snapped], minlength=len(names))

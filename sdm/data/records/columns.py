@@ -1,9 +1,9 @@
-"""Which column of a file is the species, which are the coordinates, and which says presence or absence."""
+"""The columns of a file: which is the species, which are the coordinates, which is presence or absence."""
 
 import re
 from collections.abc import Sequence
 
-from sdm.data.records.textfile import is_number, plain
+from sdm.data.records.textfile import column_key, is_number
 from sdm.errors import DataError, OptionError
 
 # Names of columns, without case, spaces and punctuation; the first that a file has wins.
@@ -27,7 +27,7 @@ UNCERTAINTY = (
     *("coordinateuncertaintyinmeters", "coordinateuncertaintyinmetres", "coordinateuncertainty", "uncertaintyinmeters"),
     *("uncertaintym", "positionaluncertainty", "horizontalaccuracy", "positionalaccuracy"),
 )
-# What may be text in a file without a column for the species.
+# Columns of text that are not the species.
 NOT_SPECIES = re.compile(
     r"date|time|basis|status|country|local|site|source|note|remark|collect|recorded|sex|institution"
 )
@@ -38,8 +38,8 @@ def find_columns(
     header: list[str], sample: list[list[str]], wanted: tuple[str | None, str | None, str | None], source: str
 ) -> tuple[str | None, str, str]:
     """Return the columns of species (None: there is none), x and y."""
-    found = coordinate_pair(header)
-    x, y = (found[k] if name is None else named_column(name, header, source) for k, name in enumerate(wanted[1:]))
+    pair = coordinate_pair(header)
+    x, y = (pair[k] if name is None else named_column(name, header, source) for k, name in enumerate(wanted[1:]))
     by_position = len(header) == 3 and all(len(row) == 3 and is_number(row[1]) and is_number(row[2]) for row in sample)
     if (x is None or y is None) and by_position:
         x, y = header[1:]
@@ -56,12 +56,12 @@ def species_column(
     header: list[str], sample: list[list[str]], wanted: str | None, source: str, taken: tuple[str, ...] = ()
 ) -> str | None:
     """Return the column of species: named, known, or else the first that holds words."""
-    found = first_of(header, SPECIES) if wanted is None else named_column(wanted, header, source)
-    if found:
-        return found
+    known = first_of(header, SPECIES) if wanted is None else named_column(wanted, header, source)
+    if known:
+        return known
     for k, name in enumerate(header):
         words = [row[k].strip() for row in sample if k < len(row) and row[k].strip()]
-        if name in taken or NOT_SPECIES.search(plain(name)) or not words:
+        if name in taken or NOT_SPECIES.search(column_key(name)) or not words:
             continue
         if not any(is_number(word) or DATE.match(word) for word in words):
             return name
@@ -70,13 +70,13 @@ def species_column(
 
 def first_of(header: list[str], names: Sequence[str]) -> str | None:
     """Return the column that has the first of these names that occurs."""
-    known = {plain(name): name for name in reversed(header)}
+    known = {column_key(name): name for name in reversed(header)}
     return next((known[name] for name in names if name in known), None)
 
 
 def coordinate_pair(header: list[str]) -> tuple[str | None, str | None]:
     """Return the columns of x and y: of one pair if possible."""
-    known = {plain(name): name for name in reversed(header)}
+    known = {column_key(name): name for name in reversed(header)}
     for x, y in COORDINATES:
         if x in known and y in known:
             return known[x], known[y]
@@ -85,10 +85,10 @@ def coordinate_pair(header: list[str]) -> tuple[str | None, str | None]:
 
 def named_column(name: str, header: list[str], source: str) -> str:
     """Return the column that the user named."""
-    found = name if name in header else first_of(header, [plain(name)])
-    if found is None:
+    column = name if name in header else first_of(header, [column_key(name)])
+    if column is None:
         raise OptionError(f"file '{source}' has no column '{name}': it has {', '.join(header)}")
-    return found
+    return column
 
 
 def listed(names: Sequence[str], most: int = 12) -> str:

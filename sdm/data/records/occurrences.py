@@ -1,4 +1,4 @@
-"""Records of where species were found, read from the files that people have."""
+"""Records of where species were found, read from tables and vector files."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -15,15 +15,13 @@ from sdm.data.rasters.area import read_vector
 from sdm.data.rasters.grid import crs_name, same_crs
 from sdm.data.records.columns import (
     PRESENCE,
-    SPECIES,
     UNCERTAINTY,
-    coordinate_pair,
     find_columns,
     first_of,
     named_column,
     species_column,
 )
-from sdm.data.records.textfile import SAMPLE_ROWS, TextTable, in_zip, numbers, plain
+from sdm.data.records.textfile import SAMPLE_ROWS, TextTable, column_key, in_zip, numbers
 from sdm.errors import DataError, OptionError
 from sdm.reading import refuse_special
 
@@ -56,7 +54,7 @@ class Occurrences:
     source
         The file.
     notes
-        What the user should be told about how it was read.
+        Messages to the user about how it was read.
     """
 
     species: np.ndarray
@@ -78,7 +76,7 @@ class Occurrences:
 
     @property
     def absent(self) -> np.ndarray:
-        """Which records say that the species was not there, in a column such as ``presence`` with 1 and 0."""
+        """Which records are absences, by a column such as ``presence`` with 1 and 0."""
         name = first_of([str(column) for column in self.extra.columns], PRESENCE)
         if name is None:
             return np.zeros(len(self), dtype=bool)
@@ -91,12 +89,10 @@ class Occurrences:
         and less are not distances, and stand for "not known".
         """
         header = [str(name) for name in self.extra.columns]
-        found = (
-            first_of(header, UNCERTAINTY) if column is None else named_column(column, header, Path(self.source).name)
-        )
-        if found is None:
+        name = first_of(header, UNCERTAINTY) if column is None else named_column(column, header, Path(self.source).name)
+        if name is None:
             return None
-        metres = pd.to_numeric(self.extra[found], errors="coerce").to_numpy(dtype=np.float64)
+        metres = pd.to_numeric(self.extra[name], errors="coerce").to_numpy(dtype=np.float64)
         return np.where(np.isfinite(metres) & (metres > 0), metres, np.nan)
 
     def numbers(self, column: str) -> np.ndarray:
@@ -109,11 +105,11 @@ class Occurrences:
         DataError
             If something in it is not a number.
         """
-        found = named_column(column, [str(name) for name in self.extra.columns], Path(self.source).name)
-        return numbers(self.extra[found], self.row, Path(self.source).name)
+        name = named_column(column, [str(name) for name in self.extra.columns], Path(self.source).name)
+        return numbers(self.extra[name], self.row, Path(self.source).name)
 
     def labels(self, column: str) -> np.ndarray:
-        """Return what one of the other columns says of each record, as text.
+        """Return one of the other columns as text.
 
         Raises
         ------
@@ -122,12 +118,12 @@ class Occurrences:
         DataError
             If it is empty for a record.
         """
-        found = named_column(column, [str(name) for name in self.extra.columns], Path(self.source).name)
-        text = as_text(self.extra[found])
+        name = named_column(column, [str(name) for name in self.extra.columns], Path(self.source).name)
+        text = as_text(self.extra[name])
         if missing := int(np.count_nonzero(text == "")):
             row = self.row[np.flatnonzero(text == "")[0]]
             raise DataError(
-                f"column '{found}' of '{Path(self.source).name}' is empty for {missing:,} records, first in row {row}: "
+                f"column '{name}' of '{Path(self.source).name}' is empty for {missing:,} records, first in row {row}: "
                 "give every record a value"
             )
         return text
@@ -137,73 +133,6 @@ class Occurrences:
         row, extra = (self.row[which] if len(self.row) else self.row), self.extra
         extra = extra.iloc[np.arange(len(self))[which]].reset_index(drop=True) if len(extra) else extra
         return replace(self, species=self.species[which], x=self.x[which], y=self.y[which], row=row, extra=extra)
-
-
-@dataclass(frozen=True)
-class Swd:
-    """Samples with data: records that carry the values of the variables.
-
-    Parameters
-    ----------
-    species
-        (n,) names; ``background`` for background.
-    x, y
-        (n,) coordinates, NaN where there are none.
-    table
-        (n, V) the variables: numbers, or text for categorical ones.
-    categorical
-        Names of the categorical variables.
-    source, notes
-        As for `Occurrences`.
-    weight, effort
-        (n,) weights of records, and sampling effort, if columns of them were named.
-    fold
-        (n,) labels of folds as text, empty where there is none, if a column of them was named.
-    text
-        (n, ·) other columns that were named, as text; empty where there is nothing.
-    row
-        (n,) the row of each record in its file.
-    """
-
-    species: np.ndarray
-    x: np.ndarray
-    y: np.ndarray
-    table: pd.DataFrame
-    categorical: tuple[str, ...] = ()
-    source: str = ""
-    notes: tuple[str, ...] = ()
-    weight: np.ndarray | None = None
-    effort: np.ndarray | None = None
-    fold: np.ndarray | None = None
-    text: pd.DataFrame = field(default_factory=pd.DataFrame)
-    row: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-
-    @property
-    def is_background(self) -> np.ndarray:
-        """Which rows are background."""
-        return self.species == "background"
-
-    @property
-    def species_names(self) -> list[str]:
-        """The different species, in order of appearance, without background."""
-        return [str(name) for name in pd.unique(self.species) if name != "background"]
-
-    def sites(self) -> "Swd":
-        """Return one row of each place where any species was found: the background of a target group.
-
-        Rows are of one place if their coordinates are the same, or, where a table has none, all their variables.
-        """
-        found = np.flatnonzero(~self.is_background)
-        if not len(found):
-            raise DataError(f"table '{Path(self.source).name}' holds no records of species: expected a target group")
-        at = pd.DataFrame({"x": self.x, "y": self.y})
-        at = at if np.isfinite(at.to_numpy()[found]).all() else self.table
-        first = found[~at.iloc[found].duplicated().to_numpy()]
-        effort = None if self.effort is None else self.effort[first]
-        table = self.table.iloc[first].reset_index(drop=True)
-        name = np.full(len(first), "background", dtype=object)
-        some = replace(self, species=name, x=self.x[first], y=self.y[first], table=table)
-        return replace(some, weight=None, effort=effort, fold=None)
 
 
 def read_occurrences(
@@ -231,10 +160,10 @@ def read_occurrences(
     layer
         Of a vector file with several.
     columns
-        Other columns that are wanted; of most files all are read anyway.
+        Other columns to read; of most files all are read anyway.
     noun
-        What the names of `species_column` are names of, in messages; None where records have no name, and all get that
-        of the file.
+        What the names in `species_column` are, for messages; None where records have no name, and all get that of the
+        file.
 
     Raises
     ------
@@ -242,95 +171,19 @@ def read_occurrences(
         If there is nothing to read, no coordinates are found, or one of them is not a number.
     """
     path = Path(path)
-    _check_file(path)
+    check_file(path)
     _crs(crs or WGS84)
     wanted = (species_column, x_column, y_column)
     if path.suffix.lower() in VECTOR or in_zip(path, (".shp",)):
-        found = _read_vector(path, layer, wanted, noun)
+        records = _read_vector(path, layer, wanted, noun)
     else:
-        found = _read_text(TextTable(path), wanted, columns, noun)
-    found = _drop_unwanted(found, noun)
-    if len(found) == 0:
+        records = _read_text(TextTable(path), wanted, columns, noun)
+    records = _drop_unwanted(records, noun)
+    if len(records) == 0:
         raise DataError(
-            f"file '{path.name}' holds no record of use ({'; '.join(found.notes)}): expected one row a record"
+            f"file '{path.name}' holds no record of use ({'; '.join(records.notes)}): expected one row per record"
         )
-    return found if crs is None else replace(found, crs=crs)
-
-
-def read_swd(
-    path: str | Path,
-    *,
-    categorical: Sequence[str] = (),
-    variables: Sequence[str] | None = None,
-    weight_column: str | None = None,
-    effort_column: str | None = None,
-    fold_column: str | None = None,
-    text_columns: Sequence[str] = (),
-) -> Swd:
-    """Read a table of samples with data.
-
-    A row is background if its species is called ``background``, or if a column such as ``presence`` or ``occ``
-    says 0. Coordinates are optional. All other columns that hold numbers are variables.
-
-    Parameters
-    ----------
-    path
-        A text table, as for `read_occurrences`.
-    categorical
-        Columns whose values are classes, numbers or text.
-    variables
-        Use these columns only.
-    weight_column, effort_column, fold_column
-        Columns with the weights of records, with sampling effort, and with labels of folds; they are not variables.
-    text_columns
-        Other columns that are no variables, such as classes and names of sites: they are kept as text.
-
-    Raises
-    ------
-    DataError
-        If a column is missing, or some of its values are not numbers.
-    """
-    _check_file(Path(path))
-    text = TextTable(Path(path))
-    named = [first_of(text.header, SPECIES), *coordinate_pair(text.header), first_of(text.header, PRESENCE)]
-    if text_columns and named[3] in text_columns:
-        named[3] = None  # presence and absence are the classes
-    if named[0] is None and named[3] is None:
-        named[0] = species_column(text.header, text.sample, None, text.path.name, tuple(categorical))
-    frame, row = text.read(as_text={named[0]})
-    species = _species(frame, named[0], text.path.stem)
-    x, y, presence = (
-        np.full(len(frame), np.nan) if name is None else numbers(frame[name], row, text.path.name) for name in named[1:]
-    )
-    species[[name.lower() == "background" for name in species]] = "background"
-    species[presence == 0] = "background"
-    beside: list[np.ndarray | None] = [None, None]
-    for k, wanted in enumerate((weight_column, effort_column)):
-        if wanted is not None:
-            named.append(named_column(wanted, text.header, text.path.name))
-            beside[k] = numbers(frame[named[-1]], row, text.path.name)
-    if fold_column is not None:
-        named.append(named_column(fold_column, text.header, text.path.name))
-        beside.append(as_text(frame[named[-1]]))
-    kept_text = {name: named_column(name, text.header, text.path.name) for name in text_columns}
-    named += kept_text.values()
-    rest = [name for name in frame.columns if name not in named]
-    if absent := [name for name in [*(variables or ()), *categorical] if name not in rest]:
-        raise DataError(f"table '{text.path.name}' has no variable '{absent[0]}': the variables are {', '.join(rest)}")
-    table, notes = {}, list(text.notes)
-    for name in rest if variables is None else variables:
-        column = frame[name]
-        if name in categorical:
-            table[name] = column.to_numpy() if is_numeric_dtype(column) else column.to_numpy(dtype=object)
-        elif variables is None and pd.to_numeric(column, errors="coerce").isna().all():
-            notes.append(f"column '{name}' holds no numbers and is left out: name it as categorical to use it")
-        else:
-            table[name] = numbers(column, row, text.path.name)
-    if not table:
-        raise DataError(f"table '{text.path.name}' has no column of numbers beside species and coordinates: add one")
-    kept = tuple(name for name in table if name in categorical)
-    words = pd.DataFrame({name: as_text(frame[column]) for name, column in kept_text.items()}, index=frame.index)
-    return Swd(species, x, y, pd.DataFrame(table), kept, str(path), tuple(notes), *beside, text=words, row=row)
+    return records if crs is None else replace(records, crs=crs)
 
 
 def as_text(column: pd.Series) -> np.ndarray:
@@ -375,7 +228,7 @@ def _crs(crs: Any) -> CRS:
         ) from problem
 
 
-def _check_file(path: Path) -> None:
+def check_file(path: Path) -> None:
     """Raise DataError unless there is something to read."""
     if not path.exists():
         raise DataError(f"file '{path}' does not exist: check the path")
@@ -383,7 +236,7 @@ def _check_file(path: Path) -> None:
         raise DataError(f"'{path}' is a folder: expected a file of occurrences")
     refuse_special(path)
     if path.stat().st_size == 0:
-        raise DataError(f"file '{path.name}' is empty: expected a header and one row a record")
+        raise DataError(f"file '{path.name}' is empty: expected a header and one row per record")
 
 
 def _read_text(
@@ -393,9 +246,9 @@ def _read_text(
     species, x, y = find_columns(text.header, text.sample, wanted, text.path.name)
     species = species if noun else None
     only = None
-    if "gbifid" in map(plain, text.header):
-        more = GBIF | {plain(name) for name in columns}
-        only = [name for name in text.header if plain(name) in more or name in (species, x, y)]
+    if "gbifid" in map(column_key, text.header):
+        more = GBIF | {column_key(name) for name in columns}
+        only = [name for name in text.header if column_key(name) in more or name in (species, x, y)]
     frame, row = text.read({species}, only)
     notes = (*text.notes, ", ".join([*_from(species, noun), f"x from '{x}'", f"y from '{y}'"]))
     return _records(frame, row, (species, x, y), text.path, notes)
@@ -414,7 +267,7 @@ def _records(
     """Make records of a table whose columns are known."""
     species, x, y = columns
     return Occurrences(
-        species=_species(frame, species, path.stem),
+        species=species_of_rows(frame, species, path.stem),
         x=numbers(frame[x], row, path.name),
         y=numbers(frame[y], row, path.name),
         row=row,
@@ -448,7 +301,7 @@ def _read_vector(
     sample = [[str(v) for v in line] for line in table.head(SAMPLE_ROWS).to_numpy()]
     species = species_column([str(c) for c in table.columns], sample, wanted[0], path.name) if noun else None
     return Occurrences(
-        species=_species(table, species, path.stem),
+        species=species_of_rows(table, species, path.stem),
         x=xy[:, 0],
         y=xy[:, 1],
         crs=WGS84 if frame.crs is None else frame.crs.to_string(),
@@ -459,7 +312,7 @@ def _read_vector(
     )
 
 
-def _species(frame: pd.DataFrame, column: str | None, stem: str) -> np.ndarray:
+def species_of_rows(frame: pd.DataFrame, column: str | None, stem: str) -> np.ndarray:
     """Return the species of each row; empty where there is none."""
     if column is None:
         return np.full(len(frame), stem, dtype=object)
@@ -467,17 +320,17 @@ def _species(frame: pd.DataFrame, column: str | None, stem: str) -> np.ndarray:
     return np.array([*(str(name).strip() for name in names), ""], dtype=object)[code]
 
 
-def _drop_unwanted(found: Occurrences, noun: str | None) -> Occurrences:
+def _drop_unwanted(records: Occurrences, noun: str | None) -> Occurrences:
     """Leave out, and count, rows without species, recorded absences, and fossil or captive specimens."""
-    tests = [(f"without a {'species name' if noun == 'species' else noun}", found.species == "")]
+    tests = [(f"without a {'species name' if noun == 'species' else noun}", records.species == "")]
     for column, words in (("occurrencestatus", ("ABSENT",)), ("basisofrecord", ("FOSSIL_SPECIMEN", "LIVING_SPECIMEN"))):
-        name = first_of([str(c) for c in found.extra.columns], (column,))
+        name = first_of([str(c) for c in records.extra.columns], (column,))
         if name is not None:
-            value = found.extra[name].astype("str").str.strip().str.upper().to_numpy()
+            value = records.extra[name].astype("str").str.strip().str.upper().to_numpy()
             tests += [(f"with {name}={word}", value == word) for word in words]
-    keep, notes = np.ones(len(found), dtype=bool), []
-    for what, drop in tests:
+    keep, notes = np.ones(len(records), dtype=bool), []
+    for fault, drop in tests:
         if count := int(np.count_nonzero(drop & keep)):
-            notes.append(f"{count:,} rows {what} left out")
+            notes.append(f"{count:,} rows {fault} left out")
         keep &= ~drop
-    return replace(found if keep.all() else found.take(keep), notes=(*found.notes, *notes))
+    return replace(records if keep.all() else records.take(keep), notes=(*records.notes, *notes))

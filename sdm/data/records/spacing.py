@@ -9,7 +9,7 @@ import numpy as np
 
 from sdm._jit import jit
 from sdm.data.rasters.distance import EARTH_KM
-from sdm.data.records.thinning import known_doubt
+from sdm.data.records.thinning import filled_uncertainty
 from sdm.errors import OptionError
 
 _SHRINK = 0.9995  # of a box, so that rounding never lets two points of it seem far enough apart
@@ -30,7 +30,7 @@ def thin_by_distance(
 
     Records are taken in random order (of strips, and within each), every one that is far enough from all taken before;
     the largest set of some tries wins. Then, where a record's only conflict is with a less certain one, it takes its
-    place, and what that makes room for is added.
+    place, and records that now have room are added.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def thin_by_distance(
     if not distance > 0:
         raise OptionError(f"the thinning distance is {distance}: expected km above 0")
     boxes = _Boxes(lon, lat, min(distance / EARTH_KM, np.pi))
-    doubt = None if uncertainty is None else known_doubt(uncertainty)[boxes.order]
+    doubt = None if uncertainty is None else filled_uncertainty(uncertainty)[boxes.order]
     rng = np.random.default_rng(seed)
     best = np.zeros(0, dtype=np.int64)
     for _ in range(tries):
@@ -75,9 +75,9 @@ def _shuffled(n: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def _rank(kept: np.ndarray, doubt: np.ndarray | None) -> tuple[int, float]:
-    """Return what makes a set of records better than another: more of them, then less doubt about where they are."""
-    some = kept[kept >= 0]
-    return -len(some), 0.0 if doubt is None else float(doubt[some].sum())
+    """Return the rank of a set of records: more of them are better, then less uncertain coordinates."""
+    records = kept[kept >= 0]
+    return -len(records), 0.0 if doubt is None else float(doubt[records].sum())
 
 
 class _Boxes:

@@ -40,7 +40,7 @@ class TextTable:
         self.skip = text.count("\n", 0, start)
         self.delimiter, self.quoting, rows = self._split(text[start:])
         if not any(cell.strip() for row in rows for cell in row):
-            raise DataError(f"file '{path.name}' is empty: expected a header and one row a record")
+            raise DataError(f"file '{path.name}' is empty: expected a header and one row per record")
         self.header, self.sample = self._columns(rows)
         comma = self.delimiter != "," and any(re.fullmatch(r"\s*-?\d+,\d+\s*", cell) for row in rows for cell in row)
         self.decimal = "," if comma else "."
@@ -105,7 +105,7 @@ class TextTable:
         if not rows:
             delimiter = " " if " " in text.split("\n", 1)[0].strip() else ","
             rows = _rows(text, delimiter)
-        if delimiter == "\t" and "gbifid" in map(plain, rows[0]):
+        if delimiter == "\t" and "gbifid" in map(column_key, rows[0]):
             # GBIF does not quote: a lone quotation mark is part of a place's name.
             return delimiter, csv.QUOTE_NONE, _rows(text, delimiter, csv.QUOTE_NONE)
         return delimiter, csv.QUOTE_MINIMAL, rows
@@ -165,7 +165,7 @@ class TextTable:
         full = frame.notna().any(axis=1).to_numpy()
         row = np.arange(len(frame)) + self.skip + 1
         if not full.any():
-            raise DataError(f"file '{self.path.name}' has a header but no record: expected one row a record")
+            raise DataError(f"file '{self.path.name}' has a header but no record: expected one row per record")
         return (frame, row) if full.all() else (frame[full].reset_index(drop=True), row[full])
 
 
@@ -186,8 +186,8 @@ def in_zip(path: Path, suffixes: tuple[str, ...]) -> list[str]:
         raise DataError(f"file '{path.name}' is damaged ({error}): copy or download it again") from error
 
 
-def plain(name: str) -> str:
-    """Return a column name without case, spaces and punctuation."""
+def column_key(name: str) -> str:
+    """Return a column's name without case, spaces and punctuation, by which columns are compared."""
     return re.sub(r"[\W_]", "", name).lower()
 
 

@@ -14,14 +14,14 @@ from sdm.errors import OptionError
 
 @dataclass(frozen=True)
 class Thinning:
-    """What is thinned, and how.
+    """How records are thinned.
 
     Parameters
     ----------
     distance
         No two records of a species are nearer than this, in km; 0 for no such rule.
     bins
-        Keep one record of a species in each combination of so many bins of equal width a variable; 0 for no such rule.
+        Keep one record of a species in each combination of N bins of equal width per variable; 0 for no such rule.
     variables
         Use the bins of these variables; all if empty.
     tries
@@ -53,7 +53,7 @@ class Thinning:
 
 def one_of_each(key: np.ndarray, uncertainty: np.ndarray | None = None) -> np.ndarray:
     """Return which records to keep so that each key is there once: the most certain one, then the first."""
-    order = np.arange(len(key)) if uncertainty is None else np.argsort(known_doubt(uncertainty), kind="stable")
+    order = np.arange(len(key)) if uncertainty is None else np.argsort(filled_uncertainty(uncertainty), kind="stable")
     keep = np.zeros(len(key), dtype=bool)
     keep[order[np.unique(key[order], return_index=True)[1]]] = True
     return keep
@@ -90,6 +90,6 @@ def thin_by_bins(
     return one_of_each(np.unique(codes, axis=0, return_inverse=True)[1].ravel(), uncertainty)
 
 
-def known_doubt(uncertainty: np.ndarray) -> np.ndarray:
+def filled_uncertainty(uncertainty: np.ndarray) -> np.ndarray:
     """Return uncertainty with the largest number in place of those that are not known."""
     return np.where(np.isfinite(uncertainty), uncertainty, np.finfo(np.float64).max / max(len(uncertainty), 1))

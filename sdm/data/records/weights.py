@@ -15,7 +15,7 @@ UNCERTAINTY = "uncertainty"
 def record_weights(
     occurrences: Occurrences, points: CleanPoints, stack: Stack, by: str, uncertainty_column: str | None = None
 ) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Return the weight of each presence, and what the user should be told.
+    """Return the weight of each presence, and messages to the user.
 
     Parameters
     ----------
@@ -57,11 +57,11 @@ def _from_column(occurrences: Occurrences, points: CleanPoints, column: str) -> 
     return weight
 
 
-def check_weights(weight: np.ndarray, what: str) -> None:
+def check_weights(weight: np.ndarray, source: str) -> None:
     """Raise DataError unless all are numbers of at least 0, and one is more."""
     bad = ~(np.isfinite(weight) & (weight >= 0))
     if bad.any():
         got = f"{np.count_nonzero(bad):,} of {len(weight):,} are missing or negative"
-        raise DataError(f"{what} is no column of weights ({got}): expected numbers of at least 0")
+        raise DataError(f"{source} is no column of weights ({got}): expected numbers of at least 0")
     if not (weight > 0).any():
-        raise DataError(f"{what} has the weight 0 for every record: expected some above 0")
+        raise DataError(f"{source} has the weight 0 for every record: expected some above 0")

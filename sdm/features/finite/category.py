@@ -1,4 +1,4 @@
-"""Category features: one indicator a class of a categorical variable; its expectation is the class's marginal."""
+"""Category features: one indicator per class of a categorical variable; its expectation is the class's marginal."""
 
 from typing import Self
 
@@ -11,7 +11,7 @@ from sdm.features.terms import CATEGORY, Terms
 from sdm.types import Array
 
 
-class Category(Family):
+class CategoryFamily(Family):
     """`1 if x is the class else 0`, for every class of every categorical variable of the domain.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Hinge features, forward and reverse: all expectations of a direction in one sorted pass a variable.
+"""Hinge features, forward and reverse: all expectations of a direction in one sorted pass per variable.
 
 The sums are built by steps from the far end, `S1(k − d) = S1(k) + d·S0`: only additions of like sign, so a hinge near
 the end of its variable keeps its relative accuracy where a difference of prefix sums would lose it.
@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from sdm._jit import jit
 from sdm.features.domain import Domain, Measure
-from sdm.features.finite.knotted import Knotted
+from sdm.features.finite.knotted import KnottedFamily
 from sdm.features.terms import FORWARD, REVERSE, Terms
 from sdm.types import Array
 
 
-class Hinge(Knotted):
+class HingeFamily(KnottedFamily):
     """Forward: `(x − knot)₊ / (max − knot)`. Reverse: `(knot − x)₊ / (knot − min)`.
 
     Knots at or beyond the far end (where the feature is zero everywhere) are left out.

@@ -1,4 +1,4 @@
-"""Families with one feature a knot: any number of knots a variable at the cost of one sorted pass."""
+"""Families with one feature per knot: any number of knots per variable at the cost of one sorted pass."""
 
 from collections.abc import Sequence
 from typing import Self
@@ -11,7 +11,7 @@ from sdm.features.family import Family
 from sdm.types import Array
 
 
-class Knotted(Family):
+class KnottedFamily(Family):
     """Features of one variable and one knot, laid out variable by variable, knots ascending.
 
     Parameters

@@ -14,8 +14,8 @@ from sdm.features.terms import PRODUCT, Terms
 from sdm.types import Array
 
 
-class Product(Family):
-    """One feature a pair of continuous variables: the product of their raw values, scaled to [0, 1]."""
+class ProductFamily(Family):
+    """One feature per pair of continuous variables: the product of their raw values, scaled to [0, 1]."""
 
     letter = "p"
 

@@ -5,8 +5,8 @@ from numpy.typing import NDArray
 
 from sdm.errors import OptionError
 from sdm.features.centred import less_product, product_range
-from sdm.features.domain import Domain, Variable
-from sdm.features.finite.single import Single
+from sdm.features.domain import Domain, DomainVariable
+from sdm.features.finite.single import SingleFamily
 from sdm.features.terms import QUADRATIC
 from sdm.types import Array
 
@@ -16,16 +16,16 @@ LARGEST = 1e150
 
 def check_products(domain: Domain, var: NDArray[np.int64], letter: str) -> None:
     """Raise for variables whose values cannot be multiplied with one another."""
-    for own in (domain.variables[v] for v in var):
-        if (most := max(abs(own.lo), abs(own.hi))) > LARGEST:
+    for variable in (domain.variables[v] for v in var):
+        if (most := max(abs(variable.lo), abs(variable.hi))) > LARGEST:
             raise OptionError(
-                f"features '{letter}' multiply values, and those of variable '{own.name}', up to {most:.3g}, are too "
-                f"large for that: give it in another unit, or leave out '{letter}'"
+                f"features '{letter}' multiply values, and those of variable '{variable.name}', up to {most:.3g}, are "
+                f"too large for that: give it in another unit, or leave out '{letter}'"
             )
 
 
-class Quadratic(Single):
-    """One feature a continuous variable: its square, scaled to [0, 1] (not the square of the scaled variable)."""
+class QuadraticFamily(SingleFamily):
+    """One feature per continuous variable: its square, scaled to [0, 1] (not the square of the scaled variable)."""
 
     letter = "q"
     kind = QUADRATIC
@@ -35,7 +35,7 @@ class Quadratic(Single):
         super().__init__(domain, var)
 
     @staticmethod
-    def transform(variable: Variable) -> tuple[float, float, Array]:
+    def transform(variable: DomainVariable) -> tuple[float, float, Array]:
         """Take the square of the raw value."""
         c = variable.centre
         varies = (variable.values - c) * (variable.values + c)

@@ -1,17 +1,17 @@
-"""Families with one feature a variable, given by its values at the variable's distinct values."""
+"""Families with one feature per variable, given by its values at the variable's distinct values."""
 
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.features.domain import Domain, Measure, Variable
+from sdm.features.domain import Domain, DomainVariable, Measure
 from sdm.features.family import Family, segments
 from sdm.features.terms import Terms
 from sdm.types import Array
 
 
-class Single(Family):
+class SingleFamily(Family):
     """`f(x) = (g(x) − lo) / (hi − lo)` with `g` of the subclass and `lo, hi` its range over the domain.
 
     A variable whose `g` is constant over the domain has no such feature.
@@ -22,15 +22,15 @@ class Single(Family):
     def __init__(self, domain: Domain, var: NDArray[np.int64] | None = None) -> None:
         self.domain = domain
         candidates = domain.continuous if var is None else var
-        found = [(int(v), *self.transform(domain.variables[v])) for v in candidates]
-        found = [row for row in found if row[2] > row[1]]
-        self.var = np.array([row[0] for row in found], dtype=np.int64)
-        self.lo, self.hi = np.array([row[1] for row in found]), np.array([row[2] for row in found])
+        scaled = [(int(v), *self.transform(domain.variables[v])) for v in candidates]
+        scaled = [row for row in scaled if row[2] > row[1]]
+        self.var = np.array([row[0] for row in scaled], dtype=np.int64)
+        self.lo, self.hi = np.array([row[1] for row in scaled]), np.array([row[2] for row in scaled])
         self._where = segments(domain.start, self.var)
-        self._tables = [above / (hi - lo) for _, lo, hi, above in found]
+        self._tables = [above / (hi - lo) for _, lo, hi, above in scaled]
 
     @staticmethod
-    def transform(variable: Variable) -> tuple[float, float, Array]:
+    def transform(variable: DomainVariable) -> tuple[float, float, Array]:
         """Return `lo`, `hi` and `g(x) − lo` at every distinct value."""
         raise NotImplementedError
 

@@ -1,4 +1,4 @@
-"""Threshold features: steps at knots, all expectations by one suffix sum a variable."""
+"""Threshold features: steps at knots, all expectations by one suffix sum per variable."""
 
 from collections.abc import Sequence
 
@@ -6,12 +6,12 @@ import numpy as np
 
 from sdm._jit import jit
 from sdm.features.domain import Domain, Measure
-from sdm.features.finite.knotted import Knotted
+from sdm.features.finite.knotted import KnottedFamily
 from sdm.features.terms import THRESHOLD, Terms
 from sdm.types import Array
 
 
-class Threshold(Knotted):
+class ThresholdFamily(KnottedFamily):
     """`1 if x ≥ knot else 0`; a knot that does not split the distinct values is left out."""
 
     letter = "t"

@@ -14,7 +14,7 @@ from sdm._jit import jit
 from sdm.errors import OptionError
 from sdm.features.domain import Domain
 from sdm.features.growing.grown import Proposal
-from sdm.features.growing.tree import Tree, TreeOracle, best_labels, cut_worth
+from sdm.features.growing.tree import Tree, TreeOracle, best_leaf_labels, cut_gain
 from sdm.types import Array
 
 MOST_CLASSES = 10
@@ -46,7 +46,7 @@ class ExactTreeOracle(TreeOracle):
 
     def _best_pair(self, g: Array) -> list[Proposal]:
         """Try every root split with every split of either child."""
-        best, found = 0.0, None
+        best, splits = 0.0, None
         width = int(self.counts.max())
         for v in range(len(self.counts)):
             table = np.zeros((len(self.counts), int(self.counts[v]), width))
@@ -54,10 +54,10 @@ class ExactTreeOracle(TreeOracle):
             for side in _sides(int(self.counts[v]), bool(self.categorical[v])):
                 value, child, u, cut, chosen = _best_child(table, side, self.counts, self.categorical)
                 if value > best + 1e-15:
-                    best, found = value, (v, side.copy(), child, u, cut, chosen.copy())
-        if found is None:
+                    best, splits = value, (v, side.copy(), child, u, cut, chosen.copy())
+        if splits is None:
             return []
-        return [self._pair(g, *found)]
+        return [self._pair(g, *splits)]
 
     def _pair(
         self, g: Array, v: int, side: NDArray[np.bool_], child: int, u: int, cut: int, chosen: NDArray[np.bool_]
@@ -73,7 +73,7 @@ class ExactTreeOracle(TreeOracle):
                 thresholds[s] = self.edges[w][first_right]
         splits = np.array([0, child], np.int32), np.array([v, u], np.int32)
         blank = Tree(*splits, thresholds, tuple(classes), np.zeros(3, np.int8))
-        label, violation = best_labels(np.array([float(g @ self._one_leaf(blank, leaf)) for leaf in range(3)]))
+        label, violation = best_leaf_labels(np.array([float(g @ self._one_leaf(blank, leaf)) for leaf in range(3)]))
         return Proposal(Tree(*splits, thresholds, tuple(classes), label), violation)
 
     def _one_leaf(self, tree: Tree, leaf: int) -> NDArray[np.uint8]:
@@ -113,7 +113,7 @@ def _best_child(table, side, counts, categorical):  # type: ignore[no-untyped-de
                 hist[row, c] += table[u, b, c]
         totals = hist.sum(axis=1)
         for child in range(2):
-            gain, cut = cut_worth(hist[child], counts[u], categorical[u], totals[child])
+            gain, cut = cut_gain(hist[child], counts[u], categorical[u], totals[child])
             value = abs(totals[0]) + abs(totals[1]) + max(gain, 0.0)
             if value > best + 1e-15 and gain > 1e-15:
                 best, best_child, best_u, best_at = value, child, u, cut

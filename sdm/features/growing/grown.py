@@ -1,8 +1,8 @@
-"""Features from families without end, as far as they have been found.
+"""Features of growing families, as far as they have been found.
 
 An *oracle* stands for such a family: `propose(g)` returns its most violated features under `g = p − π̃`, one for each
-size. What is taken in becomes a column of the one `Grown` family, in the order of discovery, and then answers like
-any other.
+size. What is taken in becomes a column of the one `GrownFamily` family, in the order of discovery, and then answers
+like any other.
 """
 
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ class Proposal:
 
 
 class Oracle(Protocol):
-    """A family without end."""
+    """A growing family."""
 
     name: str
     largest: int
@@ -61,11 +61,11 @@ class Oracle(Protocol):
         ...
 
     def complexity(self, size: int, m: float) -> float:
-        """Return the bound of eq. (15) on the Rademacher complexity of `H_size` with `m` presences."""
+        """Return the bound on the Rademacher complexity of `H_size` with `m` presences (Cortes et al. 2015, eq. 15)."""
         ...
 
 
-class Grown(Family):
+class GrownFamily(Family):
     """The features found so far.
 
     Attributes

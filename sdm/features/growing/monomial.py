@@ -1,4 +1,4 @@
-"""Monomials of the raw variables scaled to [0, 1], grown greedily (structural-maxent.txt §4).
+"""Monomials of the raw variables scaled to [0, 1], grown greedily (Cortes et al. 2015, §4).
 
 The best monomial of degree `k + 1` is looked for among the best one of degree `k` times each variable.
 """

@@ -1,4 +1,4 @@
-"""The oracles of the families that grow."""
+"""The oracles of the growing families."""
 
 from sdm.errors import DataError
 from sdm.features.domain import Domain
@@ -9,7 +9,7 @@ from sdm.features.growing.tree import TreeOracle
 
 
 def make_oracles(domain: Domain, growing: dict[str, int]) -> list[Oracle]:
-    """Return the oracles of the families that grow."""
+    """Return the oracles of the growing families."""
     makers = {"trees": TreeOracle, "mono": MonomialOracle, "exacttrees": ExactTreeOracle}
     varying = [variable for variable in domain.variables if variable.values.size > 1]
     usable = {name: any(not v.categorical for v in varying) if name == "mono" else bool(varying) for name in growing}

@@ -48,9 +48,9 @@ class PackedColumns:
         """Add the weighted columns."""
         padded = np.zeros(8 * len(self._bytes))
         padded[: self.size] = weights
-        for codes, own in zip(self._bytes, padded.reshape(-1, 8)):
-            if np.any(own):
-                _look_up(codes, BITS @ own, theta)
+        for codes, eight in zip(self._bytes, padded.reshape(-1, 8)):
+            if np.any(eight):
+                _look_up(codes, BITS @ eight, theta)
 
     def subset(self, keep: NDArray[np.int64]) -> "PackedColumns":
         """Return the columns with the given numbers."""

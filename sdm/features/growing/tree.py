@@ -1,10 +1,10 @@
-"""Trees: binary decision trees with leaves 0 and 1, grown one leaf split at a time (structural-maxent.txt §4).
+"""Trees: binary decision trees with leaves 0 and 1, grown one leaf split at a time (Cortes et al. 2015, §4).
 
-Write `g_i = p_i − π̃_i`. A tree's violation is `|Σ g_i t(x_i)|`; for a given partition the best labels (1 where a leaf's
-sum of g is positive, or where it is negative if those weigh more) give `½ (|Σ g| + Σ_leaf |g_leaf|)`. So a split of a
-leaf is worth `|g_left| + |g_right| − |g_leaf|`, and for a categorical variable the best set of classes is simply those
-with positive g. Sums come from histograms over at most 256 bins a variable; the smaller child's is computed, the larger
-one's is what is left of the parent's.
+Write `g_i = p_i − π̃_i`. A tree's violation is `|Σ g_i t(x_i)|`; for a given partition the best labels (1 where a
+leaf's sum of g is positive, or where it is negative if those weigh more) give `½ (|Σ g| + Σ_leaf |g_leaf|)`. So a split
+of a leaf gains `|g_left| + |g_right| − |g_leaf|`, and for a categorical variable the best set of classes is simply
+those with positive g. Sums come from histograms over at most 256 bins per variable; the smaller child's is computed,
+the larger one's is what is left of the parent's.
 
 A tree is its list of splits in the order of growth: split `s` sends cells of leaf `leaf[s]` with `x ≥ threshold` (or
 whose class is in the set) to the new leaf `s + 1`. The first `k` splits are the tree with `k` internal nodes.
@@ -97,7 +97,7 @@ class TreeOracle:
     largest : int
         Largest number of internal nodes.
     bins : int
-        Bins a variable at most; variables with fewer distinct values are exact.
+        Bins per variable at most; variables with fewer distinct values are exact.
     roots : int
         From how many variables to start: greedy growth from the best split alone can miss better trees.
     """
@@ -126,10 +126,10 @@ class TreeOracle:
         """Return the best tree found of each size 1 … largest (fewer when splits stop helping)."""
         root = np.zeros((len(self.counts), int(self.counts.max())))
         _histograms(self.bins, g, root)
-        worth = np.empty(len(self.counts))
-        _split_worths(root, self.counts, self.categorical, float(g.sum()), worth)
+        gain_of = np.empty(len(self.counts))
+        _split_gains(root, self.counts, self.categorical, float(g.sum()), gain_of)
         best: dict[int, Proposal] = {}
-        for v in np.argsort(-worth, kind="stable")[: self.roots]:
+        for v in np.argsort(-gain_of, kind="stable")[: self.roots]:
             for proposal in self._grow_from(g, root, int(v)):
                 size = proposal.shape.size
                 if size not in best or proposal.violation > best[size].violation:
@@ -174,11 +174,11 @@ class TreeOracle:
             else:
                 classes.append(())
                 thresholds[s] = self.edges[v][cut[s]]
-        label, violation = best_labels(sums[: size + 1])
+        label, violation = best_leaf_labels(sums[: size + 1])
         return Proposal(Tree(leaf[:size].copy(), var[:size].copy(), thresholds, tuple(classes), label), violation)
 
 
-def best_labels(sums: Array) -> tuple[NDArray[np.int8], float]:
+def best_leaf_labels(sums: Array) -> tuple[NDArray[np.int8], float]:
     """Return the labels of leaves with these sums of g that give the largest violation, and the violation.
 
     Where g sums to zero a tree and its complement do alike, and rounding may not choose: the positive leaves are one.
@@ -237,7 +237,7 @@ def _grow(bins, counts, categorical, g, root, first, leaf, var, cut, sets, sums)
     sums[0, 0] = total
     gains = np.full(largest + 1, -1.0)
     best_var, best_cut = np.zeros(largest + 1, np.int32), np.zeros(largest + 1, np.int32)
-    gains[0], best_cut[0] = cut_worth(hist[0, first], counts[first], categorical[first], total)
+    gains[0], best_cut[0] = cut_gain(hist[0, first], counts[first], categorical[first], total)
     best_var[0] = first
     for k in range(largest):
         parent = int(np.argmax(gains[: k + 1]))
@@ -288,7 +288,7 @@ def _split_histograms(bins, g, order, begin, end, hist, parent, child):  # type:
 
 
 @jit
-def cut_worth(hist, count, categorical, total):  # type: ignore[no-untyped-def]
+def cut_gain(hist, count, categorical, total):  # type: ignore[no-untyped-def]
     """Return the largest `|g_left| + |g_right| − |g|` of one variable, and the last bin of the left side."""
     if categorical:
         right = 0.0
@@ -307,17 +307,17 @@ def cut_worth(hist, count, categorical, total):  # type: ignore[no-untyped-def]
 
 @jit
 def _best_split(hist, counts, categorical, total):  # type: ignore[no-untyped-def]
-    """Return the best split of any variable: its worth, variable and cut."""
+    """Return the best split of any variable: its gain, variable and cut."""
     best, best_var, best_cut = -1.0, 0, 0
     for v in range(counts.size):
-        gain, cut = cut_worth(hist[v], counts[v], categorical[v], total)
+        gain, cut = cut_gain(hist[v], counts[v], categorical[v], total)
         if gain > best + 1e-15:
             best, best_var, best_cut = gain, v, cut
     return best, best_var, best_cut
 
 
 @jit
-def _split_worths(hist, counts, categorical, total, worth):  # type: ignore[no-untyped-def]
-    """worth[v] = what the best split of variable v is worth."""
+def _split_gains(hist, counts, categorical, total, gain_of):  # type: ignore[no-untyped-def]
+    """gain_of[v] = the gain of the best split of variable v."""
     for v in range(counts.size):
-        worth[v], _ = cut_worth(hist[v], counts[v], categorical[v], total)
+        gain_of[v], _ = cut_gain(hist[v], counts[v], categorical[v], total)

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from sdm.joint.discriminant import Discriminant, Sites
+from sdm.joint.discriminant import Discriminant, LabelledSites
 from sdm.joint.likelihood import LogLoss
 from sdm.types import Array
 
 ROUNDS = 30
 
 
-def best_scale(discriminant: Discriminant, sites: Sites, weights: Array) -> float:
+def best_scale(discriminant: Discriminant, sites: LabelledSites, weights: Array) -> float:
     """Return the κ from 0.01 to 100 with the least log loss of `κ·weights`, which is convex in κ: bisect its slope."""
     loss = LogLoss(discriminant, sites)
     low, high = np.log(0.01), np.log(100.0)

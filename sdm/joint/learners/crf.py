@@ -12,28 +12,28 @@ import numpy as np
 
 from sdm.errors import OptionError
 from sdm.joint.curvature import Paths, curvature
-from sdm.joint.discriminant import Discriminant, Sites
+from sdm.joint.discriminant import Discriminant, LabelledSites
 from sdm.joint.inference import marginals
 from sdm.joint.learners.lbfgs import Inverse, Step, minimise
-from sdm.joint.learners.learned import Learned
+from sdm.joint.learners.learned_weights import LearnedWeights
 from sdm.joint.likelihood import Details, LogLoss
 from sdm.types import Array
 
 LARGEST = 2000  # weights, for a square matrix of them at every few steps
 LARGEST_ONCE = 5000  # weights, for one such matrix
-SAME = 0.98  # of the penalty's own variance: above it, the sites say nothing of a weight
+SAME = 0.98  # of the penalty's own variance: above it, the sites do not inform a weight
 
 
 def fit_crf(
     discriminant: Discriminant,
-    sites: Sites,
+    sites: LabelledSites,
     l1: Array,
     l2: Array,
     *,
     start: Array | None = None,
     tolerance: float = 1e-4,
     max_iterations: int = 500,
-) -> Learned:
+) -> LearnedWeights:
     """Learn a conditional random field to a certified gap of `tolerance` nats per known label.
 
     Parameters
@@ -64,30 +64,32 @@ def fit_crf(
     at, iterations = minimise(smooth, begin, l1, done, max_iterations, inverse_at if newton else None)
     converged = done(at)
     status = "converged" if converged else "iteration limit" if iterations >= max_iterations else "stalled"
-    return Learned(at.w, None, at.value, gaps[-1], status, iterations)
+    return LearnedWeights(at.w, None, at.value, gaps[-1], status, iterations)
 
 
-def hessian(discriminant: Discriminant, sites: Sites, weights: Array, l2: Array) -> Array:
+def hessian(discriminant: Discriminant, sites: LabelledSites, weights: Array, l2: Array) -> Array:
     """Return the curvature of log loss and squares at a point, `(size, size)`."""
     d = discriminant
-    found = marginals(d.forest, d.unary(weights, sites.x), d.table(weights), sites.states)
-    out = curvature(d, sites, found, Paths.of(d.forest))
+    fitted = marginals(d.forest, d.unary(weights, sites.x), d.table(weights), sites.states)
+    out = curvature(d, sites, fitted, Paths.of(d.forest))
     out[np.diag_indices_from(out)] += l2
     return out
 
 
-def squared_errors(discriminant: Discriminant, sites: Sites, weights: Array, l1: Array, l2: Array) -> Array | None:
+def squared_errors(
+    discriminant: Discriminant, sites: LabelledSites, weights: Array, l1: Array, l2: Array
+) -> Array | None:
     """Return the squared standard error of every weight: the diagonal of the inverse curvature at the optimum.
 
     Zero for weights of which there is none: those that the l1 penalty holds at zero, and those whose error is that of
-    the l2 penalty alone, as the sites say nothing of them. None if there are more than 5,000 weights.
+    the l2 penalty alone, as the sites do not inform them. None if there are more than 5,000 weights.
     """
     if discriminant.size > LARGEST_ONCE:
         return None
     free = np.flatnonzero((weights != 0) | (l1 <= 0))
-    own = np.diag(np.linalg.inv(hessian(discriminant, sites, weights, l2)[np.ix_(free, free)]))
+    errors = np.diag(np.linalg.inv(hessian(discriminant, sites, weights, l2)[np.ix_(free, free)]))
     out = np.zeros(discriminant.size)
-    out[free] = np.where(own * l2[free] < SAME, own, 0.0)
+    out[free] = np.where(errors * l2[free] < SAME, errors, 0.0)
     return out
 
 
@@ -97,19 +99,19 @@ def duality_gap(at: Details, l1: Array, l2: Array) -> float:
     size = np.abs(at.gradient)
     excess = np.where(boxed & (size > l1), 1.0 - l1 / np.maximum(size, 1e-300), 0.0)
     t = float(excess.max(initial=0.0))
-    entropy = at.entropy if t == 0.0 else _mixed_entropy(at.own, at.entropy, t)
+    entropy = at.entropy if t == 0.0 else _mixed_entropy(at.site_losses, at.entropy, t)
     over = np.maximum((1.0 - t) * size - l1, 0.0)[~boxed]
     potential = float(np.sum(over**2 / (2.0 * l2[~boxed])))
-    primal = float(at.own.sum() + l1 @ np.abs(at.weights) + 0.5 * (l2 @ at.weights**2))
+    primal = float(at.site_losses.sum() + l1 @ np.abs(at.weights) + 0.5 * (l2 @ at.weights**2))
     return primal - (entropy - potential)
 
 
-def _mixed_entropy(own: Array, entropy: float, t: float) -> float:
+def _mixed_entropy(site_losses: Array, entropy: float, t: float) -> float:
     """Return `Σ_i H((1 − t) p_i + t δ_i)`, from the sum of `H(p_i)` and each `−ln p_i(y_i)`."""
     if t >= 1.0:
         return 0.0
-    p = np.exp(-own)
-    rest = entropy - float(p @ own)  # the labelings other than the site's own
+    p = np.exp(-site_losses)
+    rest = entropy - float(p @ site_losses)  # the labelings other than the site's own
     share = (1.0 - t) * p + t
     others = (1.0 - t) * rest - (1.0 - t) * np.log1p(-t) * float(np.sum(1.0 - p))
     return others - float(share @ np.log(share))

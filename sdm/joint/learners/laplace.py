@@ -1,9 +1,9 @@
-"""Laplace MEDN: a max-margin Markov network that shrinks weights which help little.
+"""Laplace MEDN (Zhu & Xing 2009): a max-margin Markov network that shrinks weights which help little.
 
 The prior is `Π_k (√λ/2) exp(−√λ |w_k|)`. Two ways to the posterior, both a few M³N problems whose prior variances
 Σ follow the weights:
 
-- `variational`, Algorithm 1 of the paper (§5): `Σ_kk = √(⟨w_k²⟩ / λ)`, with `⟨w_k²⟩ = Σ_kk + ⟨w_k⟩²`.
+- `variational`, Algorithm 1 (§5): `Σ_kk = √(⟨w_k²⟩ / λ)`, with `⟨w_k²⟩ = Σ_kk + ⟨w_k⟩²`.
 - `exact`: the primal of Corollary 6, whose KL norm is concave in `w_k²`, so that its tangent is an M³N's quadratic:
   `Σ_kk = (1 + √(1 + λ⟨w_k⟩²)) / λ`. Each round lowers the objective, to the optimum, as the problem is convex. There
   `⟨w⟩ = 2η/(λ − η²)` (Corollary 7), and the dual of Theorem 5 certifies it.
@@ -12,8 +12,8 @@ The prior is `Π_k (√λ/2) exp(−√λ |w_k|)`. Two ways to the posterior, bo
 import numpy as np
 
 from sdm.errors import OptionError
-from sdm.joint.discriminant import Discriminant, Sites
-from sdm.joint.learners.learned import Learned
+from sdm.joint.discriminant import Discriminant, LabelledSites
+from sdm.joint.learners.learned_weights import LearnedWeights
 from sdm.joint.learners.margin import Dual, MarginSolution, solve_margin
 from sdm.types import Array
 
@@ -23,7 +23,7 @@ EXACT_ROUNDS = 200
 
 def fit_laplace(
     discriminant: Discriminant,
-    sites: Sites,
+    sites: LabelledSites,
     c: float,
     lam: float,
     scale: Array,
@@ -34,7 +34,7 @@ def fit_laplace(
     tolerance: float = 1e-3,
     max_epochs: int = 500,
     seed: int = 0,
-) -> Learned:
+) -> LearnedWeights:
     """Learn the posterior means and variances of all weights.
 
     Parameters
@@ -44,10 +44,11 @@ def fit_laplace(
     lam : float
         λ of the prior, whose variance is 2/λ.
     scale : (size,) array
-        Multiplies the prior variance of single weights (a bias should hardly be shrunk); ones for the paper's model.
+        Multiplies the prior variance of single weights (a bias should hardly be shrunk); ones for the model of Zhu &
+        Xing 2009.
     method : {"variational", "exact"}
     rounds : int
-        Of the variational algorithm (the paper takes 3); the exact one runs until its gap is below `tolerance`.
+        Of the variational algorithm (Zhu & Xing take 3); the exact one runs until its gap is below `tolerance`.
     """
     if method not in METHODS:
         raise OptionError(f"method={method!r}: expected one of {', '.join(METHODS)}")
@@ -57,7 +58,7 @@ def fit_laplace(
     dual, iterations = start, 0
     labels = np.count_nonzero(sites.labels >= 0)
     for turn in range(EXACT_ROUNDS if exact else rounds):
-        found = solve_margin(
+        solution = solve_margin(
             discriminant,
             sites,
             c,
@@ -67,34 +68,29 @@ def fit_laplace(
             max_epochs=max_epochs,
             seed=seed + turn,
         )
-        dual, iterations = found.dual, iterations + found.epochs
+        dual, iterations = solution.dual, iterations + solution.epochs
         if exact:
-            primal, gap = _certificate(found, c, lam_k)
+            primal, gap = _certificate(solution, c, lam_k)
             gap /= c * labels
             if gap <= tolerance:
                 break
-            variance = (1.0 + np.sqrt(1.0 + lam_k * found.weights**2)) / lam_k
+            variance = (1.0 + np.sqrt(1.0 + lam_k * solution.weights**2)) / lam_k
         else:
-            primal, gap = found.primal, found.gap
+            primal, gap = solution.primal, solution.gap
             if turn + 1 < rounds:
-                variance = np.sqrt((variance + found.weights**2) / lam_k)
-    spread = posterior_variance(shrunk_eta(found.weights, lam_k), lam_k) if exact else variance
+                variance = np.sqrt((variance + solution.weights**2) / lam_k)
+    spread = posterior_variance(shrunk_eta(solution.weights, lam_k), lam_k) if exact else variance
     status = "converged" if gap <= tolerance else "iteration limit"
-    eta = shrunk_eta(found.weights, lam_k) if exact else found.eta
-    return Learned(found.weights, spread, primal, gap, status, iterations, eta=eta, dual=dual)
+    eta = shrunk_eta(solution.weights, lam_k) if exact else solution.eta
+    return LearnedWeights(solution.weights, spread, primal, gap, status, iterations, eta=eta, dual=dual)
 
 
 def variance_at_zero(lam: float, scale: Array, method: str, rounds: int) -> Array:
-    """Return the posterior variance of weights whose mean is zero: the sites say nothing of them, the prior all."""
+    """Return the posterior variance of weights whose mean is zero: the sites do not inform them."""
     variance = scale.copy()
     for _ in range(rounds - 1):
         variance = np.sqrt(variance * scale / lam)
     return 2.0 * scale / lam if method == "exact" else variance
-
-
-def posterior_mean(eta: Array, lam: float | Array) -> Array:
-    """Return `⟨w⟩ = 2η/(λ − η²)` (Corollary 7), for η² < λ."""
-    return 2.0 * eta / (lam - eta**2)
 
 
 def posterior_variance(eta: Array, lam: float | Array) -> Array:
@@ -107,29 +103,23 @@ def shrunk_eta(mean: Array, lam: float | Array) -> Array:
     return lam * mean / (1.0 + np.sqrt(1.0 + lam * mean**2))
 
 
-def kl_norm(mean: Array, lam: float) -> float:
-    """Return the paper's KL norm `Σ_k √(μ_k² + 1/λ) − ln((√(λμ_k² + 1) + 1)/2)/√λ`: `KL(p‖p_0)/√λ` up to a constant."""
-    root = np.sqrt(lam * mean**2 + 1.0)
-    return float(np.sum(root - np.log((root + 1.0) / 2.0)) / np.sqrt(lam))
-
-
 def divergence(mean: Array, lam: Array) -> float:
     """Return `KL(p‖p_0)` of posteriors with these means."""
     root = np.sqrt(lam * mean**2 + 1.0)
     return float(np.sum(root - 1.0 - np.log((root + 1.0) / 2.0)))
 
 
-def _certificate(found: MarginSolution, c: float, lam: Array) -> tuple[float, float]:
-    """Return the primal of Corollary 6 at the found weights, and its distance from the dual of Theorem 5.
+def _certificate(solution: MarginSolution, c: float, lam: Array) -> tuple[float, float]:
+    """Return the primal of Corollary 6 at the weights of a solution, and its distance from the dual of Theorem 5.
 
     The M³N's own η may leave the dual's domain `η² < λ`; all of α is then scaled towards the true labels, where η is 0.
     """
-    loss = found.loss
-    primal = divergence(found.weights, lam) + c * found.slack
-    reach = float(np.max(np.abs(found.eta) / np.sqrt(lam)))
+    loss = solution.loss
+    primal = divergence(solution.weights, lam) + c * solution.slack
+    reach = float(np.max(np.abs(solution.eta) / np.sqrt(lam)))
     best = -np.inf
     for share in np.unique(np.minimum([1.0, 0.999, 0.99, 0.97, 0.9], 0.999 / max(reach, 1e-300))):
-        eta = share * found.eta
+        eta = share * solution.eta
         if np.all(eta**2 < lam):
             best = max(best, share * loss + float(np.sum(np.log1p(-(eta**2) / lam))))
     return primal, primal - best

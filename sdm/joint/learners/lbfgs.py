@@ -1,4 +1,4 @@
-"""Limited-memory quasi-Newton, with penalties on the weights' absolute values (Andrew and Gao's orthant-wise form).
+"""Limited-memory quasi-Newton, with penalties on the weights' absolute values (orthant-wise: Andrew & Gao 2007).
 
 Where the inverse curvature can be had, the search begins from it, and takes it anew every few iterations: Newton's
 method, whose steps in between are corrected by the gradients that they found.
@@ -19,7 +19,7 @@ Inverse = Callable[[Array], Array]
 
 
 class Step(NamedTuple):
-    """Where the search is: the point, the smooth part's value and gradient, and the value with prices."""
+    """Where the search is: the point, the smooth part's value and gradient, and the value with penalties."""
 
     w: Array
     smooth: float
@@ -30,30 +30,30 @@ class Step(NamedTuple):
 def minimise(
     smooth: Callable[[Array], tuple[float, Array]],
     start: Array,
-    price: Array,
+    l1: Array,
     done: Callable[[Step], bool],
     max_iterations: int,
     inverse_at: Callable[[Array], Inverse] | None = None,
 ) -> tuple[Step, int]:
-    """Minimise `smooth(w) + Σ price·|w|` until `done` says so.
+    """Minimise `smooth(w) + Σ l1·|w|` until `done` says so.
 
     Parameters
     ----------
     smooth : callable
         Returns the smooth part's value and gradient.
-    price : (size,) array
+    l1 : (size,) array
         Zero or more for each weight.
     done : callable
-        Called once an iteration.
+        Called once per iteration.
     inverse_at : callable, optional
-        Returns what multiplies a vector by the inverse curvature at a point. For weights without `price` only.
+        Returns a function that multiplies a vector by the inverse curvature at a point. For weights without `l1` only.
 
     Returns
     -------
     Step, int
         The last point, and how many iterations it took.
     """
-    at = _evaluate(smooth, start, price)
+    at = _evaluate(smooth, start, l1)
     pairs: list[tuple[Array, Array, float]] = []
     inverse: Inverse | None = None
     for iteration in range(max_iterations):
@@ -61,13 +61,13 @@ def minimise(
             return at, iteration
         if inverse_at is not None and iteration % REFRESH == 0:
             inverse, pairs = inverse_at(at.w), []
-        steepest = -pseudo_gradient(at.w, at.gradient, price)
+        steepest = -pseudo_gradient(at.w, at.gradient, l1)
         direction = _apply_inverse(steepest, pairs, inverse)
-        direction[(direction * steepest <= 0) & (price > 0)] = 0.0
+        direction[(direction * steepest <= 0) & (l1 > 0)] = 0.0
         if direction @ steepest <= 0:
             direction, pairs, inverse = steepest, [], None
         first = 1.0 if pairs or inverse else 1.0 / max(1.0, np.abs(steepest).sum())
-        new = _search(smooth, at, direction, steepest, price, first)
+        new = _search(smooth, at, direction, steepest, l1, first)
         if new is None:
             if not pairs and inverse is None:
                 return at, iteration
@@ -80,16 +80,16 @@ def minimise(
     return at, max_iterations
 
 
-def pseudo_gradient(w: Array, gradient: Array, price: Array) -> Array:
-    """Return the subgradient of least length of `smooth + Σ price·|w|`: zero at the minimum."""
-    out = gradient + price * np.sign(w)
-    shrunk = np.sign(gradient) * np.maximum(np.abs(gradient) - price, 0.0)
-    return np.where((w == 0) & (price > 0), shrunk, out)
+def pseudo_gradient(w: Array, gradient: Array, l1: Array) -> Array:
+    """Return the subgradient of least length of `smooth + Σ l1·|w|`: zero at the minimum."""
+    out = gradient + l1 * np.sign(w)
+    shrunk = np.sign(gradient) * np.maximum(np.abs(gradient) - l1, 0.0)
+    return np.where((w == 0) & (l1 > 0), shrunk, out)
 
 
-def _evaluate(smooth: Callable[[Array], tuple[float, Array]], w: Array, price: Array) -> Step:
+def _evaluate(smooth: Callable[[Array], tuple[float, Array]], w: Array, l1: Array) -> Step:
     value, gradient = smooth(w)
-    return Step(w, value, gradient, value + float(price @ np.abs(w)))
+    return Step(w, value, gradient, value + float(l1 @ np.abs(w)))
 
 
 def _search(
@@ -97,15 +97,15 @@ def _search(
     at: Step,
     direction: Array,
     steepest: Array,
-    price: Array,
+    l1: Array,
     length: float,
 ) -> Step | None:
-    """Halve the step until the value drops enough; a weight with a price stops at zero instead of changing sign."""
+    """Halve the step until the value drops enough; a weight with a penalty stops at zero instead of changing sign."""
     orthant = np.where(at.w != 0, np.sign(at.w), np.sign(steepest))
     for _ in range(40):
         w = at.w + length * direction
-        w[(price > 0) & (w * orthant < 0)] = 0.0
-        new = _evaluate(smooth, w, price)
+        w[(l1 > 0) & (w * orthant < 0)] = 0.0
+        new = _evaluate(smooth, w, l1)
         if new.value <= at.value - ARMIJO * float(steepest @ (w - at.w)) and np.any(w != at.w):
             return new
         length *= 0.5

@@ -1,14 +1,14 @@
-"""M³N, the maximum-margin Markov network: MEDN with a Gaussian prior (Theorem 3: mean Ση, variance as the prior's)."""
+"""M³N, the maximum-margin Markov network: MEDN with a Gaussian prior (Zhu & Xing 2009, Theorem 3)."""
 
-from sdm.joint.discriminant import Discriminant, Sites
-from sdm.joint.learners.learned import Learned
+from sdm.joint.discriminant import Discriminant, LabelledSites
+from sdm.joint.learners.learned_weights import LearnedWeights
 from sdm.joint.learners.margin import Dual, solve_margin
 from sdm.types import Array
 
 
 def fit_m3n(
     discriminant: Discriminant,
-    sites: Sites,
+    sites: LabelledSites,
     c: float,
     prior: Array,
     *,
@@ -16,7 +16,7 @@ def fit_m3n(
     tolerance: float = 1e-3,
     max_epochs: int = 500,
     seed: int = 0,
-) -> Learned:
+) -> LearnedWeights:
     """Learn weights with prior N(0, prior): the posterior is N(Ση, Σ), its mean the M³N's weights.
 
     Parameters
@@ -24,13 +24,20 @@ def fit_m3n(
     c : float
         Penalty on the slack.
     prior : (size,) array
-        Variance of every weight; ones for the paper's model.
+        Variance of every weight; ones for the model of Zhu & Xing 2009.
     start : Dual, optional
         Where an earlier fit to the same sites ended.
     """
-    found = solve_margin(
+    solution = solve_margin(
         discriminant, sites, c, prior, start=start, tolerance=tolerance, max_epochs=max_epochs, seed=seed
     )
-    return Learned(
-        found.weights, prior.copy(), found.primal, found.gap, found.status, found.epochs, eta=found.eta, dual=found.dual
+    return LearnedWeights(
+        solution.weights,
+        prior.copy(),
+        solution.primal,
+        solution.gap,
+        solution.status,
+        solution.epochs,
+        eta=solution.eta,
+        dual=solution.dual,
     )

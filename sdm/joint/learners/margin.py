@@ -17,9 +17,9 @@ from itertools import islice
 
 import numpy as np
 
-from sdm.joint.discriminant import Discriminant, Sites, of_labels
+from sdm.joint.discriminant import Discriminant, LabelledSites, of_labels
 from sdm.joint.inference import maximise
-from sdm.joint.learners.smoothing import LARGEST, Smoothed, newton_points
+from sdm.joint.learners.smoothing import LARGEST, SmoothedMargin, newton_points
 from sdm.joint.learners.steps import sweep
 from sdm.types import Array
 
@@ -36,7 +36,7 @@ class Dual:
     weights: Array | None = None
 
     @classmethod
-    def at_labels(cls, discriminant: Discriminant, sites: Sites) -> "Dual":
+    def at_labels(cls, discriminant: Discriminant, sites: LabelledSites) -> "Dual":
         """Return the point at which every site has its own labels, and every weight is zero."""
         return cls(*of_labels(discriminant.forest, sites.labels))
 
@@ -44,7 +44,7 @@ class Dual:
         """Return the same marginals, free to be moved."""
         return Dual(self.nodes.copy(), self.edges.copy())
 
-    def eta(self, discriminant: Discriminant, sites: Sites, c: float) -> Array:
+    def eta(self, discriminant: Discriminant, sites: LabelledSites, c: float) -> Array:
         """Return `η = C Σ_i (f(x_i, y_i) − E[f(x_i, y)])`."""
         states = sites.states
         truth = discriminant.moments(sites.x, *of_labels(discriminant.forest, sites.labels), states)
@@ -88,7 +88,7 @@ class MarginSolution:
 
 def solve_margin(
     discriminant: Discriminant,
-    sites: Sites,
+    sites: LabelledSites,
     c: float,
     variance: Array,
     *,
@@ -102,7 +102,7 @@ def solve_margin(
     Parameters
     ----------
     discriminant : Discriminant
-    sites : Sites
+    sites : LabelledSites
     c : float
         Penalty on the slack.
     variance : (size,) array
@@ -139,7 +139,7 @@ def _creeps(gaps: list[float], tolerance: float) -> bool:
 
 def _finish(
     discriminant: Discriminant,
-    sites: Sites,
+    sites: LabelledSites,
     c: float,
     variance: Array,
     best: MarginSolution,
@@ -152,11 +152,11 @@ def _finish(
         best = _with_weights(best, first, discriminant, sites, c, variance, tolerance)
         if best.status == "converged":
             return best
-    problem = Smoothed(discriminant, sites, c, variance)
+    problem = SmoothedMargin(discriminant, sites, c, variance)
     points = newton_points(problem, best.weights, best.gap, tolerance)
     for point in islice(points, steps):
         best = replace(best, epochs=best.epochs + 1)
-        dual = Dual(point.found.nodes, point.found.edges)
+        dual = Dual(point.marginals.nodes, point.marginals.edges)
         other = certify(discriminant, sites, c, variance, dual, best.epochs, tolerance)
         if other.objective > best.objective:
             best = replace(best, dual=dual, eta=other.eta, loss=other.loss, objective=other.objective)
@@ -170,7 +170,7 @@ def _with_weights(
     best: MarginSolution,
     weights: Array,
     discriminant: Discriminant,
-    sites: Sites,
+    sites: LabelledSites,
     c: float,
     variance: Array,
     tolerance: float,
@@ -185,7 +185,13 @@ def _with_weights(
 
 
 def certify(
-    discriminant: Discriminant, sites: Sites, c: float, variance: Array, dual: Dual, epochs: int, tolerance: float
+    discriminant: Discriminant,
+    sites: LabelledSites,
+    c: float,
+    variance: Array,
+    dual: Dual,
+    epochs: int,
+    tolerance: float,
 ) -> MarginSolution:
     """Compute weights, both problems' values and their gap at a dual point."""
     eta = dual.eta(discriminant, sites, c)
@@ -199,10 +205,10 @@ def certify(
     return MarginSolution(weights, eta, dual, slack, loss, primal, objective, gap, epochs, status)
 
 
-def total_slack(discriminant: Discriminant, sites: Sites, weights: Array) -> float:
+def total_slack(discriminant: Discriminant, sites: LabelledSites, weights: Array) -> float:
     """Return `Σ_i max_y [Δℓ_i(y) − ΔF_i(y; w)]`."""
     forest, states = discriminant.forest, sites.states
     unary, table = discriminant.unary(weights, sites.x), discriminant.table(weights)
     _, value = maximise(forest, unary + 1.0 - 2.0 * (sites.labels > 0), table, states)
-    own = weights @ discriminant.moments(sites.x, *of_labels(forest, sites.labels), states)
-    return float(value.sum() + (sites.labels > 0).sum() - own)
+    score = weights @ discriminant.moments(sites.x, *of_labels(forest, sites.labels), states)
+    return float(value.sum() + (sites.labels > 0).sum() - score)

@@ -1,4 +1,4 @@
-"""The learners by name, with one strength C for all: what a site's loss weighs against the penalty on the weights."""
+"""The learners by name, with one strength C for all: the weight of a site's loss against the penalty on the weights."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm.errors import OptionError
-from sdm.joint.discriminant import Discriminant, Sites
+from sdm.joint.discriminant import Discriminant, LabelledSites
 from sdm.joint.learners.crf import fit_crf, squared_errors
 from sdm.joint.learners.laplace import fit_laplace, variance_at_zero
-from sdm.joint.learners.learned import Learned
+from sdm.joint.learners.learned_weights import LearnedWeights
 from sdm.joint.learners.m3n import fit_m3n
 from sdm.types import Array
 
@@ -20,10 +20,10 @@ LEARNERS = ("crf-l2", "crf-l1", "m3n", "laplace")
 # model; in a CRF it has this penalty, whatever C is, so that a species without a presence has a finite one.
 BIAS_SCALE, BIAS_PENALTY = 10.0, 1e-4
 
-# What is tried for C, from strong regularisation to weak.
+# Values of C to try, from strong regularisation to weak.
 C_PATH = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 
-# The paper's choices for the penalty on a weight (§7.1.1), as C = 1/penalty, and 8 of its λ between 1 and 268.
+# Penalties on a weight in Zhu & Xing 2009, §7.1.1, as C = 1/penalty, and 8 of their λ between 1 and 268.
 C_RANGE = (0.0625, 1 / 9, 0.25, 1.0, 10.0, 100.0)
 LAMBDA_RANGE = (1.0, 9.0, 25.0, 49.0, 81.0, 121.0, 196.0, 268.0)
 
@@ -69,47 +69,53 @@ class Learner:
         return self.name.startswith("crf")
 
     def fit(
-        self, discriminant: Discriminant, sites: Sites, bias: NDArray[np.bool_], start: Learned | None = None
-    ) -> Learned:
+        self,
+        discriminant: Discriminant,
+        sites: LabelledSites,
+        bias: NDArray[np.bool_],
+        start: LearnedWeights | None = None,
+    ) -> LearnedWeights:
         """Learn the weights; `bias` marks those that are hardly penalised, `start` is a fit to the same sites."""
         if self.name not in LEARNERS:
             raise OptionError(f"learner={self.name!r}: expected one of {', '.join(LEARNERS)}")
         labels = np.count_nonzero(sites.labels >= 0)
         share = labels / sites.n
-        found = self._fit(discriminant, sites, bias, start, self.largest_gap(share) / share)
-        return replace(found, gap=found.gap * share)
+        solution = self._fit(discriminant, sites, bias, start, self.largest_gap(share) / share)
+        return replace(solution, gap=solution.gap * share)
 
     def largest_gap(self, labels: float) -> float:
-        """Return the largest gap per site to accept, where a site has so many labels."""
+        """Return the largest gap per site to accept, for a number of labels per site."""
         return (NATS if self.is_crf else WRONG) * labels if self.tolerance is None else self.tolerance
 
     def penalties(self, bias: NDArray[np.bool_]) -> tuple[Array, Array]:
         """Return a CRF's l1 and l2 penalty on every weight."""
-        own = np.where(bias, 0.0, 1.0 / self.c)
+        shrunk = np.where(bias, 0.0, 1.0 / self.c)
         free = np.where(bias, BIAS_PENALTY, 0.0)
-        return (own, free) if self.name == "crf-l1" else (np.zeros(bias.size), own + free)
+        return (shrunk, free) if self.name == "crf-l1" else (np.zeros(bias.size), shrunk + free)
 
-    def spread(self, discriminant: Discriminant, sites: Sites, bias: NDArray[np.bool_], found: Learned) -> Array | None:
+    def spread(
+        self, discriminant: Discriminant, sites: LabelledSites, bias: NDArray[np.bool_], solution: LearnedWeights
+    ) -> Array | None:
         """Return how uncertain every weight is, as a variance: zero where that would only repeat the prior.
 
         Squared standard errors of a CRF, from the exact curvature. The posterior of Laplace MEDN depends on the sites
         through its means alone, so a weight of zero has the prior's. That of M³N has the prior's everywhere: None.
         """
         if self.is_crf:
-            return squared_errors(discriminant, sites, found.weights, *self.penalties(bias))
-        if self.name == "m3n" or found.variance is None:
+            return squared_errors(discriminant, sites, solution.weights, *self.penalties(bias))
+        if self.name == "m3n" or solution.variance is None:
             return None
         prior = variance_at_zero(self.lam, np.where(bias, BIAS_SCALE, 1.0), self.method, self.rounds)
-        return np.where(np.abs(found.variance / prior - 1.0) > SAME, found.variance, 0.0)
+        return np.where(np.abs(solution.variance / prior - 1.0) > SAME, solution.variance, 0.0)
 
     def _fit(
         self,
         discriminant: Discriminant,
-        sites: Sites,
+        sites: LabelledSites,
         bias: NDArray[np.bool_],
-        start: Learned | None,
+        start: LearnedWeights | None,
         tolerance: float,
-    ) -> Learned:
+    ) -> LearnedWeights:
         if self.is_crf:
             weights = None if start is None else start.weights
             limits: dict[str, Any] = {"tolerance": tolerance, "max_iterations": self.max_iterations}

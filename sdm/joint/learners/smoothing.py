@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sdm.joint.curvature import Paths, curvature
-from sdm.joint.discriminant import Discriminant, Sites, of_labels
+from sdm.joint.discriminant import Discriminant, LabelledSites, of_labels
 from sdm.joint.inference import Marginals, marginals
 from sdm.types import Array
 
@@ -30,22 +30,22 @@ class Point:
     Attributes
     ----------
     weights : (size,) array
-    found : Marginals
+    marginals : Marginals
     value : float
         Of the smoothed primal.
     gradient : (size,) array
     """
 
     weights: Array
-    found: Marginals
+    marginals: Marginals
     value: float
     gradient: Array
 
 
-class Smoothed:
+class SmoothedMargin:
     """`½ wᵀΣ⁻¹w + C Σ_i μ ln Σ_y exp((Δℓ_i(y) − ΔF_i(y; w))/μ)`."""
 
-    def __init__(self, discriminant: Discriminant, sites: Sites, c: float, variance: Array) -> None:
+    def __init__(self, discriminant: Discriminant, sites: LabelledSites, c: float, variance: Array) -> None:
         self.discriminant, self.sites, self.c, self.variance = discriminant, sites, c, variance
         self.states = sites.states
         self.labels = int(np.count_nonzero(sites.labels >= 0))
@@ -58,16 +58,16 @@ class Smoothed:
         """Evaluate."""
         d, x = self.discriminant, self.sites.x
         unary = (d.unary(weights, x) + self.wrong) / mu
-        found = marginals(d.forest, unary, d.table(weights) / mu, self.states)
+        fitted = marginals(d.forest, unary, d.table(weights) / mu, self.states)
         scaled = weights / self.variance
-        slack = mu * float(found.log_partition.sum()) + self.present - float(weights @ self.truth)
-        moments = d.moments(x, found.nodes, found.edges, self.states)
+        slack = mu * float(fitted.log_partition.sum()) + self.present - float(weights @ self.truth)
+        moments = d.moments(x, fitted.nodes, fitted.edges, self.states)
         value = 0.5 * float(weights @ scaled) + self.c * slack
-        return Point(weights, found, value, scaled + self.c * (moments - self.truth))
+        return Point(weights, fitted, value, scaled + self.c * (moments - self.truth))
 
     def newton(self, at: Point, mu: float) -> Array:
         """Return Newton's direction."""
-        hessian = (self.c / mu) * curvature(self.discriminant, self.sites, at.found, self.paths)
+        hessian = (self.c / mu) * curvature(self.discriminant, self.sites, at.marginals, self.paths)
         hessian[np.diag_indices_from(hessian)] += 1.0 / self.variance
         return np.asarray(np.linalg.solve(hessian, -at.gradient), dtype=np.float64)
 
@@ -83,8 +83,8 @@ class Smoothed:
         return None
 
 
-def newton_points(problem: Smoothed, weights: Array, gap: float, target: float) -> Iterator[Point]:
-    """Yield one point a Newton step, nearer and nearer to the optimum of the problem that is not smoothed.
+def newton_points(problem: SmoothedMargin, weights: Array, gap: float, target: float) -> Iterator[Point]:
+    """Yield one point per Newton step, nearer and nearer to the optimum of the problem that is not smoothed.
 
     Parameters
     ----------
@@ -111,10 +111,10 @@ def newton_points(problem: Smoothed, weights: Array, gap: float, target: float) 
             at = problem.at(at.weights, mu)
 
 
-def _entropy(problem: Smoothed, at: Point, mu: float) -> float:
+def _entropy(problem: SmoothedMargin, at: Point, mu: float) -> float:
     """Return the sum of the entropies of the sites' distributions: `Σ ln Z` less the expected scores."""
     d = problem.discriminant
-    moments = d.moments(problem.sites.x, at.found.nodes, at.found.edges, problem.states)
+    moments = d.moments(problem.sites.x, at.marginals.nodes, at.marginals.edges, problem.states)
     known = problem.states >= 0
-    scores = float(at.weights @ moments) + float((problem.wrong * at.found.nodes)[known].sum())
-    return max(float(at.found.log_partition.sum()) - scores / mu, 0.0)
+    scores = float(at.weights @ moments) + float((problem.wrong * at.marginals.nodes)[known].sum())
+    return max(float(at.marginals.log_partition.sum()) - scores / mu, 0.0)

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm._jit import jit
-from sdm.joint.discriminant import Discriminant, Sites
-from sdm.joint.inference import ABSENT, States, best_labels
+from sdm.joint.discriminant import Discriminant, LabelledSites
+from sdm.joint.inference import ABSENT, States, best_labeling
 from sdm.types import Array
 
 
@@ -57,7 +57,7 @@ class _Work(NamedTuple):
 
 def sweep(
     discriminant: Discriminant,
-    sites: Sites,
+    sites: LabelledSites,
     c: float,
     variance: Array,
     weights: Array,
@@ -102,7 +102,7 @@ def _sweep(visits, p, q, work):  # type: ignore[no-untyped-def]
     for i in visits:
         state = p.states[i]
         _scores(p, q, i, u, table)
-        best_labels(u, table, state, p.edges, p.order, p.parent, p.link, up, choice, best)
+        best_labeling(u, table, state, p.edges, p.order, p.parent, p.link, up, choice, best)
         _frank_wolfe(p, q, work, i, u, best)
         for s in range(size):
             if state[s] != ABSENT:
@@ -117,10 +117,10 @@ def _scores(p, q, i, u, table):  # type: ignore[no-untyped-def]
     """Fill site i's loss-augmented node scores and its edges' tables."""
     for s in range(u.size):
         if p.states[i, s] != ABSENT:
-            row, own = p.x[i, s if p.x.shape[1] > 1 else 0], q.w[p.node_block[s]]
+            row, block_weights = p.x[i, s if p.x.shape[1] > 1 else 0], q.w[p.node_block[s]]
             total = -1.0 if p.labels[i, s] > 0 else 1.0
             for k in range(row.size):
-                total += own[k] * row[k]
+                total += block_weights[k] * row[k]
             u[s] = total
     for e in range(table.shape[0]):
         for a in range(2):
@@ -139,9 +139,9 @@ def _frank_wolfe(p, q, work, i, u, best):  # type: ignore[no-untyped-def]
         if p.states[i, s] != ABSENT:
             d = best[s] - q.mu[i, s]
             slope += u[s] * d
-            row, own = p.x[i, s if p.x.shape[1] > 1 else 0], work.dw[p.node_block[s]]
+            row, block_weights = p.x[i, s if p.x.shape[1] > 1 else 0], work.dw[p.node_block[s]]
             for k in range(row.size):
-                own[k] += d * row[k]
+                block_weights[k] += d * row[k]
     for e in range(p.edges.shape[0]):
         a, b, block = p.edges[e, 0], p.edges[e, 1], p.edge_block[e]
         if p.states[i, a] != ABSENT and p.states[i, b] != ABSENT:
@@ -176,10 +176,14 @@ def _node_step(p, q, work, i, s):  # type: ignore[no-untyped-def]
             count = _use(work, p.edge_block[e], count)
             for g in range(p.slopes.shape[1]):
                 work.dv[p.edge_block[e], g] += p.slopes[side, g]
-    row, own, variance = p.x[i, s if p.x.shape[1] > 1 else 0], q.w[p.node_block[s]], p.node_variance[p.node_block[s]]
+    row, block_weights, variance = (
+        p.x[i, s if p.x.shape[1] > 1 else 0],
+        q.w[p.node_block[s]],
+        p.node_variance[p.node_block[s]],
+    )
     slope, curve = (-1.0 if p.labels[i, s] > 0 else 1.0), 0.0
     for k in range(row.size):
-        slope += own[k] * row[k]
+        slope += block_weights[k] * row[k]
         curve += variance[k] * row[k] * row[k]
     for j in range(count):
         b = work.blocks[j]
@@ -196,22 +200,22 @@ def _node_step(p, q, work, i, s):  # type: ignore[no-untyped-def]
     if step != 0.0:
         q.mu[i, s] += step
         for k in range(row.size):
-            own[k] -= p.c * step * variance[k] * row[k]
+            block_weights[k] -= p.c * step * variance[k] * row[k]
 
 
 @jit
 def _edge_step(p, q, i, e):  # type: ignore[no-untyped-def]
     """Move ν_e alone: between max(0, μ_s + μ_t − 1) and min(μ_s, μ_t)."""
     a, b, nu = q.mu[i, p.edges[e, 0]], q.mu[i, p.edges[e, 1]], q.nu[i, e]
-    own, variance, direction = q.v[p.edge_block[e]], p.edge_variance[p.edge_block[e]], p.slopes[2]
+    edge_weights, variance, direction = q.v[p.edge_block[e]], p.edge_variance[p.edge_block[e]], p.slopes[2]
     slope, curve = 0.0, 0.0
     for g in range(direction.size):
-        slope += own[g] * direction[g]
+        slope += edge_weights[g] * direction[g]
         curve += variance[g] * direction[g] * direction[g]
     step = _clipped(slope, p.c * curve, min(max(0.0, a + b - 1.0) - nu, 0.0), max(min(a, b) - nu, 0.0))
     q.nu[i, e] += step
     for g in range(direction.size):
-        own[g] -= p.c * step * variance[g] * direction[g]
+        edge_weights[g] -= p.c * step * variance[g] * direction[g]
 
 
 @jit

@@ -11,49 +11,49 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.data.site_folds import gather
-from sdm.joint.discriminant import Discriminant, Sites
-from sdm.joint.inference import free, maximise
-from sdm.joint.learners.learned import Learned
+from sdm.data.site_folds import number_sites
+from sdm.joint.discriminant import Discriminant, LabelledSites
+from sdm.joint.inference import free_states, maximise
+from sdm.joint.learners.learned_weights import LearnedWeights
 from sdm.joint.learners.registry import Learner
 from sdm.joint.likelihood import LogLoss
 from sdm.types import Array
 
 log = logging.getLogger("sdm")
 
-Loss = Callable[[Learner, Discriminant, Array, Sites], float]
+Loss = Callable[[Learner, Discriminant, Array, LabelledSites], float]
 BY_LOG_LOSS, BY_HAMMING = "log loss per site", "wrong labels"
 
 
 def predict_labels(discriminant: Discriminant, weights: Array, x: Array) -> NDArray[np.int8]:
     """Return every site's best labeling."""
     unary, table = discriminant.unary(weights, x), discriminant.table(weights)
-    return maximise(discriminant.forest, unary, table, free(*unary.shape))[0]
+    return maximise(discriminant.forest, unary, table, free_states(*unary.shape))[0]
 
 
-def held_out_loss(learner: Learner, discriminant: Discriminant, weights: Array, test: Sites) -> float:
-    """Return what the choice is by, summed over sites: the joint log loss of a CRF, wrong labels of the others."""
+def held_out_loss(learner: Learner, discriminant: Discriminant, weights: Array, test: LabelledSites) -> float:
+    """Return the criterion of the choice, summed over sites: joint log loss of a CRF, wrong labels of the others."""
     if learner.is_crf:
-        return float(LogLoss(discriminant, test).details(weights).own.sum())
+        return float(LogLoss(discriminant, test).details(weights).site_losses.sum())
     return hamming(test.labels, predict_labels(discriminant, weights, test.x)) * _known(test)
 
 
-def cross_validate(
+def cross_validate_settings(
     learner: Learner,
     grid: Sequence[tuple[float, float]],
     discriminant: Discriminant,
-    sites: Sites,
+    sites: LabelledSites,
     bias: NDArray[np.bool_],
     folds: NDArray[np.integer],
     *,
     loss: Loss = held_out_loss,
     patience: int | None = None,
-    what: str = "joint model",
+    title: str = "joint model",
 ) -> Array:
     """Return the held-out loss of every `(C, λ)` in `grid`, summed over all folds.
 
     Each setting starts from where the one before ended, so grids are best given from strong regularisation to weak.
-    Fits of `what` that do not converge are named in a warning.
+    Fits that do not converge are named in a warning, with the `title` of the model.
 
     Parameters
     ----------
@@ -63,46 +63,48 @@ def cross_validate(
         Stop when this many settings in a row are worse than the best; those not tried have a loss of NaN.
     """
     parts = [(sites.take(folds != fold), sites.take(folds == fold)) for fold in np.unique(folds)]
-    starts: list[Learned | None] = [None] * len(parts)
+    starts: list[LearnedWeights | None] = [None] * len(parts)
     total = np.full(len(grid), np.nan)
     open_ends: list[str] = []
     for k, (c, lam) in enumerate(grid):
         total[k], prior = 0.0, f", lambda {lam:g}" if learner.name == "laplace" else ""
         for i, (train, test) in enumerate(parts):
-            found = replace(learner, c=c, lam=lam).fit(discriminant, train, bias, starts[i])
-            if found.status != "converged":
-                open_ends.append(f"C {c:g}{prior} in part {i + 1} at a gap of {found.gap:.2g} per site")
-            total[k] += loss(learner, discriminant, found.weights, test)
-            starts[i] = found
-        log.info("%s: C %g%s: held-out loss %.5g per site", what, c, prior, total[k] / sites.n)
+            solution = replace(learner, c=c, lam=lam).fit(discriminant, train, bias, starts[i])
+            if solution.status != "converged":
+                open_ends.append(f"C {c:g}{prior} in part {i + 1} at a gap of {solution.gap:.2g} per site")
+            total[k] += loss(learner, discriminant, solution.weights, test)
+            starts[i] = solution
+        log.info("%s: C %g%s: held-out loss %.5g per site", title, c, prior, total[k] / sites.n)
         if patience is not None and k - int(np.nanargmin(total)) >= patience:
             break
     if open_ends:
         count = np.count_nonzero(np.isfinite(total)) * len(parts)
         more = f", … ({len(open_ends) - 3} more)" if len(open_ends) > 3 else ""
         text = f"{', '.join(open_ends[:3])}{more}"
-        log.warning("%s: %d of %d fits of its cross-validation did not converge: %s", what, len(open_ends), count, text)
+        log.warning(
+            "%s: %d of %d fits of its cross-validation did not converge: %s", title, len(open_ends), count, text
+        )
     return total
 
 
-def choose(
+def choose_regularization(
     learner: Learner,
     grid: Sequence[tuple[float, float]],
     discriminant: Discriminant,
-    sites: Sites,
+    sites: LabelledSites,
     bias: NDArray[np.bool_],
     folds: int = 5,
     seed: int = 0,
     group: NDArray[Any] | None = None,
-    **how: Any,
+    **limits: Any,
 ) -> tuple[Learner, list[dict[str, Any]]]:
-    """Return the learner with the best setting of `grid` (the first, where several are), and what each one gave.
+    """Return the learner with the best setting of `grid` (the first, where several are), and the loss of each.
 
-    Sites of one `group` are never divided; `how` is passed on to `cross_validate`.
+    Sites of one `group` are never divided; `limits` are passed on to `cross_validate_settings`.
     """
-    member, each = gather(np.zeros(sites.n, dtype=np.int64), group)
-    parts = np.random.default_rng(seed).permutation(each.size)[member] % folds
-    total = cross_validate(learner, grid, discriminant, sites, bias, parts, **how)
+    member, groups = number_sites(np.zeros(sites.n, dtype=np.int64), group)
+    parts = np.random.default_rng(seed).permutation(groups.size)[member] % folds
+    total = cross_validate_settings(learner, grid, discriminant, sites, bias, parts, **limits)
     c, lam = grid[int(np.nanargmin(total))]
     measure, scale = (BY_LOG_LOSS, sites.n) if learner.is_crf else (BY_HAMMING, _known(sites))
     record = [
@@ -119,5 +121,5 @@ def hamming(labels: NDArray[np.int8], predicted: NDArray[np.integer]) -> float:
     return float(np.mean(labels[known] != predicted[known])) if known.any() else 0.0
 
 
-def _known(sites: Sites) -> int:
+def _known(sites: LabelledSites) -> int:
     return int(np.count_nonzero(sites.labels >= 0))

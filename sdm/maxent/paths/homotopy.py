@@ -1,4 +1,4 @@
-"""The entire relaxation path of a maximum entropy problem (relaxation-path.txt; MATH.md §6).
+"""The entire relaxation path of a maximum entropy problem (Dubiner & Singer 2011).
 
 Atoms `j` (strata, letters …) with multiplicity `m_j`, prior `u_j` and observed share `q_j`, each a copy's. For every
 tolerance `1/ν` the distribution nearest to the prior within that tolerance of what was observed,
@@ -133,7 +133,7 @@ class RelaxationPath:
 
     @property
     def n_segments(self) -> int:
-        """How many linear pieces μ(ν) has, the last without end."""
+        """How many linear pieces μ(ν) has, the last of infinite length."""
         return int(self.knots[0].size)
 
     @property

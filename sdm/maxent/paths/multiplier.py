@@ -1,6 +1,6 @@
-"""Fits for every multiplier of the L1 price, with a gap that is proved between the fits too.
+"""Fits for every multiplier of the l1 penalty, with a gap that is proved between the fits too.
 
-With prices `t·β`, the objective of fixed weights, `F_t(λ) = F₀(λ) + t Σ β|λ|`, is a line in the multiplier `t`. The
+With penalties `t·β`, the objective of fixed weights, `F_t(λ) = F₀(λ) + t Σ β|λ|`, is a line in the multiplier `t`. The
 optimum `F*(t)` is the least of such lines, so it is concave: between two fits at `a > b` it is at most the lower of
 their lines, and at least the chord of what their certificates prove at `a` and at `b`. So the better of the two is
 within
@@ -45,7 +45,7 @@ class Knot:
         `F_t(λ)`; the regularised gain is its negative.
     gap : float
         Proved bound on the distance from the optimum at this multiplier.
-    price : float
+    penalty : float
         `Σ β|λ|` at multiplier one, the slope of the objective in the multiplier.
     tau : float
         Normaliser of the fitted distribution.
@@ -57,7 +57,7 @@ class Knot:
     weights: Array = field(repr=False)
     objective: float
     gap: float
-    price: float
+    penalty: float
     tau: float
     iterations: int
     status: str
@@ -68,9 +68,9 @@ class Knot:
         return -self.objective
 
     @property
-    def unpriced_gain(self) -> float:
-        """The gain over the sample without the price, as Java Maxent prints it."""
-        return self.multiplier * self.price - self.objective
+    def unregularized_gain(self) -> float:
+        """The gain over the sample without the penalty, as Java Maxent prints it."""
+        return self.multiplier * self.penalty - self.objective
 
     @property
     def n_nonzero(self) -> int:
@@ -79,7 +79,7 @@ class Knot:
 
     def objective_at(self, multiplier: float) -> float:
         """Return the objective of the same weights at another multiplier."""
-        return self.objective + (multiplier - self.multiplier) * self.price
+        return self.objective + (multiplier - self.multiplier) * self.penalty
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ def follow_path(
         The empirical distribution as a probability on cells.
     entropy : Entropy
     beta : (J,) array
-        Prices at multiplier one.
+        Regularisation weights at multiplier one.
     epsilon : float
         Largest gap to accept, in nats.
     smallest : float
@@ -172,21 +172,21 @@ def follow_path(
     path = [fitter.empty()]
     curvature = 0.0
     while path[-1].multiplier > smallest:
-        here = path[-1]
-        step = 0.1 * here.multiplier
+        last = path[-1]
+        step = 0.1 * last.multiplier
         if curvature > 0.0:
             step = float(np.sqrt(4 * AIM * (1 - SHARE) * epsilon / curvature))
-        target = max(here.multiplier - step, 0.3 * here.multiplier)
+        target = max(last.multiplier - step, 0.3 * last.multiplier)
         if target - smallest < 0.3 * step:  # no crumb of a step at the end
             target = smallest
-        ahead = [fitter.fit(target, here)]
+        ahead = [fitter.fit(target, last)]
         while ahead:
             a, b = path[-1], ahead[-1]
             worst, meet = pair_gap(a, b)
             if worst > epsilon and a.status == b.status == CONVERGED and _room(a, b, meet):
                 ahead.append(fitter.fit(meet, a if a.multiplier - meet < meet - b.multiplier else b))
                 continue
-            curvature = (b.price - a.price) / (a.multiplier - b.multiplier)
+            curvature = (b.penalty - a.penalty) / (a.multiplier - b.multiplier)
             path.append(ahead.pop())
             if progress:
                 progress(len(path), b.multiplier)
@@ -196,8 +196,8 @@ def follow_path(
 def pair_gap(a: Knot, b: Knot) -> tuple[float, float]:
     """Return the largest gap that two neighbours (the first of larger multiplier) leave between them, and where."""
     meet = b.multiplier
-    if b.price > a.price:
-        meet = (a.objective_at(0.0) - b.objective_at(0.0)) / (b.price - a.price)
+    if b.penalty > a.penalty:
+        meet = (a.objective_at(0.0) - b.objective_at(0.0)) / (b.penalty - a.penalty)
         meet = float(np.clip(meet, b.multiplier, a.multiplier))
     between = min(a.objective_at(meet), b.objective_at(meet)) - _lower_bound(a, b, meet)
     return max(between, a.gap, b.gap), meet
@@ -237,8 +237,6 @@ class _Fitter:
         """Fit at a multiplier from the weights of another."""
         old = self.problem
         problem = Problem(old.features, old.sample, old.entropy, L1(multiplier * self.beta), old.mu)
-        found = solve_newton(problem, start=start.weights, tolerance=self.tolerance, max_iterations=self.max_iterations)
-        price = float(self.beta @ np.abs(found.weights))
-        return Knot(
-            multiplier, found.weights, found.objective, found.gap, price, found.tau, found.iterations, found.status
-        )
+        fit = solve_newton(problem, start=start.weights, tolerance=self.tolerance, max_iterations=self.max_iterations)
+        penalty = float(self.beta @ np.abs(fit.weights))
+        return Knot(multiplier, fit.weights, fit.objective, fit.gap, penalty, fit.tau, fit.iterations, fit.status)

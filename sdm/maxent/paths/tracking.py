@@ -1,13 +1,13 @@
-"""Kernels that follow μ(ν) from one breakpoint to the next (relaxation-path.txt §6 and §7).
+"""Kernels that follow μ(ν) from one breakpoint to the next (Dubiner & Singer 2011, §6 and §7).
 
 Each atom `j` has the value `z_j = μ u_j − ν q_j`; it is in I₊, I₀ or I₋ as `z_j` is above 1, between, or below −1. On
 a segment `μ U − ν Q + M = 0`, so the atom crosses `s = ±1` at `ν_j = (M u_j + s U) / (Q u_j − U q_j)`, upwards where
 the denominator is positive. The smallest such `ν_j` ends the segment.
 
-Any prior: the paper looks at every atom for every segment. Here a tree over the atoms holds, for each of the sets, the
-largest or least `r u_j − q_j` at the two ends of a window of `r = μ/ν`. Between the ends these are bounded by straight
-lines, near enough to find the next atom in O(log n); when the path leaves the window the tree is made anew around it.
-Uniform prior: atoms leave I₀ in the order of q, from both ends.
+Any prior: Dubiner & Singer look at every atom for every segment. Here a tree over the atoms holds, for each of the
+sets, the largest or least `r u_j − q_j` at the two ends of a window of `r = μ/ν`. Between the ends these are bounded by
+straight lines, near enough to find the next atom in O(log n); when the path leaves the window the tree is made anew
+around it. Uniform prior: atoms leave I₀ in the order of q, from both ends.
 
 The sums M, U, Q are kept in twice the working precision, so that what is left of them after a million changes is
 that of the atoms left.

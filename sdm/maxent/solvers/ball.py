@@ -1,6 +1,6 @@
-"""The l2 ball by way of l2²: for solvers that need a price feature by feature (generalized-maxent.txt §6, Theorem 14).
+"""The l2 ball by way of l2²: for solvers that need one penalty per feature (Dudík et al. 2007, Theorem 14).
 
-For any `s > 0`, `√Σβ²λ² ≤ (Σβ²λ²/s + s)/2`, with equality at `s = √Σβ²λ²`. So each l2² problem with prices `β²/s` at
+For any `s > 0`, `√Σβ²λ² ≤ (Σβ²λ²/s + s)/2`, with equality at `s = √Σβ²λ²`. So each l2² problem with penalties `β²/s` at
 the present `s` lies above the ball's problem and touches it at the present weights: every step down in the one is a
 step down in the other.
 """

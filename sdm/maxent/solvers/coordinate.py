@@ -1,12 +1,13 @@
 """One weight at a time: the best change of each weight under the lower bounds of SUMMET and PLUMMET.
 
-generalized-maxent.txt bounds the change of `Q` when `δ` is added to weight `j`, with `q = p[f_j]`, `μ = π̃[f_j]` and
-`P` the price of the weight, from below by
+Dudík, Phillips & Schapire (2007) bound the change of `Q` when `δ` is added to weight `j`, with `q = p[f_j]`, `μ =
+π̃[f_j]` and `P` the penalty on the weight, from below by
 
 - SUMMET, eq. (24): `−ln(1 + (e^δ − 1) q) + δμ − P(λ + δ) + P(λ)`;
 - PLUMMET, eq. (40): `−q(e^δ − 1) + δμ − P(λ + δ) + P(λ)`.
 
-Both are concave in δ. For the l1 price the best δ is explicit (Fig. 3 and 5); for the others it is found by bisection.
+Both are concave in δ. For the l1 penalty the best δ is explicit (Fig. 3 and 5); for the others it is found by
+bisection.
 """
 
 import numpy as np
@@ -39,8 +40,8 @@ def best_changes(bound, q, mu, lam, code, beta, ridge, smoothing, delta, gain): 
             loss = np.log1p(np.expm1(d) * q[j])
         else:
             loss = q[j] * np.expm1(d)
-        old = _price(lam[j], code, beta[j], ridge[j], smoothing)
-        gain[j] = d * mu[j] - loss - _price(lam[j] + d, code, beta[j], ridge[j], smoothing) + old
+        old = _penalty(lam[j], code, beta[j], ridge[j], smoothing)
+        gain[j] = d * mu[j] - loss - _penalty(lam[j] + d, code, beta[j], ridge[j], smoothing) + old
 
 
 @jit
@@ -69,22 +70,22 @@ def _explicit(bound, q, mu, lam, beta):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _price(z, code, beta, ridge, smoothing):  # type: ignore[no-untyped-def]
+def _penalty(z, code, beta, ridge, smoothing):  # type: ignore[no-untyped-def]
     """U*_π̃ of one weight."""
     if code == _NONE:
         return 0.0
     if code == _SMOOTHED:
         u = abs(z) / smoothing
         return smoothing * beta * (u + np.log1p(np.exp(-2.0 * u)) - np.log(2.0))
-    price = 0.5 * ridge * z * z
+    penalty = 0.5 * ridge * z * z
     if code != _L2SQ:
-        price += beta * abs(z)
-    return price
+        penalty += beta * abs(z)
+    return penalty
 
 
 @jit
 def _slope(bound, z, q, mu, lam, code, beta, ridge, smoothing, side):  # type: ignore[no-untyped-def]
-    """Derivative of the bound at the new weight `z`; `side` is the sign to take for a price that jumps at zero."""
+    """Derivative of the bound at the new weight `z`; `side` is the sign to take for a penalty that jumps at zero."""
     e = np.exp(z - lam)
     slope = mu - (q * e / (1.0 + (e - 1.0) * q) if bound == SELECTIVE else q * e)
     if code == _SMOOTHED:

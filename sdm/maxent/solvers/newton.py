@@ -20,7 +20,7 @@ from sdm.maxent.solvers.subproblem import solve_l1_quadratic
 from sdm.maxent.structural import Growth
 from sdm.types import Array
 
-# New features a round: more save rounds, fewer make each round cheaper; the time is flat from 24 to 80.
+# New features per round: more save rounds, fewer make each round cheaper; the time is flat from 24 to 80.
 GROWTH = 40
 
 # While a round still gains this much (in nats), its Hessian may come from a part of the cells: the step needs no more.
@@ -56,7 +56,7 @@ def solve_structural(
     max_iterations: int = 200,
     per_round: int | None = None,
 ) -> Solution:
-    """Minimise over families that grow, by fully corrective column generation.
+    """Minimise over growing families, by fully corrective column generation.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def solve_structural(
         Largest gap to accept, in nats, over everything that the oracles find.
     max_iterations : int
     per_round : int, optional
-        How many features to take in a round at most; by default four, or two for each class.
+        How many features to add per round at most; by default four, or two for each class.
     """
     limit = per_round or max(4, 2 * growth.problem.classes)
     return _solve_sparse(growth.problem, growth, limit, start=start, tolerance=tolerance, max_iterations=max_iterations)
@@ -83,7 +83,7 @@ def _solve_sparse(
     tolerance: float,
     max_iterations: int,
 ) -> Solution:
-    """Run the working-set loop; what the problem is at any time, `run.problem` knows."""
+    """Run the working-set loop; `run.problem` is the problem of the current round."""
     run = Run(problem, tolerance)
     pool = ColumnPool(problem.features, rough_stride(problem.domain.n) if start is None else 1)
     rough = ROUGH if growth is None else ROUGH_GROWING

@@ -22,7 +22,7 @@ LIFT = 1e-12
 MATCHED = 1e-12
 
 
-# Steps along a direction in which the loss falls for ever.
+# Steps at most along a direction in which the loss falls for ever.
 RECESSION = 30
 
 
@@ -43,7 +43,7 @@ def solve_newton_cg(problem: Problem, *, start: Array | None, tolerance: float, 
             gap = corrected_gap(problem, state, step) if free else problem.gap(state)
         done = run.record(state, gap, size)
         if free and shannon and _recedes(problem, step):
-            return _follow(run, state, step, hessian)
+            return _follow(run, state, step, hessian, min(RECESSION, max_iterations - len(run.history)))
         if done:
             return run.finish(CONVERGED)
         new = line_search(problem, state, step)
@@ -56,10 +56,10 @@ def solve_newton_cg(problem: Problem, *, start: Array | None, tolerance: float, 
     return run.finish(MAX_ITERATIONS)
 
 
-def _follow(run: Run, state: State, step: Array, hessian: Hessian | None) -> Solution:
+def _follow(run: Run, state: State, step: Array, hessian: Hessian | None, rounds: int) -> Solution:
     """Go on while the loss falls: it would for ever, so the end is where the tolerance no longer sees it."""
     problem = run.problem
-    for _ in range(RECESSION):
+    for _ in range(rounds):
         new = line_search(problem, state, step)
         if new is None or state.objective - new.objective <= run.tolerance:
             break
@@ -70,7 +70,7 @@ def _follow(run: Run, state: State, step: Array, hessian: Hessian | None) -> Sol
 
 
 def free_gap(problem: Problem, state: State) -> float:
-    """Certify a state where no price lets expectations differ from the sample's."""
+    """Certify a state where no penalty lets expectations differ from the sample's."""
     return corrected_gap(problem, state, _step(problem, state, None, exact=True))
 
 
@@ -111,7 +111,7 @@ def _recedes(problem: Problem, step: Array) -> bool:
 
 
 def _off_zero(problem: Problem, state: State) -> Array:
-    """Return a step off zero for the l2 ball, whose price has no gradient there."""
+    """Return a step off zero for the l2 ball, whose penalty has no gradient there."""
     size = float(np.linalg.norm(state.eps / problem.penalty.beta))
     return -1e-3 * state.eps / problem.penalty.beta**2 / size if size > 0 else np.zeros_like(state.eps)
 

@@ -29,7 +29,7 @@ class Run:
         self._began = time.perf_counter()
 
     def record(self, state: State, gap: float, working_set: int) -> bool:
-        """Note a round whose own certificate is `gap`; return whether the run is within its tolerance."""
+        """Note a round with the certificate `gap`; return whether the run is within its tolerance."""
         if self.best is None or state.objective < self.best.objective - ROUNDING:
             self._moved = len(self.history)
         if self.best is None or state.objective <= self.best.objective:
@@ -41,7 +41,7 @@ class Run:
         return self.gap <= self.tolerance
 
     def change(self, problem: Problem) -> None:
-        """Go on with a problem of other features, of which the earlier states and bounds say nothing."""
+        """Go on with a problem of other features, to which the earlier states and bounds do not apply."""
         self.problem, self.best, self._bound = problem, None, -np.inf
 
     @property

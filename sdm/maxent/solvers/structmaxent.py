@@ -1,4 +1,4 @@
-"""StructMaxent1 and StructMaxent2: coordinate descent with closed-form steps (structural-maxent.txt §2.4, Appendix C).
+"""StructMaxent1 and StructMaxent2: coordinate descent with closed-form steps (Cortes et al. 2015, §2.4, App. C).
 
 Each round takes the feature with the steepest directional derivative and the step that minimises an upper bound on the
 objective: by convexity of the exponential (1), or by Hoeffding's lemma (2). Features lie in [−Λ, Λ] with Λ = 1.
@@ -54,8 +54,8 @@ def step1(w: float, q: float, mu: float, beta: float) -> float | None:
     slope = (shrunk * minus - plus * now_minus) / (shrunk - now_minus)
     if abs(slope) <= beta:
         return -w
-    price = beta if slope > beta else -beta
-    inside = now_minus * (price - plus) / (now_plus * (price - minus))
+    bound = beta if slope > beta else -beta
+    inside = now_minus * (bound - plus) / (now_plus * (bound - minus))
     return float(0.5 * np.log(inside)) if inside > 0.0 else None
 
 
@@ -67,13 +67,13 @@ def step2(w: float, eps: float, beta: float) -> float:
 
 
 def solve_growing(growth: Growth, version: int, *, tolerance: float = 1e-4, max_iterations: int = 500) -> Solution:
-    """Run StructMaxent1 or 2 over families that grow: each round first takes in the oracles' steepest feature (§4)."""
+    """Run StructMaxent1 or 2 over growing families: each round first takes in the oracles' steepest feature (§4)."""
     return _descend(growth.problem, version, None, tolerance, max_iterations, growth)
 
 
 def _check(problem: Problem, version: int) -> None:
     if problem.entropy.alpha != 1.0 or not isinstance(problem.penalty, L1):
-        raise OptionError(f"solver='structmaxent{version}' is derived for Shannon's entropy and the l1 price")
+        raise OptionError(f"solver='structmaxent{version}' is derived for Shannon's entropy and the l1 penalty")
 
 
 def _step(problem: Problem, state: State, version: int) -> Array:

@@ -1,4 +1,4 @@
-"""The inner problem of proximal Newton: a small quadratic with an l1 price.
+"""The inner problem of proximal Newton: a small quadratic with an l1 penalty.
 
 `min_z ½ zᵀHz + c·z + Σ β_j |z_j|`. Coordinate descent finds the support and signs; on a fixed support with fixed
 signs the answer is one linear solve; weights that would change sign go to zero if that is better, else it is cut short
@@ -174,7 +174,7 @@ def _cholesky_solve(a, b):  # type: ignore[no-untyped-def]
 
 @jit
 def _violation(r, beta, z):  # type: ignore[no-untyped-def]
-    """Return the largest distance of `−r` from the subdifferential of the price."""
+    """Return the largest distance of `−r` from the subdifferential of the penalty."""
     worst = 0.0
     for j in range(z.size):
         if z[j] == 0.0:

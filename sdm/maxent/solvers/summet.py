@@ -1,4 +1,4 @@
-"""SUMMET and PLUMMET, the selective and the parallel update of generalized-maxent.txt (Fig. 2–5).
+"""SUMMET and PLUMMET, the selective and the parallel update of Dudík, Phillips & Schapire 2007 (Fig. 2–5).
 
 Slow beside `newton`, and useful for that: they are simple, proved to converge, and reach the same optimum.
 """
@@ -51,7 +51,7 @@ def _solve(problem: Problem, bound: int, start: Array | None, tolerance: float, 
         return run.finish(SEPARABLE if free and run.best and separable(problem, run.best) else status)
 
     for turn in range(max_iterations):
-        # Without a price the certificate takes a linear solve: ask for it now and then only.
+        # Without a penalty the certificate takes a linear solve: ask for it now and then only.
         gap = problem.gap(state) if not free else free_gap(problem, state) if turn % 50 == 0 else np.inf
         if run.record(state, gap, size):
             return finish(CONVERGED)
@@ -71,7 +71,7 @@ def _solve(problem: Problem, bound: int, start: Array | None, tolerance: float, 
 def _changes(
     penalty: Penalty, bound: int, scale: float, q: Array, mu: Array, lam: Array, delta: Array, gain: Array
 ) -> None:
-    """Find the best change of every weight, for features divided by `scale` (weights and prices scale along)."""
+    """Find the best change of every weight, for features divided by `scale` (weights and penalties scale along)."""
     best_changes(
         bound,
         q / scale,

@@ -164,7 +164,7 @@ def draw_multipliers(
     top.legend(loc="upper left", fontsize=7, framealpha=0.85)
     panels[1].step(t, [knot.n_nonzero for knot in path.knots], color=INK, where="post")
     panels[1].yaxis.set_major_locator(MaxNLocator(integer=True))
-    panels[2].plot(t, [knot.unpriced_gain for knot in path.knots], color=INK, label="gain")
+    panels[2].plot(t, [knot.unregularized_gain for knot in path.knots], color=INK, label="gain")
     panels[2].plot(t, [knot.gain for knot in path.knots], color=INK, ls="--", label="regularised gain")
     panels[2].legend(loc="upper left", fontsize=7, frameon=False)
     if loss is not None:

@@ -17,10 +17,11 @@ from sdm.conditional.targets import check_classes, scale_proportions
 from sdm.data.background import sample_background
 from sdm.data.class_sample import ClassSample
 from sdm.data.encode import Encoder
-from sdm.data.records.clean import Ledger, finish, locate
+from sdm.data.records.clean import Ledger, finish_cleaning, locate
 from sdm.data.records.columns import SPECIES, first_of, listed, named_column, species_column
-from sdm.data.records.occurrences import ABSENT, Occurrences, as_text, read_occurrences, read_swd
-from sdm.data.records.textfile import SAMPLE_ROWS, TextTable, plain
+from sdm.data.records.occurrences import ABSENT, Occurrences, as_text, read_occurrences
+from sdm.data.records.samples import read_swd
+from sdm.data.records.textfile import SAMPLE_ROWS, TextTable, column_key
 from sdm.data.visits import SITE, site_groups
 from sdm.errors import DataError, OptionError
 from sdm.models.classes import label_text
@@ -200,7 +201,7 @@ def selected(table: pd.DataFrame, select: Mapping[str, str], source: str) -> NDA
     keep = np.ones(len(table), dtype=bool)
     header = [str(known) for known in table.columns]
     for column, value in select.items():
-        name = column if column in header else first_of(header, [plain(column)])
+        name = column if column in header else first_of(header, [column_key(column)])
         if name is None:
             raise OptionError(
                 f"{source} has no column '{column}' to select by: besides class and coordinates it has {listed(header)}"
@@ -332,7 +333,7 @@ def _look_up(
     assert stack is not None  # noqa: S101 - there are layers
     located = locate(records, stack, study_area=prepared.study_area)
     at_cells = stack.sample(*located.cells, threads=options.threads)
-    clean, ledger = finish(located, at_cells, snap=options.occurrences.snap, remove_duplicates=keep is False)
+    clean, ledger = finish_cleaning(located, at_cells, snap=options.occurrences.snap, remove_duplicates=keep is False)
     for name in records.species_names:
         ledger.check(name)
     parts = list(clean.values())

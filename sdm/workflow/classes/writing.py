@@ -13,7 +13,7 @@ from sdm.assess.uncertainty import STATISTICS
 from sdm.data.rasters.stack import Stack
 from sdm.files import safe_name, safe_names
 from sdm.maps.classes import class_codes, write_class_maps
-from sdm.maps.species import predict_raster, predict_spread
+from sdm.maps.species import predict_raster, write_spread_maps
 from sdm.models.classes import ClassModel
 from sdm.models.colours import hex_colour
 from sdm.models.file import save_model
@@ -126,7 +126,7 @@ def _write_maps(
             end = "" if fitted.presence is not None else f"_{safe[model.labels[c]]}"
             spread = {what: folder / f"{stem}{end}_{what}.tif" for what in STATISTICS}
             models: Any = [PresenceOf(one, c) for one in replicates]
-            predict_spread(models, stack, spread, scale="probability", **common)
+            write_spread_maps(models, stack, spread, scale="probability", **common)
             word = "" if fitted.presence is not None else f"{model.labels[c]} "
             files |= {f"{word}{what} {of}": path.name for what, path in spread.items()}
 

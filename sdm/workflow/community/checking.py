@@ -23,7 +23,7 @@ def check_community(options: RunOptions, found: Findings) -> None:
     found.facts.append(f"{Path(community.sites.source).name}: {len(labels):,} usable sites")
     edges = community.edges
     if not isinstance(edges, str):
-        found.attempt(lambda: graphs.given(edges, names))
+        found.attempt(lambda: graphs.forest_of_edges(edges, names))
         found.facts.append(f"graph: {len(edges)} edges")
     states = found.attempt(lambda: read_labels(labels, names, len(labels)))
     if states is not None:

@@ -12,7 +12,7 @@ from sdm.data.records.clean import clean
 from sdm.data.records.occurrences import WGS84, Occurrences, project
 from sdm.data.records.textfile import TextTable
 from sdm.data.site_sample import CommunitySample
-from sdm.data.sites import SiteTable, Wanted, read_sites
+from sdm.data.sites import NamedColumns, SiteTable, read_site_table
 from sdm.errors import DataError, OptionError
 from sdm.joint.labels import species_names
 from sdm.options.definitions import GRAPH_WORDS, RunOptions
@@ -61,7 +61,7 @@ def read_community(options: RunOptions) -> Community:
     files, own = options.layers.files, options.joint
     layers = bool(files) and not is_swd(files)
     stack = _open(options) if layers else None
-    wanted = Wanted(
+    wanted = NamedColumns(
         species=options.occurrences.species,
         environment=() if layers else own.environment,
         categorical=() if layers else options.layers.categorical,
@@ -71,7 +71,7 @@ def read_community(options: RunOptions) -> Community:
         fold=options.test.fold_column,
     )
     table = files[0] if files and not layers else None
-    sites = read_sites(options.occurrences.file, wanted, table=table, layers=layers)
+    sites = read_site_table(options.occurrences.file, wanted, table=table, layers=layers)
     notes = [*sites.notes, *(stack.notices if stack else ())]
     if stack is None:
         sites, environment = _whole(sites, notes)

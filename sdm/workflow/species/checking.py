@@ -8,7 +8,7 @@ from sdm.data.background import background_from_points
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.effort import Effort, KernelEffort
 from sdm.data.rasters.stack import Stack
-from sdm.data.records.clean import clean, finish, locate
+from sdm.data.records.clean import clean, finish_cleaning, locate
 from sdm.data.records.occurrences import Occurrences
 from sdm.errors import DataError
 from sdm.options.definitions import AREA_WORDS, GROUP_WORD, RunOptions
@@ -116,7 +116,7 @@ def _check_records(
     located = locate(records, stack, study_area=area)
     accessible_areas(options, located)
     values = stack.sample(*located.cells, threads=options.threads)
-    points, ledger = finish(
+    points, ledger = finish_cleaning(
         located,
         np.asarray(values),
         snap=options.occurrences.snap,

@@ -11,7 +11,8 @@ from sdm.assess.measures.support import measure_support
 from sdm.data.background import sample_background
 from sdm.data.rasters.layers import open_stack
 from sdm.data.rasters.stack import Stack
-from sdm.data.records.occurrences import Occurrences, read_occurrences, read_swd
+from sdm.data.records.occurrences import Occurrences, read_occurrences
+from sdm.data.records.samples import read_swd
 from sdm.data.table import Survey
 from sdm.errors import DataError, OptionError
 from sdm.models.species import Model

@@ -141,8 +141,9 @@ def fit_species(
             progress=progress,
         )
     if options.test.importance:
-        shuffled = {"repeats": options.test.repeats, "seed": options.seed}
-        assessed.permutation = permutation_importance(model, table.presence, table.background, **shuffled)
+        assessed.permutation = permutation_importance(
+            model, table.presence, table.background, repeats=options.test.repeats, seed=options.seed
+        )
         assessed.contribution = percent_contribution(fitted.problem_, fitted.coef_)
     if survey is not None:
         assessed.survey = measure_survey(model, survey)

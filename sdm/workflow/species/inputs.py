@@ -10,8 +10,9 @@ import numpy as np
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.effort import Effort
 from sdm.data.rasters.stack import Stack
-from sdm.data.records.clean import CleanPoints, clean, finish, locate
-from sdm.data.records.occurrences import Occurrences, Swd, read_occurrences, read_swd
+from sdm.data.records.clean import CleanPoints, clean, finish_cleaning, locate
+from sdm.data.records.occurrences import Occurrences, read_occurrences
+from sdm.data.records.samples import Swd, read_swd
 from sdm.data.records.weights import UNCERTAINTY
 from sdm.data.table import SampleTable, Survey
 from sdm.errors import DataError, OptionError
@@ -151,7 +152,7 @@ def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
     values = backgrounds[0].presence_values
     if values is None:
         values = stack.sample(*located.cells, threads=options.threads)
-    kept, ledger = finish(
+    kept, ledger = finish_cleaning(
         located,
         values,
         snap=options.occurrences.snap,

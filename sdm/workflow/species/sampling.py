@@ -119,7 +119,7 @@ def make_backgrounds(
             area_weighted=own.area_weighted,
             effort=None if effort is None else effort.window,
             treatment=own.bias_treatment,
-            also=cells,
+            lookup_cells=cells,
             threads=options.threads,
         )
     # A study area of polygons is the same for all, and records outside it are worth a notice.

@@ -119,7 +119,7 @@ def path_rows(path: CertifiedPath, validation: MultiplierValidation) -> list[dic
         {
             "multiplier": knot.multiplier,
             "features": knot.n_nonzero,
-            "gain": knot.unpriced_gain,
+            "gain": knot.unregularized_gain,
             "regularized gain": knot.gain,
             "gap": knot.gap,
             "gap down to the next": between,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sdm import StructMaxent
-from sdm.maxent.price_search import NONE, Losses
+from sdm.maxent.penalty_search import FINITE_ONLY, HeldOutLosses
 
 
 def naive_mean(repeats, share):
@@ -25,9 +25,9 @@ def test_losses_are_means_over_records_and_repeats():
     rng = np.random.default_rng(5)
     sample = np.zeros(30)
     sample[rng.choice(30, 12, replace=False)] = rng.random(12)
-    losses = Losses(sample)
+    losses = HeldOutLosses(sample)
     share = sample[sample > 0]
-    for key in ((0.1, 0.2), NONE):
+    for key in ((0.1, 0.2), FINITE_ONLY):
         rows = rng.normal(size=(3, 12))
         rows[1:][rng.random((2, 12)) < 0.4] = np.nan
         rows[:, 4] = np.nan  # never held out
@@ -40,13 +40,17 @@ def test_losses_are_means_over_records_and_repeats():
 
 
 def test_a_setting_that_took_no_part_to_the_end_is_not_the_best():
-    losses = Losses(np.full(4, 0.25))
-    losses.of = {(0.1, 0.0): [np.full(4, -9.0)], NONE: [np.zeros(4), np.ones(4)], (0.2, 0.0): [np.ones(4), np.ones(4)]}
-    assert losses.best() == NONE
+    losses = HeldOutLosses(np.full(4, 0.25))
+    losses.of = {
+        (0.1, 0.0): [np.full(4, -9.0)],
+        FINITE_ONLY: [np.zeros(4), np.ones(4)],
+        (0.2, 0.0): [np.ones(4), np.ones(4)],
+    }
+    assert losses.best() == FINITE_ONLY
 
 
 def test_clearly_worse_settings_are_left_out_of_the_next_repeat():
-    losses = Losses(np.full(4, 0.25))
+    losses = HeldOutLosses(np.full(4, 0.25))
     base = np.array([0.0, 5.0, 10.0, 15.0])  # records differ by far more than settings
     losses.of = {
         (0.1, 0.0): [base],

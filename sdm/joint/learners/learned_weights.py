@@ -1,4 +1,4 @@
-"""What every learner returns."""
+"""The result of every learner: weights with their spread and certificate."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from sdm.types import Array
 
 
 @dataclass(frozen=True)
-class Learned:
+class LearnedWeights:
     """Weights with their spread, and how near the fit is to its optimum.
 
     Attributes
@@ -23,7 +23,7 @@ class Learned:
     status : str
     iterations : int
     eta : (size,) array or None
-        The paper's `η = Σ α_i(y) Δf_i(y)`.
+        The `η = Σ α_i(y) Δf_i(y)` of Zhu & Xing 2009, Theorem 3.
     dual : Dual or None
         Where the dual ended, to start another fit from.
     """

@@ -1,4 +1,4 @@
-"""Choosing λ and β of structural penalties by held-out log loss (structural-maxent.txt §4), over repeated folds.
+"""Choosing λ and β of structural penalties by held-out log loss over repeated folds (Cortes et al. 2015, §4).
 
 λ = ∞ stands for no growing families: the ordinary features alone. For each β, λ goes from the largest down, each fit
 starting from the columns and weights of the one before. A path ends when held-out loss has risen well above its best
@@ -30,13 +30,13 @@ ROUNDS = 40  # a choice needs no more: held-out losses differ by far more than t
 GAP = 3e-3
 
 Key = tuple[float, float]
-NONE: Key = (np.inf, 0.0)
+FINITE_ONLY: Key = (np.inf, 0.0)
 Fit = tuple[Growth, Solution]
 
 
 @dataclass(frozen=True)
-class Setting:
-    """One choice of prices, with its held-out loss (relative to the base measure, in nats) and that of its parts.
+class PenaltySetting:
+    """One choice of λ and β, with its held-out loss (relative to the base measure, in nats) and that of its parts.
 
     Parts are the records, each with its mean over the repeats, or for classes the folds.
     """
@@ -49,7 +49,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Fold:
+class PenaltyFold:
     """Cells whose records are held out; `begin(lam, beta)` starts a fit on the rest.
 
     Densities are taken relative to the first `n_background` cells: presences that were added to the domain count for
@@ -61,7 +61,7 @@ class Fold:
     n_background: int
 
 
-class Losses:
+class HeldOutLosses:
     """Held-out losses of every setting: for each repeat an array over the cells with records (NaN: not held out)."""
 
     def __init__(self, sample: Array) -> None:
@@ -69,12 +69,12 @@ class Losses:
         self.share = sample[self.cells]
         self.of: dict[Key, list[Array]] = {}
 
-    def settings(self) -> list[Setting]:
+    def settings(self) -> list[PenaltySetting]:
         """Return every setting tried, with its mean loss."""
         out = []
         for key, repeats in self.of.items():
             loss, error, parts = self._mean(repeats)
-            out.append(Setting(*key, loss, error, tuple(parts.tolist())))
+            out.append(PenaltySetting(*key, loss, error, tuple(parts.tolist())))
         return out
 
     def best(self) -> Key:
@@ -102,19 +102,19 @@ class Losses:
         return mean, float(np.sqrt(share**2 @ (parts - mean) ** 2 * n / max(n - 1, 1))), parts
 
 
-def search_prices(
-    repeats: Sequence[Sequence[Fold]],
+def search_penalties(
+    repeats: Sequence[Sequence[PenaltyFold]],
     sample: Array,
     *,
     paths: Mapping[float, Sequence[float]],
     optional: bool = False,
     progress: Callable[[int, int, str], None] | None = None,
-) -> tuple[Setting, list[Setting]]:
+) -> tuple[PenaltySetting, list[PenaltySetting]]:
     """Return the setting to use, and every setting tried.
 
     Parameters
     ----------
-    repeats : sequence of sequences of Fold
+    repeats : sequence of sequences of PenaltyFold
         Divisions of the records into folds.
     sample : (n,) array
         The share of each cell in the records.
@@ -123,31 +123,35 @@ def search_prices(
     optional : bool
         Whether growing families need evidence against λ = ∞; else the lowest held-out loss decides.
     """
-    losses = Losses(sample)
+    losses = HeldOutLosses(sample)
     left = {beta: sorted(paths[beta], reverse=True) for beta in sorted(paths, reverse=True)}
     total, done = len(repeats) * len(left), 0
     for folds in repeats:
-        plain: list[Fit | None] = [None] * len(folds)
+        ordinary: list[Fit | None] = [None] * len(folds)
         if optional:
-            plain = _try(folds, NONE, plain, losses)
+            ordinary = _try(folds, FINITE_ONLY, ordinary, losses)
         for beta, path in left.items():
-            left[beta] = _follow(folds, path, beta, plain, losses)
+            left[beta] = _follow(folds, path, beta, ordinary, losses)
             done += 1
             if progress:
                 progress(done, total, "choosing penalties")
         best = losses.best()
-        if best == NONE:
+        if best == FINITE_ONLY:
             break
         left = {beta: [lam for lam in path if losses.may_win((lam, beta), best)] for beta, path in left.items()}
     tried = {(setting.lam, setting.beta): setting for setting in losses.settings()}
     chosen = tried[losses.best()]
-    if optional and chosen.loss + chosen.error >= tried[NONE].loss:
-        chosen = tried[NONE]
+    if optional and chosen.loss + chosen.error >= tried[FINITE_ONLY].loss:
+        chosen = tried[FINITE_ONLY]
     return chosen, list(tried.values())
 
 
 def _follow(
-    folds: Sequence[Fold], lambdas: Sequence[float], beta: float, earlier: list[Fit | None], losses: Losses
+    folds: Sequence[PenaltyFold],
+    lambdas: Sequence[float],
+    beta: float,
+    earlier: list[Fit | None],
+    losses: HeldOutLosses,
 ) -> list[float]:
     """Try falling λ, each from the one before; return those that were tried before loss rose for good."""
     lowest, worse, tried = np.inf, 0, []
@@ -162,9 +166,11 @@ def _follow(
     return tried
 
 
-def _try(folds: Sequence[Fold], key: Key, earlier: Sequence[Fit | None], losses: Losses) -> list[Fit | None]:
+def _try(
+    folds: Sequence[PenaltyFold], key: Key, earlier: Sequence[Fit | None], losses: HeldOutLosses
+) -> list[Fit | None]:
     """Fit every fold of a repeat at one setting, and note the loss of each record that was held out."""
-    found = np.full(losses.cells.size, np.nan)
+    held_out = np.full(losses.cells.size, np.nan)
     fits: list[Fit | None] = []
     for fold, before in zip(folds, earlier):
         growth = fold.begin(*key)
@@ -173,13 +179,13 @@ def _try(folds: Sequence[Fold], key: Key, earlier: Sequence[Fit | None], losses:
             growth.adopt(before[0].grown)
             start = before[1].weights
         solution = solve_structural(growth, start=start, tolerance=GAP, max_iterations=ROUNDS)
-        found[np.searchsorted(losses.cells, fold.held)] = _held_out(fold, growth, solution)
+        held_out[np.searchsorted(losses.cells, fold.held)] = _held_out(fold, growth, solution)
         fits.append((growth, solution))
-    losses.of.setdefault(key, []).append(found)
+    losses.of.setdefault(key, []).append(held_out)
     return fits
 
 
-def _held_out(fold: Fold, growth: Growth, solution: Solution) -> Array:
+def _held_out(fold: PenaltyFold, growth: Growth, solution: Solution) -> Array:
     """Return the log loss of the cells held out."""
     q0, base = growth.domain.q0, fold.n_background
     ratio = solution.p[fold.held] / q0[fold.held]

@@ -1,4 +1,4 @@
-"""The price β of every feature, from how well a sample of its size determines the feature's mean."""
+"""The regularisation weight β of every feature, from how well a sample of its size determines the feature's mean."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from sdm.errors import OptionError
 from sdm.features.feature_set import FeatureSet
 from sdm.types import Array
 
-# Java Maxent's tables: number of presences, β. Interpolated linearly, flat beyond the ends (CONVENTIONS.md).
+# Java Maxent's tables: number of presences, β. Interpolated linearly, flat beyond the ends (Phillips & Dudík 2008).
 _LINEAR_ONLY = ((10, 30, 100), (1.0, 0.2, 0.05))
 _LINEAR_QUADRATIC = ((0, 10, 17, 30, 100), (1.3, 0.8, 0.5, 0.25, 0.05))
 _WITH_PRODUCT = ((0, 10, 17, 30, 100), (2.6, 1.6, 0.9, 0.55, 0.05))
@@ -18,7 +18,7 @@ _FLOOR = 0.001
 RULES = ("maxent", "maxnet", "deviation", "corollary7")
 
 
-def feature_prices(
+def penalty_weights(
     features: FeatureSet,
     sample: Array,
     size: float,
@@ -35,24 +35,24 @@ def feature_prices(
     sample : (n,) array
         The empirical distribution as a mass on cells.
     size : float
-        How many presences it is worth (`m`; with weights Kish's effective number).
+        Its effective number of presences (`m`; with weights Kish's).
     rule : {"maxent", "maxnet", "deviation", "corollary7"} or float
         `maxent` and `maxnet`: the sample-size tables, as either program applies them. `deviation`: `σ̃_j/√m`, so that
-        the multiplier is the β₀ of Dudík et al. (2007, §8). Tables and deviation give at least 0.001, as Java Maxent
-        does: a feature that is constant at the presences would cost nothing, and its weight could grow without bound.
-        `corollary7`: the bound of Dudík's Corollary 7 at confidence `1 − delta`. A number: the same price for
+        the multiplier is the β₀ of Dudík, Phillips & Schapire (2007, §8). Tables and deviation give at least 0.001, as
+        Java Maxent does: a feature that is constant at the presences would have no penalty, and its weight could grow
+        without bound. `corollary7`: the bound of their Corollary 7 at confidence `1 − delta`. A number: the same β for
         every feature.
     multiplier : float
-        Multiplies every price, the least too.
+        Multiplies every β, the least too.
     """
     if not (np.isfinite(multiplier) and multiplier > 0):
         raise OptionError(
-            f"multiplier={multiplier!r}: expected a positive number; for no price use regularization='none'"
+            f"multiplier={multiplier!r}: expected a positive number; for no penalty use regularization='none'"
         )
     if isinstance(rule, (int, float)) and not isinstance(rule, bool):
         return np.full(features.size, float(rule) * multiplier)
     if rule not in RULES:
-        raise OptionError(f"beta={rule!r}: expected one of {', '.join(RULES)}, a number, or a price for every feature")
+        raise OptionError(f"beta={rule!r}: expected one of {', '.join(RULES)}, a number, or one β per feature")
     measure = features.domain.measure(sample)
     unbias = size / (size - 1) if size > 1 else 1.0
     deviation = np.sqrt(features.variances(measure) * unbias)
@@ -64,7 +64,7 @@ def feature_prices(
 
 
 def corollary7(deviation: Array, m: float, n_features: int, delta: float) -> Array:
-    """Return the data-driven price of generalized-maxent.txt, Corollary 7 (in the form of its Appendix A)."""
+    """Return the data-driven β of Dudík, Phillips & Schapire 2007, Corollary 7 (in the form of its Appendix A)."""
     e = np.log(4 * n_features / delta) / (3 * m)
     spread = deviation**2 + np.sqrt(np.log(2 * n_features / delta) / (2 * m))
     return np.sqrt(6 * e) * np.sqrt(spread + e / 6) + e

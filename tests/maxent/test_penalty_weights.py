@@ -1,4 +1,4 @@
-"""Prices: Java Maxent's tables, maxnet's own figures, and the papers' formulas. They decide how smooth a map is."""
+"""Penalties: Java Maxent's tables, maxnet's own figures, and the papers' formulas. They decide how smooth a map is."""
 
 import csv
 
@@ -14,13 +14,13 @@ from sdm.estimators.sample import build_domain
 from sdm.features.domain import Domain
 from sdm.features.feature_set import build_features
 from sdm.features.terms import KINDS
-from sdm.maxent.prices import corollary7, feature_prices
+from sdm.maxent.penalty_weights import corollary7, penalty_weights
 from sdm.options.definitions import FitOptions
 
 FILES = {"l": "l", "lq": "lq", "lqp": "lqp", "lqh": "lqh", "lqpht": "lqpht", "default": "lqph"}
 
 
-def read_prices(path):
+def read_penalties(path):
     with open(path, newline="") as file:
         return [(row["feature"], float(row["reg"])) for row in csv.DictReader(file)]
 
@@ -44,17 +44,17 @@ def maxnet_name(kind, name, other, knot, lo, hi):
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_every_price_of_maxnet(file, shared, bradypus):
-    """All 4,933 of them. Theirs are on raw features: a scaled price times the feature's range."""
+def test_every_penalty_of_maxnet(file, shared, bradypus):
+    """All 4,933 of them. Theirs are on raw features: a scaled penalty times the feature's range."""
     table, y = bradypus
     names = list(table.columns)
     domain, sample, size = build_domain(table.to_numpy(float), y == 1, names, ["ecoreg"], None, "distinct")
     assert domain.n == 1114
     features = build_features(domain, FILES[file], knots="maxnet", sample=sample, empty_categories=True)
-    ours = feature_prices(features, sample, size, rule="maxnet")
-    expected = read_prices(shared / "reference" / f"maxnet_{file}_reg.csv")
+    ours = penalty_weights(features, sample, size, rule="maxnet")
+    expected = read_penalties(shared / "reference" / f"maxnet_{file}_reg.csv")
     assert features.size == len(expected)
-    expected = dict(expected)  # the first forward and the last reverse hinge share a name, and a price
+    expected = dict(expected)  # the first forward and the last reverse hinge share a name, and a penalty
     terms = features.terms()
     for j in range(features.size):
         kind, v, w = KINDS[terms.kind[j]], terms.var[j], terms.other[j]
@@ -64,16 +64,16 @@ def test_every_price_of_maxnet(file, shared, bradypus):
 
 
 def sampled(case, classes, knots, rule, size, multiplier=1.0):
-    """Our prices and the naive ones, for a sample that is worth `size` presences."""
+    """Our penalties and the naive ones, for a sample that is worth `size` presences."""
     features = case.features(classes, knots)
     dense = case.dense(classes, knots)
     columns = naive.matrix(dense)
-    ours = feature_prices(features, case.sample, size, rule=rule, multiplier=multiplier)
+    ours = penalty_weights(features, case.sample, size, rule=rule, multiplier=multiplier)
     mean = case.sample @ columns
     variance = np.maximum(case.sample @ columns**2 - mean**2, 0) * (size / (size - 1) if size > 1 else 1)
     present = {f.letter for f in dense}
     theirs = [
-        naive.tabulated_price(f.letter, present, size, np.sqrt(variance[j]), mean[j], rule, multiplier)
+        naive.tabulated_penalty(f.letter, present, size, np.sqrt(variance[j]), mean[j], rule, multiplier)
         for j, f in enumerate(dense)
     ]
     return ours, np.array(theirs)
@@ -107,9 +107,9 @@ def test_the_tables_by_hand(letter, expected):
     """Written out once more, so that the naive tables are not trusted alone."""
     for size, beta in expected.items():
         s = 0.45
-        price = naive.tabulated_price(letter, {letter}, size, s, 0.4, "maxent")
+        penalty_weight = naive.tabulated_penalty(letter, {letter}, size, s, 0.4, "maxent")
         spread = max(s, 1 / np.sqrt(size)) if letter == "h" else s
-        assert price == pytest.approx(beta * spread / np.sqrt(size))
+        assert penalty_weight == pytest.approx(beta * spread / np.sqrt(size))
 
 
 def test_maxent_caps_the_deviation_and_maxnet_does_not():
@@ -117,8 +117,8 @@ def test_maxent_caps_the_deviation_and_maxnet_does_not():
     sample = np.zeros(10)
     sample[[0, 9]] = 0.5
     case = Case(np.linspace(0, 1, 10)[:, None], (), np.full(10, 0.1), sample)
-    maxent = feature_prices(case.features("l"), sample, 2, rule="maxent")[0]
-    maxnet = feature_prices(case.features("l"), sample, 2, rule="maxnet")[0]
+    maxent = penalty_weights(case.features("l"), sample, 2, rule="maxent")[0]
+    maxnet = penalty_weights(case.features("l"), sample, 2, rule="maxnet")[0]
     assert maxent == pytest.approx(0.5 / np.sqrt(2))
     assert maxnet == pytest.approx(np.sqrt(0.5) / np.sqrt(2))
 
@@ -129,9 +129,9 @@ def test_what_is_constant_at_the_presences_costs_the_least_that_the_option_says(
     """Free, its weight could grow without bound. The least scales with the multiplier; the option's text says it."""
     x = np.column_stack([np.repeat([3.0, 0.0, 7.0], [5, 10, 10]), np.arange(25.0)])
     features = build_features(Domain(x, ["flat", "steep"]), "l", sample=np.repeat([0.2, 0.0], [5, 20]))
-    price = feature_prices(features, np.repeat([0.2, 0.0], [5, 20]), 5, rule=rule, multiplier=multiplier)
-    assert price[0] == pytest.approx(0.001 * multiplier)
-    assert price[1] > 0.01 * multiplier
+    penalty_weight = penalty_weights(features, np.repeat([0.2, 0.0], [5, 20]), 5, rule=rule, multiplier=multiplier)
+    assert penalty_weight[0] == pytest.approx(0.001 * multiplier)
+    assert penalty_weight[1] > 0.01 * multiplier
     told = " ".join(FitOptions.model_fields["beta"].description.split())
     assert "deviation: σ/√m" in told
     assert "at least 0.001, times the multiplier" in told
@@ -143,7 +143,7 @@ def test_deviation_is_sigma_over_root_m(case, size):
     features, columns = case.features("lqh", 3), naive.matrix(case.dense("lqh", 3))
     variance = case.sample @ columns**2 - (case.sample @ columns) ** 2
     expected = np.maximum(2 * np.sqrt(np.maximum(variance, 0) * size / (size - 1) / size), 0.002)
-    actual = feature_prices(features, case.sample, size, rule="deviation", multiplier=2.0)
+    actual = penalty_weights(features, case.sample, size, rule="deviation", multiplier=2.0)
     np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-8)
 
 
@@ -161,7 +161,7 @@ def test_corollary_7_as_a_rule():
     features, columns = case.features("lq"), naive.matrix(case.dense("lq"))
     m = 15
     variance = (case.sample @ columns**2 - (case.sample @ columns) ** 2) * m / (m - 1)
-    actual = feature_prices(features, case.sample, m, rule="corollary7", multiplier=0.5)
+    actual = penalty_weights(features, case.sample, m, rule="corollary7", multiplier=0.5)
     np.testing.assert_allclose(actual, 0.5 * naive.corollary7(variance, m, 4, 0.05), rtol=1e-10)
 
 
@@ -179,13 +179,13 @@ def test_weighted_presences_count_for_what_they_are_worth():
     columns = naive.matrix(naive.dense_features(np.vstack([x[10:], x[:10]]), "l"))
     s = naive.deviations(columns[30:], weight[:10])
     expected = [max(naive.interpolate(naive.TABLES["l"], size) * min(v, 0.5) / np.sqrt(size), 0.001) for v in s]
-    np.testing.assert_allclose(feature_prices(features, sample, size), expected, rtol=1e-10)
+    np.testing.assert_allclose(penalty_weights(features, sample, size), expected, rtol=1e-10)
 
 
-def test_one_number_prices_all():
+def test_one_number_penalises_all():
     case = small_case(3)
-    prices = feature_prices(case.features("lqp"), case.sample, 15, rule=0.25, multiplier=2.0)
-    assert prices.tolist() == [0.5] * 5
+    penalties = penalty_weights(case.features("lqp"), case.sample, 15, rule=0.25, multiplier=2.0)
+    assert penalties.tolist() == [0.5] * 5
 
 
 @pytest.mark.parametrize(
@@ -194,5 +194,5 @@ def test_one_number_prices_all():
 def test_bad_rules(options):
     case = small_case(3)
     with pytest.raises(OptionError, match=r"beta=|multiplier=") as caught:
-        feature_prices(case.features("l"), case.sample, 15, **options)
+        penalty_weights(case.features("l"), case.sample, 15, **options)
     assert "\n" not in str(caught.value)

@@ -1,0 +1,158 @@
+"""Samples with data (SWD): tables of records that carry the values of the variables."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from pandas.api.types import is_numeric_dtype
+
+from sdm.data.records.columns import PRESENCE, SPECIES, coordinate_pair, first_of, named_column, species_column
+from sdm.data.records.occurrences import as_text, check_file, species_of_rows
+from sdm.data.records.textfile import TextTable, numbers
+from sdm.errors import DataError
+
+
+@dataclass(frozen=True)
+class Swd:
+    """Samples with data: records that carry the values of the variables.
+
+    Parameters
+    ----------
+    species
+        (n,) names; ``background`` for background.
+    x, y
+        (n,) coordinates, NaN where there are none.
+    table
+        (n, V) the variables: numbers, or text for categorical ones.
+    categorical
+        Names of the categorical variables.
+    source, notes
+        As for `Occurrences`.
+    weight, effort
+        (n,) weights of records, and sampling effort, if columns of them were named.
+    fold
+        (n,) labels of folds as text, empty where there is none, if a column of them was named.
+    text
+        (n, ·) other columns that were named, as text; empty where there is nothing.
+    row
+        (n,) the row of each record in its file.
+    """
+
+    species: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
+    table: pd.DataFrame
+    categorical: tuple[str, ...] = ()
+    source: str = ""
+    notes: tuple[str, ...] = ()
+    weight: np.ndarray | None = None
+    effort: np.ndarray | None = None
+    fold: np.ndarray | None = None
+    text: pd.DataFrame = field(default_factory=pd.DataFrame)
+    row: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+    @property
+    def is_background(self) -> np.ndarray:
+        """Which rows are background."""
+        return self.species == "background"
+
+    @property
+    def species_names(self) -> list[str]:
+        """The different species, in order of appearance, without background."""
+        return [str(name) for name in pd.unique(self.species) if name != "background"]
+
+    def sites(self) -> "Swd":
+        """Return one row of each place where any species was found: the background of a target group.
+
+        Rows are of one place if their coordinates are the same, or, where a table has none, all their variables.
+        """
+        records = np.flatnonzero(~self.is_background)
+        if not len(records):
+            raise DataError(f"table '{Path(self.source).name}' holds no records of species: expected a target group")
+        at = pd.DataFrame({"x": self.x, "y": self.y})
+        at = at if np.isfinite(at.to_numpy()[records]).all() else self.table
+        first = records[~at.iloc[records].duplicated().to_numpy()]
+        effort = None if self.effort is None else self.effort[first]
+        table = self.table.iloc[first].reset_index(drop=True)
+        name = np.full(len(first), "background", dtype=object)
+        sites = replace(self, species=name, x=self.x[first], y=self.y[first], table=table)
+        return replace(sites, weight=None, effort=effort, fold=None)
+
+
+def read_swd(
+    path: str | Path,
+    *,
+    categorical: Sequence[str] = (),
+    variables: Sequence[str] | None = None,
+    weight_column: str | None = None,
+    effort_column: str | None = None,
+    fold_column: str | None = None,
+    text_columns: Sequence[str] = (),
+) -> Swd:
+    """Read a table of samples with data.
+
+    A row is background if its species is called ``background``, or if a column such as ``presence`` or ``occ``
+    says 0. Coordinates are optional. All other columns that hold numbers are variables.
+
+    Parameters
+    ----------
+    path
+        A text table, as for `read_occurrences`.
+    categorical
+        Columns whose values are classes, numbers or text.
+    variables
+        Use these columns only.
+    weight_column, effort_column, fold_column
+        Columns with the weights of records, with sampling effort, and with labels of folds; they are not variables.
+    text_columns
+        Other columns that are no variables, such as classes and names of sites: they are kept as text.
+
+    Raises
+    ------
+    DataError
+        If a column is missing, or some of its values are not numbers.
+    """
+    check_file(Path(path))
+    text = TextTable(Path(path))
+    named = [first_of(text.header, SPECIES), *coordinate_pair(text.header), first_of(text.header, PRESENCE)]
+    if named[3] in text_columns:
+        named[3] = None  # presence and absence are the classes
+    if named[0] is None and named[3] is None and not text_columns:
+        named[0] = species_column(text.header, text.sample, None, text.path.name, tuple(categorical))
+    frame, row = text.read(as_text={named[0]})
+    species = species_of_rows(frame, named[0], text.path.stem)
+    x, y, presence = (
+        np.full(len(frame), np.nan) if name is None else numbers(frame[name], row, text.path.name) for name in named[1:]
+    )
+    species[[name.lower() == "background" for name in species]] = "background"
+    species[presence == 0] = "background"
+    beside: list[np.ndarray | None] = [None, None]
+    for k, wanted in enumerate((weight_column, effort_column)):
+        if wanted is not None:
+            named.append(named_column(wanted, text.header, text.path.name))
+            beside[k] = numbers(frame[named[-1]], row, text.path.name)
+    if fold_column is not None:
+        named.append(named_column(fold_column, text.header, text.path.name))
+        beside.append(as_text(frame[named[-1]]))
+    named += text_columns
+    rest = [name for name in frame.columns if name not in named]
+    if absent := [name for name in [*(variables or ()), *categorical] if name not in rest]:
+        raise DataError(f"table '{text.path.name}' has no variable '{absent[0]}': the variables are {', '.join(rest)}")
+    table, notes = {}, list(text.notes)
+    for name in rest if variables is None else variables:
+        column = frame[name]
+        if name in categorical:
+            table[name] = column.to_numpy() if is_numeric_dtype(column) else column.to_numpy(dtype=object)
+        elif variables is None and pd.to_numeric(column, errors="coerce").isna().all():
+            notes.append(f"column '{name}' holds no numbers and is left out: name it as categorical to use it")
+        else:
+            table[name] = numbers(column, row, text.path.name)
+    if not table:
+        raise DataError(f"table '{text.path.name}' has no column of numbers beside species and coordinates: add one")
+    kept = tuple(name for name in table if name in categorical)
+    text_table = pd.DataFrame({name: as_text(frame[name]) for name in text_columns}, index=range(len(frame)))
+    weight, effort, fold = [*beside, None][:3]
+    swd = Swd(species, x, y, pd.DataFrame(table), kept, str(path), tuple(notes), weight, effort, fold)
+    return replace(swd, text=text_table, row=row)

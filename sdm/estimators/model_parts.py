@@ -1,0 +1,83 @@
+"""From a fit to the parts of its model: variables, and the features that have a weight."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+
+from sdm.data.encode import Encoder
+from sdm.features.domain import Domain
+from sdm.features.family import Family
+from sdm.features.growing.grown import GrownFamily
+from sdm.features.growing.monomial import Monomial
+from sdm.features.growing.tree import Tree
+from sdm.features.shapes import Shapes
+from sdm.features.terms import Terms
+from sdm.models.interface import ModelVariable
+from sdm.types import Array
+
+
+def model_variables(domain: Domain, encoder: Encoder) -> tuple[ModelVariable, ...]:
+    """Return the variables of a domain, with their ranges and the names of their categories."""
+    return tuple(
+        ModelVariable(
+            a.name,
+            a.categorical,
+            a.lo,
+            a.hi,
+            tuple(a.values.tolist()) if a.categorical else (),
+            encoder.labels.get(a.name),
+        )
+        for a in domain.variables
+    )
+
+
+def feature_names(families: Sequence[Family], variables: Sequence[ModelVariable]) -> list[str]:
+    """Return the name of every feature of some families, with or without a weight."""
+    names = [variable.name for variable in variables]
+    labels = {v: a.labels for v, a in enumerate(variables) if a.labels is not None}
+    out: list[str] = []
+    for family in families:
+        if isinstance(family, GrownFamily):
+            for shape in family.shapes:
+                one = Shapes((shape,)) if isinstance(shape, Tree) else Shapes(monomials=(cast(Monomial, shape),))
+                out += one.names(names, labels)
+        else:
+            out += family.terms().names(names, labels)
+    return out
+
+
+def used_features(families: Sequence[Family], coef: Array) -> tuple[Terms, Shapes, Array]:
+    """Return the features with a weight in any row of `coef`, and their weights: terms, then trees, then monomials."""
+    terms = [Terms.build(0, np.empty(0, dtype=np.int32))]
+    ordinary: list[int] = []
+    trees: list[int] = []
+    monomials: list[int] = []
+    shapes: list[Any] = []
+    used = np.any(coef != 0, axis=0)
+    first = start = 0
+    for family in families:
+        members = np.flatnonzero(used[first : first + family.size])
+        if isinstance(family, GrownFamily):
+            shapes, start = family.shapes, first
+            for j in members:
+                (trees if isinstance(shapes[j], Tree) else monomials).append(first + int(j))
+        elif members.size:
+            terms.append(family.terms().take(members, np.zeros(members.size)))
+            ordinary += (first + members).tolist()
+        first += family.size
+    kept = Shapes(
+        tuple(shapes[j - start] for j in trees),
+        np.zeros(len(trees)),
+        tuple(shapes[j - start] for j in monomials),
+        np.zeros(len(monomials)),
+    )
+    return Terms.concatenate(terms), kept, coef[:, np.array([*ordinary, *trees, *monomials], dtype=np.int64)]
+
+
+def weighted_features(families: Sequence[Family], weights: Array) -> tuple[Terms, Shapes]:
+    """Return the features that have a weight, with it."""
+    terms, shapes, (used,) = used_features(families, weights[None, :])
+    ordinary, trees, monomials = np.split(used, [len(terms), len(terms) + len(shapes.trees)])
+    return replace(terms, weight=ordinary), replace(shapes, tree_weight=trees, monomial_weight=monomials)
