@@ -153,14 +153,12 @@ def _map_species(model: Model, output: Path, way: _Way, scale: str, threshold: s
 
 def _map_classes(model: ClassModel, places: Sequence[Path], way: _Way) -> Prediction:
     """Write the probabilities, and beside them the most probable class and the entropy."""
-    from sdm.report.figures.classes import model_colours
-
     files = dict(zip(("probability", *BESIDE), places))
     stack, common = way.open(model)
     tags = {"title": str(model.meta.get("title", ""))}
     with publishing(places) as staged:
         paths = dict(zip(files, staged))
-        maps = write_class_maps(model, stack, paths, colours=model_colours(model), tags=tags, **common)
+        maps = write_class_maps(model, stack, paths, tags=tags, **common)
     named = {what: str(path) for what, path in files.items()}
     return Prediction(files, {"files": named, **maps.numbers(model.labels)}, list(stack.notices))
 

@@ -305,7 +305,7 @@ def _write(
     text = "# Repeat with: sdm path run.yaml -o FOLDER\n" + dump_yaml(options.model_copy(update={"occurrences": own}))
     (folder / files["run"]).write_text(text, encoding="utf-8")
     (folder / files["command"]).write_text(command + "\n", encoding="utf-8")
-    text = to_json({**numbers, "files": files, "notes": list(prepared.tables[species].notes)})
+    text = to_json({"kind": "strata", **numbers, "files": files, "notes": list(prepared.tables[species].notes)})
     (folder / files["numbers"]).write_text(text + "\n", encoding="utf-8")
     return numbers, done
 
@@ -331,8 +331,8 @@ def _write_map(
 
 def _draw(found: StrataPath, prepared: Prepared, species: str, folder: Path, files: dict[str, str]) -> None:
     """Draw μ(ν), the strata against the tolerance, the held-out loss, and the map."""
+    from sdm.report.figures.maps import draw_map, suitability
     from sdm.report.figures.paths import draw_mu, draw_strata, draw_validation
-    from sdm.report.figures.species import draw_map
 
     name, validation = safe_name(species), found.validation
     marks = [("least held-out loss", validation.best.nu), ("within one standard error", validation.one_error.nu)]
@@ -349,7 +349,7 @@ def _draw(found: StrataPath, prepared: Prepared, species: str, folder: Path, fil
             folder / files["map"],
             folder / f"{name}.png",
             title=species,
-            scale="density",
+            shades=suitability("density"),
             x=table.presence_x,
             y=table.presence_y,
             area=prepared.area_of(species),

@@ -11,10 +11,12 @@ from sdm.assess.importance import Permutation
 from sdm.assess.measures.classes import ClassMeasures, ClassProfile, class_profiles
 from sdm.data.records.clean import Ledger
 from sdm.files import safe_name, safe_names, to_json
-from sdm.maps.classes import class_codes, hex_colour, write_class_maps
+from sdm.maps.classes import class_codes, shown_class, write_class_maps
 from sdm.models.classes import ClassModel
+from sdm.models.colours import hex_colour
 from sdm.models.file import save_model
 from sdm.options.classes import ClassifyOptions, dump_classify_yaml
+from sdm.report.results import read_results
 from sdm.report.tables import write_rows
 from sdm.types import Array, Colour, Progress
 from sdm.workflow.classes.inputs import Sites
@@ -36,14 +38,14 @@ def write_classes(
     progress: Progress | None,
 ) -> dict[str, str]:
     """Write everything into a folder; return the files by what they are."""
-    from sdm.report.figures.classes import draw_class_importance, draw_class_profile, draw_confusion, model_colours
-    from sdm.report.pages.classes import write_class_page
+    from sdm.report.figures.classes import draw_class_importance, draw_class_profile, draw_confusion
+    from sdm.report.pages.registry import write_page
 
     name, labels = safe_name(sites.title), model.labels
     model = replace(model, meta={**model.meta, **_record(sites, model, options)})
     files = {"run": "run.yaml", "command": "command.txt", "model": f"{name}.npz", "numbers": f"{name}.json"}
     save_model(model, stage / files["model"])
-    colours = model_colours(model)
+    colours = model.colours
     kind, measures = list(tested.items())[-1]
     files["classes"] = _write_classes(stage / f"{name}_classes.csv", model, targets, colours, kind, measures)
     files["confusion"] = _write_confusion(stage / f"{name}_confusion.csv", labels, tested)
@@ -71,16 +73,16 @@ def write_classes(
     if sites.ledger is not None:
         files["records"] = write_rows(stage / "records.csv", _ledger_rows(sites.ledger)).name
     if options.map:
-        files |= _write_maps(stage, name, sites, model, colours, options, numbers, progress)
+        files |= _write_maps(stage, name, sites, model, options, numbers, progress)
     head = f"# Repeat with: sdm classify {files['run']} -o FOLDER\n"
     (stage / files["run"]).write_text(head + dump_classify_yaml(options), encoding="utf-8")
     (stage / files["command"]).write_text(command + "\n", encoding="utf-8")
     if options.report:
         files["page"] = f"{name}.html"
-    numbers["files"], numbers["notices"] = files, sites.notices
+    numbers["kind"], numbers["files"], numbers["notices"] = model.kind, files, sites.notices
     (stage / files["numbers"]).write_text(to_json(numbers) + "\n", encoding="utf-8")
     if options.report:
-        write_class_page(stage / files["numbers"])
+        write_page(read_results(stage / files["numbers"]))
     return files
 
 
@@ -96,14 +98,12 @@ def _write_maps(
     name: str,
     sites: Sites,
     model: ClassModel,
-    colours: Sequence[Colour],
     options: ClassifyOptions,
     numbers: dict[str, Any],
     progress: Progress | None,
 ) -> dict[str, str]:
     """Write the maps of the layers and of the projections, with the pictures of the former."""
-    from sdm.report.figures.classes import draw_class_map, draw_entropy, draw_probability
-    from sdm.report.pages.classes import shown_class
+    from sdm.report.figures.maps import draw_map, entropy, probability
 
     labels = model.labels
     files: dict[str, str] = {}
@@ -119,7 +119,6 @@ def _write_maps(
             model,
             stack,
             paths,
-            colours=colours,
             clamp=options.clamp,
             study_area=None if title else sites.area,
             threads=options.threads,
@@ -132,16 +131,13 @@ def _write_maps(
             numbers["map"] = maps.numbers(labels)
         files |= {f"{what} {f'projection {title}' if title else 'map'}": path.name for what, path in paths.items()}
     tif, undecided = stage / f"{name}.tif", stage / f"{name}_entropy.tif"
-    codes = class_codes(labels)
-    draw_class_map(tif, tif.with_suffix(".png"), title=sites.title, labels=labels, codes=codes, colours=colours)
-    draw_entropy(undecided, undecided.with_suffix(".png"), title=sites.title, classes=len(labels))
+    draw_map(tif, tif.with_suffix(".png"), title=sites.title)
+    draw_map(undecided, undecided.with_suffix(".png"), title=sites.title, shades=entropy(len(labels)))
     files |= {"picture": f"{name}.png", "entropy picture": f"{name}_entropy.png"}
     if len(labels) == 2:
         c, what = shown_class(labels)
         raster = stage / f"{name}_probability.tif"
-        draw_probability(
-            raster, raster.with_suffix(".png"), band=c + 1, title=sites.title, label=f"Probability of {what}"
-        )
+        draw_map(raster, raster.with_suffix(".png"), band=c + 1, title=sites.title, shades=probability(what))
         files["probability picture"] = f"{name}_probability.png"
     return files
 

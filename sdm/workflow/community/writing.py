@@ -47,14 +47,21 @@ def write_joint(
     files["numbers"] = "joint.json"
     if options.output.report:
         files["page"] = "joint.html"
-    numbers = {**describe(run, options), "prevalence": prevalence, "associations": edges, "maps": maps}
+    numbers = {
+        "kind": run.joint.kind,
+        **describe(run, options),
+        "prevalence": prevalence,
+        "associations": edges,
+        "maps": maps,
+    }
     numbers |= {"effects": effects, "versions": versions(), "command": command, "files": files}
     numbers["notes"] = run.community.notes
     (folder / files["numbers"]).write_text(to_json(numbers) + "\n", encoding="utf-8")
     if options.output.report:
-        from sdm.report.pages.community import write_joint_page
+        from sdm.report.pages.registry import write_page
+        from sdm.report.results import read_results
 
-        write_joint_page(folder)
+        write_page(read_results(folder / files["numbers"]))
     return numbers, files
 
 
@@ -161,7 +168,7 @@ def _write_all_maps(
 
 
 def _draw_richness(richness: dict[str, Path], path: Path, community: Community, title: str) -> Path:
-    from sdm.report.figures.community import draw_richness
+    from sdm.report.figures.maps import draw_richness
 
     nowhere = np.empty(0)
     x, y = (nowhere, nowhere) if title else (community.sites.x, community.sites.y)

@@ -81,7 +81,13 @@ def write_species(
     if also is not None:
         also(folder, done.files)
     _write_run(options, fitted.table.species, command, folder, done)
-    numbers = {**fitted.numbers, "versions": versions(), "files": done.files, "notes": [*fitted.notes, *done.notes]}
+    numbers = {
+        "kind": fitted.model.kind,
+        **fitted.numbers,
+        "versions": versions(),
+        "files": done.files,
+        "notes": [*fitted.notes, *done.notes],
+    }
     if len(prepared.tables) + len(prepared.failures) == 1:
         write_effort(prepared, folder, done.files)
     if prepared.ledger is not None:
@@ -93,7 +99,7 @@ def write_species(
         done.files["page"] = f"{name}.html"
     (folder / f"{name}.json").write_text(to_json(numbers) + "\n", encoding="utf-8")
     if options.output.report:
-        from sdm.report.pages.species import write_page
+        from sdm.report.pages.registry import write_page
 
         write_page(read_results(folder / f"{name}.json"))
     return done
@@ -181,7 +187,7 @@ def _draw_structure(structure: Structure, folder: Path, done: Written) -> None:
 
 def _draw_curves(fitted: Fitted, options: RunOptions, folder: Path, done: Written) -> None:
     """Draw the response curves to `plots/`."""
-    from sdm.report.figures.species import draw_profiles
+    from sdm.report.figures.curves import draw_profiles
 
     plots = folder / "plots"
     plots.mkdir(exist_ok=True)
@@ -193,7 +199,7 @@ def _draw_curves(fitted: Fitted, options: RunOptions, folder: Path, done: Writte
 
 def _draw_map(raster: Path, fitted: Fitted, options: RunOptions, done: Written, area: StudyArea | None) -> None:
     """Draw the map with its points."""
-    from sdm.report.figures.species import draw_map
+    from sdm.report.figures.maps import draw_map, suitability
 
     table = fitted.table
     path = raster.with_suffix(".png")
@@ -201,7 +207,7 @@ def _draw_map(raster: Path, fitted: Fitted, options: RunOptions, done: Written, 
         raster,
         path,
         title=table.species,
-        scale=options.predict.scale,
+        shades=suitability(options.predict.scale),
         x=table.presence_x,
         y=table.presence_y,
         test=fitted.test_xy,
