@@ -13,7 +13,7 @@ import rasterio
 
 from benchmarks.harness import ROOT, save, shared, table
 from sdm.options.reading import make_options
-from sdm.report.figures.edges import draw_orders
+from sdm.report.figures.maps import draw_orders
 from sdm.simulate.world import simulate
 from sdm.workflow.run import run
 

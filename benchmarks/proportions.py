@@ -74,8 +74,8 @@ def compare() -> list[dict[str, float]]:
 def picture(rows: list[dict[str, float]]) -> None:
     from matplotlib.figure import Figure
 
-    from sdm.report.figures.species import DPI
-    from sdm.report.figures.species import save as save_figure
+    from sdm.report.figures.style import DPI
+    from sdm.report.figures.style import save as save_figure
 
     figure = Figure(figsize=(6.0, 3.6), dpi=DPI, layout="constrained")
     axes = figure.add_subplot()

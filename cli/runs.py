@@ -44,13 +44,11 @@ def do_run(
         console.say(f"\n{good} of {len(result.models)} species fitted; summary: {result.folder / 'summary.csv'}")
         if result.index is not None:
             console.say(f"index: {result.index}")
-    models = [
-        {key: value for key, value in asdict(model).items() if key not in ("lines", "warnings")}
-        for model in result.models
-    ]
-    for model in models:
-        model["folder"] = None if model["folder"] is None else str(model["folder"])
+    answers: list[dict[str, Any]] = []
+    for model in result.models:
+        fields = {key: value for key, value in asdict(model).items() if key not in ("lines", "warnings")}
+        answers.append({**fields, "folder": None if model.folder is None else str(model.folder)})
     warnings = [text for model in result.models for text in model.warnings]
-    console.result(folder=str(result.folder), models=models, notices=result.notices, warnings=warnings)
+    console.result(folder=str(result.folder), models=answers, notices=result.notices, warnings=warnings)
     if result.failed:
         raise typer.Exit(1)

@@ -135,7 +135,7 @@ def _load() -> None:
         "sdm_cli.app",
         "sdm.workflow.run",
         "sdm.workflow.predicting",
-        "sdm.report.figures.species",
+        "sdm.report.figures.curves",
         "geopandas",
     ):
         import_module(name)

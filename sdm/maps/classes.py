@@ -3,7 +3,6 @@
 Memory is a few windows, whatever the size of the raster and the number of classes.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +19,7 @@ from sdm.errors import DataError
 from sdm.maps.rasters import NODATA, Raster, check_variables, computed, writing_cogs
 from sdm.models.classes import ClassModel, shannon
 from sdm.models.presence import presence_class
-from sdm.types import Colour, Progress
+from sdm.types import Progress
 
 MOST = 254
 KINDS = ("probability", "class", "entropy")
@@ -69,28 +68,11 @@ def no_class(codes: Sequence[int] | NDArray[np.uint8]) -> int:
     return 255 if 0 in codes else 0
 
 
-def hex_colour(colour: Colour) -> str:
-    """Return a colour as text, such as #228833."""
-    return "#{:02x}{:02x}{:02x}".format(*colour)
-
-
-def recorded_colours(model: ClassModel) -> dict[str, Colour]:
-    """Return the colours that a model's file gives its classes, by label: those of the raster it was fitted to."""
-    known = model.meta.get("colours")
-    words = known.items() if isinstance(known, dict) else ()
-    return {
-        str(label): (int(text[1:3], 16), int(text[3:5], 16), int(text[5:7], 16))
-        for label, text in words
-        if isinstance(text, str) and re.fullmatch("#[0-9a-f]{6}", text)
-    }
-
-
 def write_class_maps(
     model: ClassModel,
     stack: Stack,
     paths: Mapping[str, Path],
     *,
-    colours: Sequence[Colour],
     clamp: bool = True,
     study_area: StudyArea | None = None,
     threads: int = 2,
@@ -107,8 +89,6 @@ def write_class_maps(
     paths : mapping
         Where to write ``probability`` (one band per class, called by its name), ``class`` (bytes with a colour table, 0
         is no data, or 255 where 0 is a class) and ``entropy`` (nats).
-    colours : sequence
-        Red, green and blue of every class.
     clamp, study_area, threads, tags, progress
         As for `sdm.maps.species.predict_raster`.
     """
@@ -121,7 +101,7 @@ def write_class_maps(
 
     tally = _Tally(no_class(codes))
     title = (tags or {}).get("title") or "class"
-    with writing_cogs(stack, _rasters(paths, title, model.labels, codes, colours), threads) as files:
+    with writing_cogs(stack, _rasters(paths, title, model, codes), threads) as files:
         for window, made in computed(
             stack, _windows(stack, len(codes)), bands, threads=threads, progress=progress, doing="mapping classes"
         ):
@@ -142,13 +122,11 @@ def _windows(stack: Stack, classes: int) -> list[Window]:
     return stack.windows(budget=max(WINDOW_BYTES * layers // (layers + 4 * classes), 1 << 20))
 
 
-def _rasters(
-    paths: Mapping[str, Path], title: str, labels: tuple[str, ...], codes: NDArray[np.uint8], colours: Sequence[Colour]
-) -> list[Raster]:
+def _rasters(paths: Mapping[str, Path], title: str, model: ClassModel, codes: NDArray[np.uint8]) -> list[Raster]:
     """Return the files, in the order of `KINDS`."""
-    table = dict(zip(codes.tolist(), colours))
+    table = dict(zip(codes.tolist(), model.colours))
     return [
-        Raster(paths["probability"], bands=labels),
+        Raster(paths["probability"], bands=model.labels),
         Raster(paths["class"], "uint8", no_class(codes), bands=(title,), colours=table),
         Raster(paths["entropy"], bands=("entropy (nats)",)),
     ]

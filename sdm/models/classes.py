@@ -14,6 +14,7 @@ from sdm.data.encode import Encoder
 from sdm.errors import DataError
 from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms, bounded
+from sdm.models.colours import palette, recorded_colours
 from sdm.models.compiled import Compiled
 from sdm.models.interface import (
     Arrays,
@@ -31,7 +32,7 @@ from sdm.models.interface import (
     term_names,
     usable,
 )
-from sdm.types import Array, Label
+from sdm.types import Array, Colour, Label
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,12 @@ class ClassModel(FittedModel):
         if not all(isinstance(share, float | int) and 0 <= share <= 1 for share in stored):
             return None
         return np.array(stored, dtype=np.float64)[:, None]
+
+    @property
+    def colours(self) -> list[Colour]:
+        """The colour of every class: that of the raster that the model was fitted to, or else of the palette."""
+        known = recorded_colours(self.meta)
+        return [known.get(label, colour) for label, colour in zip(self.labels, palette(len(self.labels)))]
 
     @property
     def feature_names(self) -> list[str]:

@@ -27,6 +27,12 @@ def save_model(model: FittedModel, path: str | os.PathLike[str], *, overwrite: b
     return write_bytes(Path(path), model.to_bytes(), overwrite=overwrite)
 
 
+def kind_of(path: str | os.PathLike[str]) -> str | None:
+    """Return the kind of model that a file holds; None where it is no model file."""
+    known = KINDS.get(format_of(path) or "")
+    return None if known is None else str(getattr(import_module(known[0]), known[1]).kind)
+
+
 def load_model(path: str | os.PathLike[str]) -> FittedModel:
     """Read a model file of any kind: of one species, of classes, or of several species together.
 

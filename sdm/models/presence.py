@@ -21,6 +21,12 @@ def presence_class(labels: Sequence[str]) -> int | None:
     return absent.index(False) if len(labels) == 2 and sum(absent) == 1 else None
 
 
+def shown_class(labels: Sequence[str]) -> tuple[int, str]:
+    """Return which of two classes a map of the probability is of, and what that is called."""
+    here = presence_class(labels)
+    return (1, f"class {labels[1]}") if here is None else (here, "presence")
+
+
 @dataclass(frozen=True)
 class PresenceOf:
     """One class of a class model, as maps, profiles, cutoffs and spreads take a model of one species.

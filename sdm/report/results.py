@@ -2,53 +2,57 @@
 
 import csv
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sdm.errors import DataError, OptionError
+from sdm.models.file import kind_of
 from sdm.reading import load_json, load_yaml
 from sdm.report.tables import unquoted
 
 if TYPE_CHECKING:
-    from sdm.models.species import Model
+    from sdm.models.interface import FittedModel
 
 Row = dict[str, str]
-TREES = (
-    "cross_validation", "importance", "map", "null_models", "presence_absence", "range", "records", "sampling",
-    "structure", "thresholds", "tuning", "versions",
-)  # fmt: skip
-"""Numbers that have names in them; what is stored under these and has none is not ours, and left out."""
+FIXED = {"classes": "probability", "strata": "density"}
+"""The scale of kinds whose maps have only one."""
 
 
 @dataclass(frozen=True)
 class Results:
-    """The results of one species.
+    """The results of one model, of any kind.
 
     Attributes
     ----------
     folder : Path
     name : str
         What its files begin with.
+    kind : str
+        The kind of model, by which its page is found: species, classes, community or strata.
     numbers : dict
         What is in `<name>.json`.
     run : dict
         `run.yaml`: every option of the run; empty where the file is not there.
-    command : str
+    command, repeat : str
+        The command that was given, and the one that repeats the run by `run.yaml`.
     """
 
     folder: Path
     name: str
+    kind: str
     numbers: dict[str, Any]
     run: dict[str, Any]
     command: str
+    repeat: str
 
     @property
-    def species(self) -> str:
-        """The species' name."""
-        return str(self.numbers["species"])
+    def title(self) -> str:
+        """What was modelled: a species, the title of classes, or how many species together."""
+        found = self.numbers.get("title", self.numbers.get("species", self.name))
+        return f"{len(found)} species together" if isinstance(found, list) else str(found)
 
     @property
     def page(self) -> Path:
@@ -58,23 +62,29 @@ class Results:
     @property
     def files(self) -> dict[str, str]:
         """Its files that are there, by what they are."""
-        return {what: name for what, name in self._named.items() if (self.folder / name).exists()}
+        named = self.numbers["files"].items()
+        return {key: name for key, name in named if isinstance(name, str) and (self.folder / name).exists()}
 
-    @property
-    def _named(self) -> dict[str, str]:
-        named = self.numbers["files"]
-        # A name with a folder in it would lead out of the results: whoever wrote that, it was not a run.
-        return {str(what): str(name) for what, name in named.items() if Path(str(name)).name == str(name)}
-
-    def path(self, what: str) -> Path | None:
+    def path(self, key: str) -> Path | None:
         """Return where a file is, by what it is; None where it is not."""
-        name = self.files.get(what)
+        name = self.files.get(key)
         return None if name is None else self.folder / name
 
-    def table(self, what: str) -> list[Row]:
+    def table(self, key: str) -> list[Row]:
         """Return the rows of a table; none where it is not there."""
-        path = self.path(what)
+        path = self.path(key)
         return [] if path is None else read_rows(path)
+
+    def plot(self, name: str) -> Path | None:
+        """Return where a picture of `plots/` is; None where it is not."""
+        plots = self.path("plots")
+        path = None if plots is None else plots / name
+        return path if path is not None and path.is_file() else None
+
+    def tree(self, key: str) -> dict[str, Any]:
+        """Return numbers that have names; empty where they are not there."""
+        found = self.numbers.get(key)
+        return found if isinstance(found, dict) else {}
 
     def option(self, dotted: str) -> Any:
         """Return an option of the run, such as `fit.multiplier`; None where it is not known."""
@@ -86,19 +96,25 @@ class Results:
     @property
     def scale(self) -> str:
         """The scale of its maps."""
-        return str(self.option("predict.scale") or "cloglog")
+        return FIXED.get(self.kind) or str(self.option("predict.scale") or "cloglog")
+
+    @property
+    def classes(self) -> list[str]:
+        """The labels of the classes, of a model that has some."""
+        found = self.numbers.get("classes")
+        return [str(label) for label in found] if isinstance(found, list) else []
 
     @cached_property
-    def model(self) -> "Model | None":
+    def model(self) -> "FittedModel | None":
         """The model; None where its file is not there."""
-        from sdm.models.species import Model
+        from sdm.models.file import load_model
 
         path = self.path("model")
-        return None if path is None else Model.load(path)
+        return None if path is None else load_model(path)
 
 
 def read_results(place: Path) -> Results:
-    """Read the results of one species.
+    """Read the results of one model.
 
     Parameters
     ----------
@@ -108,26 +124,23 @@ def read_results(place: Path) -> Results:
     Raises
     ------
     DataError
-        If there are none, or they cannot be read.
+        If there are none, or they cannot be read, or they name a file that is not in their folder.
     """
     place = Path(place)
     if place.is_dir():
-        found = [path for path in sorted(place.glob("*.json")) if _is_numbers(path)]
+        found = _numbers_in(place)
         if len(found) != 1:
-            many = f"{len(found)} species in it" if found else "no results of `sdm fit` in it"
-            raise DataError(f"{place} has {many}: expected the folder of one species, or its model file")
-        numbers = found[0]
-    elif place.suffix == ".npz":
-        numbers = place.with_suffix(".json")
-        if place.is_file() and not numbers.is_file():
-            raise DataError(f"{place} has no {numbers.name} beside it: the page is made of the whole results folder")
-    else:
-        numbers = place
-    return _read(numbers)
+            many = f"{len(found)} models in it" if found else "no results of `sdm fit` in it"
+            raise DataError(f"{place} has {many}: expected the folder of one model, or its model file")
+        return _read(found[0])
+    path = place.with_suffix(".json") if place.suffix == ".npz" else place
+    if path != place and place.is_file() and not path.is_file():
+        raise DataError(f"{place} has no {path.name} beside it: the page is made of the whole results folder")
+    return _read(path)
 
 
 def find_results(place: Path) -> list[Path]:
-    """Return the folders of all species of a run: the folder itself, or those in it, in the summary's order.
+    """Return the stored numbers of all models of a run: in its folder, or in those in it, in the summary's order.
 
     Raises
     ------
@@ -136,10 +149,10 @@ def find_results(place: Path) -> list[Path]:
     """
     place = Path(place)
     if not place.exists():
-        raise DataError(f"{place} is not there: expected a results folder of `sdm fit`, or a model file in one")
-    if not place.is_dir() or any(_is_numbers(path) for path in place.glob("*.json")):
+        raise DataError(f"{place} is not there: expected a results folder of sdm, or a model file in one")
+    if not place.is_dir():
         return [place]
-    found = [folder for folder in species_folders(place) if any(_is_numbers(path) for path in folder.glob("*.json"))]
+    found = _numbers_in(place) or [path for folder in species_folders(place) for path in _numbers_in(folder)]
     if not found:
         raise DataError(f"{place} has no results of `sdm fit` in it: expected its output folder, or a model file")
     return found
@@ -167,7 +180,7 @@ def read_rows(path: Path) -> list[Row]:
             head, *rows = [[unquoted(cell) for cell in row] for row in csv.reader(source) if row] or [[]]
             return [dict(zip(head, row)) for row in rows]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise DataError(f"{path} cannot be read ({error}): make the results again with `sdm fit`") from error
+        raise DataError(f"{path} cannot be read ({error}): make the results again") from error
 
 
 def number(text: Any) -> float | None:
@@ -185,26 +198,60 @@ def column(rows: Iterable[Row], name: str) -> list[float]:
     return [math.nan if value is None else value for value in values]
 
 
-def _is_numbers(path: Path) -> bool:
-    """Whether a JSON file is that of a species."""
-    try:
-        tree = load_json(path)
-    except (OSError, ValueError):
-        return False
-    return isinstance(tree, dict) and "species" in tree and isinstance(tree.get("files"), dict)
+def rows_of(value: Any) -> list[dict[str, Any]]:
+    """Return the rows of a list of dictionaries; what is none is left out."""
+    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
+
+
+def _numbers_in(folder: Path) -> list[Path]:
+    """Return the files of a folder that hold the numbers of a model."""
+    found = []
+    for path in sorted(folder.glob("*.json")):
+        try:
+            tree = load_json(path)
+        except (OSError, ValueError):
+            continue
+        if _kind(path, tree):
+            found.append(path)
+    return found
+
+
+def _kind(path: Path, tree: Any) -> str | None:
+    """Return the kind of model whose numbers these are: as they say, or by the model file; None for other files."""
+    if not isinstance(tree, dict) or not isinstance(tree.get("files"), dict):
+        return None
+    if isinstance(tree.get("kind"), str):
+        return str(tree["kind"])
+    return kind_of(path.with_suffix(".npz"))  # results of before 0.2 do not say it
 
 
 def _read(path: Path) -> Results:
     if not path.is_file():
-        raise DataError(f"{path} is not there: expected a results folder of `sdm fit`, or a model file in one")
+        raise DataError(f"{path} is not there: expected a results folder of sdm, or a model file in one")
     try:
         numbers = load_json(path)
     except (OSError, ValueError) as error:
-        raise DataError(f"{path} cannot be read as JSON ({error}): make the results again with `sdm fit`") from error
-    if not _is_numbers(path):
-        raise DataError(f"{path} holds no results of `sdm fit`: expected 'species' and 'files' in it")
-    numbers = {key: value for key, value in numbers.items() if key not in TREES or isinstance(value, dict)}
-    return Results(path.parent, path.stem, numbers, _read_run(path.parent), _read_command(path.parent))
+        raise DataError(f"{path} cannot be read as JSON ({error}): make the results again") from error
+    kind = _kind(path, numbers)
+    if kind is None:
+        raise DataError(f"{path} holds no results of sdm: expected 'kind' and 'files' in it, or a model file beside it")
+    _check_names(path, numbers["files"])
+    folder = path.parent
+    return Results(folder, path.stem, kind, numbers, _read_run(folder), *_read_commands(folder))
+
+
+def _check_names(path: Path, files: Mapping[str, Any], deep: bool = False) -> None:
+    """Refuse names that lead out of the results: whoever wrote them, it was not a run."""
+    for name in files.values():
+        if isinstance(name, dict):
+            _check_names(path, name, deep=True)
+        elif (
+            not isinstance(name, str)
+            or Path(name).is_absolute()
+            or ".." in (parts := Path(name).parts)
+            or (len(parts) != 1 and not deep)
+        ):
+            raise DataError(f"{path} names '{name}', which is no file in the results: make the results again")
 
 
 def _read_run(folder: Path) -> dict[str, Any]:
@@ -218,6 +265,12 @@ def _read_run(folder: Path) -> dict[str, Any]:
     return tree if isinstance(tree, dict) else {}
 
 
-def _read_command(folder: Path) -> str:
-    path = folder / "command.txt"
+def _read_commands(folder: Path) -> tuple[str, str]:
+    """Return the command that was given, and the one that repeats the run, as the head of its file says."""
+    given, run = _text(folder / "command.txt"), _text(folder / "run.yaml")
+    _, _, repeat = run.partition("\n")[0].partition("# Repeat with: ")
+    return given, repeat
+
+
+def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8", errors="replace").strip() if path.is_file() else ""

@@ -97,7 +97,7 @@ def _run(
     """Do a run whose output folder is held for it."""
     if options.output.curves or options.output.map or options.output.report:
         # Half a second of imports, done while the layers are read.
-        Thread(target=_import, args=("sdm.report.figures.species", "sdm.report.pages.species"), daemon=True).start()
+        Thread(target=_import, args=("sdm.report.figures.curves", "sdm.report.pages.registry"), daemon=True).start()
     began = perf_counter()
     prepared = task.prepare(options)
     log.debug("records and layers read in %.1f s", perf_counter() - began)

@@ -14,9 +14,9 @@ from sdm.data.rasters.layers import open_stack
 from sdm.data.rasters.stack import Stack
 from sdm.errors import DataError, OutputError
 from sdm.maps import rasters as predict
-from sdm.maps.classes import KINDS, class_codes, recorded_colours, write_class_maps
+from sdm.maps.classes import KINDS, class_codes, write_class_maps
 from sdm.models.classes import ClassModel
-from sdm.report.figures.classes import class_colours, model_colours
+from sdm.models.colours import palette, recorded_colours
 
 CLASSES = 24
 
@@ -44,7 +44,7 @@ def test_memory_is_bounded_and_windows_do_not_matter(stack: Stack, model: ClassM
         paths = places(tmp_path / name)
         tracemalloc.start()
         try:
-            found = write_class_maps(model, stack, paths, colours=class_colours(CLASSES))
+            found = write_class_maps(model, stack, paths)
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
@@ -70,13 +70,13 @@ def test_complete_or_not_at_all(stack: Stack, model: ClassModel, tmp_path: Path,
 
     monkeypatch.setattr(predict, "_to_cog", full)
     with pytest.raises(OutputError, match="nothing was kept"):
-        write_class_maps(model, stack, paths, colours=class_colours(CLASSES))
+        write_class_maps(model, stack, paths)
     assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == {"class.tif": b"old"}
 
 
 def test_codes_bands_and_shares(stack: Stack, model: ClassModel, tmp_path: Path) -> None:
     paths = places(tmp_path / "out")
-    found = write_class_maps(model, stack, paths, colours=class_colours(CLASSES))
+    found = write_class_maps(model, stack, paths)
     with rasterio.open(paths["probability"]) as data:
         p = data.read(masked=True)
         assert data.descriptions == model.labels
@@ -90,15 +90,15 @@ def test_codes_bands_and_shares(stack: Stack, model: ClassModel, tmp_path: Path)
 def test_layers_in_another_order_are_refused(stack: Stack, model: ClassModel, tmp_path: Path) -> None:
     other = open_stack(list(stack.paths), names=["rain", "heat"])
     with pytest.raises(DataError, match="the model needs heat, rain"):
-        write_class_maps(model, other, places(tmp_path / "out"), colours=class_colours(CLASSES))
+        write_class_maps(model, other, places(tmp_path / "out"))
 
 
 @pytest.mark.parametrize("known", [None, [], {"kind 00": "red"}, {"kind 00": 7}, {"kind 00": "#12345g"}])
 def test_colours_that_are_none_are_ours(model: ClassModel, known) -> None:
     """A model's file can say anything; what is no colour is not taken for one."""
     model.meta["colours"] = known
-    assert recorded_colours(model) == {}
-    assert model_colours(model) == class_colours(CLASSES)
+    assert recorded_colours(model.meta) == {}
+    assert model.colours == palette(CLASSES)
     model.meta["colours"] = {"kind 03": "#0a0b0c"}
-    assert model_colours(model)[3] == (10, 11, 12)
+    assert model.colours[3] == (10, 11, 12)
     del model.meta["colours"]

@@ -1,4 +1,4 @@
-"""Pictures of a joint model: the network of associations with their spread, and richness with and without it."""
+"""Pictures of a joint model: the network of associations with their spread."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,15 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from sdm.joint.graph import Forest
-from sdm.report.figures.species import ACCENT, DPI, INK, save, short
-from sdm.report.pages.live_map import read_picture
-from sdm.types import Array
+from sdm.report.figures.style import ACCENT, INK, new_figure, safe_text, save, short
 
-PIXELS = 500
-ROW = 0.21  # inches a species
+ROW = 0.21  # inches per species
 LETTER = 0.22  # of the distance between parent and child
 BUTT: dict[str, Any] = {"solid_capstyle": "butt"}
 TALLEST = 150.0
@@ -33,7 +29,7 @@ def draw_network(
     prevalence: Sequence[float],
     path: Path,
 ) -> Path:
-    """Draw who is linked with whom, a row a species, and beside it the weight of its link with the deviation.
+    """Draw who is linked with whom, one row per species, and beside it the weight of its link with the deviation.
 
     Widths and colours are on one scale in every picture, so that weak associations look weak. Every species has one
     link to the left, but the middle of each tree, so tree and weights share their rows.
@@ -47,14 +43,13 @@ def draw_network(
     right = max(row.depth + LETTER * len(short(str(species[row.species]), 30)) for row in rows) + 0.6
     wide = 0.35 * (right + 0.4)
     size = (max(wide + 4.0, 7.0), min(1.3 + ROW * len(rows), TALLEST))
-    figure = Figure(figsize=size, dpi=DPI, layout="constrained")
+    figure = new_figure(*size)
     tree, weights = figure.subplots(1, 2, width_ratios=[wide, 3.2], sharey=True)
     _draw_tree(tree, species, rows, edges, prevalence)
     tree.set_xlim(-0.4, right)
     _draw_weights(weights, rows, edges)
     tree.set_ylim(len(rows) - 0.3, -0.8)
-    save(figure, path)
-    return path
+    return save(figure, path)
 
 
 @dataclass(frozen=True)
@@ -127,7 +122,7 @@ def _draw_tree(
             x = rows[row.parent].depth
             axes.plot([x, x], [row.parent, y], color="#bbbbbb", lw=0.8, zorder=1)
             axes.plot([x, row.depth], [y, y], zorder=2, **link_style(**_numbers(edges[row.edge])))
-        text = short(str(species[row.species]), 30).replace("$", r"\$")
+        text = safe_text(str(species[row.species]), 30)
         axes.annotate(text, (row.depth, y), xytext=(8, 0), textcoords="offset points", va="center", fontsize=8)
     depth, size = [row.depth for row in rows], [12 + 90 * prevalence[row.species] for row in rows]
     axes.scatter(depth, range(len(rows)), s=size, c="white", edgecolors="black", linewidths=0.9, zorder=3)
@@ -178,55 +173,8 @@ def is_sure(weight: float, sd: float) -> bool:
 
 
 def _numbers(edge: Mapping[str, Any]) -> dict[str, float]:
-    return {name: float("nan") if edge[name] is None else float(edge[name]) for name in ("weight", "sd")}
+    return {key: float("nan") if edge[key] is None else float(edge[key]) for key in ("weight", "sd")}
 
 
 def _colour(weight: float) -> str:
     return NONE if abs(weight) < FLOOR else INK if weight > 0 else ACCENT
-
-
-def draw_richness(maps: Mapping[str, Path], path: Path, x: Array, y: Array) -> Path:
-    """Draw rasters of richness, two a row if there are four, the difference in its own colours, sites on the first."""
-    pictures = {name: read_picture(raster, PIXELS) for name, raster in maps.items()}
-    first = next(iter(pictures.values()))
-    left, bottom, right, top = first.bounds
-    tall = (top - bottom) / max(right - left, 1e-12) * _stretch(first)
-    wide = 4.4 if tall < 1.3 else max(2.6, 5.6 / tall)
-    down, across = (2, 2) if len(pictures) == 4 else (1, len(pictures))
-    size = (wide * across + 0.4, down * min(max(0.86 * wide * tall + 1.1, 3.0), 9.0))
-    figure = Figure(figsize=size, dpi=DPI, layout="constrained")
-    levels = [p.values for name, p in pictures.items() if "difference" not in name]
-    high = max(float(np.nanmax(v)) for v in levels)
-    for axes, (name, picture) in zip(figure.subplots(down, across, squeeze=False).ravel(), pictures.items()):
-        difference = "difference" in name
-        most = float(np.nanmax(np.abs(picture.values))) or 1.0
-        limits = {"cmap": "RdBu_r", "vmin": -most, "vmax": most} if difference else {"vmin": 0.0, "vmax": high}
-        a, b, c, d = picture.bounds
-        image = axes.imshow(
-            picture.values, extent=(a, c, b, d), interpolation="nearest", aspect=_stretch(picture), **limits
-        )
-        axes.set_facecolor("#e8e8e8")
-        axes.tick_params(labelsize=7)
-        axes.set_title(_TITLES.get(name, name), fontsize=10)
-        figure.colorbar(image, ax=axes, shrink=0.8, orientation="horizontal", pad=0.03).ax.tick_params(labelsize=7)
-        if picture is first:
-            axes.plot(x, y, "o", ms=1.8, mfc="white", mec="black", mew=0.3, ls="none")
-            axes.set_xlim(a, c)
-            axes.set_ylim(b, d)
-    save(figure, path)
-    return path
-
-
-_TITLES = {
-    "richness": "Expected number of species (joint)",
-    "labeled richness": "Species in the best joint labeling",
-    "stacked richness": "Stacked single models",
-    "richness difference": "Joint less stacked",
-}
-
-
-def _stretch(picture: Any) -> float:
-    """Return how much longer a unit is upwards than across."""
-    if not picture.geographic:
-        return 1.0
-    return float(1.0 / np.cos(np.radians(np.clip(0.5 * (picture.bounds[1] + picture.bounds[3]), -85, 85))))

@@ -5,14 +5,13 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from sdm.assess.paths.strata import Choice, PathValidation
 from sdm.maxent.paths.homotopy import RelaxationPath
 from sdm.maxent.paths.multiplier import CertifiedPath
-from sdm.report.figures.species import ACCENT, DPI, INK, save, short
+from sdm.report.figures.style import ACCENT, INK, new_figure, one_plot, safe_text, save
 from sdm.types import Array
 
 LINES = 8  # atoms up to which the lines are drawn that the path breaks at
@@ -27,8 +26,7 @@ def draw_mu(path: RelaxationPath, target: Path, *, title: str = "") -> Path:
     nu, mu = path.knots
     right = 1.25 * float(nu[-1]) if nu.size > 1 else 1.0
     end = float(path.mu_at(right))
-    figure = Figure(figsize=(6.4, 4.4), dpi=DPI, layout="constrained")
-    axes = figure.add_subplot()
+    figure, axes = one_plot(6.4, 4.4)
     if path.atoms.n <= LINES:
         x = np.array([0.0, right])
         for u, q in zip(path.atoms.u, path.atoms.q):
@@ -44,8 +42,7 @@ def draw_mu(path: RelaxationPath, target: Path, *, title: str = "") -> Path:
     axes.set_ylim(0, 1.08 * max(end, float(mu.max())))
     _label(axes, "ν (tolerance is 1/ν)", "μ", title)
     axes.legend(loc="upper left", fontsize=8, framealpha=0.9)
-    save(figure, target)
-    return target
+    return save(figure, target)
 
 
 def draw_strata(
@@ -74,13 +71,12 @@ def draw_strata(
     tolerance = _tolerances(np.concatenate([path.knots[0], [nu for _, nu in marks if np.isfinite(nu)]]))
     shares = np.array([atoms.m * path.p(1.0 / x) for x in tolerance])
     moves = np.argsort(-np.ptp(shares, axis=0), kind="stable")
-    figure = Figure(figsize=(7.6, 4.6), dpi=DPI, layout="constrained")
-    axes = figure.add_subplot()
+    figure, axes = one_plot(7.6, 4.6)
     for j in moves[most : most + 200]:
         axes.plot(tolerance, shares[:, j], color=GREY, lw=0.5, alpha=0.5)
     for k, j in enumerate(moves[:most]):
-        name = short(str(names[j]) if names is not None else f"stratum {j + 1}", 24).replace("$", r"\$")
-        axes.plot(tolerance, shares[:, j], color=COLOURS[k % len(COLOURS)], lw=1.6, label=name)
+        said = safe_text(str(names[j]) if names is not None else f"stratum {j + 1}", 24)
+        axes.plot(tolerance, shares[:, j], color=COLOURS[k % len(COLOURS)], lw=1.6, label=said)
         axes.plot([tolerance[-1]], [shares[-1, j]], "o", color=COLOURS[k % len(COLOURS)], ms=3)
     _tolerance_axis(axes, tolerance)
     for k, (label, nu) in enumerate(marks):
@@ -89,8 +85,7 @@ def draw_strata(
     axes.set_ylim(bottom=0)
     _label(axes, "tolerance 1/ν (left: the prior; right: what was observed)", "share of the stratum", title)
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8, frameon=False)
-    save(figure, target)
-    return target
+    return save(figure, target)
 
 
 def draw_validation(validation: PathValidation, target: Path, *, title: str = "") -> Path:
@@ -101,8 +96,7 @@ def draw_validation(validation: PathValidation, target: Path, *, title: str = ""
     tolerance, losses = tolerance[known], losses[:, known]
     mean = losses.mean(axis=0)
     error = losses.std(axis=0, ddof=1) / np.sqrt(len(losses)) if len(losses) > 1 else np.zeros_like(mean)
-    figure = Figure(figsize=(6.4, 4.4), dpi=DPI, layout="constrained")
-    axes = figure.add_subplot()
+    figure, axes = one_plot(6.4, 4.4)
     for row in losses:
         axes.plot(tolerance, row, color=GREY, lw=0.5, alpha=0.6)
     axes.fill_between(tolerance, mean - error, mean + error, color=INK, alpha=0.15, lw=0)
@@ -116,10 +110,9 @@ def draw_validation(validation: PathValidation, target: Path, *, title: str = ""
     span = [float((mean - error).min()), max(float((mean + error)[0]), best.mean + 2 * best.error, 0.0)]
     margin = 0.08 * (span[1] - span[0]) or 0.1
     axes.set_ylim(span[0] - margin, span[1] + 3 * margin)
-    _label(axes, "tolerance 1/ν", "held-out log loss over the prior's (nats a record)", title)
+    _label(axes, "tolerance 1/ν", "held-out log loss over the prior's (nats per record)", title)
     axes.legend(loc="upper center", fontsize=8, framealpha=0.9)
-    save(figure, target)
-    return target
+    return save(figure, target)
 
 
 def draw_multipliers(
@@ -150,7 +143,7 @@ def draw_multipliers(
     t, weights = path.multipliers, path.coefficients()
     drawn = np.where(_near_weight(weights), weights, np.nan)
     rows = 4 if loss is not None else 3
-    figure = Figure(figsize=(7.6, 2.0 * rows + 1.4), dpi=DPI, layout="constrained")
+    figure = new_figure(7.6, 2.0 * rows + 1.4)
     panels = figure.subplots(rows, 1, sharex=True, height_ratios=[2.0] + [1.0] * (rows - 1))
     largest = np.abs(weights).max(axis=0)
     order = np.argsort(-largest, kind="stable")[: int(np.count_nonzero(largest))]
@@ -158,8 +151,8 @@ def draw_multipliers(
     for j in order[most : most + 300]:
         top.plot(t, drawn[:, j], color=GREY, lw=0.5, alpha=0.5)
     for k, j in enumerate(order[:most]):
-        name = short(str(names[j]) if names is not None else f"feature {j + 1}", 34).replace("$", r"\$")
-        top.plot(t, drawn[:, j], color=COLOURS[k % len(COLOURS)], lw=1.5, label=name)
+        said = safe_text(str(names[j]) if names is not None else f"feature {j + 1}", 34)
+        top.plot(t, drawn[:, j], color=COLOURS[k % len(COLOURS)], lw=1.5, label=said)
     top.axhline(0.0, color="black", lw=0.5)
     top.legend(loc="upper left", fontsize=7, framealpha=0.85)
     panels[1].step(t, [knot.n_nonzero for knot in path.knots], color=INK, where="post")
@@ -176,14 +169,13 @@ def draw_multipliers(
         _label(axes, "", head, "")
         for k, (label, multiplier) in enumerate(marks):
             _mark(axes, multiplier, label if axes is top else "", k)
-    panels[0].set_title(short(title, 70).replace("$", r"\$"), fontsize=11)
+    panels[0].set_title(safe_text(title, 70), fontsize=11)
     last = panels[-1]
     last.set_xscale("log")
     last.set_xlim(t[0], t[-1])
     proof = f"{len(path.knots)} fits; between them the gap is at most {path.gap:.1e} nats"
-    last.set_xlabel(f"multiplier of every price ({proof})", fontsize=9)
-    save(figure, target)
-    return target
+    last.set_xlabel(f"multiplier of every penalty ({proof})", fontsize=9)
+    return save(figure, target)
 
 
 def _near_weight(weights: Array) -> NDArray[np.bool_]:
@@ -248,4 +240,4 @@ def _label(axes: Axes, x: str, y: str, title: str) -> None:
     axes.set_ylabel(y, fontsize=9)
     axes.tick_params(labelsize=8)
     if title:
-        axes.set_title(short(title, 70).replace("$", r"\$"), fontsize=11)
+        axes.set_title(safe_text(title, 70), fontsize=11)

@@ -1,13 +1,15 @@
-"""Pictures of what a structural model is made of: prices tried, interactions, and how solvers converge."""
+"""Pictures of what a structural model is made of: penalties tried, interactions, and how solvers converge."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from sdm.assess.structure import Structure
-from sdm.report.figures.species import ACCENT, DPI, INK, save, short
+from sdm.report.charts import BarChart, Bars
+from sdm.report.figures.charts import draw_bars
+from sdm.report.figures.style import ACCENT, COLOURS, one_plot, save
 from sdm.types import Array
 
 
@@ -20,8 +22,7 @@ def draw_prices(structure: Structure, path: Path) -> Path:
     for s in tried:
         row = betas.index(s.beta) if np.isfinite(s.lam) else slice(None)
         table[row, lambdas.index(s.lam)] = s.loss
-    figure = Figure(figsize=(1.6 + 0.62 * len(lambdas) + 1.4, 1.4 + 0.42 * len(betas)), dpi=DPI, layout="constrained")
-    axes = figure.add_subplot()
+    figure, axes = one_plot(1.6 + 0.62 * len(lambdas) + 1.4, 1.4 + 0.42 * len(betas))
     low = float(np.nanmin(table))
     high = low + 1.0
     image = axes.imshow(table, origin="lower", aspect="auto", cmap="viridis_r", vmin=low, vmax=high)
@@ -38,50 +39,32 @@ def draw_prices(structure: Structure, path: Path) -> Path:
     axes.set_ylabel("β, for any feature")
     axes.set_title("Held-out log loss less that of the background, by penalty", fontsize=10)
     figure.colorbar(image, ax=axes, label="nats")
-    save(figure, path)
-    return path
+    return save(figure, path)
 
 
-def _frame(column: int, row: int):  # type: ignore[no-untyped-def]
-    from matplotlib.patches import Rectangle
-
+def _frame(column: int, row: int) -> Rectangle:
     return Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, ec=ACCENT, lw=2)
 
 
 def draw_interactions(structure: Structure, path: Path, most: int = 15) -> Path:
     """Draw the strongest pairs of variables as bars."""
     pairs = list(structure.interactions.items())[:most]
-    figure = Figure(figsize=(6.4, 1.0 + 0.3 * len(pairs)), dpi=DPI, layout="constrained")
-    axes = figure.add_subplot()
-    axes.barh([f"{short(a, 24)} × {short(b, 24)}" for (a, b), _ in pairs], [value for _, value in pairs], color=INK)
-    axes.invert_yaxis()
-    axes.tick_params(labelsize=8)
-    axes.set_xlabel("Strength of the pair (nats of score)")
-    save(figure, path)
-    return path
+    label = "Strength of the pair (nats of score)"
+    names = [f"{first} × {second}" for (first, second), _ in pairs]
+    return draw_bars(BarChart(label, label, names, [Bars(label, [value for _, value in pairs])]), path)
 
 
 def draw_families(structure: Structure, path: Path) -> Path:
-    """Draw what each family adds to the objective, with what it pays."""
+    """Draw what each family adds to the objective, with its penalty."""
     shares = structure.families
-    figure = Figure(figsize=(6.4, 1.2 + 0.32 * len(shares)), dpi=DPI, layout="constrained")
-    axes = figure.add_subplot()
-    places = np.arange(len(shares))
-    axes.barh(places - 0.2, [s.gain for s in shares], 0.38, color=INK, label="lost without it")
-    axes.barh(places + 0.2, [s.price for s in shares], 0.38, color=ACCENT, label="price paid")
-    axes.set_yticks(places, [f"{s.family} ({s.features})" for s in shares], size=8)
-    axes.invert_yaxis()
-    axes.set_xlabel("nats")
-    axes.legend(fontsize=8)
-    save(figure, path)
-    return path
+    groups = [Bars("lost without it", [s.gain for s in shares]), Bars("penalty", [s.price for s in shares])]
+    return draw_bars(BarChart("Families", "nats", [f"{s.family} ({s.features})" for s in shares], groups), path)
 
 
 def draw_convergence(curves: Mapping[str, Sequence[float] | Array], optimum: float, path: Path) -> Path:
-    """Draw the distance of the objective from the optimum against rounds, one curve a solver."""
-    figure = Figure(figsize=(6.4, 4.0), dpi=DPI, layout="constrained")
-    axes = figure.add_subplot()
-    for (name, objective), colour in zip(curves.items(), (INK, ACCENT, "#5b8e55", "#8a6fa8")):
+    """Draw the distance of the objective from the optimum against rounds, one curve per solver."""
+    figure, axes = one_plot(6.4, 4.0)
+    for (name, objective), colour in zip(curves.items(), COLOURS):
         left = np.maximum(np.asarray(objective) - optimum, 1e-12)
         axes.plot(np.arange(1, left.size + 1), left, color=colour, lw=1.6, label=name)
     axes.set_xscale("log")
@@ -90,5 +73,4 @@ def draw_convergence(curves: Mapping[str, Sequence[float] | Array], optimum: flo
     axes.set_ylabel("Objective above the optimum (nats)")
     axes.grid(alpha=0.3)
     axes.legend()
-    save(figure, path)
-    return path
+    return save(figure, path)

@@ -1,26 +1,18 @@
-"""The page of a joint model: one file that opens offline, made from what a run stored. It draws what was computed."""
+"""The page of a joint model: measures beside those of single models, associations, richness and species."""
 
-from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
-
-from sdm.errors import DataError
-from sdm.files import write_text
-from sdm.reading import load_json
-from sdm.report.pages.chart import bar_chart
-from sdm.report.pages.live_map import embed, thumbnail
-from sdm.report.pages.species import render
-from sdm.report.results import number
+from sdm.report.charts import BarChart, Bars
+from sdm.report.pages import sections, words
+from sdm.report.pages.frame import Context, Page, Section
+from sdm.report.pages.svg import svg
+from sdm.report.pages.words import figure, whole
+from sdm.report.pictures import embed, thumbnail
+from sdm.report.results import Results, number, rows_of
 
 MOST_EDGES = 30
 MOST_FEATURES = 25
-LEARNERS = {
-    "laplace": "Laplace maximum entropy discrimination Markov network",
-    "m3n": "Maximum-margin Markov network",
-    "crf-l2": "Conditional random field, penalty on squares",
-    "crf-l1": "Conditional random field, penalty on absolute values",
-}
+MODELS = ("joint", "stacked", "glm")
 MEASURES = {
     "hamming": "Hamming error of the best labeling",
     "hamming of marginals": "Hamming error of marginals above ½",
@@ -31,94 +23,152 @@ MEASURES = {
 }
 
 
-def write_joint_page(folder: Path) -> Path:
-    """Write `joint.html` from the stored results of a folder; one that is there already is made anew.
-
-    Raises
-    ------
-    DataError
-        If the results cannot be read.
-    """
-    path = folder / "joint.json"
-    try:
-        numbers = load_json(path)
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path} cannot be read ({error}): make the results again with `sdm joint`") from error
-    try:
-        page = joint_page(folder, numbers)
-    except (OSError, LookupError, TypeError, ValueError, AttributeError) as error:
-        what = f"{type(error).__name__}: {error}"
-        raise DataError(
-            f"the page of {path} cannot be made ({what}): make the results again with `sdm joint`"
-        ) from error
-    return write_text(folder / "joint.html", page, overwrite=True)
-
-
-def joint_page(folder: Path, n: dict[str, Any]) -> str:
-    """Return the page."""
-    tested = n["test"]
-    both = n["training"] if tested is None else tested["mean"]
-    maps = n["files"].get("maps") or {}
-    edges = sorted(n["associations"], key=lambda row: -abs(row["weight"]))
-    context = {
-        "n": n,
-        "algorithm": LEARNERS.get(n["learner"], n["learner"]),
-        "unit": "nats" if n["learner"].startswith("crf") else "wrong labels",
-        "measures": [{"name": text, **{key: both[key][name] for key in both}} for name, text in MEASURES.items()],
-        "species": [_species(folder, name, n, both, maps) for name in n["species"]],
-        "has_maps": bool(maps),
-        "network": embed(_inside(folder, n["files"]["network"])),
-        "edges": [{**row, "unsure": _unsure(row)} for row in edges[:MOST_EDGES]],
-        "has_spread": any(row["sd"] is not None for row in edges),
-        "edges_left_out": max(0, len(edges) - MOST_EDGES),
-        "features": _features(n),
-        "richness": [
-            (title.removeprefix("maps").strip(), embed(_inside(folder, own["picture"])))
-            for title, own in n["files"].items()
-            if title.startswith("maps")
-        ],
-        "settings": {**n["settings"], "features": n["features"], "seed": n["seed"]},
+def head(results: Results) -> Context:
+    """Return the title of the page, and of what it is."""
+    return {
+        "title": f"{results.title} – joint model",
+        "heading": results.title,
+        "subtitle": f"Joint model · {words.algorithm(results)}",
+        "plain": True,
     }
-    return render("joint.html", "index.js", context)
 
 
-def _inside(folder: Path, name: str) -> Path:
-    """Return where a file of the results is; a name that leads out of them was not written by a run."""
-    if Path(name).is_absolute() or ".." in Path(name).parts:
-        raise ValueError(f"'{name}' is no file in the results")
-    return folder / name
+def _both(results: Results) -> dict[str, dict[str, Any]]:
+    """Return the measures of the models side by side: held out where the model was tested, else of training."""
+    found = results.tree("test").get("mean") or results.tree("training")
+    return {name: found[name] for name in MODELS if isinstance(found.get(name), dict)}
+
+
+def figures(results: Results) -> Context:
+    """Return the main figures, and whether the model was tested."""
+    n, both = results.numbers, _both(results)
+
+    def compared(title: str, key: str, digits: int) -> tuple[str, str, str]:
+        joint, stacked, glm = (figure(both.get(name, {}).get(key), digits) for name in MODELS)
+        return title, joint, f"stacked {stacked}, GLM {glm}"
+
+    unit = "wrong labels" if words.margin(results) else "nats"
+    tiles = [
+        ("Sites", whole(n.get("sites")), f"{whole(n.get('missing'))} labels missing"),
+        ("Species", str(len(n["species"])), f"{n.get('edges')} edges, graph {n.get('graph')}"),
+        ("Variables", str(len(n.get("variables") or [])), f"features {n.get('features')}"),
+        compared("Mean AUC", "auc", 3),
+        compared("Hamming error", "hamming", 3),
+        compared("Joint log loss", "log loss", 4),
+        ("Proved gap", figure(n.get("gap"), 2), f"{unit} per site, {n.get('status')}"),
+    ]
+    return {"tiles": tiles, "untested": "" if results.tree("test") else "sites"}
+
+
+def fit(results: Results) -> Context:
+    """Return the certificate."""
+    explain = (
+        "Inference is exact: the edges form a forest, so best labelings and marginals come from messages between "
+        "neighbours, not from sampling."
+    )
+    good = results.numbers.get("status") == "converged"
+    return {"good": good, "texts": words.certificate(results), "explain": explain}
+
+
+def measures(results: Results) -> Context | None:
+    """Return the measures of the models side by side."""
+    both, tested = _both(results), results.tree("test")
+    rows = [(title, {name: own.get(key) for name, own in both.items()}) for key, title in MEASURES.items()]
+    folds = tested.get("folds")
+    return {"rows": rows, "folds": len(folds) if isinstance(folds, list) else 0, "method": tested.get("method")}
+
+
+def network(results: Results) -> Context | None:
+    """Return the associations, and their picture."""
+    edges = sorted(rows_of(results.numbers.get("associations")), key=lambda row: -abs(row["weight"]))
+    return {
+        "image": sections.image(results, "network"),
+        "edges": [{**row, "unsure": _unsure(row)} for row in edges[:MOST_EDGES]],
+        "has_spread": _has_spread(results),
+        "left_out": max(0, len(edges) - MOST_EDGES),
+        "likelihood": not words.margin(results),
+    }
 
 
 def _unsure(row: dict[str, Any]) -> bool:
     """Whether an association is smaller than its standard error, or the deviation of its posterior."""
-    return row["sd"] is not None and abs(row["weight"]) < row["sd"]
+    return row.get("sd") is not None and abs(row["weight"]) < row["sd"]
 
 
-def _species(folder: Path, name: str, n: dict[str, Any], both: dict[str, Any], maps: dict[str, Any]) -> dict[str, Any]:
-    """Return what the table shows of one species."""
-    kept = [row for row in n["effects"] if row["species"] == name and row["kept"]]
-    strongest = max(kept, key=lambda row: abs(row["weight"]), default=None)
-    place = maps.get("species", {}).get(name)
+def _has_spread(results: Results) -> bool:
+    return any(row.get("sd") is not None for row in rows_of(results.numbers.get("associations")))
+
+
+def _maps(results: Results) -> dict[str, dict[str, Any]]:
+    """Return the maps by title; those of the training layers have none."""
+    found = results.numbers["files"].items()
     return {
-        "name": name,
-        "prevalence": n["prevalence"].get(name),
-        "joint": number(both["joint"]["species"].get(name)),
-        "stacked": number(both["stacked"]["species"].get(name)),
-        "glm": number(both["glm"]["species"].get(name)),
-        "kept": len(kept),
-        "strongest": "–" if strongest is None else f"{strongest['feature']} ({strongest['weight']:+.2f})",
-        "picture": None if place is None else thumbnail(_inside(folder, place), 1.0),
+        key.removeprefix("maps").strip(): own for key, own in found if key.startswith("maps") and isinstance(own, dict)
     }
 
 
-def _features(n: dict[str, Any]) -> Markup | None:
+def richness(results: Results) -> Context | None:
+    """Return the pictures of richness."""
+    places = {title: results.folder / str(own.get("picture")) for title, own in _maps(results).items()}
+    maps = [(title, embed(path)) for title, path in places.items() if path.is_file()]
+    return {"maps": maps} if maps else None
+
+
+def each(results: Results) -> Context | None:
+    """Return what is known of every species."""
+    n, both = results.numbers, _both(results)
+    places = _maps(results).get("", {}).get("species", {})
+    effects = rows_of(n.get("effects"))
+    rows = []
+    for name in n["species"]:
+        kept = [row for row in effects if row["species"] == name and row["kept"]]
+        strongest = max(kept, key=lambda row: abs(row["weight"]), default=None)
+        raster = results.folder / str(places.get(name))
+        aucs = [number(both.get(model, {}).get("species", {}).get(name)) for model in MODELS]
+        rows.append(
+            {
+                "name": name,
+                "figures": [number(results.tree("prevalence").get(name)), *aucs],
+                "kept": len(kept),
+                "strongest": "–" if strongest is None else f"{strongest['feature']} ({strongest['weight']:+.2f})",
+                "picture": thumbnail(raster, 1.0) if raster.is_file() else None,
+            }
+        )
+    return {"rows": rows, "has_maps": any(row["picture"] for row in rows)}
+
+
+def features(results: Results) -> Context | None:
     """Draw how many species keep a weight for which feature."""
     counts: dict[str, int] = {}
-    for row in n["effects"]:
+    for row in rows_of(results.numbers.get("effects")):
         if row["feature"] != "bias":
             counts[row["feature"]] = counts.get(row["feature"], 0) + bool(row["kept"])
     ranked = sorted(counts.items(), key=lambda item: -item[1])[:MOST_FEATURES]
     if not ranked:
         return None
-    what = "Species with a weight for it"
-    return bar_chart([name for name, _ in ranked], [(what, [float(k) for _, k in ranked])], title=what, x_label=what)
+    names, values = zip(*ranked)
+    label = "Species with a weight for it"
+    spread = "standard errors" if not words.margin(results) else "the deviation of their posterior"
+    explain = (
+        f"A weight counts as kept if it is at least {100 * (number(results.tree('kept').get('share')) or 0):.0f} % of "
+        "the largest; features are standardised, so weights compare. All are in effects.csv"
+        f"{f', with {spread}' if _has_spread(results) else ''}."
+    )
+    return {"chart": svg(BarChart(label, label, names, [Bars(label, values)])), "explain": explain}
+
+
+COMMUNITY = Page(
+    head,
+    (
+        Section("figures", "", figures),
+        Section("fit", sections.FIT, fit),
+        Section("measures", "Joint, stacked and GLM", measures, template="community/measures"),
+        Section("network", "Associations", network, template="community/network"),
+        Section("richness", "Richness", richness, template="community/richness"),
+        Section("each", "Species", each, template="community/each"),
+        Section("features", "Features", features, "Features that survived", "chart"),
+        sections.RECORDS,
+        sections.SETTINGS,
+        sections.ODMAP,
+    ),
+)

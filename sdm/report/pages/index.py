@@ -5,16 +5,15 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from sdm.assess.measures.thresholds import TOPS
 from sdm.files import write_text
-from sdm.report.pages.classes import class_figures, find_class_results, shown_class, write_class_page
-from sdm.report.pages.community import write_joint_page
-from sdm.report.pages.live_map import thumbnail
-from sdm.report.pages.species import render, write_page
+from sdm.report.charts import TOP
+from sdm.report.pages.frame import render
+from sdm.report.pages.live_map import map_layers
+from sdm.report.pages.registry import write_page
+from sdm.report.pictures import thumbnail
 from sdm.report.results import Results, find_results, number, read_results, read_rows
 
 NAME = "index.html"
-JOINT = "joint.json"  # the numbers of a joint model
 # Columns of figures: title, what it is of, and its digits (0: a count).
 COLUMNS = (
     ("Records", "training_presences", 0),
@@ -47,19 +46,9 @@ def make_pages(places: Iterable[Path]) -> list[Path]:
     """
     written = []
     for place in map(Path, places):
-        joint = place if place.is_dir() else place.parent
-        if (joint / JOINT).is_file() and place in (joint, joint / JOINT, joint / "joint.npz"):
-            written.append(write_joint_page(joint))
-            if place != joint or not find_class_results(place):
-                continue
-        if classes := find_class_results(place):
-            written += [write_class_page(numbers) for numbers in classes]
-            if place.is_dir() and classes[0].parent != place:
-                written.append(write_index(place))
-            continue
-        found = find_results(place)
-        written += [write_page(read_results(one)) for one in found]
-        if found != [place]:
+        found = [read_results(path) for path in find_results(place)]
+        written += [write_page(results) for results in found]
+        if place.is_dir() and any(results.folder != place for results in found):
             written.append(write_index(place))
     return written
 
@@ -71,11 +60,8 @@ def write_index(folder: Path) -> Path:
 
 def index_page(folder: Path) -> str:
     """Return the index of a run over several species."""
-    surveyed = [path for path in find_class_results(folder) if path.parent != folder]
-    if surveyed:
-        species = [_class_entry(folder, path) for path in surveyed]
-    else:
-        species = [_entry(folder, read_results(place)) for place in find_results(folder)]
+    found = [results for path in find_results(folder) if (results := read_results(path)).folder != folder]
+    species = [_entry(folder, results) for results in found]
     known = {entry["folder"] for entry in species}
     summary = folder / "summary.csv"
     listed = read_rows(summary) if summary.is_file() else []
@@ -85,40 +71,35 @@ def index_page(folder: Path) -> str:
         for title, key, digits in COLUMNS
         if any(entry["figures"][key] is not None for entry in species)
     ]
-    against = "absences" if surveyed else "background"
+    against = "absences" if any(results.kind == "classes" for results in found) else "background"
     context = {"species": species, "failed": failed, "columns": shown, "run": folder.resolve().name, "against": against}
-    return render("index.html", "index.js", context)
+    return render("index.html", context)
 
 
 def _entry(folder: Path, results: Results) -> dict[str, Any]:
     """Return what the table shows of one species."""
-    mean = results.numbers.get("cross_validation")
-    averages = mean.get("mean") if isinstance(mean, dict) else None
-    known = {**(averages if isinstance(averages, dict) else {}), **results.numbers}
-    path = results.path("map")
+    known = _figures(results)
+    layers = map_layers(results)
     inside = results.folder.relative_to(folder).as_posix()
     return {
-        "name": results.species,
+        "name": results.title,
         "folder": inside,
         "page": f"{quote(inside)}/{quote(results.page.name)}",
         "status": results.numbers.get("status"),
         "figures": {key: number(known.get(key)) for _, key, _ in COLUMNS},
-        "picture": None if path is None else thumbnail(path, TOPS.get(results.scale)),
+        "picture": thumbnail(layers[0].path, TOP.get(results.scale), band=layers[0].band) if layers else None,
     }
 
 
-def _class_entry(folder: Path, path: Path) -> dict[str, Any]:
-    """Return what the table shows of one species with presences and absences, from its stored numbers."""
-    known = class_figures(path)
-    place = path.parent
-    name, inside = str(known["title"]), place.relative_to(folder).as_posix()
-    shown, _ = shown_class([str(label) for label in known["classes"]])
-    page, raster = path.with_suffix(".html"), place / f"{path.stem}_probability.tif"
-    return {
-        "name": name,
-        "folder": inside,
-        "page": f"{quote(inside)}/{quote(page.name)}",
-        "status": known["status"],
-        "figures": {key: number(known.get(key)) for _, key, _ in COLUMNS},
-        "picture": thumbnail(raster, 1.0, band=1 + shown) if raster.is_file() else None,
-    }
+def _figures(results: Results) -> dict[str, Any]:
+    """Return the figures of the table: means over folds and stored numbers, those of classes by the same names."""
+    n, mean = results.numbers, results.tree("cross_validation").get("mean")
+    names = {"training": "auc_train", "test": "auc_test", "cross-validation": "auc.val.avg"}
+    losses = {"test": "log_loss_test", "cross-validation": "loss.val.avg"}
+    measured: dict[str, Any] = {}
+    for sites, found in results.tree("measures").items():
+        own = found if isinstance(found, dict) else {}
+        measured |= {names.get(sites, ""): own.get("mean_auc"), losses.get(sites, ""): own.get("log_loss")}
+        measured["constant_log_loss"] = own.get("constant_log_loss")
+    measured["sites"] = n.get("training_sites")
+    return {**(mean if isinstance(mean, dict) else {}), **n, **measured}

@@ -1,167 +1,185 @@
-"""Maps inside a page: a reduced raster as compressed numbers that the page colours itself, and its records."""
+"""Maps inside a page: reduced rasters as compressed numbers that the page colours itself, and the records."""
 
 import base64
 import zlib
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import rasterio
 from numpy.typing import NDArray
-from PIL import Image
 
-from sdm.assess.measures.thresholds import TOPS
-from sdm.errors import DataError
-from sdm.report.results import Results, column, number
+from sdm.models.presence import presence_class, shown_class
+from sdm.report.charts import LEGEND, SCALES, TOP
+from sdm.report.pictures import PALETTE, Picture, read_picture
+from sdm.report.results import Results, Row, column, number
 
-PIXELS = 512
 LEVELS = 4000
 NOTHING = 65535
 MOST_POINTS = 5000
 MOST_LAYERS = 8
+TRAINING = "training layers"
 SPREAD = {
     "mean map": "mean over replicates",
     "sd map": "standard deviation over replicates",
     "lower map": "lower limit over replicates",
     "upper map": "upper limit over replicates",
 }
-# Viridis in 16 steps; the page and the thumbnails interpolate between them.
-PALETTE = (
-    "440154", "481a6c", "472f7d", "414487", "39568c", "31688e", "2a788e", "23888e",
-    "1f988b", "22a884", "35b779", "54c568", "7ad151", "a5db36", "d2e21b", "fde725",
-)  # fmt: skip
+TRAIN_COLOUR, TEST_COLOUR, ABSENT_COLOUR = "#ffffff", "#ff7a59", "#8fa3ad"
 
 
 @dataclass(frozen=True)
-class Picture:
-    """A raster, reduced to the size of a page.
+class Layer:
+    """A band of a raster that a page shows: whether the threshold applies to it, and whether it has its own top."""
 
-    Attributes
-    ----------
-    values : (h, w) array
-        NaN where there is nothing; the first row is the northernmost.
-    bounds : left, bottom, right, top
-    geographic : bool
-        Whether coordinates are degrees.
-    cells : (h, w) of the raster itself
-    crs : str
-    resolution : (x, y) size of a cell
-    """
-
-    values: NDArray[np.float32]
-    bounds: tuple[float, float, float, float]
-    geographic: bool
-    cells: tuple[int, int]
-    crs: str
-    resolution: tuple[float, float]
-
-    @property
-    def aspect(self) -> float:
-        """How wide it is to be shown, relative to its height."""
-        left, bottom, right, top = self.bounds
-        middle = float(np.radians(np.clip(0.5 * (bottom + top), -85, 85)))
-        return (right - left) * (float(np.cos(middle)) if self.geographic else 1.0) / max(top - bottom, 1e-12)
+    name: str
+    path: Path
+    band: int = 1
+    label: str = ""
+    threshold: bool = True
+    apart: bool = False
 
 
-def read_picture(path: Path, pixels: int = PIXELS, number: int = 1) -> Picture:
-    """Read a band of a raster, reduced to so many pixels on the long side: every pixel is one of its cells.
+def map_layers(results: Results) -> list[Layer]:
+    """Return the maps of a model, the one that is shown first before all others."""
+    found = _class_layers(results) if results.kind == "classes" else _value_layers(results)
+    spread = [(name, results.path(key), key == "sd map") for key, name in SPREAD.items()]
+    label = found[0].label if found else ""
+    return [
+        *found,
+        *(Layer(name, path, 1, label, not apart, apart) for name, path, apart in spread if path is not None),
+    ]
 
-    Raises
-    ------
-    DataError
-        If it cannot be read.
-    """
-    try:
-        with rasterio.open(path) as source:
-            shrink = max(1.0, max(source.width, source.height) / pixels)
-            shape = (max(1, round(source.height / shrink)), max(1, round(source.width / shrink)))
-            band = source.read(number, out_shape=shape, masked=True).astype(np.float32).filled(np.nan)
-            left, bottom, right, top = source.bounds
-            if source.transform.e > 0:  # its rows run from south to north
-                band, bottom, top = band[::-1], top, bottom
-            crs = source.crs
-            return Picture(
-                band,
-                (left, bottom, right, top),
-                bool(crs and crs.is_geographic),
-                (source.height, source.width),
-                "" if not crs else crs.to_string() if crs.to_epsg() else str(crs.to_dict().get("proj", "own system")),
-                (abs(source.transform.a), abs(source.transform.e)),
-            )
-    except rasterio.errors.RasterioError as error:
-        raise DataError(
-            f"{path} cannot be read as a raster ({error}): make the results again with `sdm fit`"
-        ) from error
+
+def _value_layers(results: Results) -> list[Layer]:
+    """Return the map and the projections of a model with one value per cell."""
+    label = SCALES.get(results.scale, results.scale)
+    names = {"map": TRAINING} | {key: f"projection: {title}" for key, title in _projections(results)}
+    return [Layer(name, path, 1, label) for key, name in names.items() if (path := results.path(key)) is not None]
+
+
+def _projections(results: Results) -> list[tuple[str, str]]:
+    """Return the keys of maps of other layers, with the titles of those."""
+    keys = [key for key in results.files if key.startswith("projection ")]
+    return [(key, key.removeprefix("projection ")) for key in keys]
+
+
+def _class_layers(results: Results) -> list[Layer]:
+    """Return the maps of classes: of two classes the probability of one first, of more the most probable class."""
+    labels, two = results.classes, len(results.classes) == 2
+    bands = [shown_class(labels)] if two else list(enumerate(labels))
+    titles = dict.fromkeys(
+        title for key in results.files for _, found, title in [key.partition("projection ")] if found
+    )
+    first, others = [], []
+    for ending, said in {"map": "", **{f"projection {title}": f"{title}: " for title in titles}}.items():
+        shown = results.path(ending)
+        probability = results.path(f"probability {ending}") or (shown if two else None)
+        best = results.path(f"class {ending}") or (None if two else shown)
+        undecided = results.path(f"entropy {ending}")
+        shares = (
+            []
+            if probability is None
+            else [
+                Layer(f"{said}probability of {name}", probability, c + 1, f"Probability of {name}", two)
+                for c, name in bands
+            ]
+        )
+        most = [] if best is None else [Layer(f"{said}most probable class", best, 1, "Most probable class", False)]
+        first += shares if two else most
+        others += most if two else shares
+        if undecided is not None:
+            others.append(Layer(f"{said}entropy", undecided, 1, "Entropy of the classes (nats)", False, True))
+    return first + others
 
 
 def pack(values: NDArray[np.float32], top: float) -> str:
     """Return values from 0 to `top` as text: steps of 1/4000 in two bytes, high ones first, deflated, in base 64."""
     share = np.clip(np.nan_to_num(values / top), 0.0, 1.0)
     # Rounded down, as the page rounds a threshold: a cell whose value is the threshold is above it, as in the map.
-    steps = np.where(np.isfinite(values), np.floor(share * LEVELS + 1e-4), NOTHING).astype(np.uint16)
-    planes = np.stack([steps >> 8, steps & 255]).astype(np.uint8)
+    return _packed(np.where(np.isfinite(values), np.floor(share * LEVELS + 1e-4), NOTHING))
+
+
+def _packed(steps: NDArray[np.floating]) -> str:
+    whole = steps.astype(np.uint16)
+    planes = np.stack([whole >> 8, whole & 255]).astype(np.uint8)
     return base64.b64encode(zlib.compress(planes.tobytes(), 9)).decode("ascii")
 
 
 def live_map(results: Results) -> dict[str, Any] | None:
     """Return everything that the live map of a page needs, as plain numbers and texts; None where there is no map."""
-    path = results.path("map")
-    if path is None:
+    layers = map_layers(results)
+    if not layers:
         return None
-    others = [(what, f"projection: {what.removeprefix('projection ')}") for what in results.files if _projected(what)]
-    others += [(what, name) for what, name in SPREAD.items() if what in results.files]
-    layers = [("training layers", read_picture(path), False)]
-    for what, name in others[: MOST_LAYERS - 1]:
-        layers.append((name, read_picture(results.folder / results.files[what]), what == "sd map"))
-    top = TOPS.get(results.scale) or max(_highest(picture) for _, picture, _ in layers)
-    main = layers[0][1]
-    samples = results.table("sample predictions")
+    shown = [(layer, read_picture(layer.path, band=layer.band)) for layer in layers[:MOST_LAYERS]]
+    main = shown[0][1]
+    same = [picture.highest for layer, picture in shown if not layer.apart and not picture.legend]
+    top = TOP.get(results.scale) or max(same, default=1.0)
     return {
         "top": top,
         "levels": LEVELS,
         "nothing": NOTHING,
         "palette": PALETTE,
         "geographic": main.geographic,
-        "layers": [
-            {
-                "name": name,
-                "width": picture.values.shape[1],
-                "height": picture.values.shape[0],
-                "bounds": picture.bounds,
-                "aspect": picture.aspect,
-                # A deviation has colours of its own, and no threshold.
-                "top": _highest(picture) if deviation else top,
-                "deviation": deviation,
-                "values": pack(picture.values, _highest(picture) if deviation else top),
-            }
-            for name, picture, deviation in layers
-        ],
-        "left_out": [name for _, name in others[MOST_LAYERS - 1 :]],
+        "layers": [_layer(layer, picture, top) for layer, picture in shown],
+        "left_out": [layer.name for layer in layers[MOST_LAYERS:]],
         "reduced": main.cells != main.values.shape,
-        "train": _points(samples, "train"),
-        "test": _points(samples, "test"),
+        "records": _records(results, main),
         "sweep": _sweep(results),
         "thresholds": _thresholds(results),
         "chosen": _chosen(results),
     }
 
 
-def _projected(what: str) -> bool:
-    return what.startswith("projection ")
+def _layer(layer: Layer, picture: Picture, top: float) -> dict[str, Any]:
+    """Return one map: classes as their values with a legend, others as steps up to `top`, or to their own highest."""
+    top = picture.highest if layer.apart else top
+    values = picture.values
+    return {
+        "name": layer.name,
+        "label": layer.label,
+        "width": values.shape[1],
+        "height": values.shape[0],
+        "bounds": picture.bounds,
+        "aspect": picture.aspect,
+        "top": top,
+        "classes": {str(code): entry for code, entry in picture.legend.items()},
+        "threshold": layer.threshold,
+        "values": _packed(np.where(np.isfinite(values), values, NOTHING)) if picture.legend else pack(values, top),
+    }
 
 
-def _highest(picture: Picture) -> float:
-    """Return the largest value to be coloured; never zero."""
-    return (float(np.nanmax(picture.values)) if np.isfinite(picture.values).any() else 0.0) or 1.0
+def _records(results: Results, main: Picture) -> list[dict[str, Any]]:
+    """Return the records by group: training and test, presence and absence, or the classes."""
+    samples = results.table("sample predictions")
+    n = results.numbers
+    parts = [("train", "training", TRAIN_COLOUR, n.get("training_presences"), _of(samples, "Test or train", "train"))]
+    parts.append(("test", "test", TEST_COLOUR, n.get("test_presences"), _of(samples, "Test or train", "test")))
+    sites, labels = results.table("sites"), results.classes
+    here = presence_class(labels)
+    if here is not None:
+        groups = [("presences", TRAIN_COLOUR, labels[here]), ("absences", ABSENT_COLOUR, labels[1 - here])]
+    else:
+        groups = [(label, colour, label) for label, colour in list(main.legend.values())[:LEGEND]]
+    for k, (name, colour, label) in enumerate(groups if sites else []):
+        rows = _of(sites, "class", label)
+        parts.append((f"class-{k}", name, colour, len(rows), rows))
+    return [
+        {"id": key, "name": name, "colour": colour, "count": count, "places": places}
+        for key, name, colour, count, rows in parts
+        if (places := _points(rows))
+    ]
 
 
-def _points(samples: list[dict[str, str]], kind: str) -> list[list[float]]:
-    """Return the places of records; of very many, every so many-th."""
-    rows = [row for row in samples if row.get("Test or train") == kind]
+def _of(rows: list[Row], name: str, value: str) -> list[Row]:
+    return [row for row in rows if row.get(name) == value]
+
+
+def _points(rows: list[Row]) -> list[list[float]]:
+    """Return the places of records; of very many, an even part of them."""
     rows = rows[:: -(-len(rows) // MOST_POINTS) or 1]
-    places = zip(column(rows, "X"), column(rows, "Y"))
+    x, y = ("X", "Y") if rows and "X" in rows[0] else ("x", "y")
+    places = zip(column(rows, x), column(rows, y))
     return [[float(f"{x:.8g}"), float(f"{y:.8g}")] for x, y in places if np.isfinite(x) and np.isfinite(y)]
 
 
@@ -173,48 +191,17 @@ def _sweep(results: Results) -> list[list[float | None]]:
 
 def _thresholds(results: Results) -> list[dict[str, Any]]:
     """Return the thresholds that have names, on the map's scale."""
-    known = results.numbers.get("thresholds")
-    told = []
-    for item in known.values() if isinstance(known, dict) else []:
-        value = number(item.get(results.scale))
-        if value is not None:
-            keys = {"area": "area", "train": "training_omission", "test": "test_omission"}
-            told.append({"name": item.get("name"), "value": value} | {a: number(item.get(b)) for a, b in keys.items()})
-    return told
+    keys = {"area": "area", "train": "training_omission", "test": "test_omission"}
+    rows = [row for row in results.tree("thresholds").values() if isinstance(row, dict)]
+    return [
+        {"name": row.get("name"), "value": value} | {a: number(row.get(b)) for a, b in keys.items()}
+        for row in rows
+        if (value := number(row.get(results.scale))) is not None
+    ]
 
 
 def _chosen(results: Results) -> float | None:
     """Return the threshold that a page begins with: the run's own, else `maxsss`."""
     own = number(results.numbers.get("map_threshold"))
-    known = results.numbers.get("thresholds")
-    common = known.get("maxsss") if isinstance(known, dict) else None
+    common = results.tree("thresholds").get("maxsss")
     return own if own is not None or not isinstance(common, dict) else number(common.get(results.scale))
-
-
-def thumbnail(path: Path, top: float | None, pixels: int = 160, band: int = 1) -> str:
-    """Return a small picture of a band of a raster, as the text of a data address."""
-    picture = read_picture(path, pixels, band)
-    values = picture.values
-    share = np.clip(np.nan_to_num(values / (top or _highest(picture))), 0, 1)
-    coded = np.where(np.isfinite(values), 1 + np.round(share * 62), 0).astype(np.uint8)
-    image = Image.fromarray(coded, "P")
-    image.putpalette([232, 232, 232, *(part for k in range(63) for part in colour(k / 62))])
-    high = max(1, round(image.width / picture.aspect))
-    image = image.resize((image.width, min(high, 4 * pixels)), Image.Resampling.NEAREST)
-    out = BytesIO()
-    image.save(out, "PNG", optimize=True, transparency=0)
-    return "data:image/png;base64," + base64.b64encode(out.getvalue()).decode("ascii")
-
-
-def colour(share: float) -> tuple[int, int, int]:
-    """Return the colour of a value from 0 to 1."""
-    place = min(max(share, 0.0), 1.0) * (len(PALETTE) - 1)
-    k = min(int(place), len(PALETTE) - 2)
-    a, b = (bytes.fromhex(PALETTE[i]) for i in (k, k + 1))
-    red, green, blue = (round(x + (y - x) * (place - k)) for x, y in zip(a, b))
-    return red, green, blue
-
-
-def embed(path: Path) -> str:
-    """Return a PNG file as the text of a data address."""
-    return "data:image/png;base64," + base64.b64encode(path.read_bytes()).decode("ascii")

@@ -17,7 +17,7 @@ from sdm.maps.species import predict_raster, write_spread_maps
 from sdm.models.classes import ClassModel
 from sdm.models.colours import hex_colour
 from sdm.models.file import save_model
-from sdm.models.presence import PresenceOf
+from sdm.models.presence import PresenceOf, shown_class
 from sdm.options.definitions import RunOptions
 from sdm.report.tables import write_profiles, write_rows
 from sdm.types import Progress
@@ -133,22 +133,19 @@ def _write_maps(
 
 def _draw_maps(fitted: ClassFit, folder: Path, name: str, files: dict[str, Any]) -> None:
     """Draw the maps of the layers."""
-    from sdm.report.figures.classes import draw_class_map, draw_entropy, draw_probability
+    from sdm.report.figures.maps import draw_map, entropy, probability
 
-    model = fitted.model
-    tif, entropy = folder / f"{name}.tif", folder / f"{name}_entropy.tif"
-    codes = class_codes(model.labels)
-    draw_class_map(
-        tif, tif.with_suffix(".png"), title=fitted.name, labels=model.labels, codes=codes, colours=model.colours
-    )
-    draw_entropy(entropy, entropy.with_suffix(".png"), title=fitted.name, classes=len(model.labels))
-    files |= {"picture": f"{name}.png", "entropy picture": f"{name}_entropy.png"}
-    if len(model.labels) == 2:
-        c = 1 if fitted.presence is None else fitted.presence.c
-        label = f"Probability of class {model.labels[1]}" if fitted.presence is None else "Probability of presence"
+    labels = fitted.model.labels
+    classes, undecided = folder / f"{name}.tif", folder / f"{name}_entropy.tif"
+    files["picture"] = draw_map(classes, classes.with_suffix(".png"), title=fitted.name).name
+    shades = entropy(len(labels))
+    picture = draw_map(undecided, undecided.with_suffix(".png"), title=fitted.name, shades=shades)
+    files["entropy picture"] = picture.name
+    if len(labels) == 2:
+        c, shown = shown_class(labels)
         raster = folder / f"{name}_probability.tif"
-        draw_probability(raster, raster.with_suffix(".png"), band=c + 1, title=fitted.name, label=label)
-        files["probability picture"] = f"{name}_probability.png"
+        target, shades = raster.with_suffix(".png"), probability(shown)
+        files["probability picture"] = draw_map(raster, target, band=c + 1, title=fitted.name, shades=shades).name
 
 
 def _write_classes(path: Path, fitted: ClassFit, kind: str, measures: ClassMeasures) -> str:

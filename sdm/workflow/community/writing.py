@@ -111,7 +111,7 @@ def _write_all_maps(
 
 
 def _draw_richness(richness: dict[str, Path], path: Path, community: Community, title: str) -> Path:
-    from sdm.report.figures.community import draw_richness
+    from sdm.report.figures.maps import draw_richness
 
     nowhere = np.empty(0)
     x, y = (nowhere, nowhere) if title else (community.sites.x, community.sites.y)

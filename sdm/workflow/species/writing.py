@@ -143,7 +143,7 @@ def _draw_structure(structure: Structure, folder: Path, done: Written) -> None:
 
 def _draw_curves(fitted: SpeciesFit, options: RunOptions, folder: Path, done: Written) -> None:
     """Draw the response curves to `plots/`."""
-    from sdm.report.figures.species import draw_profiles
+    from sdm.report.figures.curves import draw_profiles
 
     plots = folder / "plots"
     plots.mkdir(exist_ok=True)
@@ -155,7 +155,7 @@ def _draw_curves(fitted: SpeciesFit, options: RunOptions, folder: Path, done: Wr
 
 def _draw_map(raster: Path, fitted: SpeciesFit, options: RunOptions, done: Written, area: StudyArea | None) -> None:
     """Draw the map with its points."""
-    from sdm.report.figures.species import draw_map
+    from sdm.report.figures.maps import draw_map, suitability
 
     table = fitted.table
     path = raster.with_suffix(".png")
@@ -163,7 +163,7 @@ def _draw_map(raster: Path, fitted: SpeciesFit, options: RunOptions, done: Writt
         raster,
         path,
         title=table.species,
-        scale=options.predict.scale,
+        shades=suitability(options.predict.scale),
         x=table.presence_x,
         y=table.presence_y,
         test=fitted.test_xy,

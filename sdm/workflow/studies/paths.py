@@ -38,8 +38,6 @@ def run_path(options: RunOptions, *, command: str = "", progress: Progress | Non
         As `sdm.workflow.run.run`.
     """
     if options.path.strata is not None:
-        # Strata have no page.
-        options = options.model_copy(update={"output": options.output.model_copy(update={"report": False})})
         return run(options, task=StrataTask(), command=command, progress=progress)
     if options.fit.model != "maxent" or options.fit.regularization not in (None, "l1"):
         given = options.fit.regularization if options.fit.model == "maxent" else "a structural model"

@@ -85,7 +85,7 @@ class StrataFit:
 
 
 class StrataTask(SpeciesTask):
-    """The exact path of species over strata: read as for a fit, without features and without a page."""
+    """The exact path of species over strata: read as for a fit, without features."""
 
     kind: ClassVar[str] = "strata"
     options_of: ClassVar[str] = "species"
@@ -199,7 +199,6 @@ def strata_options(options: RunOptions) -> RunOptions:
         ),
         "fit": FitOptions(),
         "path": options.path.model_copy(update={"strata": strata}),
-        "output": options.output.model_copy(update={"report": False}),
     }
     return options.model_copy(update=update)
 
@@ -344,8 +343,8 @@ def _write_map(
 
 def _draw(found: StrataPath, prepared: SpeciesPrepared, species: str, folder: Path, files: dict[str, Any]) -> None:
     """Draw μ(ν), the strata against the tolerance, the held-out loss, and the map."""
+    from sdm.report.figures.maps import draw_map, suitability
     from sdm.report.figures.paths import draw_mu, draw_strata, draw_validation
-    from sdm.report.figures.species import draw_map
 
     name, validation = safe_name(species), found.validation
     marks = [("least held-out loss", validation.best.nu), ("within one standard error", validation.one_error.nu)]
@@ -362,7 +361,7 @@ def _draw(found: StrataPath, prepared: SpeciesPrepared, species: str, folder: Pa
             folder / files["map"],
             folder / f"{name}.png",
             title=species,
-            scale="density",
+            shades=suitability("density"),
             x=table.presence_x,
             y=table.presence_y,
             area=prepared.area_of(species),

@@ -3,6 +3,27 @@
   const byId = (id) => document.getElementById(id);
   // What is folded away is printed all the same.
   window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((d) => { d.open = true; }));
+  // Tables sort themselves: names rise first, figures fall first; a second click turns it round.
+  document.querySelectorAll("table.sorted").forEach((table) => {
+    const body = table.tBodies[0], heads = Array.from(table.tHead.rows[0].cells);
+    heads.forEach((head, column) => {
+      const button = head.querySelector("button");
+      if (!button) return;
+      button.addEventListener("click", () => {
+        const numeric = head.classList.contains("n"), before = head.getAttribute("aria-sort");
+        const falling = before === "none" ? numeric : before === "ascending";
+        heads.forEach((other) => { if (other.hasAttribute("aria-sort")) other.setAttribute("aria-sort", "none"); });
+        head.setAttribute("aria-sort", falling ? "descending" : "ascending");
+        const key = (row) => row.cells[column].dataset.value;
+        body.append(...Array.from(body.rows).sort((one, two) => {
+          const a = key(one), b = key(two);
+          if (a === "" || b === "") return (a === "") - (b === "");  // what is not known comes last, either way
+          const order = numeric ? Number(a) - Number(b) : a.localeCompare(b);
+          return falling ? -order : order;
+        }));
+      });
+    });
+  });
   const source = byId("live-data");
   if (!source || typeof DecompressionStream === "undefined") return;  // the picture stays
   const map = JSON.parse(source.textContent);
@@ -36,13 +57,42 @@
   const digits = (value) => (map.top === 1 ? value.toFixed(3) : map.top === 100 ? value.toFixed(1) : value.toPrecision(3));
   const percent = (value) => (value === null || value === undefined ? "–" : (100 * value).toFixed(1) + " %");
 
+  // The colours of a layer by value: of its classes, or the palette.
+  function tints(layer) {
+    const codes = Object.keys(layer.classes);
+    if (!codes.length) return colours;
+    const table = new Uint32Array(256), pixel = new Uint8ClampedArray(4), word = new Uint32Array(pixel.buffer);
+    for (const code of codes) {
+      for (let c = 0; c < 3; c++) pixel[c] = parseInt(layer.classes[code][1].slice(1 + 2 * c, 3 + 2 * c), 16);
+      pixel[3] = 255;
+      table[code] = word[0];
+    }
+    return table;
+  }
+
+  // What the colours of a layer mean: a strip from low to high, or one entry per class that is on the map.
+  function explain(layer) {
+    const codes = Object.keys(layer.classes), list = byId("legend"), there = new Set(values);
+    byId("scale").hidden = codes.length > 0;
+    list.hidden = codes.length === 0;
+    list.replaceChildren(...codes.filter((code) => there.has(Number(code))).map((code) => {
+      const item = document.createElement("li"), swatch = document.createElement("span");
+      swatch.className = "swatch";
+      swatch.style.background = layer.classes[code][1];
+      item.append(swatch, " " + layer.classes[code][0]);
+      return item;
+    }));
+    byId("label").textContent = layer.label;
+    byId("high").textContent = layer.top === 1 || layer.top === 100 ? String(layer.top) : layer.top.toPrecision(2);
+  }
+
   function paint() {
     const layer = map.layers[state.layer], context = canvas.getContext("2d");
     const image = context.createImageData(layer.width, layer.height), pixels = new Uint32Array(image.data.buffer);
-    const level = step(state.threshold), above = state.above && !layer.deviation, present = colours[Math.round(0.62 * map.levels)], absent = colours[Math.round(0.12 * map.levels)];
+    const level = step(state.threshold), above = state.above && layer.threshold, table = tints(layer), present = colours[Math.round(0.62 * map.levels)], absent = colours[Math.round(0.12 * map.levels)];
     for (let k = 0; k < values.length; k++) {
       const value = values[k];
-      pixels[k] = value === map.nothing ? 0 : above ? (value >= level ? present : absent) : colours[value];
+      pixels[k] = value === map.nothing ? 0 : above ? (value >= level ? present : absent) : table[value];
     }
     context.putImageData(image, 0, 0);
     mark();
@@ -55,15 +105,13 @@
     const context = marks.getContext("2d");
     context.scale(ratio, ratio);
     const [left, bottom, right, top] = map.layers[state.layer].bounds;
-    const groups = [["show-train", map.train, "#ffffff"], ["show-test", map.test, "#ff7a59"]];
     context.lineWidth = 1;
     context.strokeStyle = "#000000";
-    for (const [id, points, colour] of groups) {
-      const box_ = byId(id);
-      if (!box_ || !box_.checked) continue;
-      context.fillStyle = colour;
-      const size = points.length > 500 ? 2 : 3.2;
-      for (const [x, y] of points) {
+    for (const group of map.records) {
+      if (!byId("show-" + group.id).checked) continue;
+      context.fillStyle = group.colour;
+      const size = group.places.length > 500 ? 2 : 3.2;
+      for (const [x, y] of group.places) {
         context.beginPath();
         context.arc(((x - left) / (right - left)) * box.width, ((top - y) / (top - bottom)) * box.height, size, 0, 2 * Math.PI);
         context.fill();
@@ -93,9 +141,7 @@
       if (best) [, area, train, test] = best;
     }
     byId("at").textContent = digits(state.threshold);
-    byId("area").textContent = percent(area);
-    byId("train").textContent = percent(train);
-    if (byId("test")) byId("test").textContent = percent(test);
+    for (const [id, share] of [["area", area], ["train", train], ["test", test]]) if (byId(id)) byId(id).textContent = percent(share);
     slider.setAttribute("aria-valuetext", "threshold " + digits(state.threshold) + ", area " + percent(area) + ", training omission " + percent(train));
   }
 
@@ -104,8 +150,8 @@
     const x = left + ((column + 0.5) / layer.width) * (right - left), y = top - ((row + 0.5) / layer.height) * (top - bottom);
     const value = values[row * layer.width + column];
     const place = map.geographic ? x.toFixed(3) + "°, " + y.toFixed(3) + "°" : Math.round(x) + ", " + Math.round(y);
-    const side = layer.deviation ? "" : value >= step(state.threshold) ? ", above the threshold" : ", below the threshold";
-    const said = value === map.nothing ? "no data" : digits((value / map.levels) * layer.top) + side;
+    const side = !layer.threshold ? "" : value >= step(state.threshold) ? ", above the threshold" : ", below the threshold";
+    const said = value === map.nothing ? "no data" : layer.classes[value] ? layer.classes[value][0] : digits((value / map.levels) * layer.top) + side;
     byId("hover").textContent = place + ": " + said;
   }
 
@@ -140,7 +186,7 @@
     canvas.height = layer.height;
     plate.style.aspectRatio = String(Math.max(layer.aspect, 0.2));
     plate.style.maxWidth = "calc(46rem * " + Math.max(layer.aspect, 0.2) + ")";
-    byId("high").textContent = layer.top === 1 || layer.top === 100 ? String(layer.top) : layer.top.toPrecision(2);
+    explain(layer);
     paint();
   }
 
@@ -154,9 +200,7 @@
   }
 
   function wire() {
-    slider.addEventListener("input", () => {
-      set(Number(slider.value), null);
-    });
+    if (slider) slider.addEventListener("input", () => set(Number(slider.value), null));
     const named = byId("named");
     if (named) named.addEventListener("change", () => {
       if (named.value !== "") set(map.thresholds[Number(named.value)].value, Number(named.value));
@@ -168,7 +212,7 @@
     }));
     const layer = byId("layer");
     if (layer) layer.addEventListener("change", () => show(Number(layer.value)));
-    for (const id of ["show-train", "show-test"]) if (byId(id)) byId(id).addEventListener("change", mark);
+    document.querySelectorAll("input.show").forEach((box) => box.addEventListener("change", mark));
     canvas.addEventListener("pointermove", pointed);
     canvas.addEventListener("pointerdown", pointed);
     canvas.addEventListener("keydown", move);
@@ -194,7 +238,7 @@
     key();
     wire();
     const first = map.chosen === null ? -1 : map.thresholds.findIndex((row) => Math.abs(row.value - map.chosen) < 1e-12);
-    set(map.chosen === null ? map.top / 2 : map.chosen, first >= 0 ? first : null);
+    if (slider) set(map.chosen === null ? map.top / 2 : map.chosen, first >= 0 ? first : null);
     byId("live").dataset.ready = "yes";
   })();
 })();

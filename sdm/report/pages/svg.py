@@ -6,33 +6,24 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
+from sdm.report.charts import (
+    BarChart,
+    Chart,
+    ColumnChart,
+    DotChart,
+    LineChart,
+    Range,
+    Values,
+    colour_of,
+    short,
+)
+
 WIDE, HIGH = 440, 300
 SMALL = (300, 210)
-COLOURS = ("#1f3b4d", "#c8553d", "#2a7f78", "#8a6d1d", "#6b4c9a", "#3b7a2a", "#b0487a", "#4a6fa5", "#7a5230", "#5f6b73")
 DASHES = ("", "6 3", "2 3", "8 3 2 3")
 _LETTER = 7.8  # of a text of 13 units, in a wide font
 _NARROW = 6.9  # in most fonts
-
-
-@dataclass(frozen=True)
-class Line:
-    """One curve: its name in the legend, and its points; `colour` and `dash` are positions in the palettes."""
-
-    name: str
-    x: Sequence[float]
-    y: Sequence[float]
-    colour: int = 0
-    dash: int = 0
-
-
-@dataclass(frozen=True)
-class Dots:
-    """Points of one colour, with a name in the legend."""
-
-    name: str
-    x: Sequence[float]
-    y: Sequence[float]
-    colour: int = 0
+Key = tuple[str, int | str, int]  # what a legend says, its colour, and its dashes: below 0 for a dot
 
 
 @dataclass(frozen=True)
@@ -42,8 +33,8 @@ class Frame:
     size: tuple[float, float]
     left: float
     top: float
-    x_range: tuple[float, float]
-    y_range: tuple[float, float]
+    x_range: Range
+    y_range: Range
     right: float = 12.0
     bottom: float = 40.0
 
@@ -79,152 +70,151 @@ def label(value: float) -> str:
     return "0" if text in ("-0", "0") else text.replace("-", "−")
 
 
-def line_chart(
-    lines: Sequence[Line],
-    *,
-    title: str,
-    x_label: str,
-    y_label: str,
-    x_range: tuple[float, float] | None = None,
-    y_range: tuple[float, float] | None = None,
-    shade: tuple[float, float] | None = None,
-    size: tuple[float, float] = (WIDE, HIGH),
-) -> Markup:
-    """Draw curves over one pair of axes.
+def svg(chart: Chart) -> Markup:
+    """Draw a chart of any kind."""
+    if isinstance(chart, LineChart):
+        parts, size = _lines(chart)
+    elif isinstance(chart, ColumnChart):
+        parts, size = _columns(chart)
+    elif isinstance(chart, BarChart):
+        parts, size = _bars(chart)
+    else:
+        parts, size = _dots(chart)
+    said = escape(chart.title)
+    box = f'viewBox="0 0 {size[0]:g} {size[1]:g}" width="{size[0]:g}" height="{size[1]:g}"'
+    # Everything in `parts` was escaped where it was made: names by `escape`, the rest are numbers and constants.
+    return Markup(f'<svg class="chart" role="img" aria-label="{said}" {box}>{"".join(parts)}</svg>')  # noqa: S704
 
-    Parameters
-    ----------
-    shade : pair, optional
-        A range of x to shade, such as that of the training data.
-    """
-    x_range = x_range or _range([v for line in lines for v in line.x])
-    y_range = y_range or _range([v for line in lines for v in line.y])
-    legend, top = _legend([(line.name, line.colour, line.dash) for line in lines], size[0])
+
+Drawn = tuple[list[str], tuple[float, float]]
+
+
+def _lines(chart: LineChart) -> Drawn:
+    """Draw curves over one pair of axes."""
+    size, lines = SMALL if chart.small else (WIDE, HIGH), chart.lines
+    x_range = chart.x_range or _range([v for line in lines for v in line.x])
+    limits = [v for line in lines for side in line.limits or () for v in side]
+    y_range = chart.y_range or _range([*(v for line in lines for v in line.y), *limits])
+    keys: list[Key] = [(line.name, line.colour, line.dash) for line in lines]
+    legend, top = _legend(keys if chart.legend else [], size[0])
     frame = Frame(size, _margin(y_range, size[1]), top, x_range, y_range)
     parts = [legend]
-    if shade is not None:
-        a, b = (frame.x(min(max(v, x_range[0]), x_range[1])) for v in shade)
+    if chart.shade is not None:
+        a, b = (frame.x(min(max(v, x_range[0]), x_range[1])) for v in chart.shade)
         parts.append(_rect(a, frame.top, b - a, size[1] - frame.bottom - frame.top, "#eef2f4"))
-    parts.append(_axes(frame, x_label, y_label))
+    parts.append(_axes(frame, chart.x_label, chart.y_label))
     for line in lines:
+        colour = escape(colour_of(line.colour))
+        if line.limits is not None:
+            sides = [[(frame.x(a), frame.y(b)) for a, b in zip(line.x, side)] for side in line.limits]
+            around = [place for place in [*sides[0], *sides[1][::-1]] if all(map(math.isfinite, place))]
+            told = " ".join(f"{x:.1f},{y:.1f}" for x, y in around)
+            parts.append(f'<polygon points="{told}" fill="{colour}" fill-opacity=".18"/>')
         points = [(frame.x(a), frame.y(b)) for a, b in zip(line.x, line.y)]
-        parts.append(_path(points, _colour(line.colour), DASHES[line.dash % len(DASHES)], 2.0))
-    return _svg(parts, size, title)
+        parts.append(_path(points, colour, DASHES[line.dash % len(DASHES)], 2.0))
+        if line.sizes is not None:
+            most = max(line.sizes) or 1.0
+            parts += [
+                f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{2 + 5 * math.sqrt(size / most):.1f}" fill="{colour}"/>'
+                for (x, y), size in zip(points, line.sizes)
+            ]
+    return parts, size
 
 
-def column_chart(
-    names: Sequence[str],
-    groups: Sequence[tuple[str, Sequence[float]]],
-    *,
-    title: str,
-    x_label: str,
-    y_label: str,
-    y_range: tuple[float, float] | None = None,
-    size: tuple[float, float] = SMALL,
-) -> Markup:
-    """Draw upright bars, one group of values over each name, such as the classes of a variable."""
-    values = [v for _, group in groups for v in group]
-    low, high = y_range or _range([0.0, *values])
-    legend, top = _legend([(name, k, 0) for k, (name, _) in enumerate(groups)], size[0])
+def _columns(chart: ColumnChart) -> Drawn:
+    """Draw upright bars over names."""
+    size, names, groups = SMALL, chart.names, chart.groups
+    colours = [k if bars.colour is None else bars.colour for k, bars in enumerate(groups)]
+    low, high = chart.y_range or _range(
+        [0.0, *(v + s for bars in groups for v, s in _whiskers(bars.values, bars.spread))]
+    )
+    keys: list[Key] = [(bars.name, colour, 0) for bars, colour in zip(groups, colours)]
+    legend, top = _legend(keys if chart.legend else [], size[0])
     frame = Frame(size, _margin((low, high), size[1]), top, (0.0, float(len(names))), (low, high))
-    parts = [legend, _axes(frame, x_label, y_label, across=False)]
+    parts = [legend, _axes(frame, chart.x_label, chart.y_label, across=False)]
     step = -(-len(names) // 10)
-    breadth = 0.8 / max(len(groups), 1)
-    base = frame.y(min(max(0.0, low), high))
+    breadth = 0.8 if chart.stacked else 0.8 / max(len(groups), 1)
     for k, name in enumerate(names):
-        for g, (_, group) in enumerate(groups):
-            left, right = frame.x(k + 0.1 + g * breadth), frame.x(k + 0.1 + (g + 1) * breadth)
-            y = frame.y(group[k])
-            parts.append(_rect(left, min(y, base), right - left, abs(base - y), _colour(g)))
+        begin = min(max(0.0, low), high)
+        for g, bars in enumerate(groups):
+            start = k + 0.1 + (0 if chart.stacked else g) * breadth
+            left, right, value = frame.x(start), frame.x(start + breadth), bars.values[k] or 0.0
+            end = begin + value if chart.stacked else value
+            y, base = frame.y(end), frame.y(begin)
+            parts.append(_rect(left, min(y, base), right - left, abs(base - y), escape(colour_of(colours[g]))))
+            if bars.spread is not None and (length := bars.spread[k]):
+                middle = (left + right) / 2
+                parts += _whisker((middle, frame.y(value - length)), (middle, frame.y(value + length)))
+            begin = end if chart.stacked else begin
         if k % step == 0:
             longest = max(2, int((size[0] - frame.left) / len(names) * step / _LETTER))
             parts.append(_text(frame.x(k + 0.5), size[1] - frame.bottom + 15, short(name, longest), "middle"))
-    return _svg(parts, size, title)
+    return parts, size
 
 
-def bar_chart(
-    names: Sequence[str],
-    groups: Sequence[tuple[str, Sequence[float | None]]],
-    *,
-    title: str,
-    x_label: str,
-    spread: Sequence[float | None] | None = None,
-    rule: tuple[str, float] | None = None,
-    width: float = WIDE,
-) -> Markup:
-    """Draw lying bars, one group of values beside each name.
-
-    Parameters
-    ----------
-    spread : sequence, optional
-        Half the length of a whisker on each bar of the first group.
-    rule : (name, value), optional
-        An upright line to compare with, such as the gain of the model with all variables.
-    """
-    values = [v for _, group in groups for v in group if v is not None]
-    low, high = _range([0.0, *values, *([rule[1]] if rule else []), *_ends(groups, spread)])
-    keys = [(name, k, 0) for k, (name, _) in enumerate(groups)] if len(groups) > 1 or rule else []
+def _bars(chart: BarChart) -> Drawn:
+    """Draw lying bars beside names."""
+    names, groups, rule, width = chart.names, chart.groups, chart.rule, float(WIDE)
+    ends = [v + s for bars in groups for v, s in _whiskers(bars.values, bars.spread)]
+    values = [v for bars in groups for v in bars.values if v is not None]
+    low, high = _range([chart.low, *values, *([rule[1]] if rule else []), *ends])
+    keys: list[Key] = [(bars.name, k, 0) for k, bars in enumerate(groups)] if len(groups) > 1 or rule else []
     legend, top = _legend([*keys, *([(rule[0], 3, 1)] if rule else [])], width)
     thick = 16.0 if len(groups) == 1 else 11.0
     pitch = thick * len(groups) + 8
     size = (width, top + pitch * len(names) + 40)
     left = min(0.5 * width, 14 + _LETTER * max(map(len, names), default=1))
     frame = Frame(size, left, top, (low, high), (0.0, 1.0))
-    parts = [legend, _axes(frame, x_label, "", up=False)]
-    base = frame.x(0.0)
+    parts = [legend, _axes(frame, chart.x_label, "", up=False)]
+    base = frame.x(chart.low)
     for k, name in enumerate(names):
         y = top + pitch * k + 4
         room = int((left - 12) / _LETTER)
         parts.append(_text(left - 6, y + thick * len(groups) / 2 + 4, short(name, room), "end"))
-        for g, (_, group) in enumerate(groups):
-            value = group[k]
+        for g, bars in enumerate(groups):
+            value = bars.values[k]
             if value is None:
                 continue
             x = frame.x(value)
-            parts.append(_rect(min(x, base), y + g * thick, abs(x - base), thick - 2, _colour(g)))
-            length = spread[k] if g == 0 and spread is not None else None
-            if length:
-                middle = y + thick / 2 - 1
-                ends = [(frame.x(value - length), middle), (frame.x(value + length), middle)]
-                parts += [_path(ends, "#ffffff", "", 3.5), _path(ends, "#777777", "", 1.5)]
+            parts.append(_rect(min(x, base), y + g * thick, abs(x - base), thick - 2, colour_of(g)))
+            if bars.spread is not None and (length := bars.spread[k]):
+                middle = y + g * thick + thick / 2 - 1
+                parts += _whisker((frame.x(value - length), middle), (frame.x(value + length), middle))
     if rule:
         x = frame.x(rule[1])
-        parts.append(_path([(x, top), (x, size[1] - frame.bottom)], _colour(3), DASHES[1], 1.5))
-    return _svg(parts, size, title)
+        parts.append(_path([(x, top), (x, size[1] - frame.bottom)], colour_of(3), DASHES[1], 1.5))
+    return parts, size
 
 
-def dot_chart(
-    groups: Sequence[Dots], *, title: str, x_label: str, y_label: str, aspect: float = 1.0, width: float = WIDE
-) -> Markup:
-    """Draw points as on a map; `aspect` is how much longer a unit is upwards than across."""
+def _dots(chart: DotChart) -> Drawn:
+    """Draw points as on a map."""
+    groups, width = chart.groups, float(WIDE)
     x_range = _range([v for group in groups for v in group.x], 0.04)
     y_range = _range([v for group in groups for v in group.y], 0.04)
     legend, top = _legend([(group.name, group.colour, -1) for group in groups], width)
-    tall = (y_range[1] - y_range[0]) * aspect / ((x_range[1] - x_range[0]) or 1.0)
+    tall = (y_range[1] - y_range[0]) * chart.aspect / ((x_range[1] - x_range[0]) or 1.0)
     size = (width, top + 40 + min(max(tall, 0.3), 1.6) * (width - 64))
     frame = Frame(size, _margin(y_range, size[1]), top, x_range, y_range)
-    parts = [legend, _axes(frame, x_label, y_label)]
+    parts = [legend, _axes(frame, chart.x_label, chart.y_label)]
     for group in groups:
         spots = "".join(
             f'<circle cx="{frame.x(a):.1f}" cy="{frame.y(b):.1f}" r="3"/>' for a, b in zip(group.x, group.y)
         )
-        parts.append(f'<g fill="{_colour(group.colour)}" fill-opacity=".85">{spots}</g>')
-    return _svg(parts, size, title)
+        parts.append(f'<g fill="{escape(colour_of(group.colour))}" fill-opacity=".85">{spots}</g>')
+    return parts, size
 
 
-def short(text: str, longest: int) -> str:
-    """Cut a text that would run out of its place."""
-    return text if len(text) <= longest else text[: max(longest - 1, 1)] + "…"
+def _whiskers(values: Values, spread: Values | None) -> list[tuple[float, float]]:
+    """Return values with the lengths of their whiskers."""
+    lengths = [0.0] * len(values) if spread is None else spread
+    return [(v, s or 0.0) for v, s in zip(values, lengths) if v is not None]
 
 
-def _ends(groups: Sequence[tuple[str, Sequence[float | None]]], spread: Sequence[float | None] | None) -> list[float]:
-    """Return where the whiskers end."""
-    if spread is None:
-        return []
-    return [v + s for v, s in zip(groups[0][1], spread) if v is not None and s is not None]
+def _whisker(one: tuple[float, float], other: tuple[float, float]) -> list[str]:
+    return [_path([one, other], "#ffffff", "", 3.5), _path([one, other], "#777777", "", 1.5)]
 
 
-def _range(values: Sequence[float], margin: float = 0.0) -> tuple[float, float]:
+def _range(values: Sequence[float], margin: float = 0.0) -> Range:
     """Return the range of finite values, never empty."""
     finite = [v for v in values if math.isfinite(v)] or [0.0, 1.0]
     low, high = min(finite), max(finite)
@@ -233,16 +223,12 @@ def _range(values: Sequence[float], margin: float = 0.0) -> tuple[float, float]:
     return low - margin * (high - low), high + margin * (high - low)
 
 
-def _colour(k: int) -> str:
-    return COLOURS[k % len(COLOURS)]
-
-
-def _margin(y_range: tuple[float, float], high: float) -> float:
+def _margin(y_range: Range, high: float) -> float:
     """Return the room that the numbers of an upright axis need, and what it shows beside them."""
     return max(52.0, 30 + _LETTER * max((len(label(value)) for value in _up(y_range, high)), default=1))
 
 
-def _up(y_range: tuple[float, float], high: float) -> list[float]:
+def _up(y_range: Range, high: float) -> list[float]:
     return ticks(*y_range, most=5 if high < 240 else 6)
 
 
@@ -270,7 +256,7 @@ def _axes(frame: Frame, x_label: str, y_label: str, *, across: bool = True, up: 
     return "".join(parts)
 
 
-def _legend(entries: Sequence[tuple[str, int, int]], width: float) -> tuple[str, float]:
+def _legend(entries: Sequence[Key], width: float) -> tuple[str, float]:
     """Draw what the colours mean, in as many rows as needed; return it, and where the chart may begin."""
     if len(entries) < 2:
         return "", 12.0
@@ -280,10 +266,11 @@ def _legend(entries: Sequence[tuple[str, int, int]], width: float) -> tuple[str,
         room = 30 + _LETTER * len(said) + 14
         if x + room > width and x > 10:
             x, y = 10.0, y + 17
+        tint = escape(colour_of(colour))
         if dash < 0:
-            parts.append(f'<circle cx="{x + 11:.1f}" cy="{y - 4:.1f}" r="4" fill="{_colour(colour)}"/>')
+            parts.append(f'<circle cx="{x + 11:.1f}" cy="{y - 4:.1f}" r="4" fill="{tint}"/>')
         else:
-            parts.append(_path([(x, y - 4), (x + 24, y - 4)], _colour(colour), DASHES[dash % len(DASHES)], 3.0))
+            parts.append(_path([(x, y - 4), (x + 24, y - 4)], tint, DASHES[dash % len(DASHES)], 3.0))
         parts.append(_text(x + 30, y, said, "start"))
         x += room
     return "".join(parts), y + 12
@@ -310,11 +297,3 @@ def _rect(x: float, y: float, width: float, height: float, colour: str) -> str:
 
 def _text(x: float, y: float, text: str, anchor: str) -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
-
-
-def _svg(parts: Sequence[str], size: tuple[float, float], title: str) -> Markup:
-    """Wrap a drawing; its title is what a screen reader says."""
-    said = escape(title)
-    box = f'viewBox="0 0 {size[0]:g} {size[1]:g}" width="{size[0]:g}" height="{size[1]:g}"'
-    # Everything in `parts` was escaped where it was made: names by `escape`, the rest are numbers and constants.
-    return Markup(f'<svg class="chart" role="img" aria-label="{said}" {box}>{"".join(parts)}</svg>')  # noqa: S704

@@ -1,0 +1,41 @@
+"""Colours of classes: those of the raster that a model was fitted to, and a palette for all others."""
+
+import colorsys
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from sdm.types import Colour
+
+# Colours that most people can tell apart, then hues at equal distances.
+FIRST = (
+    *("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#8c564b", "#e69f00", "#332288", "#88ccee"),
+    *("#44aa99", "#117733", "#999933", "#ddcc77", "#cc6677", "#882255"),
+)
+HEX = re.compile("#[0-9a-f]{6}")
+
+
+def palette(count: int) -> list[Colour]:
+    """Return a colour for each of `count` classes."""
+    out = [read_colour(text) for text in FIRST[:count]]
+    for k in range(count - len(out)):
+        red, green, blue = colorsys.hsv_to_rgb((k * 0.618034) % 1.0, 0.55 + 0.3 * (k % 2), 0.85 - 0.25 * (k % 3 == 1))
+        out.append((round(255 * red), round(255 * green), round(255 * blue)))
+    return out
+
+
+def hex_colour(colour: Colour) -> str:
+    """Return a colour as text, such as #228833."""
+    return "#{:02x}{:02x}{:02x}".format(*colour)
+
+
+def read_colour(text: str) -> Colour:
+    """Return the colour of a text such as #228833."""
+    return int(text[1:3], 16), int(text[3:5], 16), int(text[5:7], 16)
+
+
+def recorded_colours(meta: Mapping[str, Any]) -> dict[str, Colour]:
+    """Return the colours that the metadata of a model give its classes, by label; what is no colour is left out."""
+    known = meta.get("colours")
+    words = known.items() if isinstance(known, dict) else ()
+    return {str(label): read_colour(text) for label, text in words if isinstance(text, str) and HEX.fullmatch(text)}

@@ -1,0 +1,263 @@
+"""Charts as descriptions: what is drawn against what. `pages.svg` draws them into a page, `figures.charts` to PNG."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sdm.assess.measures.thresholds import TOPS
+from sdm.report.results import number
+
+COLOURS = ("#1f3b4d", "#c8553d", "#2a7f78", "#8a6d1d", "#6b4c9a", "#3b7a2a", "#b0487a", "#4a6fa5", "#7a5230", "#5f6b73")
+LEGEND = 24  # classes in a legend at most
+EFFECTS = ("additive", "partial")  # kinds of curves that show a variable's effect on the score
+SCALES = {
+    "cloglog": "Suitability (cloglog)",
+    "logistic": "Suitability (logistic)",
+    "cumulative": "Cumulative value (%)",
+    "raw": "Raw density",
+    "probability": "Probability",
+    "density": "Density relative to area",
+}
+TOP = {**TOPS, "probability": 1.0}  # the largest value of a scale that has one
+Values = Sequence[float | None]
+Range = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One curve: its name in the legend, and its points.
+
+    Attributes
+    ----------
+    colour : int or str
+        A place in the palette, or a colour such as #228833.
+    dash : int
+        Which pattern of dashes; 0 is a whole line.
+    limits : pair of sequences, optional
+        The lower and upper limits of the curve, drawn as a shade around it.
+    sizes : sequence, optional
+        How much stands behind each point, drawn as dots of that area.
+    """
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float]
+    colour: int | str = 0
+    dash: int = 0
+    limits: tuple[Sequence[float], Sequence[float]] | None = None
+    sizes: Sequence[float] | None = None
+
+
+@dataclass(frozen=True)
+class LineChart:
+    """Curves over one pair of axes; `shade` is a range of x to shade, such as that of the training data."""
+
+    title: str
+    x_label: str
+    y_label: str
+    lines: Sequence[Line]
+    x_range: Range | None = None
+    y_range: Range | None = None
+    shade: Range | None = None
+    small: bool = False
+    legend: bool = True
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Bars of one colour, one per name of a chart; `spread` is half the length of a whisker on each."""
+
+    name: str
+    values: Values
+    spread: Values | None = None
+    colour: int | str | None = None
+
+
+@dataclass(frozen=True)
+class ColumnChart:
+    """Upright bars, one group of values over each name, such as the categories of a variable; or one on the other."""
+
+    title: str
+    x_label: str
+    y_label: str
+    names: Sequence[str]
+    groups: Sequence[Bars]
+    y_range: Range | None = None
+    stacked: bool = False
+    legend: bool = True
+
+
+@dataclass(frozen=True)
+class BarChart:
+    """Lying bars, one group of values beside each name.
+
+    Attributes
+    ----------
+    rule : (name, value), optional
+        An upright line to compare with, such as the gain of the model with all variables.
+    low : float
+        Where bars begin.
+    """
+
+    title: str
+    x_label: str
+    names: Sequence[str]
+    groups: Sequence[Bars]
+    rule: tuple[str, float] | None = None
+    low: float = 0.0
+
+
+@dataclass(frozen=True)
+class Dots:
+    """Points of one colour, with a name in the legend."""
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float]
+    colour: int | str = 0
+
+
+@dataclass(frozen=True)
+class DotChart:
+    """Points as on a map; `aspect` is how much longer a unit is upwards than across."""
+
+    title: str
+    x_label: str
+    y_label: str
+    groups: Sequence[Dots]
+    aspect: float = 1.0
+
+
+Chart = LineChart | ColumnChart | BarChart | DotChart
+
+
+def colour_of(colour: int | str) -> str:
+    """Return a colour as text; a number is a place in the palette."""
+    return COLOURS[colour % len(COLOURS)] if isinstance(colour, int) else colour
+
+
+def short(text: str, longest: int) -> str:
+    """Cut a text that would run out of its place."""
+    return text if len(text) <= longest else text[: max(longest - 1, 1)] + "…"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A response along one variable: its values, or its categories, and the range of the training data."""
+
+    x: Sequence[float]
+    y: Sequence[float]
+    categories: Sequence[str] | None = None
+    inside: Range | None = None
+    limits: tuple[Sequence[float], Sequence[float]] | None = None
+    colour: int | str | None = None
+
+
+def curve_chart(
+    variable: str,
+    curves: Mapping[str, Curve],
+    *,
+    title: str,
+    y_label: str,
+    y_range: Range | None = None,
+    shares: bool = False,
+) -> LineChart | ColumnChart:
+    """Return the chart of responses to one variable: lines by name, or bars over its categories.
+
+    With `shares`, the curves are the probabilities of classes: bars stand one on the other, without a legend.
+    """
+    first = next(iter(curves.values()))
+    if first.categories is not None:
+        groups = [
+            Bars(name, [v if math.isfinite(v) else 0.0 for v in curve.y], _spread(curve), curve.colour)
+            for name, curve in curves.items()
+        ]
+        return ColumnChart(title, variable, y_label, first.categories, groups, y_range, shares, not shares)
+    lines = [
+        Line(name, curve.x, curve.y, k if curve.colour is None else curve.colour, 0 if shares else k, curve.limits)
+        for k, (name, curve) in enumerate(curves.items())
+    ]
+    return LineChart(title, variable, y_label, lines, None, y_range, first.inside, small=True, legend=not shares)
+
+
+def _spread(curve: Curve) -> Values | None:
+    """Return whiskers of categories: the larger of the distances to the limits."""
+    if curve.limits is None:
+        return None
+    return [max(y - low, high - y, 0.0) for y, low, high in zip(curve.y, *curve.limits)]
+
+
+def most_frequent(amounts: Sequence[float]) -> tuple[list[int], str]:
+    """Return the classes of a legend, in their order: those there is most of; and what is said of the others there."""
+    ranked = [k for k in sorted(range(len(amounts)), key=lambda k: -amounts[k]) if amounts[k] > 0]
+    left = len(ranked) - LEGEND
+    return sorted(ranked[:LEGEND]), f"and {left} more" if left > 0 else ""
+
+
+def importance_chart(
+    permutation: Sequence[Mapping[str, Any]], contribution: Sequence[Mapping[str, Any]] = (), *, brief: bool = False
+) -> BarChart:
+    """Return both kinds of importance as bars.
+
+    Parameters
+    ----------
+    permutation, contribution : rows with `variable` and `percent`; the former with `deviation` too
+    brief : bool
+        Short names, and the variable that contributes most on top; else the one that is missed most when shuffled.
+    """
+    shuffled, parts = ({str(row["variable"]): row for row in rows} for rows in (permutation, contribution))
+
+    def percent(rows: Mapping[str, Mapping[str, Any]], name: str) -> float | None:
+        return number(rows.get(name, {}).get("percent"))
+
+    ranks = (parts, shuffled) if brief else (shuffled or parts,)
+    names = sorted(shuffled or parts, key=lambda name: [-(percent(rows, name) or 0.0) for rows in ranks])
+    groups = []
+    if shuffled:
+        spread = [number(shuffled[name].get("deviation")) for name in names]
+        title = "permutation" if brief else "permutation importance"
+        groups.append(Bars(title, [percent(shuffled, name) for name in names], spread))
+    if parts:
+        title = "contribution" if brief else "percent contribution"
+        groups.append(Bars(title, [percent(parts, name) for name in names]))
+    label = "Importance (%)" if brief else "Percent"
+    return BarChart("Importance of the variables", label, names, groups[::-1] if brief else groups)
+
+
+def jackknife_charts(rows: Sequence[Mapping[str, Any]]) -> dict[str, BarChart]:
+    """Return the jackknife of variables by measure: without each variable, with it only, and a rule for all."""
+    titles = {
+        "train_gain": "Regularised training gain", "test_gain": "Test gain", "train_auc": "Training AUC",
+        "test_auc": "Test AUC", "train_loss": "Training log loss", "test_loss": "Test log loss",
+    }  # fmt: skip
+    names = list(dict.fromkeys(str(row["variable"]) for row in rows if row.get("variable")))
+    known = {(str(row.get("variable") or ""), str(row.get("kind"))): row for row in rows}
+    charts = {}
+    for key, title in titles.items():
+        groups = [
+            Bars(f"{kind} the variable", [number(known.get((name, kind), {}).get(key)) for name in names])
+            for kind in ("without", "only")
+        ]
+        values = [value for bars in groups for value in bars.values if value is not None]
+        if not values:
+            continue
+        level = number(known.get(("", "all"), {}).get(key))
+        low = min(0.5, *values) if key.endswith("auc") else 0.0
+        rule = None if level is None else ("all variables", level)
+        charts[key] = BarChart(f"Jackknife: {title[0].lower()}{title[1:]}", title, names, groups, rule, low)
+    return charts
+
+
+def calibration_chart(rows: Sequence[Mapping[str, Any]], subject: str = "the species") -> LineChart:
+    """Return the share of sites with the subject against its prediction; dots grow with the number of sites."""
+    predicted, observed, count = (
+        [number(row.get(k)) or 0.0 for row in rows] for k in ("predicted", "observed", "count")
+    )
+    lines = [
+        Line("observed", predicted, observed, sizes=count if any(count) else None),
+        Line("perfectly calibrated", [0, 1], [0, 1], 9, 2),
+    ]
+    share = f"Share of sites with {subject}"
+    title = f"Calibration: {share[0].lower()}{share[1:]} against its prediction"
+    return LineChart(title, "Predicted (mean of the bin)", share, lines, (0, 1), (0, 1))

@@ -1,0 +1,112 @@
+"""The frame of every page: one file that opens offline, with sections that are there only if they have something."""
+
+import base64
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, Undefined
+from markupsafe import Markup
+
+from sdm.errors import DataError
+from sdm.report.pages import words
+from sdm.report.results import Results
+
+TEMPLATES = Path(__file__).parents[1] / "templates"
+SCRIPT = "page.js"
+Context = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a page.
+
+    Attributes
+    ----------
+    name : str
+        Its anchor.
+    title : str
+        What the contents call it; a part without one is not listed, and has no heading.
+    fill : function of the results
+        Returns what its template needs; None leaves the section out.
+    heading : str
+        Its heading, where that is not the title.
+    template : str
+        Its template in `sections/`, where that has not the section's name.
+    side : bool
+        Whether it stands beside its neighbours that have this too.
+    """
+
+    name: str
+    title: str
+    fill: Callable[[Results], Context | None]
+    heading: str = ""
+    template: str = ""
+    side: bool = False
+
+
+@dataclass(frozen=True)
+class Page:
+    """What the page of one kind of model has: its head (`title`, `heading`, `subtitle`, `plain`), and its sections."""
+
+    head: Callable[[Results], Context]
+    sections: Sequence[Section]
+
+
+def page_text(results: Results, page: Page) -> str:
+    """Return the page of some results.
+
+    Raises
+    ------
+    DataError
+        If the results hold something that no run writes.
+    """
+    try:
+        shared = {"results": results, "n": results.numbers}
+        parts = [
+            {**vars(section), "body": Markup(_template(section).render(shared | context))}  # noqa: S704 - escaped by it
+            for section in page.sections
+            if (context := section.fill(results)) is not None
+        ]
+        head = {**page.head(results), "parts": parts, "version": results.numbers.get("version") or ""}
+        return render("frame.html", head)
+    except (OSError, LookupError, TypeError, ValueError, AttributeError) as error:
+        name = f"{results.name}.json"
+        raise DataError(
+            f"the page of {results.folder / name} cannot be made ({type(error).__name__}: {error}): "
+            "make the results again"
+        ) from error
+
+
+def render(template: str, context: Context) -> str:
+    """Fill a template; the script is let run by its digest, so that nothing else can."""
+    code = (TEMPLATES / SCRIPT).read_text(encoding="utf-8")
+    own = {
+        # Files of this package, not of the user.
+        "style": Markup((TEMPLATES / "page.css").read_text(encoding="utf-8")),  # noqa: S704
+        "script": Markup(code),  # noqa: S704
+        "digest": base64.b64encode(hashlib.sha256(code.encode()).digest()).decode("ascii"),
+    }
+    page = _environment().get_template(template).render(context | own)
+    return page.encode(errors="backslashreplace").decode()  # a file's name need not be text
+
+
+def _template(section: Section) -> Any:
+    return _environment().get_template(f"sections/{section.template or section.name}.html")
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment.policies["json.dumps_kwargs"] = {"sort_keys": True, "allow_nan": False, "separators": (",", ":")}
+    for filter_ in (words.percent, words.figure, words.whole):
+        environment.filters[filter_.__name__] = _of_what_is_there(filter_)
+    return environment
+
+
+def _of_what_is_there(filter_: Callable[..., str]) -> Callable[..., str]:
+    """Return a filter that takes what results do not have for None."""
+    return lambda value, *more: filter_(None if isinstance(value, Undefined) else value, *more)

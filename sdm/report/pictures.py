@@ -1,0 +1,151 @@
+"""Rasters reduced to the size of a picture, for figures and pages; and small pictures as text inside a page."""
+
+import base64
+from dataclasses import dataclass, field
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+import rasterio
+from numpy.typing import NDArray
+from PIL import Image
+
+from sdm.errors import DataError
+from sdm.models.colours import hex_colour, palette, read_colour
+
+PIXELS = 512
+# Viridis in 16 steps; the page and the thumbnails interpolate between them.
+PALETTE = (
+    "440154", "481a6c", "472f7d", "414487", "39568c", "31688e", "2a788e", "23888e",
+    "1f988b", "22a884", "35b779", "54c568", "7ad151", "a5db36", "d2e21b", "fde725",
+)  # fmt: skip
+STEPS = 62  # of a thumbnail
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A band of a raster, reduced to the size of a picture.
+
+    Attributes
+    ----------
+    values : (h, w) array
+        NaN where there is nothing; the first row is the northernmost.
+    bounds : left, bottom, right, top
+    geographic : bool
+        Whether coordinates are degrees.
+    cells : (h, w) of the raster itself
+    crs : str
+    resolution : (x, y) size of a cell
+    legend : dict
+        Of a map of classes: the label and the colour of every value, as the raster itself says; empty for others.
+    """
+
+    values: NDArray[np.float32]
+    bounds: tuple[float, float, float, float]
+    geographic: bool
+    cells: tuple[int, int]
+    crs: str
+    resolution: tuple[float, float]
+    legend: dict[int, tuple[str, str]] = field(default_factory=dict)
+
+    @property
+    def stretch(self) -> float:
+        """How much longer a unit is upwards than across."""
+        middle = np.radians(np.clip(0.5 * (self.bounds[1] + self.bounds[3]), -85, 85))
+        return float(1.0 / np.cos(middle)) if self.geographic else 1.0
+
+    @property
+    def aspect(self) -> float:
+        """How wide it is to be shown, relative to its height."""
+        left, bottom, right, top = self.bounds
+        middle = float(np.radians(np.clip(0.5 * (bottom + top), -85, 85)))
+        return (right - left) * (float(np.cos(middle)) if self.geographic else 1.0) / max(top - bottom, 1e-12)
+
+    @property
+    def highest(self) -> float:
+        """The largest value to be coloured; never zero."""
+        return (float(np.nanmax(self.values)) if np.isfinite(self.values).any() else 0.0) or 1.0
+
+
+def read_picture(path: Path, pixels: int = PIXELS, band: int = 1) -> Picture:
+    """Read a band of a raster, reduced to at most `pixels` on the long side: every pixel is one of its cells.
+
+    Raises
+    ------
+    DataError
+        If it cannot be read.
+    """
+    try:
+        with rasterio.open(path) as source:
+            shrink = max(1.0, max(source.width, source.height) / pixels)
+            shape = (max(1, round(source.height / shrink)), max(1, round(source.width / shrink)))
+            values = source.read(band, out_shape=shape, masked=True).astype(np.float32).filled(np.nan)
+            left, bottom, right, top = source.bounds
+            if source.transform.e > 0:  # its rows run from south to north
+                values, bottom, top = values[::-1], top, bottom
+            crs = source.crs
+            return Picture(
+                values,
+                (left, bottom, right, top),
+                bool(crs and crs.is_geographic),
+                (source.height, source.width),
+                "" if not crs else crs.to_string() if crs.to_epsg() else str(crs.to_dict().get("proj", "own system")),
+                (abs(source.transform.a), abs(source.transform.e)),
+                _legend(source),
+            )
+    except (rasterio.errors.RasterioError, IndexError) as error:
+        raise DataError(f"{path} cannot be read as a raster ({error}): make the results again") from error
+
+
+def _legend(source: rasterio.DatasetReader) -> dict[int, tuple[str, str]]:
+    """Return the classes that a raster says it has, with their colours."""
+    if source.dtypes[0] != "uint8":
+        return {}
+    named = {key.removeprefix("class_"): label for key, label in source.tags().items() if key.startswith("class_")}
+    labels = {int(code): label for code, label in named.items() if code.isdecimal()}
+    try:
+        table = {code: hex_colour(colour[:3]) for code, colour in source.colormap(1).items()}
+    except ValueError:  # it has none
+        table = {}
+    own = [hex_colour(colour) for colour in palette(len(labels))]
+    return {code: (labels[code], table.get(code, own[k])) for k, code in enumerate(sorted(labels))}
+
+
+def thumbnail(path: Path, top: float | None, pixels: int = 160, band: int = 1) -> str:
+    """Return a small picture of a band of a raster, as the text of a data address."""
+    picture = read_picture(path, pixels, band)
+    values = picture.values
+    if picture.legend:
+        colours = {code: read_colour(colour) for code, (_, colour) in picture.legend.items()}
+        coded = np.select([values == code for code in colours], range(1, len(colours) + 1)).astype(np.uint8)
+        table = list(colours.values())
+    else:
+        share = np.clip(np.nan_to_num(values / (top or picture.highest)), 0, 1)
+        coded = np.where(np.isfinite(values), 1 + np.round(share * STEPS), 0).astype(np.uint8)
+        table = [shade(k / STEPS) for k in range(STEPS + 1)]
+    image = Image.fromarray(coded, "P")
+    image.putpalette([232, 232, 232, *(part for colour in table for part in colour)])
+    high = max(1, round(image.width / picture.aspect))
+    image = image.resize((image.width, min(high, 4 * pixels)), Image.Resampling.NEAREST)
+    out = BytesIO()
+    image.save(out, "PNG", optimize=True, transparency=0)
+    return address(out.getvalue())
+
+
+def shade(share: float) -> tuple[int, int, int]:
+    """Return the colour of a value from 0 to 1."""
+    place = min(max(share, 0.0), 1.0) * (len(PALETTE) - 1)
+    k = min(int(place), len(PALETTE) - 2)
+    a, b = (bytes.fromhex(PALETTE[i]) for i in (k, k + 1))
+    red, green, blue = (round(x + (y - x) * (place - k)) for x, y in zip(a, b))
+    return red, green, blue
+
+
+def embed(path: Path) -> str:
+    """Return a PNG file as the text of a data address."""
+    return address(path.read_bytes())
+
+
+def address(png: bytes) -> str:
+    """Return the content of a PNG file as the text of a data address."""
+    return "data:image/png;base64," + base64.b64encode(png).decode("ascii")
