@@ -13,11 +13,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import numpy as np
 import rasterio
 from PIL import Image
 from typer.testing import CliRunner, Result
 
+from sdm.workflow.outcome import outcome_schema
 from sdm.written_files import LISTED
 from sdm_cli.app import app
 
@@ -44,12 +46,21 @@ def succeed(*words: Any) -> Result:
 
 
 def as_json(*words: Any) -> Any:
-    """Run a command with --json: the standard output must be exactly one JSON document, without NaN."""
+    """Run a command with --json: the standard output must be exactly one JSON document of the schema, without NaN."""
 
     def refuse(word: str) -> None:
         raise AssertionError(f"{word} is not JSON")
 
-    return json.loads(succeed(*words, "--json").stdout, parse_constant=refuse)
+    answer = json.loads(succeed(*words, "--json").stdout, parse_constant=refuse)
+    jsonschema.validate(answer, outcome_schema())
+    return answer
+
+
+def one(*words: Any) -> Any:
+    """The answer about one model: its numbers, and beside them files, notes, records, notices, warnings and folder."""
+    answer = as_json(*words)
+    (model,) = answer["models"]
+    return {**{key: value for key, value in answer.items() if key != "models"}, **model, **model["numbers"]}
 
 
 def fail(*words: Any, code: int = 1) -> str:

@@ -35,6 +35,7 @@ def write_model(
         also(folder, files)
     write_run(task, task.repeat(options, fitted.name), folder, command)
     numbers = {"kind": task.kind, **fitted.numbers, "versions": versions(), "files": files, "notes": notes}
+    numbers["notices"] = list(prepared.notices)
     if prepared.single:
         task.write_shared(prepared, folder, files)
     records = task.records(prepared, fitted.name)

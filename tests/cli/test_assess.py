@@ -8,7 +8,7 @@ import pytest
 import rasterio
 import yaml
 from sklearn.metrics import brier_score_loss, roc_auc_score
-from terminal import BARE, QUICK, as_json, fail, picture, read, rows, succeed, write_table
+from terminal import BARE, QUICK, as_json, fail, one, picture, read, rows, succeed, write_table
 
 from sdm import load_model
 from sdm.options.reading import make_options
@@ -84,7 +84,7 @@ def test_the_jackknife_is_that_of_fits_to_fewer_variables(results: Path, world, 
         "fit", world.records, *rest, *words, "--categorical", "landcover", *POINTS, "-o", tmp_path / "without"
     )
     for fitted, word in ((only, "with only"), (without, "without")):
-        n = fitted["species"][0]["numbers"]
+        n = fitted["models"][0]["numbers"]
         assert float(java[f"Training gain {word} elevation"]) == pytest.approx(n["regularized_gain"], abs=2e-3)
         assert float(java[f"Test gain {word} elevation"]) == pytest.approx(n["test_gain"], abs=0.02)
         assert float(java[f"AUC {word} elevation"]) == pytest.approx(n["auc_test"], abs=0.01)
@@ -312,7 +312,7 @@ def test_absences_among_the_test_records_are_used(world, tmp_path: Path) -> None
     assert "survey      AUC" in result.stdout
     numbers = numbers_of(out)
     found = numbers["presence_absence"]
-    other = as_json("evaluate", next(out.glob("*.npz")), "--presences", world.survey, "--layers", world.layers)
+    other = one("evaluate", next(out.glob("*.npz")), "--presences", world.survey, "--layers", world.layers)
     assert {**found, "calibration": None} == pytest.approx({**other["presence_absence"], "calibration": None})
     assert found["calibration"] == other["presence_absence"]["calibration"]
     sites = [row for row in rows(world.survey) if row["species"] == numbers["species"]]

@@ -92,8 +92,8 @@ def test_all_presences_on_nodata(world, tmp_path: Path, refused) -> None:
     assert "--snap 1" in message
     moved = write_table(tmp_path / "snap.csv", HEAD, [("fish", x, y), *(("fish", *at) for _, *at in points(world)[:9])])
     result = as_json("fit", moved, world.layers, *BARE, "--snap", 1, "-o", tmp_path / "out")
-    assert result["species"][0]["records"]["snapped"] == 1
-    assert result["species"][0]["records"]["nodata"] == 0
+    assert result["models"][0]["records"]["snapped"] == 1
+    assert result["models"][0]["records"]["nodata"] == 0
 
 
 def test_all_presences_elsewhere(world, tmp_path: Path, refused) -> None:
@@ -153,7 +153,7 @@ def test_a_layer_with_one_value_is_a_note_not_a_crash(own, tmp_path: Path) -> No
     change_raster(path, path, lambda band: np.where(band == -9999, band, 7))
     words = ("--fc", "lqph", "--categorical", "landcover")
     result = as_json("fit", own.records, own.layers, *words, "-o", tmp_path / "out")
-    notes = result["species"][0]["notes"]
+    notes = result["models"][0]["notes"]
     assert any("elevation" in note for note in notes), notes
     assert not (tmp_path / "out" / "plots" / "elevation.png").exists()
 
@@ -203,4 +203,4 @@ def test_layers_in_a_strange_projection_meet_records_in_degrees(own, tmp_path: P
     """Records are reprojected to the layers, whatever CRS either has."""
     succeed("simulate", tmp_path / "metres", "--size", 40, "--layers", 3, "--records", 30, "--crs", "EPSG:3035")
     words = ("fit", tmp_path / "metres" / "occurrences.csv", tmp_path / "metres" / "layers", *BARE)
-    assert as_json(*words, "-o", tmp_path / "out")["species"][0]["records"]["kept"] == 30
+    assert as_json(*words, "-o", tmp_path / "out")["models"][0]["records"]["kept"] == 30

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from terminal import QUICK, as_json, change_raster, fail, picture, read, rows, succeed
+from terminal import QUICK, as_json, change_raster, fail, one, picture, read, rows, succeed
 
 from sdm import load_model
 from sdm.options.reading import make_options
@@ -36,10 +36,10 @@ def test_the_treatment_is_recorded(world, effort, tmp_path, treatment):
     expected = {"background": "random", "bias": "effort.tif", "bias_treatment": treatment}
     assert load_model(out / f"{name}.npz").meta["sampling"] == expected
     assert json.loads((out / f"{name}.json").read_text())["sampling"] == expected
-    assert result["species"][0]["numbers"]["sampling"] == expected
+    assert result["models"][0]["numbers"]["sampling"] == expected
     assert any("sampling effort 'effort.tif'" in notice for notice in result["notices"])
     assert f"bias=effort.tif, bias_treatment={treatment}" in succeed("info", out / f"{name}.npz").output
-    assert as_json("info", out / f"{name}.npz")["meta"]["sampling"] == expected
+    assert one("info", out / f"{name}.npz")["meta"]["sampling"] == expected
     again = tmp_path / "again"
     succeed("fit", out / "run.yaml", "-o", again)
     assert (again / f"{name}.npz").read_bytes() == (out / f"{name}.npz").read_bytes(), "the run file repeats the run"
@@ -87,9 +87,9 @@ def test_target_group_density_is_written(world, tmp_path):
     alone = tmp_path / "alone"
     group = ("--bias", "target-group", "--target-group", world.both)
     result = as_json("fit", world.records, world.layers, *QUICK, "--no-map", "-o", alone, *group)
-    assert result["species"][0]["files"]["effort"] == "effort.tif"
+    assert result["models"][0]["files"]["effort"] == "effort.tif"
     assert (alone / "effort.tif").exists()
-    assert result["species"][0]["numbers"]["sampling"]["bandwidth_km"] > 0
+    assert result["models"][0]["numbers"]["sampling"]["bandwidth_km"] > 0
 
 
 def test_target_group_background(world, tmp_path):
@@ -99,7 +99,7 @@ def test_target_group_background(world, tmp_path):
         "fit", world.both, world.layers, *QUICK, "--no-map", "--species", first, "-o", tmp_path / "a", *group
     )
     sites = {(row["longitude"], row["latitude"]) for row in rows(world.both)}
-    numbers = result["species"][0]["numbers"]
+    numbers = result["models"][0]["numbers"]
     assert numbers["background_points"] <= len(sites) + 60
     assert numbers["background_points"] > 60 + 60, "of both species"
     message = fail("fit", world.both, world.layers, "-o", tmp_path / "b", *group, "--bias", "target-group", code=2)
@@ -160,7 +160,7 @@ def test_a_table_with_columns_of_effort_and_weight(tmp_path):
             writer.writerow(["p" if k < 60 else "background", *(x + (k < 60)), rng.uniform(0.1, 3), 1 + k % 2])
     words = ("fit", path, "--fc", "lq", "--no-curves", "--effort-column", "looked", "--record-weights", "trust")
     result = as_json(*words, "-o", tmp_path / "out", "--folds", 3)
-    numbers = result["species"][0]["numbers"]
+    numbers = result["models"][0]["numbers"]
     assert numbers["sampling"]["bias"] == "column looked"
     assert numbers["sampling"]["record_weights"] == "trust"
     model = load_model(tmp_path / "out" / "p.npz")

@@ -7,7 +7,7 @@ import geopandas
 import numpy as np
 import pytest
 import rasterio
-from terminal import BARE, QUICK, as_json, read, succeed
+from terminal import BARE, QUICK, as_json, one, read, succeed
 
 
 @pytest.fixture(scope="module")
@@ -38,12 +38,12 @@ def test_zeros_are_exact_and_the_range_is_what_is_left(sparse: Path) -> None:
 
 def test_small_patches_and_no_range_at_all(world, tmp_path: Path) -> None:
     words = ("fit", world.records, world.layers, *QUICK, "--entropy", 2)
-    one = as_json(*words, "--min-patch", 100, "-o", tmp_path / "a")["species"][0]
+    one = as_json(*words, "--min-patch", 100, "-o", tmp_path / "a")["models"][0]
     frame = geopandas.read_file(tmp_path / "a" / one["files"]["range"])
     assert frame.area_km2.min() >= 100
-    none = as_json(*words, "--no-range", "-o", tmp_path / "b")["species"][0]
+    none = as_json(*words, "--no-range", "-o", tmp_path / "b")["models"][0]
     assert "range" not in none["files"]
-    shannon = as_json("fit", world.records, world.layers, *QUICK, "-o", tmp_path / "c")["species"][0]
+    shannon = as_json("fit", world.records, world.layers, *QUICK, "-o", tmp_path / "c")["models"][0]
     assert "range" not in shannon["files"]
 
 
@@ -52,15 +52,15 @@ def test_a_lower_temperature_leaves_less(world, tmp_path: Path) -> None:
     for temperature in (1.5, 1.0, 0.5):
         words = ("--entropy", 1.5, "--temperature", temperature, "-o", tmp_path / str(temperature))
         result = as_json("fit", world.records, world.layers, *QUICK, *words)
-        areas.append(result["species"][0]["numbers"]["range"]["area_km2"])
+        areas.append(result["models"][0]["numbers"]["range"]["area_km2"])
     assert areas == sorted(areas, reverse=True)
     assert areas[-1] < 0.8 * areas[0]
 
 
 def test_folds_and_evaluation_of_a_model_with_zeros(world, sparse: Path, tmp_path: Path) -> None:
     words = ("fit", world.records, world.layers, *BARE, "--entropy", 1.5, "--folds", 3, "-o", tmp_path / "out")
-    result = as_json(*words)["species"][0]["numbers"]
+    result = as_json(*words)["models"][0]["numbers"]
     assert np.isfinite(result["cross_validation"]["mean"]["loss.val.avg"])
-    said = as_json("evaluate", next(sparse.glob("*.npz")), "--presences", world.records, "--layers", world.layers)
+    said = one("evaluate", next(sparse.glob("*.npz")), "--presences", world.records, "--layers", world.layers)
     assert 0 <= said["outside_support"] < 0.5
     assert np.isfinite(said["log_loss_mixed"])

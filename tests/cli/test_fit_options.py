@@ -16,7 +16,7 @@ from sdm.models.file import load_model
 
 def numbers(world, folder: Path, *words) -> dict:
     """Fit quickly; return the numbers of the only species."""
-    return as_json("fit", world.records, world.layers, *QUICK, "-o", folder, *words)["species"][0]["numbers"]
+    return as_json("fit", world.records, world.layers, *QUICK, "-o", folder, *words)["models"][0]["numbers"]
 
 
 def west(world, path: Path) -> Path:
@@ -150,7 +150,7 @@ def test_recorded_absences_are_not_fitted_as_presences(world, tmp_path: Path) ->
     species = one_species(world)
     result = as_json("fit", world.survey, world.layers, *BARE, "--species", species, "-o", tmp_path / "out")
     present = sum(r["species"] == species and r["presence"] == "1" for r in rows(world.survey))
-    assert result["species"][0]["records"]["read"] == present
+    assert result["models"][0]["records"]["read"] == present
     assert any("record an absence" in notice for notice in result["notices"])
 
 

@@ -78,7 +78,7 @@ def test_records_in_another_crs(world, tmp_path: Path) -> None:
     words = ("fit", tmp_path / "metres.csv", world.layers, *BARE)
     for k, crs in enumerate(("EPSG:3857", "3857")):
         result = as_json(*words, "--crs", crs, "-o", tmp_path / f"out{k}")
-        assert result["species"][0]["records"]["kept"] == 60
+        assert result["models"][0]["records"]["kept"] == 60
 
 
 def test_layers_in_other_formats(world, tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_layers_in_other_formats(world, tmp_path: Path) -> None:
 def test_the_real_thing_bradypus_in_south_america(shared: Path, tmp_path: Path) -> None:
     data = shared / "data" / "phillips2006"
     words = ("fit", data / "bradypus.csv", data / "layers_0.25deg", "--categorical", "ecoreg", "--no-curves")
-    result = as_json(*words, "-o", tmp_path / "out")["species"][0]
+    result = as_json(*words, "-o", tmp_path / "out")["models"][0]
     assert result["numbers"]["status"] == "converged"
     assert result["numbers"]["auc_train"] > 0.8
     assert result["records"]["read"] == 116

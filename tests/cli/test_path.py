@@ -69,7 +69,7 @@ def test_one_standard_error_is_a_stronger_regularisation(world, multipliers, tmp
     found = as_json(
         "path", world.records, world.layers, *QUICK, "--choice", "one_se", "-o", tmp_path / "out", "--no-map"
     )
-    path = found["species"][0]["numbers"]["path"]
+    path = found["models"][0]["numbers"]["path"]
     assert path["multiplier"] == path["one_se"]["multiplier"] >= path["best"]["multiplier"]
     first = json.loads((multipliers / f"{name_of(world)}.json").read_text())["path"]
     assert path["best"] == first["best"]
@@ -110,7 +110,7 @@ def test_strata_are_named_in_a_run_file_as_in_the_terminal(own, tmp_path: Path, 
         (own.folder / "run.yaml").write_text(yaml.safe_dump(text))
         monkeypatch.chdir(tmp_path)
         found = as_json("path", own.folder / "run.yaml", "--no-map")
-        results[key] = found["species"][0]["numbers"]["strata"]
+        results[key] = found["models"][0]["numbers"]["strata"]
     assert results["name"] == results["file"]
     assert results["squares"]["of"] == "squares of 80 km"
     assert results["name"]["choice"] == "one_se"
@@ -140,7 +140,7 @@ def test_spatial_folds_choose_too(world, tmp_path: Path) -> None:
     words = ("--split", "block", "--block-size", 40, "--folds", 3, "--no-map")
     for k, kind in enumerate((("--strata", "grid:30km"), QUICK)):
         found = as_json("path", world.records, world.layers, *kind, *words, "-o", tmp_path / str(k))
-        numbers = found["species"][0]["numbers"]
+        numbers = found["models"][0]["numbers"]
         said = numbers.get("path") or numbers["strata"]
         assert (said["method"], said["folds"]) == ("block", 3)
 

@@ -29,7 +29,7 @@ def test_the_preset_stands_for_its_options(world, tmp_path: Path) -> None:
 
 def test_what_is_given_goes_before_the_preset(world, tmp_path: Path) -> None:
     words = ("--preset", "best", "--background", "random", "--multiplier", 2, "-o", tmp_path / "out")
-    result = as_json("fit", world.records, world.layers, *QUICKEST, *words)["species"][0]["numbers"]
+    result = as_json("fit", world.records, world.layers, *QUICKEST, *words)["models"][0]["numbers"]
     assert result["background_points"] > 500
     assert "committee" in (tmp_path / "out" / "run.yaml").read_text()
 

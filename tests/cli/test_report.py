@@ -38,7 +38,7 @@ def test_a_page_that_is_there_is_replaced(fit, results: Path) -> None:
     page = results / f"{fit.name}.html"
     before = page.read_bytes()
     page.write_text("old")
-    assert as_json("report", results) == {"pages": [str(page)]}
+    assert as_json("report", results) ["files"] == [str(page)]}
     assert page.read_bytes() == before
 
 
@@ -46,7 +46,7 @@ def test_no_page_where_none_is_wanted(world, tmp_path: Path) -> None:
     said = succeed("fit", world.records, world.layers, *BARE, "--no-report", "-o", tmp_path / "out").output
     assert not list((tmp_path / "out").glob("*.html"))
     assert ".html" not in said
-    (page,) = as_json("report", tmp_path / "out")["pages"]
+    (page,) = as_json("report", tmp_path / "out")["files"]
     assert Path(page).is_file()
     # a later run without one does not leave the page of an earlier one beside its own results
     succeed("fit", world.records, world.layers, *BARE, "--no-report", "--overwrite", "-o", tmp_path / "out")
@@ -61,7 +61,7 @@ def test_many_species_have_an_index(world, tmp_path: Path) -> None:
     assert len(before) == 3
     for name in before:
         (out / name).unlink()
-    assert {Path(page).relative_to(out).as_posix() for page in as_json("report", out)["pages"]} == set(before)
+    assert {Path(page).relative_to(out).as_posix() for page in as_json("report", out)["files"]} == set(before)
     assert {name: (out / name).read_bytes() for name in before} == before
     succeed("fit", world.both, world.layers, *BARE, "--no-report", "--overwrite", "-o", out)
     assert not [name for name in files(out) if name.endswith(".html")]
@@ -69,7 +69,7 @@ def test_many_species_have_an_index(world, tmp_path: Path) -> None:
 
 def test_several_places_at_once(fit, results: Path, tmp_path: Path) -> None:
     shutil.copytree(results, tmp_path / "second")
-    pages = as_json("report", results, tmp_path / "second")["pages"]
+    pages = as_json("report", results, tmp_path / "second")["files"]
     assert pages == [str(results / f"{fit.name}.html"), str(tmp_path / "second" / f"{fit.name}.html")]
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from terminal import as_json, fail, picture, rows, succeed
+from terminal import as_json, fail, one, picture, rows, succeed
 
 from sdm import load_model
 from sdm.simulate.world import simulate
@@ -47,7 +47,7 @@ def test_info_tells_prices_families_and_what_the_certificate_covers(results: Pat
     said = succeed("info", next(results.glob("*.npz"))).output
     for text in ("covers ", "greedy search", "penalties ", "lambda ", "Theorem 2", "families "):
         assert text in said
-    meta = as_json("info", next(results.glob("*.npz")))["meta"]
+    meta = one("info", next(results.glob("*.npz")))["meta"]
     assert meta["structure"]["families"]
 
 
@@ -97,8 +97,8 @@ def test_an_exact_search_says_so(own, tmp_path: Path) -> None:
 @pytest.mark.parametrize("solver", ["structmaxent1", "structmaxent2"])
 def test_the_papers_own_solvers(world, tmp_path: Path, solver: str) -> None:
     words = ("fit", world.records, world.layers, *PRICED, "--families", "trees:2,mono:2", "--no-curves", "--no-map")
-    best = as_json(*words, "-o", tmp_path / "best")["species"][0]["numbers"]
-    theirs = as_json(*words, "--solver", solver, "-o", tmp_path / "theirs")["species"][0]["numbers"]
+    best = as_json(*words, "-o", tmp_path / "best")["models"][0]["numbers"]
+    theirs = as_json(*words, "--solver", solver, "-o", tmp_path / "theirs")["models"][0]["numbers"]
     assert theirs["regularized_gain"] == pytest.approx(best["regularized_gain"], abs=0.02)
 
 
@@ -138,7 +138,7 @@ def gated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict]:
 def test_an_interaction_is_found_and_shown(gated, tmp_path: Path) -> None:
     """The heaviest rule names both variables of the gate near its limits, and their pair is the strongest."""
     folder, truth = gated
-    gate = truth["species"][0]["interaction"]
+    gate = truth["models"][0]["interaction"]
     words = ("fit", folder / "occurrences.csv", folder / "layers", "--no-map", "--no-curves", "--test-percent", 30)
     succeed(*words, *PRICED, "--families", "trees:4", "-o", tmp_path / "trees")
     pair = rows(next((tmp_path / "trees").glob("*_interactions.csv")))[0]

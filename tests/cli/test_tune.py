@@ -155,10 +155,10 @@ def test_terminal_run_file_and_python_are_one_on_any_number_of_processes(world, 
 def test_records_set_aside_play_no_part_in_the_choice(world, tmp_path: Path) -> None:
     words = ("--test-percent", 50, "--folds", 2)
     found = as_json("tune", world.records, world.layers, *POINTS, *GRID, *words, "-o", tmp_path / "out")
-    assert found["species"][0]["numbers"]["training_presences"] == 30
+    assert found["models"][0]["numbers"]["training_presences"] == 30
     folds = rows(tmp_path / "out" / "tune_folds.csv")
     plain = as_json("tune", world.records, world.layers, *POINTS, *GRID, "--folds", 2, "-o", tmp_path / "all")
-    assert plain["species"][0]["numbers"]["training_presences"] == 60
+    assert plain["models"][0]["numbers"]["training_presences"] == 60
     assert folds[0]["auc.train"] != rows(tmp_path / "all" / "tune_folds.csv")[0]["auc.train"]
 
 
