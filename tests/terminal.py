@@ -56,7 +56,7 @@ def as_json(*words: Any) -> Any:
     return answer
 
 
-def one(*words: Any) -> Any:
+def model_answer(*words: Any) -> Any:
     """The answer about one model: its numbers, and beside them files, notes, records, notices, warnings and folder."""
     answer = as_json(*words)
     (model,) = answer["models"]

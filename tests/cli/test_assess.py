@@ -8,7 +8,7 @@ import pytest
 import rasterio
 import yaml
 from sklearn.metrics import brier_score_loss, roc_auc_score
-from terminal import BARE, QUICK, as_json, fail, one, picture, read, rows, succeed, write_table
+from terminal import BARE, QUICK, as_json, fail, model_answer, picture, read, rows, succeed, write_table
 
 from sdm import load_model
 from sdm.options.reading import make_options
@@ -312,7 +312,7 @@ def test_absences_among_the_test_records_are_used(world, tmp_path: Path) -> None
     assert "survey      AUC" in result.stdout
     numbers = numbers_of(out)
     found = numbers["presence_absence"]
-    other = one("evaluate", next(out.glob("*.npz")), "--presences", world.survey, "--layers", world.layers)
+    other = model_answer("evaluate", next(out.glob("*.npz")), "--presences", world.survey, "--layers", world.layers)
     assert {**found, "calibration": None} == pytest.approx({**other["presence_absence"], "calibration": None})
     assert found["calibration"] == other["presence_absence"]["calibration"]
     sites = [row for row in rows(world.survey) if row["species"] == numbers["species"]]

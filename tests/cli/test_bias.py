@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from terminal import QUICK, as_json, change_raster, fail, one, picture, read, rows, succeed
+from terminal import QUICK, as_json, change_raster, fail, model_answer, picture, read, rows, succeed
 
 from sdm import load_model
 from sdm.options.reading import make_options
@@ -39,7 +39,7 @@ def test_the_treatment_is_recorded(world, effort, tmp_path, treatment):
     assert result["models"][0]["numbers"]["sampling"] == expected
     assert any("sampling effort 'effort.tif'" in notice for notice in result["notices"])
     assert f"bias=effort.tif, bias_treatment={treatment}" in succeed("info", out / f"{name}.npz").output
-    assert one("info", out / f"{name}.npz")["meta"]["sampling"] == expected
+    assert model_answer("info", out / f"{name}.npz")["meta"]["sampling"] == expected
     again = tmp_path / "again"
     succeed("fit", out / "run.yaml", "-o", again)
     assert (again / f"{name}.npz").read_bytes() == (out / f"{name}.npz").read_bytes(), "the run file repeats the run"

@@ -12,7 +12,7 @@ import rasterio
 from rio_cogeo.cogeo import cog_validate
 from shapely.geometry import box
 from sklearn.metrics import accuracy_score, cohen_kappa_score, confusion_matrix, log_loss, roc_auc_score
-from terminal import as_json, change_raster, fail, files, read, rows, sdm, succeed, write_table, one
+from terminal import as_json, change_raster, fail, files, model_answer, read, rows, sdm, succeed, write_table
 
 from sdm import ConditionalMaxent
 from sdm.models.classes import ClassModel
@@ -94,7 +94,7 @@ def test_bands_are_called_by_the_classes_and_colours_are_kept(world, tmp_path: P
 
 
 def test_the_result_says_what_is_on_the_map(run: Path, world, tmp_path: Path) -> None:
-    found = one("predict", run / "habitat.npz", world.layers, "-o", tmp_path / "map.tif")
+    found = model_answer("predict", run / "habitat.npz", world.layers, "-o", tmp_path / "map.tif")
     stored = json.loads((run / "habitat.json").read_text())["map"]
     assert {name: found[name] for name in stored} == stored
     assert found["files"]["class"] == str(tmp_path / "map_class.tif")
@@ -170,7 +170,7 @@ def test_measures_are_those_of_the_run_at_its_own_sites(run: Path, world) -> Non
 
 def test_measures_are_those_of_scikit_learn(run: Path, world, fresh: Path) -> None:
     """The column that the model was fitted with is the one that is meant."""
-    found = one("evaluate", run / "habitat.npz", "--sites", fresh, "--layers", world.layers)
+    found = model_answer("evaluate", run / "habitat.npz", "--sites", fresh, "--layers", world.layers)
     place = [(float(row["longitude"]), float(row["latitude"])) for row in rows(fresh)]
     truth = [row["habitat"] for row in rows(fresh)]
     with rasterio.open(run / "habitat_probability.tif") as data:
@@ -339,7 +339,7 @@ def test_the_page_is_made_again(run: Path, tmp_path: Path, given: str) -> None:
     before = page.read_bytes()
     page.unlink()
     left = files(tmp_path / "moved")
-    assert as_json("report", tmp_path / "moved" / given) ["files"] == [str(page)]}
+    assert as_json("report", tmp_path / "moved" / given)["files"] == [str(page)]
     assert page.read_bytes() == before == (run / "habitat.html").read_bytes()
     assert files(tmp_path / "moved") == sorted([*left, page.name])
 

@@ -8,7 +8,7 @@ import pytest
 import rasterio
 import yaml
 from rio_cogeo.cogeo import cog_validate
-from terminal import as_json, fail, files, one, picture, read, rows, succeed, write_table
+from terminal import as_json, fail, files, model_answer, picture, read, rows, succeed, write_table
 
 from sdm.data.rasters.layers import open_stack
 from sdm.errors import OptionError
@@ -196,7 +196,7 @@ PROPORTIONS = ("--proportions", "bare,forest,meadow", "--fc", "l", "--no-curves"
 def test_proportions_need_no_other_column(world, tmp_path):
     """A plot that is blank in a column that nobody asked for is a plot."""
     table = cover(world, tmp_path / "cover.csv", lambda k, row: ["Ursus" if k < 5 else "", *row[1:]])
-    found = one("classify", table, world.layers, *PROPORTIONS, "-o", tmp_path / "out")
+    found = model_answer("classify", table, world.layers, *PROPORTIONS, "-o", tmp_path / "out")
     assert found["sites"] == 60
     assert not any("class" in note for note in found["notices"])
 
@@ -249,7 +249,10 @@ def test_labels_that_are_numbers_are_in_their_order(world, plots, tmp_path):
         words = ("classify", table, world.layers, "--class-column", "habitat", "--fc", "l", "--no-map", "--no-curves")
         folder = tmp_path / codes["bare"]
         assert as_json(*words, "-o", folder)["classes"] == list(codes.values())
-        assert one("evaluate", folder / "habitat.npz", "--layers", world.layers, "--sites", table)["accuracy"] > 0.5
+        assert (
+            model_answer("evaluate", folder / "habitat.npz", "--layers", world.layers, "--sites", table)["accuracy"]
+            > 0.5
+        )
 
 
 def test_more_folds_than_sites_are_refused(world, plots, tmp_path):
@@ -322,7 +325,7 @@ def test_info_says_what_the_file_is(run):
     said = succeed("info", folder / "habitat.npz", "--features", 2).stdout
     assert "bare, forest, meadow" in said
     assert "converged: within" in said
-    found = one("info", folder / "habitat.npz")
+    found = model_answer("info", folder / "habitat.npz")
     weights = rows(folder / "habitat_weights.csv")
     assert [feature["name"] for feature in found["features"]] == [row["feature"] for row in weights[1:]]
     assert found["classes"] == ["bare", "forest", "meadow"]

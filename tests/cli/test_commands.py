@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from terminal import QUICK, as_json, change_raster, fail, files, one, sdm, succeed, write_table
+from terminal import QUICK, as_json, change_raster, fail, files, model_answer, sdm, succeed, write_table
 
 from sdm._version import __version__
 from sdm.options.reading import leaves, make_options, read_yaml, schema
@@ -135,7 +135,7 @@ def test_info_shows_where_a_model_came_from(fit) -> None:
         assert word in text
     listed = text.split("features with a weight")[1].strip().splitlines()
     assert len(listed) == 1 + 3 + 1
-    found = one("info", fit.model)
+    found = model_answer("info", fit.model)
     assert found["meta"]["seed"] == 1
     assert found["meta"]["gap"] <= 1e-6
     assert len(found["features"]) > 3

@@ -7,7 +7,7 @@ import geopandas
 import numpy as np
 import pytest
 import rasterio
-from terminal import BARE, QUICK, as_json, one, read, succeed
+from terminal import BARE, QUICK, as_json, model_answer, read, succeed
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +61,6 @@ def test_folds_and_evaluation_of_a_model_with_zeros(world, sparse: Path, tmp_pat
     words = ("fit", world.records, world.layers, *BARE, "--entropy", 1.5, "--folds", 3, "-o", tmp_path / "out")
     result = as_json(*words)["models"][0]["numbers"]
     assert np.isfinite(result["cross_validation"]["mean"]["loss.val.avg"])
-    said = one("evaluate", next(sparse.glob("*.npz")), "--presences", world.records, "--layers", world.layers)
+    said = model_answer("evaluate", next(sparse.glob("*.npz")), "--presences", world.records, "--layers", world.layers)
     assert 0 <= said["outside_support"] < 0.5
     assert np.isfinite(said["log_loss_mixed"])

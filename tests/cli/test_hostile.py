@@ -15,7 +15,7 @@ import rasterio
 from community import write_community
 from odd import BOMB
 from rasterio.crs import CRS
-from terminal import BARE, change_raster, fail, files, one, process, rows, sdm, start, succeed, write_table
+from terminal import BARE, change_raster, fail, files, model_answer, process, rows, sdm, start, succeed, write_table
 
 from sdm.archive import digest
 from sdm.report.tables import quoted, unquoted
@@ -369,4 +369,4 @@ def test_a_closed_reader_of_a_long_run(world, tmp_path: Path) -> None:
         assert child.stdout is not None
         child.stdout.close()
         assert child.wait(timeout=120) == 141
-    assert one("info", next((tmp_path / "out").glob("*.npz")))["features"]
+    assert model_answer("info", next((tmp_path / "out").glob("*.npz")))["features"]

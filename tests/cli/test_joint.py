@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import rasterio
 from community import SPECIES, draw_community, write_community
-from terminal import as_json, fail, files, one, picture, read, rows, sdm, succeed, write_table
+from terminal import as_json, fail, files, model_answer, picture, read, rows, sdm, succeed, write_table
 
 from sdm.data.rasters.layers import open_stack
 from sdm.estimators.community import JointModel
@@ -124,7 +124,7 @@ def test_info_says_what_it_is(mapped: Path) -> None:
     assert f"crf-l2 (C {chosen:g}), graph tree" in said
     assert "nats per site of the optimum" in said
     assert " ± " in said
-    found = one("info", mapped / "joint.npz")
+    found = model_answer("info", mapped / "joint.npz")
     assert found["kind"] == "joint"
     assert len(found["associations"]) == 1
 
@@ -163,7 +163,7 @@ def test_species_called_like_other_maps(world, tmp_path: Path) -> None:
     assert all((out / name).is_file() for name in paths)
     maps = numbers["maps"]["layers"]
     assert maps["species"]["richness"]["max"] < maps["richness"]["richness"]["max"], "one species is less than both"
-    found = one("predict", out / "joint.npz", world.layers, "-o", tmp_path / "again")["maps"]
+    found = model_answer("predict", out / "joint.npz", world.layers, "-o", tmp_path / "again")["maps"]
     assert set(found) == set(paths)
     assert found["maps/richness.tif"]["species"] == "richness"
     assert found["richness.tif"]["max"] == pytest.approx(maps["richness"]["richness"]["max"])
@@ -171,7 +171,7 @@ def test_species_called_like_other_maps(world, tmp_path: Path) -> None:
 
 def test_a_table_alone_gives_the_library_s_model(tmp_path: Path) -> None:
     path = write_community(tmp_path)
-    result = one("joint", path, *OWN, "-o", tmp_path / "out")
+    result = model_answer("joint", path, *OWN, "-o", tmp_path / "out")
     frame = draw_community()
     model = JointModel("crf-l2", seed=1).fit(frame[["heat", "rain"]], frame[list(SPECIES)])
     np.testing.assert_array_equal(FittedJoint.load(tmp_path / "out" / "joint.npz").weights, model.fitted_.weights)
@@ -222,7 +222,7 @@ def test_the_default_is_a_crf_with_its_c_chosen_beside_single_models_and_a_glm(t
 
 def test_constants_by_cross_validation_are_kept_as_a_table(tmp_path: Path) -> None:
     write_community(tmp_path, draw_community(60))
-    numbers = one("joint", tmp_path / "sites.csv", *OWN, "-o", tmp_path / "out")["numbers"]
+    numbers = model_answer("joint", tmp_path / "sites.csv", *OWN, "-o", tmp_path / "out")["numbers"]
     tried = [row for row in rows(tmp_path / "out" / "tuning.csv") if row["model"] == "joint"]
     best = min(tried, key=lambda row: float(row["loss"]))
     assert numbers["C"] == pytest.approx(float(best["C"]))

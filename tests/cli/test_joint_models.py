@@ -11,7 +11,7 @@ import rasterio
 from community import SPECIES, draw_community, write_community
 from shapely.geometry import box
 from sklearn.metrics import roc_auc_score
-from terminal import as_json, fail, files, read, rows, succeed, one
+from terminal import as_json, fail, files, model_answer, read, rows, succeed
 
 from sdm.models.community import FittedJoint
 
@@ -65,7 +65,7 @@ def test_the_maps_are_those_of_the_run(run: Path, world, tmp_path: Path) -> None
 
 
 def test_the_result_says_what_was_written(run: Path, world, tmp_path: Path) -> None:
-    found = one("predict", run / "joint.npz", world.layers, "-o", tmp_path / "out")
+    found = model_answer("predict", run / "joint.npz", world.layers, "-o", tmp_path / "out")
     stored = json.loads((run / "joint.json").read_text())["maps"]["layers"]
     species = FittedJoint.load(run / "joint.npz").species
     kinds = {"probability": "species", "present": "present"}
@@ -131,7 +131,7 @@ def test_measures_are_those_of_the_run_at_its_own_sites(run: Path, tables: Path,
         (tables / "out" / "joint.npz", (tables / "sites.csv",)),
     ):
         stored = json.loads((model.parent / "joint.json").read_text())["training"]["joint"]
-        found = one("evaluate", model, "--sites", *words)
+        found = model_answer("evaluate", model, "--sites", *words)
         assert {name: found[name] for name in stored} == stored
 
 
@@ -149,7 +149,7 @@ def test_measures_of_new_sites(tables: Path, tmp_path: Path) -> None:
     frame = draw_community(90, seed=8)
     path = write_community(tmp_path, frame)
     model = FittedJoint.load(tables / "out" / "joint.npz")
-    found = one("evaluate", tables / "out" / "joint.npz", "--sites", path)
+    found = model_answer("evaluate", tables / "out" / "joint.npz", "--sites", path)
     p = model.predict_proba(model.encode(pd.read_csv(path)))
     best = model.predict(model.encode(pd.read_csv(path)))
     truth = frame[list(model.species)].to_numpy()
@@ -212,5 +212,5 @@ def test_sites_off_the_layers(run: Path, world, tmp_path: Path) -> None:
 @pytest.mark.parametrize("given", ["joint.npz", "joint.json"])
 def test_the_page_is_made_again_from_the_model_s_place(run: Path, given: str) -> None:
     before = (run / "joint.html").read_bytes()
-    assert as_json("report", run / given) ["files"] == [str(run / "joint.html")]}
+    assert as_json("report", run / given)["files"] == [str(run / "joint.html")]
     assert (run / "joint.html").read_bytes() == before

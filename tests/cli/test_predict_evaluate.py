@@ -10,7 +10,7 @@ import pytest
 import rasterio
 from shapely.geometry import box
 from sklearn.metrics import roc_auc_score
-from terminal import as_json, change_raster, fail, files, one, process, read, rows, succeed, write_table
+from terminal import as_json, change_raster, fail, files, model_answer, process, read, rows, succeed, write_table
 
 from sdm.models.file import load_model
 
@@ -27,7 +27,7 @@ def test_predict_repeats_the_map_of_the_fit(fit, world, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("scale", ["raw", "cumulative", "logistic"])
 def test_predict_on_other_scales(fit, world, tmp_path: Path, scale) -> None:
-    found = one("predict", fit.model, world.layers, "--outputformat", scale, "-o", tmp_path / "map.tif")
+    found = model_answer("predict", fit.model, world.layers, "--outputformat", scale, "-o", tmp_path / "map.tif")
     values = read(tmp_path / "map.tif")
     assert found["cells"] == values.count()
     assert (found["min"], found["max"]) == pytest.approx((values.min(), values.max()))
@@ -105,7 +105,7 @@ def predictions(fit, world, wanted: str) -> tuple[list[int], np.ndarray]:
 
 def test_evaluate_a_survey_of_presences_and_absences(fit, world) -> None:
     """The survey holds two species; the model's own is the one that is meant."""
-    found = one("evaluate", fit.model, "--presences", world.survey, "--layers", world.layers)
+    found = model_answer("evaluate", fit.model, "--presences", world.survey, "--layers", world.layers)
     species = load_model(fit.model).meta["species"]
     observed, values = predictions(fit, world, species)
     assert (found["presences"], found["others"], found["against"]) == (sum(observed), 150 - sum(observed), "absence")
@@ -183,7 +183,7 @@ def test_evaluate_aligns_layers_as_fit_does(fit, own) -> None:
 def test_evaluate_one_presence_has_no_deviation_and_still_valid_json(fit, world, tmp_path: Path) -> None:
     first = rows(world.records)[0]
     path = write_table(tmp_path / "one.csv", ["lon", "lat"], [(first["longitude"], first["latitude"])])
-    found = one("evaluate", fit.model, "--presences", path, "--layers", world.layers)
+    found = model_answer("evaluate", fit.model, "--presences", path, "--layers", world.layers)
     assert found["auc_deviation"] is None
 
 

@@ -38,7 +38,7 @@ def test_a_page_that_is_there_is_replaced(fit, results: Path) -> None:
     page = results / f"{fit.name}.html"
     before = page.read_bytes()
     page.write_text("old")
-    assert as_json("report", results) ["files"] == [str(page)]}
+    assert as_json("report", results)["files"] == [str(page)]
     assert page.read_bytes() == before
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from terminal import as_json, fail, one, picture, rows, succeed
+from terminal import as_json, fail, model_answer, picture, rows, succeed
 
 from sdm import load_model
 from sdm.simulate.world import simulate
@@ -47,7 +47,7 @@ def test_info_tells_prices_families_and_what_the_certificate_covers(results: Pat
     said = succeed("info", next(results.glob("*.npz"))).output
     for text in ("covers ", "greedy search", "penalties ", "lambda ", "Theorem 2", "families "):
         assert text in said
-    meta = one("info", next(results.glob("*.npz")))["meta"]
+    meta = model_answer("info", next(results.glob("*.npz")))["meta"]
     assert meta["structure"]["families"]
 
 

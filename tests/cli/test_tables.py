@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from terminal import as_json, fail, files, one, rows, sdm, succeed, write_table
+from terminal import as_json, fail, files, model_answer, rows, sdm, succeed, write_table
 
 from sdm.models.file import load_model
 
@@ -99,10 +99,10 @@ def test_a_column_that_the_background_lacks(tables, tmp_path: Path) -> None:
 def test_evaluation_on_tables(tables, tmp_path: Path) -> None:
     succeed("fit", *tables, "--categorical", "soil", "-o", tmp_path / "out", "--fc", "lq", "--no-curves")
     model = tmp_path / "out" / "fern" / "fern.npz"
-    found = one("evaluate", model, "--presences", tables[0], "--species", "fern", "--background", tables[1])
+    found = model_answer("evaluate", model, "--presences", tables[0], "--species", "fern", "--background", tables[1])
     assert (found["presences"], found["others"], found["against"]) == (40, 300, "background")
     assert 0.6 < found["auc"] < 1
-    absent = one("evaluate", model, "--presences", tables[0], "--species", "fern", "--absences", tables[1])
+    absent = model_answer("evaluate", model, "--presences", tables[0], "--species", "fern", "--absences", tables[1])
     assert absent["auc"] == found["auc"]
     assert -1 <= absent["tss"] <= 1
     assert 0 < absent["correlation"] < 1
