@@ -104,6 +104,16 @@ class Results:
         found = self.numbers.get("classes")
         return [str(label) for label in found] if isinstance(found, list) else []
 
+    @property
+    def tested(self) -> bool:
+        """Whether records were set aside."""
+        return self.numbers.get("auc_test") is not None
+
+    @property
+    def by_margin(self) -> bool:
+        """Whether a joint model was fitted by a margin, so that its objective counts wrong labels."""
+        return self.kind == "community" and not str(self.numbers.get("learner", "")).startswith("crf")
+
     @cached_property
     def model(self) -> "FittedModel | None":
         """The model; None where its file is not there."""

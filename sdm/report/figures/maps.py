@@ -21,6 +21,7 @@ from sdm.types import Array
 PIXELS = 900
 SIDE_PIXELS = 500  # of maps side by side
 ORDER_PIXELS = 400
+LONGEST = 28  # letters of a class in a legend
 NOTHING = np.nextafter(np.float32(0), np.float32(1))  # values below it are exactly zero
 
 
@@ -77,7 +78,9 @@ def draw_map(
     left, bottom, right, top = picture.bounds
     tall = (top - bottom) * picture.stretch / max(right - left, 1e-12)
     width = 8.0 if tall < 1.2 else max(4.5, 9.6 / tall)
-    figure, axes = one_plot(width, min(max(width * tall * 0.84, 3.0), 12.0))
+    words = max((len(label) for label, _ in picture.legend.values()), default=0)
+    beside = 0.8 + 0.08 * min(words, LONGEST) if words else 0.0  # inches for the legend
+    figure, axes = one_plot(width + beside, min(max(width * tall * 0.84, 3.0), 12.0))
     shades = shades or Shades("")
     image = paint(axes, picture, shades, edges=edges)
     if area is not None:
@@ -127,7 +130,7 @@ def paint(axes: Axes, picture: Picture, shades: Shades, *, edges: bool = False) 
 def class_keys(labels: Sequence[str], colours: Sequence[str], amounts: Sequence[float]) -> list[Patch]:
     """Return the legend of classes: those there is most of, and how many others there are."""
     there, more = most_frequent(amounts)
-    keys = [Patch(color=colours[k], label=safe_text(labels[k], 28)) for k in there]
+    keys = [Patch(color=colours[k], label=safe_text(labels[k], LONGEST)) for k in there]
     return [*keys, Patch(alpha=0.0, label=more)] if more else keys
 
 

@@ -2,10 +2,8 @@
 
 from typing import Any
 
-from sdm.models.presence import shown_class
-from sdm.report.pages import sections, words
+from sdm.report.pages import sections
 from sdm.report.pages.frame import Context, Page, Section
-from sdm.report.pages.words import figure, whole
 from sdm.report.results import Results, number
 
 ORDER = ("cross-validation", "test", "training")  # which measures tell most
@@ -15,16 +13,12 @@ COLUMNS = {
 }  # fmt: skip
 
 
-def head(results: Results) -> Context:
-    """Return the title of the page, and of what it is."""
-    classes, names = len(results.classes), results.numbers.get("variables")
+def subject(results: Results) -> str:
+    """Return what the page is of."""
+    names = results.numbers.get("variables")
     variables = f" from {len(names)} variables" if isinstance(names, list) else ""
-    return {
-        "title": f"{results.title} – {classes} classes",
-        "heading": results.title,
-        "subtitle": f"{classes} classes{variables} · {words.algorithm(results)}",
-        "plain": True,
-    }
+    classes = f"{len(results.classes)} classes" if presence_class(results.classes) is None else "presence and absence"
+    return classes + variables
 
 
 def best_measures(results: Results) -> tuple[str, dict[str, Any]]:
@@ -34,54 +28,9 @@ def best_measures(results: Results) -> tuple[str, dict[str, Any]]:
 
 
 def figures(results: Results) -> Context:
-    """Return the main figures, warnings, and whether the model was tested."""
-    n, (sites, best) = results.numbers, best_measures(results)
-    constant = f"{sites}; constant model {figure(best.get('constant_log_loss'))}"
-    tiles = [
-        ("Sites", whole(n.get("sites")), f"{whole(n.get('training_sites'))} for training"),
-        ("Log loss", figure(best.get("log_loss")), constant),
-        ("Accuracy", figure(best.get("accuracy"), 3), f"kappa {figure(best.get('kappa'), 3)}"),
-    ]
-    if number(best.get("tss")) is not None:
-        tiles.append(("TSS", figure(best["tss"], 3), sites))
-    tiles += [
-        ("Mean AUC", figure(best.get("mean_auc"), 3), sites),
-        ("Features in use", whole(n.get("features_with_weight")), f"of {whole(n.get('features'))}"),
-        ("Proved gap", figure(n.get("gap"), 2), f"nats, {n.get('status') or 'status unknown'}"),
-    ]
-    notes = []
-    if number(best.get("sites_given_no_probability")):
-        notes.append(
-            f"At {whole(best['sites_given_no_probability'])} sites a class that is there got no probability at all; "
-            "the log loss counts it as one in a million."
-        )
-    warnings = n.get("warnings")
-    found = warnings if isinstance(warnings, list) else []
-    return {"tiles": tiles, "warnings": found, "notes": notes, "untested": "sites" if sites == "training" else ""}
-
-
-def fit(results: Results) -> Context:
-    """Return the certificate."""
-    explain = (
-        "The log loss is the mean of −ln(probability of the class on record), in nats: 0 is perfect. The constant "
-        "model, which gives every class its share of the training sites, is what a model has to beat."
-    )
-    good = results.numbers.get("status") == "converged"
-    return {"good": good, "texts": words.certificate(results), "explain": explain}
-
-
-def class_map(results: Results) -> Context:
-    """Return the map: the probability of presence, or the most probable class."""
-    two = len(results.classes) == 2
-    subject = f"probability of {shown_class(results.classes)[1]}" if two else "most probable class"
-    picture = "probability picture" if two and results.path("probability picture") else "picture"
-    text = f"Map of {results.title}: the {subject}"
-    explain = (
-        "Values are probabilities, given the environment of a cell, for sites sampled as the training sites were. "
-        if two
-        else "The most probable class of every cell; where the entropy is high, others are nearly as probable. "
-    )
-    return sections.map_section(results, text=text, explain=explain, reference="map", picture=picture)
+    """Return the measures of the key figures, and warnings."""
+    (sites, best), warnings = best_measures(results), results.numbers.get("warnings")
+    return {"sites": sites, "best": best, "warnings": warnings if isinstance(warnings, list) else []}
 
 
 def classes(results: Results) -> Context | None:
@@ -115,11 +64,11 @@ def classes(results: Results) -> Context | None:
 
 
 CLASSES = Page(
-    head,
+    subject,
     (
-        Section("figures", "", figures),
-        Section("fit", sections.FIT, fit),
-        Section("map", "Map", class_map),
+        Section("figures", "", figures, template="classes/figures"),
+        sections.FIT,
+        sections.MAP,
         Section("classes", "Classes", classes, template="classes/classes"),
         sections.ROC,
         sections.THRESHOLDS,

@@ -3,10 +3,9 @@
 from typing import Any
 
 from sdm.report.charts import BarChart, Bars
-from sdm.report.pages import sections, words
+from sdm.report.pages import sections
 from sdm.report.pages.frame import Context, Page, Section
 from sdm.report.pages.svg import svg
-from sdm.report.pages.words import figure, whole
 from sdm.report.pictures import embed, thumbnail
 from sdm.report.results import Results, number, rows_of
 
@@ -23,16 +22,6 @@ MEASURES = {
 }
 
 
-def head(results: Results) -> Context:
-    """Return the title of the page, and of what it is."""
-    return {
-        "title": f"{results.title} – joint model",
-        "heading": results.title,
-        "subtitle": f"Joint model · {words.algorithm(results)}",
-        "plain": True,
-    }
-
-
 def _both(results: Results) -> dict[str, dict[str, Any]]:
     """Return the measures of the models side by side: held out where the model was tested, else of training."""
     found = results.tree("test").get("mean") or results.tree("training")
@@ -40,34 +29,8 @@ def _both(results: Results) -> dict[str, dict[str, Any]]:
 
 
 def figures(results: Results) -> Context:
-    """Return the main figures, and whether the model was tested."""
-    n, both = results.numbers, _both(results)
-
-    def compared(title: str, key: str, digits: int) -> tuple[str, str, str]:
-        joint, stacked, glm = (figure(both.get(name, {}).get(key), digits) for name in MODELS)
-        return title, joint, f"stacked {stacked}, GLM {glm}"
-
-    unit = "wrong labels" if words.margin(results) else "nats"
-    tiles = [
-        ("Sites", whole(n.get("sites")), f"{whole(n.get('missing'))} labels missing"),
-        ("Species", str(len(n["species"])), f"{n.get('edges')} edges, graph {n.get('graph')}"),
-        ("Variables", str(len(n.get("variables") or [])), f"features {n.get('features')}"),
-        compared("Mean AUC", "auc", 3),
-        compared("Hamming error", "hamming", 3),
-        compared("Joint log loss", "log loss", 4),
-        ("Proved gap", figure(n.get("gap"), 2), f"{unit} per site, {n.get('status')}"),
-    ]
-    return {"tiles": tiles, "untested": "" if results.tree("test") else "sites"}
-
-
-def fit(results: Results) -> Context:
-    """Return the certificate."""
-    explain = (
-        "Inference is exact: the edges form a forest, so best labelings and marginals come from messages between "
-        "neighbours, not from sampling."
-    )
-    good = results.numbers.get("status") == "converged"
-    return {"good": good, "texts": words.certificate(results), "explain": explain}
+    """Return the measures of the key figures."""
+    return {"both": {name: {} for name in MODELS} | _both(results)}
 
 
 def measures(results: Results) -> Context | None:
@@ -86,7 +49,6 @@ def network(results: Results) -> Context | None:
         "edges": [{**row, "unsure": _unsure(row)} for row in edges[:MOST_EDGES]],
         "has_spread": _has_spread(results),
         "left_out": max(0, len(edges) - MOST_EDGES),
-        "likelihood": not words.margin(results),
     }
 
 
@@ -148,25 +110,20 @@ def features(results: Results) -> Context | None:
         return None
     names, values = zip(*ranked)
     label = "Species with a weight for it"
-    spread = "standard errors" if not words.margin(results) else "the deviation of their posterior"
-    explain = (
-        f"A weight counts as kept if it is at least {100 * (number(results.tree('kept').get('share')) or 0):.0f} % of "
-        "the largest; features are standardised, so weights compare. All are in effects.csv"
-        f"{f', with {spread}' if _has_spread(results) else ''}."
-    )
-    return {"chart": svg(BarChart(label, label, names, [Bars(label, values)])), "explain": explain}
+    chart = BarChart(label, label, names, [Bars(label, values)])
+    return {"chart": svg(chart), "has_spread": _has_spread(results)}
 
 
 COMMUNITY = Page(
-    head,
+    lambda results: "joint model",
     (
-        Section("figures", "", figures),
-        Section("fit", sections.FIT, fit),
+        Section("figures", "", figures, template="community/figures"),
+        sections.FIT,
         Section("measures", "Joint, stacked and GLM", measures, template="community/measures"),
         Section("network", "Associations", network, template="community/network"),
         Section("richness", "Richness", richness, template="community/richness"),
         Section("each", "Species", each, template="community/each"),
-        Section("features", "Features", features, "Features that survived", "chart"),
+        Section("features", "Features", features, "Features that survived", "community/features"),
         sections.RECORDS,
         sections.SETTINGS,
         sections.ODMAP,

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, Undefined
+from jinja2 import Environment, FileSystemLoader, TemplateError, Undefined
 from markupsafe import Markup
 
 from sdm.errors import DataError
@@ -24,20 +24,9 @@ Context = dict[str, Any]
 class Section:
     """A part of a page.
 
-    Attributes
-    ----------
-    name : str
-        Its anchor.
-    title : str
-        What the contents call it; a part without one is not listed, and has no heading.
-    fill : function of the results
-        Returns what its template needs; None leaves the section out.
-    heading : str
-        Its heading, where that is not the title.
-    template : str
-        Its template in `sections/`, where that has not the section's name.
-    side : bool
-        Whether it stands beside its neighbours that have this too.
+    `name` is its anchor, and of its template in `sections/` unless that has another; `title` is what the contents call
+    it, and its heading unless that differs. A part without a title is not listed. `fill` returns what the template
+    needs beside the results; None leaves the part out. Neighbours with `side` stand beside each other.
     """
 
     name: str
@@ -50,10 +39,11 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """What the page of one kind of model has: its head (`title`, `heading`, `subtitle`, `plain`), and its sections."""
+    """The page of one kind of model: what it is of, its sections, and whether its heading is no species' name."""
 
-    head: Callable[[Results], Context]
+    subject: Callable[[Results], str]
     sections: Sequence[Section]
+    plain: bool = True
 
 
 def page_text(results: Results, page: Page) -> str:
@@ -71,9 +61,8 @@ def page_text(results: Results, page: Page) -> str:
             for section in page.sections
             if (context := section.fill(results)) is not None
         ]
-        head = {**page.head(results), "parts": parts, "version": results.numbers.get("version") or ""}
-        return render("frame.html", head)
-    except (OSError, LookupError, TypeError, ValueError, AttributeError) as error:
+        return render("frame.html", {**shared, "subject": page.subject(results), "plain": page.plain, "parts": parts})
+    except (OSError, TemplateError, LookupError, TypeError, ValueError, AttributeError) as error:
         name = f"{results.name}.json"
         raise DataError(
             f"the page of {results.folder / name} cannot be made ({type(error).__name__}: {error}): "
@@ -102,7 +91,8 @@ def _template(section: Section) -> Any:
 def _environment() -> Environment:
     environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.policies["json.dumps_kwargs"] = {"sort_keys": True, "allow_nan": False, "separators": (",", ":")}
-    for filter_ in (words.percent, words.figure, words.whole):
+    environment.globals["words"] = words
+    for filter_ in (words.percent, words.figure, words.whole, words.file_name):
         environment.filters[filter_.__name__] = _of_what_is_there(filter_)
     return environment
 

@@ -86,10 +86,13 @@ def _class_layers(results: Results) -> list[Layer]:
             ]
         )
         most = [] if best is None else [Layer(f"{said}most probable class", best, 1, "Most probable class", False)]
+        entropy = (
+            []
+            if undecided is None
+            else [Layer(f"{said}entropy", undecided, 1, "Entropy of the classes (nats)", False, True)]
+        )
         first += shares if two else most
-        others += most if two else shares
-        if undecided is not None:
-            others.append(Layer(f"{said}entropy", undecided, 1, "Entropy of the classes (nats)", False, True))
+        others += [*most, *entropy] if two else [*entropy, *shares]
     return first + others
 
 

@@ -2,10 +2,12 @@
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 
 from markupsafe import Markup
 
 from sdm.files import safe_name
+from sdm.maps.classes import presence_class
 from sdm.report.charts import (
     EFFECTS,
     SCALES,
@@ -24,7 +26,6 @@ from sdm.report.charts import (
 from sdm.report.pages import words
 from sdm.report.pages.frame import Context, Section
 from sdm.report.pages.live_map import live_map, map_layers
-from sdm.report.pages.odmap import odmap
 from sdm.report.pages.svg import svg
 from sdm.report.pictures import Picture, embed, read_picture
 from sdm.report.results import Results, Row, column, number, rows_of
@@ -32,16 +33,6 @@ from sdm.report.results import Results, Row, column, number, rows_of
 MOST_SETTINGS = 60
 MOST_DOTS = 3000
 MOST_FOLDS = 24
-
-FOLDS = (
-    "Random folds leave neighbours of a held-out record in training, and so flatter a model that is to predict other "
-    "regions: blocks do not."
-)
-
-
-def tested(results: Results) -> bool:
-    """Whether records were set aside."""
-    return results.numbers.get("auc_test") is not None
 
 
 def main_picture(results: Results, pixels: int = 512) -> Picture | None:
@@ -56,17 +47,16 @@ def image(results: Results, key: str) -> str | None:
     return None if path is None else embed(path)
 
 
-def map_section(
-    results: Results, *, text: str, explain: str = "", reference: str = "background", picture: str = "picture"
-) -> Context:
+def shown_map(results: Results) -> Context:
     """Return the live map, and the stored picture for where it cannot be shown."""
-    context: Context = {
+    layers = map_layers(results)
+    first = image(results, "probability picture") if len(results.classes) == 2 else None
+    return {
         "live": live_map(results),
-        "image": image(results, picture),
-        "others": [],
-        "tested": tested(results),
+        "image": first or image(results, "picture"),
+        "label": layers[0].label if layers else "",
+        "raster": layers[0].path.name if layers else None,
     }
-    return {**context, "text": text, "explain": explain, "reference": reference}
 
 
 def curves(results: Results) -> Context | None:
@@ -98,13 +88,7 @@ def curves(results: Results) -> Context | None:
     surfaces = _surfaces(results)
     if not (responses or effects or bands or surfaces):
         return None
-    explain = (
-        "Solid: how the prediction changes with a variable while all others stay at their mean over the records. "
-        "Dashed: a model of that variable alone. The two differ where variables go together; then neither is the "
-        "species' response to that variable by itself. The shaded range is that of the training data; beyond it the "
-        "curve is an assumption."
-    )
-    return {"responses": responses, "effects": effects, "bands": bands, "surfaces": surfaces, "explain": explain}
+    return {"responses": responses, "effects": effects, "bands": bands, "surfaces": surfaces}
 
 
 def _grouped(rows: Iterable[Row], name: str) -> dict[str, list[Row]]:
@@ -152,58 +136,41 @@ def class_curves(results: Results) -> Context | None:
     table = results.table("curves")
     if not table or "probability" not in table[0]:
         return curves(results)
-    colours = class_colours(results)
+    colours = {row.get("class", ""): row.get("colour", "") for row in results.table("classes")}
+    here = presence_class(results.classes)
+    if here is not None:  # the other class is the rest
+        table = [row for row in table if row.get("class") == results.classes[here]]
     charts = []
     for variable, rows in _grouped(table, "variable").items():
         own = {
-            label: _coloured(_curve(found, "probability", "category"), colours.get(label))
+            label: replace(
+                _curve(found, "probability", "category"), colour=0 if here is not None else colours.get(label)
+            )
             for label, found in _grouped(rows, "class").items()
         }
         title = f"Probabilities along {variable}"
         charts.append(svg(curve_chart(variable, own, title=title, y_label="Probability", y_range=(0, 1), shares=True)))
-    explain = (
-        "Probabilities along each variable, the others at their mean over the sites. The shaded range is that of the "
-        "sites; beyond it the curve is an assumption."
-    )
-    return {"responses": charts, "explain": explain, "legend": list(colours.items())}
-
-
-def _coloured(curve: Curve, colour: str | None) -> Curve:
-    return Curve(curve.x, curve.y, curve.categories, curve.inside, colour=colour or 0)
-
-
-def class_colours(results: Results) -> dict[str, str]:
-    """Return the colours of the classes by label, as the table of classes says."""
-    return {row.get("class", ""): row.get("colour", "") for row in results.table("classes")}
+    return {"responses": charts, "shares": True, "legend": list(colours.items()) if here is None else []}
 
 
 def importance(results: Results) -> Context | None:
     """Return the importance of every variable, and the jackknife."""
     found = results.tree("importance")
-    permuted, contributed = rows_of(found.get("permutation")), rows_of(found.get("contribution"))
+    permuted = rows_of(found.get("permutation") or results.numbers.get("permutation_importance"))
+    contributed = rows_of(found.get("contribution"))
     jackknife = [svg(chart) for chart in jackknife_charts(rows_of(found.get("jackknife"))).values()]
-    if not permuted and not contributed and not jackknife:
-        return None
     if not permuted and not contributed:
-        return {"jackknife": jackknife}
+        return {"jackknife": jackknife} if jackknife else None
     chart = importance_chart(permuted, contributed)
     parts, shuffled = ({str(row.get("variable")): row for row in rows} for rows in (contributed, permuted))
     columns = [("Permutation importance (%)", "percent", 3), ("± deviation", "deviation", 2)]
-    columns.append(
-        ("Contribution (%)", "contribution", 3) if contributed else ("Rise of the log loss (nats)", "drop", 3)
-    )
-    lost = "tells records from background" if contributed else "predicts the classes of sites, by its log loss,"
-    explain = (
-        f"Permutation importance: how much worse the model {lost} when the values of one variable are shuffled, in "
-        "percent of all such losses. "
-    )
-    explain += "Contribution: the variable's part of the training gain. Both are about this model. " * bool(contributed)
-    explain += "Where variables go together, the importance may lie with either."
+    last = ("Contribution (%)", "contribution", 3) if contributed else ("Rise of the log loss (nats)", "drop", 3)
     rows = [
         {**shuffled.get(name, {}), "variable": name, "contribution": parts.get(name, {}).get("percent")}
         for name in chart.names
     ]
-    return {"chart": svg(chart), "rows": rows, "columns": columns, "explain": explain, "jackknife": jackknife}
+    table = {"rows": rows, "columns": [*columns, last], "contributed": bool(contributed)}
+    return {"chart": svg(chart), **table, "jackknife": jackknife}
 
 
 def tuning(results: Results) -> Context | None:
@@ -213,7 +180,6 @@ def tuning(results: Results) -> Context | None:
         return None
     picture = results.plot("tune.png")
     return {
-        "text": words.selection(results),
         "image": None if picture is None else embed(picture),
         "columns": list(rows[0]) if rows else [],
         "rows": rows[:MOST_SETTINGS],
@@ -234,28 +200,8 @@ def validation(results: Results) -> Context | None:
         if not key.endswith(".sd")
     ]
     columns = [key for key in rows[0] if not isinstance(rows[0][key], (dict, list))]
-    if results.kind == "species":
-        explain = (
-            "auc: chance that a held-out record is above a background point; auc.diff: by how much training flatters; "
-            "cbi: continuous Boyce index, −1 to 1; or.mtp, or.10p: held-out records below the lowest training record, "
-            "and below nine tenths of them (expected: about 0.1); loss and gain in nats; proc: partial ROC ratio, 1 "
-            f"for a random prediction. {FOLDS}"
-        )
-    else:
-        explain = (
-            "loss: log loss of held-out sites in nats, beside that of the constant model, which gives every class its "
-            "share of the training sites; tss: sensitivity + specificity − 1; kappa: agreement beyond chance. "
-            f"{FOLDS.replace('record', 'site')}"
-        )
-    context = {"method": found.get("method"), "background": found.get("background")}
-    return {
-        **context,
-        "rows": rows,
-        "columns": columns,
-        "averages": averages,
-        "places": fold_map(results),
-        "explain": explain,
-    }
+    context = {"method": found.get("method"), "background": found.get("background"), "places": fold_map(results)}
+    return {**context, "rows": rows, "columns": columns, "averages": averages}
 
 
 def fold_map(results: Results) -> Markup | None:
@@ -292,29 +238,14 @@ def survey(results: Results) -> Context | None:
         for name, value in found.items()
         if name not in ("presences", "absences") and isinstance(value, int | float) and not isinstance(value, bool)
     ]
-    explain = "Sites in bins of their prediction. "
-    if results.kind == "species":
-        explain += (
-            "A model of presence-only records does not know how common the species is, so its curve may lie above or "
-            "below the diagonal; it should rise."
-        )
-    else:
-        explain += "Probabilities that can be taken at their word lie on the diagonal."
     sites = {key: found.get(key) for key in ("presences", "absences")}
-    return {**sites, "measures": measures, "chart": svg(calibration_chart(rows)) if rows else None, "explain": explain}
+    return {**sites, "measures": measures, "chart": svg(calibration_chart(rows)) if rows else None}
 
 
 def null_models(results: Results) -> Context | None:
     """Return the tests against null models."""
     found = results.tree("null_models")
-    if not found:
-        return None
-    drawn = (
-        "records drawn at random from the background"
-        if results.kind == "species"
-        else "the classes shuffled over the sites"
-    )
-    return {"iterations": found.get("iterations"), "tests": rows_of(found.get("tests")), "drawn": drawn}
+    return {"iterations": found.get("iterations"), "tests": rows_of(found.get("tests"))} if found else None
 
 
 def roc(results: Results) -> Context | None:
@@ -322,43 +253,19 @@ def roc(results: Results) -> Context | None:
     rows = results.table("roc")
     if not rows:
         return None
-    against = "False positive rate" in rows[0] or "Training false positives" in rows[0]
+    absences = "Training false positives" in rows[0]
+    noun, other = ("presences", "absences") if absences else ("records", "background")
     lines = []
-    for colour, (kind, key) in enumerate((("training", "auc_train"), ("test", "auc_test"))):
-        omission = f"{kind.capitalize()} omission"
-        if omission in rows[0]:
-            across = f"{kind.capitalize()} false positives" if against else "Fractional area"
-            auc = words.figure(results.numbers.get(key), 3)
-            found = [1 - v for v in column(rows, omission)]
-            lines.append(
-                Line(
-                    f"{kind} {'sites' if against else 'records'} (AUC {auc})",
-                    column(rows, across),
-                    found,
-                    colour,
-                    colour,
-                )
-            )
+    for k, (data, key) in enumerate((("training", "auc_train"), ("test", "auc_test"))):
+        if f"{data.capitalize()} omission" in rows[0]:
+            across = column(rows, f"{data.capitalize()} false positives" if absences else "Fractional area")
+            found = [1 - v for v in column(rows, f"{data.capitalize()} omission")]
+            name = f"{data} {'sites' if absences else 'records'} (AUC {words.figure(results.numbers.get(key), 3)})"
+            lines.append(Line(name, across, found, k, k))
     lines.append(Line("random prediction (AUC 0.5)", [0, 1], [0, 1], 9, 2))
-    other = "absences" if against else "background"
-    noun = "presences" if against else "records"
     title = f"Receiver operating characteristic: share of {noun} found against share of the {other} predicted"
-    x_label = f"Fraction of {other} predicted (1 − specificity)"
-    chart = LineChart(title, x_label, "Sensitivity (1 − omission)", lines, (0, 1), (0, 1))
-    return {"chart": svg(chart), "explain": Markup(ROC_ABSENCES if against else ROC_BACKGROUND)}  # noqa: S704 - constants
-
-
-ROC_BACKGROUND = (
-    "The curve compares records with <em>background</em>, not with places where the species is known to be absent. AUC "
-    "is the chance that a record gets a higher value than a background point. It cannot reach 1, because the species "
-    "lives in part of the background, and it is larger for species of small range: use it to compare models of one "
-    "species over one background, not species with each other."
-)
-ROC_ABSENCES = (
-    "The curve compares sites with the species and sites without. AUC is the chance that a site with it gets a higher "
-    "probability than one without: 0.5 for a random prediction, 1 for a perfect one. It looks at the order of the "
-    "sites alone; the log loss and the calibration look at the probabilities."
-)
+    labels = f"Fraction of {other} predicted (1 − specificity)", "Sensitivity (1 − omission)"
+    return {"chart": svg(LineChart(title, *labels, lines, (0, 1), (0, 1))), "absences": absences}
 
 
 def thresholds(results: Results) -> Context | None:
@@ -367,51 +274,40 @@ def thresholds(results: Results) -> Context | None:
     if not rows:
         return None
     known = {"cumulative": "Cumulative", "cloglog": "Cloglog", "probability": "Probability"}
-    species = results.kind == "species"
-    explain = "The names are those of Java Maxent. " * species
     return {
         "rows": rows,
         "scales": [(title, key) for key, title in known.items() if any(key in row for row in rows.values())],
-        "tested": tested(results),
         "binomial": any(number(row.get("binomial")) is not None for row in rows.values()),
         "chosen": results.option("predict.threshold"),
-        "explain": f"{explain}Area is the share of the {'background' if species else 'map'} at or above the threshold.",
     }
 
 
-def records(results: Results) -> Context | None:
-    """Return the record cleaning summary, the testing, sampling bias and the variables."""
-    notes = [results.numbers.get(key) for key in ("notes", "notices")]
-    return {
-        "ledger": words.ledger(results),
-        "partition": words.partition(results),
-        "sampling": words.sampling(results),
-        "treated": words.treated(results),
-        "variables": words.variables(results),
-        "notes": [note for part in notes if isinstance(part, list) for note in part],
-    }
+def protocol(results: Results) -> Context:
+    """Return what the ODMAP protocol says of the place, beside the facts of the run."""
+    picture = main_picture(results)
+    resolution = ""
+    if picture is not None:
+        unit = "°" if picture.geographic else " units"
+        across, down = (f"{value:.6g}" for value in picture.resolution)
+        cell = f"{across}{unit}" if across == down else f"{across} × {down}{unit}"
+        resolution = f"{picture.cells[1]:,} × {picture.cells[0]:,} cells of {cell}"
+    return {"picture": picture, "resolution": resolution, "scale": SCALES.get(results.scale, results.scale)}
 
 
-def settings(results: Results) -> Context | None:
-    """Return every option, the command, and the files."""
-    seed = results.option("seed")
-    seed = results.numbers.get("seed") if seed is None else seed
-    return {"settings": words.settings(results), "seed": seed, "versions": results.tree("versions")}
+def always(results: Results) -> Context:
+    """Return nothing beside the results: the template takes all from them."""
+    return {}
 
 
-def protocol(results: Results) -> Context | None:
-    """Return the ODMAP protocol."""
-    return {"parts": odmap(results, main_picture(results))}
-
-
-FIT = "How exact is the fit"
-ROC = Section("roc", "ROC", roc, "ROC curve", "chart", side=True)
+FIT = Section("fit", "How exact is the fit", always)
+ROC = Section("roc", "ROC", roc, "ROC curve", side=True)
+MAP = Section("map", "Map", shown_map)
 THRESHOLDS = Section("thresholds", "Thresholds", thresholds)
 IMPORTANCE = Section("importance", "Importance", importance, "Importance of the variables")
 TUNING = Section("tuning", "Choice of settings", tuning, "How the settings were chosen")
 VALIDATION = Section("validation", "Cross-validation", validation)
 SURVEY = Section("survey", "Survey and calibration", survey)
 NULL = Section("null", "Null models", null_models)
-RECORDS = Section("records", "Records and bias", records, "Records and sampling bias")
-SETTINGS = Section("settings", "Settings and command", settings, "Settings, and the command to repeat it")
+RECORDS = Section("records", "Records and bias", always, "Records and sampling bias")
+SETTINGS = Section("settings", "Settings and command", always, "Settings, and the command to repeat it")
 ODMAP = Section("odmap", "ODMAP", protocol, "ODMAP protocol")

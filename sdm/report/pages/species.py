@@ -2,77 +2,25 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from markupsafe import Markup
 
 from sdm.report.charts import BarChart, Bars, Line, LineChart
-from sdm.report.pages import sections, words
+from sdm.report.pages import sections
 from sdm.report.pages.frame import Context, Page, Section
 from sdm.report.pages.svg import svg
-from sdm.report.pages.words import figure, whole
 from sdm.report.results import Results, column, number, rows_of
 
 MOST_RULES = 40
 MOST_PAIRS = 15
 
 
-def head(results: Results) -> Context:
-    """Return the title of the page, and of what it is."""
-    return {
-        "title": f"{results.title} – species distribution model",
-        "heading": results.title,
-        "subtitle": f"Species distribution model · {words.algorithm(results)}",
-    }
-
-
 def figures(results: Results) -> Context:
-    """Return the main figures, and whether the model was tested."""
-    n = results.numbers
-    tested, folds = sections.tested(results), sections.validation(results)
-    loss = f"{figure(n['log_loss_train'])} nats" if number(n.get("log_loss_train")) is not None else "infinite"
-    tiles: list[tuple[str, Any, str]] = [
-        (
-            "Training records",
-            whole(n.get("training_presences")),
-            f"{whole(n.get('background_points'))} background points",
-        ),
-        ("Training AUC", figure(n.get("auc_train"), 3), f"log loss {loss}"),
-    ]
-    if tested:
-        spread = f"± {figure(n.get('auc_test_deviation'), 2)}, {whole(n.get('test_presences'))} records"
-        tiles.append(("Test AUC", figure(n["auc_test"], 3), spread))
-        if number(n.get("log_loss_test")) is not None:
-            tiles.append(("Test log loss", figure(n["log_loss_test"]), f"nats; gain {figure(n.get('test_gain'), 3)}"))
-        else:
-            tiles.append(("Test log loss", "∞", "records where the density is zero"))
-    if folds:
-        tiles += [
-            ("Cross-validated AUC", figure(row["mean"], 3), f"{len(folds['rows'])} folds")
-            for row in folds["averages"]
-            if row["name"] in ("auc.val", "auc_test")
-        ]
-    gain = number(n.get("gain"))
-    beside = "nats" if gain is None else f"unregularised {figure(gain, 3)}"
-    tiles.append(("Regularised gain", figure(n.get("regularized_gain"), 3), beside))
-    tiles.append(("Features in use", whole(n.get("features_with_weight")), f"of {whole(n.get('features'))}"))
-    if found := results.tree("range"):
-        tiles.append(("Range", f"{whole(found.get('area_km2'))} km²", f"{whole(found.get('patches'))} patches"))
-    tiles.append(("Proved gap", figure(n.get("gap"), 2), f"nats, {n.get('status') or 'status unknown'}"))
-    measured = tested or folds or results.tree("tuning").get("folds") or results.tree("presence_absence")
-    return {"tiles": tiles, "untested": "" if measured else "records"}
-
-
-def fit(results: Results) -> Context:
-    """Return the certificate."""
-    explain = (
-        "Gain is how much more likely a training record is under the model than under a uniform distribution over the "
-        "background, as the mean of logarithms: a gain of 1 means e ≈ 2.7 times. Log loss is the same the other way "
-        "round, ln(number of points) − gain: less is better, and models fitted on the same background can be compared "
-        "by it."
-    )
-    good = results.numbers.get("status") == "converged"
-    return {"good": good, "texts": words.certificate(results), "explain": explain}
+    """Return the main figures that need more than a look."""
+    found = results.tree("cross_validation")
+    mean = found["mean"] if isinstance(found.get("mean"), dict) else {}
+    folds = rows_of(found.get("rows") or found.get("folds"))
+    return {"averages": mean if folds else {}, "folds": len(folds), "range": results.tree("range")}
 
 
 def omission(results: Results) -> Context | None:
@@ -89,27 +37,8 @@ def omission(results: Results) -> Context | None:
         lines.append(Line("omission on test records", level, column(rows, "Test omission"), 2, 1))
     lines.append(Line("predicted omission", [0, 100], [0, 1], 9, 2))
     title = "Omission and predicted area against the cumulative threshold"
-    explain = (
-        "Omission is the share of records that a threshold leaves out. If the records are independent, the omission of "
-        "test records is close to the predicted omission, the straight line, by the definition of the cumulative "
-        "scale. Test records well above it are predicted worse than the model believes; well below it, they are often "
-        "too close to training records to be independent."
-    )
     chart = LineChart(title, "Cumulative threshold (%)", "Fraction", lines, (0, 100), (0, 1))
-    return {"chart": svg(chart), "explain": explain}
-
-
-def species_map(results: Results) -> Context:
-    """Return the map with its records."""
-    text = (
-        f"Map of the predicted suitability of {results.title}, from low (dark blue) to high (yellow), with its records "
-        "as dots"
-    )
-    explain = (
-        "Cloglog values run from 0 to 1. They are an index of suitability: they would be probabilities of presence "
-        "only if the species' overall abundance were what the scale assumes, which presence-only records cannot tell. "
-    )
-    return sections.map_section(results, text=text, explain=explain if results.scale == "cloglog" else "")
+    return {"chart": svg(chart)}
 
 
 def structure(results: Results) -> Context | None:
@@ -144,14 +73,16 @@ def _bars(pairs: Sequence[tuple[str, float | None]], label: str) -> Markup | Non
 
 
 SPECIES = Page(
-    head,
+    lambda results: "species distribution model",
     (
-        Section("figures", "", figures),
-        Section("fit", sections.FIT, fit),
-        Section("omission", "Omission and area", omission, "Omission and predicted area", "chart", side=True),
+        Section("figures", "", figures, template="species/figures"),
+        sections.FIT,
+        Section(
+            "omission", "Omission and area", omission, "Omission and predicted area", "species/omission", side=True
+        ),
         sections.ROC,
         sections.THRESHOLDS,
-        Section("map", "Map", species_map),
+        sections.MAP,
         Section("curves", "Response curves", sections.curves),
         sections.IMPORTANCE,
         Section("structure", "Structure", structure, "Structure: families, rules, interactions", "species/structure"),
@@ -163,4 +94,5 @@ SPECIES = Page(
         sections.SETTINGS,
         sections.ODMAP,
     ),
+    plain=False,
 )

@@ -144,7 +144,9 @@ def _columns(chart: ColumnChart) -> Drawn:
             parts.append(_rect(left, min(y, base), right - left, abs(base - y), escape(colour_of(colours[g]))))
             if bars.spread is not None and (length := bars.spread[k]):
                 middle = (left + right) / 2
-                parts += _whisker((middle, frame.y(value - length)), (middle, frame.y(value + length)))
+                parts += _whisker(
+                    (middle, frame.y(max(value - length, low))), (middle, frame.y(min(value + length, high)))
+                )
             begin = end if chart.stacked else begin
         if k % step == 0:
             longest = max(2, int((size[0] - frame.left) / len(names) * step / _LETTER))
@@ -179,7 +181,7 @@ def _bars(chart: BarChart) -> Drawn:
             parts.append(_rect(min(x, base), y + g * thick, abs(x - base), thick - 2, colour_of(g)))
             if bars.spread is not None and (length := bars.spread[k]):
                 middle = y + g * thick + thick / 2 - 1
-                parts += _whisker((frame.x(value - length), middle), (frame.x(value + length), middle))
+                parts += _whisker((frame.x(max(value - length, low)), middle), (frame.x(value + length), middle))
     if rule:
         x = frame.x(rule[1])
         parts.append(_path([(x, top), (x, size[1] - frame.bottom)], colour_of(3), DASHES[1], 1.5))
