@@ -109,7 +109,7 @@ def test_maps_of_richness_side_by_side(tmp_path: Path, crs) -> None:
         ) as out:
             out.write(values.astype("float32"), 1)
     drawn = draw_richness(maps, tmp_path / "r.png", np.array([10.5]), np.array([49.5]))
-    alone = draw_richness({"richness": maps["richness"]}, tmp_path / "one.png", np.edgeless(0), np.edgeless(0))
+    alone = draw_richness({"richness": maps["richness"]}, tmp_path / "one.png", np.empty(0), np.empty(0))
     assert picture(drawn).shape[1] > 2 * picture(alone).shape[1]
     band = picture(drawn)[:, -picture(drawn).shape[1] // 3 :]
     assert np.any((band[..., 0] > 140) & (band[..., 2] < 80)), "more species than stacked: red"
