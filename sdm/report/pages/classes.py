@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from sdm.models.presence import presence_class
 from sdm.report.pages import sections
 from sdm.report.pages.frame import Context, Page, Section
 from sdm.report.results import Results, number
