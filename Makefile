@@ -45,10 +45,11 @@ test: check  ## lint, type check and all tests
 fuzz: $(VENV)/.test  ## 500 damaged files and odd inputs for all commands (CASES=…, SEED=… for others)
 	$(BIN)/python tests/fuzz.py --plain --cases $(or $(CASES),500) --seed $(or $(SEED),1)
 
-check: $(VENV)/.test  ## lint, format and types, without changing anything
+check: $(VENV)/.test  ## lint, format, types and layers, without changing anything
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
 
 format: $(VENV)/.test  ## put the code in its standard form
 	$(BIN)/ruff format .

@@ -1,0 +1,54 @@
+"""The shape of the code: no circle of imports, no crowded folder. The layers are a contract of `make check`."""
+
+import ast
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+MOST_FILES = 15
+
+
+def modules() -> dict[str, Path]:
+    """Every module of the package and of the command line, by its dotted name."""
+    found = {}
+    for folder, name in (("sdm", "sdm"), ("cli", "sdm_cli")):
+        for path in (ROOT / folder).rglob("*.py"):
+            parts = path.relative_to(ROOT / folder).with_suffix("").parts
+            found[".".join((name, *(part for part in parts if part != "__init__")))] = path
+    return found
+
+
+def imports(path: Path, known: dict[str, Path]) -> set[str]:
+    """The modules that a file imports, also inside functions and for types alone."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found |= {f"{node.module}.{name.name}" for name in node.names} | {node.module}
+        elif isinstance(node, ast.Import):
+            found |= {name.name for name in node.names}
+    return found & set(known)
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    known = modules()
+    graph = {name: imports(path, known) - {name} for name, path in known.items()}
+    while free := [name for name, needed in graph.items() if not needed]:
+        for name in free:
+            del graph[name]
+        for needed in graph.values():
+            needed.difference_update(free)
+    assert not graph, f"these import each other: {sorted(graph)}"
+
+
+def test_a_circle_would_be_seen(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("def f():\n    from sdm.b import g\n")
+    assert imports(tmp_path / "a.py", {"sdm.b": tmp_path}) == {"sdm.b"}
+
+
+@pytest.mark.parametrize("top", ["sdm", "cli", "tests", "benchmarks"])
+def test_no_folder_is_crowded(top: str) -> None:
+    counts = Counter(path.parent for path in (ROOT / top).rglob("*.py"))
+    crowded = {str(folder.relative_to(ROOT)): count for folder, count in counts.items() if count > MOST_FILES}
+    assert not crowded
