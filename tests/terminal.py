@@ -125,10 +125,10 @@ def write_table(path: Path, head: Sequence[str], body: Sequence[Sequence[Any]]) 
     return path
 
 
-def read(path: Path) -> np.ma.MaskedArray:
-    """The first band of a raster."""
+def read(path: Path, band: int = 1) -> np.ma.MaskedArray:
+    """A band of a raster."""
     with rasterio.open(path) as source:
-        return source.read(1, masked=True)
+        return source.read(band, masked=True)
 
 
 def picture(path: Path) -> np.ndarray:

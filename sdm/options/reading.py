@@ -97,7 +97,21 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
     if not isinstance(loaded, dict):
         kind = type(loaded).__name__
         raise OptionError(f"{path} holds a {kind}, expected sections such as 'occurrences:' and 'layers:'")
-    return {name: _located(name, value, Path(path).parent) for name, value in _flat(loaded)}
+    options = {name: _located(name, value, Path(path).parent) for name, value in _flat(loaded)}
+    fit = loaded.get("fit")
+    if isinstance(fit, dict) and "price_folds" in fit:  # written by a run of an earlier version
+        return {name: value for name, value in options.items() if name not in _EARLIER or value != _EARLIER[name]}
+    return options
+
+
+# Defaults that runs of earlier versions wrote down, and that now depend on the kind of model: nobody chose them.
+_EARLIER = {
+    "fit.multiplier": 1.0,
+    "fit.regularization": "l1",
+    "fit.knots": "maxent",
+    "fit.lam": "auto",
+    "fit.ratio": 1.0,
+}
 
 
 def _located(name: str, value: Any, folder: Path) -> Any:
