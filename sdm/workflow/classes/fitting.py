@@ -13,7 +13,7 @@ from sdm.assess.class_assessor import CLASSES, targets_of
 from sdm.assess.measures.classes import ClassMeasures, ClassProfile, class_profiles, measure_classes, permute_classes
 from sdm.assess.measures.presence_absence import measure_predictions
 from sdm.assess.measures.thresholds import Curve, Threshold
-from sdm.assess.profiles import Band, Profile, band, grid, marginal
+from sdm.assess.profiles import Band, Profile, band, class_names, grid, marginal
 from sdm.assess.splits.folds import Split
 from sdm.data.class_sample import ClassSample
 from sdm.data.rasters.stack import Stack
@@ -213,7 +213,9 @@ def make_presence_bands(model: PresenceOf, replicates: Sequence[PresenceOf], val
     for v in range(len(model.names)):
         if varies(model, v):
             x = grid(model, v)
-            bands.append(band([marginal(one, v, values, "probability", clamp, x) for one in replicates]))
+            over = band([marginal(one, v, values, "probability", clamp, x) for one in replicates])
+            # A replicate need not have seen every category of the model.
+            bands.append(replace(over, classes=class_names(model, v)))
     return bands
 
 
