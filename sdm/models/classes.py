@@ -14,24 +14,10 @@ from sdm.data.encode import Encoder
 from sdm.errors import DataError
 from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms, bounded
+from sdm.models import interface as parts
 from sdm.models.colours import palette, recorded_colours
 from sdm.models.compiled import Compiled
-from sdm.models.interface import (
-    Arrays,
-    FittedModel,
-    Header,
-    ModelVariable,
-    encoder_of,
-    limits,
-    names_of,
-    read_shapes,
-    read_terms,
-    shape_arrays,
-    shape_names,
-    term_arrays,
-    term_names,
-    usable,
-)
+from sdm.models.interface import Arrays, FittedModel, Header, ModelVariable
 from sdm.types import Array, Colour, Label
 
 
@@ -94,14 +80,14 @@ class ClassModel(FittedModel):
     @property
     def feature_names(self) -> list[str]:
         """The features with a weight, as a person reads them."""
-        return names_of(self.terms, self.shapes, self.variables)
+        return parts.names_of(self.terms, self.shapes, self.variables)
 
     @cached_property
     def compiled(self) -> tuple[Compiled, ...]:
         """The score function of every class, compiled when first needed."""
-        lo, hi = limits(self.variables)
-        parts = [self._of_class(c) for c in range(len(self.classes))]
-        return tuple(Compiled(terms, lo, hi, shapes) for terms, shapes in parts)
+        lo, hi = parts.limits(self.variables)
+        each = [self._of_class(c) for c in range(len(self.classes))]
+        return tuple(Compiled(terms, lo, hi, shapes) for terms, shapes in each)
 
     def _of_class(self, c: int) -> tuple[Terms, Shapes]:
         """Return the terms and shapes that have a weight in a class."""
@@ -159,7 +145,7 @@ class ClassModel(FittedModel):
     @cached_property
     def encoder(self) -> Encoder:
         """How a table becomes numbers."""
-        return encoder_of(self.variables)
+        return parts.encoder_of(self.variables)
 
     def description(self) -> dict[str, Any]:
         """Return what `sdm info` prints."""
@@ -174,7 +160,7 @@ class ClassModel(FittedModel):
     @classmethod
     def array_names(cls) -> list[str]:
         """Return the names of the arrays in a file."""
-        return ["intercept", "weights", *term_names(), *shape_names()]
+        return ["intercept", "weights", *parts.term_names(), *parts.shape_names()]
 
     def to_file(self) -> tuple[Header, Arrays]:
         """Return what a file holds."""
@@ -185,7 +171,7 @@ class ClassModel(FittedModel):
             "meta": self.meta,
         }
         arrays = {"intercept": self.intercept, "weights": self.weights}
-        return header, {**arrays, **term_arrays(self.terms), **shape_arrays(self.shapes)}
+        return header, {**arrays, **parts.term_arrays(self.terms), **parts.shape_arrays(self.shapes)}
 
     @classmethod
     def from_file(cls, header: Header, arrays: Arrays) -> "ClassModel":
@@ -194,8 +180,8 @@ class ClassModel(FittedModel):
             tuple(header["classes"]),
             tuple(ModelVariable.from_record(record) for record in header["variables"]),
             arrays["intercept"],
-            read_terms(arrays),
-            read_shapes(arrays),
+            parts.read_terms(arrays),
+            parts.read_shapes(arrays),
             arrays["weights"],
             float(header["alpha"]),
             header["meta"],
@@ -210,7 +196,7 @@ class ClassModel(FittedModel):
             classes >= 2
             and len(set(self.classes)) == classes
             and all(isinstance(label, (str, int, float)) for label in self.classes)
-            and usable(self.terms, self.shapes, len(self.variables))
+            and parts.usable(self.terms, self.shapes, len(self.variables))
             and self.intercept.shape == (classes,)
             and self.weights.shape == (classes, len(self.terms) + len(self.shapes))
             and self.intercept.dtype == self.weights.dtype == np.float64

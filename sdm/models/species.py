@@ -14,23 +14,9 @@ from sdm.errors import DataError, OptionError
 from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms, bounded
 from sdm.maxent.entropy import Entropy
+from sdm.models import interface as parts
 from sdm.models.compiled import Compiled
-from sdm.models.interface import (
-    Arrays,
-    FittedModel,
-    Header,
-    ModelVariable,
-    encoder_of,
-    limits,
-    names_of,
-    read_shapes,
-    read_terms,
-    shape_arrays,
-    shape_names,
-    term_arrays,
-    term_names,
-    usable,
-)
+from sdm.models.interface import Arrays, FittedModel, Header, ModelVariable
 from sdm.types import Array
 
 SCALES = ("raw", "cumulative", "cloglog", "logistic", "link")
@@ -93,7 +79,7 @@ class Model(FittedModel):
     @property
     def feature_names(self) -> list[str]:
         """The features with a weight, as a person reads them."""
-        return names_of(self.terms, self.shapes, self.variables)
+        return parts.names_of(self.terms, self.shapes, self.variables)
 
     @property
     def weights(self) -> Array:
@@ -103,12 +89,12 @@ class Model(FittedModel):
     @cached_property
     def compiled(self) -> Compiled:
         """The score function, compiled when first needed."""
-        return Compiled(self.terms, *limits(self.variables), self.shapes)
+        return Compiled(self.terms, *parts.limits(self.variables), self.shapes)
 
     @cached_property
     def encoder(self) -> Encoder:
         """How a table becomes numbers."""
-        return encoder_of(self.variables)
+        return parts.encoder_of(self.variables)
 
     def predict(self, x: Any, scale: str = "cloglog", clamp: bool = True) -> Array:
         """Predict from a table of raw values.
@@ -185,7 +171,7 @@ class Model(FittedModel):
     @classmethod
     def array_names(cls) -> list[str]:
         """Return the names of the arrays in a file."""
-        return ["cumulative", *term_names(), *shape_names()]
+        return ["cumulative", *parts.term_names(), *parts.shape_names()]
 
     def to_file(self) -> tuple[Header, Arrays]:
         """Return what a file holds."""
@@ -194,16 +180,20 @@ class Model(FittedModel):
             **{name: getattr(self, name) for name in _SCALARS},
             "meta": self.meta,
         }
-        return header, {"cumulative": self.cumulative, **term_arrays(self.terms), **shape_arrays(self.shapes)}
+        return header, {
+            "cumulative": self.cumulative,
+            **parts.term_arrays(self.terms),
+            **parts.shape_arrays(self.shapes),
+        }
 
     @classmethod
     def from_file(cls, header: Header, arrays: Arrays) -> "Model":
         """Return the model of a file."""
         model = cls(
             tuple(ModelVariable.from_record(record) for record in header["variables"]),
-            read_terms(arrays),
+            parts.read_terms(arrays),
             cumulative=arrays["cumulative"],
-            shapes=read_shapes(arrays),
+            shapes=parts.read_shapes(arrays),
             meta=header["meta"],
             **{name: header[name] for name in _SCALARS},
         )
@@ -213,7 +203,7 @@ class Model(FittedModel):
     def _check(self) -> None:
         """Refuse what no fit writes."""
         good = (
-            usable(self.terms, self.shapes, len(self.variables))
+            parts.usable(self.terms, self.shapes, len(self.variables))
             and self.cumulative.ndim == 2
             and self.cumulative.shape[1] == 2
             and self.cumulative.size > 0

@@ -7,6 +7,7 @@ from typing import Any
 
 from sdm.errors import OptionError
 from sdm.models.file import load_model
+from sdm.options.reading import make_options
 from sdm.workflow.model_inputs import chosen_options
 from sdm.workflow.registry import task_for
 
@@ -91,8 +92,17 @@ def evaluate_files(
         "select": select,
         "site_column": site_column,
     }
-    crs = f"EPSG:{crs}" if crs is not None and crs.isdigit() else crs
-    ways = {"layers": layers, "crs": crs, "x_column": x_column, "y_column": y_column, "nodata": nodata, "align": align}
-    numbers = task.evaluate(loaded, Path(presences), **chosen_options(loaded, given, task.evaluates_with), **ways)
+    options = make_options(
+        {
+            "occurrences.file": str(presences),
+            "occurrences.crs": crs,
+            "occurrences.x_column": x_column,
+            "occurrences.y_column": y_column,
+            "layers.files": layers,
+            "layers.nodata": nodata,
+            "layers.align": align,
+        }
+    )
+    numbers = task.evaluate(loaded, options, **chosen_options(loaded, given, task.evaluates_with))
     notices, warnings = numbers.pop("notices"), numbers.pop("warnings", [])
     return Evaluation(loaded.kind, numbers, task.evaluation_lines(numbers), notices, warnings)

@@ -252,11 +252,11 @@ class Task(ABC):
         """
 
     @abstractmethod
-    def evaluate(self, model: Any, file: Path, **ways: Any) -> dict[str, Any]:
+    def evaluate(self, model: Any, options: RunOptions, **ways: Any) -> dict[str, Any]:
         """Measure a model on records or sites that it has not seen; `notices` and `warnings` are among the numbers.
 
-        `ways` are the options of `evaluates_with` that were given, and `layers`, `crs`, `x_column`, `y_column`,
-        `nodata` and `align`.
+        `options` say where they are, and how they and their layers are read; `ways` are the options of `evaluates_with`
+        that were given.
         """
 
     @abstractmethod

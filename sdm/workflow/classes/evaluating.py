@@ -15,7 +15,7 @@ from sdm.data.records.occurrences import VECTOR, as_text
 from sdm.data.records.textfile import numbers
 from sdm.errors import DataError, OptionError
 from sdm.models.classes import ClassModel
-from sdm.options.definitions import RunOptions
+from sdm.options.definitions import ClassOptions, RunOptions
 from sdm.options.reading import make_options
 from sdm.types import Array
 from sdm.workflow.classes.inputs import read_points, selected
@@ -24,17 +24,11 @@ from sdm.workflow.model_inputs import check_columns, open_for, open_text, values
 
 def evaluate_classes(
     model: ClassModel,
-    file: str | Path,
+    options: RunOptions,
     *,
-    layers: list[str] | None = None,
     class_column: str | None = None,
     proportions: Sequence[str] = (),
     select: Mapping[str, str] | Sequence[str] = (),
-    crs: str | None = None,
-    x_column: str | None = None,
-    y_column: str | None = None,
-    nodata: float | None = None,
-    align: str | None = None,
 ) -> dict[str, Any]:
     """Measure a class model on points whose classes, or proportions, are known: as `sdm classify` tests its own.
 
@@ -47,22 +41,16 @@ def evaluate_classes(
     """
     notices: list[str] = []
     where = _where(model, class_column, proportions)
-    choice = select or _selection(model, file, notices)
-    options = make_options(
-        {
-            "occurrences.file": str(file),
-            "occurrences.crs": crs,
-            "occurrences.x_column": x_column,
-            "occurrences.y_column": y_column,
-            "layers.files": layers,
-            "classes.column": where.get("class_column"),
-            "classes.proportions": where.get("proportions"),
-            "classes.select": choice or None,
-        }
+    file = Path(str(options.occurrences.file))
+    classes = ClassOptions(
+        column=where.get("class_column"),
+        proportions=where.get("proportions") or [],
+        select=select or _selection(model, file, notices),  # type: ignore[arg-type]
     )
+    options = options.model_copy(update={"classes": classes})
     try:
-        if layers:
-            values, target, rows = _from_layers(model, options, layers, nodata, align, notices)
+        if options.layers.files:
+            values, target, rows = _from_layers(model, options, notices)
         else:
             values, target, rows = _from_table(model, options, notices)
     except OptionError as error:
@@ -78,7 +66,7 @@ def evaluate_classes(
     if target.ndim == 2 and (blank := np.isnan(target).any(axis=1)).any():
         notices.append(f"{np.count_nonzero(blank):,} sites with a missing proportion left out")
         values, target, rows = values[~blank], target[~blank], rows[~blank]
-    targets = _targets(model, target, rows, Path(file).name, notices)
+    targets = _targets(model, target, rows, file.name, notices)
     measures = measure_classes(model.distributions(values), targets, model.shares)
     return {
         "title": model.meta.get("title"),
@@ -123,16 +111,10 @@ def _selection(model: ClassModel, file: str | Path, notices: list[str]) -> dict[
     return known
 
 
-def _from_layers(
-    model: ClassModel,
-    options: RunOptions,
-    layers: list[str],
-    nodata: float | None,
-    align: str | None,
-    notices: list[str],
-) -> tuple[Array, Any, NDArray[np.int64]]:
+def _from_layers(model: ClassModel, options: RunOptions, notices: list[str]) -> tuple[Array, Any, NDArray[np.int64]]:
     """Return the layers' values at the points, labels `(n,)` or proportions `(n, C)` in the model's order, and rows."""
-    stack = open_for(model, layers, nodata=nodata, align=align)
+    layers = options.layers
+    stack = open_for(model, layers.files, nodata=layers.nodata, align=layers.align)
     records = read_points(options, str(options.occurrences.file), notices).records
     notices += stack.notices
     shares = [records.numbers(label) for label in model.labels] if options.classes.proportions else None

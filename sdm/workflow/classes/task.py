@@ -168,9 +168,9 @@ class ClassTask(Task):
         entropy = f"mean entropy {numbers['mean_entropy']:.4f} nats"
         return MapResult(files, numbers, [*lines, f"classes: {listed}{more} of {numbers['cells']:,} cells; {entropy}"])
 
-    def evaluate(self, model: ClassModel, file: Path, **ways: Any) -> dict[str, Any]:
+    def evaluate(self, model: ClassModel, options: RunOptions, **ways: Any) -> dict[str, Any]:
         """Measure a model on points whose classes, or proportions, are known."""
-        return evaluate_classes(model, file, **ways)
+        return evaluate_classes(model, options, **ways)
 
     def evaluation_lines(self, numbers: dict[str, Any]) -> list[str]:
         """Say what an evaluation found."""

@@ -9,25 +9,14 @@ from sdm.data.records.columns import PRESENCE, SPECIES, first_of
 from sdm.errors import DataError
 from sdm.joint.labels import read_labels
 from sdm.models.community import FittedJoint
-from sdm.options.reading import make_options
+from sdm.options.definitions import JointOptions, RunOptions
 from sdm.workflow.community.inputs import read_community
 from sdm.workflow.community.testing import measure
 from sdm.workflow.inputs import is_swd
 from sdm.workflow.model_inputs import check_categories, check_columns, open_text
 
 
-def evaluate_joint(
-    model: FittedJoint,
-    file: str | Path,
-    *,
-    layers: list[str] | None = None,
-    site_column: str | None = None,
-    crs: str | None = None,
-    x_column: str | None = None,
-    y_column: str | None = None,
-    nodata: float | None = None,
-    align: str | None = None,
-) -> dict[str, Any]:
+def evaluate_joint(model: FittedJoint, options: RunOptions, *, site_column: str | None = None) -> dict[str, Any]:
     """Measure a joint model on a table of sites: as `sdm joint` tests its own.
 
     Raises
@@ -37,32 +26,24 @@ def evaluate_joint(
     DataError
         If the table has none of the model's species, or lacks a variable, or no site can be used.
     """
+    file, layers = str(options.occurrences.file), options.layers
     text = open_text(file)
     long = first_of(text.header, SPECIES) is not None and first_of(text.header, PRESENCE) is not None
     known = [name for name in model.species if name in text.header]
     if not known and not long:
         raise _no_species(model, f"it has {', '.join(text.header)}")
-    if not layers:
+    if not layers.files:
         check_columns(model, text)
-    elif is_swd(layers):
-        check_columns(model, open_text(layers[0]))
+    elif is_swd(layers.files):
+        check_columns(model, open_text(layers.files[0]))
     else:
         check_categories(model)
-    options = make_options(
-        {
-            "occurrences.file": str(file),
-            "occurrences.species": known or None,
-            "occurrences.crs": crs,
-            "occurrences.x_column": x_column,
-            "occurrences.y_column": y_column,
-            "layers.files": layers,
-            "layers.categorical": list(model.encoder.categorical),
-            "layers.nodata": nodata,
-            "layers.align": align,
-            "joint.environment": list(model.encoder.names),
-            "occurrences.site_column": site_column,
-        }
-    )
+    update = {
+        "occurrences": options.occurrences.model_copy(update={"species": known, "site_column": site_column}),
+        "layers": layers.model_copy(update={"categorical": list(model.encoder.categorical)}),
+        "joint": JointOptions(environment=list(model.encoder.names)),
+    }
+    options = options.model_copy(update=update)
     community = read_community(options)
     labels = community.sites.labels
     found = [name for name in model.species if name in labels.columns]

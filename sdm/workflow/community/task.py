@@ -113,9 +113,9 @@ class CommunityTask(Task):
                 lines.append(f"written: {files[key]} ({one.text})")
         return MapResult(files, {"maps": numbers}, lines)
 
-    def evaluate(self, model: FittedJoint, file: Path, **ways: Any) -> dict[str, Any]:
+    def evaluate(self, model: FittedJoint, options: RunOptions, **ways: Any) -> dict[str, Any]:
         """Measure a model on a table of sites."""
-        return evaluate_joint(model, file, **ways)
+        return evaluate_joint(model, options, **ways)
 
     def evaluation_lines(self, numbers: dict[str, Any]) -> list[str]:
         """Say what an evaluation found."""

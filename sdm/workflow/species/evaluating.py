@@ -16,41 +16,37 @@ from sdm.data.records.samples import read_swd
 from sdm.data.table import Survey
 from sdm.errors import DataError, OptionError
 from sdm.models.species import Model
+from sdm.options.definitions import RunOptions
 from sdm.types import Array
 from sdm.workflow.model_inputs import open_for, values_at
 
 
 def evaluate_species(
     model: Model,
-    presences: str | Path,
+    options: RunOptions,
     *,
-    layers: list[str] | None = None,
     absences: str | Path | None = None,
     background: str | None = None,
     species: str | None = None,
-    crs: str | None = None,
-    x_column: str | None = None,
-    y_column: str | None = None,
-    nodata: float | None = None,
-    align: str | None = None,
     truth: str | Path | None = None,
     seed: int = 1,
 ) -> dict[str, Any]:
     """Measure a model on records, compared with absences where there are any, else with background."""
+    own, layers, file = options.occurrences, options.layers, str(options.occurrences.file)
     if absences is not None and background is not None:
         raise OptionError("give --absences or --background, not both: presences are compared with one of them")
-    if truth is not None and not layers:
+    if truth is not None and not layers.files:
         raise OptionError("--truth needs --layers: the prediction is compared with it cell by cell")
     notices: list[str] = []
-    if layers:
-        stack = open_for(model, layers, nodata=nodata, align=align)
+    if layers.files:
+        stack = open_for(model, layers.files, nodata=layers.nodata, align=layers.align)
         notices += stack.notices
-        found = read_occurrences(presences, crs=crs, x_column=x_column, y_column=y_column)
+        found = read_occurrences(file, crs=own.crs, x_column=own.x_column, y_column=own.y_column)
         records = _of_species(found, species, model)
         present = _values(stack, records.take(~records.absent), "presences", notices)
-        others, against = _others(stack, records, absences, background, crs, seed, notices)
+        others, against = _others(stack, records, absences, background, own.crs, seed, notices)
     else:
-        present, others, against = _from_tables(model, presences, absences, background, species)
+        present, others, against = _from_tables(model, file, absences, background, species)
     numbers = {"species": model.meta.get("species"), "notices": notices, **_measure(model, present, others, against)}
     if truth is not None:
         numbers["truth_correlation"] = _against_truth(model, stack, truth, seed)

@@ -133,9 +133,9 @@ class SpeciesTask(Task):
             summary = predict_raster(model, stack, place, scale=scale, threshold=level, tags=tags, **ways)
         return MapResult({"map": output}, summary.numbers, [f"written: {output} ({summary.text})"])
 
-    def evaluate(self, model: Model, file: Path, **ways: Any) -> dict[str, Any]:
+    def evaluate(self, model: Model, options: RunOptions, **ways: Any) -> dict[str, Any]:
         """Measure a model on records, compared with absences or background."""
-        return evaluate_species(model, file, **ways)
+        return evaluate_species(model, options, **ways)
 
     def evaluation_lines(self, numbers: dict[str, Any]) -> list[str]:
         """Say what an evaluation found."""
