@@ -11,7 +11,9 @@ from sdm_cli.options import Debug, Json
 
 def info(
     model: Annotated[Path, typer.Argument(help="A model file (.npz).")],
-    features: Annotated[int, typer.Option(help="List N features, those with the largest weights first.")] = 15,
+    weights: Annotated[
+        int, typer.Option("--weights", "--features", help="List N features, those with the largest weights first.")
+    ] = 15,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -27,7 +29,7 @@ def info(
 
         loaded = load_model(model)
         try:
-            console.lines(task_for(loaded.kind).info_lines(loaded, features))
+            console.lines(task_for(loaded.kind).info_lines(loaded, weights))
             numbers = {"meta": loaded.meta, **loaded.description()}
             console.result(models=[{"name": model.stem, "kind": loaded.kind, "numbers": numbers}])
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:

@@ -193,7 +193,7 @@ def variable_lines(model: Any) -> list[str]:
 
 def weight_lines(listed: list[str], features: int, total: Any) -> list[str]:
     """List the features with the largest weights."""
-    more = [f"  … and {len(listed) - features} more (--features {len(listed)} shows all)"]
+    more = [f"  … and {len(listed) - features} more (--weights {len(listed)} shows all)"]
     head = f"features with a weight: {len(listed)} of {total}"
     return ["", head, *listed[:features], *(more if len(listed) > features else [])]
 
