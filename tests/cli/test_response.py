@@ -10,7 +10,7 @@ import yaml
 from terminal import BARE, QUICK, as_json, fail, files, picture, read, rows, sdm, succeed, write_table
 
 from sdm.models.classes import ClassModel
-from sdm.report.pages.live_map import thumbnail
+from sdm.report.pictures import thumbnail
 
 
 @pytest.fixture

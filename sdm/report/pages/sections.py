@@ -150,7 +150,8 @@ def class_curves(results: Results) -> Context | None:
         }
         title = f"Probabilities along {variable}"
         charts.append(svg(curve_chart(variable, own, title=title, y_label="Probability", y_range=(0, 1), shares=True)))
-    return {"responses": charts, "shares": True, "legend": list(colours.items()) if here is None else []}
+    legend = list(colours.items()) if here is None else []
+    return {**(curves(results) or {}), "responses": charts, "shares": True, "legend": legend}
 
 
 def importance(results: Results) -> Context | None:

@@ -90,6 +90,12 @@ def treated(results: Results) -> bool:
     return bool(known.get("bias") or known.get("target_group")) or known.get("background") == "target-group"
 
 
+def notes(results: Results) -> list[str]:
+    """Return what the run had to say of its input."""
+    found = [results.numbers.get(key) for key in ("notes", "notices")]
+    return [str(note) for part in found if isinstance(part, list) for note in part]
+
+
 def settings(results: Results) -> list[tuple[str, str]]:
     """Return every option of the run that has a value, by its dotted name."""
     rows = []
