@@ -94,8 +94,8 @@ class Results:
 
     @property
     def tested(self) -> bool:
-        """Whether records were set aside."""
-        return self.numbers.get("auc_test") is not None
+        """Whether records or sites were set aside."""
+        return self.numbers.get("auc_test") is not None or "test" in self.tree("measures")
 
     @property
     def by_margin(self) -> bool:

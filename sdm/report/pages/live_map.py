@@ -172,7 +172,8 @@ def _sweep(results: Results) -> list[list[float | None]]:
 
 def _thresholds(results: Results) -> list[dict[str, Any]]:
     """Return the thresholds that have names, on the map's scale."""
-    keys = {"area": "area", "train": "training_omission", "test": "test_omission"}
+    area = "false_presences" if results.kind == "classes" else "area"
+    keys = {"area": area, "train": "training_omission", "test": "test_omission"}
     rows = [row for row in results.tree("thresholds").values() if isinstance(row, dict)]
     return [
         {"name": row.get("name"), "value": value} | {a: number(row.get(b)) for a, b in keys.items()}
