@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import rasterio
 
+from benchmarks.figures import draw_orders
 from benchmarks.harness import ROOT, save, shared, table
 from sdm.options.reading import make_options
-from sdm.report.figures.maps import draw_orders
 from sdm.simulate.world import simulate
 from sdm.workflow.run import run
 

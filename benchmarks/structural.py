@@ -19,12 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.engine import bradypus, labelled
+from benchmarks.figures import draw_convergence
 from benchmarks.harness import ROOT, earlier, in_fresh_process, once, peak_gigabytes, save, shared, table
 from sdm import Maxent, StructMaxent
 from sdm.assess.measures.basic import auc
 from sdm.maxent.solvers.newton import solve_newton
 from sdm.maxent.solvers.structmaxent import solve_structmaxent1, solve_structmaxent2
-from sdm.report.figures.structure import draw_convergence
 
 Array = NDArray[np.float64]
 

@@ -26,18 +26,9 @@ Range = tuple[float, float]
 
 @dataclass(frozen=True)
 class Line:
-    """One curve: its name in the legend, and its points.
+    """One curve: its name in the legend, and its points; `colour` is a place in the palette, or such as #228833.
 
-    Attributes
-    ----------
-    colour : int or str
-        A place in the palette, or a colour such as #228833.
-    dash : int
-        Which pattern of dashes; 0 is a whole line.
-    limits : pair of sequences, optional
-        The lower and upper limits of the curve, drawn as a shade around it.
-    sizes : sequence, optional
-        How much stands behind each point, drawn as dots of that area.
+    `limits` are lower and upper limits, drawn as a shade around it; `sizes` are drawn as dots of that area.
     """
 
     name: str
@@ -90,15 +81,7 @@ class ColumnChart:
 
 @dataclass(frozen=True)
 class BarChart:
-    """Lying bars, one group of values beside each name.
-
-    Attributes
-    ----------
-    rule : (name, value), optional
-        An upright line to compare with, such as the gain of the model with all variables.
-    low : float
-        Where bars begin.
-    """
+    """Lying bars that begin at `low`, one group beside each name; `rule` is an upright line to compare with."""
 
     title: str
     x_label: str
@@ -198,13 +181,9 @@ def most_frequent(amounts: Sequence[float]) -> tuple[list[int], str]:
 def importance_chart(
     permutation: Sequence[Mapping[str, Any]], contribution: Sequence[Mapping[str, Any]] = (), *, brief: bool = False
 ) -> BarChart:
-    """Return both kinds of importance as bars.
+    """Return both kinds of importance as bars, from rows with `variable` and `percent`.
 
-    Parameters
-    ----------
-    permutation, contribution : rows with `variable` and `percent`; the former with `deviation` too
-    brief : bool
-        Short names, and the variable that contributes most on top; else the one that is missed most when shuffled.
+    The one that is missed most when shuffled is on top; if `brief`, the one that contributes most, with short names.
     """
     shuffled, parts = ({str(row["variable"]): row for row in rows} for rows in (permutation, contribution))
 

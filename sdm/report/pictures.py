@@ -24,20 +24,10 @@ STEPS = 62  # of a thumbnail
 
 @dataclass(frozen=True)
 class Picture:
-    """A band of a raster, reduced to the size of a picture.
+    """A band of a raster, reduced to the size of a picture, from north to south; NaN where there is nothing.
 
-    Attributes
-    ----------
-    values : (h, w) array
-        NaN where there is nothing; the first row is the northernmost.
-    bounds : left, bottom, right, top
-    geographic : bool
-        Whether coordinates are degrees.
-    cells : (h, w) of the raster itself
-    crs : str
-    resolution : (x, y) size of a cell
-    legend : dict
-        Of a map of classes: the label and the colour of every value, as the raster itself says; empty for others.
+    `bounds` are left, bottom, right and top, `cells` the size of the raster itself. `legend` has the label and the
+    colour of every value of a map of classes, as the raster says, and is empty for others.
     """
 
     values: NDArray[np.float32]

@@ -23,21 +23,9 @@ FIXED = {"classes": "probability", "strata": "density"}
 
 @dataclass(frozen=True)
 class Results:
-    """The results of one model, of any kind.
+    """The results of one model, of any kind: what is in `<name>.json`, and every option of `run.yaml`.
 
-    Attributes
-    ----------
-    folder : Path
-    name : str
-        What its files begin with.
-    kind : str
-        The kind of model, by which its page is found: species, classes, community or strata.
-    numbers : dict
-        What is in `<name>.json`.
-    run : dict
-        `run.yaml`: every option of the run; empty where the file is not there.
-    command, repeat : str
-        The command that was given, and the one that repeats the run by `run.yaml`.
+    Its page is found by its `kind`: species, classes, community or strata. `repeat` is how to repeat the run.
     """
 
     folder: Path
@@ -106,8 +94,8 @@ class Results:
 
     @property
     def tested(self) -> bool:
-        """Whether records were set aside."""
-        return self.numbers.get("auc_test") is not None
+        """Whether records or sites were set aside."""
+        return self.numbers.get("auc_test") is not None or "test" in self.tree("measures")
 
     @property
     def by_margin(self) -> bool:
@@ -232,7 +220,7 @@ def _kind(path: Path, tree: Any) -> str | None:
         return None
     if isinstance(tree.get("kind"), str):
         return str(tree["kind"])
-    return kind_of(path.with_suffix(".npz"))  # results of before 0.2 do not say it
+    return kind_of(path.with_suffix(".npz"))  # results of earlier versions do not say it
 
 
 def _read(path: Path) -> Results:

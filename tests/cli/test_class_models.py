@@ -349,14 +349,25 @@ def test_a_page_that_cannot_be_made(run: Path, tmp_path: Path) -> None:
     numbers = tmp_path / "moved" / "habitat.json"
     tree = json.loads(numbers.read_text())
     numbers.write_text(json.dumps({**tree, "files": {**tree["files"], "page": "../../evil.html"}}))
-    assert "is no name of a file in the results" in fail("report", tmp_path / "moved")
+    assert "names '../../evil.html', which is no file in the results" in fail("report", tmp_path / "moved")
+    numbers.write_text(json.dumps({**tree, "kind": "axes"}))
+    assert "is of kind 'axes': expected one of species, classes" in fail("report", tmp_path / "moved")
+    numbers.write_text(json.dumps({**tree, "classes": [1, 2], "files": {**tree["files"], "map": "habitat.tif"}}))
+    (tmp_path / "moved" / "habitat.tif").write_bytes(b"no raster")
+    assert "cannot be read as a raster" in fail("report", tmp_path / "moved")
+
+
+def test_a_page_leaves_out_what_is_not_there(run: Path, tmp_path: Path) -> None:
+    shutil.copytree(run, tmp_path / "moved")
+    numbers = tmp_path / "moved" / "habitat.json"
+    tree = json.loads(numbers.read_text())
     numbers.write_text(json.dumps({key: value for key, value in tree.items() if key != "gap"}))
-    assert "'gap'" in fail("report", tmp_path / "moved")
-    numbers.write_text(json.dumps(tree))
     (tmp_path / "moved" / "habitat_confusion.png").unlink()
-    said = fail("report", tmp_path / "moved")
-    assert "habitat_confusion.png" in said
-    assert "sdm classify" in said
+    succeed("report", tmp_path / "moved")
+    page = (tmp_path / "moved" / "habitat.html").read_text()
+    assert "The results hold no certificate." in page
+    assert "Confusion matrix" not in page
+    assert "Confusion matrix" in (run / "habitat.html").read_text()
 
 
 def test_help_teaches_it() -> None:

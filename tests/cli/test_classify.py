@@ -125,7 +125,8 @@ def test_the_page_stands_alone(run):
         assert word in page
     assert "http://" not in page
     assert "https://" not in page
-    assert page.count("data:image/png;base64,") == 2 + 2 + 5  # maps, confusion and importance, a profile a variable
+    assert page.count("data:image/png;base64,") == 2  # the map without scripts, and the confusion matrix
+    assert page.count('aria-label="Probabilities along ') == 5
 
 
 def test_names_do_not_get_out_of_their_place(world, plots, tmp_path):

@@ -11,6 +11,7 @@ from sdm.assess.curves import CurvePoint
 from sdm.assess.importance import Contribution, Jackknife, Permutation
 from sdm.assess.profiles import Band, Surface
 from sdm.report.figures import assessment as figures
+from sdm.report.figures.style import COLOURS
 
 NAMES = ("a$b", "🦥 soil", "a name that is much longer than any picture has room for, and then some")
 PERMUTATION = [Permutation(name, 20.0 * k, 2.0, 0.01 * k, 0.001) for k, name in enumerate(NAMES, start=1)]
@@ -87,7 +88,7 @@ def test_the_chosen_setting_is_marked(tmp_path: Path) -> None:
 
 def test_every_fold_has_its_colour(tmp_path: Path) -> None:
     seen = picture(figures.draw_folds(XY, GROUP, ["1", "2", "3"], tmp_path / "a.png"))
-    for colour in figures.COLOURS[:3]:
+    for colour in COLOURS[:3]:
         rgb = [int(colour[k : k + 2], 16) for k in (1, 3, 5)]
         assert np.count_nonzero((seen == rgb).all(axis=2)) > 50
 

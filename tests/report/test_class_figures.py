@@ -1,4 +1,4 @@
-"""Pictures of classes: what they leave out is said, and what they show is the map."""
+"""Pictures of classes: what they leave out is said, and what they show is the map, in the colours of the raster."""
 
 import numpy as np
 import pytest
@@ -7,8 +7,12 @@ from matplotlib.figure import Figure
 from rasterio import Affine
 
 from sdm.assess.measures.classes import ClassProfile
-from sdm.report.figures import classes as class_figures
-from sdm.report.figures.classes import LEGEND, class_colours, draw_class_map, draw_class_profile, draw_probability
+from sdm.models.colours import hex_colour, palette
+from sdm.report.charts import LEGEND
+from sdm.report.figures import charts, maps
+from sdm.report.figures.classes import draw_class_profile
+from sdm.report.figures.maps import draw_map, probability
+from sdm.report.pictures import read_picture
 
 CLASSES = 30
 LABELS = [f"class {k}" for k in range(CLASSES)]
@@ -18,13 +22,14 @@ LABELS = [f"class {k}" for k in range(CLASSES)]
 def figures(monkeypatch) -> list[Figure]:
     """The figures that are saved."""
     saved: list[Figure] = []
-    keep = class_figures.save
+    keep = maps.save
 
-    def save(figure: Figure, path) -> None:
+    def save(figure: Figure, path):
         saved.append(figure)
-        keep(figure, path)
+        return keep(figure, path)
 
-    monkeypatch.setattr(class_figures, "save", save)
+    for module in (maps, charts):
+        monkeypatch.setattr(module, "save", save)
     return saved
 
 
@@ -32,25 +37,33 @@ def legend(figure: Figure) -> list[str]:
     return [text.get_text() for text in figure.legends[0].get_texts()]
 
 
-def write(path, bands: np.ndarray, nodata: float):
+def write(path, bands: np.ndarray, nodata: float, classes: bool = False):
     size = {"width": bands.shape[2], "height": bands.shape[1], "count": len(bands), "dtype": bands.dtype}
     with rasterio.open(
         path, "w", driver="GTiff", nodata=nodata, crs="EPSG:3035", transform=Affine(10, 0, 500, 0, -10, 900), **size
     ) as out:
         out.write(bands)
+        if classes:
+            out.update_tags(**{f"class_{k + 1}": label for k, label in enumerate(LABELS)})
+            out.write_colormap(1, {k + 1: (*colour, 255) for k, colour in enumerate(palette(CLASSES))})
     return path
 
 
 def test_a_legend_has_the_most_frequent_classes_and_counts_the_others(tmp_path, figures) -> None:
     """The first class is the rarest: it must not be there only because it comes first."""
     cells = np.repeat(np.arange(1, CLASSES + 1, dtype=np.uint8), np.arange(1, CLASSES + 1))
-    raster = write(tmp_path / "map.tif", cells[None, None, :], 0)
-    codes, colours = range(1, CLASSES + 1), class_colours(CLASSES)
-    draw_class_map(raster, tmp_path / "map.png", title="t", labels=LABELS, codes=codes, colours=colours)
+    draw_map(write(tmp_path / "map.tif", cells[None, None, :], 0, classes=True), tmp_path / "map.png", title="t")
     assert legend(figures[0]) == [*LABELS[CLASSES - LEGEND :], f"and {CLASSES - LEGEND} more"]
-    raster = write(tmp_path / "few.tif", cells[None, None, :10], 0)
-    draw_class_map(raster, tmp_path / "few.png", title="t", labels=LABELS, codes=codes, colours=colours)
+    draw_map(write(tmp_path / "few.tif", cells[None, None, :10], 0, classes=True), tmp_path / "few.png", title="t")
     assert legend(figures[1]) == LABELS[:4]
+
+
+def test_the_raster_says_what_its_values_are(tmp_path) -> None:
+    cells = np.arange(1, CLASSES + 1, dtype=np.uint8)[None, None, :]
+    picture = read_picture(write(tmp_path / "map.tif", cells, 0, classes=True))
+    wanted = {k + 1: (LABELS[k], hex_colour(colour)) for k, colour in enumerate(palette(CLASSES))}
+    assert picture.legend == wanted
+    assert read_picture(write(tmp_path / "bytes.tif", cells, 0)).legend == {}
 
 
 @pytest.mark.parametrize("categories", [None, ("a", "b")])
@@ -58,7 +71,7 @@ def test_so_has_a_profile(tmp_path, figures, categories) -> None:
     share = np.arange(1.0, CLASSES + 1)[::-1]
     y = np.column_stack([share, share]) / share.sum()
     profile = ClassProfile("rain", np.array([0.0, 1.0]), y, 0.0, 1.0, categories)
-    draw_class_profile(profile, LABELS, class_colours(CLASSES), tmp_path / "rain.png")
+    draw_class_profile(profile, LABELS, palette(CLASSES), tmp_path / "rain.png")
     assert legend(figures[0]) == [*LABELS[:LEGEND], f"and {CLASSES - LEGEND} more"]
 
 
@@ -66,7 +79,7 @@ def test_the_probability_of_one_class_is_drawn(tmp_path, figures) -> None:
     bands = np.stack([np.full((2, 3), 0.25, dtype=np.float32), np.full((2, 3), 0.75, dtype=np.float32)])
     bands[:, 0, 0] = -1
     raster = write(tmp_path / "p.tif", bands, -1)
-    draw_probability(raster, tmp_path / "p.png", band=2, title="owl", label="Probability of presence")
+    draw_map(raster, tmp_path / "p.png", band=2, title="owl", shades=probability("presence"))
     (image,) = figures[0].axes[0].get_images()
     assert image.get_array().compressed().tolist() == [0.75] * 5
     assert image.get_clim() == (0, 1)

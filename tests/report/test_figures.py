@@ -9,7 +9,8 @@ from affine import Affine
 from PIL import Image
 
 from sdm.assess.profiles import Profile
-from sdm.report.figures.species import BOTTOM, HEIGHT, CurvePainter, draw_map, draw_profiles
+from sdm.report.figures.curves import BOTTOM, HEIGHT, CurvePainter, draw_profiles, profile_chart
+from sdm.report.figures.maps import draw_map, suitability
 
 INK = (31, 59, 77)
 RANGE = (238, 243, 245)
@@ -24,8 +25,8 @@ def curve(name: str = "warmth", kind: str = "marginal", y=None, classes=None) ->
 
 
 def painted(profile: Profile, scale: str = "cloglog", painter: CurvePainter | None = None) -> np.ndarray:
-    painter = painter or CurvePainter(scale)
-    painter.draw(profile)
+    painter = painter or CurvePainter()
+    painter.draw(profile_chart(profile, scale, (0.0, 1.0) if scale == "cloglog" else None))
     return painter.pixels()
 
 
@@ -75,7 +76,7 @@ def test_drawing_leaves_no_trace_in_the_next_picture(scale: str) -> None:
         curve("soil", "additive", classes=["a", "b"], y=np.array([-1.0, 2.0])),
         curve("small", "only", y=np.full(101, 1e-9)),
     ]
-    painter = CurvePainter(scale)
+    painter = CurvePainter()
     for profile in [*profiles, *reversed(profiles)]:
         np.testing.assert_array_equal(painted(profile, scale, painter), painted(profile, scale))
 
@@ -117,7 +118,11 @@ def write_map(path: Path, crs: str | None, shape=(60, 40), value=0.5) -> Path:
 def test_the_map_has_records_where_they_are_and_true_proportions(tmp_path: Path) -> None:
     raster = write_map(tmp_path / "map.tif", "EPSG:4326")
     picture = draw_map(
-        *(raster, tmp_path / "map.png"), title="sp", scale="cloglog", x=np.array([12.0]), y=np.array([61.0])
+        *(raster, tmp_path / "map.png"),
+        title="sp",
+        shades=suitability("cloglog"),
+        x=np.array([12.0]),
+        y=np.array([61.0]),
     )
     pixels = read(picture).astype(int)
     # the upper third is without data: 4 degrees wide and 2 high, at 63° N as high as 4.4 at the equator
@@ -138,5 +143,13 @@ def test_maps_of_any_scale_and_shape(tmp_path: Path, scale: str, crs) -> None:
     none = np.array([])
     for k, shape in enumerate([(3, 400), (400, 3), (1200, 1000)]):
         raster = write_map(tmp_path / f"{k}.tif", crs, shape, value=1e-5)
-        draw_map(raster, tmp_path / f"{k}.png", title="$🦥" * 60, scale=scale, x=none, y=none, test=(none, none))
+        draw_map(
+            raster,
+            tmp_path / f"{k}.png",
+            title="$🦥" * 60,
+            shades=suitability(scale),
+            x=none,
+            y=none,
+            test=(none, none),
+        )
         assert max(read(tmp_path / f"{k}.png").shape) <= 1300

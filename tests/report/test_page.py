@@ -21,15 +21,16 @@ from report_runs import fit
 
 from sdm.assess.measures.thresholds import TOPS
 from sdm.errors import DataError
-from sdm.report.pages.chart import Line, bar_chart, column_chart, line_chart, ticks
+from sdm.report.charts import BarChart, Bars, ColumnChart, Line, LineChart
 from sdm.report.pages.index import index_page, make_pages
 from sdm.report.pages.live_map import LEVELS, NOTHING, pack
-from sdm.report.pages.species import species_page, write_page
+from sdm.report.pages.registry import make_page, write_page
+from sdm.report.pages.svg import svg, ticks
 from sdm.report.pages.words import figure, percent
 from sdm.report.results import Results, find_results, read_results, read_rows
 
 VOID = {"meta", "link", "img", "input", "br"}
-DRAWN = {"path", "rect", "circle"}  # closed in one
+DRAWN = {"path", "rect", "circle", "polygon"}  # closed in one
 
 
 class Reader(HTMLParser):
@@ -91,7 +92,7 @@ def change(folder: Path, **numbers: Any) -> Results:
 
 
 def of(folder: Path) -> Reader:
-    return Reader(species_page(read_results(folder)))
+    return Reader(make_page(read_results(folder)))
 
 
 def test_the_order_is_the_one_that_maxent_users_know(full: Path) -> None:
@@ -125,7 +126,7 @@ def test_what_is_shown_is_what_was_stored(full: Path) -> None:
 
 
 def test_omission_and_roc_are_drawn_through_the_stored_points(full: Path) -> None:
-    page = species_page(read_results(full))
+    page = make_page(read_results(full))
     charts = re.findall(r'<svg class="chart".*?</svg>', page, flags=re.S)
     for chart, table in ((charts[0], "omission"), (charts[1], "roc")):
         rows = read_results(full).table(table)
@@ -146,10 +147,10 @@ def test_the_live_map_holds_the_raster_to_a_quarter_of_a_thousandth(full: Path) 
     inside = ~np.isnan(band)
     assert np.abs(values[inside] / LEVELS - band[inside]).max() <= 1.0001 / LEVELS
     assert [row["name"] for row in live["layers"]][:2] == ["training layers", "projection: warmer"]
-    assert [row["deviation"] for row in live["layers"]] == [False, False, False, True, False, False]
+    assert [row["threshold"] for row in live["layers"]] == [True, True, True, False, True, True]
     results = read_results(full)
-    assert len(live["train"]) == results.numbers["training_presences"]
-    assert len(live["test"]) == results.numbers["test_presences"]
+    counts = {group["id"]: len(group["places"]) for group in live["records"]}
+    assert counts == {key: results.numbers[f"{key}{name}_presences"] for key, name in (("train", "ing"), ("test", ""))}
     assert live["chosen"] == results.numbers["map_threshold"]
     assert len(live["sweep"]) == len(results.table("roc"))
     assert {row["value"] for row in live["thresholds"]} == {
@@ -188,7 +189,7 @@ def test_a_section_is_there_only_with_what_it_shows(
     folder = copy(full, tmp_path / "copy")
     for what in files:
         (folder / read_results(folder).files[what]).unlink()
-    page = Reader(species_page(change(folder, **numbers)))
+    page = Reader(make_page(change(folder, **numbers)))
     assert section not in page.sections
     assert set(of(full).sections) - set(page.sections) == {section}
     assert ("a", {"href": f"#{section}"}) not in page.elements
@@ -197,7 +198,7 @@ def test_a_section_is_there_only_with_what_it_shows(
 def test_a_survey_shows_its_measures_and_calibration(full: Path, tmp_path: Path) -> None:
     bins = [{"predicted": 0.1, "observed": 0.05, "count": 20}, {"predicted": 0.8, "observed": 0.6, "count": 9}]
     survey = {"presences": 7, "absences": 22, "auc": 0.8125, "brier": 0.1375, "calibration": bins}
-    page = Reader(species_page(change(copy(full, tmp_path / "copy"), presence_absence=survey)))
+    page = Reader(make_page(change(copy(full, tmp_path / "copy"), presence_absence=survey)))
     for text in ("0.8125", "0.1375", "7 sites with the species and 22 without"):
         assert text in page.sections["survey"]
     assert "survey" not in of(full).sections
@@ -205,16 +206,16 @@ def test_a_survey_shows_its_measures_and_calibration(full: Path, tmp_path: Path)
 
 def test_a_model_that_was_not_tested_says_so(full: Path, tmp_path: Path) -> None:
     said = "The model was not tested"
-    assert said not in species_page(read_results(full))
+    assert said not in make_page(read_results(full))
     untested = dict.fromkeys(("auc_test", "test_presences", "cross_validation"))
-    page = species_page(change(copy(full, tmp_path / "copy"), **untested))
+    page = make_page(change(copy(full, tmp_path / "copy"), **untested))
     assert said in page
     assert "Test omission" not in page
 
 
 def test_the_certificate_is_honest_when_the_fit_is_not_converged(full: Path, tmp_path: Path) -> None:
     assert "The fit has converged" in of(full).sections["fit"]
-    page = Reader(species_page(change(copy(full, tmp_path / "copy"), status="iterations", gap=0.2)))
+    page = Reader(make_page(change(copy(full, tmp_path / "copy"), status="iterations", gap=0.2)))
     assert "stopped before it converged" in page.sections["fit"]
     assert "another solver could not" not in page.sections["fit"]
 
@@ -252,12 +253,12 @@ def test_no_name_gets_out_of_its_place(which: str, request: pytest.FixtureReques
     assert EVIL_LAYER in page.sections["records"]
     if which == "hostile":
         assert page.live["layers"][1]["name"] == f"projection: {EVIL_LAYER}"
-    script = (ROOT / "sdm" / "report" / "templates" / "species.js").read_text()
+    script = (ROOT / "sdm" / "report" / "templates" / "page.js").read_text()
     assert page.scripts[-1] == script, "the only code is the package's own"
 
 
 def test_nothing_is_loaded_from_anywhere(full: Path) -> None:
-    text = species_page(read_results(full))
+    text = make_page(read_results(full))
     page = Reader(text)
     assert "://" not in re.sub(r"base64,[\w+/=]+", "", text)
     for _, attributes in page.elements:
@@ -270,7 +271,7 @@ def test_nothing_is_loaded_from_anywhere(full: Path) -> None:
 
 def test_the_same_results_give_the_same_bytes(full: Path, tmp_path: Path) -> None:
     written = read_results(full).page.read_bytes()
-    assert written == species_page(read_results(full)).encode(), "what `sdm fit` wrote"
+    assert written == make_page(read_results(full)).encode(), "what `sdm fit` wrote"
     elsewhere = copy(full, tmp_path / "elsewhere")
     assert write_page(read_results(elsewhere)).read_bytes() == written
 
@@ -290,7 +291,7 @@ def test_every_scale_has_its_page(full: Path, tmp_path: Path, scale: str) -> Non
 def test_responses_fill_their_charts_on_any_scale(world: Path, tmp_path: Path) -> None:
     """Raw densities are tiny, effects on the score are not: one must not squeeze the other."""
     folder = fit(tmp_path / "raw", world / "one.csv", world / "layers", **{"predict.scale": "raw", "output.map": False})
-    page = species_page(read_results(folder))
+    page = make_page(read_results(folder))
     (chart, *_) = [svg for svg in re.findall(r"<svg.*?</svg>", page, flags=re.S) if "Response to elevation" in svg]
     heights = [
         float(y)
@@ -311,7 +312,7 @@ def test_a_page_is_made_of_what_is_there(full: Path, tmp_path: Path, instead: An
             path.unlink()
     (path,) = folder.glob("*.json")
     whole = json.loads(path.read_text())
-    for key in set(whole) - {"species", "files"}:
+    for key in set(whole) - {"species", "files", "kind"}:
         spoilt = {name: value for name, value in whole.items() if name != key}
         path.write_text(json.dumps(spoilt if instead == "nothing" else spoilt | {key: instead}))
         assert "odmap" in of(folder).sections, key
@@ -328,10 +329,10 @@ def test_a_page_is_made_without_any_of_the_files(full: Path, tmp_path: Path) -> 
 
 
 def test_what_was_done_about_bias_is_said(full: Path, tmp_path: Path) -> None:
-    nothing = "Nothing was done about where people look"
+    nothing = "Sampling bias was not treated"
     assert nothing in of(full).sections["records"]
     for k, known in enumerate(({"background": "target-group"}, {"background": "random", "bias": "roads.tif"})):
-        page = Reader(species_page(change(copy(full, tmp_path / str(k)), sampling=known)))
+        page = Reader(make_page(change(copy(full, tmp_path / str(k)), sampling=known)))
         assert nothing not in page.sections["records"]
         assert "not treated" not in page.sections["odmap"]
     assert "roads.tif" in page.sections["records"]
@@ -348,7 +349,7 @@ def test_an_infinite_loss_is_not_a_dash(full: Path, tmp_path: Path) -> None:
         "outside_support_train": 0.25,
     }
     path.write_text(json.dumps(numbers))
-    page = species_page(read_results(folder))
+    page = make_page(read_results(folder))
     assert "∞" in page
     assert "log loss infinite" in page
     assert "75.0 % of the training records" in page
@@ -396,9 +397,9 @@ def test_pages_of_many_species_are_made_again(many: Path, tmp_path: Path) -> Non
 def test_results_are_found_by_folder_model_or_numbers(full: Path, many: Path) -> None:
     (model,), (numbers,) = full.glob("*.npz"), full.glob("*.json")
     assert read_results(full).page == read_results(model).page == read_results(numbers).page
-    assert find_results(full) == [full]
+    assert find_results(full) == [numbers]
     listed = [row["folder"] for row in read_rows(many / "summary.csv") if row["folder"]]
-    assert [path.name for path in find_results(many)] == listed
+    assert [path.parent.name for path in find_results(many)] == listed
 
 
 @pytest.mark.parametrize(
@@ -423,15 +424,31 @@ def test_a_folder_without_results_says_what_is_expected(tmp_path: Path) -> None:
             find_results(place)
 
 
+def test_the_kind_is_what_the_numbers_say_or_else_the_model_file(full: Path, tmp_path: Path) -> None:
+    """Results of the version before do not say it; nothing is guessed from what else they hold."""
+    folder = copy(full, tmp_path / "copy")
+    results = change(folder, kind=None)
+    assert "kind" not in results.numbers
+    assert results.kind == "species"
+    assert make_page(results) == make_page(read_results(full))
+    (folder / results.files["model"]).unlink()
+    with pytest.raises(DataError, match="no results of `sdm fit`"):
+        read_results(folder)
+    with pytest.raises(DataError, match="expected 'kind' and 'files' in it, or a model file beside it"):
+        read_results(folder / f"{results.name}.json")
+    with pytest.raises(DataError, match="is of kind 'axes': expected one of species, classes"):
+        make_page(change(copy(full, tmp_path / "other"), kind="axes"))
+
+
 def test_files_outside_the_folder_are_never_read(full: Path, tmp_path: Path) -> None:
     folder = copy(full, tmp_path / "copy")
     (tmp_path / "secret.png").write_bytes(b"secret")
     (tmp_path / "secret.csv").write_text("Threshold\nsecret\n")
     files = {**read_results(folder).files, "picture": "../secret.png", "roc": str(tmp_path / "secret.csv")}
-    results = change(folder, files=files)
-    assert results.path("picture") is None
-    assert results.table("roc") == []
-    assert base64.b64encode(b"secret").decode() not in species_page(results)
+    with pytest.raises(DataError, match=r"names '\.\./secret\.png', which is no file in the results"):
+        change(folder, files=files)
+    with pytest.raises(DataError, match="no file in the results"):
+        change(folder, files={"roc": str(tmp_path / "secret.csv")})
 
 
 # ------------------------------------------------------------------------------------------------ charts
@@ -450,7 +467,7 @@ def test_ticks_are_round_few_and_inside(low: float, length: float) -> None:
 
 def test_a_line_has_a_gap_where_a_value_is_missing() -> None:
     line = Line("a", [0, 1, 2, 3, 4], [0, 1, float("nan"), 1, 0])
-    drawn = str(line_chart([line], title="t", x_label="x", y_label="y"))
+    drawn = str(svg(LineChart("t", "x", "y", [line])))
     assert re.findall(r"[ML]", re.findall(r'd="(M[^"]*)" fill="none" stroke="#1f3b4d" stroke-width="2"', drawn)[0]) == [
         *("M", "L"),
         *("M", "L"),
@@ -460,10 +477,11 @@ def test_a_line_has_a_gap_where_a_value_is_missing() -> None:
 def test_charts_escape_every_text() -> None:
     lines = [Line(EVIL, [0, 1], [0, 1]), Line("b", [0, 1], [1, 0])]
     charts = [
-        line_chart(lines, title=EVIL, x_label=EVIL, y_label=EVIL),
-        column_chart([EVIL, "b"], [(EVIL, [1, 2]), ("c", [2, 1])], title=EVIL, x_label=EVIL, y_label=EVIL),
-        bar_chart([EVIL, "b"], [(EVIL, [1, None])], title=EVIL, x_label=EVIL, spread=[0.1, None], rule=(EVIL, 2)),
+        LineChart(EVIL, EVIL, EVIL, lines, shade=(0, 1)),
+        LineChart("t", "x", "y", [Line("a", [0, 1], [0, 1], EVIL, 0, ([0, 0], [1, 1]), [1, 2])]),
+        ColumnChart(EVIL, EVIL, EVIL, [EVIL, "b"], [Bars(EVIL, [1, 2], colour=EVIL), Bars("c", [2, 1], [0.5, None])]),
+        BarChart(EVIL, EVIL, [EVIL, "b"], [Bars(EVIL, [1, None], [0.1, None])], (EVIL, 2)),
     ]
     for chart in charts:
-        tags = {tag for tag, _ in Reader(str(chart)).elements}
-        assert tags <= {"svg", "g", "text", "path", "rect", "circle"}
+        tags = {tag for tag, _ in Reader(str(svg(chart))).elements}
+        assert tags <= {"svg", "g", "text", "path", "rect", "circle", "polygon"}

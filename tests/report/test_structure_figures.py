@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from terminal import picture
 
+from benchmarks.figures import draw_convergence
 from sdm.assess.structure import FamilyShare, Structure
 from sdm.maxent.penalty_search import PenaltySetting
-from sdm.report.figures.structure import draw_convergence, draw_families, draw_interactions, draw_prices
+from sdm.report.figures.structure import draw_families, draw_interactions, draw_prices
 
 
 @pytest.fixture

@@ -20,7 +20,6 @@ from sdm.types import Array
 
 PIXELS = 900
 SIDE_PIXELS = 500  # of maps side by side
-ORDER_PIXELS = 400
 LONGEST = 28  # letters of a class in a legend
 NOTHING = np.nextafter(np.float32(0), np.float32(1))  # values below it are exactly zero
 
@@ -170,18 +169,6 @@ _TITLES = {
     "stacked richness": "Stacked single models",
     "richness difference": "Joint less stacked",
 }
-
-
-def draw_orders(maps: Mapping[float, Path], path: Path) -> Path:
-    """Draw maps of one species by order of the entropy; cells of exactly zero are pale, with a line around the rest."""
-    figure = new_figure(3.2 * len(maps), 4.2)
-    words = {1.0: " (Shannon)", 2.0: " (sparsemax)"}
-    for axes, (order, raster) in zip(figure.subplots(1, len(maps), squeeze=False)[0], maps.items()):
-        picture = read_picture(raster, ORDER_PIXELS)
-        paint(axes, picture, Shades("", 1.0), edges=bool(np.any(picture.values == 0)))
-        axes.set_title(f"order {order:g}{words.get(order, '')}", size=10)
-        axes.set_axis_off()
-    return save(figure, path)
 
 
 def _outline(area: StudyArea) -> tuple[Array, Array]:

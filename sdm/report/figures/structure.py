@@ -1,6 +1,5 @@
-"""Pictures of what a structural model is made of: penalties tried, interactions, and how solvers converge."""
+"""Pictures of what a structural model is made of: penalties tried, families and interactions."""
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +8,7 @@ from matplotlib.patches import Rectangle
 from sdm.assess.structure import Structure
 from sdm.report.charts import BarChart, Bars
 from sdm.report.figures.charts import draw_bars
-from sdm.report.figures.style import ACCENT, COLOURS, one_plot, save
-from sdm.types import Array
+from sdm.report.figures.style import ACCENT, one_plot, save
 
 
 def draw_prices(structure: Structure, path: Path) -> Path:
@@ -59,18 +57,3 @@ def draw_families(structure: Structure, path: Path) -> Path:
     shares = structure.families
     groups = [Bars("lost without it", [s.gain for s in shares]), Bars("penalty", [s.price for s in shares])]
     return draw_bars(BarChart("Families", "nats", [f"{s.family} ({s.features})" for s in shares], groups), path)
-
-
-def draw_convergence(curves: Mapping[str, Sequence[float] | Array], optimum: float, path: Path) -> Path:
-    """Draw the distance of the objective from the optimum against rounds, one curve per solver."""
-    figure, axes = one_plot(6.4, 4.0)
-    for (name, objective), colour in zip(curves.items(), COLOURS):
-        left = np.maximum(np.asarray(objective) - optimum, 1e-12)
-        axes.plot(np.arange(1, left.size + 1), left, color=colour, lw=1.6, label=name)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xlabel("Round")
-    axes.set_ylabel("Objective above the optimum (nats)")
-    axes.grid(alpha=0.3)
-    axes.legend()
-    return save(figure, path)

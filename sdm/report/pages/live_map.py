@@ -34,63 +34,41 @@ class Layer:
 
     name: str
     path: Path
+    label: str
     band: int = 1
-    label: str = ""
     threshold: bool = True
     apart: bool = False
 
 
 def map_layers(results: Results) -> list[Layer]:
     """Return the maps of a model, the one that is shown first before all others."""
-    found = _class_layers(results) if results.kind == "classes" else _value_layers(results)
-    spread = [(name, results.path(key), key == "sd map") for key, name in SPREAD.items()]
-    label = found[0].label if found else ""
-    return [
-        *found,
-        *(Layer(name, path, 1, label, not apart, apart) for name, path, apart in spread if path is not None),
-    ]
-
-
-def _value_layers(results: Results) -> list[Layer]:
-    """Return the map and the projections of a model with one value per cell."""
     label = SCALES.get(results.scale, results.scale)
-    names = {"map": TRAINING} | {key: f"projection: {title}" for key, title in _projections(results)}
-    return [Layer(name, path, 1, label) for key, name in names.items() if (path := results.path(key)) is not None]
+    titles = dict.fromkeys(key.partition("projection ")[2] for key in results.files if "projection " in key)
+    endings = {"map": "", **{f"projection {title}": title for title in titles}}
+    if results.kind == "classes":
+        found = _class_layers(results, endings)
+        label = found[0].label if found else label
+    else:
+        names = {key: f"projection: {title}" if title else TRAINING for key, title in endings.items()}
+        found = [Layer(name, path, label) for key, name in names.items() if (path := results.path(key))]
+    spread = [(name, results.path(key), key == "sd map") for key, name in SPREAD.items()]
+    return found + [Layer(name, path, label, 1, not apart, apart) for name, path, apart in spread if path]
 
 
-def _projections(results: Results) -> list[tuple[str, str]]:
-    """Return the keys of maps of other layers, with the titles of those."""
-    keys = [key for key in results.files if key.startswith("projection ")]
-    return [(key, key.removeprefix("projection ")) for key in keys]
-
-
-def _class_layers(results: Results) -> list[Layer]:
+def _class_layers(results: Results, endings: dict[str, str]) -> list[Layer]:
     """Return the maps of classes: of two classes the probability of one first, of more the most probable class."""
     labels, two = results.classes, len(results.classes) == 2
     bands = [shown_class(labels)] if two else list(enumerate(labels))
-    titles = dict.fromkeys(
-        title for key in results.files for _, found, title in [key.partition("projection ")] if found
-    )
     first, others = [], []
-    for ending, said in {"map": "", **{f"projection {title}": f"{title}: " for title in titles}}.items():
-        shown = results.path(ending)
-        probability = results.path(f"probability {ending}") or (shown if two else None)
-        best = results.path(f"class {ending}") or (None if two else shown)
-        undecided = results.path(f"entropy {ending}")
-        shares = (
-            []
-            if probability is None
-            else [
-                Layer(f"{said}probability of {name}", probability, c + 1, f"Probability of {name}", two)
-                for c, name in bands
-            ]
-        )
-        most = [] if best is None else [Layer(f"{said}most probable class", best, 1, "Most probable class", False)]
-        entropy = (
-            []
-            if undecided is None
-            else [Layer(f"{said}entropy", undecided, 1, "Entropy of the classes (nats)", False, True)]
-        )
+    for ending, title in endings.items():
+        said, shown = f"{title}: " if title else "", results.path(ending)
+        shares, most, entropy = [], [], []
+        if path := results.path(f"probability {ending}") or (shown if two else None):
+            shares = [Layer(f"{said}probability of {a}", path, f"Probability of {a}", c + 1, two) for c, a in bands]
+        if path := results.path(f"class {ending}") or (None if two else shown):
+            most = [Layer(f"{said}most probable class", path, "Most probable class", 1, False)]
+        if path := results.path(f"entropy {ending}"):
+            entropy = [Layer(f"{said}entropy", path, "Entropy of the classes (nats)", 1, False, True)]
         first += shares if two else most
         others += [*most, *entropy] if two else [*entropy, *shares]
     return first + others
@@ -194,7 +172,8 @@ def _sweep(results: Results) -> list[list[float | None]]:
 
 def _thresholds(results: Results) -> list[dict[str, Any]]:
     """Return the thresholds that have names, on the map's scale."""
-    keys = {"area": "area", "train": "training_omission", "test": "test_omission"}
+    area = "false_presences" if results.kind == "classes" else "area"
+    keys = {"area": area, "train": "training_omission", "test": "test_omission"}
     rows = [row for row in results.tree("thresholds").values() if isinstance(row, dict)]
     return [
         {"name": row.get("name"), "value": value} | {a: number(row.get(b)) for a, b in keys.items()}

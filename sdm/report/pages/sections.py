@@ -7,7 +7,6 @@ from dataclasses import replace
 from markupsafe import Markup
 
 from sdm.files import safe_name
-from sdm.maps.classes import presence_class
 from sdm.report.charts import (
     EFFECTS,
     SCALES,
@@ -132,25 +131,20 @@ def _surfaces(results: Results) -> list[dict[str, str]]:
 
 
 def class_curves(results: Results) -> Context | None:
-    """Return the probabilities of all classes along every variable, in the colours of the classes."""
-    table = results.table("curves")
-    if not table or "probability" not in table[0]:
-        return curves(results)
+    """Return the response curves of presence, or the probabilities of all classes in the colours of the classes."""
+    found, table = curves(results) or {}, results.table("class curves") or results.table("curves")
+    if found.get("responses") or not table or "probability" not in table[0]:
+        return found or None
     colours = {row.get("class", ""): row.get("colour", "") for row in results.table("classes")}
-    here = presence_class(results.classes)
-    if here is not None:  # the other class is the rest
-        table = [row for row in table if row.get("class") == results.classes[here]]
     charts = []
     for variable, rows in _grouped(table, "variable").items():
         own = {
-            label: replace(
-                _curve(found, "probability", "category"), colour=0 if here is not None else colours.get(label)
-            )
-            for label, found in _grouped(rows, "class").items()
+            label: replace(_curve(part, "probability", "category"), colour=colours.get(label))
+            for label, part in _grouped(rows, "class").items()
         }
         title = f"Probabilities along {variable}"
         charts.append(svg(curve_chart(variable, own, title=title, y_label="Probability", y_range=(0, 1), shares=True)))
-    return {"responses": charts, "shares": True, "legend": list(colours.items()) if here is None else []}
+    return {**found, "responses": charts, "legend": list(colours.items())}
 
 
 def importance(results: Results) -> Context | None:
@@ -200,7 +194,9 @@ def validation(results: Results) -> Context | None:
         if not key.endswith(".sd")
     ]
     columns = [key for key in rows[0] if not isinstance(rows[0][key], (dict, list))]
-    context = {"method": found.get("method"), "background": found.get("background"), "places": fold_map(results)}
+    context = {"method": found.get("method"), "places": fold_map(results)}
+    if results.kind == "species":
+        context["background"] = found.get("background")
     return {**context, "rows": rows, "columns": columns, "averages": averages}
 
 
@@ -238,7 +234,7 @@ def survey(results: Results) -> Context | None:
         for name, value in found.items()
         if name not in ("presences", "absences") and isinstance(value, int | float) and not isinstance(value, bool)
     ]
-    sites = {key: found.get(key) for key in ("presences", "absences")}
+    sites = {key: found.get(key) for key in ("presences", "absences", "of")}
     return {**sites, "measures": measures, "chart": svg(calibration_chart(rows)) if rows else None}
 
 
@@ -250,18 +246,21 @@ def null_models(results: Results) -> Context | None:
 
 def roc(results: Results) -> Context | None:
     """Return the ROC curve: records found against the background, or the absences, that are predicted."""
-    rows = results.table("roc")
+    rows, n = results.table("roc"), results.numbers
     if not rows:
         return None
-    absences = "Training false positives" in rows[0]
+    absences = results.kind == "classes"
     noun, other = ("presences", "absences") if absences else ("records", "background")
+    # The area of a species is that of the background, which training and test records share; absences are their own.
+    across = {"training": "Fractional area", "test": "Test false presences" if absences else "Fractional area"}
     lines = []
-    for k, (data, key) in enumerate((("training", "auc_train"), ("test", "auc_test"))):
-        if f"{data.capitalize()} omission" in rows[0]:
-            across = column(rows, f"{data.capitalize()} false positives" if absences else "Fractional area")
+    for k, (data, name) in enumerate(across.items()):
+        if f"{data.capitalize()} omission" in rows[0] and name in rows[0]:
+            measured = results.tree("measures").get(data)
+            auc = measured.get("mean_auc") if isinstance(measured, dict) else n.get(f"auc_{data.removesuffix('ing')}")
             found = [1 - v for v in column(rows, f"{data.capitalize()} omission")]
-            name = f"{data} {'sites' if absences else 'records'} (AUC {words.figure(results.numbers.get(key), 3)})"
-            lines.append(Line(name, across, found, k, k))
+            said = f"{data} {'sites' if absences else 'records'} (AUC {words.figure(auc, 3)})"
+            lines.append(Line(said, column(rows, name), found, k, k))
     lines.append(Line("random prediction (AUC 0.5)", [0, 1], [0, 1], 9, 2))
     title = f"Receiver operating characteristic: share of {noun} found against share of the {other} predicted"
     labels = f"Fraction of {other} predicted (1 − specificity)", "Sensitivity (1 − omission)"

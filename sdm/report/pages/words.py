@@ -90,6 +90,12 @@ def treated(results: Results) -> bool:
     return bool(known.get("bias") or known.get("target_group")) or known.get("background") == "target-group"
 
 
+def notes(results: Results) -> list[str]:
+    """Return what the run had to say of its input."""
+    found = [results.numbers.get(key) for key in ("notes", "notices")]
+    return [str(note) for part in found if isinstance(part, list) for note in part]
+
+
 def settings(results: Results) -> list[tuple[str, str]]:
     """Return every option of the run that has a value, by its dotted name."""
     rows = []
@@ -123,12 +129,12 @@ def partition(results: Results) -> str:
             told.append(f"{count(aside)} {sites} set aside at random ({figure(option('test.percent'))} %)")
     folds = results.tree("cross_validation") or results.tree("test")
     if rows := folds.get("rows") or folds.get("folds"):
-        background = f", measured on the {folds['background']} background" if folds.get("background") else ""
+        background = _background(results, folds, ", measured on the ")
         told.append(f"cross-validation in {len(rows)} folds ({folds.get('method', 'random')}){background}")
     elif "cross-validation" in found:
         told.append("cross-validation")
     tuning, survey = results.tree("tuning"), results.tree("presence_absence")
-    told += [f"settings chosen {_chosen_in(tuning)}"] if tuning.get("folds") else []
+    told += [f"settings chosen {_chosen_in(results)}"] if tuning.get("folds") else []
     if survey and results.kind == "species":
         told.append(f"{survey.get('presences')} presences and {survey.get('absences')} absences of a survey")
     said = "; ".join(told) or f"none: every figure is on the {sites} that trained the model"
@@ -159,19 +165,25 @@ def variables(results: Results) -> list[tuple[str, str, str]]:
     return rows
 
 
-def _chosen_in(tuning: dict[str, Any]) -> str:
+def _chosen_in(results: Results) -> str:
     """Say on which data settings were compared."""
+    tuning = results.tree("tuning")
     if not tuning.get("folds"):
         return "on the training records, without folds"
-    background = f", {tuning['background']} background" if tuning.get("background") else ""
-    return f"in {count(tuning['folds'])} folds ({tuning.get('method')}{background})"
+    return f"in {count(tuning['folds'])} folds ({tuning.get('method')}{_background(results, tuning, ', ')})"
+
+
+def _background(results: Results, folds: dict[str, Any], words: str) -> str:
+    """Say on which background folds were measured; classes have none."""
+    found = folds.get("background")
+    return f"{words}{found} background" if found and results.kind == "species" else ""
 
 
 def selection(results: Results) -> str:
     """Say how the settings were chosen; nothing where no search did."""
     tuning, option = results.tree("tuning"), results.option
     if tuning.get("chosen"):
-        rule = f"by {plain(tuning.get('by'))} (rule: {tuning.get('rule')}) {_chosen_in(tuning)}"
+        rule = f"by {plain(tuning.get('by'))} (rule: {tuning.get('rule')}) {_chosen_in(results)}"
         return f"{tuning['chosen']}, chosen of {count(tuning.get('settings'))} settings {rule}."
     if results.numbers.get("multiplier_search"):
         found = figure(results.numbers.get("multiplier"))
