@@ -1,5 +1,6 @@
 """Fits on tables: what folds, searches, curves and null models have in common."""
 
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, as_completed
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from sdm.types import Progress
 if TYPE_CHECKING:  # a table is given; none of its code is needed
     from sdm.data.table import SampleTable
 
+log = logging.getLogger("sdm")
 
 # What an estimator of another kind takes over from the one at hand.
 SHARED = ("entropy", "multiplier", "knots", "categorical", "max_iterations", "add_presences", "prevalence", "unseen")
@@ -75,18 +77,22 @@ def run_all(
     """Call a function on every tuple of arguments, here or through an executor; results come in order."""
     jobs = list(arguments)
     out: list[Any] = [None] * len(jobs)
+
+    def tell(done: int) -> None:
+        log.debug("%s: %d of %d", text, done, len(jobs))
+        if progress:
+            progress(done, len(jobs), text)
+
     if executor is None:
         for k, job in enumerate(jobs):
             out[k] = task(*job)
-            if progress:
-                progress(k + 1, len(jobs), text)
+            tell(k + 1)
         return out
     futures = {executor.submit(task, *job): k for k, job in enumerate(jobs)}
     try:
         for done, future in enumerate(as_completed(futures)):
             out[futures[future]] = future.result()
-            if progress:
-                progress(done + 1, len(jobs), text)
+            tell(done + 1)
     finally:
         for future in futures:
             future.cancel()

@@ -34,7 +34,7 @@ class Assessed:
             split = self.validation.split
             numbers["cross_validation"] = {
                 "method": split.method,
-                "background": split.background,
+                **({"background": split.background} if split.background else {}),
                 "rows": self.validation.rows,
                 "mean": self.validation.mean,
             }

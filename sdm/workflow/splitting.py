@@ -174,7 +174,7 @@ def split_sites(sites: SiteSample, options: RunOptions, stack: Stack | None = No
         option = "--replicates" if own.replicates > 1 else "--folds"
     for fold in split.folds:
         sites.check_part(fold.train, fold.test, option, fold.name)
-    return split
+    return replace(split, background="")
 
 
 def _split_by_site(sites: SiteSample, options: RunOptions, how: str, stack: Stack | None) -> Split:

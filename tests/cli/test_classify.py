@@ -8,13 +8,14 @@ import pytest
 import rasterio
 import yaml
 from rio_cogeo.cogeo import cog_validate
-from terminal import as_json, fail, files, model_answer, picture, read, rows, succeed, write_table
+from terminal import fail, files, model_answer, picture, read, rows, succeed, write_table
 
 from sdm.data.rasters.layers import open_stack
 from sdm.errors import OptionError
 from sdm.models.classes import ClassModel
-from sdm.options.classes import make_classify_options
-from sdm.workflow.classes.fitting import classify
+from sdm.options.applies import applies
+from sdm.options.reading import leaves, make_options
+from sdm.workflow.run import run as run_models
 
 NAMES = {0: "bare", 1: "forest", 2: "meadow"}
 
@@ -125,8 +126,12 @@ def test_the_page_stands_alone(run):
         assert word in page
     assert "http://" not in page
     assert "https://" not in page
-    assert page.count("data:image/png;base64,") == 2  # the map without scripts, and the confusion matrix
-    assert page.count('aria-label="Probabilities along ') == 5
+    assert page.count("data:image/png;base64,") == 2  # the map for print, and the confusion matrix
+    names = json.loads((folder / "habitat.json").read_text())["variables"]
+    assert len(names) == 5
+    assert not [name for name in names if page.count(f'aria-label="Probabilities along {name}"') != 1]
+    assert 'aria-label="Importance of the variables"' in page
+    assert "measured on the" not in page, "sites have no background"
 
 
 def test_names_do_not_get_out_of_their_place(world, plots, tmp_path):
@@ -155,7 +160,7 @@ def test_a_run_file_repeats_a_run(run, tmp_path):
 def test_a_raster_of_classes_is_sampled_by_seed(world, tmp_path):
     words = ("classify", world.layers, "--classes", world.layers / "landcover.tif", "--points", 300, "--fc", "l")
     words = (*words, "--least", 5, "--no-curves", "--no-map")
-    first, again, other = (as_json(*words, "--seed", seed, "-o", tmp_path / str(k)) for k, seed in enumerate((1, 1, 2)))
+    first, again, other = (model_answer(*words, "--seed", seed, "-o", tmp_path / str(k)) for k, seed in enumerate((1, 1, 2)))
     assert "landcover" not in first["variables"]
     assert any("holds the classes" in note for note in first["notices"])
     assert first["measures"] == again["measures"]
@@ -170,7 +175,7 @@ def test_proportions_as_targets(world, tmp_path):
     table = write_table(
         tmp_path / "cover.csv", ["x", "y", "bare", "forest", "meadow"], np.column_stack([x, y, shares]).tolist()
     )
-    found = as_json(
+    found = model_answer(
         *("classify", table, world.layers, "--proportions", "bare,forest,meadow", "--fc", "l", "--entropy", 2),
         *("--categorical", "landcover", "--no-curves", "-o", tmp_path / "out"),
     )
@@ -207,10 +212,10 @@ def test_plots_in_one_cell_all_count(world, tmp_path):
     body = [list(row.values()) for row in rows(table)]
     write_table(table, list(rows(table)[0]), [*body, *([*row[:3], row[4], row[5], row[3]] for row in body)])
     words = ("classify", table, world.layers, *PROPORTIONS)
-    found = as_json(*words, "-o", tmp_path / "all")
+    found = model_answer(*words, "-o", tmp_path / "all")
     assert found["sites"] == 120
     assert any("120 points, 120 used in 60 cells: every visit counts" in note for note in found["notices"])
-    found = as_json(*words, "--no-keep-duplicates", "-o", tmp_path / "one")
+    found = model_answer(*words, "--no-keep-duplicates", "-o", tmp_path / "one")
     assert found["sites"] == 60
     assert any("left out: 60 in a cell that had one already" in note for note in found["notices"])
 
@@ -238,7 +243,8 @@ def test_an_earlier_model_leaves_nothing_behind(world, plots, tmp_path):
     left = files(folder)
     assert "mine.txt" in left
     assert not [name for name in left if name.endswith((".tif", ".html", "_curves.csv"))]
-    assert [name for name in left if name.startswith("plots/")] == ["plots/importance.png"]
+    assert not [name for name in left if name.startswith("plots")]
+    assert "habitat_importance.csv" in left
     succeed(*words, "--class-column", "habitat", "--title", "other", "--no-map", "--no-curves", "--overwrite")
     assert not [name for name in files(folder) if name.startswith("habitat")]
     assert "mine.txt" in files(folder)
@@ -249,7 +255,7 @@ def test_labels_that_are_numbers_are_in_their_order(world, plots, tmp_path):
         table = spoilt(tmp_path, plots, lambda body, codes=codes: [[*row[:2], codes[row[2]]] for row in body])
         words = ("classify", table, world.layers, "--class-column", "habitat", "--fc", "l", "--no-map", "--no-curves")
         folder = tmp_path / codes["bare"]
-        assert as_json(*words, "-o", folder)["classes"] == list(codes.values())
+        assert model_answer(*words, "-o", folder)["classes"] == list(codes.values())
         assert (
             model_answer("evaluate", folder / "habitat.npz", "--layers", world.layers, "--sites", table)["accuracy"]
             > 0.5
@@ -266,10 +272,10 @@ def test_more_folds_than_sites_are_refused(world, plots, tmp_path):
 def test_how_far_it_is(world, plots, tmp_path):
     """Fits and folds of many classes take minutes: whoever waits sees where it is."""
     words = {"records": str(plots), "layers": [str(world.layers)], "class_column": "habitat", "features": "l"}
-    chosen = make_classify_options(words, {"folds": 3, "map": False, "curves": False, "folder": str(tmp_path / "out")})
+    chosen = make_options(words, {"folds": 3, "map": False, "curves": False, "output": str(tmp_path / "out")})
     seen = []
-    classify(chosen, progress=lambda *step: seen.append(step))
-    assert seen == [(0, 4, "fitting 3 classes"), *((k, 4, f"fold {k} of 3") for k in (1, 2, 3))]
+    run_models(chosen, progress=lambda *step: seen.append(step))
+    assert seen == [(0, 1, "fitting 3 classes"), *((k, 3, "folds") for k in (1, 2, 3))]
     said = succeed(
         "classify",
         plots,
@@ -282,7 +288,7 @@ def test_how_far_it_is(world, plots, tmp_path):
         tmp_path / "again",
     ).stderr
     assert "fitting 3 classes to 240 sites" in said
-    assert "fold 2 of 2" in said
+    assert "folds: 2 of 2" in said
 
 
 def test_what_is_no_number_is_a_dash(world, tmp_path):
@@ -305,14 +311,14 @@ def test_presence_and_absence_of_one_species(world, tmp_path):
     species = survey[0]["species"]
     words = ("classify", world.survey, world.layers, "--class-column", "presence", "--fc", "l", "--no-map")
     words = (*words, "--categorical", "landcover", "--no-curves")
-    found = as_json(*words, "--select", f"species={species}", "-o", tmp_path / "one")
+    found = model_answer(*words, "--select", f"species={species}", "-o", tmp_path / "one")
     assert found["classes"] == ["0", "1"]
     assert 0 < found["sites"] <= sum(row["species"] == species for row in survey)
     assert "no record has 'Nemo'" in fail(*words, "--select", "species=Nemo", "-o", tmp_path / "none", code=2)
 
 
 def test_trees(world, plots, tmp_path):
-    found = as_json(
+    found = model_answer(
         *("classify", plots, world.layers, "--class-column", "habitat", "--features", "l,trees:3", "--lambda", 0.02),
         *("--categorical", "landcover", "--no-curves", "--no-map", "-o", tmp_path / "out"),
     )
@@ -357,7 +363,7 @@ def test_bad_points_are_one_sentence(world, plots, tmp_path, change, message):
 def test_missing_labels_are_left_out_and_said(world, plots, tmp_path):
     table = spoilt(tmp_path, plots, lambda body: [[*row[:2], "" if k < 4 else row[2]] for k, row in enumerate(body)])
     words = ("classify", table, world.layers, "--class-column", "habitat", "--fc", "l", "--no-map", "--no-curves")
-    found = as_json(*words, "-o", tmp_path / "out")
+    found = model_answer(*words, "-o", tmp_path / "out")
     assert any("4 rows without a class left out" in note for note in found["notices"])
 
 
@@ -389,15 +395,25 @@ def test_nothing_is_overwritten_unasked(run, world, plots):
 
 
 def test_without_words_it_says_what_is_missing(tmp_path):
-    assert "no layers" in fail("classify", "points.csv", "-o", tmp_path / "out", code=2)
-    assert "no folder" in fail("classify", "points.csv", "layers", code=2)
+    assert "no points" in fail("classify", "-o", tmp_path / "out", code=2)
+    assert "no layers" in fail("classify", "--classes", "map.tif", "-o", tmp_path / "out", code=2)
+    words = ("classify", "points.csv", "layers", "--class-column", "habitat")
+    assert "no output folder: give it with -o" in fail(*words, code=2)
+
+
+def test_points_alone_are_no_table_of_values(plots, tmp_path):
+    said = fail("classify", plots, "--class-column", "habitat", "-o", tmp_path / "out")
+    assert "no column of numbers beside species and coordinates" in said
+    assert "give a folder of layers" in said
 
 
 def test_options_have_one_definition(run):
-    """The run file holds every option, Python takes any spelling, and what is misspelt is said."""
+    """The run file holds every option of classes, Python takes any spelling, and what is misspelt is said."""
     folder, _ = run
-    written = yaml.safe_load((folder / "run.yaml").read_text())
-    assert set(written) == set(type(make_classify_options()).model_fields) - {"overwrite"}
-    assert make_classify_options({"fc": "lq", "lambda": 0.5}).lam == 0.5
-    with pytest.raises(OptionError, match="did you mean 'class_column'"):
-        make_classify_options({"class_colum": "habitat"})
+    tree = yaml.safe_load((folder / "run.yaml").read_text())
+    written = {name for name, value in tree.items() if not isinstance(value, dict)}
+    written |= {f"{section}.{name}" for section, part in tree.items() if isinstance(part, dict) for name in part}
+    assert written == {leaf.dotted for leaf in leaves() if applies(leaf, "classes")} - {"output.overwrite"}
+    assert make_options({"fc": "lq", "lambda": 0.5}).fit.lam == 0.5
+    with pytest.raises(OptionError, match="did you mean 'classes.column'"):
+        make_options({"class_colum": "habitat"})

@@ -70,8 +70,8 @@ class Split:
         The fold (from 0) in which each presence is held out; None where it can be in several, or in none.
     background_group : (n,) index array or None
         The same of the background points, where they are divided; −1 for those that are never held out.
-    background : {"full", "partition"}
-        What a fold is measured against.
+    background : {"full", "partition", ""}
+        What a fold is measured against; empty for survey sites, which need none.
     """
 
     method: str

@@ -150,7 +150,10 @@ def read_swd(
         else:
             table[name] = numbers(column, row, text.path.name)
     if not table:
-        raise DataError(f"table '{text.path.name}' has no column of numbers beside species and coordinates: add one")
+        raise DataError(
+            f"table '{text.path.name}' has no column of numbers beside species and coordinates: add one column per "
+            "variable, or give a folder of layers after the table"
+        )
     kept = tuple(name for name in table if name in categorical)
     text_table = pd.DataFrame({name: as_text(frame[name]) for name in text_columns}, index=range(len(frame)))
     weight, effort, fold = [*beside, None][:3]

@@ -114,6 +114,8 @@ def fit_classes(plan: ClassPlan, prepared: ClassPrepared, options: RunOptions, p
     """Fit one class model and measure it."""
     table, test = plan.table, plan.test
     log.info("fitting %d classes to %s sites", len(table.class_names), f"{len(table):,}")
+    if progress:
+        progress(0, 1, f"fitting {len(table.class_names)} classes")
     base = class_estimator(options, table.categorical)
     fitted = CLASSES.fit(table, base)
     notes = [*fitted.notes_, *_unfinished(fitted)]
