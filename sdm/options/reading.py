@@ -172,7 +172,7 @@ def _flat(source: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _settle_points(chosen: dict[str, Any]) -> None:
-    """Take a number of points for those that are drawn from a raster, where classes are modelled: `points` says both."""
+    """Take `points` for those drawn from a raster where classes are modelled, and else for background points."""
     classes = any(name.startswith("classes.") and value not in (None, [], {}) for name, value in chosen.items())
     default = SECTIONS["background"].model_fields["points"].get_default()
     if (classes or chosen.get("kind") == "classes") and chosen.get("background.points") not in (None, default):

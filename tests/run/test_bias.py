@@ -353,9 +353,13 @@ def test_weights_of_a_table(tmp_path: Path) -> None:
 )
 def test_what_contradicts_itself(biased: Biased, more: dict, expected: str) -> None:
     options = biased.options(**more)
-    with pytest.raises(OptionError, match=expected):
+
+    def begin() -> None:
         task_for("species").check_options(options)
         prepare(options)
+
+    with pytest.raises(OptionError, match=expected):
+        begin()
 
 
 @pytest.mark.parametrize("more", [{"bias": "e.tif"}, {"thin_distance": 2}, {"thin_bins": 2}, {"study_area": "hull"}])
