@@ -27,6 +27,7 @@ from sdm_cli.app import app
 LEAVES = {leaf.dotted: leaf for leaf in leaves()}
 # A value of every option that is not its default, as text and as it should be understood.
 EXAMPLES: dict[str, tuple[Any, Any]] = {
+    "kind": ("community", "community"),
     "seed": ("7", 7),
     "threads": ("3", 3),
     "processes": ("2", 2),
@@ -67,9 +68,9 @@ EXAMPLES: dict[str, tuple[Any, Any]] = {
     "fit.families": ("l,trees:3", "l,trees:3"),
     "fit.lam": ("0.05", 0.05),
     "fit.complexity": ("sample", "sample"),
-    "fit.price_folds": ("1", 1),
-    "fit.price_repeats": ("3", 3),
-    "fit.price_grid": ("0.01,0.1", [0.01, 0.1]),
+    "fit.penalty_folds": ("1", 1),
+    "fit.penalty_repeats": ("3", 3),
+    "fit.penalty_grid": ("0.01,0.1", [0.01, 0.1]),
     "fit.multiplier": ("2.5", 2.5),
     "fit.regularization": ("elastic", "elastic"),
     "fit.entropy": ("1.5", 1.5),
@@ -94,6 +95,7 @@ EXAMPLES: dict[str, tuple[Any, Any]] = {
     "test.replicates": ("10", 10),
     "test.replicate_kind": ("bootstrap", "bootstrap"),
     "test.importance": ("false", False),
+    "test.repeats": ("4", 4),
     "test.jackknife": ("true", True),
     "test.null_models": ("100", 100),
     "predict.scale": ("raw", "raw"),
@@ -123,13 +125,20 @@ EXAMPLES: dict[str, tuple[Any, Any]] = {
     "tune.choose_rule": ("one_se", "one_se"),
     "curve.sets": ("lq:0.5, t", ["lq:0.5", "t"]),
     "curve.sizes": ("20, 40", [20, 40]),
-    "curve.prices": ("0.1, 1", [0.1, 1.0]),
+    "curve.strengths": ("0.1, 1", [0.1, 1.0]),
     "curve.partitions": ("3", 3),
     "curve.held_out": ("25", 25.0),
     "path.strata": ("grid:50km", "grid:50km"),
     "path.epsilon": ("0.01", 0.01),
     "path.smallest": ("0.5", 0.5),
     "path.choice": ("one_se", "one_se"),
+    "classes.column": ("habitat", "habitat"),
+    "classes.proportions": ("forest, bog", ["forest", "bog"]),
+    "classes.raster": ("/data/habitats.tif", "/data/habitats.tif"),
+    "classes.raster_points": ("800", 800),
+    "classes.select": ("species=Quercus robur", {"species": "Quercus robur"}),
+    "classes.least": ("5", 5),
+    "classes.title": ("habitats", "habitats"),
     "joint.learner": ("crf-l1", "crf-l1"),
     "joint.graph": ("chain", "chain"),
     "joint.cost": ("0.5", 0.5),
@@ -181,7 +190,6 @@ def typed(monkeypatch) -> Any:
         raise OptionError("enough")
 
     monkeypatch.setattr("sdm.workflow.run.run", run)
-    monkeypatch.setattr("sdm.workflow.classes.response.run_response", run)  # where presence and absence go
 
     def parse(*words: str) -> RunOptions:
         result = CliRunner().invoke(app, ["fit", *words])
@@ -258,6 +266,18 @@ def test_none_stands_for_the_default() -> None:
 def test_later_sources_win_option_by_option() -> None:
     options = make_options({"fit": {"multiplier": 2, "knots": 5}}, {"rm": 3}, {"seed": 9})
     assert (options.fit.multiplier, options.fit.knots, options.seed) == (3.0, 5, 9)
+
+
+def test_points_are_those_of_the_raster_where_classes_are_modelled() -> None:
+    """`points` meant both before there was one set of options, and run files of both kinds must still be read."""
+    assert make_options({"points": 300}).background.points == 300
+    for source in ({"class_raster": "a.tif"}, {"class_column": "habitat"}, {"kind": "classes"}):
+        options = make_options(source, {"points": 300})
+        assert (options.classes.raster_points, options.background.points) == (300, 10_000)
+    species = {"background": {"points": 10_000}}  # a default that the run file of a species wrote down
+    assert make_options(species, {"kind": "classes"}).classes.raster_points == 5000
+    both = make_options({"raster_points": 200, "points": 300, "kind": "classes"})
+    assert both.classes.raster_points == 200
 
 
 @pytest.mark.parametrize("value", ["lqh", "LQH", "linear,hinge", ["linear", "hinge"], "auto", "l+h"])

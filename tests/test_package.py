@@ -23,6 +23,19 @@ def test_the_version_is_that_of_the_project():
     assert sdm.__version__ == tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 
 
+def test_every_folder_of_code_is_installed():
+    """A folder that the project does not list is missing from what users install."""
+    setuptools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    homes = {name: ROOT / folder for name, folder in setuptools["package-dir"].items()}
+    folders = {
+        ".".join([name, *path.parent.relative_to(home).parts])
+        for name, home in homes.items()
+        for path in home.rglob("*")
+        if path.is_file() and (path.suffix == ".py" or path.parent.name == "templates")
+    }
+    assert folders == set(setuptools["packages"])
+
+
 @pytest.mark.parametrize(
     "name",
     ["sdm", "sdm.estimators.maxent", "sdm.models.species", "sdm.models.compiled", "sdm.models.file", "sdm.data.encode"],

@@ -379,7 +379,7 @@ class ClassOptions(Section):
     raster: str | None = option(
         None, "A raster of classes to draw points from, in place of a file of points.", "classes", "class_raster"
     )
-    raster_points: Count = option(5000, "How many points to draw from the raster of classes.", "points")
+    raster_points: Count = option(5000, "How many points to draw from the raster of classes; --points says it too.")
     select: Places = option({}, "Use only records with this value in a column: column=value, as species=Quercus robur.")
     least: Count | None = option(
         None, "Leave out classes with fewer than N records (default: stop if a class has one only)."

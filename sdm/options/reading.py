@@ -162,6 +162,7 @@ def make_options(*sources: Mapping[str, Any]) -> RunOptions:
             else:
                 chosen[name] = value
     chosen = {**PRESETS.get(str(chosen.get("preset")), {}), **chosen}
+    _settle_points(chosen)
     try:
         options = RunOptions.model_validate(_tree({k: v for k, v in chosen.items() if v is not None}))
     except ValidationError as error:
@@ -182,6 +183,14 @@ def _flat(source: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             continue
         else:
             yield WHERE.get(str(key), str(key)), value
+
+
+def _settle_points(chosen: dict[str, Any]) -> None:
+    """Take `points` for those drawn from a raster where classes are modelled, and else for background points."""
+    classes = any(name.startswith("classes.") and value not in (None, [], {}) for name, value in chosen.items())
+    default = SECTIONS["background"].model_fields["points"].get_default()
+    if (classes or chosen.get("kind") == "classes") and chosen.get("background.points") not in (None, default):
+        chosen.setdefault("classes.raster_points", chosen.pop("background.points"))
 
 
 def _tree(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from sdm.data.rasters.layers import open_stack
 from sdm.data.rasters.stack import Stack
 from sdm.errors import DataError, OptionError
 from sdm.estimators.classes import ConditionalMaxent
-from sdm.maps import rasters
+from sdm.maps.species import predict_raster, write_spread_maps
 from sdm.models.classes import ClassModel
 from sdm.models.presence import PresenceOf, presence_class
 from sdm.simulate.world import simulate
@@ -165,11 +165,9 @@ def test_bands_and_spreads_over_the_models_of_folds(folds: list[PresenceOf], mod
 
 def test_maps_of_presence(model: ClassModel, folds: list[PresenceOf], stack: Stack, tmp_path: Path) -> None:
     presence = PresenceOf.of(model)
-    rasters.predict_raster(presence, stack, tmp_path / "p.tif", scale="probability")
-    rasters.predict_raster(presence, stack, tmp_path / "cut.tif", scale="probability", threshold=0.5)
-    rasters.predict_spread(
-        folds, stack, {"mean": tmp_path / "mean.tif", "sd": tmp_path / "sd.tif"}, scale="probability"
-    )
+    predict_raster(presence, stack, tmp_path / "p.tif", scale="probability")
+    predict_raster(presence, stack, tmp_path / "cut.tif", scale="probability", threshold=0.5)
+    write_spread_maps(folds, stack, {"mean": tmp_path / "mean.tif", "sd": tmp_path / "sd.tif"}, scale="probability")
     columns = list(columns_of(stack))
     expected = presence.predict_columns(columns)
     with rasterio.open(tmp_path / "p.tif") as source:

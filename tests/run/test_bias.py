@@ -13,7 +13,8 @@ from sdm.errors import DataError, OptionError
 from sdm.estimators.maxent import Maxent
 from sdm.options.reading import make_options
 from sdm.simulate.world import simulate
-from sdm.workflow.species.fitting import fit_species, fit_table
+from sdm.workflow.registry import task_for
+from sdm.workflow.species.fitting import fit_species, fit_table, plan_species
 from sdm.workflow.species.inputs import Prepared, prepare
 
 SIZE = 80
@@ -107,7 +108,7 @@ def test_prior_with_constant_effort_is_the_plain_fit(biased: Biased, tmp_path: P
     fits = []
     for more in ({}, {"bias": same, "bias_treatment": "prior"}):
         options = biased.options(points=points, species=name, features="lqh", **more)
-        fits.append(fit_species(prepare(options).tables[name], options))
+        fits.append(fit_species(plan_species(prepare(options).tables[name], options), options))
     plain, prior = fits
     np.testing.assert_allclose(prior.model.weights, plain.model.weights, rtol=0, atol=1e-9)
     for scale in ("raw", "cloglog", "cumulative"):
@@ -166,9 +167,9 @@ def test_cross_validation_knows_effort(biased: Biased, how: str) -> None:
     """Every fold is fitted with the effort of its own presences' cells, not with that of all."""
     options = replace_species(biased.options(bias=biased.raster, bias_treatment=how, points=900, folds=3), biased)
     table = next(iter(prepare(options).tables.values()))
-    found = fit_species(table, options).numbers["cross_validation"]["rows"]
+    found = fit_species(plan_species(table, options), options).numbers["cross_validation"]["rows"]
     blind = replace(table, weights=None, presence_base=None)
-    other = fit_species(blind, options).numbers["cross_validation"]["rows"]
+    other = fit_species(plan_species(blind, options), options).numbers["cross_validation"]["rows"]
     assert [row["training_presences"] for row in found] == [row["training_presences"] for row in other]
     if how == "prior":
         assert [row["auc.val"] for row in found] != [row["auc.val"] for row in other]
@@ -197,7 +198,7 @@ def test_records_where_nobody_looked_are_left_out(biased: Biased, tmp_path: Path
             assert table.background_x.min() >= -15
 
 
-def test_target_group_is_one_record_a_cell(biased: Biased) -> None:
+def test_target_group_is_one_record_per_cell(biased: Biased) -> None:
     chosen = list(biased.truth)[:2]
     prepared = prepare(biased.options(background="target-group", species=chosen))
     with open(biased.folder / "records.csv", newline="") as file:
@@ -237,7 +238,7 @@ def test_each_species_has_its_own_accessible_area(biased: Biased) -> None:
 
 
 def test_weights_by_column_are_as_good_as_copies(biased: Biased) -> None:
-    """A record of weight 3 counts as three records; prices go by the effective number, so they are switched off."""
+    """A record of weight 3 counts as three records; penalties go by the effective number, so they are switched off."""
     name = next(iter(biased.truth))
     options = biased.options(species=name, record_weights="trust", points=900, regularization="none")
     table = prepare(options).tables[name]
@@ -351,8 +352,14 @@ def test_weights_of_a_table(tmp_path: Path) -> None:
     ],
 )
 def test_what_contradicts_itself(biased: Biased, more: dict, expected: str) -> None:
+    options = biased.options(**more)
+
+    def begin() -> None:
+        task_for("species").check_options(options)
+        prepare(options)
+
     with pytest.raises(OptionError, match=expected):
-        prepare(biased.options(**more))
+        begin()
 
 
 @pytest.mark.parametrize("more", [{"bias": "e.tif"}, {"thin_distance": 2}, {"thin_bins": 2}, {"study_area": "hull"}])

@@ -9,9 +9,10 @@ import pytest
 from sdm.assess.measures.basic import auc
 from sdm.data.table import SampleTable
 from sdm.errors import DataError
+from sdm.options.definitions import RunOptions
 from sdm.options.reading import make_options
 from sdm.simulate.world import simulate
-from sdm.workflow.species.fitting import fit_species
+from sdm.workflow.species.fitting import SpeciesFit, fit_species, plan_species
 from sdm.workflow.species.inputs import prepare
 from sdm.workflow.species.writing import threshold_value
 
@@ -28,8 +29,12 @@ def quick(**more):
     return make_options({"features": "lq", "curves": False}, more)
 
 
+def fitted_to(table: SampleTable, options: RunOptions) -> SpeciesFit:
+    return fit_species(plan_species(table, options), options)
+
+
 def test_numbers_by_their_definitions(table: SampleTable) -> None:
-    fitted = fit_species(table, quick())
+    fitted = fitted_to(table, quick())
     n, model = fitted.numbers, fitted.model
     domain = np.vstack([table.background, table.presence])
     raw, raw_domain = model.predict(table.presence, "raw"), model.predict(domain, "raw")
@@ -46,7 +51,7 @@ def test_numbers_by_their_definitions(table: SampleTable) -> None:
 
 
 def test_records_set_aside_are_neither_lost_nor_used_twice(table: SampleTable) -> None:
-    fitted = fit_species(table, quick(test_percent=30))
+    fitted = fitted_to(table, quick(test_percent=30))
     assert fitted.test is not None
     assert len(fitted.test) == 15
     both = np.vstack([fitted.table.presence, fitted.test])
@@ -59,24 +64,24 @@ def test_records_set_aside_are_neither_lost_nor_used_twice(table: SampleTable) -
 
 
 def test_seeds_decide_which_records_are_set_aside(table: SampleTable) -> None:
-    one, same, other = (fit_species(table, quick(test_percent=30, seed=seed)).test for seed in (1, 1, 2))
+    one, same, other = (fitted_to(table, quick(test_percent=30, seed=seed)).test for seed in (1, 1, 2))
     np.testing.assert_array_equal(one, same)
     assert not np.array_equal(one, other)
 
 
 def test_folds_test_every_record_once(table: SampleTable) -> None:
-    found = fit_species(table, quick(folds=7)).numbers["cross_validation"]["rows"]
+    found = fitted_to(table, quick(folds=7)).numbers["cross_validation"]["rows"]
     assert sum(row["test_presences"] for row in found) == table.n_presences
     assert {row["training_presences"] + row["test_presences"] for row in found} == {table.n_presences}
     few = replace(table, **{name: getattr(table, name)[:5] for name in ("presence", "presence_x", "presence_y")})
-    assert len(fit_species(few, quick(folds=20)).numbers["cross_validation"]["rows"]) == 5, "leave one out at most"
+    assert len(fitted_to(few, quick(folds=20)).numbers["cross_validation"]["rows"]) == 5, "leave one out at most"
 
 
 @pytest.mark.parametrize("key", ["mtp", "10p", "maxsss", "equal"])
 def test_a_threshold_is_on_the_scale_of_the_map(table: SampleTable, key: str) -> None:
     for scale in ("raw", "cloglog", "logistic", "cumulative"):
         options = quick(threshold=key, scale=scale)
-        fitted = fit_species(table, options)
+        fitted = fitted_to(table, options)
         level = threshold_value(fitted, options)
         predicted = fitted.model.predict(table.presence, scale)
         expected = fitted.numbers["thresholds"][key]["training_omission"]
@@ -86,11 +91,11 @@ def test_a_threshold_is_on_the_scale_of_the_map(table: SampleTable, key: str) ->
 def test_one_presence_is_not_enough(table: SampleTable) -> None:
     one = replace(table, **{name: getattr(table, name)[:1] for name in ("presence", "presence_x", "presence_y")})
     with pytest.raises(DataError, match="expected at least 2"):
-        fit_species(one, quick())
+        fitted_to(one, quick())
 
 
 def test_weights_of_the_background_are_used(table: SampleTable) -> None:
     weights = np.where(table.background[:, 0] > np.median(table.background[:, 0]), 3.0, 1.0)
-    plain, weighted = fit_species(table, quick()), fit_species(replace(table, weights=weights), quick())
+    plain, weighted = fitted_to(table, quick()), fitted_to(replace(table, weights=weights), quick())
     assert plain.numbers["entropy"] != weighted.numbers["entropy"]
     assert weighted.numbers["status"] == "converged"

@@ -18,15 +18,20 @@ from sdm.assess.paths.multiplier import follow_table, validate_multipliers
 from sdm.assess.validation import cross_validate
 from sdm.data.rasters.grid import Grid
 from sdm.data.rasters.layers import open_stack
+from sdm.data.rasters.stack import Stack
 from sdm.data.rasters.strata import SquareDivision, make_division, square_km, survey_strata
+from sdm.data.table import SampleTable
 from sdm.errors import DataError, OptionError
 from sdm.maxent.paths.homotopy import solve_relaxation
 from sdm.options.definitions import RunOptions
 from sdm.options.reading import make_options
 from sdm.simulate.world import simulate
-from sdm.workflow.species.fitting import estimator
+from sdm.workflow.registry import task_for
+from sdm.workflow.run import Chosen
+from sdm.workflow.species.fitting import SpeciesPlan, estimator, plan_species
 from sdm.workflow.species.inputs import prepare
-from sdm.workflow.studies.paths import choose_multiplier, coefficient_rows, divide, path_rows, run_path
+from sdm.workflow.splitting import with_default_folds
+from sdm.workflow.studies.paths import choose_multiplier, coefficient_rows, path_rows, run_path
 from sdm.workflow.studies.strata_path import (
     StrataPath,
     breakpoint_rows,
@@ -64,15 +69,25 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     return World(folder)
 
 
+def divided(table: SampleTable, options: RunOptions, stack: Stack | None = None) -> SpeciesPlan:
+    return plan_species(table, with_default_folds(options), stack=stack)
+
+
+def chosen_multiplier(options: RunOptions) -> Chosen:
+    prepared = prepare(options)
+    return choose_multiplier(task_for("species"), prepared, next(iter(prepared.tables)), options, None)
+
+
 def follow(options: RunOptions) -> StrataPath:
     options = strata_options(options)
     prepared = prepare(options)
     (table,) = prepared.tables.values()
-    return follow_strata(table, survey(prepared, options, None), options, prepared.stack)
+    plan = divided(table, options, prepared.stack)
+    return follow_strata(plan, survey(prepared, options, None), options, prepared.stack)
 
 
 def counted(world: World) -> tuple[dict[int, int], dict[int, int], dict[int, float]]:
-    """Cells, records (one a cell) and area of every class, from the files, cell by cell."""
+    """Cells, records (one per cell) and area of every class, from the files, cell by cell."""
     cover = world.band("layers/landcover.tif")
     valid = ~np.logical_or.reduce(
         [world.band(f"layers/{p.name}").mask for p in (world.folder / "layers").glob("*.tif")]
@@ -130,13 +145,14 @@ def test_the_held_out_loss_is_that_of_solving_each_fold_anew_and_nowhere_less(wo
     prepared = prepare(options)
     (table,) = prepared.tables.values()
     strata = survey(prepared, options, None)
-    found = follow_strata(table, strata, options, prepared.stack)
+    plan = divided(table, options, prepared.stack)
+    found = follow_strata(plan, strata, options, prepared.stack)
     place = np.searchsorted(strata.codes, table.presence[:, table.names.index("landcover")])
     u, m = strata.prior / strata.cells, strata.cells
 
     def loss(nu: float) -> float:
         values = []
-        for fold in divide(table, options, prepared.stack).folds:
+        for fold in plan.split.folds:
             q = np.bincount(place[fold.train], minlength=u.size) / m
             p = solve_relaxation(u, q, nu, m).p
             values.append(-np.mean(np.log(p[place[fold.test]] / u[place[fold.test]])))
@@ -170,7 +186,7 @@ def test_breakpoints_tell_the_sets_between_them(world) -> None:
 
 def test_the_map_is_the_chosen_distribution_as_density_over_area(world, tmp_path: Path) -> None:
     result = run_path(world.options(strata="landcover", output=str(tmp_path / "out")))
-    (species,) = result.species
+    (species,) = result.models
     density = world.band(tmp_path / "out" / species.files["map"])
     cover = world.band("layers/landcover.tif")
     with rasterio.open(world.folder / "layers" / "landcover.tif") as source:
@@ -187,7 +203,7 @@ def test_the_map_is_the_chosen_distribution_as_density_over_area(world, tmp_path
 def test_effort_is_the_prior_and_is_divided_out_of_the_map(world, tmp_path: Path) -> None:
     effort, cover = world.band("effort.tif").astype(np.float64), world.band("layers/landcover.tif").astype(np.int64)
     options = world.options(strata="landcover", bias=str(world.folder / "effort.tif"), output=str(tmp_path / "out"))
-    (species,) = run_path(options).species
+    (species,) = run_path(options).models
     with (tmp_path / "out" / species.files["strata"]).open() as file:
         rows = {int(row["stratum"]): row for row in csv.DictReader(file)}
     seen = (effort.filled(0) > 0) & ~cover.mask
@@ -261,7 +277,7 @@ def test_held_out_loss_along_the_multipliers_is_that_of_fits_at_them(world) -> N
     """Every fold's path serves every multiplier to within ε, so held-out losses are near those of fits of their own."""
     options = world.options(**{**QUICK, "epsilon": 0.003}, folds=3)
     (table,) = prepare(options).tables.values()
-    base, split = estimator(options, ["landcover"]), divide(table, options, None)
+    base, split = estimator(options, ["landcover"]), divided(table, options).split
     whole = follow_table(table, base, epsilon=0.003, smallest=0.3)
     found = validate_multipliers(table, whole, base, split)
     assert found.losses.shape == (3, len(whole.path.knots))
@@ -277,9 +293,8 @@ def test_held_out_loss_along_the_multipliers_is_that_of_fits_at_them(world) -> N
 
 def test_the_refit_is_the_fit_of_the_path_that_was_chosen(world) -> None:
     options = world.options(**QUICK)
-    prepared = prepare(options)
-    (table,) = prepared.tables.values()
-    chosen = choose_multiplier(table, options, prepared.stack, False, None)
+    (table,) = prepare(options).tables.values()
+    chosen = chosen_multiplier(options)
     said = chosen.numbers
     assert chosen.options.fit.multiplier == said["multiplier"] == said["best"]["multiplier"]
     refit = fit_table(table, estimator(chosen.options, ["landcover"])).solution_
@@ -295,7 +310,7 @@ def test_tables_of_the_path_say_what_the_fits_are(world) -> None:
     (table,) = prepare(options).tables.values()
     base = estimator(options, ["landcover"])
     whole = follow_table(table, base, **QUICK)
-    rows = path_rows(whole.path, validate_multipliers(table, whole, base, divide(table, options, None)))
+    rows = path_rows(whole.path, validate_multipliers(table, whole, base, divided(table, options).split))
     weights = coefficient_rows(whole)
     assert [row["multiplier"] for row in rows] == whole.path.multipliers.tolist()
     assert rows[0]["features"] == 0
@@ -316,27 +331,26 @@ def test_folds_keep_the_classes_of_the_whole(world) -> None:
     base = estimator(options, ["landcover"])
     whole = follow_table(some, base, epsilon=0.05, smallest=1.0)
     assert whole.classes == "lqh"
-    found = validate_multipliers(some, whole, base, divide(some, options, None))
-    fixed = validate_multipliers(some, whole, with_setting(base, {"features": "lqh"}), divide(some, options, None))
+    found = validate_multipliers(some, whole, base, divided(some, options).split)
+    fixed = validate_multipliers(some, whole, with_setting(base, {"features": "lqh"}), divided(some, options).split)
     assert np.array_equal(found.losses, fixed.losses)
 
 
 def test_two_processes_give_the_same_path(world) -> None:
     options = world.options(**QUICK, folds=2)
-    (table,) = prepare(options).tables.values()
-    one = choose_multiplier(table, options, None, False, None).numbers
-    two = choose_multiplier(table, options.model_copy(update={"processes": 2}), None, False, None).numbers
+    one = chosen_multiplier(options).numbers
+    two = chosen_multiplier(options.model_copy(update={"processes": 2})).numbers
     assert one == two
 
 
 @pytest.mark.parametrize(
     ("more", "text"),
     [
-        ({"regularization": "l2"}, "l1 price, and l2 was asked for"),
+        ({"regularization": "l2"}, "l1 penalty, and l2 was asked for"),
         ({"model": "structural"}, "structural model was asked for"),
     ],
 )
-def test_only_the_l1_price_has_a_path(world, tmp_path: Path, more, text) -> None:
+def test_only_the_l1_penalty_has_a_path(world, tmp_path: Path, more, text) -> None:
     fit = {"features": None, **more} if "model" in more else more
     with pytest.raises(OptionError, match=text):
         run_path(world.options(**fit, output=str(tmp_path / "out")))

@@ -8,6 +8,7 @@ import pytest
 from sdm.errors import DataError, OptionError
 from sdm.options.reading import make_options
 from sdm.simulate.world import Simulation, simulate
+from sdm.workflow.registry import task_for
 from sdm.workflow.species.inputs import prepare
 
 
@@ -20,7 +21,7 @@ def options(made: Simulation, **more):
     return make_options({"occurrences": str(made.occurrences), "layers": str(made.folder / "layers")}, more)
 
 
-def test_a_table_a_species_in_the_order_of_the_file(made: Simulation) -> None:
+def test_one_table_per_species_in_the_order_of_the_file(made: Simulation) -> None:
     prepared = prepare(options(made, categorical="landcover"))
     assert list(prepared.tables) == [species.name for species in made.species]
     assert not prepared.failures
@@ -69,7 +70,7 @@ def test_test_records_find_their_species(made: Simulation, tmp_path: Path) -> No
 
 def test_what_contradicts_itself(made: Simulation) -> None:
     with pytest.raises(OptionError, match="not both"):
-        prepare(options(made, test_percent=20, test_samples=str(made.presence_absence)))
+        task_for("species").check_options(options(made, test_percent=20, test_samples=str(made.presence_absence)))
     with pytest.raises(OptionError, match="no occurrence file"):
         prepare(make_options({"layers": str(made.folder / "layers")}))
 

@@ -40,7 +40,7 @@ def run_path(options: RunOptions, *, command: str = "", progress: Progress | Non
     if options.path.strata is not None:
         return run(options, task=StrataTask(), command=command, progress=progress)
     if options.fit.model != "maxent" or options.fit.regularization not in (None, "l1"):
-        given = options.fit.regularization if options.fit.model == "maxent" else "a structural model"
+        given = options.fit.regularization if options.fit.model == "maxent" else f"a {options.fit.model} model"
         raise OptionError(
             f"the path over the multiplier is that of feature classes with the l1 penalty, and {given} was asked for: "
             "leave it out, or use 'sdm tune'"
@@ -108,7 +108,7 @@ def _described(path: CertifiedPath, choice: MultiplierChoice) -> dict[str, Any]:
 
 
 def path_rows(path: CertifiedPath, validation: MultiplierValidation) -> list[dict[str, Any]]:
-    """Return one row a fit, from the empty model down."""
+    """Return one row per fit, from the empty model down."""
     marks: dict[int, list[str]] = {}
     for name, choice in (("best", validation.best), ("one_se", validation.one_error)):
         marks.setdefault(choice.index, []).append(name)
