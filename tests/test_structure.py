@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from sdm.models.interface import FittedModel
+from sdm.workflow.task import Task
+
 ROOT = Path(__file__).parents[1]
 MOST_FILES = 15
 
@@ -52,3 +55,11 @@ def test_no_folder_is_crowded(top: str) -> None:
     counts = Counter(path.parent for path in (ROOT / top).rglob("*.py"))
     crowded = {str(folder.relative_to(ROOT)): count for folder, count in counts.items() if count > MOST_FILES}
     assert not crowded
+
+
+def test_contributing_names_the_whole_interface_of_a_kind() -> None:
+    """Whoever adds a kind of model finds every member that a task and a model must have."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    for interface in (Task, FittedModel):
+        missing = [name for name in interface.__abstractmethods__ if f"{name}(" not in text and f"`{name}`" not in text]
+        assert not missing, interface.__name__
