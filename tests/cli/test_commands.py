@@ -3,15 +3,17 @@
 import json
 from pathlib import Path
 
+import jsonschema
 import pytest
 import yaml
 from terminal import QUICK, as_json, change_raster, fail, files, model_answer, sdm, succeed, write_table
 
 from sdm._version import __version__
 from sdm.options.reading import leaves, make_options, read_yaml, schema
+from sdm.workflow.outcome import outcome_schema
 
 # Sections of options that belong to one command, and are in its help only.
-OF_ONE = {"tune": "tune", "curve": "curve learning", "path": "path", "joint": "joint"}
+OF_ONE = {"tune": "tune", "curve": "curve learning", "path": "path", "classes": "classify", "joint": "joint"}
 
 
 def test_version() -> None:
@@ -20,12 +22,16 @@ def test_version() -> None:
 
 COMMANDS = (
     "fit",
+    "classify",
+    "joint",
     "tune",
+    "path",
     "curve learning",
     "curve sensitivity",
     "check",
     "predict",
     "evaluate",
+    "report",
     "info",
     "init",
     "schema",
@@ -77,13 +83,21 @@ def test_schema_describes_the_example_files() -> None:
 
 
 def test_examples_follow_the_schema_to_the_letter() -> None:
-    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
     validator = jsonschema.Draft202012Validator
     validator.check_schema(schema())
     for path in (Path(__file__).parents[2] / "configs").glob("*.yaml"):
         validator(schema()).validate(yaml.safe_load(path.read_text()))
     with pytest.raises(jsonschema.ValidationError):
         validator(schema()).validate({"fit": {"multiplyer": 2}})
+
+
+def test_schema_of_answers() -> None:
+    printed = json.loads(succeed("schema", "answer").stdout)
+    assert printed == outcome_schema()
+    jsonschema.Draft202012Validator.check_schema(printed)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"command": "fit", "species": []}, printed)
+    assert "expected run or answer" in fail("schema", "answers", code=2)
 
 
 def test_simulate_and_what_it_suggests(tmp_path: Path, monkeypatch) -> None:
@@ -149,7 +163,7 @@ def test_check_finds_nothing_wrong_and_writes_nothing(world, tmp_path: Path) -> 
     assert files(tmp_path) == []
     found = as_json(*words)
     assert found["problems"] == []
-    assert len([fact for fact in found["facts"] if "usable presences" in fact]) == 2
+    assert len([fact for fact in found["notices"] if "usable presences" in fact]) == 2
 
 
 def test_check_suggests_that_a_layer_holds_classes(world) -> None:
@@ -206,7 +220,9 @@ def test_debug_shows_where(world, tmp_path: Path) -> None:
     assert result.exit_code == 1
     assert "Traceback" in result.stderr
     assert result.stderr.splitlines()[-1].startswith("error: ")
-    assert json.loads(sdm(*words, "--json").stdout) == {"error": fail(*words)}
+    answer = json.loads(sdm(*words, "--json").stdout)
+    jsonschema.validate(answer, outcome_schema())
+    assert (answer["command"], answer["error"], answer["models"]) == ("fit", fail(*words), [])
 
 
 @pytest.mark.parametrize(

@@ -149,8 +149,8 @@ def test_the_ledger_is_saved(fit) -> None:
 
 def test_json_is_one_document_and_messages_are_elsewhere(world, tmp_path: Path) -> None:
     result = as_json("fit", world.records, world.layers, *QUICK, "-o", tmp_path / "out")
-    (species,) = result["species"]
-    assert species["error"] is None
+    (species,) = result["models"]
+    assert (result["command"], result["error"], species["kind"], species["error"]) == ("fit", None, "species", None)
     assert species["numbers"]["status"] == "converged"
     assert species["records"]["kept"] == 60
     assert (Path(species["folder"]) / species["files"]["map"]).exists()
