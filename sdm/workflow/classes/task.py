@@ -23,7 +23,7 @@ from sdm.workflow.classes.writing import write_classes
 from sdm.workflow.inputs import check_layers, open_layers
 from sdm.workflow.species.task import threshold_on_scale
 from sdm.workflow.splitting import check_testing
-from sdm.workflow.task import FEW, Findings, MapResult, ModelResult, Prepared, Task
+from sdm.workflow.task import FEW, Findings, MapResult, Prepared, Task
 
 BESIDE = ("class", "entropy")
 """Maps of `sdm predict` beside the probabilities."""
@@ -40,6 +40,10 @@ class ClassTask(Task):
     assessor: ClassVar[Any] = CLASSES
     maps_with: ClassVar[tuple[str, ...]] = ("threshold",)
     evaluates_with: ClassVar[tuple[str, ...]] = ("class_column", "proportions", "select")
+    lines = staticmethod(result_lines)
+    evaluation_lines = staticmethod(evaluation_lines)
+    info_lines = staticmethod(info_lines)
+    prepare = staticmethod(prepare)
 
     def recognises(self, options: RunOptions) -> bool:
         """Tell whether options say where classes are."""
@@ -55,10 +59,6 @@ class ClassTask(Task):
             raise OptionError("fit.model=committee averages models with a background: leave it out with classes")
         if options.background.area in AREA_WORDS:
             raise OptionError(f"background.area={options.background.area} is drawn around presences: give polygons")
-
-    def prepare(self, options: RunOptions) -> ClassPrepared:
-        """Read the points and their values."""
-        return prepare(options)
 
     def plan(self, prepared: Prepared, name: str, options: RunOptions) -> ClassPlan:
         """Divide the sites of one model."""
@@ -102,10 +102,6 @@ class ClassTask(Task):
         rows = [{"class": row["species"], **{k: v for k, v in row.items() if k != "species"}} for row in ledger.rows()]
         return rows, ledger.total()
 
-    def lines(self, result: ModelResult) -> list[str]:
-        """Say what was fitted and how good it is."""
-        return result_lines(result)
-
     def summary_row(self, numbers: dict[str, Any]) -> dict[str, Any]:
         """Return the main numbers of a model."""
         if not numbers:
@@ -142,6 +138,10 @@ class ClassTask(Task):
                 rare = sample.class_names[int(counts.argmin())]
                 found.warnings.append(f"{title}: class '{rare}' has fewer than {FEW} sites; results will be rough")
 
+    def evaluate(self, model: ClassModel, options: RunOptions, **ways: Any) -> dict[str, Any]:
+        """Measure a model on records or sites that it has not seen."""
+        return evaluate_classes(model, options, **ways)
+
     def map_places(self, output: Path) -> list[Path]:
         """Return the probabilities, and beside them the most probable class and the entropy."""
         return [output, *(output.with_name(f"{output.stem}_{what}.tif") for what in BESIDE)]
@@ -167,15 +167,3 @@ class ClassTask(Task):
         lines = [f"written: {path} ({what})" for what, path in files.items()]
         entropy = f"mean entropy {numbers['mean_entropy']:.4f} nats"
         return MapResult(files, numbers, [*lines, f"classes: {listed}{more} of {numbers['cells']:,} cells; {entropy}"])
-
-    def evaluate(self, model: ClassModel, options: RunOptions, **ways: Any) -> dict[str, Any]:
-        """Measure a model on points whose classes, or proportions, are known."""
-        return evaluate_classes(model, options, **ways)
-
-    def evaluation_lines(self, numbers: dict[str, Any]) -> list[str]:
-        """Say what an evaluation found."""
-        return evaluation_lines(numbers)
-
-    def info_lines(self, model: ClassModel, features: int) -> list[str]:
-        """Say what is in a model file."""
-        return info_lines(model, features)

@@ -17,7 +17,7 @@ from sdm.workflow.community.inputs import read_community
 from sdm.workflow.community.lines import evaluation_lines, info_lines, result_lines
 from sdm.workflow.community.writing import write_joint
 from sdm.workflow.splitting import check_testing
-from sdm.workflow.task import Findings, MapResult, ModelResult, Prepared, Task
+from sdm.workflow.task import MapResult, Prepared, Task
 
 NAME = "joint"
 """What the one model of a run, and its files, are called."""
@@ -32,6 +32,10 @@ class CommunityTask(Task):
     called: ClassVar[str] = "a joint model"
     command: ClassVar[str] = "sdm joint"
     evaluates_with: ClassVar[tuple[str, ...]] = ("site_column",)
+    lines = staticmethod(result_lines)
+    evaluation_lines = staticmethod(evaluation_lines)
+    info_lines = staticmethod(info_lines)
+    check = staticmethod(check_community)
 
     def recognises(self, options: RunOptions) -> bool:
         """Tell whether an option of joint models was chosen."""
@@ -75,17 +79,13 @@ class CommunityTask(Task):
         write_joint(fitted, options, folder, files, progress)
         return []
 
-    def lines(self, result: ModelResult) -> list[str]:
-        """Say what was fitted and how good it is."""
-        return result_lines(result)
-
     def summary_row(self, numbers: dict[str, Any]) -> dict[str, Any]:
         """Return the main numbers; a run has one community, and no table of several."""
         return {"sites": numbers.get("sites"), "gap": numbers.get("gap")}
 
-    def check(self, options: RunOptions, found: Findings) -> None:
-        """Look for what is wrong with sites, environment and graph."""
-        check_community(options, found)
+    def evaluate(self, model: FittedJoint, options: RunOptions, **ways: Any) -> dict[str, Any]:
+        """Measure a model on records or sites that it has not seen."""
+        return evaluate_joint(model, options, **ways)
 
     def map_places(self, output: Path) -> list[Path]:
         """Return none: maps go to a folder."""
@@ -112,15 +112,3 @@ class CommunityTask(Task):
                 numbers[key] = {**what, **one.numbers}
                 lines.append(f"written: {files[key]} ({one.text})")
         return MapResult(files, {"maps": numbers}, lines)
-
-    def evaluate(self, model: FittedJoint, options: RunOptions, **ways: Any) -> dict[str, Any]:
-        """Measure a model on a table of sites."""
-        return evaluate_joint(model, options, **ways)
-
-    def evaluation_lines(self, numbers: dict[str, Any]) -> list[str]:
-        """Say what an evaluation found."""
-        return evaluation_lines(numbers)
-
-    def info_lines(self, model: FittedJoint, features: int) -> list[str]:
-        """Say what is in a model file."""
-        return info_lines(model, features)

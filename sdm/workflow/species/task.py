@@ -23,7 +23,7 @@ from sdm.workflow.species.lines import evaluation_lines, info_lines, result_line
 from sdm.workflow.species.sampling import check_sampling
 from sdm.workflow.species.writing import write_effort, write_species
 from sdm.workflow.splitting import check_testing
-from sdm.workflow.task import Findings, MapResult, ModelResult, Prepared, Task
+from sdm.workflow.task import MapResult, Prepared, Task
 
 MAP_SCALES = tuple(scale for scale in SCALES if scale != "link")
 IN_SUMMARY = (
@@ -42,6 +42,11 @@ class SpeciesTask(Task):
     assessor: ClassVar[Any] = PRESENCE_ONLY
     maps_with: ClassVar[tuple[str, ...]] = ("scale", "threshold")
     evaluates_with: ClassVar[tuple[str, ...]] = ("absences", "background", "species", "truth", "seed")
+    lines = staticmethod(result_lines)
+    evaluation_lines = staticmethod(evaluation_lines)
+    info_lines = staticmethod(info_lines)
+    prepare = staticmethod(prepare)
+    check = staticmethod(check_species_run)
 
     def recognises(self, options: RunOptions) -> bool:
         """Every run that no other kind recognises is one over species."""
@@ -53,10 +58,6 @@ class SpeciesTask(Task):
         check_testing(options)
         check_sampling(options)
         check_model(options.fit)
-
-    def prepare(self, options: RunOptions) -> SpeciesPrepared:
-        """Read and clean the records, draw the background, and look up the layers."""
-        return prepare(options)
 
     def plan(self, prepared: Prepared, name: str, options: RunOptions) -> SpeciesPlan:
         """Divide the records of one species."""
@@ -105,18 +106,14 @@ class SpeciesTask(Task):
             return None
         return [row for row in prepared.ledger.rows() if row["species"] == name], prepared.ledger.as_dict()[name]
 
-    def lines(self, result: ModelResult) -> list[str]:
-        """Say what was fitted and how good it is."""
-        return result_lines(result)
-
     def summary_row(self, numbers: dict[str, Any]) -> dict[str, Any]:
         """Return the main numbers of a species."""
         mean = numbers.get("cross_validation", {}).get("mean", {})
         return {key: numbers.get(key) for key in IN_SUMMARY} | {key: mean.get(key) for key in IN_SUMMARY_OF_FOLDS}
 
-    def check(self, options: RunOptions, found: Findings) -> None:
-        """Look for what is wrong with files, layers and records."""
-        check_species_run(options, found)
+    def evaluate(self, model: Model, options: RunOptions, **ways: Any) -> dict[str, Any]:
+        """Measure a model on records or sites that it has not seen."""
+        return evaluate_species(model, options, **ways)
 
     def map_places(self, output: Path) -> list[Path]:
         """Return the one map."""
@@ -132,18 +129,6 @@ class SpeciesTask(Task):
         with publishing([output]) as (place,):
             summary = predict_raster(model, stack, place, scale=scale, threshold=level, tags=tags, **ways)
         return MapResult({"map": output}, summary.numbers, [f"written: {output} ({summary.text})"])
-
-    def evaluate(self, model: Model, options: RunOptions, **ways: Any) -> dict[str, Any]:
-        """Measure a model on records, compared with absences or background."""
-        return evaluate_species(model, options, **ways)
-
-    def evaluation_lines(self, numbers: dict[str, Any]) -> list[str]:
-        """Say what an evaluation found."""
-        return evaluation_lines(numbers)
-
-    def info_lines(self, model: Model, features: int) -> list[str]:
-        """Say what is in a model file."""
-        return info_lines(model, features)
 
 
 def threshold_on_scale(model: Model, threshold: str | float, scale: str) -> float:
