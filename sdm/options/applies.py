@@ -23,8 +23,8 @@ _CLASSES = {
     "occurrences.response", "occurrences.site_column", "occurrences.species_column", "occurrences.keep_duplicates",
     "background.area", "fit.model", "fit.families", "fit.lam", "fit.beta", "fit.multiplier", "fit.regularization",
     "fit.entropy", "fit.penalty_folds", "fit.smoothing", "fit.ratio", "test.file", "test.importance", "test.repeats",
-    "test.jackknife", "test.null_models", "predict.threshold", "output.curves", "output.uncertainty", "tune.",
-    "processes", "classes.",
+    "test.jackknife", "test.null_models", "predict.threshold", "output.curves", "output.uncertainty",
+    "output.surfaces", "tune.", "processes", "classes.",
 }  # fmt: skip
 APPLIES: dict[str, set[str]] = {
     "species": _EVERY | _SPECIES,

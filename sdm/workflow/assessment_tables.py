@@ -10,14 +10,14 @@ import numpy as np
 from sdm.assess.splits.folds import Split
 from sdm.assess.uncertainty import STATISTICS
 from sdm.files import safe_name
-from sdm.maps.species import write_spread_maps
+from sdm.maps.species import predict_raster, write_spread_maps
+from sdm.models.interface import ValueModel
 from sdm.models.species import Model
 from sdm.options.definitions import RunOptions
 from sdm.report.tables import write_rows
 from sdm.workflow.assessing import Assessed
 
 if TYPE_CHECKING:
-    from sdm.data.rasters.area import StudyArea
     from sdm.data.rasters.stack import Stack
 
 PICTURES = (
@@ -186,10 +186,26 @@ def _fold_map(name: str, table: Any, split: Split, stack: "Stack | None", path: 
     ]
 
 
-def write_spread(
-    models: Sequence[Model], stack: "Stack", raster: Path, area: "StudyArea | None", common: dict[str, Any]
+def write_value_maps(
+    model: ValueModel,
+    replicates: Sequence[ValueModel],
+    level: float | None,
+    stack: "Stack",
+    raster: Path,
+    of: str,
+    common: dict[str, Any],
 ) -> dict[str, str]:
-    """Map the mean, deviation and limits over the replicates beside a map; return the files by what they are."""
-    paths = {name: raster.with_name(f"{raster.stem}_{name}.tif") for name in STATISTICS}
-    write_spread_maps(models, stack, paths, study_area=area, **common)
-    return {name: path.name for name, path in paths.items()}
+    """Write presence and absence by a cutoff, and the spread over replicates, beside a map; return their names.
+
+    `of` is what the map is of, such as ``map`` or ``projection warmer``; `common` are arguments that all maps share.
+    """
+    files: dict[str, str] = {}
+    if replicates:
+        paths = {name: raster.with_name(f"{raster.stem}_{name}.tif") for name in STATISTICS}
+        write_spread_maps(replicates, stack, paths, **common)
+        files |= {f"{name} {of}": path.name for name, path in paths.items()}
+    if level is not None:
+        binary = raster.with_name(f"{raster.stem}_thresholded.tif")
+        predict_raster(model, stack, binary, threshold=level, **common)
+        files[f"thresholded {of}"] = binary.name
+    return files

@@ -13,7 +13,7 @@ from sdm.assess.class_assessor import CLASSES, targets_of
 from sdm.assess.measures.classes import ClassMeasures, ClassProfile, class_profiles, measure_classes, permute_classes
 from sdm.assess.measures.presence_absence import measure_predictions
 from sdm.assess.measures.thresholds import Curve, Threshold
-from sdm.assess.profiles import Band, Profile, band, class_names, grid, marginal
+from sdm.assess.profiles import Band, Profile, Surface, marginal
 from sdm.assess.splits.folds import Split
 from sdm.data.class_sample import ClassSample
 from sdm.data.rasters.stack import Stack
@@ -23,10 +23,11 @@ from sdm.maxent.solution import CONVERGED
 from sdm.models.classes import ClassModel
 from sdm.models.presence import PresenceOf, presence_class
 from sdm.options.definitions import RunOptions
-from sdm.types import Array, Progress
+from sdm.types import Progress
 from sdm.workers import workers
 from sdm.workflow.assessing import Assessed, assess
 from sdm.workflow.classes.inputs import ClassPrepared
+from sdm.workflow.responses import make_bands, make_surfaces, read_pairs, varying
 from sdm.workflow.splitting import set_sites_aside, split_sites
 
 log = logging.getLogger("sdm")
@@ -83,7 +84,7 @@ class ClassFit:
     profiles: list[ClassProfile] = field(default_factory=list)
     curves: list[Profile] = field(default_factory=list)
     bands: list[Band] = field(default_factory=list)
-    surfaces: list[Any] = field(default_factory=list)
+    surfaces: list[Surface] = field(default_factory=list)
 
 
 def class_estimator(options: RunOptions, categorical: Sequence[str]) -> ConditionalMaxent:
@@ -101,9 +102,12 @@ def plan_classes(
     sample: ClassSample, options: RunOptions, test: ClassSample | None = None, stack: Stack | None = None
 ) -> ClassPlan:
     """Divide the sites; what cannot work is refused before anything is fitted."""
-    if presence_class(sample.class_names) is None and options.predict.threshold is not None:
-        listed = ", ".join(sample.class_names)
-        raise OptionError(f"predict.threshold is for presence and absence, and the classes are {listed}: leave it out")
+    given = {"predict.threshold": options.predict.threshold, "output.surfaces": options.output.surfaces}
+    for name, value in given.items() if presence_class(sample.class_names) is None else ():
+        if value:
+            listed = ", ".join(sample.class_names)
+            raise OptionError(f"{name} is for presence and absence, and the classes are {listed}: leave it out")
+    read_pairs(options.output.surfaces, sample.names)
     if test is None:
         train = set_sites_aside(sample, options)
         sample, test = sample.take(train), None if train.all() else sample.take(~train)
@@ -193,38 +197,15 @@ def _measure_presence(result: ClassFit, presence: PresenceOf, out: Any, options:
     kind, values, here = sites[-1]
     if here.any() and not here.all():
         result.assessed.survey = {"of": kind, **measure_predictions(values[here], values[~here], known["maxsss"])}
+    clamp = options.predict.clamp
     if options.output.curves:
         result.curves = [
-            marginal(result.presence, v, table.values, "probability", options.predict.clamp)
-            for v in range(len(presence.names))
-            if varies(result.model, v)
+            marginal(result.presence, v, table.values, "probability", clamp) for v in varying(result.presence)
         ]
-        replicates = [PresenceOf(one, c) for one in _replicates(result.assessed)]
-        result.bands = make_presence_bands(result.presence, replicates, table.values, options.predict.clamp)
-
-
-def _replicates(assessed: Assessed) -> list[ClassModel]:
-    return [] if assessed.validation is None else list(assessed.validation.models)
-
-
-def make_presence_bands(model: PresenceOf, replicates: Sequence[PresenceOf], values: Array, clamp: bool) -> list[Band]:
-    """Return the marginal response of presence to every variable over the replicates; none if there are none."""
-    if len(replicates) < 2:
-        return []
-    bands = []
-    for v in range(len(model.names)):
-        if varies(model, v):
-            x = grid(model, v)
-            over = band([marginal(one, v, values, "probability", clamp, x) for one in replicates])
-            # A replicate need not have seen every category of the model.
-            bands.append(replace(over, classes=class_names(model, v)))
-    return bands
-
-
-def varies(model: Any, v: int) -> bool:
-    """Whether a variable has more than one value, so that there is a response to draw."""
-    variable = model.variables[v]
-    return len(variable.classes) > 1 if variable.categorical else variable.lo < variable.hi
+        folds = result.assessed.validation.models if result.assessed.validation else []
+        replicates = [PresenceOf(one, c) for one in folds]
+        result.bands = make_bands(result.presence, replicates, table.values, "probability", clamp)
+    result.surfaces = make_surfaces(result.presence, options.output.surfaces, table.values, "probability", clamp)
 
 
 def _with_record(model: ClassModel, table: ClassSample, prepared: ClassPrepared, options: RunOptions) -> ClassModel:

@@ -13,7 +13,6 @@ from sdm.assess.uncertainty import STATISTICS
 from sdm.data.rasters.stack import Stack
 from sdm.files import safe_name, safe_names
 from sdm.maps.classes import class_codes, write_class_maps
-from sdm.maps.species import predict_raster, write_spread_maps
 from sdm.models.classes import ClassModel
 from sdm.models.colours import hex_colour
 from sdm.models.file import save_model
@@ -21,7 +20,7 @@ from sdm.models.presence import PresenceOf, shown_class
 from sdm.options.definitions import RunOptions
 from sdm.report.tables import write_profiles, write_rows
 from sdm.types import Progress
-from sdm.workflow.assessment_tables import draw_assessment, write_assessment
+from sdm.workflow.assessment_tables import draw_assessment, write_assessment, write_value_maps
 from sdm.workflow.classes.fitting import ClassFit
 from sdm.workflow.task import Prepared
 
@@ -110,25 +109,19 @@ def _write_maps(
     else:
         fitted.numbers["map"] = numbers
     files |= {f"{what} {of}": path.name for what, path in paths.items()}
-    cutoff = options.predict.threshold
-    if cutoff is not None and fitted.presence is not None:
-        level = float(cutoff) if isinstance(cutoff, (int, float)) else choose(fitted.thresholds, cutoff).raw
-        fitted.numbers["map_threshold"] = level
-        binary = folder / f"{stem}_thresholded.tif"
-        presence: Any = fitted.presence
-        predict_raster(presence, stack, binary, scale="probability", threshold=level, **common)
-        files[f"thresholded {of}"] = binary.name
     replicates = [] if fitted.assessed.validation is None else fitted.assessed.validation.models
-    if len(replicates) > 1:
-        shown = [fitted.presence.c] if fitted.presence is not None else range(len(model.labels))
-        safe = safe_names(model.labels)
-        for c in shown:
-            end = "" if fitted.presence is not None else f"_{safe[model.labels[c]]}"
-            spread = {what: folder / f"{stem}{end}_{what}.tif" for what in STATISTICS}
-            models: Any = [PresenceOf(one, c) for one in replicates]
-            write_spread_maps(models, stack, spread, scale="probability", **common)
-            word = "" if fitted.presence is not None else f"{model.labels[c]} "
-            files |= {f"{word}{what} {of}": path.name for what, path in spread.items()}
+    common["scale"] = "probability"
+    if fitted.presence is not None:
+        level, cutoff = None, options.predict.threshold
+        if cutoff is not None:
+            level = float(cutoff) if isinstance(cutoff, (int, float)) else choose(fitted.thresholds, cutoff).raw
+            fitted.numbers["map_threshold"] = level
+        models = [PresenceOf(one, fitted.presence.c) for one in replicates]
+        files |= write_value_maps(fitted.presence, models, level, stack, paths["class"], of, common)
+        return
+    for c, (label, safe) in enumerate(safe_names(model.labels).items()):
+        models, raster = [PresenceOf(one, c) for one in replicates], folder / f"{stem}_{safe}.tif"
+        files |= write_value_maps(PresenceOf(model, c), models, None, stack, raster, f"{label} {of}", common)
 
 
 def _draw_maps(fitted: ClassFit, folder: Path, name: str, files: dict[str, Any]) -> None:

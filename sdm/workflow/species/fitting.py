@@ -27,7 +27,7 @@ from sdm.options.definitions import FitOptions, RunOptions
 from sdm.types import Array, Progress
 from sdm.workers import workers
 from sdm.workflow.assessing import Assessed, assess
-from sdm.workflow.species.profiling import make_bands, make_surfaces, read_pairs, varies
+from sdm.workflow.responses import make_bands, make_surfaces, read_pairs, varying
 from sdm.workflow.splitting import make_split, set_aside
 
 
@@ -152,7 +152,8 @@ def fit_species(
     if structure is not None:
         numbers["structure"] = structure.as_dict()
         model = replace(model, meta={**model.meta, "structure": structure.summary()})
-    profiles = _profiles(table, model, known) if options.output.curves else []
+    scale, clamp = options.predict.scale, options.predict.clamp
+    replicates = assessed.validation.models if assessed.validation and options.output.curves else []
     return SpeciesFit(
         table,
         values,
@@ -161,13 +162,13 @@ def fit_species(
         numbers,
         thresholds,
         curve.table(),
-        curve.sweep(lambda raw: model.from_raw(raw, options.predict.scale), TOPS.get(options.predict.scale)),
-        profiles,
+        curve.sweep(lambda raw: model.from_raw(raw, scale), TOPS.get(scale)),
+        _profiles(table, model, known) if options.output.curves else [],
         [*table.notes, *fitted.notes_],
         structure,
         assessed,
-        make_bands(model, assessed.validation.models if assessed.validation else [], table, options),
-        make_surfaces(model, table, options),
+        make_bands(model, replicates, table.presence, scale, clamp),
+        make_surfaces(model, options.output.surfaces, table.presence, scale, clamp),
     )
 
 
@@ -288,9 +289,7 @@ def _profiles(table: SampleTable, model: Model, options: RunOptions) -> list[Pro
     """Compute every variable's curves; a constant variable has none of its own."""
     scale, clamp = options.predict.scale, options.predict.clamp
     out = []
-    for v in range(len(model.variables)):
-        if not varies(model, v):
-            continue
+    for v in varying(model):
         single = fit_table(table, options, [v]).model_
         out += [
             marginal(model, v, table.presence, scale, clamp),

@@ -22,7 +22,7 @@ from sdm.options.definitions import RunOptions
 from sdm.report.tables import maxent_results, write_profiles, write_rows
 from sdm.types import Progress
 from sdm.workflow.assessment_tables import PICTURES as ASSESSMENT
-from sdm.workflow.assessment_tables import draw_assessment, write_assessment, write_spread
+from sdm.workflow.assessment_tables import draw_assessment, write_assessment, write_value_maps
 from sdm.workflow.species.fitting import SpeciesFit
 from sdm.workflow.species.inputs import SpeciesPrepared
 
@@ -200,12 +200,7 @@ def _write_map(
     area = prepared.area_of(fitted.table.species)
     summary = predict_raster(fitted.model, stack, raster, study_area=area, **common)
     done.files["map"] = raster.name
-    fitted.numbers["map"] = {
-        "cells": summary.cells,
-        "min": summary.minimum,
-        "max": summary.maximum,
-        "mean": summary.mean,
-    }
+    fitted.numbers["map"] = summary.numbers
     if fitted.model.alpha > 1.0 and options.predict.range:
         _write_range(fitted, raster, options.predict.min_patch, done)
     return raster
@@ -233,31 +228,19 @@ def _write_other_maps(
     """Write the map of presence and absence, the projections, and maps over the replicates."""
     model, stack, common = fitted.model, cast("Stack", prepared.stack), _common(fitted, options, progress)
     replicates = fitted.assessed.validation.models if fitted.assessed.validation else []
-    if replicates:
-        area = prepared.area_of(fitted.table.species)
-        spread = write_spread(replicates, stack, raster, area, common)
-        done.files |= {f"{what} map": name for what, name in spread.items()}
     level = threshold_value(fitted, options)
     if level is not None:
         fitted.numbers["map_threshold"] = level
-        binary = raster.with_name(f"{raster.stem}_thresholded.tif")
-        area = prepared.area_of(fitted.table.species)
-        predict_raster(model, stack, binary, study_area=area, threshold=level, **common)
-        done.files["thresholded map"] = binary.name
+    area = {"study_area": prepared.area_of(fitted.table.species)}
+    done.files |= write_value_maps(model, replicates, level, stack, raster, "map", common | area)
     endings = ["thresholded", *STATISTICS]
     taken = [*endings, *(f"{safe_name(t)}_{ending}" for t in prepared.projections for ending in endings)]
     titles = safe_names(prepared.projections, taken=taken)
     for title, elsewhere in prepared.projections.items():
-        path = raster.with_name(f"{raster.stem}_{titles[title]}.tif")
+        path, of = raster.with_name(f"{raster.stem}_{titles[title]}.tif"), f"projection {title}"
         predict_raster(model, elsewhere, path, **common)
-        done.files[f"projection {title}"] = path.name
-        if level is not None:
-            binary = path.with_name(f"{path.stem}_thresholded.tif")
-            predict_raster(model, elsewhere, binary, threshold=level, **common)
-            done.files[f"thresholded projection {title}"] = binary.name
-        if replicates:
-            spread = write_spread(replicates, elsewhere, path, None, common)
-            done.files |= {f"{what} projection {title}": name for what, name in spread.items()}
+        done.files[of] = path.name
+        done.files |= write_value_maps(model, replicates, level, elsewhere, path, of, common)
 
 
 def threshold_value(fitted: SpeciesFit, options: RunOptions) -> float | None:
