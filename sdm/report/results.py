@@ -107,7 +107,7 @@ class Results:
     @property
     def tested(self) -> bool:
         """Whether records were set aside."""
-        return self.numbers.get("auc_test") is not None
+        return self.numbers.get("auc_test") is not None or "test" in self.tree("measures")
 
     @property
     def by_margin(self) -> bool:

@@ -187,14 +187,16 @@ def _points(rows: list[Row]) -> list[list[float]]:
 
 
 def _sweep(results: Results) -> list[list[float | None]]:
-    """Return threshold, area, training and test omission of the stored table."""
-    names = ("Threshold", "Fractional area", "Training omission", "Test omission")
+    """Return threshold, area (of classes false presences), training and test omission of the stored table."""
+    area = "Training false presences" if results.kind == "classes" else "Fractional area"
+    names = ("Threshold", area, "Training omission", "Test omission")
     return [[number(row.get(name)) for name in names] for row in results.table("roc")]
 
 
 def _thresholds(results: Results) -> list[dict[str, Any]]:
     """Return the thresholds that have names, on the map's scale."""
-    keys = {"area": "area", "train": "training_omission", "test": "test_omission"}
+    area = "false_presences" if results.kind == "classes" else "area"
+    keys = {"area": area, "train": "training_omission", "test": "test_omission"}
     rows = [row for row in results.tree("thresholds").values() if isinstance(row, dict)]
     return [
         {"name": row.get("name"), "value": value} | {a: number(row.get(b)) for a, b in keys.items()}

@@ -253,14 +253,16 @@ def roc(results: Results) -> Context | None:
     rows = results.table("roc")
     if not rows:
         return None
-    absences = "Training false positives" in rows[0]
+    absences = "Training false presences" in rows[0]
     noun, other = ("presences", "absences") if absences else ("records", "background")
     lines = []
     for k, (data, key) in enumerate((("training", "auc_train"), ("test", "auc_test"))):
-        if f"{data.capitalize()} omission" in rows[0]:
-            across = column(rows, f"{data.capitalize()} false positives" if absences else "Fractional area")
+        across_by = f"{data.capitalize()} false presences" if absences else "Fractional area"
+        if f"{data.capitalize()} omission" in rows[0] and across_by in rows[0]:
+            across, measured = column(rows, across_by), results.tree("measures").get(data)
+            score = measured.get("mean_auc") if isinstance(measured, dict) else results.numbers.get(key)
             found = [1 - v for v in column(rows, f"{data.capitalize()} omission")]
-            name = f"{data} {'sites' if absences else 'records'} (AUC {words.figure(results.numbers.get(key), 3)})"
+            name = f"{data} {'sites' if absences else 'records'} (AUC {words.figure(score, 3)})"
             lines.append(Line(name, across, found, k, k))
     lines.append(Line("random prediction (AUC 0.5)", [0, 1], [0, 1], 9, 2))
     title = f"Receiver operating characteristic: share of {noun} found against share of the {other} predicted"

@@ -184,7 +184,7 @@ def _measure_presence(result: ClassFit, presence: PresenceOf, out: Any, options:
     known = {cutoff.key: cutoff.raw for cutoff in result.thresholds}
     result.model = replace(presence.model, meta={**presence.model.meta, "thresholds": known})
     result.presence = PresenceOf(result.model, c)
-    result.roc = curve.sweep(lambda raw: np.asarray(raw), 1.0)
+    result.roc = _roc(curve, None if at_test is None or there is None else at_test[~there])
     sites = [("training", p, inside)]
     if out is not None and out.known.any():
         sites.append(("cross-validation", out.p[c][out.known], out.targets[c][out.known] >= 0.5))
@@ -201,6 +201,17 @@ def _measure_presence(result: ClassFit, presence: PresenceOf, out: Any, options:
         ]
         replicates = [PresenceOf(one, c) for one in _replicates(result.assessed)]
         result.bands = make_presence_bands(result.presence, replicates, table.values, options.predict.clamp)
+
+
+def _roc(curve: Curve, absences: Array | None) -> list[dict[str, float]]:
+    """Return false presences and omission against the cutoff, at training sites and at test sites if there are some."""
+    rows = []
+    for row in curve.sweep(lambda raw: np.asarray(raw), 1.0):
+        false = {"Training false presences": row.pop("Fractional area")}
+        if absences is not None and absences.size:
+            false["Test false presences"] = float(np.mean(absences >= row["Threshold"]))
+        rows.append({"Threshold": row.pop("Threshold"), **false, **row})
+    return rows
 
 
 def _replicates(assessed: Assessed) -> list[ClassModel]:
