@@ -101,13 +101,19 @@ def plan_classes(
     sample: ClassSample, options: RunOptions, test: ClassSample | None = None, stack: Stack | None = None
 ) -> ClassPlan:
     """Divide the sites; what cannot work is refused before anything is fitted."""
-    if presence_class(sample.class_names) is None and options.predict.threshold is not None:
-        listed = ", ".join(sample.class_names)
-        raise OptionError(f"predict.threshold is for presence and absence, and the classes are {listed}: leave it out")
+    if options.predict.threshold is not None:
+        check_cutoff(sample.class_names, "predict.threshold")
     if test is None:
         train = set_sites_aside(sample, options)
         sample, test = sample.take(train), None if train.all() else sample.take(~train)
     return ClassPlan(sample, test, split_sites(sample, options, stack))
+
+
+def check_cutoff(labels: Sequence[str], option: str) -> None:
+    """Raise if a cutoff is asked for, and the classes are not presence and absence."""
+    if presence_class(labels) is None:
+        listed = ", ".join(labels)
+        raise OptionError(f"{option} is for presence and absence, and the classes are {listed}: leave it out")
 
 
 def fit_classes(plan: ClassPlan, prepared: ClassPrepared, options: RunOptions, progress: Progress | None) -> ClassFit:
