@@ -125,7 +125,7 @@ def test_layers_are_aligned_and_nodata_is_heard(run: Path, own, tmp_path: Path) 
     change_raster(shifted, shifted, transform=rasterio.Affine(t.a, 0, t.c + t.a / 4, 0, t.e, t.f + t.e / 4))
     words = ("predict", run / "habitat.npz", own.layers, "-o", tmp_path / "map.tif")
     assert "--align" in fail(*words)
-    assert any("resampled" in notice for notice in as_json(*words, "--align", "landcover")["notices"])
+    assert any("resampled" in notice for notice in model_answer(*words, "--align", "landcover")["notices"])
 
 
 def test_nothing_is_overwritten_unasked(run: Path, world, tmp_path: Path) -> None:
@@ -140,8 +140,12 @@ def test_nothing_is_overwritten_unasked(run: Path, world, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("words", "code", "part"),
     [
-        (("--scale", "cloglog"), 2, "--scale says nothing to a class model: leave it out"),
-        (("--threshold", "10p"), 2, "--threshold says nothing to a class model"),
+        (("--scale", "cloglog"), 2, "--scale does not apply to a class model: leave it out"),
+        (
+            ("--threshold", "10p"),
+            2,
+            "--threshold is for presence and absence, and the classes are bare, forest, meadow",
+        ),
         (("--study-area", "missing.gpkg"), 1, "does not exist"),
     ],
 )
@@ -164,7 +168,7 @@ def test_a_layer_is_missing(run: Path, own, tmp_path: Path) -> None:
 def test_measures_are_those_of_the_run_at_its_own_sites(run: Path, world) -> None:
     stored = json.loads((run / "habitat.json").read_text())["measures"]["training"]
     words = ("evaluate", run / "habitat.npz", "--sites", run / "habitat_sites.csv", "--class-column", "class")
-    found = as_json(*words, "--layers", world.layers)
+    found = model_answer(*words, "--layers", world.layers)
     assert {name: found[name] for name in stored} == stored
 
 
@@ -198,12 +202,12 @@ def with_values(run: Path, world, fresh: Path, path: Path) -> Path:
 def test_variables_can_be_columns(run: Path, world, fresh: Path, tmp_path: Path) -> None:
     words = ("evaluate", run / "habitat.npz", "--presences")
     table = with_values(run, world, fresh, tmp_path / "values.csv")
-    apart, together = as_json(*words, fresh, "--layers", world.layers), as_json(*words, table)
+    apart, together = model_answer(*words, fresh, "--layers", world.layers), model_answer(*words, table)
     assert together["log_loss"] == pytest.approx(apart["log_loss"], abs=1e-6)
     assert together["confusion"] == apart["confusion"]
     body = [[row["habitat"] if k else "", *list(row.values())[1:]] for k, row in enumerate(rows(table))]
     body[1][1] = ""
-    found = as_json(*words, write_table(tmp_path / "holes.csv", list(rows(table)[0]), body))
+    found = model_answer(*words, write_table(tmp_path / "holes.csv", list(rows(table)[0]), body))
     assert found["sites"] == 78
     assert "1 rows without a class left out" in found["notices"]
     assert "1 rows without a value of every variable left out" in found["notices"]
@@ -211,7 +215,7 @@ def test_variables_can_be_columns(run: Path, world, fresh: Path, tmp_path: Path)
 
 def test_it_is_said_in_words(run: Path, world, fresh: Path) -> None:
     words = ("evaluate", run / "habitat.npz", "--sites", fresh, "--layers", world.layers)
-    said, found = succeed(*words).stdout, as_json(*words)
+    said, found = succeed(*words).stdout, model_answer(*words)
     for key, text in (("log_loss", "log loss"), ("accuracy", "accuracy"), ("kappa", "kappa"), ("mean_auc", "AUC")):
         assert f"{text:<12} {found[key]:.4f}" in said
     table = [line.split() for line in said.splitlines() if line.startswith("meadow")]
@@ -228,14 +232,14 @@ def test_proportions(world, tmp_path: Path) -> None:
     head = ["x", "y", *NAMES]
     table = write_table(tmp_path / "cover.csv", head, body)
     words = ("classify", table, world.layers, "--proportions", ",".join(NAMES), "--fc", "l", "--no-curves", "--no-map")
-    stored = as_json(*words, "--categorical", "landcover", "-o", tmp_path / "out")["measures"]
+    stored = model_answer(*words, "--categorical", "landcover", "-o", tmp_path / "out")["measures"]
     model = tmp_path / "out" / "cover.npz"
     words = ("evaluate", model, "--layers", world.layers, "--sites")
-    found = as_json(*words, table)
+    found = model_answer(*words, table)
     assert found["log_loss"] == pytest.approx(stored["training"]["log_loss"], rel=1e-12)
-    assert found == as_json(*words, table, "--proportions", "meadow,bare,forest")
+    assert found == model_answer(*words, table, "--proportions", "meadow,bare,forest")
     holes = write_table(tmp_path / "holes.csv", head, [(*body[0][:2], "", 1, 2), *body[1:]])
-    assert "1 sites with a missing proportion left out" in as_json(*words, holes)["notices"]
+    assert "1 sites with a missing proportion left out" in model_answer(*words, holes)["notices"]
     wrong = write_table(tmp_path / "wrong.csv", head, [(*body[0][:2], "", 1, 2), *body[1:5], (*body[5][:2], -1, 1, 2)])
     assert "the first is row 7: expected numbers of at least 0" in fail(*words, wrong)
     said = fail(*words, table, "--proportions", "bare,forest", code=2)
@@ -252,13 +256,13 @@ def test_one_species_of_a_survey(world, tmp_path: Path) -> None:
     words = ("fit", world.survey, world.layers, "--response", "presence", "--species", first, "--fc", "l")
     succeed(*words, "--categorical", "landcover", "--no-map", "--no-curves", "-o", tmp_path / "out")
     words = ("evaluate", tmp_path / "out" / f"{first.replace(' ', '_')}.npz", "--layers", world.layers, "--sites")
-    found = as_json(*words, world.survey)
+    found = model_answer(*words, world.survey)
     assert found["sites"] == 150
     assert f"only records with species={first}, as the model was fitted" in found["notices"]
-    other = as_json(*words, world.survey, "--select", f"species={second}")
+    other = model_answer(*words, world.survey, "--select", f"species={second}")
     assert other["confusion"] != found["confusion"]
     alone = [(row["longitude"], row["latitude"], row["presence"]) for row in survey if row["species"] == first]
-    without = as_json(*words, write_points(tmp_path / "alone.csv", alone, "presence"))
+    without = model_answer(*words, write_points(tmp_path / "alone.csv", alone, "presence"))
     assert without["confusion"] == found["confusion"]
     assert "no record has 'Nemo'" in fail(*words, world.survey, "--select", "species=Nemo", code=2)
 
@@ -270,7 +274,7 @@ def test_points_of_use_and_others(run: Path, world, fresh: Path, tmp_path: Path)
     said = fail(*words, strange)
     assert "does not know class 'fen' (and 'swamp'), which 2 points of 'a.csv' have; it knows bare, forest" in said
     some = [row for row in body if row[2] != "bare"]
-    found = as_json(*words, write_points(tmp_path / "b.csv", [*some, (170.0, 0.0, "forest"), (*body[0][:2], "")]))
+    found = model_answer(*words, write_points(tmp_path / "b.csv", [*some, (170.0, 0.0, "forest"), (*body[0][:2], "")]))
     assert found["sites"] == len(some)
     assert found["auc"]["bare"] is None
     assert any("no point of class 'bare'" in note for note in found["notices"])
@@ -284,11 +288,11 @@ def test_points_of_use_and_others(run: Path, world, fresh: Path, tmp_path: Path)
     ("words", "code", "part"),
     [
         (("--class-column", "biome"), 2, "no column 'biome'"),
-        (("--absences", "x.csv"), 2, "--absences says nothing to a class model"),
-        (("--background", "100"), 2, "--background says nothing to a class model"),
-        (("--species", "Quercus"), 2, "--species says nothing to a class model"),
-        (("--seed", "0"), 2, "--seed says nothing to a class model"),
-        (("--site-column", "plot"), 2, "--site-column says nothing to a class model"),
+        (("--absences", "x.csv"), 2, "--absences does not apply to a class model"),
+        (("--background", "100"), 2, "--background does not apply to a class model"),
+        (("--species", "Quercus"), 2, "--species does not apply to a class model"),
+        (("--seed", "0"), 2, "--seed does not apply to a class model"),
+        (("--site-column", "plot"), 2, "--site-column does not apply to a class model"),
     ],
 )
 def test_options_that_make_no_sense(run: Path, world, fresh: Path, words, code, part) -> None:
@@ -308,7 +312,7 @@ def test_columns_that_are_not_there(run: Path, fit, world, fresh: Path, tmp_path
     assert "has no column 'habitat'" in said
     assert "name another one with --class-column" in said
     assert "does not exist" in fail(*words, tmp_path / "none.csv")
-    assert "--class-column says nothing to a model of one species" in fail(
+    assert "--class-column does not apply to a model of one species" in fail(
         *("evaluate", fit.model, "--presences", fresh, "--layers", world.layers, "--class-column", "habitat"), code=2
     )
 
@@ -322,7 +326,7 @@ def test_a_model_of_python_says_that_it_knows_no_column(tmp_path: Path) -> None:
     frame.to_csv(tmp_path / "kind.csv", index=False)
     words = ("evaluate", tmp_path / "kind.npz", "--sites", tmp_path / "kind.csv")
     assert "does not say in which column its classes were" in fail(*words, code=2)
-    found = as_json(*words, "--class-column", "kind")
+    found = model_answer(*words, "--class-column", "kind")
     assert found["accuracy"] == pytest.approx(fitted.score(frame[["heat", "soil"]], frame["kind"]))
     assert "categories of text, which layers cannot hold" in fail(
         "predict", tmp_path / "kind.npz", tmp_path, "-o", tmp_path / "map.tif"
@@ -344,7 +348,8 @@ def test_the_page_is_made_again(run: Path, tmp_path: Path, given: str) -> None:
     assert files(tmp_path / "moved") == sorted([*left, page.name])
 
 
-def test_a_page_that_cannot_be_made(run: Path, tmp_path: Path) -> None:
+def test_a_page_is_made_of_what_is_there(run: Path, tmp_path: Path) -> None:
+    """Results that someone edited: what is missing is left out; what lies elsewhere is never read."""
     shutil.copytree(run, tmp_path / "moved")
     numbers = tmp_path / "moved" / "habitat.json"
     tree = json.loads(numbers.read_text())

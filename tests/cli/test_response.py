@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 import rasterio
 import yaml
-from terminal import BARE, QUICK, as_json, fail, files, picture, read, rows, sdm, succeed, write_table
+from terminal import BARE, QUICK, as_json, fail, files, model_answer, picture, read, rows, sdm, succeed, write_table
 
+from sdm.assess.class_assessor import Classes
 from sdm.models.classes import ClassModel
 from sdm.report.pictures import thumbnail
 
@@ -20,11 +21,11 @@ def species(world) -> str:
 
 def test_it_is_classify_with_two_classes(world, species: str, tmp_path: Path) -> None:
     common = ("--categorical", "landcover", "--features", "lq", "--folds", 3, "--no-curves")
-    fitted = as_json(
+    fitted = model_answer(
         *("fit", world.survey, world.layers, "--response", "presence", "--species", species, *common),
         *("-o", tmp_path / "fit"),
     )
-    classified = as_json(
+    classified = model_answer(
         *("classify", world.survey, world.layers, "--class-column", "presence", "--select", f"species={species}"),
         *(*common, "--title", species, "-o", tmp_path / "classes"),
     )
@@ -43,7 +44,7 @@ def test_a_run_file_says_it_too(world, species: str, tmp_path: Path) -> None:
         f"layers: {{files: {world.layers}, categorical: landcover}}\n"
         "fit: {model: structural, families: 'l,trees:2', lam: 0.05, beta: 0.02}\noutput: {curves: false, map: false}\n"
     )
-    result = as_json("fit", tmp_path / "run.yaml", "-o", tmp_path / "out")
+    result = model_answer("fit", tmp_path / "run.yaml", "-o", tmp_path / "out")
     assert result["status"] == "converged"
     assert result["feature_classes"] == "l,trees:2"
 
@@ -51,8 +52,8 @@ def test_a_run_file_says_it_too(world, species: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("--background-points", 500), "says nothing to presence and absence"),
-        (("--preset", "best"), "says nothing to presence and absence"),
+        (("--background-points", 500), "does not apply to a class model"),
+        (("--preset", "best"), "does not apply to a class model"),
         (("--model", "committee"), "averages models with a background"),
         (("--species", "Nemo"), "species 'Nemo' is not in presence_absence.csv; there are Virtualis"),
         (("--no-overwrite", "--folds", 1), "folds"),
@@ -66,7 +67,9 @@ def test_what_it_does_not_take(world, tmp_path: Path, words, says: str) -> None:
 
 def test_other_commands_refuse_it(world, tmp_path: Path) -> None:
     words = (world.survey, world.layers, "--response", "presence", "-o", tmp_path / "x")
-    assert "'sdm fit'" in fail("tune", *words, code=2)
+    for command in (("curve", "learning"), ("path",)):
+        assert "response='presence' does not apply to a model of one species" in fail(*command, *words, code=2)
+    assert not (tmp_path / "x").exists()
 
 
 QUIET = ("--categorical", "landcover", "--fc", "l", "--no-curves", "--no-map")
@@ -83,12 +86,12 @@ def test_every_species_has_a_model_of_its_own(world, tmp_path: Path) -> None:
     assert len(names) == 2
     words = ("fit", world.survey, world.layers, "--response", "presence", *QUIET)
     found = as_json(*words, "-o", tmp_path / "all")
-    assert [one["species"] for one in found["species"]] == names
-    assert any("2 species, from column 'species': a model each" in note for note in found["notices"])
-    for name, one in zip(names, found["species"]):
+    assert [(one["name"], one["kind"]) for one in found["models"]] == [(name, "classes") for name in names]
+    assert any("2 species, from column 'species': one model each" in note for note in found["notices"])
+    for name, one in zip(names, found["models"]):
         stem = name.replace(" ", "_")
-        assert one["sites"] == sum(row["species"] == name for row in rows(world.survey))
-        as_json(*words, "--species", name, "-o", tmp_path / stem)
+        assert one["numbers"]["sites"] == sum(row["species"] == name for row in rows(world.survey))
+        model_answer(*words, "--species", name, "-o", tmp_path / stem)
         both = [tmp_path / "all" / stem / f"{stem}.npz", tmp_path / stem / f"{stem}.npz"]
         assert both[0].read_bytes() == both[1].read_bytes()
     summary = rows(tmp_path / "all" / "summary.csv")
@@ -144,7 +147,7 @@ def test_the_species_are_found_as_in_a_fit(world, species: str, tmp_path: Path) 
         lambda k, row: ["" if k < 7 else row["species"], row["longitude"], row["latitude"], row["presence"], k],
     )
     words = ("fit", table, world.layers, "--response", "pa", *QUIET)
-    found = as_json(*words, "--species", species, "-o", tmp_path / "one")
+    found = model_answer(*words, "--species", species, "-o", tmp_path / "one")
     assert found["title"] == species
     assert any("7 rows without a species in column 'scientificName'" in note for note in found["notices"])
     message = fail(*words, "--species", "Nemo", "-o", tmp_path / "x", code=2)
@@ -161,11 +164,11 @@ def test_without_a_species_column_it_is_the_file(world, tmp_path: Path) -> None:
     ]
     table = write_table(tmp_path / "owls.csv", ["habitat", "lon", "lat", "pa"], body)
     words = ("fit", table, world.layers, "--response", "pa", *QUIET)
-    found = as_json(*words, "-o", tmp_path / "o")
+    found = model_answer(*words, "-o", tmp_path / "o")
     assert (found["title"], found["sites"]) == ("owls", 300)
     assert any("all rows are taken for one; if 'habitat' names species" in note for note in found["notices"])
     found = as_json(*words, "--species-column", "habitat", "-o", tmp_path / "each")
-    assert [one["species"] for one in found["species"]] == ["Moor", "Wald"]
+    assert [one["name"] for one in found["models"]] == ["Moor", "Wald"]
 
 
 @pytest.mark.parametrize(
@@ -211,7 +214,7 @@ def test_words_for_presence_and_absence(world, species: str, tmp_path: Path) -> 
     assert ClassModel.load(folders[0] / f"{stem}.npz").labels == ("here", "no")
     pictures = [picture(folder / f"{stem}_probability.png") for folder in folders]
     assert np.abs(pictures[0].astype(int) - pictures[1]).max() <= 2
-    assert "Probability of presence" in (folders[0] / f"{stem}.html").read_text()
+    assert '<option value="0">probability of presence</option>' in (folders[0] / f"{stem}.html").read_text()
 
 
 def test_the_map_says_1_where_presence_is_likelier(world, species: str, tmp_path: Path) -> None:
@@ -229,7 +232,9 @@ def test_the_map_says_1_where_presence_is_likelier(world, species: str, tmp_path
     assert set(best.compressed().tolist()) == {0, 1}
     np.testing.assert_array_equal(best.compressed(), likely.compressed())
     assert [row["code"] for row in rows(folder / f"{stem}_classes.csv")] == ["0", "1"]
-    assert "Probability of presence" in (folder / f"{stem}.html").read_text()
+    page = (folder / f"{stem}.html").read_text()
+    assert "checked> Probability of presence</label>" in page, "the map begins with it"
+    assert f"Map of {species}: probability of presence" in page
 
 
 def test_every_option_that_is_given_counts(world, species: str, tmp_path: Path) -> None:
@@ -237,12 +242,15 @@ def test_every_option_that_is_given_counts(world, species: str, tmp_path: Path) 
     words = ("fit", world.survey, world.layers, "--response", "presence", "--species", species, "--fc", "h")
     words = (*words, "--categorical", "landcover", "--no-map", "--no-curves", "--no-report", "--rm", 1)
     said = {}
-    for knots in ((), ("--knots", "maxent"), ("--knots", 5)):
+    for knots in ((), ("--knots", "maxent"), ("--knots", 5), ("--knots", 30)):
         folder = tmp_path / "_".join(map(str, ("k", *knots)))
-        as_json(*words, *knots, "-o", folder)
-        said[knots] = yaml.safe_load((folder / "run.yaml").read_text())["knots"]
+        count = model_answer(*words, *knots, "-o", folder)["features"]
+        said[knots] = yaml.safe_load((folder / "run.yaml").read_text())["fit"]["knots"], count
         assert not list(folder.glob("*.html"))
-    assert list(said.values()) == [30, "maxent", 5]
+    chosen, counts = zip(*said.values())
+    assert chosen == (None, "maxent", 5, 30)
+    assert counts[0] == counts[3], "that of classes"
+    assert len(set(counts)) == 3
 
 
 def test_all_visits_to_a_cell_count(world, tmp_path: Path) -> None:
@@ -253,12 +261,12 @@ def test_all_visits_to_a_cell_count(world, tmp_path: Path) -> None:
     table = write_table(tmp_path / "visits.csv", ["species", "lon", "lat", "seen"], body)
     share = np.mean([row[3] for row in body])
     words = ("fit", table, world.layers, "--response", "seen", "--categorical", "landcover", "--fc", "l", "--no-curves")
-    found = as_json(*words, "-o", tmp_path / "all")
+    found = model_answer(*words, "-o", tmp_path / "all")
     assert found["sites"] == 1200
     assert any("1,200 points, 1,200 used in 60 cells: every visit counts" in note for note in found["notices"])
     with rasterio.open(tmp_path / "all" / "owl_probability.tif") as source:
         assert source.read(2, masked=True).mean() == pytest.approx(share, abs=0.03)
-    removed = as_json(*words, "--no-keep-duplicates", "-o", tmp_path / "one")
+    removed = model_answer(*words, "--no-keep-duplicates", "-o", tmp_path / "one")
     assert removed["sites"] < 130
     assert any("in a cell that had one of their class already" in note for note in removed["notices"])
 
@@ -267,9 +275,11 @@ def test_check_finds_nothing_wrong_with_it(world, own, species: str, tmp_path: P
     words = (world.survey, world.layers, "--response", "presence", "--categorical", "landcover")
     found = as_json("check", *words, "-o", tmp_path / "x")
     assert found["problems"] == []
-    assert any(f"{species}: " in fact and "presences and" in fact for fact in found["facts"])
+    own_rows = [row["presence"] for row in rows(world.survey) if row["species"] == species]
+    counts = f"{own_rows.count('0')} 0, {own_rows.count('1')} 1"
+    assert f"{species}: {len(own_rows)} usable sites ({counts})" in found["notices"]
     assert "--response expects two" in fail_check(world.survey, world.layers, "--response", "species")
-    assert "says nothing to presence" in fail_check(*words, "--background-points", 500)
+    assert "does not apply to a class model" in fail_check(*words, "--background-points", 500)
     (own.layers / "temperature.tif").write_bytes(b"no raster")
     assert "temperature" in fail_check(world.survey, own.layers, "--response", "presence")
 
@@ -344,25 +354,33 @@ def visits(world, path: Path, count: int = 40, times: int = 6) -> Path:
 
 
 @pytest.mark.parametrize("test", [("--folds", 4), ("--test-percent", 30)])
-def test_visits_to_one_site_are_tested_together(world, tmp_path: Path, monkeypatch, test) -> None:
+def test_visits_to_one_site_are_tested_together(world, tmp_path: Path, test) -> None:
     """A site whose other visits trained the model is no test of it."""
-    from sdm.workflow.classes import fitting as classifying
-
-    parts, read_sites, fit_sites = [], classifying.read_sites, classifying.fit_sites
-    seen = []
-    monkeypatch.setattr(classifying, "read_sites", lambda options: seen.append(read_sites(options)) or seen[-1])
-    monkeypatch.setattr(classifying, "fit_sites", lambda s, o, r: parts.append(r) or fit_sites(s, o, r))
     table = visits(world, tmp_path / "visits.csv")
     words = ("fit", table, world.layers, "--response", "seen", *BARE, "--no-report", *test)
-    found = as_json(*words, "--rm", 1, "-o", tmp_path / "out")
-    assert any("by column 'site'" in note for note in found["notices"])
-    sites = seen[0]
-    assert np.unique(sites.group).size <= 40 < np.unique(sites.cell).size
-    assert any(not train.all() for train in parts)
-    for train in parts:
-        assert not set(sites.group[train]) & set(sites.group[~train])
-    each = as_json(*words, "--rm", 1, "--site-column", "visit", "-o", tmp_path / "each")
+    found = model_answer(*words, "--rm", 1, "-o", tmp_path / "out")
+    assert any("sites, by column 'site': a site's are tested together" in note for note in found["notices"])
+    named = sides(table, tmp_path / "out", "site")
+    assert len(named) == 40
+    assert all(len(side) == 1 for side in named.values())
+    assert len({side for one in named.values() for side in one}) > 1
+    each = model_answer(*words, "--rm", 1, "--site-column", "visit", "-o", tmp_path / "each")
     assert not any("by column 'site'" in note for note in each["notices"])
+    assert any(len(side) > 1 for side in sides(table, tmp_path / "each", "site").values())
+
+
+def sides(table: Path, folder: Path, column: str) -> dict[str, set[str]]:
+    """The folds, or the parts (test or train), that the visits to every site are in."""
+    place = {f"{float(row['X_WGS84']):.4f} {float(row['Y_WGS84']):.4f}": row[column] for row in rows(table)}
+    if (folder / "owl_folds.csv").exists():
+        found = [(row["X"], row["Y"], row["fold"]) for row in rows(folder / "owl_folds.csv")]
+    else:
+        found = [(row["x"], row["y"], row["test or train"]) for row in rows(folder / "owl_sites.csv")]
+    assert len(found) >= len(place) - 5, "a few lie in the sea"
+    out: dict[str, set[str]] = {}
+    for x, y, side in found:
+        out.setdefault(place[f"{float(x):.4f} {float(y):.4f}"], set()).add(side)
+    return out
 
 
 @pytest.mark.parametrize(
@@ -379,9 +397,7 @@ def test_visits_to_one_site_are_tested_together(world, tmp_path: Path, monkeypat
     ],
 )
 def test_what_cannot_be_tested_is_refused_before_a_fit(world, tmp_path: Path, monkeypatch, count, words, said) -> None:
-    from sdm.workflow.classes import fitting as classifying
-
-    monkeypatch.setattr(classifying, "fit_sites", lambda *_: pytest.fail("a model was fitted"))
+    monkeypatch.setattr(Classes, "fit", lambda *_: pytest.fail("a model was fitted"))
     table = visits(world, tmp_path / "visits.csv", count)
     told = ("fit", table, world.layers, "--response", "seen", *BARE, *words, "-o", tmp_path / "out")
     assert said in fail(*told, code=2 if "nest" in words else 1)
@@ -424,8 +440,8 @@ def test_the_constant_model_is_beside_ours_in_every_report(world, tmp_path: Path
     assert len(species) > 1
     several = as_json(*words, "--no-map", "-o", tmp_path / "all")
     summary = rows(tmp_path / "all" / "summary.csv")
-    for row, one in zip(summary, several["species"], strict=True):
-        best = one["measures"]["cross-validation"]
+    for row, one in zip(summary, several["models"], strict=True):
+        best = one["numbers"]["measures"]["cross-validation"]
         assert float(row["constant_log_loss"]) == pytest.approx(best["constant_log_loss"])
         assert best["log_loss"] < best["constant_log_loss"] + 0.02, "by default noise is left alone"
     assert "Constant model" in (tmp_path / "all" / "index.html").read_text(encoding="utf-8")
@@ -433,12 +449,42 @@ def test_the_constant_model_is_beside_ours_in_every_report(world, tmp_path: Path
 
 def test_the_multiplier_is_chosen_and_the_search_is_kept(world, species: str, tmp_path: Path) -> None:
     words = ("fit", world.survey, world.layers, "--response", "presence", "--species", species, *BARE)
-    found = as_json(*words, "-o", tmp_path / "auto")
+    found = model_answer(*words, "-o", tmp_path / "auto")
     name = next((tmp_path / "auto").glob("*_multipliers.csv"))
     table = rows(name)
     (chosen,) = [row for row in table if row["chosen"] == "True"]
     assert float(chosen["multiplier"]) == found["multiplier"]
     assert table[0]["multiplier"] == "inf"
-    given = as_json(*words, "--rm", 2, "-o", tmp_path / "given")
+    given = model_answer(*words, "--rm", 2, "-o", tmp_path / "given")
     assert (given["multiplier"], given["regularization"], given["multiplier_search"]) == (2.0, "l1", [])
     assert not list((tmp_path / "given").glob("*_multipliers.csv"))
+
+
+def test_the_page_compares_with_absences(world, species: str, tmp_path: Path) -> None:
+    """ROC, cutoffs and folds of a survey are about sites without the species, not about a background."""
+    words = ("fit", world.survey, world.layers, "--response", "presence", "--species", species, "--rm", 1)
+    words = (*words, "--categorical", "landcover", "--fc", "l", "--no-curves", "--test-percent", 30, "--folds", 2)
+    found = model_answer(*words, "-o", tmp_path / "out")
+    stem = species.replace(" ", "_")
+    sites = rows(tmp_path / "out" / f"{stem}_sites.csv")
+    p, here, train = (
+        np.array([value(row) for row in sites])
+        for value in (lambda r: float(r["p 1"]), lambda r: r["class"] == "1", lambda r: r["test or train"] == "train")
+    )
+    for row in rows(tmp_path / "out" / f"{stem}_roc.csv")[10::40]:
+        for part, chosen in (("Training", train), ("Test", ~train)):
+            level = float(row["Threshold"])
+            assert float(row[f"{part} false presences"]) == pytest.approx(np.mean(p[chosen & ~here] >= level), abs=0.02)
+            assert float(row[f"{part} omission"]) == pytest.approx(np.mean(p[chosen & here] < level), abs=0.1)
+    page = (tmp_path / "out" / f"{stem}.html").read_text(encoding="utf-8")
+    assert "share of presences found against share of the absences predicted" in page
+    for part in ("training", "test"):
+        assert f"{part} sites (AUC {found['measures'][part]['mean_auc']:.3f})" in page
+    cutoff = found["thresholds"]["maxsss"]
+    assert cutoff["false_presences"] == pytest.approx(np.mean(p[train & ~here] >= cutoff["probability"]), abs=0.02)
+    shown = page[page.index('id="thresholds"') :]
+    shown = shown[: shown.index("</table>")]
+    for word in ("False presences", "Test omission", f"{100 * cutoff['false_presences']:.1f} %"):
+        assert word in shown
+    assert "background point" not in page
+    assert "measured on the" not in page

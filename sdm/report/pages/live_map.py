@@ -165,8 +165,9 @@ def _points(rows: list[Row]) -> list[list[float]]:
 
 
 def _sweep(results: Results) -> list[list[float | None]]:
-    """Return threshold, area, training and test omission of the stored table."""
-    names = ("Threshold", "Fractional area", "Training omission", "Test omission")
+    """Return threshold, area (of classes false presences), training and test omission of the stored table."""
+    area = "Training false presences" if results.kind == "classes" else "Fractional area"
+    names = ("Threshold", area, "Training omission", "Test omission")
     return [[number(row.get(name)) for name in names] for row in results.table("roc")]
 
 

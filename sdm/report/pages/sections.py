@@ -246,21 +246,21 @@ def null_models(results: Results) -> Context | None:
 
 def roc(results: Results) -> Context | None:
     """Return the ROC curve: records found against the background, or the absences, that are predicted."""
-    rows, n = results.table("roc"), results.numbers
+    rows = results.table("roc")
     if not rows:
         return None
-    absences = results.kind == "classes"
+    absences = "Training false presences" in rows[0]
     noun, other = ("presences", "absences") if absences else ("records", "background")
     # The area of a species is that of the background, which training and test records share; absences are their own.
-    across = {"training": "Fractional area", "test": "Test false presences" if absences else "Fractional area"}
     lines = []
-    for k, (data, name) in enumerate(across.items()):
-        if f"{data.capitalize()} omission" in rows[0] and name in rows[0]:
-            measured = results.tree("measures").get(data)
-            auc = measured.get("mean_auc") if isinstance(measured, dict) else n.get(f"auc_{data.removesuffix('ing')}")
+    for k, (data, key) in enumerate((("training", "auc_train"), ("test", "auc_test"))):
+        across_by = f"{data.capitalize()} false presences" if absences else "Fractional area"
+        if f"{data.capitalize()} omission" in rows[0] and across_by in rows[0]:
+            across, measured = column(rows, across_by), results.tree("measures").get(data)
+            score = measured.get("mean_auc") if isinstance(measured, dict) else results.numbers.get(key)
             found = [1 - v for v in column(rows, f"{data.capitalize()} omission")]
-            said = f"{data} {'sites' if absences else 'records'} (AUC {words.figure(auc, 3)})"
-            lines.append(Line(said, column(rows, name), found, k, k))
+            name = f"{data} {'sites' if absences else 'records'} (AUC {words.figure(score, 3)})"
+            lines.append(Line(name, across, found, k, k))
     lines.append(Line("random prediction (AUC 0.5)", [0, 1], [0, 1], 9, 2))
     title = f"Receiver operating characteristic: share of {noun} found against share of the {other} predicted"
     labels = f"Fraction of {other} predicted (1 − specificity)", "Sensitivity (1 − omission)"

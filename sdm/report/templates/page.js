@@ -142,7 +142,7 @@
     }
     byId("at").textContent = digits(state.threshold);
     for (const [id, share] of [["area", area], ["train", train], ["test", test]]) if (byId(id)) byId(id).textContent = percent(share);
-    slider.setAttribute("aria-valuetext", "threshold " + digits(state.threshold) + ", area " + percent(area) + ", training omission " + percent(train));
+    slider.setAttribute("aria-valuetext", "threshold " + digits(state.threshold) + ", " + (byId("area") ? byId("area").previousElementSibling.textContent.toLowerCase() : "area") + " " + percent(area) + ", training omission " + percent(train));
   }
 
   function read(column, row) {

@@ -23,7 +23,7 @@ from sdm.maxent.solution import CONVERGED
 from sdm.models.classes import ClassModel
 from sdm.models.presence import PresenceOf, presence_class
 from sdm.options.definitions import RunOptions
-from sdm.types import Progress
+from sdm.types import Array, Progress
 from sdm.workers import workers
 from sdm.workflow.assessing import Assessed, assess
 from sdm.workflow.classes.inputs import ClassPrepared
@@ -103,15 +103,21 @@ def plan_classes(
 ) -> ClassPlan:
     """Divide the sites; what cannot work is refused before anything is fitted."""
     given = {"predict.threshold": options.predict.threshold, "output.surfaces": options.output.surfaces}
-    for name, value in given.items() if presence_class(sample.class_names) is None else ():
+    for name, value in given.items():
         if value:
-            listed = ", ".join(sample.class_names)
-            raise OptionError(f"{name} is for presence and absence, and the classes are {listed}: leave it out")
+            check_cutoff(sample.class_names, name)
     read_pairs(options.output.surfaces, sample.names)
     if test is None:
         train = set_sites_aside(sample, options)
         sample, test = sample.take(train), None if train.all() else sample.take(~train)
     return ClassPlan(sample, test, split_sites(sample, options, stack))
+
+
+def check_cutoff(labels: Sequence[str], option: str) -> None:
+    """Raise if a cutoff is asked for, and the classes are not presence and absence."""
+    if presence_class(labels) is None:
+        listed = ", ".join(labels)
+        raise OptionError(f"{option} is for presence and absence, and the classes are {listed}: leave it out")
 
 
 def fit_classes(plan: ClassPlan, prepared: ClassPrepared, options: RunOptions, progress: Progress | None) -> ClassFit:
@@ -188,7 +194,7 @@ def _measure_presence(result: ClassFit, presence: PresenceOf, out: Any, options:
     known = {cutoff.key: cutoff.raw for cutoff in result.thresholds}
     result.model = replace(presence.model, meta={**presence.model.meta, "thresholds": known})
     result.presence = PresenceOf(result.model, c)
-    result.roc = curve.sweep(lambda raw: np.asarray(raw), 1.0)
+    result.roc = _roc(curve, None if at_test is None or there is None else at_test[~there])
     sites = [("training", p, inside)]
     if out is not None and out.known.any():
         sites.append(("cross-validation", out.p[c][out.known], out.targets[c][out.known] >= 0.5))
@@ -206,6 +212,17 @@ def _measure_presence(result: ClassFit, presence: PresenceOf, out: Any, options:
         replicates = [PresenceOf(one, c) for one in folds]
         result.bands = make_bands(result.presence, replicates, table.values, "probability", clamp)
     result.surfaces = make_surfaces(result.presence, options.output.surfaces, table.values, "probability", clamp)
+
+
+def _roc(curve: Curve, absences: Array | None) -> list[dict[str, float]]:
+    """Return false presences and omission against the cutoff, at training sites and at test sites if there are some."""
+    rows = []
+    for row in curve.sweep(lambda raw: np.asarray(raw), 1.0):
+        false = {"Training false presences": row.pop("Fractional area")}
+        if absences is not None and absences.size:
+            false["Test false presences"] = float(np.mean(absences >= row["Threshold"]))
+        rows.append({"Threshold": row.pop("Threshold"), **false, **row})
+    return rows
 
 
 def _with_record(model: ClassModel, table: ClassSample, prepared: ClassPrepared, options: RunOptions) -> ClassModel:

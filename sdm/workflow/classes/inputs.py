@@ -122,6 +122,7 @@ def _recorded(options: RunOptions) -> ClassPrepared:
         prepared.notices.append("a table has no map: use 'sdm predict' with layers")
     parts = _models(points, options, prepared)
     for title, rows in parts.items():
+        told = len(prepared.notices)
         try:
             if options.occurrences.response is not None:
                 _check_both(points.records.species[rows].astype(str), title)
@@ -129,6 +130,8 @@ def _recorded(options: RunOptions) -> ClassPrepared:
             prepared.tables[title] = sample
             if ledger is not None:
                 prepared.ledgers[title] = ledger
+            if len(parts) > 1:
+                prepared.notices[told:] = [f"{title}: {text}" for text in prepared.notices[told:]]
         except DataError as error:
             if len(parts) == 1:
                 raise

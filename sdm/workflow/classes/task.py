@@ -16,7 +16,7 @@ from sdm.models.presence import PresenceOf
 from sdm.options.definitions import AREA_WORDS, RunOptions
 from sdm.types import Progress
 from sdm.workflow.classes.evaluating import evaluate_classes
-from sdm.workflow.classes.fitting import ClassFit, ClassPlan, class_estimator, fit_classes, plan_classes
+from sdm.workflow.classes.fitting import ClassFit, ClassPlan, check_cutoff, class_estimator, fit_classes, plan_classes
 from sdm.workflow.classes.inputs import ClassPrepared, check_inputs, prepare
 from sdm.workflow.classes.lines import evaluation_lines, info_lines, result_lines
 from sdm.workflow.classes.writing import write_classes
@@ -150,6 +150,7 @@ class ClassTask(Task):
         """Write the probabilities, the most probable class and the entropy; or presence and absence by a cutoff."""
         threshold, tags = ways.pop("threshold", None), {"title": str(model.meta.get("title", ""))}
         if threshold is not None:
+            check_cutoff(model.labels, "--threshold")
             presence: Any = PresenceOf.of(model)
             level = threshold_on_scale(presence, threshold, "probability")
             with publishing([output]) as (place,):

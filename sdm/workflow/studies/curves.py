@@ -15,6 +15,7 @@ from sdm.options.reading import dump_yaml
 from sdm.report.tables import write_rows
 from sdm.types import Progress
 from sdm.workers import workers
+from sdm.workflow.registry import task_for
 from sdm.workflow.species.fitting import estimator
 from sdm.workflow.species.inputs import prepare
 
@@ -46,6 +47,7 @@ def draw_curve(options: RunOptions, kind: str, *, command: str = "", progress: P
         raise OptionError(f"kind={kind!r}: expected one of {', '.join(KINDS)}")
     if options.fit.model != "maxent":
         raise OptionError(f"curves compare sets of feature classes: leave out --model {options.fit.model}")
+    task_for("species").check_options(options)
     target = output_folder(options.output.folder)
     with claim(target, overwrite=options.output.overwrite):
         return _draw(options, kind, target, command, progress)
