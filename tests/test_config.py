@@ -271,13 +271,12 @@ def test_later_sources_win_option_by_option() -> None:
 def test_points_are_those_of_the_raster_where_classes_are_modelled() -> None:
     """`points` meant both before there was one set of options, and run files of both kinds must still be read."""
     assert make_options({"points": 300}).background.points == 300
-    for source in ({"class_raster": "a.tif"}, {"class_column": "habitat"}, {"kind": "classes"}):
-        options = make_options(source, {"points": 300})
-        assert (options.classes.raster_points, options.background.points) == (300, 10_000)
-    species = {"background": {"points": 10_000}}  # a default that the run file of a species wrote down
-    assert make_options(species, {"kind": "classes"}).classes.raster_points == 5000
-    both = make_options({"raster_points": 200, "points": 300, "kind": "classes"})
-    assert both.classes.raster_points == 200
+    options = make_options({"class_raster": "a.tif"}, {"points": 300})
+    assert (options.classes.raster_points, options.background.points) == (300, 10_000)
+    written = make_options({"class_column": "habitat", "points": 5000})  # a default that the run file wrote down
+    assert (written.classes.raster_points, written.background.points) == (5000, 10_000)
+    asked = make_options({"class_column": "habitat", "points": 300})
+    assert asked.background.points == 300, "which does not apply to classes, and is refused"
 
 
 @pytest.mark.parametrize("value", ["lqh", "LQH", "linear,hinge", ["linear", "hinge"], "auto", "l+h"])

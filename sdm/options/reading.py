@@ -186,11 +186,12 @@ def _flat(source: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _settle_points(chosen: dict[str, Any]) -> None:
-    """Take `points` for those drawn from a raster where classes are modelled, and else for background points."""
-    classes = any(name.startswith("classes.") and value not in (None, [], {}) for name, value in chosen.items())
-    default = SECTIONS["background"].model_fields["points"].get_default()
-    if (classes or chosen.get("kind") == "classes") and chosen.get("background.points") not in (None, default):
+    """Read the word `points` where a raster of classes is given: as many points are drawn from it."""
+    default = SECTIONS["classes"].model_fields["raster_points"].get_default()
+    if chosen.get("classes.raster") is not None and chosen.get("background.points") is not None:
         chosen.setdefault("classes.raster_points", chosen.pop("background.points"))
+    elif chosen.get("classes.column") is not None and chosen.get("background.points") == default:
+        del chosen["background.points"]  # a default that files of earlier versions wrote down
 
 
 def _tree(options: Mapping[str, Any]) -> dict[str, Any]:

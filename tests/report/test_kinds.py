@@ -121,7 +121,7 @@ def test_presence_and_absence_have_the_sections_of_a_species(surveyed: Path, tmp
     """With the numbers that a species has, under the same names, a class model has the same sections."""
     folds = [{"fold": "1", "loss.val": 0.41, "tss.val": 0.515}, {"fold": "2", "loss.val": 0.43, "tss.val": 0.52}]
     mean = {"loss.val.avg": 0.42, "loss.val.sd": 0.0125, "tss.val.avg": 0.5175}
-    sides = ["Threshold", "Fractional area", "Training omission", "Test omission"]
+    sides = ["Threshold", "Training false presences", "Training omission", "Test omission"]
     roc = [[*sides, "Test false presences"]]
     roc += [[t, (1 - t) ** 3, t * t, t, (1 - t) ** 2] for t in np.linspace(0, 1, 11).tolist()]
     bands = [["variable", "value", "class", "mean", "lower", "upper"]]
