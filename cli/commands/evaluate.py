@@ -35,10 +35,7 @@ def evaluate(
     ] = None,
     background: Annotated[
         str | None,
-        typer.Option(
-            help="A file of background points, or how many to draw (default: 10000).",
-            rich_help_panel=_ONE,
-        ),
+        typer.Option(help="A file of background points, or how many to draw (default: 10000).", rich_help_panel=_ONE),
     ] = None,
     species: Annotated[
         str | None, typer.Option(help="Use only this species of the file.", rich_help_panel=_ONE)
@@ -71,10 +68,7 @@ def evaluate(
     ] = None,
     site_column: Annotated[
         str | None,
-        typer.Option(
-            help="With --layers TABLE: the column that names sites in both tables.",
-            rich_help_panel=_JOINT,
-        ),
+        typer.Option(help="With --layers TABLE: the column that names sites in both tables.", rich_help_panel=_JOINT),
     ] = None,
     quiet: Quiet = False,
     verbose: Verbose = False,

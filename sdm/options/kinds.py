@@ -102,9 +102,7 @@ Orders = Annotated[list[Annotated[float, Field(ge=1, le=2)]], BeforeValidator(_w
 CountList = Annotated[list[Annotated[int, Field(ge=1)]], BeforeValidator(_words), WithJsonSchema(_COUNTS)]
 ClassSets = Annotated[list[str], BeforeValidator(_class_sets), WithJsonSchema(_TEXTS), Field(min_length=1)]
 Penalties = Annotated[
-    list[Literal["l1", "none", "smoothed_l1", "l2", "l2sq", "elastic"]],
-    BeforeValidator(_words),
-    WithJsonSchema(_TEXTS),
+    list[Literal["l1", "none", "smoothed_l1", "l2", "l2sq", "elastic"]], BeforeValidator(_words), WithJsonSchema(_TEXTS)
 ]
 Crs = Annotated[str, BeforeValidator(lambda value: f"EPSG:{value}" if str(value).isdigit() else value)]
 Folds = Annotated[int, Field(ge=0), AfterValidator(_folds)]

@@ -23,11 +23,7 @@ DASHES = (0, (3, 1.5))
 
 
 def draw_network(
-    species: Sequence[str],
-    forest: Forest,
-    edges: Sequence[Mapping[str, Any]],
-    prevalence: Sequence[float],
-    path: Path,
+    species: Sequence[str], forest: Forest, edges: Sequence[Mapping[str, Any]], prevalence: Sequence[float], path: Path
 ) -> Path:
     """Draw who is linked with whom, one row per species, and beside it the weight of its link with the deviation.
 

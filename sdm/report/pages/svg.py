@@ -6,17 +6,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-from sdm.report.charts import (
-    BarChart,
-    Chart,
-    ColumnChart,
-    DotChart,
-    LineChart,
-    Range,
-    Values,
-    colour_of,
-    short,
-)
+from sdm.report.charts import BarChart, Chart, ColumnChart, DotChart, LineChart, Range, Values, colour_of, short
 
 WIDE, HIGH = 440, 300
 SMALL = (300, 210)

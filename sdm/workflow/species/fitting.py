@@ -92,10 +92,7 @@ class SpeciesPlan:
 
 
 def plan_species(
-    table: SampleTable,
-    options: RunOptions,
-    test: tuple[Array, Array, Array] | None = None,
-    stack: Stack | None = None,
+    table: SampleTable, options: RunOptions, test: tuple[Array, Array, Array] | None = None, stack: Stack | None = None
 ) -> SpeciesPlan:
     """Divide the records of one species; what is wrong with folds and pairs is said before any work.
 
