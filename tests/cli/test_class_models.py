@@ -359,9 +359,7 @@ def test_a_page_is_made_of_what_is_there(run: Path, tmp_path: Path) -> None:
     (tmp_path / "moved" / "habitat_confusion.png").unlink()
     succeed("report", tmp_path / "moved")
     whole, page = ((folder / "habitat.html").read_text() for folder in (run, tmp_path / "moved"))
-    assert "nats of the optimum" in whole
-    assert "nats of the optimum" not in page
-    assert "The results hold no certificate." in page
+    assert ["The results hold no certificate." in text for text in (whole, page)] == [False, True]
     assert page.count("data:image/png;base64,") == whole.count("data:image/png;base64,") - 1
 
 
