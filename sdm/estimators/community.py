@@ -155,8 +155,6 @@ class JointModel(Parameters):
         self.species_ = species_names(Y, encoder.names)
         labels = read_labels(Y, self.species_, x.shape[0])
         self.notes_ = check_labels(labels, self.species_)
-        for note in self.notes_:
-            log.info("%s", note)
         self._encoder = encoder
         site_features = SiteFeatures.learn(x, encoder, self.features, self.knots)
         sites = LabelledSites(site_features.evaluate(x), labels)

@@ -4,10 +4,11 @@ import os
 from functools import partial
 from pathlib import Path
 
+from sdm.errors import SdmError
 from sdm.files import refuse_existing
 from sdm.options.definitions import RunOptions
 from sdm.workflow.registry import task_of
-from sdm.workflow.task import Findings
+from sdm.workflow.task import Findings, Task
 
 
 def check_run(options: RunOptions) -> Findings:
@@ -17,13 +18,24 @@ def check_run(options: RunOptions) -> Findings:
     found.attempt(lambda: task.check_options(options))
     _check_output(options, found, task.command)
     task.check(options, found)
-    if not found.problems:
-        prepared = found.attempt(lambda: task.prepare(options))
-        if prepared is not None:
-            found.problems += [text for text in prepared.failures.values() if text not in found.problems]
-            for name in prepared.tables:
-                found.attempt(partial(task.plan, prepared, name, options))
+    _check_splits(task, options, found)
     return found
+
+
+def _check_splits(task: Task, options: RunOptions, found: Findings) -> None:
+    """Divide every model's records or sites as a run would; what cannot be read at all was found before."""
+    known = list(found.problems)
+    try:
+        prepared = task.prepare(options)
+    except SdmError as error:
+        found.problems += [] if known else [str(error)]
+        return
+    found.problems += [text for text in prepared.failures.values() if not known]
+    for name in prepared.tables:
+        plan = found.attempt(partial(task.plan, prepared, name, options))
+        if plan is not None and plan.split is not None:
+            of = "" if prepared.single else f"{name}: "
+            found.facts.append(f"{of}{len(plan.split.folds)} folds, divided by: {plan.split.method}")
 
 
 def _check_output(options: RunOptions, found: Findings, command: str) -> None:

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import rasterio
 from community import SPECIES, draw_community, write_community
-from terminal import as_json, fail, files, model_answer, picture, read, rows, sdm, succeed, write_table
+from terminal import fail, files, model_answer, picture, read, rows, sdm, succeed, write_table
 
 from sdm.data.rasters.layers import open_stack
 from sdm.estimators.community import JointModel
@@ -125,7 +125,7 @@ def test_info_says_what_it_is(mapped: Path) -> None:
     assert "nats per site of the optimum" in said
     assert " ± " in said
     found = model_answer("info", mapped / "joint.npz")
-    assert found["kind"] == "joint"
+    assert found["kind"] == "community"
     assert len(found["associations"]) == 1
 
 
@@ -140,7 +140,7 @@ def test_projections_of_any_name_have_maps_of_their_own(world, tmp_path: Path) -
     warmer = world.folder / "warmer"
     words = ("joint", world.survey, world.layers, "--categorical", "landcover", "--learner", "crf-l2", "--no-report")
     titles = ("--projections", f"difference={warmer}", "--projections", f"a={warmer}")
-    found = as_json(*words, *titles, "--projections", f"difference_a={warmer}", "-o", tmp_path / "out")["numbers"]
+    found = model_answer(*words, *titles, "--projections", f"difference_a={warmer}", "-o", tmp_path / "out")
     kinds = [own for name, own in found["files"].items() if name.startswith("maps")]
     written = [own[name] for own in kinds for name in (word.replace("_", " ") for word in RICHNESS)]
     assert len(set(written)) == 16
@@ -156,7 +156,7 @@ def test_species_called_like_other_maps(world, tmp_path: Path) -> None:
     survey.to_csv(tmp_path / "survey.csv", index=False)
     out = tmp_path / "out"
     words = ("joint", tmp_path / "survey.csv", world.layers, "--categorical", "landcover", "--learner", "crf-l2")
-    numbers = as_json(*words, "-o", out)["numbers"]
+    numbers = model_answer(*words, "-o", out)
     own = numbers["files"]["maps"]
     paths = [*own["species"].values(), *own["present"].values(), own["richness"], own["labeled richness"]]
     assert len({name.casefold() for name in paths}) == 6
@@ -299,7 +299,7 @@ def test_names_that_clash_with_variables(world, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--rm", "2"), "fit.multiplier says nothing to a joint model"),
+        (("--rm", "2"), "fit.multiplier=2.0 does not apply to a joint model"),
         (("--learner", "svm"), "joint.learner='svm'"),
         (("--cost", "-1"), "joint.cost"),
         (("--environment", "frost"), "no column 'frost'"),
@@ -336,11 +336,11 @@ def test_check_looks_at_joint_runs(world, tmp_path: Path) -> None:
     assert "'sdm joint' needs one (-o)" in result.output
     assert "there are 160 sites for 500 folds: use --folds 160 at most" in result.output
     assert "2 problems" in result.output
-    assert "7 folds of sites" in sdm(*words[:-1], 7).output
+    assert "7 folds, divided by: random" in sdm(*words[:-1], 7).output
     write_table(tmp_path / "edges.csv", ["a", "b"], [["owl", "fox"], ["owl", "bear"]])
     graph = sdm("check", sites, "--graph", tmp_path / "edges.csv").output
     assert "'bear' is no species" in graph
-    assert "says nothing to a joint model" in sdm("check", sites, "--joint", "--jackknife").output
+    assert "does not apply to a joint model" in sdm("check", sites, "--joint", "--jackknife").output
     good = succeed("check", world.survey, world.layers, "--categorical", "landcover", "--joint", "-o", tmp_path / "o")
     assert "150 usable sites" in good.output
     assert "0 problems, 0 warnings" in good.output
@@ -389,7 +389,9 @@ def test_eucalypts(shared: Path, tmp_path: Path) -> None:
     if not folder.is_dir():
         pytest.skip(f"no {folder}")
     words = ("joint", folder / "presence_absence.csv", folder / "env.csv", "--learner", "crf-l2", "--cost", 1)
-    numbers = as_json(*words, "--split", "block", "--block-size", 10, "--folds", 4, "-o", tmp_path / "out")["numbers"]
+    numbers = model_answer(*words, "--split", "block", "--block-size", 10, "--folds", 4, "-o", tmp_path / "out")[
+        "numbers"
+    ]
     assert (len(numbers["species"]), numbers["sites"], numbers["edges"]) == (12, 458, 11)
     mean = numbers["test"]["mean"]
     assert mean["joint"]["auc"] > 0.7

@@ -71,7 +71,7 @@ def test_the_result_says_what_was_written(run: Path, world, tmp_path: Path) -> N
     kinds = {"probability": "species", "present": "present"}
     assert len(found["maps"]) == 2 * len(species) + 2
     for place, one in found["maps"].items():
-        assert Path(one.pop("file")) == tmp_path / "out" / place
+        assert Path(found["files"][place]) == tmp_path / "out" / place
         assert (tmp_path / "out" / place).is_file()
         what, name = one.pop("what"), one.pop("species", None)
         assert one == pytest.approx(stored["richness"][what] if name is None else stored[kinds[what]][name])
@@ -98,8 +98,8 @@ def test_a_study_area_and_no_clamping(run: Path, world, tmp_path: Path) -> None:
     ("words", "part"),
     [
         (("-o", "map.tif"), "give a folder for them, as in -o map"),
-        (("-o", "out", "--scale", "raw"), "--scale says nothing to a joint model: leave it out"),
-        (("-o", "out", "--threshold", "0.5"), "--threshold says nothing to a joint model"),
+        (("-o", "out", "--scale", "raw"), "--scale does not apply to a joint model: leave it out"),
+        (("-o", "out", "--threshold", "0.5"), "--threshold does not apply to a joint model"),
     ],
 )
 def test_words_of_other_models(run: Path, world, tmp_path: Path, monkeypatch, words, part) -> None:
@@ -140,8 +140,8 @@ def test_the_environment_in_a_table_of_its_own(tables: Path, tmp_path: Path) -> 
     frame[["site", *SPECIES]].to_csv(tmp_path / "species.csv", index=False)
     frame[["site", "heat", "rain"]][::-1].to_csv(tmp_path / "env.csv", index=False)
     words = ("evaluate", tables / "out" / "joint.npz", "--sites")
-    apart = as_json(*words, tmp_path / "species.csv", "--layers", tmp_path / "env.csv", "--site-column", "site")
-    together = as_json(*words, tables / "sites.csv")
+    apart = model_answer(*words, tmp_path / "species.csv", "--layers", tmp_path / "env.csv", "--site-column", "site")
+    together = model_answer(*words, tables / "sites.csv")
     assert apart["log loss"] == pytest.approx(together["log loss"], rel=1e-12)
 
 
@@ -174,14 +174,14 @@ def test_a_measure_that_is_not_defined_is_a_dash(tables: Path, tmp_path: Path) -
 def test_labels_and_columns_that_are_missing(tables: Path, tmp_path: Path) -> None:
     words = ("evaluate", tables / "out" / "joint.npz", "--sites")
     frame = draw_community(60, seed=8).astype(dict.fromkeys(SPECIES, float))
-    fewer = as_json(*words, write_community(tmp_path, frame.drop(columns=["hen", "fox"])))
+    fewer = model_answer(*words, write_community(tmp_path, frame.drop(columns=["hen", "fox"])))
     assert fewer["species"]["hen"] is None
     assert fewer["species"]["owl"] > 0.5
     assert "species of the model that are not in the table, and not measured: fox, hen" in fewer["notices"]
     holes = frame.copy()
     holes.loc[:4, list(SPECIES)] = np.nan
     holes.loc[5, "heat"] = np.nan
-    found = as_json(*words, write_community(tmp_path, holes))
+    found = model_answer(*words, write_community(tmp_path, holes))
     assert found["sites"] == 54
     assert any("5 sites without a known label left out" in note for note in found["notices"])
     assert any("1 sites without a value of every variable left out" in note for note in found["notices"])
@@ -199,7 +199,7 @@ def test_labels_and_columns_that_are_missing(tables: Path, tmp_path: Path) -> No
 @pytest.mark.parametrize("option", ["--class-column", "--absences", "--species", "--seed", "--proportions", "--select"])
 def test_options_of_other_models(tables: Path, option) -> None:
     words = ("evaluate", tables / "out" / "joint.npz", "--sites", tables / "sites.csv")
-    assert f"{option} says nothing to a joint model: leave it out" in fail(*words, option, "1", code=2)
+    assert f"{option} does not apply to a joint model: leave it out" in fail(*words, option, "1", code=2)
 
 
 def test_sites_off_the_layers(run: Path, world, tmp_path: Path) -> None:

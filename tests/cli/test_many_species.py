@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from terminal import BARE, QUICK, fail, files, rows, sdm, succeed, write_table
 
-from sdm.workflow import run as batch
+from sdm.workflow.species import task as species_task
 
 
 def written(world, path: Path, names: dict[str, int]) -> Path:
@@ -52,14 +52,14 @@ def test_one_failure_does_not_stop_the_others_but_shows_in_the_exit_code(world, 
 
 
 def test_a_fault_of_ours_in_one_species_does_not_stop_the_others(world, tmp_path: Path, monkeypatch) -> None:
-    real = batch.fit_species
+    real = species_task.fit_species
 
-    def faulty(table, *rest, **more):
-        if table.species == "b":
+    def faulty(plan, *rest, **more):
+        if plan.table.species == "b":
             raise ZeroDivisionError("a fault")
-        return real(table, *rest, **more)
+        return real(plan, *rest, **more)
 
-    monkeypatch.setattr(batch, "fit_species", faulty)
+    monkeypatch.setattr(species_task, "fit_species", faulty)
     path = written(world, tmp_path / "records.csv", {"a": 30, "b": 30, "c": 30})
     result = sdm("fit", path, world.layers, *BARE, "-o", tmp_path / "out")
     assert result.exit_code == 1

@@ -18,7 +18,7 @@ def results(fit, tmp_path: Path) -> Path:
 def test_a_fit_writes_a_page_and_says_where_it_is(fit) -> None:
     page = (fit.folder / f"{fit.name}.html").read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")
-    assert f"page      {fit.name}.html" in fit.said
+    assert f"    page    {fit.name}.html\n" in fit.said
     assert json.loads((fit.folder / f"{fit.name}.json").read_text())["files"]["page"] == f"{fit.name}.html"
 
 

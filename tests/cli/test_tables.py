@@ -29,7 +29,7 @@ def tables(tmp_path: Path) -> tuple[Path, Path]:
 
 def test_two_tables(tables, tmp_path: Path) -> None:
     result = as_json("fit", *tables, "--categorical", "soil", "-o", tmp_path / "out", "--fc", "lq")
-    assert [row["species"] for row in result["species"]] == ["fern", "moss"]
+    assert [row["name"] for row in result["models"]] == ["fern", "moss"]
     assert any("no map" in notice for notice in result["notices"])
     folder = tmp_path / "out" / "fern"
     assert not list(folder.glob("*.tif"))

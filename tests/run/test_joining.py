@@ -11,16 +11,29 @@ from sdm.assess.measures.community import evaluate
 from sdm.assess.splits.methods import random_folds
 from sdm.errors import DataError, OptionError
 from sdm.estimators.community import JointModel
-from sdm.options.definitions import JOINT_USES
-from sdm.options.reading import make_options
-from sdm.workflow.community.fitting import check_joint, fit_community, read_community, read_graph
-from sdm.workflow.community.testing import divide_sites
-from sdm.workflow.community.writing import evaluation_rows, survivors
+from sdm.options.applies import APPLIES
+from sdm.options.reading import leaves, make_options
+from sdm.workflow.community.fitting import JointFit, fit_community, plan_community, survivors
+from sdm.workflow.community.inputs import read_community, read_graph
+from sdm.workflow.community.writing import evaluation_rows
+from sdm.workflow.registry import task_for
 
 
 def options_for(path: Path, **more):
     given = {"occurrences": str(path), "environment": "heat,rain", "learner": "crf-l2", "seed": 5, **more}
     return make_options(given)
+
+
+def fit(options) -> JointFit:
+    """Read, divide and fit, as a run does."""
+    community = read_community(options)
+    return fit_community(community, plan_community(community, options, None), options)
+
+
+def divide(options):
+    """The folds of the sites, and the number of every row's site."""
+    plan = plan_community(read_community(options), options, None)
+    return plan.split, plan.table.group
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +43,7 @@ def sites(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_run_is_the_library_with_and_without_edges(sites: Path) -> None:
     options = options_for(sites, folds=3)
-    run = fit_community(read_community(options), options)
+    run = fit(options)
     frame = draw_community()
     x, y = frame[["heat", "rain"]], frame[list(SPECIES)]
     for graph, own in (("tree", run.joint), ("none", run.stacked)):
@@ -50,7 +63,7 @@ def test_the_run_is_the_library_with_and_without_edges(sites: Path) -> None:
 
 def test_the_table_of_measures_holds_every_fold_and_species(sites: Path) -> None:
     options = options_for(sites, folds=3)
-    run = fit_community(read_community(options), options)
+    run = fit(options)
     rows = pd.DataFrame(evaluation_rows(run))
     assert set(rows["fold"]) == {"mean", "1", "2", "3", ""}
     held = rows[(rows["fold"] == "mean") & (rows["measure"] == "auc")]
@@ -64,18 +77,16 @@ def test_a_species_that_a_fold_cannot_learn_is_left_out_there_and_said(tmp_path:
     frame.loc[[3], "rare"] = 1
     frame["part"] = np.where(np.arange(len(frame)) < 20, "north", "south")
     options = options_for(write_community(tmp_path, frame), split="own", fold_column="part")
-    run = fit_community(read_community(options), options)
+    run = fit(options)
     north = next(row for row in run.testing.folds if row["fold"] == "north")
     assert "rare" not in north["joint"]["species"]
-    assert any("fold north: 'rare' not tested" in note for note in run.community.notes)
+    assert any("fold north: 'rare' not tested" in note for note in run.notes)
     assert run.joint.species == (*SPECIES, "rare")
 
 
 def test_blocks_of_sites_do_not_share_squares(sites: Path) -> None:
     options = options_for(sites, split="block", block_size=60, folds=3)
-    community = read_community(options)
-    values = community.environment.to_numpy(dtype=np.float64)
-    split = divide_sites(community.sites, values, ["heat", "rain"], [], options, None)
+    community, (split, _) = read_community(options), divide(options)
     middle = np.radians(community.sites.y)
     east = 111.195 * (community.sites.x - community.sites.x.mean()) * np.cos(middle)
     north = 111.195 * community.sites.y
@@ -84,7 +95,7 @@ def test_blocks_of_sites_do_not_share_squares(sites: Path) -> None:
     assert sum(map(len, held)) == len(set().union(*held))
     few = options_for(sites, split="block", block_size=5000)
     with pytest.raises(DataError, match=r"^the sites lie in 1 blocks"):
-        divide_sites(community.sites, values, ["heat", "rain"], [], few, None)
+        divide(few)
 
 
 def test_blocks_of_a_table_in_metres(tmp_path: Path) -> None:
@@ -92,19 +103,14 @@ def test_blocks_of_a_table_in_metres(tmp_path: Path) -> None:
     metres = frame.assign(longitude=500_000 + 70_000 * frame["longitude"], latitude=111_000 * frame["latitude"])
     path = write_community(tmp_path, metres)
     given = {"split": "block", "block_size": 60, "folds": 3, "x_column": "longitude", "y_column": "latitude"}
-    values = np.zeros((len(frame), 1))
-    options = options_for(path, **given)
     with pytest.raises(DataError, match="the table's coordinates are none"):
-        divide_sites(read_community(options).sites, values, ["heat"], [], options, None)
-    options = options_for(path, crs="EPSG:25833", **given)
-    split = divide_sites(read_community(options).sites, values, ["heat"], [], options, None)
+        divide(options_for(path, **given))
+    split, _ = divide(options_for(path, crs="EPSG:25833", **given))
     assert len(split.folds) == 3
 
 
 def test_percent_sets_so_many_sites_aside(sites: Path) -> None:
-    options = options_for(sites, test_percent=25)
-    community = read_community(options)
-    split = divide_sites(community.sites, np.zeros((160, 1)), ["heat"], [], options, None)
+    split, _ = divide(options_for(sites, test_percent=25))
     (fold,) = split.folds
     assert (len(fold.train), len(fold.test)) == (120, 40)
     assert not set(fold.train) & set(fold.test)
@@ -114,12 +120,10 @@ def test_percent_sets_so_many_sites_aside(sites: Path) -> None:
 def test_visits_to_one_site_are_tested_together(tmp_path: Path, given) -> None:
     frame = draw_community(90)
     frame["site"] = np.arange(90) // 3
-    options = options_for(write_community(tmp_path, frame), **given)
-    community = read_community(options)
-    values = community.environment.to_numpy()
-    split = divide_sites(community.sites, values, ["heat", "rain"], [], options, None)
+    split, group = divide(options_for(write_community(tmp_path, frame), **given))
+    assert np.unique(group).size == 30
     for fold in split.folds:
-        assert not set(community.sites.group[fold.train]) & set(community.sites.group[fold.test])
+        assert not set(group[fold.train]) & set(group[fold.test])
         assert len(fold.train) + len(fold.test) == 90
     tested = sorted(np.concatenate([fold.test for fold in split.folds]).tolist())
     assert tested == list(range(90)) or "test_percent" in given
@@ -136,14 +140,14 @@ def test_a_split_that_cannot_work_is_refused_before_a_fit(tmp_path: Path, monkey
     ):
         options = options_for(path, **given)
         with pytest.raises(DataError, match=said):
-            fit_community(read_community(options), options)
+            fit(options)
     frame["site"] = np.arange(40) // 14
     frame[list(SPECIES)] = np.tile((np.arange(40) < 28).astype(int)[:, None], len(SPECIES))
     options = options_for(write_community(tmp_path, frame), folds=3)
     with pytest.raises(
         DataError, match=r"no species has presences and absences at its training sites: change or .* --folds"
     ):
-        fit_community(read_community(options), options)
+        fit(options)
 
 
 def test_text_classes_and_sites_without_a_value(tmp_path: Path) -> None:
@@ -153,14 +157,14 @@ def test_text_classes_and_sites_without_a_value(tmp_path: Path) -> None:
     community = read_community(options)
     assert len(community.sites) == len(community.environment) == 158
     assert "2 sites without a value of every variable left out" in community.notes
-    run = fit_community(community, options)
+    run = fit(options)
     assert any("soil=peat" in name for name in run.joint.feature_names)
 
 
 def test_warnings_say_which_model_and_fold(sites: Path, caplog) -> None:
     options = options_for(sites, learner="m3n", cost=10, max_iterations=2, folds=2)
     with caplog.at_level("WARNING", logger="sdm"):
-        fit_community(read_community(options), options)
+        fit(options)
     said = [text.split(": iteration limit")[0] for text in caplog.messages]
     each = ["joint model", "stacked single models"]
     assert said == [*each, *(f"fold {fold}, {what}" for fold in (1, 2) for what in each)]
@@ -171,7 +175,7 @@ def test_a_graph_from_a_table(tmp_path: Path) -> None:
     path.write_text("from;to;why\nowl;vole;food\nfox;hen;food\n")
     assert read_graph(str(path)) == [("owl", "vole"), ("fox", "hen")]
     options = options_for(write_community(tmp_path), graph=str(path))
-    run = fit_community(read_community(options), options)
+    run = fit(options)
     named = [(row["first"], row["second"]) for row in run.joint.associations()]
     assert named == [("owl", "vole"), ("fox", "hen")]
     weights = [row["weight"] for row in run.joint.associations()]
@@ -187,28 +191,29 @@ def test_a_graph_from_a_table(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"multiplier": 2}, "fit.multiplier says nothing to a joint model"),
-        ({"split": "buffer", "radius": 3}, "test.radius says nothing"),
-        ({"split": "leave-one-out"}, "tested in folds of sites"),
+        ({"multiplier": 2}, "multiplier=2.0 does not apply to a joint model"),
+        ({"jackknife": True}, "test.jackknife=True does not apply to a joint model"),
+        ({"split": "buffer"}, "--radius"),
+        ({"split": "leave-one-out", "folds": 3}, "makes folds of its own number"),
         ({"test_percent": 20, "folds": 3}, "not both"),
-        ({"learner": "m3n", "shrinkage": 5}, "joint.shrinkage is that of the learner laplace"),
+        ({"learner": "m3n", "shrinkage": 5}, "joint.shrinkage is for the learner laplace"),
         ({"split": "block"}, "--block-size"),
     ],
 )
 def test_options_that_say_nothing_are_refused(given, said) -> None:
     with pytest.raises(OptionError, match=said):
-        check_joint(make_options(given))
+        task_for("community").check_options(make_options(given))
 
 
-def test_every_option_that_is_used_exists() -> None:
-    from sdm.options.reading import leaves
-
-    assert set(JOINT_USES) <= {leaf.dotted for leaf in leaves()}
+@pytest.mark.parametrize("kind", list(APPLIES))
+def test_every_option_that_applies_exists(kind: str) -> None:
+    known = {word for leaf in leaves() for word in (leaf.dotted, f"{leaf.section}.")}
+    assert {word.removeprefix("-") for word in APPLIES[kind]} <= known
 
 
 def test_what_survived_is_measured_against_the_largest_weight(sites: Path) -> None:
     options = options_for(sites, learner="crf-l1", cost=0.1)
-    run = fit_community(read_community(options), options)
+    run = fit(options)
     rows = [row for row in survivors(run.joint) if row["feature"] != "bias"]
     top = max(abs(row["weight"]) for row in rows)
     assert {row["kept"] for row in rows} == {True, False}
