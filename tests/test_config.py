@@ -276,6 +276,7 @@ def test_points_are_those_of_the_raster_where_classes_are_modelled() -> None:
         assert (options.classes.raster_points, options.background.points) == (300, 10_000)
     species = {"background": {"points": 10_000}}  # a default that the run file of a species wrote down
     assert make_options(species, {"kind": "classes"}).classes.raster_points == 5000
+    assert make_options({"points": 300, "raster_points": 5000}).background.points == 300
     both = make_options({"raster_points": 200, "points": 300, "kind": "classes"})
     assert both.classes.raster_points == 200
 

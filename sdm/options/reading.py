@@ -173,9 +173,10 @@ def _flat(source: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 def _settle_points(chosen: dict[str, Any]) -> None:
     """Take `points` for those drawn from a raster where classes are modelled, and else for background points."""
-    classes = any(name.startswith("classes.") and value not in (None, [], {}) for name, value in chosen.items())
-    default = SECTIONS["background"].model_fields["points"].get_default()
-    if (classes or chosen.get("kind") == "classes") and chosen.get("background.points") not in (None, default):
+    defaults = {leaf.dotted: leaf.field.get_default() for leaf in leaves()}
+    given = {name for name, value in chosen.items() if value is not None and value != defaults[name]}
+    classes = chosen.get("kind") == "classes" or any(name.startswith("classes.") for name in given)
+    if classes and "background.points" in given:
         chosen.setdefault("classes.raster_points", chosen.pop("background.points"))
 
 
