@@ -47,7 +47,8 @@ def schema(
 
     sdm schema answer
     """
-    with Console("schema", debug=debug).guard():
+    console = Console("schema", debug=debug)
+    with console.guard():
         from sdm.errors import OptionError
 
         if of == "run":
@@ -56,4 +57,4 @@ def schema(
             from sdm.workflow.outcome import outcome_schema as made
         else:
             raise OptionError(f"schema {of!r}: expected run or answer")
-        print(json.dumps(made(), indent=1))
+        console.say(json.dumps(made(), indent=1))

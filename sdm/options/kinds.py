@@ -54,13 +54,13 @@ def _families(value: Any) -> Any:
 
 
 def _class_sets(value: Any) -> Any:
-    """Check sets of feature classes, given as words: l, lq, lqh; a set may have its own price, as in t:1."""
+    """Check sets of feature classes, given as words: l, lq, lqh; a set may have its own multiplier, as in t:1."""
     sets = _words(value)
     for word in sets if _several(sets) else ():
-        classes, colon, price = word.partition(":")
+        classes, colon, multiplier = word.partition(":")
         parse_classes(classes, 1)
-        if colon and not _positive(price):
-            raise ValueError(f"classes with a positive price after the colon, such as lq:0.1, not '{word}'")
+        if colon and not _positive(multiplier):
+            raise ValueError(f"classes with a positive multiplier after the colon, such as lq:0.1, not '{word}'")
     return sets
 
 

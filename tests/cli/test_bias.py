@@ -69,10 +69,11 @@ def test_terminal_run_file_and_python_are_one(world, effort, tmp_path):
     assert [len(found) for found in models] == [2, 2, 2]
     for same in zip(*models):
         assert len({path.read_bytes() for path in same}) == 1
-    for species in done.species:
+    for species in done.models:
         assert species.numbers["sampling"]["thinned_to_km"] == 8
         assert len(species.numbers["cross_validation"]["rows"]) == 3
-        assert done.ledger[species.species]["thinned"] > 0
+        assert species.records is not None
+        assert species.records["thinned"] > 0
 
 
 def test_target_group_density_is_written(world, tmp_path):

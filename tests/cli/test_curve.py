@@ -29,15 +29,17 @@ def test_a_learning_curve_falls(world, tmp_path: Path) -> None:
 
 
 def test_a_sensitivity_curve_of_several_sizes(world, tmp_path: Path) -> None:
-    words = ("--sets", "lq", "--prices", "10,0.01,1", "--sizes", "10,42")
+    words = ("--sets", "lq", "--strengths", "10,0.01,1", "--sizes", "10,42")
     found = as_json("curve", "sensitivity", world.records, world.layers, *POINTS, *words, "-o", tmp_path / "out")
-    points = found["points"]["Virtualis montanus"]
+    (curve,) = found["models"]
+    assert (curve["name"], curve["kind"], curve["error"]) == ("Virtualis montanus", "sensitivity", None)
+    points = curve["numbers"]["points"]
     assert [(p["presences"], p["multiplier"]) for p in points] == [
-        (size, price) for size in (10, 42) for price in (0.01, 1.0, 10.0)
+        (size, strength) for size in (10, 42) for strength in (0.01, 1.0, 10.0)
     ]
     uniform = max(p["loss"] for p in points)
     assert min(p["loss"] for p in points) < uniform - 0.05
-    assert found["files"]["Virtualis montanus"] == [f"Virtualis_montanus_sensitivity.{end}" for end in ("csv", "png")]
+    assert curve["files"] == {end: f"Virtualis_montanus_sensitivity.{end}" for end in ("csv", "png")}
     table = rows(tmp_path / "out" / "Virtualis_montanus_sensitivity.csv")
     assert [float(row["loss"]) for row in table] == pytest.approx([p["loss"] for p in points])
 
@@ -83,11 +85,14 @@ def test_sets_by_their_words() -> None:
 @pytest.mark.parametrize(
     ("words", "code", "part"),
     [
-        (("--sets", "lq:zero"), 2, "a positive price after the colon"),
+        (("--sets", "lq:zero"), 2, "a positive multiplier after the colon"),
         (("--sets", "x"), 2, "no feature class"),
         (("--sets", "l,L"), 2, "got one of them twice"),
         (("--sizes", "5,500"), 1, "sizes from 5 to 500, expected 2 to 42"),
-        (("--prices", "0"), 2, "curve.prices"),
+        (("--strengths", "0"), 2, "curve.strengths"),
+        (("--prices", "0"), 2, "curve.strengths"),
+        (("--buffer", 20), 2, "add --study-area buffer"),
+        (("--response", "present"), 2, "does not apply to"),
         (("--held-out", "100"), 2, "curve.held_out"),
         (("--model", "structural"), 2, "leave out --model structural"),
     ],

@@ -9,12 +9,13 @@ import rasterio
 import yaml
 from terminal import as_json, change_raster, fail, files, picture, read, rows, sdm, succeed, write_table
 
+from sdm._version import __version__
 from sdm.models.file import load_model
 
 QUICK = ("--fc", "lq", "--no-curves", "--epsilon", "0.02", "--smallest", "0.3", "--categorical", "landcover")
 OF_FIT = ("_path.csv", "_path.png", "_coefficients.csv", ".npz", ".tif", ".json", ".png", "_samplePredictions.csv")
 OF_STRATA = (
-    ".json", ".png", ".tif", "_breakpoints.csv", "_mu.png", "_shares.png", "_strata.csv", "_validation.csv",
+    ".html", ".json", ".png", ".tif", "_breakpoints.csv", "_mu.png", "_shares.png", "_strata.csv", "_validation.csv",
     "_validation.png",
 )  # fmt: skip
 
@@ -80,6 +81,8 @@ def test_a_path_over_strata_leaves_tables_pictures_and_a_map(world, strata) -> N
     expected = [*(f"{name}{ending}" for ending in OF_STRATA), "command.txt", "records.csv", "run.yaml"]
     assert files(strata) == sorted(expected)
     numbers = json.loads((strata / f"{name}.json").read_text())
+    assert numbers["version"] == __version__
+    assert f"sdm {__version__}" in (strata / f"{name}.html").read_text(encoding="utf-8")
     table = rows(strata / f"{name}_strata.csv")
     assert sum(float(row["probability"]) for row in table) == pytest.approx(1, abs=1e-8)
     assert sum(float(row["records"]) for row in table) == numbers["records"]["kept"]
@@ -96,7 +99,7 @@ def test_a_path_over_strata_leaves_tables_pictures_and_a_map(world, strata) -> N
 def test_the_run_file_of_strata_repeats_them_byte_for_byte(world, strata, tmp_path: Path) -> None:
     succeed("path", strata / "run.yaml", "-o", tmp_path / "again")
     for name in files(strata):
-        if name not in ("command.txt", "run.yaml"):
+        if name not in ("command.txt", "run.yaml") and not name.endswith(".html"):  # which say where they were written
             assert (tmp_path / "again" / name).read_bytes() == (strata / name).read_bytes(), name
 
 
@@ -122,9 +125,9 @@ def test_several_species_have_a_folder_each(world, tmp_path: Path) -> None:
     few = [list(row.values()) for row in records[:60]] + [["Rara avis", *list(records[0].values())[1:]]]
     table = write_table(tmp_path / "records.csv", list(records[0]), few)
     found = as_json_of_failing("path", table, world.layers, "--strata", "landcover", "-o", tmp_path / "out")
-    good, bad = found["species"]
+    good, bad = found["models"]
     assert good["error"] is None
-    assert "too few" in bad["error"]
+    assert "one usable presence only" in bad["error"]
     summary = rows(tmp_path / "out" / "summary.csv")
     assert [row["status"] for row in summary] == ["exact", "failed"]
     assert (tmp_path / "out" / name_of(world) / f"{name_of(world)}.tif").exists()

@@ -10,7 +10,7 @@ import pytest
 import rasterio
 from shapely.geometry import box
 from sklearn.metrics import roc_auc_score
-from terminal import as_json, change_raster, fail, files, model_answer, process, read, rows, succeed, write_table
+from terminal import change_raster, fail, files, model_answer, process, read, rows, succeed, write_table
 
 from sdm.models.file import load_model
 
@@ -128,21 +128,21 @@ def test_evaluate_with_absences_in_a_file_of_their_own(fit, world, tmp_path: Pat
         ]
         write_table(tmp_path / f"{name}.csv", ["lon", "lat"], body)
     words = ("evaluate", fit.model, "--layers", world.layers)
-    apart = as_json(*words, "--presences", tmp_path / "found.csv", "--absences", tmp_path / "absent.csv")
-    together = as_json(*words, "--presences", world.survey)
+    apart = model_answer(*words, "--presences", tmp_path / "found.csv", "--absences", tmp_path / "absent.csv")
+    together = model_answer(*words, "--presences", world.survey)
     assert apart["auc"] == together["auc"]
     assert apart["tss"] == together["tss"]
 
 
 def test_evaluate_against_background(fit, world, tmp_path: Path) -> None:
     words = ("evaluate", fit.model, "--presences", world.records, "--layers", world.layers)
-    drawn = as_json(*words, "--background", 500, "--seed", 5)
+    drawn = model_answer(*words, "--background", 500, "--seed", 5)
     assert (drawn["presences"], drawn["others"], drawn["against"]) == (60, 500, "background")
-    assert drawn == as_json(*words, "--background", 500, "--seed", 5)
-    assert drawn["auc"] != as_json(*words, "--background", 500, "--seed", 6)["auc"]
+    assert drawn == model_answer(*words, "--background", 500, "--seed", 5)
+    assert drawn["auc"] != model_answer(*words, "--background", 500, "--seed", 6)["auc"]
     body = [(r["longitude"], r["latitude"]) for r in rows(world.survey)[:100]]
     own = write_table(tmp_path / "background.csv", ["lon", "lat"], [*body, (100, 0)])
-    given = as_json(*words, "--background", own)
+    given = model_answer(*words, "--background", own)
     assert (given["others"], given["against"]) == (100, "background")
     assert any("background points left out: 1 outside the extent" in notice for notice in given["notices"])
 
@@ -155,7 +155,7 @@ def test_evaluate_says_it_in_words(fit, world) -> None:
 
 def test_evaluate_knows_the_truth_of_a_virtual_species(fit, world) -> None:
     words = ("evaluate", fit.model, "--presences", world.records, "--layers", world.layers, "--truth")
-    found = as_json(*words, world.folder / "truth" / f"{fit.name}.tif")
+    found = model_answer(*words, world.folder / "truth" / f"{fit.name}.tif")
     assert 0.5 < found["truth_correlation"] < 1
 
 
@@ -164,7 +164,7 @@ def test_evaluate_asks_which_species_is_meant(fit, world, tmp_path: Path) -> Non
     path = write_table(tmp_path / "others.csv", ["species", "lon", "lat"], body)
     words = ("evaluate", fit.model, "--presences", path, "--layers", world.layers)
     assert "--species (other 0, other 1)" in fail(*words, code=2)
-    assert as_json(*words, "--species", "other 1")["presences"] == 30
+    assert model_answer(*words, "--species", "other 1")["presences"] == 30
     assert "is not in" in fail(*words, "--species", "other 2", code=2)
 
 
@@ -175,7 +175,7 @@ def test_evaluate_aligns_layers_as_fit_does(fit, own) -> None:
     change_raster(shifted, shifted, transform=rasterio.Affine(t.a, 0, t.c + t.a / 4, 0, t.e, t.f + t.e / 4))
     words = ("evaluate", fit.model, "--presences", own.records, "--layers", own.layers)
     assert "--align" in fail(*words)
-    found = as_json(*words, "--align", "landcover")
+    found = model_answer(*words, "--align", "landcover")
     assert found["auc"] > 0.6
     assert any("resampled" in notice for notice in found["notices"])
 
@@ -196,5 +196,6 @@ def test_evaluate_nothing_usable(fit, world, tmp_path: Path) -> None:
 def test_predict_as_a_process_keeps_results_and_messages_apart(fit, world, tmp_path: Path) -> None:
     done = process("predict", fit.model, world.layers, "-o", tmp_path / "map.tif", "--json")
     assert done.returncode == 0
-    assert json.loads(done.stdout)["file"] == str(tmp_path / "map.tif")
+    (model,) = json.loads(done.stdout)["models"]
+    assert model["files"]["map"] == str(tmp_path / "map.tif")
     assert "categorical layers" in done.stderr

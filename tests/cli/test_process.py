@@ -28,7 +28,7 @@ def test_help_is_quick_because_nothing_heavy_is_imported(words) -> None:
 def test_a_whole_run_as_a_process(world, tmp_path: Path) -> None:
     done = process("fit", "one.csv", "layers", *QUICK, "-o", tmp_path / "out", "--json", cwd=world.folder)
     assert done.returncode == 0
-    assert json.loads(done.stdout)["species"][0]["error"] is None
+    assert json.loads(done.stdout)["models"][0]["error"] is None
     assert "categorical layers: landcover" in done.stderr
     command = (tmp_path / "out" / "command.txt").read_text()
     assert command.startswith("sdm fit one.csv layers --fc lq")

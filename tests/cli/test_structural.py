@@ -106,9 +106,9 @@ def test_the_papers_own_solvers(world, tmp_path: Path, solver: str) -> None:
     ("words", "says"),
     [
         (("--model", "structural", "--features", "lq"), "families"),
-        (("--model", "structural", "--regularization", "l2"), "says nothing to a structural model"),
-        (("--model", "committee", "--features", "lq"), "says nothing to a committee model"),
-        (("--model", "committee", "--entropy", 2), "says nothing to a committee model"),
+        (("--model", "structural", "--regularization", "l2"), "does not apply to a structural model"),
+        (("--model", "committee", "--features", "lq"), "does not apply to a committee model"),
+        (("--model", "committee", "--entropy", 2), "does not apply to a committee model"),
         (("--model", "structural", "--beta", "maxnet"), "number or auto"),
         (("--model", "structural", "--families", "trees"), "trees:4"),
         (("--model", "structural", "--families", "l,q"), "trees:K"),
@@ -138,7 +138,7 @@ def gated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict]:
 def test_an_interaction_is_found_and_shown(gated, tmp_path: Path) -> None:
     """The heaviest rule names both variables of the gate near its limits, and their pair is the strongest."""
     folder, truth = gated
-    gate = truth["models"][0]["interaction"]
+    gate = truth["species"][0]["interaction"]
     words = ("fit", folder / "occurrences.csv", folder / "layers", "--no-map", "--no-curves", "--test-percent", 30)
     succeed(*words, *PRICED, "--families", "trees:4", "-o", tmp_path / "trees")
     pair = rows(next((tmp_path / "trees").glob("*_interactions.csv")))[0]

@@ -10,6 +10,7 @@ from terminal import as_json, fail, picture, rows, succeed
 
 from sdm import Maxent
 from sdm.options.reading import make_options
+from sdm.workflow.registry import task_for
 from sdm.workflow.studies.tuning import settings, tune
 
 POINTS = ("--categorical", "landcover", "--background-points", 300, "--no-map", "--no-curves")
@@ -172,23 +173,24 @@ def test_structural_prices(world, tmp_path: Path) -> None:
         ("0.2", "0.02"),
         ("0.2", "0.1"),
     ]
-    assert "rm" not in table[0], "a multiplier says nothing to trees"
+    assert "rm" not in table[0], "a multiplier does not apply to trees"
     structure = numbers_of(tmp_path / "out")["structure"]
     (chosen,) = [row for row in table if row["chosen"] == "True"]
     assert (structure["lambda"], structure["beta"]) == (float(chosen["lambda"]), float(chosen["beta"]))
 
 
 def test_the_default_is_twenty_five_settings() -> None:
-    found = settings(make_options())
+    task = task_for("species")
+    found = settings(task, make_options())
     assert len(found) == 25
     assert found[0] == {"features": "l", "multiplier": 0.5}
-    with_all = settings(make_options({"regularizations": "l1,l2", "entropies": "1,2"}))
+    with_all = settings(task, make_options({"regularizations": "l1,l2", "entropies": "1,2"}))
     assert len(with_all) == 100
     finite = make_options({"model": "structural", "families": "l,trees:3", "multipliers": "1,2"})
-    assert settings(finite) == [{"multiplier": 1.0}, {"multiplier": 2.0}]
-    given = settings(make_options({"features": "lq", "multipliers": "1,2"}))
+    assert settings(task, finite) == [{"multiplier": 1.0}, {"multiplier": 2.0}]
+    given = settings(task, make_options({"features": "lq", "multipliers": "1,2"}))
     assert [item["features"] for item in given] == ["lq", "lq"], "classes that were given stay"
-    assert settings(make_options({"model": "committee", "multipliers": 3})) == [{"multiplier": 3.0}]
+    assert settings(task, make_options({"model": "committee", "multipliers": 3})) == [{"multiplier": 3.0}]
 
 
 @pytest.mark.parametrize(
@@ -203,8 +205,8 @@ def test_the_default_is_twenty_five_settings() -> None:
         (("--regularizations", "l3"), "tune.regularizations"),
         (("--lambdas", "0.1"), "add --model structural"),
         (("--model", "structural", "--families", "trees:2"), "there is nothing to tune"),
-        (("--model", "committee", "--entropies", "2"), "tune.entropies say nothing to a committee model"),
-        (("--model", "structural", "--lambdas", "0.1", "--feature-sets", "l"), "say nothing to a structural model"),
+        (("--model", "committee", "--entropies", "2"), "tune.entropies does not apply to a committee model"),
+        (("--model", "structural", "--lambdas", "0.1", "--feature-sets", "l"), "does not apply to a structural model"),
     ],
 )
 def test_options_that_make_no_sense(world, tmp_path: Path, words, part) -> None:

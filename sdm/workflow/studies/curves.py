@@ -11,13 +11,13 @@ from sdm.data.table import SampleTable
 from sdm.errors import DataError, OptionError, SdmError
 from sdm.files import output_folder, safe_names
 from sdm.options.definitions import RunOptions
-from sdm.options.reading import dump_yaml
 from sdm.report.tables import write_rows
 from sdm.types import Progress
 from sdm.workers import workers
 from sdm.workflow.registry import task_for
 from sdm.workflow.species.fitting import estimator
 from sdm.workflow.species.inputs import prepare
+from sdm.workflow.writing import write_run
 
 KINDS = ("learning", "sensitivity")
 
@@ -34,13 +34,13 @@ class CurveResult:
 
 
 def draw_curve(options: RunOptions, kind: str, *, command: str = "", progress: Progress | None = None) -> CurveResult:
-    """Measure models of more and more records, or of rising prices, on held-out ones; write tables and pictures.
+    """Measure models of more and more records, or of rising penalties, on held-out ones; write tables and pictures.
 
     Parameters
     ----------
     options : RunOptions
-        Those in `curve` say what is compared; prices are the deviation over √m times the multiplier, unless `fit.beta`
-        says otherwise.
+        Those in `curve` say what is compared; penalties are the deviation over √m times the multiplier, unless
+        `fit.beta` says otherwise.
     kind : {"learning", "sensitivity"}
     """
     if kind not in KINDS:
@@ -97,13 +97,14 @@ def sets(options: RunOptions) -> dict[str, dict[str, Any]]:
     words = [word.partition(":") for word in options.curve.sets]
     classes = [name.upper() for name, _, _ in words]
     labels = [
-        name if classes.count(name) == 1 else f"{name} {price}".strip() for name, (_, _, price) in zip(classes, words)
+        name if classes.count(name) == 1 else f"{name} {strength}".strip()
+        for name, (_, _, strength) in zip(classes, words)
     ]
     if len(set(labels)) < len(labels):
         raise OptionError(f"curve.sets={','.join(options.curve.sets)}: expected different sets, got one of them twice")
     return {
-        label: {"features": name, "multiplier": float(price) if price else options.fit.multiplier or 1.0}
-        for label, (name, _, price) in zip(labels, words)
+        label: {"features": name, "multiplier": float(strength) if strength else options.fit.multiplier or 1.0}
+        for label, (name, _, strength) in zip(labels, words)
     }
 
 
@@ -116,6 +117,4 @@ def _write(result: CurveResult, options: RunOptions, kind: str, folder: Path, co
         table = write_rows(folder / f"{names[species]}_{kind}.csv", [asdict(point) for point in points])
         picture = draw_curves(points, kind, folder / f"{names[species]}_{kind}.png", species)
         result.files[species] = [table.name, picture.name]
-    head = f"# Repeat with: sdm curve {kind} run.yaml -o FOLDER\n"
-    (folder / "run.yaml").write_text(head + dump_yaml(options), encoding="utf-8")
-    (folder / "command.txt").write_text(command + "\n", encoding="utf-8")
+    write_run(task_for("species"), options, folder, command, f"sdm curve {kind}")

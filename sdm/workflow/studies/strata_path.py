@@ -11,6 +11,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from rasterio.windows import Window
 
+from sdm._version import __version__
 from sdm.assess.paths.strata import Choice, PathValidation, validate_path
 from sdm.assess.splits.folds import Split
 from sdm.data.rasters.area import StudyArea
@@ -302,6 +303,7 @@ def _numbers(
 
     return {
         "species": species,
+        "version": __version__,
         "status": "exact",
         "training_presences": presences,
         "strata": {
