@@ -149,11 +149,7 @@ class PresenceOnly(Assessor):
         return Maxent()
 
     def fit(
-        self,
-        table: SampleTable,
-        estimator: Maxent,
-        columns: Sequence[int] | None = None,
-        start: Maxent | None = None,
+        self, table: SampleTable, estimator: Maxent, columns: Sequence[int] | None = None, start: Maxent | None = None
     ) -> Maxent:
         """Fit a copy of an estimator to a table; structural models do not start from another."""
         return fit_table(table, estimator, columns, start=None if isinstance(estimator, StructMaxent) else start)

@@ -37,13 +37,7 @@ class Permutation:
 
 
 def permutation_importance(
-    model: Model,
-    presence: Array,
-    background: Array,
-    *,
-    repeats: int = 10,
-    seed: int = 1,
-    by: str = "auc",
+    model: Model, presence: Array, background: Array, *, repeats: int = 10, seed: int = 1, by: str = "auc"
 ) -> list[Permutation]:
     """Shuffle each variable in turn over presences and background together, and see how much worse the model gets.
 
@@ -72,11 +66,7 @@ def permutation_importance(
 
 
 def permute_variables(
-    quality: Callable[[list[Array]], float],
-    rows: Array,
-    names: Sequence[str],
-    repeats: int,
-    rng: np.random.Generator,
+    quality: Callable[[list[Array]], float], rows: Array, names: Sequence[str], repeats: int, rng: np.random.Generator
 ) -> list[Permutation]:
     """Shuffle each variable in turn over the rows, and see how much worse a model gets.
 

@@ -160,7 +160,9 @@ def test_a_run_file_repeats_a_run(run, tmp_path):
 def test_a_raster_of_classes_is_sampled_by_seed(world, tmp_path):
     words = ("classify", world.layers, "--classes", world.layers / "landcover.tif", "--points", 300, "--fc", "l")
     words = (*words, "--least", 5, "--no-curves", "--no-map")
-    first, again, other = (model_answer(*words, "--seed", seed, "-o", tmp_path / str(k)) for k, seed in enumerate((1, 1, 2)))
+    first, again, other = (
+        model_answer(*words, "--seed", seed, "-o", tmp_path / str(k)) for k, seed in enumerate((1, 1, 2))
+    )
     assert "landcover" not in first["variables"]
     assert any("holds the classes" in note for note in first["notices"])
     assert first["measures"] == again["measures"]

@@ -189,13 +189,7 @@ def partial_roc_ratio(presence: Array, background: Array, omitted: float = 0.05)
 
 
 def partial_roc(
-    presence: Array,
-    background: Array,
-    omitted: float = 0.05,
-    *,
-    samples: int = 500,
-    share: float = 0.5,
-    seed: int = 1,
+    presence: Array, background: Array, omitted: float = 0.05, *, samples: int = 500, share: float = 0.5, seed: int = 1
 ) -> PartialRoc:
     """Return the partial ROC ratio and its test: bootstrap samples of a share of the presences, with replacement."""
     if not 0.0 <= omitted < 1.0:
@@ -222,12 +216,7 @@ class Boyce:
 
 
 def boyce(
-    presence: Array,
-    background: Array,
-    *,
-    weights: Array | None = None,
-    width: float | None = None,
-    windows: int = 101,
+    presence: Array, background: Array, *, weights: Array | None = None, width: float | None = None, windows: int = 101
 ) -> Boyce:
     """Return the continuous Boyce index (Hirzel et al. 2006) with a moving window.
 

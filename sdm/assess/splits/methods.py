@@ -62,11 +62,7 @@ def subsample(m: int, replicates: int, percent: float = 25.0, seed: int = 1, *, 
 
 
 def own_folds(
-    labels: ArrayLike,
-    background_labels: ArrayLike | None = None,
-    background: str = "full",
-    *,
-    noun: str = "presences",
+    labels: ArrayLike, background_labels: ArrayLike | None = None, background: str = "full", *, noun: str = "presences"
 ) -> Split:
     """Divide by labels that the user gave, one for each presence; folds are named after them, in sorted order."""
     values = np.asarray(labels)

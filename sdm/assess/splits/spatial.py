@@ -62,12 +62,7 @@ def _deal(held: Index, around: Index, k: int, rng: np.random.Generator) -> Index
 
 
 def equal_blocks(
-    xy: Array,
-    background_xy: Array,
-    orientation: str = "lat_lon",
-    *,
-    background: str = "full",
-    noun: str = "presences",
+    xy: Array, background_xy: Array, orientation: str = "lat_lon", *, background: str = "full", noun: str = "presences"
 ) -> Split:
     """Divide the presences in four of equal counts, by one coordinate and then by another (ENMeval's `block`).
 
