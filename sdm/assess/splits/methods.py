@@ -33,10 +33,7 @@ def leave_one_out(m: int, *, noun: str = "presences") -> Split:
 
 
 def bootstrap(m: int, replicates: int, seed: int = 1, *, strata: Index | None = None, noun: str = "presences") -> Split:
-    """Train on `m` presences drawn with replacement; those that were not drawn are held out.
-
-    With `strata`, a number for each, as many are drawn of every stratum as it has.
-    """
+    """Train on `m` presences drawn with replacement, within `strata` if given; those not drawn are held out."""
     enough(m, 2, noun)
     parts = [np.arange(m)] if strata is None else [np.flatnonzero(strata == k) for k in np.unique(strata)]
     rng = np.random.default_rng(seed)
