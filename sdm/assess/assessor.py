@@ -31,12 +31,8 @@ Gains = tuple[float, float]
 class OutOfFold:
     """What models predict at the rows that they were not fitted to, for kinds whose folds are measured together.
 
-    Attributes
-    ----------
-    p, constant : (C, n) arrays
-        Probabilities of the classes by the model, and by the constant model of its training sites. A row that several
-        folds hold out has the mean of theirs; one that none does has NaN.
-    targets : (C, n) array
+    `(C, n)` probabilities of the classes by the model, and by the constant model of its training sites. A row that
+    several folds hold out has the mean of theirs; one that none does has NaN.
     """
 
     p: Array
@@ -53,17 +49,10 @@ class Assessor(ABC):
     """How a kind of model is fitted to a table of its kind, and measured.
 
     A table has `names` and `take(rows, background)`. Instances hold nothing, and can be sent to other processes.
-
-    Attributes
-    ----------
-    higher : mapping
-        The measures of a fold that settings are chosen and null models compared by, and whether more is better.
-    averaged : tuple of str
-        All measures of a fold that are averaged.
     """
 
-    higher: ClassVar[Mapping[str, bool]]
-    averaged: ClassVar[tuple[str, ...]]
+    higher: ClassVar[Mapping[str, bool]]  # measures to choose settings and compare null models by; is more better?
+    averaged: ClassVar[tuple[str, ...]]  # all measures of a fold that are averaged
 
     @abstractmethod
     def default(self) -> Parameters:
@@ -83,15 +72,7 @@ class Assessor(ABC):
 
     @abstractmethod
     def measure_fold(self, fitted: Any, train: Any, test: Any) -> tuple[Row, Any]:
-        """Measure a fit on a held-out part.
-
-        Returns
-        -------
-        dict
-            What `averaged` names, `ncoef`, `gap` and `status`.
-        object
-            What has to be known of a fold to measure all folds together (`pool`, `out_of_fold`).
-        """
+        """Measure a fit on a held-out part: what `averaged` names, `ncoef`, `gap`, `status`; and what `pool` needs."""
 
     @abstractmethod
     def measure_whole(self, fitted: Any, table: Any) -> Row:
@@ -149,11 +130,7 @@ class PresenceOnly(Assessor):
         return Maxent()
 
     def fit(
-        self,
-        table: SampleTable,
-        estimator: Maxent,
-        columns: Sequence[int] | None = None,
-        start: Maxent | None = None,
+        self, table: SampleTable, estimator: Maxent, columns: Sequence[int] | None = None, start: Maxent | None = None
     ) -> Maxent:
         """Fit a copy of an estimator to a table; structural models do not start from another."""
         return fit_table(table, estimator, columns, start=None if isinstance(estimator, StructMaxent) else start)
@@ -210,10 +187,7 @@ class PresenceOnly(Assessor):
         return np.vstack([table.presence, table.background])
 
     def gains(self, fitted: Maxent, table: SampleTable, test: Array | None, columns: list[int]) -> tuple[Gains, Gains]:
-        """Return the regularised training gain, the test gain, and AUCs against the training domain.
-
-        `test` is an array `(k, V)` of the variables at test presences.
-        """
+        """Return the regularised training gain, that at test records `(k, V)`, and AUCs against the training domain."""
         model = fitted.model_
         raw = model.predict(table.presence[:, columns], "raw")
         domain = np.concatenate([raw, model.predict(table.background[:, columns], "raw")])

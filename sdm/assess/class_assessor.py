@@ -27,17 +27,13 @@ HIGHER = {
 
 @dataclass(frozen=True)
 class HeldSites:
-    """What a model predicts at sites that it did not know: `(C, k)` arrays.
-
-    `calls` is 1 where the probability of a class is at least its cutoff of the training sites, else 0; NaN where a
-    class has no cutoff. `counted` are the classes that AUC and TSS are those of.
-    """
+    """What a model predicts at sites that it did not know: `(C, k)` arrays."""
 
     p: Array
     constant: Array
     targets: Array
-    calls: Array
-    counted: list[int]
+    calls: Array  # 1 where a probability is at least the class's cutoff of the training sites, else 0; NaN without one
+    counted: list[int]  # the classes that AUC and TSS are those of
 
 
 class Classes(Assessor):
@@ -179,13 +175,7 @@ CLASSES = Classes()
 
 
 def targets_of(sample: ClassSample, classes: Sequence[Label]) -> Array:
-    """Return the target distributions `(C, n)` of sites, in the order of a model's classes.
-
-    Raises
-    ------
-    DataError
-        If a site is of a class that is not among them.
-    """
+    """Return the target distributions `(C, n)` of sites, in the order of a model's classes; refuse other classes."""
     if hasattr(sample.target, "columns"):
         return scale_proportions(sample.target.to_numpy())
     place = {label: c for c, label in enumerate(classes)}

@@ -33,14 +33,12 @@ BETAS = tuple(float(f"{10**e:.2g}") for e in np.arange(-2.0, 1.01, 0.25))
 class CurvePoint:
     """One point of a curve: means and deviations over the partitions.
 
-    `label` names the set of features, `presences` the number of training presences, `multiplier` the penalty factor
-    (β₀ with `beta="deviation"`). The loss is in nats, the density scaled over the background; a uniform prediction has
-    the log of its number of points.
+    The loss is in nats, the density scaled over the background; a uniform prediction has the log of its size.
     """
 
-    label: str
-    presences: int
-    multiplier: float
+    label: str  # names the set of features
+    presences: int  # that train
+    multiplier: float  # the penalty factor (β₀ with `beta="deviation"`)
     loss: float
     loss_sd: float
     auc: float
@@ -61,19 +59,10 @@ def learning_curve(
 ) -> list[CurvePoint]:
     """Fit to more and more of each partition's training presences, and measure on its test presences.
 
-    Parameters
-    ----------
-    table : SampleTable
-    settings : mapping of label to options
-        Sets of features to compare, such as `PAPER`.
-    split : Split
-        Partitions: Dudík et al. have ten of 70 % and 30 %, `subsample(m, 10, 30)`.
-    sizes : sequence of int, optional
-        Numbers of training presences; by default ten, evenly in the logarithm. Smaller sets are part of larger ones.
-    base : Maxent, optional
-        Options that stay; by default β is `σ̃/√m`, so that the multiplier is their β₀.
-    seed : int
-        Of the order in which presences join.
+    `settings` are sets of features to compare, by label, such as `PAPER`. Dudík et al. have ten partitions of 70 % and
+    30 %, `subsample(m, 10, 30)`. By default there are ten `sizes`, evenly in the logarithm; smaller sets are part of
+    larger ones, in an order by the `seed`. `base` has the options that stay: by default β is `σ̃/√m`, so that the
+    multiplier is their β₀.
     """
     most = min(fold.train.size for fold in split.folds)
     chosen = default_sizes(most) if sizes is None else sorted({int(size) for size in sizes})

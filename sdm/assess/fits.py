@@ -27,19 +27,9 @@ def fit_table(
     start: Maxent | None = None,
     progress: Progress | None = None,
 ) -> Maxent:
-    """Fit a copy of an estimator to a table, or to some of its columns.
+    """Fit a copy of an estimator to a table, or to some of its columns; the table says which variables are categorical.
 
-    Parameters
-    ----------
-    table : SampleTable
-        Its categorical variables count, whatever the estimator names.
-    estimator : Maxent
-        Its options; it stays as it is.
-    columns : sequence of int, optional
-    start : Maxent, optional
-        An earlier fit to start from.
-    progress : callable (done, total, text), optional
-        Told how far a structural model's choice of penalties is.
+    `start` is an earlier fit to start from; `progress` is told how far a structural model's choice of penalties is.
     """
     import pandas as pd
 

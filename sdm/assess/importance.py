@@ -37,32 +37,13 @@ class Permutation:
 
 
 def permutation_importance(
-    model: Model,
-    presence: Array,
-    background: Array,
-    *,
-    repeats: int = 10,
-    seed: int = 1,
-    by: str = "auc",
+    model: Model, presence: Array, background: Array, *, repeats: int = 10, seed: int = 1, by: str = "auc"
 ) -> list[Permutation]:
     """Shuffle each variable in turn over presences and background together, and see how much worse the model gets.
 
-    Parameters
-    ----------
-    model : Model
-    presence, background : (m, V) and (n, V) arrays
-        What it was fitted to.
-    repeats : int
-        How many times each variable is shuffled.
-    seed : int
-    by : {"auc", "gain"}
-        The drop of training AUC, as in Java Maxent, or of the gain (nats; scaled over the shuffled background).
-
-    Returns
-    -------
-    list of Permutation
-        In the order of the variables. Percentages are of the sum of mean drops, those below zero counting as zero;
-        `deviation` is over the repeats, on the same scale.
+    `by` is "auc", the drop of training AUC as in Java Maxent, or "gain" (nats; scaled over the shuffled background).
+    Percentages are of the sum of mean drops, those below zero counting as zero; `deviation` is over the repeats, on the
+    same scale.
     """
     if by not in MEASURES:
         raise OptionError(f"by={by!r}: expected one of {', '.join(MEASURES)}")
@@ -72,29 +53,9 @@ def permutation_importance(
 
 
 def permute_variables(
-    quality: Callable[[list[Array]], float],
-    rows: Array,
-    names: Sequence[str],
-    repeats: int,
-    rng: np.random.Generator,
+    quality: Callable[[list[Array]], float], rows: Array, names: Sequence[str], repeats: int, rng: np.random.Generator
 ) -> list[Permutation]:
-    """Shuffle each variable in turn over the rows, and see how much worse a model gets.
-
-    Parameters
-    ----------
-    quality : callable
-        How good the model is, more being better, when its variables have these columns of values.
-    rows : (n, V) array
-    names : sequence of str
-        The variables.
-    repeats : int
-        How many times each variable is shuffled.
-
-    Returns
-    -------
-    list of Permutation
-        As for `permutation_importance`.
-    """
+    """Shuffle each variable in turn over the rows `(n, V)`, and see by how much the quality of the columns falls."""
     if repeats < 1:
         raise OptionError(f"repeats={repeats!r}: expected a whole number from 1 on")
     whole = quality(list(rows.T))
@@ -132,20 +93,13 @@ class Contribution:
 
 
 def percent_contribution(problem: Problem, weights: Array) -> list[Contribution]:
-    """Divide the training gain of a fit among the variables, whatever path the solver took.
+    """Divide the training gain of a fit (`problem_`, `coef_`) among the variables, whatever path the solver took.
 
     Java Maxent credits each step of its algorithm to the feature that it moved, so that its percentages depend on the
     path. Here the weights grow in proportion from nothing to `λ`, and each feature is credited along that line: the
     gain `G(tλ) = tλ·π̃[f] − Ω*(tFλ)` rises at the rate `Σ_j λ_j (π̃[f_j] − p_t[f_j])`, so feature `j` contributes
     `λ_j ∫₀¹ (π̃[f_j] − p_t[f_j]) dt` (Aumann and Shapley's value). The parts sum to the gain without its penalty. A
     feature of several variables is divided among them equally.
-
-    Parameters
-    ----------
-    problem : Problem
-        `estimator.problem_` of a fit.
-    weights : (J,) array
-        `estimator.coef_`.
     """
     names = [variable.name for variable in problem.domain.variables]
     shares = _shares(problem, weights)
@@ -202,21 +156,8 @@ def jackknife(
 ) -> list[Jackknife]:
     """Fit with all variables, without each of them, and with each of them only.
 
-    Parameters
-    ----------
-    table : SampleTable or ClassSample
-        What is fitted.
-    estimator : Maxent, StructMaxent or ConditionalMaxent
-    test : optional
-        What tests: values `(k, V)` at the test records of a species, or a `ClassSample`.
-    assessor : Assessor
-        That of the table's kind.
-
-    Returns
-    -------
-    list of Jackknife
-        `all`, then each variable's `without` and `only`. Where no variable that varies is left the model is constant:
-        gains of zero and AUCs of one half.
+    `test` are values `(k, V)` at the test records of a species, or a `ClassSample`. Where no variable that varies is
+    left the model is constant: gains of zero and AUCs of one half.
     """
     rows, names = assessor.values(table), table.names
     every = list(range(len(names)))

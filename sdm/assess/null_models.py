@@ -59,20 +59,10 @@ def null_models(
     executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> NullModels:
-    """Compare a model's cross-validation with that of models of randomised records.
+    """Compare a model's cross-validation with that of models of randomised records, each fitted once per fold.
 
-    Parameters
-    ----------
-    table : SampleTable or ClassSample
-    estimator : Maxent, StructMaxent or ConditionalMaxent
-    split : Split
-    assessor : Assessor
-        That of the table's kind.
-    iterations : int
-        How many null models (each fitted once per fold).
-    seed : int
-        Null records are drawn without replacement from the background, by its base weights where it has any; of
-        classes, the targets are permuted among the training sites of every fold.
+    Null records are drawn without replacement from the background, by its base weights where it has any; of classes,
+    the targets are permuted among the training sites of every fold.
     """
     if iterations < 2:
         raise OptionError(f"iterations={iterations!r}: expected a whole number from 2 on, such as 100")

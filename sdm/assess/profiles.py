@@ -102,10 +102,7 @@ def partial_dependence(
     x: Array | None = None,
     rows: int = ROWS,
 ) -> Profile:
-    """Vary one variable and average the predictions over the background, the other variables as they are there.
-
-    Of a background of more than `rows` points, `rows` of them at even distances stand for all.
-    """
+    """Vary one variable and average the predictions over (at most `rows` evenly chosen points of) the background."""
     x = grid(model, v) if x is None else x
     some = _evenly(background, rows)
     columns = list(np.tile(some, (x.size, 1)).T)
@@ -128,17 +125,14 @@ def effect(model: Model, v: int, background: Array, clamp: bool = True) -> Profi
 
 @dataclass(frozen=True)
 class Surface:
-    """The prediction over two variables: `z[i, j]` at `x[i]` of the first and `y[j]` of the second.
-
-    `kind` is "marginal" or "partial", as for a `Profile`; ranges and classes are those of training.
-    """
+    """The prediction over two variables: `z[i, j]` at `x[i]` of the first and `y[j]` of the second."""
 
     variables: tuple[str, str]
-    kind: str
+    kind: str  # "marginal" or "partial", as for a `Profile`
     x: Array
     y: Array
     z: Array
-    ranges: tuple[tuple[float, float], tuple[float, float]]
+    ranges: tuple[tuple[float, float], tuple[float, float]]  # of training, as the classes
     classes: tuple[tuple[str, ...] | None, tuple[str, ...] | None]
 
 
@@ -154,21 +148,10 @@ def surface(
     points: int = SIDE,
     limit: int = 100,
 ) -> Surface:
-    """Vary two variables at a time.
+    """Vary two variables at a time, with so many points along each side.
 
-    Parameters
-    ----------
-    model : ValueModel
-    u, v : int
-        Positions of two different variables.
-    rows : (n, V) array
-        The presences, at whose mean the others are held (`marginal`); or background over which predictions are averaged
-        (`partial`), of which `limit` points at even distances stand for all.
-    scale : str
-    clamp : bool
-    kind : {"marginal", "partial"}
-    points : int
-        Along each side.
+    `rows` are the presences, at whose mean the others are held (`marginal`); or background over which predictions are
+    averaged (`partial`), of which `limit` points at even distances stand for all.
     """
     if u == v:
         raise OptionError(f"a surface needs two variables, got '{model.names[u]}' twice")

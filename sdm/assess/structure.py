@@ -43,35 +43,18 @@ class FamilyShare:
 
 @dataclass(frozen=True)
 class Structure:
-    """What a structural model is made of.
+    """What a structural model is made of."""
 
-    Attributes
-    ----------
-    lam, beta : float
-        Penalties `λ·B_k + β` (λ = ∞: no growing families); `complexity` says where `B_k` comes from.
-    families : list of FamilyShare
-    rules : list of Rule
-        Trees and monomials, the largest weights first.
-    interactions : dict
-        Strength of each pair of variables, in nats of score.
-    bound : float
-        The excess of Theorem 2 at these weights, which holds with probability 0.95.
-    gap : float
-        Exact over the features of the fit; `searched` says how much of the growing families it covers.
-    search : list of PenaltySetting
-        Every λ and β tried, where they were chosen.
-    """
-
-    lam: float
+    lam: float  # penalties `λ·B_k + β` (λ = ∞: no growing families)
     beta: float
-    complexity: str
+    complexity: str  # where `B_k` comes from
     families: list[FamilyShare]
-    rules: list[Rule]
-    interactions: dict[tuple[str, str], float]
-    bound: float
-    gap: float
-    searched: str
-    search: list[PenaltySetting]
+    rules: list[Rule]  # trees and monomials, the largest weights first
+    interactions: dict[tuple[str, str], float]  # strength of each pair of variables, in nats of score
+    bound: float  # the excess of Theorem 2 at these weights, which holds with probability 0.95
+    gap: float  # exact over the features of the fit
+    searched: str  # how much of the growing families the gap covers
+    search: list[PenaltySetting]  # every λ and β tried, where they were chosen
 
     def summary(self) -> dict[str, Any]:
         """Return the few numbers that a model file keeps."""

@@ -79,26 +79,16 @@ def random_settings(budget: int, seed: int = 1, **choices: Sequence[Any] | Range
 class Tuning:
     """What a search found.
 
-    Attributes
-    ----------
-    settings : list of dict
-        The options that were tried.
-    rows : list of dict
-        For each of them its options, `tune.args`, the measures of a fit to all records (`auc.train`, `ncoef`, `AICc`,
-        `delta.AICc`, `w.AIC`, `AICc.reason` …) and, where there are folds, the averages over them (`auc.val.avg`,
-        `loss.val.avg` …; `.sd`).
-    folds : list of dict
-        One row per setting and fold.
-    split : Split or None
-    higher : mapping
-        The measures to choose by, and whether more is better.
+    A row has a setting's options, `tune.args`, the measures of a fit to all records (`auc.train`, `ncoef`, `AICc`,
+    `delta.AICc`, `w.AIC`, `AICc.reason` …) and, where there are folds, the averages over them (`auc.val.avg`,
+    `loss.val.avg` …; `.sd`).
     """
 
-    settings: list[Setting]
-    rows: list[Row]
-    folds: list[Row]
+    settings: list[Setting]  # the options that were tried
+    rows: list[Row]  # one per setting
+    folds: list[Row]  # one per setting and fold
     split: Split | None
-    higher: Mapping[str, bool]
+    higher: Mapping[str, bool]  # the measures to choose by, and whether more is better
 
     def best(self, by: str | Sequence[str] = "loss.val.avg", rule: str = "best") -> int:
         """Return the position of the chosen setting; see `choose`."""
@@ -115,23 +105,11 @@ def tune(
     executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> Tuning:
-    """Fit every setting to every fold and to all records, and measure.
+    """Fit every setting (options to change, as from `grid` or `random_settings`) to every fold and to all records.
 
-    Parameters
-    ----------
-    table : SampleTable or ClassSample
-    settings : sequence of dict
-        Options to change, as from `grid` or `random_settings`.
-    split : Split or None
-        None where settings are compared by fits to all records alone (AICc): no fold is fitted.
-    base : Maxent, StructMaxent or ConditionalMaxent, optional
-        The options that stay.
-    assessor : Assessor
-        That of the table's kind.
-    executor : Executor, optional
-        For instance a process pool; the work is divided by fold and by settings that differ in more than the
-        multiplier. Those that differ in it alone are fitted from the largest down, each from the one before.
-    progress : callable (done, total, text), optional
+    Without a split no fold is fitted, and settings are compared by fits to all records alone (AICc). `base` has the
+    options that stay. The work is divided by fold and by settings that differ in more than the multiplier; those that
+    differ in it alone are fitted from the largest down, each from the one before.
     """
     if not settings:
         raise OptionError("there is no setting to try: give at least one")
@@ -185,21 +163,11 @@ def choose(
     folds: int = 1,
     higher: Mapping[str, bool] = PRESENCE_ONLY.higher,
 ) -> int:
-    """Return the position of the best row.
+    """Return the position of the best row of `tune`, by a measure such as `loss.val.avg`, `auc.val.avg` or `AICc`.
 
-    Parameters
-    ----------
-    rows : sequence of dict
-        As from `tune`.
-    by : str or sequence of str
-        A measure, such as `loss.val.avg`, `auc.val.avg` or `AICc`; with several, later ones decide between equals
-        (`("or.10p.avg", "auc.val.avg")` is the sequence that ENMeval's authors recommend).
-    rule : {"best", "one_se"}
-        The best, or of those within one standard error of it (over the folds) the one with the fewest coefficients.
-    folds : int
-        Over how many folds the averages were taken, for the standard error.
-    higher : mapping
-        The measures of folds, and whether more is better.
+    With several measures, later ones decide between equals (`("or.10p.avg", "auc.val.avg")` is the sequence that
+    ENMeval's authors recommend). The rule "one_se" takes, of those within one standard error of the best (over so many
+    folds), the one with the fewest coefficients.
     """
     names = [by] if isinstance(by, str) else list(by)
     if rule not in RULES:

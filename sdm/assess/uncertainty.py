@@ -28,15 +28,10 @@ class Spread:
 
 
 def summarise(predictions: Sequence[NDArray[np.floating]], interval: float = INTERVAL) -> Spread:
-    """Summarise predictions of one window, one array of the same shape for each replicate.
+    """Summarise predictions of one window: two or more replicates' arrays of one shape, NaN where there is no value.
 
-    Parameters
-    ----------
-    predictions : sequence of arrays
-        At least two; NaN where there is no value.
-    interval : float
-        The share of replicates between the lower and the upper quantile, so 0.9 for 5 % and 95 %; 1 for the least and
-        the largest. With few replicates quantiles are interpolated between them.
+    `interval` is the share of replicates between the lower and the upper quantile, so 0.9 for 5 % and 95 %; 1 for the
+    least and the largest. With few replicates quantiles are interpolated between them.
     """
     _check(len(predictions), interval)
     stack = np.asarray(predictions, dtype=np.float64)

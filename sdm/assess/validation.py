@@ -14,26 +14,13 @@ from sdm.types import Progress
 
 @dataclass(frozen=True)
 class CrossValidation:
-    """The measures of every fold.
+    """The measures of every fold."""
 
-    Attributes
-    ----------
-    rows : list of dict
-        One per fold.
-    mean : dict
-        Their averages and deviations.
-    split : Split
-    models : list
-        The folds' models, where they were kept.
-    out_of_fold : OutOfFold or None
-        The predictions at held-out sites, of class models.
-    """
-
-    rows: list[Row]
-    mean: dict[str, float]
+    rows: list[Row]  # one per fold
+    mean: dict[str, float]  # their averages and deviations
     split: Split
-    models: list[Any]
-    out_of_fold: OutOfFold | None = None
+    models: list[Any]  # the folds' models, where they were kept
+    out_of_fold: OutOfFold | None = None  # the predictions at held-out sites, of class models
 
 
 def cross_validate(
@@ -46,19 +33,7 @@ def cross_validate(
     executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> CrossValidation:
-    """Fit without each fold in turn and measure on it.
-
-    Parameters
-    ----------
-    table : SampleTable or ClassSample
-    estimator : Maxent, StructMaxent or ConditionalMaxent
-        Its options; it stays as it is.
-    split : Split
-    assessor : Assessor
-        That of the table's kind.
-    keep_models : bool
-        Keep the folds' models, for bands and for maps of their spread.
-    """
+    """Fit a copy of the estimator without each fold in turn and measure on it; models are kept to draw bands."""
     jobs = [(table, estimator, fold, assessor) for fold in split.folds]
     found = run_all(_row_and_model if keep_models else _row, jobs, executor, progress, "folds")
     rows, held, models = ([part[k] for part in found] for k in range(3))

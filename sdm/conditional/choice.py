@@ -37,21 +37,11 @@ class Scorer(Protocol):
 
 @dataclass(frozen=True)
 class MultiplierSearch:
-    """The held-out loss along falling multipliers.
+    """The held-out loss along K falling multipliers."""
 
-    Attributes
-    ----------
-    multipliers : (K,) array
-        The first is infinite: the constant model.
-    losses : (K,) array
-        Mean over the sites that were held out, in nats.
-    errors : (K,) array
-        Standard errors of their differences from the least of the losses.
-    """
-
-    multipliers: Array
-    losses: Array
-    errors: Array
+    multipliers: Array  # (K,); the first is infinite: the constant model
+    losses: Array  # (K,): mean over the sites that were held out, in nats
+    errors: Array  # (K,): standard errors of their differences from the least of the losses
 
     @property
     def chosen(self) -> int:
@@ -81,23 +71,8 @@ def search_multipliers(
 ) -> MultiplierSearch:
     """Return the held-out loss of every multiplier tried.
 
-    Parameters
-    ----------
-    begin : callable
-        `begin(rows)` returns a function that fits these sites at a multiplier, called with falling ones.
-    x : (n, V) array
-    targets : (C, n) array
-    weight : (n,) array
-        Weights of the sites, with sum one.
-    entropy : ClassEntropy
-        The entropy that defines the loss.
-    group : (n,) array, optional
-        Sites of one number are never divided.
-
-    Raises
-    ------
-    DataError
-        If no site can be held out.
+    `begin(rows)` returns a function that fits these sites at a multiplier, called with falling ones. `targets` are
+    `(C, n)`, the weights of the sites have sum one, and sites of one `group` are never divided.
     """
     group = np.arange(weight.size) if group is None else group
     parts = [(begin(~held), held) for held in _held_out(targets, group, folds, seed)]
@@ -167,17 +142,7 @@ def choose_penalties(
 ) -> tuple[PenaltySetting, list[PenaltySetting]]:
     """Return the setting with the lowest held-out loss, and every setting tried.
 
-    Parameters
-    ----------
-    fit : callable
-        `fit(x, targets, weight, lam, beta)` returns a model of some sites.
-    x : (n, V) array
-    targets : (C, n) array
-    weight : (n,) array
-    entropy : ClassEntropy
-        The entropy that defines the loss.
-    group : (n,) array, optional
-        Sites of one number are never divided.
+    `fit(x, targets, weight, lam, beta)` returns a model of some sites; sites of one `group` are never divided.
     """
     fold = fold_numbers(np.argmax(targets, axis=0), folds, np.random.default_rng([seed, 13]), group)
     tried: list[PenaltySetting] = []

@@ -27,24 +27,8 @@ def best_intercepts(theta: Array, q: Array, totals: Array, entropy: ClassEntropy
     certain, or an entropy above 1 gives a class no probability), the intercept whose total is farthest off is set by
     bisection, the others as they are. Only differences of intercepts matter.
 
-    Parameters
-    ----------
-    theta : (C, n) array
-        Scores.
-    q : (n,) array
-        Weights of the sites.
-    totals : (C,) array
-        Positive, with the sum of `q`.
-    entropy : ClassEntropy
-
-    Returns
-    -------
-    intercepts : (C,) array
-        Exact to rounding.
-    p : (C, n) array
-        The distributions with them.
-    conjugate : (n,) array
-        `Ω*(θ_i + b)`.
+    `theta` is `(C, n)`, and the positive `totals` have the sum of `q`. Returned are the intercepts, exact to rounding,
+    the distributions with them `(C, n)`, and `Ω*(θ_i + b)`.
     """
 
     def at(b: Array) -> tuple[float, Array, Array, Array, Array]:

@@ -40,19 +40,11 @@ DENSE_WEIGHTS = 2000
 
 
 class ClassProblem(Problem):
-    """Entropy over classes + penalty + features + targets; a state's `theta` and `p` are `(C, n)`.
+    """Entropy over classes + penalty + features + targets; a state's `theta` and `p`, and the targets, are `(C, n)`.
 
-    Parameters
-    ----------
-    features : FeatureSet
-        Over the sites; the domain's base measure is the sites' weights. A `ConstantFamily` comes first, if at all.
-    targets : (C, n) array
-        Each site's target distribution, in columns.
-    entropy : ClassEntropy
-    penalty : Penalty
-        On the weights in the order of classes, then features: `C·J` of them. That of constants is not counted.
-    mu : (C·J,) array, optional
-        The targets' expectations, where they are known already.
+    The domain's base measure is the sites' weights; a `ConstantFamily` comes first among the features, if at all.
+    Weights and penalties are in the order of classes, then features: `C·J` of them, those of constants not counted.
+    `mu` are the targets' expectations, where they are known already.
     """
 
     entropy: ClassEntropy
@@ -93,10 +85,7 @@ class ClassProblem(Problem):
         return State(lam, theta, Gibbs(p, np.nan, objective), p, eps, objective)
 
     def mirrored(self, state: State) -> bool:
-        """Tell whether there are two classes whose weights are each other's negatives, at the same penalties.
-
-        Then so are those of an optimum, and steps towards it can keep them so.
-        """
+        """Tell whether two classes' weights are mirrored, at the same penalties: so are those of an optimum, then."""
         size, penalty = self.features.size, self.penalty
         return self.classes == 2 and all(
             np.allclose(a[:size], b[size:], rtol=1e-9, atol=1e-12)

@@ -11,21 +11,11 @@ from sdm.types import Array, Index, Label
 
 
 def read_targets(y: Any, rows: int) -> tuple[tuple[Label, ...], Array]:
-    """Return the classes and each site's target distribution, `(C, n)`.
+    """Return the classes and each site's target distribution, `(C, n)`, of labels `(n,)` or proportions `(n, C)`.
 
-    Parameters
-    ----------
-    y : (n,) labels, or (n, C) proportions
-        Labels are text or numbers. Proportions (cover fractions, counts, percent) are scaled to sum to one at every
-        site; the classes are a data frame's columns, or 0, 1, …
-    rows : int
-        How many there should be.
-
-    Raises
-    ------
-    DataError
-        For missing labels, fewer than two classes, a class with one record, or names that differ in case or spaces
-        only; for proportions that are missing, negative or all zero.
+    Labels are text or numbers. Proportions (cover fractions, counts, percent) are scaled to sum to one at every site;
+    the classes are a data frame's columns, or 0, 1, … Refused are missing labels, fewer than two classes, a class with
+    one record, names that differ in case or spaces only, and proportions that are missing, negative or all zero.
     """
     values = np.asarray(y)
     if values.ndim not in (1, 2) or values.shape[0] != rows:
@@ -81,14 +71,9 @@ def _proportions(values: NDArray[Any], columns: Sequence[Label]) -> tuple[tuple[
 
 
 def scale_proportions(values: NDArray[Any], rows: NDArray[np.int64] | None = None) -> Array:
-    """Return proportions `(n, C)` as distributions `(C, n)`, scaled to sum to one at every site.
+    """Return proportions `(n, C)` as distributions `(C, n)`, scaled to sum to one at every site; refuse what is none.
 
     `rows` are the rows' numbers in their file, for messages; without, they are counted from 1.
-
-    Raises
-    ------
-    DataError
-        If some are no numbers, missing or negative, or all zero at a site.
     """
     try:
         shares = values.astype(np.float64).T.copy()

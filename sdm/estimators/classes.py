@@ -230,10 +230,7 @@ class ConditionalMaxent(Classifier):
         self.feature_set_ = features
         self.problem_: Problem = ClassProblem(features, targets, ClassEntropy(self.entropy), penalty)
         self.solution_ = solve_newton(
-            self.problem_,
-            start=start,
-            tolerance=self.tolerance or 1e-6,
-            max_iterations=self.max_iterations or 500,
+            self.problem_, start=start, tolerance=self.tolerance or 1e-6, max_iterations=self.max_iterations or 500
         )
         return self.solution_.weights if features is finite else None
 

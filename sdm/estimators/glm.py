@@ -16,17 +16,7 @@ ROUNDS, DONE = 100, 1e-10
 
 
 def fit_glm(x: Array, labels: States, encoder: Encoder, species: tuple[str, ...], ridge: float = RIDGE) -> FittedJoint:
-    """Fit a binomial GLM with logit link to every species where it is known.
-
-    Parameters
-    ----------
-    x : (n, V) array
-        Raw values, as the encoder gives them.
-    labels : (n, S) int8 array
-        1, 0, or −1 where the label is not known.
-    ridge : float
-        Penalty on half the squared coefficients of standardised terms: for separable species, not to regularise.
-    """
+    """Fit a binomial GLM with logit link to every species where it is known; `x` are encoded values `(n, V)`."""
     features = SiteFeatures.learn(x, encoder, FEATURES, "maxent")
     f = features.evaluate(x)[:, 0]
     known = labels >= 0

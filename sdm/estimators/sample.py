@@ -21,27 +21,11 @@ def build_domain(
     add: str,
     base: Array | None = None,
 ) -> tuple[Domain, Array, float]:
-    """Make the domain (background and presences), the empirical distribution on it, and the sample's size.
+    """Make the domain (background and presences), the empirical distribution on it, and the sample's effective size.
 
-    Parameters
-    ----------
-    x : (n, V) array
-    present : (n,) bool array
-    names, categorical : sequences of str
-    weight : (n,) array, optional
-        Presences: weight in the sample. Background: base measure. Added presences get the background's mean weight.
-    add : {"all", "distinct"}
-        Append every presence to the background (as Java Maxent), or only distinct ones that it does not hold (maxnet).
-    base : (n,) array, optional
-        Base measure of every row, in place of the background's weights: added presences bring their own.
-
-    Returns
-    -------
-    domain : Domain
-    sample : (n,) array
-        `π̃` as a probability on the domain's cells.
-    size : float
-        The effective number of presences, `(Σw)²/Σw²`.
+    `weight` is a presence's weight in the sample, a background row's base measure (added presences get its mean),
+    unless `base` has the base measure of every row. `add` is "all": every presence joins the background, as in Java
+    Maxent; or "distinct": only those that it does not hold yet, as in maxnet.
     """
     for name, values in (("sample_weight", weight), ("base_weight", base)):
         if values is not None and values.shape != present.shape:

@@ -23,19 +23,10 @@ NUMBERS = 1 << 19  # covariances that are held at once
 
 @dataclass(frozen=True)
 class Paths:
-    """Paths through a forest.
+    """Paths through a forest."""
 
-    Attributes
-    ----------
-    walk : (S, S − 1, 3) int array
-        From every species all that it is linked with, nearest first: the next one, the one before it, and the edge
-        between; −1 where there are no more.
-    near : (E, E) int array
-        Which end of the first edge is nearest to the second.
-    """
-
-    walk: NDArray[np.int64]
-    near: NDArray[np.int64]
+    walk: NDArray[np.int64]  # (S, S − 1, 3): from each species, nearest first: next, the one before, edge; else −1
+    near: NDArray[np.int64]  # (E, E): which end of the first edge is nearest to the second
 
     @classmethod
     def of(cls, forest: Forest) -> "Paths":
@@ -65,13 +56,7 @@ def _near(forest: Forest, walk: NDArray[np.int64], e: int, other: int) -> int:
 
 
 def curvature(discriminant: Discriminant, sites: LabelledSites, marginals: Marginals, paths: Paths) -> Array:
-    """Return `Σ_i Cov_i[∂F/∂w]` of the sites' distributions, a `(size, size)` matrix.
-
-    Parameters
-    ----------
-    marginals : Marginals
-        Of the distributions; species that a site's states leave out count nothing.
-    """
+    """Return `Σ_i Cov_i[∂F/∂w]`, `(size, size)`, of sites with these marginals; species left out count nothing."""
     d, n_pairs = discriminant, len(discriminant.pair)
     species, edges, k = d.forest.size, len(d.forest.edges), d.n_features
     index = np.concatenate(

@@ -22,24 +22,13 @@ TRANSITIONS = np.eye(4).reshape(4, 2, 2)
 
 @dataclass(frozen=True)
 class Discriminant:
-    """The shape of `F`: its weights, and the functions that they multiply.
-
-    Attributes
-    ----------
-    forest : Forest
-    n_features : int
-        Length of `f(x)`.
-    pair : (G, 2, 2) array
-        The functions `g` of the labels at an edge's first and second end.
-    node_block : (S,) int array
-    edge_block : (E,) int array
-    """
+    """The shape of `F`: its weights, and the functions that they multiply."""
 
     forest: Forest
-    n_features: int
-    pair: Array
-    node_block: NDArray[np.int64]
-    edge_block: NDArray[np.int64]
+    n_features: int  # length of `f(x)`
+    pair: Array  # (G, 2, 2): the functions `g` of the labels at an edge's first and second end
+    node_block: NDArray[np.int64]  # (S,)
+    edge_block: NDArray[np.int64]  # (E,)
 
     @classmethod
     def of_species(cls, forest: Forest, n_features: int) -> "Discriminant":
@@ -93,10 +82,7 @@ class Discriminant:
         return np.ascontiguousarray(np.einsum("eg,gab->eab", self.split(weights)[1][self.edge_block], self.pair))
 
     def moments(self, x: Array, nodes: Array, edges: Array, states: States) -> Array:
-        """Return `Σ_i E_i[∂F/∂w]` where site i's labels have the marginals `nodes[i]` and `edges[i]`.
-
-        Species and edges that a site's states leave out count nothing.
-        """
+        """Return `Σ_i E_i[∂F/∂w]` from the sites' marginals; species and edges that states leave out count nothing."""
         total = np.zeros(self.size)
         node_total, edge_total = self.split(total)
         if x.shape[1] == 1:
@@ -115,18 +101,10 @@ class Discriminant:
 
 @dataclass(frozen=True)
 class LabelledSites:
-    """Features and labels of sites, which a joint model learns from.
+    """Features and labels of sites, which a joint model learns from."""
 
-    Attributes
-    ----------
-    x : (n, 1, K) or (n, S, K) array
-        `f(x)`, the same for all nodes of a site or one each.
-    labels : (n, S) int8 array
-        1, 0, or −1 where the label is not known: such a species is left out of the site, with its edges.
-    """
-
-    x: Array
-    labels: States
+    x: Array  # (n, 1, K), or (n, S, K): `f(x)`, the same for all nodes of a site or one each
+    labels: States  # (n, S): 1, 0, or −1: not known, so that the species is left out of the site, with its edges
 
     @property
     def n(self) -> int:

@@ -20,34 +20,19 @@ from sdm.types import Array
 
 @dataclass(frozen=True)
 class SiteFeatures:
-    """How raw values become `f(x)`.
+    """How raw values become `f(x)`: V variables are clamped and standardised, and so are the J terms of them."""
 
-    Attributes
-    ----------
-    terms : Terms
-        Of standardised variables.
-    lo, hi : (V,) arrays
-        Range of each variable over the sites, at which predictions are clamped (infinite for categorical ones).
-    centre, width : (V,) arrays
-        Subtracted from every variable, and its divisor (0 and 1 for categorical ones).
-    mean, spread : (J,) arrays
-        Of every term over the sites.
-    """
-
-    terms: Terms
-    lo: Array
-    hi: Array
-    centre: Array
-    width: Array
-    mean: Array
-    spread: Array
+    terms: Terms  # of standardised variables
+    lo: Array  # (V,): range over the sites, at which predictions are clamped (infinite for categorical variables)
+    hi: Array  # (V,)
+    centre: Array  # (V,): subtracted from every variable (0 for categorical ones)
+    width: Array  # (V,): its divisor (1 for categorical ones)
+    mean: Array  # (J,): of every term over the sites
+    spread: Array  # (J,)
 
     @classmethod
     def learn(cls, x: Array, encoder: Encoder, features: str, knots: Knots) -> "SiteFeatures":
-        """Make the families of the given classes over the sites.
-
-        Left out are terms that are constant there, and squares of variables with two values, which are copies of them.
-        """
+        """Make the families over the sites; constant terms, and squares of variables with two values, are left out."""
         if (x == x[:1]).all():
             raise DataError(
                 f"every variable is constant over the sites ({', '.join(encoder.names)}): add one that differs"

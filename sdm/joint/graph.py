@@ -17,14 +17,7 @@ from sdm.types import Array, Index
 
 @dataclass(frozen=True)
 class Forest:
-    """Species 0…S−1 and the edges between them, without a cycle.
-
-    Attributes
-    ----------
-    size : int
-        How many species.
-    edges : (E, 2) int array
-    """
+    """Species 0…S−1 and the edges between them, `(E, 2)`, without a cycle."""
 
     size: int
     edges: Index
@@ -87,13 +80,7 @@ def chain(size: int) -> Forest:
 
 
 def forest_of_edges(edges: Sequence[Sequence[Any]], names: Sequence[str]) -> Forest:
-    """Return the forest of an edge list, whose ends are species' names or positions.
-
-    Raises
-    ------
-    OptionError
-        If an end is no species, an edge joins a species with itself, or the edges form a cycle.
-    """
+    """Return the forest of an edge list, whose ends are species' names or positions; refuse loops and cycles."""
     groups = Groups(len(names))
     out = []
     for edge in edges:

@@ -26,20 +26,11 @@ States = NDArray[np.int8]
 
 @dataclass(frozen=True)
 class Marginals:
-    """The Gibbs distribution of every site, `p(y) ∝ exp(score)`.
+    """The Gibbs distribution of every site, `p(y) ∝ exp(score)`."""
 
-    Attributes
-    ----------
-    log_partition : (n,) array
-    nodes : (n, S) array
-        Probability that the species is there (zero where it is left out).
-    edges : (n, E) array
-        Probability that both ends are there.
-    """
-
-    log_partition: Array
-    nodes: Array
-    edges: Array
+    log_partition: Array  # (n,)
+    nodes: Array  # (n, S): probability that the species is there (zero where it is left out)
+    edges: Array  # (n, E): probability that both ends are there
 
 
 def free_states(sites: int, species: int) -> States:

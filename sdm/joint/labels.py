@@ -11,13 +11,7 @@ from sdm.types import Array
 
 
 def species_names(y: Any, variables: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the species' names: a data frame's columns, or sp0, sp1, …
-
-    Raises
-    ------
-    DataError
-        If two species, or a species and a variable, have the same name.
-    """
+    """Return the species' names: a data frame's columns, or sp0, sp1, …; refuse names that occur twice."""
     if hasattr(y, "columns"):
         names = tuple(str(name) for name in y.columns)
     else:
@@ -37,15 +31,10 @@ def species_names(y: Any, variables: Sequence[str] = ()) -> tuple[str, ...]:
 
 
 def read_labels(y: Any, names: Sequence[str], sites: int) -> States:
-    """Return labels as 1, 0, or −1 where they are missing.
+    """Return labels as 1, 0, or −1 where they are missing; refuse other values, and columns that are no species.
 
     The columns of a data frame are matched by name, in any order; a species without one is missing at every site. An
     array has one column per species, in the order of `names`.
-
-    Raises
-    ------
-    DataError
-        If a column is no species, an array has another shape, or a value is none of 0, 1 and missing.
     """
     try:
         values = _by_name(y, names) if hasattr(y, "columns") else np.asarray(y, dtype=float)

@@ -38,19 +38,9 @@ class LogLoss:
 
 @dataclass(frozen=True)
 class Details:
-    """The log loss at a point.
-
-    Attributes
-    ----------
-    weights : (size,) array
-    site_losses : (n,) array
-        Every site's loss, `−ln p(y_i | x_i)`.
-    gradient : (size,) array
-    entropy : float
-        `Σ_i H(p_i)` of the sites' distributions.
-    """
+    """The log loss at a point."""
 
     weights: Array
-    site_losses: Array
+    site_losses: Array  # (n,): `−ln p(y_i | x_i)`
     gradient: Array
-    entropy: float
+    entropy: float  # `Σ_i H(p_i)` of the sites' distributions

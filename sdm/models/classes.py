@@ -23,38 +23,20 @@ from sdm.types import Array, Colour, Label
 
 @dataclass(frozen=True)
 class ClassModel(FittedModel):
-    """Weights of every class with the features they belong to.
-
-    Attributes
-    ----------
-    classes : tuple
-        The labels, in the order of all arrays.
-    variables : tuple of ModelVariable
-    intercept : (C,) array
-    terms : Terms
-        Features with a weight in any class; the column of weights in it is not used.
-    shapes : Shapes
-        Trees and monomials with a weight in any class.
-    weights : (C, T + S) array
-        Of the terms, then the trees, then the monomials.
-    alpha : float
-        Order of the entropy: 1 is softmax, 2 sparsemax.
-    meta : dict
-        How the model came about: status, gap, settings, data, seed, versions. JSON values only.
-    """
+    """Weights of every class with the features they belong to, with a weight in any class: T terms and S shapes."""
 
     kind: ClassVar[str] = "classes"
     called: ClassVar[str] = "class model"
     archive: ClassVar[Archive] = Archive("sdm-classes", 1, "model.json", "class model")
 
-    classes: tuple[Label, ...]
+    classes: tuple[Label, ...]  # the labels, in the order of all arrays
     variables: tuple[ModelVariable, ...]
-    intercept: Array
-    terms: Terms
-    shapes: Shapes
-    weights: Array
-    alpha: float = 1.0
-    meta: dict[str, Any] = field(default_factory=dict)
+    intercept: Array  # (C,)
+    terms: Terms  # the column of weights in it is not used
+    shapes: Shapes  # trees and monomials
+    weights: Array  # (C, T + S): of the terms, then the trees, then the monomials
+    alpha: float = 1.0  # order of the entropy: 1 is softmax, 2 sparsemax
+    meta: dict[str, Any] = field(default_factory=dict)  # how the model came about; JSON values only
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -122,16 +104,7 @@ class ClassModel(FittedModel):
         return ClassEntropy(self.alpha).distributions(self.column_scores(columns, clamp))[0]
 
     def predict_proba(self, x: Any, clamp: bool = True) -> Array:
-        """Return the probabilities of the classes, one row per site.
-
-        Parameters
-        ----------
-        x : data frame, mapping, (n, V) array or nested lists
-            As for a model of one species: columns by name, or one row per site. Missing values (NaN) give NaN; a
-            category that was not in training has no effect.
-        clamp : bool
-            Hold variables at the limits of their training ranges.
-        """
+        """Return the probabilities of the classes, one row per site; `x` and `clamp` as for a model of one species."""
         return np.ascontiguousarray(self.distributions(x, clamp).T)
 
     def predict(self, x: Any, clamp: bool = True) -> NDArray[Any]:

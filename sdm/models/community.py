@@ -26,20 +26,8 @@ _FEATURES = ("lo", "hi", "centre", "width", "mean", "spread")
 class FittedJoint(FittedModel):
     """Weights with the features, species and edges they belong to.
 
-    Attributes
-    ----------
-    encoder : Encoder
-    features : SiteFeatures
-    species : tuple of str
-    forest : Forest
-    weights : (size,) array
-    variance : (size,) array
-        Squared standard error of every weight of a CRF, posterior variance of Laplace MEDN: zero where that would only
-        repeat the prior, and empty where no weight has one.
-    scale : float
-        Multiplies the scores of a max-margin model before they become probabilities; one for a CRF.
-    meta : dict
-        How the model came about. JSON values only.
+    The variance is the squared standard error of every weight of a CRF, the posterior variance of Laplace MEDN: zero
+    where that would only repeat the prior, and empty where no weight has one.
     """
 
     kind: ClassVar[str] = "community"
@@ -50,10 +38,10 @@ class FittedJoint(FittedModel):
     features: SiteFeatures
     species: tuple[str, ...]
     forest: Forest
-    weights: Array
+    weights: Array  # (size,), as the variance
     variance: Array
-    scale: float
-    meta: dict[str, Any] = field(default_factory=dict)
+    scale: float  # multiplies the scores of a max-margin model before they become probabilities; one for a CRF
+    meta: dict[str, Any] = field(default_factory=dict)  # how the model came about; JSON values only
 
     @cached_property
     def discriminant(self) -> Discriminant:
@@ -65,14 +53,9 @@ class FittedJoint(FittedModel):
         return self.encoder.encode(X)
 
     def predict(self, x: Any, known: Any = None, clamp: bool = True) -> NDArray[np.int8]:
-        """Return the best joint labeling, −1 where a variable is missing.
+        """Return the best joint labeling, −1 where a variable is missing; `x` as for a model of one species.
 
-        Parameters
-        ----------
-        x : data frame, mapping, (n, V) array or nested lists
-            As for `sdm.models.species.Model.predict`: columns by name, or one row per site.
-        known : (n, S) array or data frame, optional
-            Labels to hold, NaN where unknown; a data frame's columns by name, and not all of them needed.
+        `known` are labels to hold, NaN where unknown; a data frame's columns by name, and not all of them needed.
         """
         unary, table, states, whole = self._scores(x, known, clamp)
         out = np.full(states.shape, -1, dtype=np.int8)

@@ -38,17 +38,7 @@ class CompiledCurve:
 
 
 class Compiled:
-    """The score function of a model.
-
-    Parameters
-    ----------
-    terms : Terms
-        With their weights.
-    lo, hi : (V,) arrays
-        Range of each variable over the training domain, for clamping.
-    shapes : Shapes, optional
-        Trees and monomials with their weights.
-    """
+    """The score function of a model: terms and shapes with their weights, and the ranges that clamp variables."""
 
     def __init__(self, terms: Terms, lo: Array, hi: Array, shapes: Shapes | None = None) -> None:
         self.lo, self.hi = lo, hi

@@ -23,26 +23,12 @@ Arrays = dict[str, NDArray[Any]]
 
 
 class FittedModel(ABC):
-    """A fitted model: what predicts, and what is saved.
+    """A fitted model: what predicts, and what is saved."""
 
-    Attributes
-    ----------
-    kind : str
-        The kind of model, by which its task is found: species, classes or community.
-    called : str
-        What messages call such a model.
-    archive : Archive
-        The format of its file.
-    encoder : Encoder
-        How a table becomes numbers: the variables, which of them are categories, and the names of those.
-    meta : dict
-        How the model came about: status, gap, settings, data, seed, versions. JSON values only.
-    """
-
-    kind: ClassVar[str]
-    called: ClassVar[str]
-    archive: ClassVar[Archive]
-    meta: dict[str, Any]
+    kind: ClassVar[str]  # species, classes or community; its task is found by it
+    called: ClassVar[str]  # what messages call such a model
+    archive: ClassVar[Archive]  # the format of its file
+    meta: dict[str, Any]  # how the model came about: status, gap, settings, data, seed, versions; JSON values only
 
     if TYPE_CHECKING:  # an attribute of some kinds, computed by others
 
@@ -95,17 +81,14 @@ class FittedModel(ABC):
 
 @dataclass(frozen=True)
 class ModelVariable:
-    """What a model knows of a variable: its training range, and for a categorical one its categories.
-
-    `labels` names the categories when they came as text; code `k` is `labels[k]`.
-    """
+    """What a model knows of a variable: its training range, and for a categorical one its categories."""
 
     name: str
     categorical: bool
     lo: float
     hi: float
     classes: tuple[float, ...] = ()
-    labels: tuple[str, ...] | None = None
+    labels: tuple[str, ...] | None = None  # names of categories that came as text; code `k` is `labels[k]`
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> "ModelVariable":
@@ -135,14 +118,9 @@ class ValueModel(DescribesVariables, Protocol):
     """A model that predicts one value per point: a model of one species, or the presence class of a class model.
 
     Profiles, spreads, cutoffs, measures against absences and maps of one band take any of them.
-
-    Attributes
-    ----------
-    scale : str
-        The scale of predictions where none is named.
     """
 
-    scale: ClassVar[str]
+    scale: ClassVar[str]  # of predictions where none is named
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -29,24 +29,7 @@ def shown_class(labels: Sequence[str]) -> tuple[int, str]:
 
 @dataclass(frozen=True)
 class PresenceOf:
-    """One class of a class model, as maps, profiles, cutoffs and spreads take a model of one species.
-
-    Attributes
-    ----------
-    model : ClassModel
-    c : int
-        The place of the class.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sdm.estimators.classes import ConditionalMaxent
-    >>> x = np.linspace(0, 1, 40)[:, None]
-    >>> fitted = ConditionalMaxent("l", multiplier=0.1).fit(x, (x[:, 0] > 0.5).astype(int))
-    >>> presence = PresenceOf.of(fitted.model_)
-    >>> presence.predict([[0.1], [0.9]]).round(1).tolist()
-    [0.0, 1.0]
-    """
+    """The class at place `c` of a class model, as maps, profiles, cutoffs and spreads take a model of one species."""
 
     scale: ClassVar[str] = "probability"
 
@@ -55,13 +38,7 @@ class PresenceOf:
 
     @classmethod
     def of(cls, model: ClassModel) -> "PresenceOf":
-        """Return the presence class of a model of presence and absence.
-
-        Raises
-        ------
-        DataError
-            If the classes are others.
-        """
+        """Return the presence class of a model of presence and absence; refuse one of other classes."""
         here = presence_class(model.labels)
         if here is None:
             raise DataError(

@@ -222,13 +222,8 @@ class Model(FittedModel):
 def with_temperature(model: Model, theta: Array, q0: Array, temperature: float) -> Model:
     """Return the model whose scores are divided by a temperature (Blondel, Martins & Niculae 2020, §8.1).
 
-    Parameters
-    ----------
-    model : Model
-    theta, q0 : (n,) arrays
-        Its scores at the cells of the training domain, and their base measure, to find the new normaliser.
-    temperature : float
-        Below 1 the distribution is more decided; for an entropy above 1 it is zero on more cells.
+    Below 1 the distribution is more decided; for an entropy above 1 it is zero on more cells. The new normaliser takes
+    the scores `theta` at the cells of the training domain, and their base measure `q0`.
     """
     gibbs = Entropy(model.alpha).gibbs(theta / temperature, q0)
     p, raw = q0 * gibbs.ratio, gibbs.ratio / model.n_domain

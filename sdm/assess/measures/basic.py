@@ -30,10 +30,7 @@ def auc_deviation(presence: Array, background: Array) -> float:
 
 
 def roc(presence: Array, background: Array) -> tuple[Array, Array]:
-    """Return the ROC curve: the share of background and of presences at or above each distinct prediction, rising.
-
-    It begins at (0, 0) and ends at (1, 1); against background, the first is the fractional predicted area.
-    """
+    """Return the ROC curve from (0, 0) to (1, 1): shares of background (area) and presences at or above each level."""
     levels = np.unique(np.concatenate([presence, background]))[::-1]
     sensitivity = 1.0 - np.searchsorted(np.sort(presence), levels, side="left") / presence.size
     area = 1.0 - np.searchsorted(np.sort(background), levels, side="left") / background.size
@@ -86,16 +83,10 @@ class Aicc:
 
 
 def aicc(raw: Array, background: Array, coefficients: int) -> Aicc:
-    """Return `2k − 2 ln L + 2k(k+1)/(m−k−1)` (Warren and Seifert 2011), `L` the product of the presences' densities.
+    """Return `2k − 2 ln L + 2k(k+1)/(m−k−1)` (Warren and Seifert 2011), of raw values at `m` presences and background.
 
-    Parameters
-    ----------
-    raw : (m,) array
-        Raw values at the presences that were fitted.
-    background : (n,) array
-        Raw values at the background, over which densities are scaled to sum to one.
-    coefficients : int
-        `k`, the features with a weight.
+    `L` is the product of the presences' densities, scaled to sum to one over the background; `k` counts features with
+    a weight.
     """
     return likelihood_aicc(raw / background.sum(), coefficients)
 
@@ -189,13 +180,7 @@ def partial_roc_ratio(presence: Array, background: Array, omitted: float = 0.05)
 
 
 def partial_roc(
-    presence: Array,
-    background: Array,
-    omitted: float = 0.05,
-    *,
-    samples: int = 500,
-    share: float = 0.5,
-    seed: int = 1,
+    presence: Array, background: Array, omitted: float = 0.05, *, samples: int = 500, share: float = 0.5, seed: int = 1
 ) -> PartialRoc:
     """Return the partial ROC ratio and its test: bootstrap samples of a share of the presences, with replacement."""
     if not 0.0 <= omitted < 1.0:
@@ -222,12 +207,7 @@ class Boyce:
 
 
 def boyce(
-    presence: Array,
-    background: Array,
-    *,
-    weights: Array | None = None,
-    width: float | None = None,
-    windows: int = 101,
+    presence: Array, background: Array, *, weights: Array | None = None, width: float | None = None, windows: int = 101
 ) -> Boyce:
     """Return the continuous Boyce index (Hirzel et al. 2006) with a moving window.
 

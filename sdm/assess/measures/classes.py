@@ -21,35 +21,20 @@ LEAST = 1e-6
 class ClassMeasures:
     """The measures of predictions at sites whose classes, or proportions, are known.
 
-    Attributes
-    ----------
-    confusion : (C, C) array
-        Mass of the targets (rows) by most probable class (columns).
-    log_loss : float
-        Mean `−Σ_c y_c ln p_c` in nats; a probability of zero counts as 1e-6.
-    accuracy, kappa : float
-        Share of the mass on the diagonal, and Cohen's κ: how far it is above chance.
-    auc : (C,) array
-        Of each class against the others, sites weighted by nothing: where the class has at least half of the target.
-        NaN where there is no such site, or no other.
-    recall, precision : (C,) arrays
-        Share of a class that is found (producer's accuracy), and share of what is called by its name that is it
-        (user's accuracy). NaN where there is nothing to divide by.
-    zeros : int
-        Sites where a class of the target got no probability at all.
-    constant : float
-        Log loss of the constant model, which gives every class its share of the training sites; NaN if not known.
+    AUC is of each class against the others, a site being of the class that has at least half of its target. Recall is
+    the share of a class that is found (producer's accuracy), precision the share of what is called by its name that is
+    it (user's accuracy). NaN where there is nothing to divide by.
     """
 
-    confusion: Array
-    log_loss: float
-    accuracy: float
-    kappa: float
-    auc: Array
-    recall: Array
-    precision: Array
-    zeros: int
-    constant: float = float("nan")
+    confusion: Array  # (C, C): mass of the targets (rows) by most probable class (columns)
+    log_loss: float  # mean `−Σ_c y_c ln p_c` in nats; a probability of zero counts as 1e-6
+    accuracy: float  # share of the mass on the diagonal
+    kappa: float  # Cohen's κ: how far it is above chance
+    auc: Array  # (C,)
+    recall: Array  # (C,)
+    precision: Array  # (C,)
+    zeros: int  # sites where a class of the target got no probability at all
+    constant: float = float("nan")  # log loss of the constant model: the shares of the training sites
 
     def warning(self, kind: str) -> str | None:
         """Return what is to be said of a model that knows less than the classes' shares; `kind` names the sites."""
@@ -114,13 +99,7 @@ def _ratio(part: Array, whole: Array) -> Array:
 def permute_classes(
     model: ClassModel, x: Array, targets: Array, *, repeats: int = 5, seed: int = 1
 ) -> list[Permutation]:
-    """Shuffle each variable in turn over the sites, and see by how much the log loss rises.
-
-    Returns
-    -------
-    list of Permutation
-        In the order of the variables; `drop` is the mean rise in nats, percentages are of the sum of the rises.
-    """
+    """Shuffle each variable in turn over the sites; `drop` is by how much the log loss rises, in nats."""
 
     def quality(columns: list[Array]) -> float:
         return -measure_classes(model.column_distributions(columns), targets).log_loss

@@ -22,10 +22,7 @@ def species_auc(labels: States, probability: Array) -> Array:
 
 
 def richness_error(labels: States, probability: Array) -> float:
-    """Return the root mean squared error of the expected number of species, over the sites where all are known.
-
-    NaN if there is no such site.
-    """
+    """Return the root mean squared error of the expected richness, over sites where all species are known, if any."""
     whole = (labels >= 0).all(axis=1)
     if not whole.any():
         return float("nan")

@@ -39,13 +39,7 @@ class Calibration:
 def calibration(presence: Array, absence: Array, *, bins: int = 10, by: str = "value") -> Calibration:
     """Return the calibration curve of predictions from 0 to 1; bins that hold nothing are left out.
 
-    Parameters
-    ----------
-    presence, absence : arrays
-        Predictions where the species was found, and where it was not.
-    bins : int
-    by : {"value", "count"}
-        Bins of equal width from 0 to 1, or bins that hold about equally many.
+    Bins have equal width from 0 to 1 (`by="value"`), or hold about equally many (`by="count"`).
     """
     if by not in ("value", "count"):
         raise OptionError(f"by={by!r}: expected value (bins of equal width) or count (bins of equal size)")
@@ -90,22 +84,11 @@ def prg_auc(presence: Array, absence: Array) -> float:
 def measure_absences(
     model: ValueModel, presence: Array, absence: Array, threshold: float | None = None
 ) -> dict[str, float]:
-    """Measure a model on survey sites where the species was found and where it was not, all on its default scale.
+    """Measure a model on survey sites where the species was found and where it was not, `(m, V)` and `(n, V)` values.
 
-    Parameters
-    ----------
-    model : ValueModel
-    presence, absence : (m, V) and (n, V) arrays
-        Values of the variables at the sites.
-    threshold : float, optional
-        A raw value (of a class model a probability), such as that of `maxsss` on the training data, for `tss`;
-        `tss.max` is that of the best threshold on these sites, and so flatters the model.
-
-    Returns
-    -------
-    dict
-        `auc`, `auc.sd` (DeLong), `cor`, `brier`, `prg` (area below precision–recall–gain), `cbi` (against all sites),
-        `tss`, `tss.max`, `tss.max.threshold`.
+    `auc`, `auc.sd` (DeLong), `cor`, `brier`, `prg` (area below precision–recall–gain), `cbi` (against all sites), all
+    on the default scale; `tss` at a threshold, a raw value (of a class model a probability), such as that of `maxsss`
+    on the training data; `tss.max` is that of the best threshold on these sites, and so flatters the model.
     """
     at = None if threshold is None else float(model.from_raw(threshold, model.scale))
     return measure_values(model.predict(presence), model.predict(absence), at)

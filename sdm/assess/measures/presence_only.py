@@ -48,15 +48,12 @@ FLOOR = 1e-3
 def measure_presences(model: Model, train: "SampleTable", test: "SampleTable") -> dict[str, float]:
     """Measure a model on held-out records, against the background that goes with them.
 
-    Returns
-    -------
-    dict
-        `auc.train` (training presences against training background), `auc.val`, `auc.diff`, `cbi.val` (continuous Boyce
-        index of the cloglog values), `or.mtp` and `or.10p` (held-out presences below the training thresholds),
-        `gain.val` and `loss.val` (nats; the density scaled to one over the validation background), `proc.val` (partial
-        ROC ratio at 5 %), `tss.val` (true skill statistic against the validation background, at the cutoff that is best
-        for the training presences and background), `loss.const.val` (the loss of a constant prediction: the log of the
-        number of validation background points). `cbi.val` and `proc.val` of a single record are NaN.
+    `auc.train` (training presences against training background), `auc.val`, `auc.diff`, `cbi.val` (continuous Boyce
+    index of the cloglog values), `or.mtp` and `or.10p` (held-out presences below the training thresholds), `gain.val`
+    and `loss.val` (nats; the density scaled to one over the validation background), `proc.val` (partial ROC ratio at
+    5 %), `tss.val` (true skill statistic against the validation background, at the cutoff that is best for the training
+    presences and background), `loss.const.val` (the loss of a constant prediction: the log of the number of validation
+    background points). `cbi.val` and `proc.val` of a single record are NaN.
     """
     raw = model.predict(train.presence, "raw")
     around = model.predict(train.background, "raw")

@@ -61,15 +61,8 @@ class Threshold:
 class Curve:
     """Omission and area against the threshold.
 
-    Parameters
-    ----------
-    presence, domain : arrays
-        Raw values at the training presences, and over the domain that they are part of; or probabilities of presence at
-        presences and absences.
-    cumulative : callable or None
-        Turns raw values into cumulative ones (percent); None for probabilities, which have none.
-    test : array, optional
-        Raw values at test presences.
+    Raw values at the training presences, over the domain that they are part of, and at test presences; or probabilities
+    of presence at presences and absences. `cumulative` turns raw values into percent; None for probabilities.
     """
 
     def __init__(

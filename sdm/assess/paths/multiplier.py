@@ -29,19 +29,11 @@ AT_ONCE = 1e6  # a gap that any weights have: only the problem of a fit is wante
 
 @dataclass(frozen=True)
 class TablePath:
-    """A path over the multiplier, and the estimator that holds the problem it solves (its own weights mean nothing).
-
-    Attributes
-    ----------
-    path : CertifiedPath
-    problem : Maxent
-    classes : str
-        The feature classes, which with `auto` depend on the number of records.
-    """
+    """A path over the multiplier, and the estimator that holds the problem it solves (its own weights mean nothing)."""
 
     path: CertifiedPath
     problem: Maxent = field(repr=False)
-    classes: str
+    classes: str  # the feature classes, which with `auto` depend on the number of records
 
     @property
     def names(self) -> list[str]:
@@ -61,21 +53,11 @@ class MultiplierChoice:
 
 @dataclass(frozen=True)
 class MultiplierValidation:
-    """The held-out loss of every fold at the multipliers of a path.
+    """The held-out loss of every fold at K multipliers of a path."""
 
-    Attributes
-    ----------
-    multipliers : (K,) array
-        Falling.
-    losses : (folds, K) array
-        In nats a record, as `loss.val` of a cross-validation.
-    gaps : (folds,) array
-        The largest gap that each fold's path leaves anywhere.
-    """
-
-    multipliers: Array
-    losses: Array = field(repr=False)
-    gaps: Array
+    multipliers: Array  # (K,), falling
+    losses: Array = field(repr=False)  # (folds, K): in nats per record, as `loss.val` of a cross-validation
+    gaps: Array  # (folds,): the largest gap that each fold's path leaves anywhere
 
     @property
     def mean(self) -> Array:
@@ -110,20 +92,10 @@ def follow_table(
     smallest: float = 0.1,
     progress: Progress | None = None,
 ) -> TablePath:
-    """Follow the path of an estimator's features and penalties on a table, from the empty model down.
+    """Follow the path of an estimator's features and penalties on a table, from the empty model down (`follow_path`).
 
-    Parameters
-    ----------
-    table : SampleTable
-    estimator : Maxent
-        With the l1 penalty; its multiplier plays no part.
-    epsilon, smallest
-        As for `follow_path`.
-
-    Raises
-    ------
-    OptionError
-        For a structural model or another penalty, whose objective is no line in the multiplier.
+    The estimator's multiplier plays no part. Structural models and other penalties than l1 are refused: their objective
+    is no line in the multiplier.
     """
     if isinstance(estimator, StructMaxent) or estimator.regularization != "l1":
         kind = "structural model" if isinstance(estimator, StructMaxent) else f"{estimator.regularization} penalty"

@@ -38,25 +38,13 @@ class Fold:
 
 @dataclass(frozen=True)
 class PathValidation:
-    """The held-out loss of every fold at the breakpoints of all, and its exact minimum.
-
-    Attributes
-    ----------
-    folds : tuple of Fold
-    nu : (K,) array
-        The union of the folds' breakpoints; the last is infinity. Up to the first the loss is that of the prior, zero.
-    losses : (folds, K) array
-    best : Choice
-        The least mean loss of the whole path.
-    one_error : Choice
-        The smallest ν (largest tolerance) whose mean is within one standard error of the least.
-    """
+    """The held-out loss of every fold at the K breakpoints of all, and its exact minimum."""
 
     folds: tuple[Fold, ...] = field(repr=False)
-    nu: Array = field(repr=False)
-    losses: Array = field(repr=False)
-    best: Choice
-    one_error: Choice
+    nu: Array = field(repr=False)  # (K,): all breakpoints, the last infinite; up to the first the loss is zero
+    losses: Array = field(repr=False)  # (folds, K)
+    best: Choice  # the least mean loss of the whole path
+    one_error: Choice  # the smallest ν (largest tolerance) whose mean is within one standard error of the least
 
     @property
     def mean(self) -> Array:
@@ -75,14 +63,9 @@ class PathValidation:
 
 
 def validate_path(paths: Sequence[RelaxationPath], held: Sequence[ArrayLike]) -> PathValidation:
-    """Evaluate held-out records along whole paths.
+    """Evaluate held-out records along whole paths, one per fold, over the same atoms, fitted without its records.
 
-    Parameters
-    ----------
-    paths : sequence of RelaxationPath
-        One a fold, over the same atoms, fitted without the fold's records.
-    held : sequence of (n,) arrays
-        Each fold's held-out records in every atom (counts, or weights).
+    `held` has each fold's held-out records in every atom (counts, or weights).
     """
     folds = _make_folds(paths, held)
     knots = np.unique(np.concatenate([fold.path.knots[0][1:] for fold in folds]))

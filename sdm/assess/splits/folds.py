@@ -32,21 +32,12 @@ Table = TypeVar("Table", bound=Divisible)
 
 @dataclass(frozen=True)
 class Fold:
-    """One division of the records.
-
-    Attributes
-    ----------
-    name : str
-    train, test : index arrays
-        Positions of the presences (or sites) that train, in a bootstrap some more than once, and of those held out.
-    background_train, background_test : index arrays or None
-        Positions of the background points of either side; None stands for all of them.
-    """
+    """One division of the records, by positions."""
 
     name: str
-    train: Index
+    train: Index  # presences (or sites) that train, in a bootstrap some more than once
     test: Index
-    background_train: Index | None = None
+    background_train: Index | None = None  # None stands for all background points
     background_test: Index | None = None
 
     def training(self, table: Table) -> Table:
@@ -60,25 +51,13 @@ class Fold:
 
 @dataclass(frozen=True)
 class Split:
-    """Folds of one table, and what a map of them needs.
-
-    Attributes
-    ----------
-    method : str
-    folds : tuple of Fold
-    group : (m,) index array or None
-        The fold (from 0) in which each presence is held out; None where it can be in several, or in none.
-    background_group : (n,) index array or None
-        The same of the background points, where they are divided; −1 for those that are never held out.
-    background : {"full", "partition", ""}
-        What a fold is measured against; empty for survey sites, which need none.
-    """
+    """Folds of one table, and what a map of them needs."""
 
     method: str
     folds: tuple[Fold, ...]
-    group: Index | None
-    background_group: Index | None
-    background: str
+    group: Index | None  # (m,): the fold (from 0) in which each presence is held out; None if several, or none
+    background_group: Index | None  # (n,): the same of background points that are divided; −1: never held out
+    background: str  # what a fold is measured against: "full" or "partition"; "" for survey sites, which need none
 
 
 def by_group(
@@ -89,10 +68,7 @@ def by_group(
     names: Sequence[str] | None = None,
     noun: str = "presences",
 ) -> Split:
-    """Hold out each group of presences in turn, with its group of background points where they are divided.
-
-    `noun` is what messages call the presences: those of a survey are sites.
-    """
+    """Hold out each group of presences (`noun` in messages) in turn, with its background where that is divided."""
     check_background(background)
     if background == "partition" and others is None:
         raise OptionError(f"background=partition: {method} folds do not divide the background, so use full")

@@ -10,15 +10,7 @@ ROUNDS = 300
 
 
 def kmeans(points: Array, k: int, *, seed: int = 1) -> tuple[Index, Array]:
-    """Return the cluster of every point and the centres, from the best of ten starts; no cluster is empty.
-
-    Parameters
-    ----------
-    points : (n, d) array
-    k : int
-        How many clusters, at most as many as there are distinct points.
-    seed : int
-    """
+    """Return the cluster of every point `(n, d)` and the centres, from the best of ten starts; no cluster is empty."""
     distinct = np.unique(points, axis=0).shape[0]
     if not 1 <= k <= distinct:
         raise OptionError(f"{k} clusters were asked for, there are {distinct} distinct points: ask for 1 to {distinct}")

@@ -33,10 +33,7 @@ def leave_one_out(m: int, *, noun: str = "presences") -> Split:
 
 
 def bootstrap(m: int, replicates: int, seed: int = 1, *, strata: Index | None = None, noun: str = "presences") -> Split:
-    """Train on `m` presences drawn with replacement; those that were not drawn are held out.
-
-    With `strata`, a number for each, as many are drawn of every stratum as it has.
-    """
+    """Train on `m` presences drawn with replacement, within `strata` if given; those not drawn are held out."""
     enough(m, 2, noun)
     parts = [np.arange(m)] if strata is None else [np.flatnonzero(strata == k) for k in np.unique(strata)]
     rng = np.random.default_rng(seed)
@@ -62,11 +59,7 @@ def subsample(m: int, replicates: int, percent: float = 25.0, seed: int = 1, *, 
 
 
 def own_folds(
-    labels: ArrayLike,
-    background_labels: ArrayLike | None = None,
-    background: str = "full",
-    *,
-    noun: str = "presences",
+    labels: ArrayLike, background_labels: ArrayLike | None = None, background: str = "full", *, noun: str = "presences"
 ) -> Split:
     """Divide by labels that the user gave, one for each presence; folds are named after them, in sorted order."""
     values = np.asarray(labels)

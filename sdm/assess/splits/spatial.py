@@ -62,12 +62,7 @@ def _deal(held: Index, around: Index, k: int, rng: np.random.Generator) -> Index
 
 
 def equal_blocks(
-    xy: Array,
-    background_xy: Array,
-    orientation: str = "lat_lon",
-    *,
-    background: str = "full",
-    noun: str = "presences",
+    xy: Array, background_xy: Array, orientation: str = "lat_lon", *, background: str = "full", noun: str = "presences"
 ) -> Split:
     """Divide the presences in four of equal counts, by one coordinate and then by another (ENMeval's `block`).
 
@@ -112,16 +107,9 @@ def checkerboard(
 ) -> Split:
     """Colour the map like a chessboard (ENMeval's basic and hierarchical checkerboard).
 
-    Parameters
-    ----------
-    xy, background_xy : (m, 2) and (n, 2) arrays
-    origin : (float, float)
-        The upper left corner of the layers; the square there is white.
-    cell : float or (float, float)
-        The side of the layers' cells, or width and height.
-    aggregation : int or two ints
-        How many cells a square has along each side. With two, a second board of squares that many times larger lies
-        over the first: four folds (white on white, white on black, black on white, black on black).
+    The square at `origin`, the upper left corner of the layers, is white. `cell` is the side of the layers' cells, or
+    width and height; `aggregation` how many cells a square has along each side. With two, a second board of squares
+    that many times larger lies over the first: four folds (white on white, on black, …).
     """
     factors = [aggregation] if isinstance(aggregation, (int, np.integer)) else list(aggregation)
     if len(factors) not in (1, 2) or any(int(f) < 1 for f in factors):

@@ -36,11 +36,7 @@ def fit_crf(
 ) -> LearnedWeights:
     """Learn a conditional random field to a certified gap of `tolerance` nats per known label.
 
-    Parameters
-    ----------
-    l1, l2 : (size,) arrays
-        Penalties on the weights' absolute values and half squares; every weight needs one of them.
-    start : (size,) array, optional
+    `l1` and `l2` are penalties on the weights' absolute values and half squares; every weight needs one of them.
     """
     if np.any((l1 <= 0) & (l2 <= 0)):
         raise OptionError("every weight needs a positive penalty, l1 or l2: else a CRF may have no finite optimum")

@@ -35,20 +35,10 @@ def fit_laplace(
     max_epochs: int = 500,
     seed: int = 0,
 ) -> LearnedWeights:
-    """Learn the posterior means and variances of all weights.
+    """Learn the posterior means and variances of all weights, with penalty `c` on the slack and prior variance 2/λ.
 
-    Parameters
-    ----------
-    c : float
-        Penalty on the slack.
-    lam : float
-        λ of the prior, whose variance is 2/λ.
-    scale : (size,) array
-        Multiplies the prior variance of single weights (a bias should hardly be shrunk); ones for the model of Zhu &
-        Xing 2009.
-    method : {"variational", "exact"}
-    rounds : int
-        Of the variational algorithm (Zhu & Xing take 3); the exact one runs until its gap is below `tolerance`.
+    `scale` multiplies the prior variance of single weights (a bias should hardly be shrunk); it is one in Zhu & Xing
+    2009, who take 3 `rounds` of the variational algorithm. The exact one runs until its gap is below `tolerance`.
     """
     if method not in METHODS:
         raise OptionError(f"method={method!r}: expected one of {', '.join(METHODS)}")

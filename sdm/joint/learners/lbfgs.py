@@ -35,23 +35,10 @@ def minimise(
     max_iterations: int,
     inverse_at: Callable[[Array], Inverse] | None = None,
 ) -> tuple[Step, int]:
-    """Minimise `smooth(w) + Σ l1·|w|` until `done` says so.
+    """Minimise `smooth(w) + Σ l1·|w|` until `done`, asked once per iteration, says so; return also the iterations.
 
-    Parameters
-    ----------
-    smooth : callable
-        Returns the smooth part's value and gradient.
-    l1 : (size,) array
-        Zero or more for each weight.
-    done : callable
-        Called once per iteration.
-    inverse_at : callable, optional
-        Returns a function that multiplies a vector by the inverse curvature at a point. For weights without `l1` only.
-
-    Returns
-    -------
-    Step, int
-        The last point, and how many iterations it took.
+    `smooth` returns value and gradient; `inverse_at(w)` a function that multiplies a vector by the inverse curvature at
+    a point, for weights without `l1` only.
     """
     at = _evaluate(smooth, start, l1)
     pairs: list[tuple[Array, Array, float]] = []

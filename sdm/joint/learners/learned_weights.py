@@ -10,29 +10,15 @@ from sdm.types import Array
 class LearnedWeights:
     """Weights with their spread, and how near the fit is to its optimum.
 
-    Attributes
-    ----------
-    weights : (size,) array
-        Posterior means; for a CRF the estimates.
-    variance : (size,) array or None
-        Posterior variances; for a CRF the squared standard errors, if they were asked for.
-    objective : float
-    gap : float
-        Proved bound on what is missing, in the learner's loss (wrong labels, or nats): per known label from the
-        solvers, per site from a `Learner`.
-    status : str
-    iterations : int
-    eta : (size,) array or None
-        The `η = Σ α_i(y) Δf_i(y)` of Zhu & Xing 2009, Theorem 3.
-    dual : Dual or None
-        Where the dual ended, to start another fit from.
+    The gap is a proved bound on what is missing, in the learner's loss (wrong labels, or nats): per known label from
+    the solvers, per site from a `Learner`.
     """
 
-    weights: Array
-    variance: Array | None
+    weights: Array  # posterior means; for a CRF the estimates
+    variance: Array | None  # posterior variances; for a CRF the squared standard errors, if asked for
     objective: float
     gap: float
     status: str
     iterations: int
-    eta: Array | None = None
-    dual: Dual | None = None
+    eta: Array | None = None  # `η = Σ α_i(y) Δf_i(y)` of Zhu & Xing 2009, Theorem 3
+    dual: Dual | None = None  # where the dual ended, to start another fit from

@@ -17,17 +17,7 @@ def fit_m3n(
     max_epochs: int = 500,
     seed: int = 0,
 ) -> LearnedWeights:
-    """Learn weights with prior N(0, prior): the posterior is N(Ση, Σ), its mean the M³N's weights.
-
-    Parameters
-    ----------
-    c : float
-        Penalty on the slack.
-    prior : (size,) array
-        Variance of every weight; ones for the model of Zhu & Xing 2009.
-    start : Dual, optional
-        Where an earlier fit to the same sites ended.
-    """
+    """Learn weights with prior N(0, prior), a variance each: the posterior is N(Ση, Σ), its mean the M³N's weights."""
     solution = solve_margin(
         discriminant, sites, c, prior, start=start, tolerance=tolerance, max_epochs=max_epochs, seed=seed
     )

@@ -53,37 +53,18 @@ class Dual:
 
 @dataclass(frozen=True)
 class MarginSolution:
-    """Weights, the dual point they come from, and how near the two problems' values are.
-
-    Attributes
-    ----------
-    weights : (size,) array
-    eta : (size,) array
-        Of the dual point; at the optimum `w = Ση`.
-    dual : Dual
-    slack : float
-        `Σ_i ξ_i`.
-    loss : float
-        `C Σ_i E[Δℓ_i]` of the dual point.
-    primal, objective : float
-        Values of the primal problem and of the dual.
-    gap : float
-        `(primal − dual) / (C · known labels)`: what is missing to the optimum, in wrong labels per label.
-    epochs : int
-        Of steps of single sites, and steps of Newton's.
-    status : {"converged", "iteration limit"}
-    """
+    """Weights, the dual point they come from, and how near the two problems' values are."""
 
     weights: Array
-    eta: Array
+    eta: Array  # of the dual point; at the optimum `w = Ση`
     dual: Dual
-    slack: float
-    loss: float
+    slack: float  # `Σ_i ξ_i`
+    loss: float  # `C Σ_i E[Δℓ_i]` of the dual point
     primal: float
-    objective: float
-    gap: float
-    epochs: int
-    status: str
+    objective: float  # of the dual
+    gap: float  # `(primal − dual) / (C · known labels)`: what is missing to the optimum, in wrong labels per label
+    epochs: int  # of steps of single sites, and steps of Newton's
+    status: str  # "converged" or "iteration limit"
 
 
 def solve_margin(
@@ -99,16 +80,8 @@ def solve_margin(
 ) -> MarginSolution:
     """Solve the max-margin problem to a duality gap of `tolerance` wrong labels per label.
 
-    Parameters
-    ----------
-    discriminant : Discriminant
-    sites : LabelledSites
-    c : float
-        Penalty on the slack.
-    variance : (size,) array
-        Diagonal of Σ.
-    start : Dual, optional
-        Where to begin; any dual point is feasible for every `variance` and `c`.
+    `c` is the penalty on the slack, `variance` the diagonal of Σ; any dual point is feasible for every such problem, so
+    that it can `start` another one.
     """
     rng = np.random.default_rng(seed)
     dual = Dual.at_labels(discriminant, sites) if start is None else start.copy()

@@ -35,31 +35,14 @@ SAME = 0.02  # a posterior variance that differs by less from that of a weight o
 
 @dataclass(frozen=True)
 class Learner:
-    """A learner with its settings.
+    """A learner with its settings."""
 
-    Attributes
-    ----------
-    name : {"crf-l2", "crf-l1", "m3n", "laplace"}
-    c : float
-        Penalty on the slack; that on a CRF's weights is 1/C.
-    lam : float
-        λ of the Laplace prior.
-    method : {"variational", "exact"}
-        Of Laplace MEDN.
-    rounds : int
-        Of the variational algorithm.
-    tolerance : float or None
-        Largest certified gap to accept, in the learner's loss (nats, or wrong labels) per site.
-    max_iterations : int
-    seed : int
-    """
-
-    name: str
-    c: float = 1.0
-    lam: float = 25.0
-    method: str = "variational"
-    rounds: int = 3
-    tolerance: float | None = None
+    name: str  # one of LEARNERS
+    c: float = 1.0  # penalty on the slack; that on a CRF's weights is 1/C
+    lam: float = 25.0  # λ of the Laplace prior
+    method: str = "variational"  # of Laplace MEDN: "variational" or "exact"
+    rounds: int = 3  # of the variational algorithm
+    tolerance: float | None = None  # largest certified gap to accept, in the learner's loss per site
     max_iterations: int = 300
     seed: int = 0
 

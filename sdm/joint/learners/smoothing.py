@@ -25,16 +25,7 @@ ARMIJO, HALVINGS = 1e-4, 30
 
 @dataclass(frozen=True)
 class Point:
-    """Weights, and the sites' distributions there.
-
-    Attributes
-    ----------
-    weights : (size,) array
-    marginals : Marginals
-    value : float
-        Of the smoothed primal.
-    gradient : (size,) array
-    """
+    """Weights, the sites' distributions there, and value and gradient of the smoothed primal."""
 
     weights: Array
     marginals: Marginals
@@ -86,14 +77,8 @@ class SmoothedMargin:
 def newton_points(problem: SmoothedMargin, weights: Array, gap: float, target: float) -> Iterator[Point]:
     """Yield one point per Newton step, nearer and nearer to the optimum of the problem that is not smoothed.
 
-    Parameters
-    ----------
-    weights : (size,) array
-        Where to begin.
-    gap : float
-        How far that is from the optimum, in wrong labels per label: μ starts accordingly.
-    target : float
-        The gap to reach: μ falls until its own part is some less.
+    The weights to begin with are `gap` wrong labels per label from the optimum, and μ starts accordingly; it falls
+    until its own part is some less than the `target`.
     """
     goal = SHARE * target * problem.c * problem.labels
     mu = float(np.clip(10.0 * gap, LEAST, START))

@@ -53,14 +53,8 @@ def cross_validate_settings(
     """Return the held-out loss of every `(C, λ)` in `grid`, summed over all folds.
 
     Each setting starts from where the one before ended, so grids are best given from strong regularisation to weak.
-    Fits that do not converge are named in a warning, with the `title` of the model.
-
-    Parameters
-    ----------
-    loss : callable
-        Of a learner, a discriminant, weights and test sites.
-    patience : int, optional
-        Stop when this many settings in a row are worse than the best; those not tried have a loss of NaN.
+    When `patience` settings in a row are worse than the best, the rest is not tried, and its loss is NaN. Fits that do
+    not converge are named in a warning, with the `title` of the model.
     """
     parts = [(sites.take(folds != fold), sites.take(folds == fold)) for fold in np.unique(folds)]
     starts: list[LearnedWeights | None] = [None] * len(parts)
