@@ -76,10 +76,7 @@ class SampleTable:
 
     def points(self) -> list[tuple[str, np.ndarray, np.ndarray]]:
         """Return the kinds of points with their x and y: presences, then background."""
-        return [
-            ("presence", self.presence_x, self.presence_y),
-            ("background", self.background_x, self.background_y),
-        ]
+        return [("presence", self.presence_x, self.presence_y), ("background", self.background_x, self.background_y)]
 
     @property
     def n_presences(self) -> int:

@@ -85,8 +85,7 @@ class FeatureSet:
         """Return the set with only the features marked in `keep`."""
         parts = [keep[a:b] for a, b in zip(self.offsets[:-1], self.offsets[1:])]
         return FeatureSet(
-            self.domain,
-            [f if part.all() else f.subset(part) for f, part in zip(self.families, parts) if part.any()],
+            self.domain, [f if part.all() else f.subset(part) for f, part in zip(self.families, parts) if part.any()]
         )
 
 

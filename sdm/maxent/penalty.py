@@ -23,14 +23,7 @@ from numpy.typing import NDArray
 from sdm.errors import OptionError
 from sdm.types import Array
 
-(
-    CODE_NONE,
-    CODE_L1,
-    CODE_SMOOTHED_L1,
-    CODE_L2,
-    CODE_L2SQ,
-    CODE_ELASTIC,
-) = range(6)
+(CODE_NONE, CODE_L1, CODE_SMOOTHED_L1, CODE_L2, CODE_L2SQ, CODE_ELASTIC) = range(6)
 
 
 class Penalty(ABC):

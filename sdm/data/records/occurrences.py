@@ -13,14 +13,7 @@ from rasterio.errors import CRSError
 
 from sdm.data.rasters.area import read_vector
 from sdm.data.rasters.grid import crs_name, same_crs
-from sdm.data.records.columns import (
-    PRESENCE,
-    UNCERTAINTY,
-    find_columns,
-    first_of,
-    named_column,
-    species_column,
-)
+from sdm.data.records.columns import PRESENCE, UNCERTAINTY, find_columns, first_of, named_column, species_column
 from sdm.data.records.textfile import SAMPLE_ROWS, TextTable, column_key, in_zip, numbers
 from sdm.errors import DataError, OptionError
 from sdm.reading import refuse_special
