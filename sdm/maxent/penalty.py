@@ -27,23 +27,10 @@ from sdm.types import Array
 
 
 class Penalty(ABC):
-    """The penalty on the weights of a model.
+    """The penalty on the weights of a model: `beta` and `ridge` (coefficient of `λ²/2`) of each feature, `smoothing`
+    (the `a` of `smoothed_l1`, else zero), `sparse` (whether optimal weights can be exactly zero one by one)."""
 
-    Attributes
-    ----------
-    beta : (size,) array
-        Regularisation weight of each feature.
-    ridge : (size,) array
-        Coefficient of `λ²/2` (zero where there is none).
-    smoothing : float
-        The `a` of `smoothed_l1`, else zero.
-    sparse : bool
-        Whether optimal weights can be exactly zero one by one.
-    code : int
-        How kernels know it.
-    """
-
-    code: int
+    code: int  # how kernels know it
     sparse = False
     smoothing = 0.0
 
