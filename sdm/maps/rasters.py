@@ -159,7 +159,7 @@ def computed(
 
 @contextmanager
 def writing_cogs(grid: Grid, rasters: Sequence[Raster], threads: int = 2) -> Iterator[list[DatasetWriter]]:
-    """Give files to write into; at the end they become Cloud-Optimized GeoTIFFs and move to their places, all or none."""
+    """Give files to write into; at the end they become Cloud-Optimized GeoTIFFs in their places, all or none."""
     _check_room(rasters, grid)
     first = rasters[0].path
     try:
