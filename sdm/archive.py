@@ -26,10 +26,8 @@ T = TypeVar("T")
 
 
 class _Unfinished(zipfile.ZipFile):
-    """An archive in memory that is closed when it is complete, and only then.
-
-    Zipfile refuses to be closed in the middle of an entry: after Ctrl-C, its refusal would take the interrupt's place.
-    """
+    """An archive in memory that is closed only when it is complete: zipfile refuses to be closed in the middle of an
+    entry, and after Ctrl-C its refusal would take the interrupt's place."""
 
     def __del__(self) -> None:
         """Let go of it as it is."""
@@ -37,33 +35,16 @@ class _Unfinished(zipfile.ZipFile):
 
 @dataclass(frozen=True)
 class Archive:
-    """A kind of file.
+    """A kind of file."""
 
-    Attributes
-    ----------
-    format : str
-        The format that its header names, such as ``sdm-model``.
-    version : int
-        The newest that this program reads, and the one it writes.
-    header : str
-        The entry of the header, such as ``model.json``.
-    title : str
-        Its name in messages, such as ``model file``.
-    """
-
-    format: str
-    version: int
-    header: str
-    title: str
+    format: str  # the format that its header names, such as `sdm-model`
+    version: int  # the newest that this program reads, and the one it writes
+    header: str  # the entry of the header, such as `model.json`
+    title: str  # its name in messages, such as `model file`
 
     def pack(self, fields: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
-        """Return the content of a file: `fields` (JSON values) in the header, and the arrays.
-
-        Raises
-        ------
-        OutputError
-            If it would be larger than what `load` reads.
-        """
+        """Return the content of a file: `fields` (JSON values) in the header, and the arrays; no more than `load`
+        reads."""
         if (size := sum(array.nbytes for array in arrays.values())) > LIMIT // 2:  # what is written can be read again
             raise OutputError(f"the {self.title} has {size >> 20} MB of weights, expected at most {LIMIT >> 21}")
         header: dict[str, Any] = {"format": self.format, "version": self.version, **fields}
@@ -84,14 +65,8 @@ class Archive:
         names: Sequence[str],
         build: Callable[[dict[str, Any], dict[str, NDArray[Any]]], T],
     ) -> T:
-        """Read the header and the arrays called `names`, check them, and return the result of `build`.
-
-        Raises
-        ------
-        ModelFileError
-            If the file is missing, damaged, of another kind, or was written by a newer version. Whatever `build` raises
-            means a damaged file.
-        """
+        """Read the header and the arrays called `names`, check them, and return the result of `build`; whatever that
+        raises means a damaged file, and every mistake of the file is a ModelFileError."""
         path = Path(path)
         if kind := special(path):
             raise ModelFileError(f"{path} is {kind}: expected a {self.title} (.npz) written by sdm")

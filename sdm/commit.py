@@ -42,13 +42,8 @@ _NO_EXCHANGE = {errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EBUSY, errno.EX
 
 @contextmanager
 def claim(target: Path, *, overwrite: bool, folder: bool = True) -> Iterator[None]:
-    """Hold a folder, or a file, for a run from its first look to its last byte; tidy up after runs that were killed.
-
-    Raises
-    ------
-    OutputError
-        If another run holds it, if it has results already and `overwrite` is not set, or it cannot be written.
-    """
+    """Hold a folder, or a file, for a run from its first look to its last byte; tidy up after runs that were killed. An
+    OutputError says that another run holds it, or that it has results already and `overwrite` is not set."""
     given, target = target, _real(target)
     refuse_existing(target, overwrite=overwrite)
     if folder:
@@ -66,16 +61,9 @@ def claim(target: Path, *, overwrite: bool, folder: bool = True) -> Iterator[Non
 
 @contextmanager
 def staging(target: Path, *, overwrite: bool, keep: bool = False) -> Iterator[Path]:
-    """Give a folder to write into; at the end it takes the place of `target`, on failure nothing has changed.
-
-    Files that sdm wrote to `target` before and does not write again go, unless `keep` is set. The user's files stay.
-
-    Raises
-    ------
-    OutputError
-        If `target` has files already and `overwrite` is not set, if a file of the user's has the name of a new one, or
-        it cannot be written.
-    """
+    """Give a folder to write into; at the end it takes the place of `target`, on failure nothing has changed. Files
+    that sdm wrote to `target` before and does not write again go, unless `keep` is set. The user's files stay: a new
+    one of the same name is an OutputError."""
     given, target = target, _real(target)
     refuse_existing(target, overwrite=overwrite)
     _refuse_file(target)
@@ -103,12 +91,9 @@ def publishing(files: Sequence[Path]) -> Iterator[list[Path]]:
 
 @contextmanager
 def staging_species(target: Path, *, overwrite: bool, planned: Sequence[str]) -> Iterator[Path]:
-    """Give the folder of a run over several species.
-
-    In a new folder every species appears as soon as it is done, in one step, and stays whatever comes later; `planned`
-    are the names of files and of folders (with a `/`) that the run may write. An earlier result is replaced as a whole,
-    at the end.
-    """
+    """Give the folder of a run over several species. In a new folder every species appears as soon as it is done, in
+    one step, and stays whatever comes later; `planned` are the names of files and of folders (with a `/`) that the run
+    may write. An earlier result is replaced as a whole, at the end."""
     if target.is_dir() and any(not is_temporary(path.name) for path in target.iterdir()):
         ours = sdm_files(target)
         for name in planned:  # said before the work, not after it

@@ -21,10 +21,8 @@ _LONGEST = 80
 
 def safe_name(name: str) -> str:
     """Return a file name for any text: letters, digits, `-`, `_` and inner dots; the same text gives the same name.
-
     Spaces become underscores, as in Java Maxent. Where anything else had to change, a few digits of a hash keep
-    different texts apart.
-    """
+    different texts apart."""
     spaced = unicodedata.normalize("NFC", name).strip().replace(" ", "_")
     kept = re.sub(r"[^\w.-]+", "_", spaced).strip("._-")
     changed = kept != spaced
@@ -40,11 +38,8 @@ def _digits(name: str) -> str:
 
 
 def safe_names(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:
-    """Return a file name for each text, all different from one another and from `taken`, on any disk.
-
-    `A b` and `A_b`, or `a` and `A` where the disk does not tell them apart, would be one file: those that come later
-    get a few digits of a hash.
-    """
+    """Return a file name for each text, all different from one another and from `taken`, on any disk: of `A b` and
+    `A_b`, or of `a` and `A`, those that come later get a few digits of a hash."""
     used = {name.casefold() for name in taken}
     chosen: dict[str, str] = {}
     for name in dict.fromkeys(names):
@@ -62,14 +57,8 @@ def output_folder(folder: str | None) -> Path:
 
 
 def check_output_path(path: Path) -> None:
-    """Raise if a result cannot have this place, whatever may be overwritten.
-
-    Raises
-    ------
-    OutputError
-        For a device, pipe or socket, which would be replaced by a file, and for a name that is not text: maps and pages
-        are written by programs that take names as UTF-8.
-    """
+    """Raise if a result can never have this place: a device, pipe or socket, which would be replaced by a file, or a
+    name that is not text (maps and pages are written by programs that take names as UTF-8)."""
     try:
         str(path).encode()
     except UnicodeEncodeError:
@@ -126,13 +115,8 @@ def write_text(path: Path, text: str, *, overwrite: bool = False) -> Path:
 
 
 def write_bytes(path: Path, content: bytes, *, overwrite: bool = False) -> Path:
-    """Write a file beside its place, have it on the disk, and move it there in one step.
-
-    Raises
-    ------
-    OutputError
-        If the file exists and `overwrite` is not set, or the folder cannot be written.
-    """
+    """Write a file beside its place, have it on the disk, and move it there in one step, never over another one unless
+    asked to."""
     refuse_existing(path, overwrite=overwrite)
     part = path.with_name(f".sdm-{secrets.token_hex(6)}.part")
     try:

@@ -28,13 +28,8 @@ def place_digest(path: Path) -> str:
 
 @contextmanager
 def lock(target: Path) -> Iterator[None]:
-    """Hold the only right to write to a file or folder, by a locked file beside it.
-
-    Raises
-    ------
-    OutputError
-        If another process holds it, or the folder cannot be written.
-    """
+    """Hold the only right to write to a file or folder, by a locked file beside it; an OutputError if another process
+    does."""
     beside = target.parent if os.access(target.parent, os.W_OK) or not target.is_dir() else target
     with lock_of(beside, place_digest(target), target):
         yield

@@ -38,15 +38,7 @@ def refuse_special(path: str | Path) -> None:
 
 
 def read_limited(path: str | Path, limit: int = TEXT_LIMIT) -> str:
-    """Return the text of a file (UTF-8).
-
-    Raises
-    ------
-    ValueError
-        If it is longer than the limit, is not a file, or is not UTF-8.
-    OSError
-        If it cannot be read.
-    """
+    """Return the text of a file (UTF-8); a ValueError if it is too long, is not a file, or is not UTF-8."""
     refuse_special(path)
     with Path(path).open("rb") as source:
         content = source.read(limit + 1)
@@ -64,13 +56,8 @@ def load_json(path: str | Path) -> Any:
 
 
 def load_yaml(path: str | Path, expected: str) -> Any:
-    """Return the content of a YAML file; `expected` says what it should be.
-
-    Raises
-    ------
-    OptionError
-        If it cannot be read, or unfolds to more than a run file could mean.
-    """
+    """Return the content of a YAML file; `expected` says what it should be. An OptionError if it cannot be read, or
+    unfolds to more than a run file could mean."""
     try:
         return yaml.load(read_limited(path), _Loader)  # noqa: S506 - a SafeLoader
     except FileNotFoundError:
@@ -125,13 +112,8 @@ def _unfolded(node: yaml.Node, known: dict[int, int | None]) -> int:
 
 
 def open_zipped(archive: zipfile.ZipFile, name: str, source: str) -> Any:
-    """Open a file in a zip archive, which ends where the archive says.
-
-    Raises
-    ------
-    DataError
-        If it is encrypted, packed in a way that Python does not know, or unpacks to more than a gigabyte.
-    """
+    """Open a file in a zip archive, which ends where the archive says. A DataError if it is encrypted, packed in a way
+    that Python does not know, or unpacks to more than a gigabyte."""
     entry = archive.getinfo(name)
     if entry.flag_bits & 1:
         raise DataError(f"file '{source}' is encrypted: unzip it with its password, and give what is in it")

@@ -17,17 +17,9 @@ from sdm.errors import SdmError
 
 @contextmanager
 def workers(processes: int) -> Iterator[Executor | None]:
-    """Give an executor of so many processes; None for one, which needs none.
-
-    Processes are started afresh, not forked, since threads read rasters and draw pictures meanwhile; they start with
-    the first tasks. Results do not depend on how many there are. After an error or a signal what they were at is not
-    waited for.
-
-    Raises
-    ------
-    SdmError
-        If one of them was killed.
-    """
+    """Give an executor of so many processes; None for one, which needs none. Processes are started afresh, not forked,
+    since threads read rasters and draw pictures meanwhile; they start with the first tasks. Results do not depend on
+    how many there are. After an error or a signal what they were at is not waited for."""
     if processes < 2:
         yield None
         return
@@ -43,12 +35,10 @@ def workers(processes: int) -> Iterator[Executor | None]:
 
 
 class _Pool(Executor):
-    """An executor whose processes can be ended at any moment.
-
-    That of the standard library waits for running tasks, complains of workers that die, and leaves them behind when
-    its own process is killed. Here a worker is a program that ends with its standard input, in a process group of its
-    own, so that the Ctrl-C of a terminal reaches the run alone.
-    """
+    """An executor whose processes can be ended at any moment. That of the standard library waits for running tasks,
+    complains of workers that die, and leaves them behind when its own process is killed. Here a worker is a program
+    that ends with its standard input, in a process group of its own, so that the Ctrl-C of a terminal reaches the run
+    alone."""
 
     def __init__(self, processes: int) -> None:
         self._most = processes

@@ -39,23 +39,12 @@ class Weighting:
     that was not drawn, a cell of rate w was drawn with probability 1 - exp(-w limit), so w / (1 - exp(-w limit)) stands
     for it without bias (Cohen and Kaplan 2007): nearly the same for all while few cells are drawn, and w itself when
     all are. Effort that was not drawn by multiplies this.
-
-    Parameters
-    ----------
-    area_weighted
-        Whether cells are drawn by their area.
-    treatment
-        The use of effort; None without.
-    limit
-        The shortest waiting time that was not drawn; infinite if every cell is there.
-    scale
-        Divides all weights.
     """
 
-    area_weighted: bool = False
+    area_weighted: bool = False  # whether cells are drawn by their area
     treatment: Treatment | None = None
-    limit: float = np.inf
-    scale: float = 1.0
+    limit: float = np.inf  # the shortest waiting time that was not drawn; infinite if every cell is there
+    scale: float = 1.0  # divides all weights
 
     def rate(self, area: np.ndarray, effort: np.ndarray | None) -> np.ndarray | None:
         """Return the rates at which cells are drawn, None if all are equal."""
@@ -75,39 +64,19 @@ class Weighting:
 
 @dataclass(frozen=True)
 class Background:
-    """Cells that stand for what is available to a species, in row-major order.
-
-    Parameters
-    ----------
-    rows, cols, x, y
-        The N cells and their centres (or the points that were given).
-    values
-        (N, V) values of the layers, without NaN.
-    weight
-        (N,) weight in the base measure, with mean 1: all 1 unless area or effort say otherwise (see `Weighting`).
-    n_valid
-        Number of cells that could have been drawn: valid in all layers, inside the study area, with effort.
-    presence_values
-        (M, V) values at the cells given as `lookup_cells`, NaN for nodata; None without.
-    summary
-        Range and number of valid cells of every layer over the whole raster; None if it was not read whole.
-    notices
-        Messages to the user.
-    weighting
-        How `weight` was computed; a presence that joins the background gets the weight of its own cell.
-    """
+    """N cells that stand for what is available to a species, in row-major order."""
 
     rows: np.ndarray
     cols: np.ndarray
-    x: np.ndarray
+    x: np.ndarray  # of the cells' centres, or of the points that were given
     y: np.ndarray
-    values: np.ndarray
-    weight: np.ndarray
-    n_valid: int
-    presence_values: np.ndarray | None = None
-    summary: Summary | None = None
+    values: np.ndarray  # (N, V) of the layers, without NaN
+    weight: np.ndarray  # in the base measure, with mean 1: all 1 unless area or effort say otherwise
+    n_valid: int  # cells that could have been drawn: valid in all layers, in the study area, with effort
+    presence_values: np.ndarray | None = None  # (M, V) values at `lookup_cells`, NaN for nodata
+    summary: Summary | None = None  # of the whole raster; None if it was not read whole
     notices: tuple[str, ...] = ()
-    weighting: Weighting = Weighting()
+    weighting: Weighting = Weighting()  # a presence that joins the background gets the weight of its own cell
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -139,35 +108,8 @@ def sample_background(
     lookup_cells: tuple[np.ndarray, np.ndarray] | None = None,
     threads: int = 2,
 ) -> Background:
-    """Draw background cells at random, without replacement, from the cells with data in all layers.
-
-    Parameters
-    ----------
-    stack
-        The layers; they are read once.
-    n
-        How many, or ``"all"``.
-    seed
-        Same seed, same cells.
-    area_weighted
-        Draw cells in proportion to their area, which in a geographic CRS shrinks towards the poles.
-    study_area
-        Only cells whose centre lies in it.
-    effort
-        Sampling effort, called with each window (from several threads): ``Effort.window``.
-    treatment
-        ``"sample"`` draws cells in proportion to effort; ``"prior"`` draws them whatever their effort, which is then
-        their weight.
-    lookup_cells
-        Rows and columns of cells to look up in the same pass: ``Located.cells``.
-    threads
-        Number of reading threads.
-
-    Raises
-    ------
-    DataError
-        If a layer, or the study area, has no valid cell, or a file is damaged.
-    """
+    """Draw background cells at random, without replacement, from the cells with data in all layers; at least one.
+    Arguments are those of `sample_backgrounds`."""
     background = sample_backgrounds(
         stack,
         [study_area],
@@ -197,7 +139,10 @@ def sample_backgrounds(
 ) -> list[Background]:
     """Draw a background in each of several study areas, in one pass; one that holds no valid cell is empty.
 
-    Parameters are those of `sample_background`, which draws in one.
+    `n` may be ``"all"``; the same `seed` gives the same cells. With `area_weighted` cells are drawn in proportion to
+    their area, which in a geographic CRS shrinks towards the poles. `effort` (`Effort.window`) is called with each
+    window, from several threads: treated as ``"sample"``, cells are drawn in proportion to it; as ``"prior"``, it is
+    their weight. `lookup_cells` are rows and columns of cells to look up in the same pass (`Located.cells`).
     """
     if n != "all" and n < 1:
         raise OptionError(f"the number of background points is {n}: expected 1 or more, or 'all'")
@@ -360,15 +305,8 @@ def background_from_points(
     effort: "Effort | None" = None,
     one_per_cell: bool = False,
 ) -> Background:
-    """Use points that the user gives as background; several in a cell all count, unless `one_per_cell`.
-
-    With `effort` it is their weight, and points without any are left out.
-
-    Raises
-    ------
-    DataError
-        If no point lies on a valid cell.
-    """
+    """Use points that the user gives as background; several in a cell all count, unless `one_per_cell`. With `effort`
+    it is their weight, and points without any are left out."""
     points = replace(occurrences, species=np.full(len(occurrences), "background", dtype=object))
     located = locate(points, stack, study_area=study_area)
     values = stack.sample(*located.cells)

@@ -13,17 +13,8 @@ from sdm.types import Array, Index
 @dataclass(frozen=True)
 class ClassSample(SiteSample):
     """Sites with a class each, or with proportions of classes: the counterpart of `SampleTable` for class models.
-
     `target` is an array `(n,)` of labels, or a data frame `(n, C)` of proportions whose columns name the classes. A
-    site counts for the class that has most of it.
-
-    Examples
-    --------
-    >>> place = np.arange(4.0)
-    >>> sample = ClassSample("demo", ("rain",), (), place[:, None], np.array(list("abab")), place, place, np.arange(4))
-    >>> len(sample), sample.label.tolist(), sample.take(np.array([3, 3, 0])).target.tolist()
-    (4, [0, 1, 0, 1], ['b', 'b', 'a'])
-    """
+    site counts for the class that has most of it."""
 
     @cached_property
     def label(self) -> Index:

@@ -16,19 +16,11 @@ from sdm.types import Array
 
 @dataclass(frozen=True)
 class Encoder:
-    """How the columns of a table become numbers.
-
-    Attributes
-    ----------
-    names : tuple of str
-    categorical : tuple of str
-    labels : dict
-        For each categorical column of text, its sorted classes; a class is coded by its position.
-    """
+    """How the columns of a table become numbers."""
 
     names: tuple[str, ...]
     categorical: tuple[str, ...]
-    labels: dict[str, tuple[str, ...]]
+    labels: dict[str, tuple[str, ...]]  # of categorical columns of text: their sorted classes, coded by position
 
     @classmethod
     def learn(cls, table: Any, categorical: str | int | Sequence[str | int] = ()) -> "Encoder":
@@ -48,20 +40,10 @@ class Encoder:
         return cls(tuple(names), chosen, labels)
 
     def encode(self, table: Any) -> Array:
-        """Return the table as an `(n, V)` array; text classes that were never seen become −1, missing ones NaN.
-
-        Parameters
-        ----------
-        table : rows, data frame or mapping
-            Rows are a 2-D array or nested lists: one row per point, exactly these columns. A table of numbers alone is
-            taken as it is, text classes by their codes. A data frame, or a mapping of names to columns, may have its
-            columns in any order, and more of them.
-
-        Raises
-        ------
-        DataError
-            If columns are missing or too many, or a value is no number.
-        """
+        """Return the table as an `(n, V)` array; text classes that were never seen become −1, missing ones NaN. Rows (a
+        2-D array or nested lists) have exactly these columns; if they are numbers alone they are taken as they are,
+        text classes by their codes. A data frame, or a mapping of names to columns, may have its columns in any order,
+        and more of them."""
         table = as_table(table)
         columns = column_names(table)
         framed = not isinstance(table, np.ndarray)

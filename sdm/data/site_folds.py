@@ -34,10 +34,8 @@ def number_sites(label: Index, group: Index | None = None) -> tuple[Index, Index
 def fold_numbers(
     label: Sequence[int] | Index, folds: int, rng: np.random.Generator, group: Index | None = None
 ) -> Index:
-    """Divide sites at random into folds, every class as evenly as it goes; visits of one group stay together.
-
-    Classes are dealt out as they appear, so that folds do not depend on their names.
-    """
+    """Divide sites at random into folds, every class as evenly as it goes; visits of one group stay together. Classes
+    are dealt out as they appear, so that folds do not depend on their names."""
     member, label = number_sites(np.asarray(label), group)
     out = np.empty(label.size, dtype=np.int64)
     start = 0
@@ -51,13 +49,7 @@ def fold_numbers(
 def training_rows(
     label: Index, percent: float, rng: np.random.Generator, group: Index | None = None
 ) -> NDArray[np.bool_]:
-    """Return which visits are for training: of every class a share of the sites is set aside, but two stay.
-
-    Raises
-    ------
-    DataError
-        If that sets no site aside.
-    """
+    """Return which visits are for training: of every class a share of the sites is set aside, but two stay."""
     member, site_class = number_sites(label, group)
     train = np.ones(site_class.size, dtype=bool)
     for c in np.unique(site_class):
@@ -72,12 +64,7 @@ def training_rows(
 
 
 def check_folds(folds: int, group: Index) -> None:
-    """Refuse more folds than there are sites.
-
-    Raises
-    ------
-    DataError
-    """
+    """Refuse more folds than there are sites."""
     sites = np.unique(group).size
     if folds > sites:
         visits = more = ""
@@ -91,18 +78,7 @@ def check_training(
     targets: Array, train: NDArray[np.bool_] | Index, classes: Sequence[str], option: str, fold: str = ""
 ) -> None:
     """Refuse training sites that a class cannot be learned from: fewer than two records, or nothing of its proportions.
-
-    Parameters
-    ----------
-    targets : (C, n) array
-        Labels as zeros and ones, or proportions.
-    train : array
-        Which sites train, by booleans or by index.
-    classes : sequence of str
-    option : str
-        What divides the sites: that it be left out is what mends it.
-    fold : str
-        The fold that these sites train for, for the message.
+    `targets` are labels as zeros and ones, or proportions, (C, n); `option` divides the sites: leaving it out mends it.
     """
     labels = bool(np.all((targets == 0) | (targets == 1)))
     least = LEAST if labels else 1

@@ -11,37 +11,17 @@ from sdm.types import Array, Index
 
 @dataclass(frozen=True)
 class SiteSample:
-    """What a model of survey sites is fitted to, one row per visit.
+    """What a model of survey sites is fitted to, one row per visit."""
 
-    Parameters
-    ----------
-    title : str
-        What messages and results call it.
-    names : tuple of str
-        The V variables, in the order of the columns.
-    categorical : tuple of str
-        Those of them whose values are codes of categories.
-    values : (n, V) array
-        Without missing values.
-    target : (n,) array or (n, ·) data frame
-        What was found.
-    x, y : (n,) arrays
-        Coordinates in the CRS of the layers; NaN where a table came without.
-    group : (n,) array
-        The number of each row's site: visits to one site stay together where sites are divided.
-    folds : (n,) array or None
-        Labels of folds, if a column of them was named.
-    """
-
-    title: str
-    names: tuple[str, ...]
-    categorical: tuple[str, ...]
-    values: Array
-    target: Any
-    x: Array
+    title: str  # what messages and results call it
+    names: tuple[str, ...]  # the V variables, in the order of the columns
+    categorical: tuple[str, ...]  # those of them whose values are codes of categories
+    values: Array  # (n, V), without missing values
+    target: Any  # what was found: an (n,) array or an (n, ·) data frame
+    x: Array  # in the CRS of the layers; NaN where a table came without
     y: Array
-    group: Index
-    folds: np.ndarray | None = None
+    group: Index  # the number of each row's site: visits to one site stay together where sites are divided
+    folds: np.ndarray | None = None  # labels, if a column of them was named
 
     def __len__(self) -> int:
         return len(self.values)
@@ -63,20 +43,8 @@ class SiteSample:
         return None
 
     def check_part(self, train: Index, test: Index, option: str, fold: str = "") -> None:
-        """Refuse a division whose training sites cannot be learned from, or whose test sites show nothing.
-
-        Parameters
-        ----------
-        train, test : index arrays
-        option : str
-            What divides the sites, as the user typed it.
-        fold : str
-            The fold that holds the test sites out, for messages.
-
-        Raises
-        ------
-        DataError
-        """
+        """Refuse a division whose training sites cannot be learned from, or whose test sites show nothing. `option` is
+        what divides the sites, as the user typed it; `fold` holds the test sites out."""
 
 
 @dataclass(frozen=True)

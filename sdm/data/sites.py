@@ -25,34 +25,15 @@ _ROW = "\0row"
 
 @dataclass(frozen=True)
 class SiteTable:
-    """Survey sites with the species found there.
+    """Survey sites with the species found there."""
 
-    Attributes
-    ----------
-    labels : DataFrame
-        (n, S) one column per species: 1, 0, or missing.
-    environment : DataFrame or None
-        (n, V) one column per variable; None where it comes from layers.
-    x, y : (n,) arrays
-        Coordinates, NaN where there are none.
-    row : (n,) array
-        The row of each site in its file, from 1 and with the header, for messages.
-    fold : (n,) array or None
-        Labels of folds, if a column of them was named.
-    group : (n,) array
-        The number of each row's site: rows with one name, or with the same coordinates, are visits to one site.
-    source : str
-    notes : tuple of str
-        Messages to the user.
-    """
-
-    labels: pd.DataFrame
-    environment: pd.DataFrame | None
-    x: np.ndarray
+    labels: pd.DataFrame  # (n, S): 1, 0, or missing
+    environment: pd.DataFrame | None  # (n, V); None where it comes from layers
+    x: np.ndarray  # NaN where there are no coordinates
     y: np.ndarray
-    row: np.ndarray
-    fold: np.ndarray | None
-    group: np.ndarray
+    row: np.ndarray  # of each site in its file, from 1 and with the header, for messages
+    fold: np.ndarray | None  # labels, if a column of them was named
+    group: np.ndarray  # the number of each row's site: one name, or the same coordinates, are one site
     source: str
     notes: tuple[str, ...] = ()
 
@@ -76,16 +57,9 @@ class SiteTable:
 
 @dataclass(frozen=True)
 class NamedColumns:
-    """Columns that the user named.
+    """Columns that the user named; None or empty to find them."""
 
-    Attributes
-    ----------
-    species : names, patterns such as ``sp_*``, or beginnings of names
-    environment, categorical : names
-    site, x, y, fold : names, or None to find them
-    """
-
-    species: Sequence[str] = ()
+    species: Sequence[str] = ()  # names, patterns such as `sp_*`, or beginnings of names
     environment: Sequence[str] = ()
     categorical: Sequence[str] = ()
     site: str | None = None
@@ -97,27 +71,9 @@ class NamedColumns:
 def read_site_table(
     path: str | Path, wanted: NamedColumns | None = None, *, table: str | Path | None = None, layers: bool = False
 ) -> SiteTable:
-    """Read a table of sites.
-
-    Parameters
-    ----------
-    path
-        Text with any delimiter: one column per species, or one row per species and site with a column such as
-        ``presence``.
-    wanted
-        Columns that are not found by themselves.
-    table
-        A second table with the environment: joined by a column that names sites in both, or else row by row.
-    layers
-        The environment comes from layers: no column is needed for it.
-
-    Raises
-    ------
-    DataError
-        If there are no species, no environment or no coordinates where they are needed, or tables do not fit.
-    OptionError
-        If a column that was named is not there.
-    """
+    """Read a table of sites: text with any delimiter, with one column per species, or one row per species and site with
+    a column such as ``presence``. `table` is a second one with the environment, joined by a column that names sites in
+    both, or else row by row; with `layers` the environment comes from them, and no column is needed for it."""
     wanted = wanted or NamedColumns()
     first = _Table.read(path, wanted)
     other = None if table is None else _Table.read(table, wanted)
@@ -337,9 +293,7 @@ def _unused_columns(
     table: _Table, species: Sequence[str], wanted: NamedColumns, *, only_table: bool
 ) -> tuple[list[str], list[str]]:
     """Return columns that are neither species nor environment, unless they are named, and messages about them.
-
-    `only_table`: the table's other columns are the environment.
-    """
+    `only_table`: the table's other columns are the environment."""
     named = {*species, *wanted.environment, *wanted.categorical}
     free = [name for name in table.free_columns(wanted) if name not in named]
     blank = [name for name in free if _is_blank(table.frame[name])]

@@ -26,60 +26,30 @@ class Survey:
 
 @dataclass(frozen=True)
 class SampleTable:
-    """The data that one species is fitted to: the variables at its presences and at the background.
-
-    Parameters
-    ----------
-    species
-        Its name.
-    names
-        The V variables, in the order of the columns.
-    categorical
-        Those of them whose values are codes of classes.
-    presence, background
-        (m, V) and (N, V) float64, without NaN.
-    presence_x, presence_y, background_x, background_y
-        Coordinates in the CRS of the layers; NaN where a table came without.
-    weights
-        Base weights of the background, (N,), or None if all are equal.
-    presence_weights
-        Weights of the presences, (m,), or None if all are equal.
-    presence_base
-        Base weights of the presences' own cells, (m,), for when they join the background; None if all are equal.
-    folds, background_folds
-        Labels of the folds that presences and background belong to, if a column of them was named.
-    levels
-        For categorical variables that came as text: their classes, in the order of their codes 0, 1, ...
-    sampling
-        How sampling bias was dealt with, for the record: what the background is, effort and its treatment, thinning.
-    notes
-        Messages to the user.
-    """
+    """The data that one species is fitted to: the V variables at its m presences and at N background points. Weights
+    are None if all are equal."""
 
     species: str
     names: tuple[str, ...]
-    categorical: tuple[str, ...]
-    presence: np.ndarray
-    background: np.ndarray
-    presence_x: np.ndarray
+    categorical: tuple[str, ...]  # variables whose values are codes of classes
+    presence: np.ndarray  # (m, V), without NaN
+    background: np.ndarray  # (N, V), without NaN
+    presence_x: np.ndarray  # in the CRS of the layers; NaN where a table came without
     presence_y: np.ndarray
     background_x: np.ndarray
     background_y: np.ndarray
-    weights: np.ndarray | None = None
+    weights: np.ndarray | None = None  # base weights of the background
     presence_weights: np.ndarray | None = None
-    presence_base: np.ndarray | None = None
-    folds: np.ndarray | None = None
+    presence_base: np.ndarray | None = None  # base weights of the presences' cells, for when they join the background
+    folds: np.ndarray | None = None  # labels, if a column of them was named
     background_folds: np.ndarray | None = None
-    levels: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    sampling: dict[str, Any] = field(default_factory=dict)
+    levels: dict[str, tuple[str, ...]] = field(default_factory=dict)  # classes that came as text, by code
+    sampling: dict[str, Any] = field(default_factory=dict)  # the background, effort, its treatment, thinning
     notes: tuple[str, ...] = ()
 
     def points(self) -> list[tuple[str, np.ndarray, np.ndarray]]:
         """Return the kinds of points with their x and y: presences, then background."""
-        return [
-            ("presence", self.presence_x, self.presence_y),
-            ("background", self.background_x, self.background_y),
-        ]
+        return [("presence", self.presence_x, self.presence_y), ("background", self.background_x, self.background_y)]
 
     @property
     def n_presences(self) -> int:
@@ -121,11 +91,8 @@ class SampleTable:
         presence_effort: np.ndarray | None = None,
         folds: np.ndarray | None = None,
     ) -> "SampleTable":
-        """Put the cleaned points of a species and a background together.
-
-        `presence_effort` is the sampling effort in the presences' cells, if the background was made with effort;
-        `folds` are labels of the presences.
-        """
+        """Put the cleaned points of a species and a background together. `presence_effort` is the sampling effort in
+        the presences' cells, if the background was made with effort; `folds` are labels of the presences."""
         weight = background.weight
         base = background.weighting.weight(stack.cell_area(points.rows), presence_effort)
         equal = bool(np.all(weight == weight[:1]) and np.all(base == weight[0]))
@@ -149,23 +116,8 @@ class SampleTable:
     def from_swd(
         cls, swd: "Swd", species: str | None = None, background: "Swd | None" = None, *, categorical: Sequence[str] = ()
     ) -> "SampleTable":
-        """Take one species out of a table of samples with data.
-
-        Parameters
-        ----------
-        swd
-            Presences of one or more species, and background unless `background` is given.
-        species
-            Which one; needed if there are several.
-        background
-            A table of background of its own; all its rows count, whatever they call their species.
-        categorical
-            More categorical variables than `swd` already knows of.
-
-        Raises
-        ------
-        DataError
-            If the species, the background, or a variable of the background is missing.
+        """Take one species (needed if there are several) out of a table of samples with data. `background` is a table
+        of its own, all of whose rows count; `categorical` are more categorical variables than `swd` already knows of.
         """
         species = _one_species(swd, species)
         at = swd.species == species

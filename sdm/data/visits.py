@@ -12,11 +12,7 @@ SITE = (
 
 def site_groups(*keys: ArrayLike) -> NDArray[np.int64]:
     """Number the sites of visits, in their order: visits that agree in any key, directly or through others, are of one.
-
-    Parameters
-    ----------
-    keys : (n,) or (n, k) arrays
-        Names, or coordinates. A visit whose name is empty, or whose coordinates are missing, agrees with none in them.
+    A key is names (n,) or coordinates (n, k); a visit without a name, or without coordinates, agrees with none in them.
     """
     columns = [_codes(np.asarray(key)) for key in keys]
     group = np.arange(columns[0].size)

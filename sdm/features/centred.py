@@ -23,10 +23,8 @@ def less_product(value: float, a: float, b: float) -> float:
 
 
 def product_range(low: float, high: float, a: float, b: float) -> tuple[float, float]:
-    """Return the range `lo, hi` of a product whose bracket goes from `low` to `high`, rounded outwards if at all.
-
-    A bracket that does not vary is returned as it is.
-    """
+    """Return the range `lo, hi` of a product whose bracket goes from `low` to `high`, rounded outwards if at all. A
+    bracket that does not vary is returned as it is."""
     if not (a and b) or not low < high:
         return low, high
     lo, hi = (float(Fraction(end) + Fraction(a) * Fraction(b)) for end in (low, high))

@@ -22,10 +22,8 @@ def auto_classes(presences: float) -> str:
 
 
 def parse_classes(features: str | Sequence[str], presences: float) -> str:
-    """Return the classes as letters in the order `lqphtc`.
-
-    Accepts ``auto``, letters in any case and order (``LQH``), or names (``["linear", "hinge"]``, ``"linear,hinge"``).
-    """
+    """Return the classes as letters in the order `lqphtc`. Accepts ``auto``, letters in any case and order (``LQH``),
+    or names (``["linear", "hinge"]``, ``"linear,hinge"``)."""
     if isinstance(features, str):
         text = features.strip().lower()
         if text == "auto":

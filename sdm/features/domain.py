@@ -19,19 +19,11 @@ from sdm.types import Array
 
 @dataclass(frozen=True)
 class DomainVariable:
-    """One environmental variable over the domain.
-
-    Attributes
-    ----------
-    name : str
-    categorical : bool
-    values : (d,) array
-        Distinct values in ascending order (the codes, for a categorical variable).
-    """
+    """One environmental variable over the domain."""
 
     name: str
     categorical: bool
-    values: Array
+    values: Array  # distinct, in ascending order (the codes, for a categorical variable)
 
     @property
     def lo(self) -> float:
@@ -50,18 +42,8 @@ class DomainVariable:
 
 
 class Domain:
-    """Cells `x_1..x_n` with a base measure `q0`.
-
-    Parameters
-    ----------
-    x : (n, V) array
-        Raw values, one row per cell. Missing values are refused.
-    names : sequence of str
-    categorical : sequence of str
-        Names of the variables whose values are classes.
-    q0 : (n,) array, optional
-        Base measure, positive; scaled to sum to one. Uniform by default.
-    """
+    """Cells `x_1..x_n`, (n, V) without missing values, with a base measure `q0`: positive, scaled to sum to one,
+    uniform by default."""
 
     def __init__(
         self, x: Array, names: Sequence[str], categorical: Sequence[str] = (), q0: Array | None = None

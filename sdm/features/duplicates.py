@@ -20,16 +20,9 @@ INDIFFERENT = ("none", "l1")
 
 
 def find_duplicates(features: FeatureSet, beta: Array, penalty: str = "l1") -> tuple[NDArray[np.bool_], dict[int, int]]:
-    """Mark the features to keep; of copies, the one with the lowest penalty stays (the first among equals).
-
-    Under a penalty that is not indifferent to copies all are kept.
-
-    Returns
-    -------
-    keep : (size,) bool array
-    copies : dict
-        For each feature left out, the feature that it is a copy of.
-    """
+    """Mark the features to keep, and return for each one left out the feature that it is a copy of; of copies, the one
+    with the lowest penalty stays (the first among equals). Under a penalty that is not indifferent to copies all are
+    kept."""
     keep = np.ones(features.size, dtype=bool)
     copies: dict[int, int] = {}
     if penalty not in INDIFFERENT:

@@ -12,20 +12,11 @@ from sdm.types import Array
 
 
 class Family(ABC):
-    """A set of features scaled to [0, 1] over a domain.
+    """A set of features scaled to [0, 1] over a domain."""
 
-    Attributes
-    ----------
-    letter : str
-        The field's letter for the class: l q p h t c.
-    domain : Domain
-    var : (size,) int array
-        The variable of each feature (the first of the two, for products).
-    """
-
-    letter: str
+    letter: str  # the field's letter for the class: l q p h t c
     domain: Domain
-    var: NDArray[np.int64]
+    var: NDArray[np.int64]  # the variable of each feature (the first of the two, for products)
 
     @property
     def size(self) -> int:

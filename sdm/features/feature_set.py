@@ -85,27 +85,16 @@ class FeatureSet:
         """Return the set with only the features marked in `keep`."""
         parts = [keep[a:b] for a, b in zip(self.offsets[:-1], self.offsets[1:])]
         return FeatureSet(
-            self.domain,
-            [f if part.all() else f.subset(part) for f, part in zip(self.families, parts) if part.any()],
+            self.domain, [f if part.all() else f.subset(part) for f, part in zip(self.families, parts) if part.any()]
         )
 
 
 def build_features(
     domain: Domain, classes: str, *, knots: Knots = "maxent", sample: Array, empty_categories: bool = False
 ) -> FeatureSet:
-    """Make the families of the given class letters over a domain.
-
-    Parameters
-    ----------
-    domain : Domain
-    classes : str
-        Letters of l q p h t c, as from `parse_classes`. Categorical variables get their classes with or without c.
-    knots : {"maxent", "maxnet", "all"} or int
-    sample : (n,) array
-        The presences' mass on cells.
-    empty_categories : bool
-        Keep a class without any presence (as maxnet does) or not (as Java Maxent does).
-    """
+    """Make the families of the given class letters (as from `parse_classes`) over a domain; categorical variables get
+    their classes with or without c. `sample` is the presences' mass on cells. A class without any presence is kept with
+    `empty_categories` (as maxnet does) or not (as Java Maxent does)."""
     families: list[Family] = []
     if "l" in classes:
         families.append(LinearFamily(domain))

@@ -35,10 +35,8 @@ def hinge_knots(domain: Domain, choice: Knots) -> list[Array]:
 
 
 def threshold_knots(domain: Domain, choice: Knots, sample: Array) -> list[Array]:
-    """Return the threshold knots of every variable.
-
-    `maxent` puts them only between the smallest and the largest presence: `sample` is the presences' mass on cells.
-    """
+    """Return the threshold knots of every variable. `maxent` puts them only between the smallest and the largest
+    presence: `sample` is the presences' mass on cells."""
     knots = check_knots(choice)
     cells = np.flatnonzero(sample)
 

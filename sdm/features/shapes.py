@@ -89,14 +89,7 @@ class Shapes:
 
 
 class CompiledShapes:
-    """Shapes as flat arrays for kernels.
-
-    Parameters
-    ----------
-    shapes : Shapes
-    lo, hi : (V,) arrays
-        Training range of each variable, by which monomials scale.
-    """
+    """Shapes as flat arrays for kernels; `lo, hi` are the training range of each variable, by which monomials scale."""
 
     def __init__(self, shapes: Shapes, lo: Array, hi: Array) -> None:
         a = shapes.to_arrays()
@@ -178,11 +171,9 @@ def _cut(values: NDArray, sizes: NDArray) -> list[NDArray]:
 
 @jit
 def _add_trees(x, codes, start, var, threshold, which, member, excluded, ones, weight, theta):  # type: ignore[no-untyped-def]
-    """theta[i] += Σ weight_t · label of the leaf of tree t that cell i ends in; a class not in a set stays left.
-
-    Each split rules out the leaves on the side that a cell does not take; what is left after all is where it ends. So
-    no cell is walked alone, and the inner loops run over neighbouring cells.
-    """
+    """theta[i] += Σ weight_t · label of the leaf of tree t that cell i ends in; a class not in a set stays left. Each
+    split rules out the leaves on the side that a cell does not take; what is left after all is where it ends. So no
+    cell is walked alone, and the inner loops run over neighbouring cells."""
     block = 1024
     out = np.empty(block, np.uint64)
     for a in range(0, theta.size, block):

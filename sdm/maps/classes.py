@@ -44,15 +44,8 @@ class ClassMaps:
 
 
 def class_codes(labels: Sequence[str]) -> list[int]:
-    """Return the classes' values on the map: the labels if they are whole numbers from 0 to 254, else 1, 2, …
-
-    Presence and absence in words are 1 and 0.
-
-    Raises
-    ------
-    DataError
-        If there are more classes than a byte can tell apart.
-    """
+    """Return the classes' values on the map: the labels if they are whole numbers from 0 to 254, else 1, 2, … Presence
+    and absence in words are 1 and 0."""
     if len(labels) > MOST:
         raise DataError(f"there are {len(labels)} classes: a class map tells {MOST} apart; join some")
     if all(label.isascii() and label.isdigit() and str(int(label)) == label and int(label) <= MOST for label in labels):
@@ -79,19 +72,9 @@ def write_class_maps(
     tags: dict[str, str] | None = None,
     progress: Progress | None = None,
 ) -> ClassMaps:
-    """Write the maps of a model as Cloud-Optimized GeoTIFFs: all three, or none.
-
-    Parameters
-    ----------
-    model : ClassModel
-    stack : Stack
-        With the model's variables, in its order.
-    paths : mapping
-        Where to write ``probability`` (one band per class, called by its name), ``class`` (bytes with a colour table, 0
-        is no data, or 255 where 0 is a class) and ``entropy`` (nats).
-    clamp, study_area, threads, tags, progress
-        As for `sdm.maps.species.predict_raster`.
-    """
+    """Write the maps of a model as Cloud-Optimized GeoTIFFs: all, or none. `paths` say where to write ``probability``
+    (one band per class, called by its name), ``class`` (bytes with a colour table, 0 is no data, or 255 where 0 is a
+    class) and ``entropy`` (nats). The other arguments are those of `sdm.maps.species.predict_raster`."""
     check_variables(model.names, stack)
     codes = np.array(class_codes(model.labels), dtype=np.uint8)
 

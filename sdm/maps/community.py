@@ -29,28 +29,16 @@ PRESENT = "present"  # the ending of rasters of the best joint labeling
 
 @dataclass(frozen=True)
 class JointPlaces:
-    """Where the maps of a joint model go.
+    """Where the maps of a joint model go."""
 
-    Attributes
-    ----------
-    species : dict
-        Every species' probability.
-    present : dict
-        Whether every species is in the best joint labeling.
-    richness : dict
-        Which of `RICHNESS`.
-    """
-
-    species: dict[str, Path]
-    present: dict[str, Path]
-    richness: dict[str, Path]
+    species: dict[str, Path]  # every species' probability
+    present: dict[str, Path]  # whether every species is in the best joint labeling
+    richness: dict[str, Path]  # which of `RICHNESS`
 
     @classmethod
     def within(cls, folder: Path, species: Iterable[str], richness: Sequence[str], end: str = "") -> "JointPlaces":
-        """Return places in a folder: `maps/<species>.tif`, `maps/<species>_present.tif` and `richness.tif`.
-
-        `end` is put behind the folder of maps and the names of richness. No two files have one name.
-        """
+        """Return places in a folder: `maps/<species>.tif`, `maps/<species>_present.tif` and `richness.tif`. `end` is
+        put behind the folder of maps and the names of richness. No two files have one name."""
         names = list(species)
         home, safe_of = folder / f"{MAPS}{end}", safe_names(names)
         endings = safe_names([f"{name}_{PRESENT}" for name in names], taken=safe_of.values())
@@ -90,19 +78,8 @@ def write_maps(
     progress: Progress | None = None,
 ) -> JointMaps:
     """Write rasters of every species' probability, of the best joint labeling (0, 1), and of richness: all or none.
-
-    Parameters
-    ----------
-    joint : FittedJoint
-    stacked : FittedJoint or None
-        The same without edges, for the maps of `places.richness` that need it.
-    stack : Stack
-        With the model's variables, in its order.
-    places : JointPlaces
-        Of every species.
-    clamp, study_area, threads, progress
-        As for `sdm.maps.species.predict_raster`.
-    """
+    `stacked` is the model without edges, for the maps of `places.richness` that need it. The other arguments are those
+    of `sdm.maps.species.predict_raster`."""
     check_variables(joint.encoder.names, stack)
     wanted = [name for name in RICHNESS if name in places.richness]
     single_models = stacked if any(name not in OF_ONE_MODEL for name in wanted) else None

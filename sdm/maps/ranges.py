@@ -31,20 +31,9 @@ class RangePolygons:
 
 
 def write_range(raster: Path, path: Path, *, species: str, min_patch: float = 0.0) -> RangePolygons:
-    """Write where a map is above zero as polygons, one per patch of cells that share edges, holes left out.
+    """Write where a map is above zero (its zeros are exact) as a GeoPackage of polygons, one per patch of cells that
+    share edges, holes left out; patches of less than `min_patch` km² are left out.
 
-    Parameters
-    ----------
-    raster : path
-        A map whose zeros are exact.
-    path : path
-        The GeoPackage, with the columns species, patch and area_km2.
-    species : str
-    min_patch : float
-        Leave out patches of less than N km².
-
-    Notes
-    -----
     The area of a patch is the sum of those of its cells (`Grid.cell_km2`): true on the ellipsoid in degrees, that of
     the plane in a projection. Without a CRS, numbers that can be degrees are, and others are metres.
     """

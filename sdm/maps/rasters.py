@@ -36,24 +36,13 @@ BLOCK = 256
 
 @dataclass(frozen=True)
 class Raster:
-    """A GeoTIFF to write.
-
-    Attributes
-    ----------
-    path : Path
-    dtype : str
-    nodata : float
-    bands : tuple of str
-        Names of the bands; without any there is one band.
-    colours : mapping, optional
-        Red, green and blue by value: the file's colour table.
-    """
+    """A GeoTIFF to write."""
 
     path: Path
     dtype: str = "float32"
     nodata: float = NODATA
-    bands: tuple[str, ...] = ()
-    colours: Mapping[int, Colour] | None = None
+    bands: tuple[str, ...] = ()  # names; without any there is one band
+    colours: Mapping[int, Colour] | None = None  # the colour table, by value
 
     @property
     def count(self) -> int:
@@ -133,15 +122,8 @@ def write_rasters(
     threads: int = 2,
     progress: Progress | None = None,
 ) -> list[RasterSummary]:
-    """Compute rasters of one band each window by window, and write them: all, or none.
-
-    Parameters
-    ----------
-    compute : callable
-        Called with a window and the layers' values there; returns a band for every raster, of its type.
-    tags : sequence of dict
-        Those of every raster.
-    """
+    """Compute rasters of one band each window by window, and write them: all, or none. `compute` is called with a
+    window and the layers' values there, and returns a band for every raster, of its type."""
     # Where a window's maps take more memory than its layers, windows are as much smaller.
     taken = sum(np.dtype(raster.dtype).itemsize for raster in rasters)
     wide = taken / (len(stack.layers) * stack.dtype.itemsize)
@@ -177,13 +159,7 @@ def computed(
 
 @contextmanager
 def writing_cogs(grid: Grid, rasters: Sequence[Raster], threads: int = 2) -> Iterator[list[DatasetWriter]]:
-    """Give files to write into; at the end they become Cloud-Optimized GeoTIFFs and move to their places, all or none.
-
-    Raises
-    ------
-    OutputError
-        If there is no room, or something cannot be written.
-    """
+    """Give files to write into; at the end they become Cloud-Optimized GeoTIFFs in their places, all or none."""
     _check_room(rasters, grid)
     first = rasters[0].path
     try:

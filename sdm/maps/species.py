@@ -101,17 +101,8 @@ def write_spread_maps(
     tags: dict[str, str] | None = None,
     progress: Progress | None = None,
 ) -> dict[str, RasterSummary]:
-    """Write maps of how much replicates agree, all in one pass over the layers.
-
-    Parameters
-    ----------
-    models : sequence of ValueModel
-        The replicates, at least two, of the same variables.
-    paths : mapping
-        Where to write which of `sdm.assess.uncertainty.STATISTICS`: mean, sd, lower, upper.
-    stack, scale, clamp, study_area, threads, tags, progress
-        As for `predict_raster`.
-    """
+    """Write maps of how much replicates (two or more, of the same variables) agree, all in one pass over the layers.
+    `paths` say where to write which of `sdm.assess.uncertainty.STATISTICS`; the rest is as for `predict_raster`."""
     for model in models:
         check_variables(model.names, stack)
     describe = {"replicates": str(len(models)), "scale": scale, "software": f"sdm {__version__}", **(tags or {})}

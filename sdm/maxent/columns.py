@@ -20,16 +20,9 @@ def rough_stride(n: int) -> int:
 
 
 class ColumnPool:
-    """Columns of features that were in the working set at some time, so that none is computed twice.
-
-    Parameters
-    ----------
-    features : FeatureSet
-    stride : int
-        Look at every `stride`-th cell only, until `refine` is called.
-    capacity : int
-        How many columns to hold at most; when it is full, those not asked for in the present round go.
-    """
+    """Columns of features that were in the working set at some time, so that none is computed twice: over every
+    `stride`-th cell only, until `refine` is called. When `capacity` is full, those not asked for in the present round
+    go."""
 
     def __init__(self, features: FeatureSet, stride: int = 1, capacity: int = 400) -> None:
         self.features = features
@@ -60,10 +53,8 @@ class ColumnPool:
         return [self._columns[j] for j in wanted]
 
     def hessian(self, members: NDArray[np.int64], weights: Array, block: int = 2048) -> Array:
-        """Return the Hessian of `Ω*(Fλ)` on the members, `F (diag(w) − w wᵀ/Σw) Fᵀ`, from the cells looked at.
-
-        Block by block of cells, from columns centred on their weighted means, so that no copy of them all is made.
-        """
+        """Return the Hessian of `Ω*(Fλ)` on the members, `F (diag(w) − w wᵀ/Σw) Fᵀ`, from the cells looked at. Block by
+        block of cells, from columns centred on their weighted means, so that no copy of them all is made."""
         if not np.any(weights[:: self.stride]):  # all of the density lies between the cells that are looked at
             self.refine()
         columns = self.columns(members)

@@ -15,19 +15,8 @@ DRAWS = 50
 
 
 def sample_complexity(oracle: Oracle, domain: Domain, sample: Array, *, seed: int = 1, draws: int = DRAWS) -> Array:
-    """Return the estimate for each size 1 … largest, made non-decreasing in the size.
-
-    Parameters
-    ----------
-    oracle : Oracle
-    domain : Domain
-        The oracle's domain; signs are put on the cells with presences.
-    sample : (n,) array
-        The empirical distribution.
-    seed : int
-    draws : int
-        How many sets of signs to average over.
-    """
+    """Return the estimate for each size 1 … largest, made non-decreasing in the size. Signs are put on the cells with
+    presences; `draws` sets of them are averaged over."""
     rng = np.random.default_rng([seed, 3])
     cells = np.flatnonzero(sample)
     total = np.zeros(oracle.largest)

@@ -177,12 +177,10 @@ def find_tau(theta, q0, alpha, guess):  # type: ignore[no-untyped-def]
 
 @jit
 def select_tau(theta, q0, low):  # type: ignore[no-untyped-def]
-    """Return the τ of α = 2 exactly, in O(n) expected, and how many times cells were split.
-
-    The root of Σ q0_i [1 + θ_i − τ]₊ = 1 is known once the cells above τ − 1 are: as quickselect does, those left are
-    split by the score of one of them, and the side where τ − 1 lies is kept. Cells not above `low` − 1, with `low` left
-    of the root, are out from the start. Scores are taken from the largest, so that little is lost of them.
-    """
+    """Return the τ of α = 2 exactly, in O(n) expected, and how many times cells were split. The root of Σ q0_i [1 + θ_i
+    − τ]₊ = 1 is known once the cells above τ − 1 are: as quickselect does, those left are split by the score of one of
+    them, and the side where τ − 1 lies is kept. Cells not above `low` − 1, with `low` left of the root, are out from
+    the start. Scores are taken from the largest, so that little is lost of them."""
     top = theta.max()
     score, weight = np.empty(theta.size), np.empty(theta.size)
     end = 0

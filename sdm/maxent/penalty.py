@@ -23,34 +23,14 @@ from numpy.typing import NDArray
 from sdm.errors import OptionError
 from sdm.types import Array
 
-(
-    CODE_NONE,
-    CODE_L1,
-    CODE_SMOOTHED_L1,
-    CODE_L2,
-    CODE_L2SQ,
-    CODE_ELASTIC,
-) = range(6)
+(CODE_NONE, CODE_L1, CODE_SMOOTHED_L1, CODE_L2, CODE_L2SQ, CODE_ELASTIC) = range(6)
 
 
 class Penalty(ABC):
-    """The penalty on the weights of a model.
+    """The penalty on the weights of a model: `beta` and `ridge` (coefficient of `λ²/2`) of each feature, `smoothing`
+    (the `a` of `smoothed_l1`, else zero), `sparse` (whether optimal weights can be exactly zero one by one)."""
 
-    Attributes
-    ----------
-    beta : (size,) array
-        Regularisation weight of each feature.
-    ridge : (size,) array
-        Coefficient of `λ²/2` (zero where there is none).
-    smoothing : float
-        The `a` of `smoothed_l1`, else zero.
-    sparse : bool
-        Whether optimal weights can be exactly zero one by one.
-    code : int
-        How kernels know it.
-    """
-
-    code: int
+    code: int  # how kernels know it
     sparse = False
     smoothing = 0.0
 

@@ -36,10 +36,8 @@ Fit = tuple[Growth, Solution]
 
 @dataclass(frozen=True)
 class PenaltySetting:
-    """One choice of λ and β, with its held-out loss (relative to the base measure, in nats) and that of its parts.
-
-    Parts are the records, each with its mean over the repeats, or for classes the folds.
-    """
+    """One choice of λ and β, with its held-out loss (relative to the base measure, in nats) and that of its parts: the
+    records, each with its mean over the repeats, or for classes the folds."""
 
     lam: float
     beta: float
@@ -50,11 +48,9 @@ class PenaltySetting:
 
 @dataclass(frozen=True)
 class PenaltyFold:
-    """Cells whose records are held out; `begin(lam, beta)` starts a fit on the rest.
-
-    Densities are taken relative to the first `n_background` cells: presences that were added to the domain count for
-    more there than they do on the map, which would speak against every model that is sharp around them.
-    """
+    """Cells whose records are held out; `begin(lam, beta)` starts a fit on the rest. Densities are taken relative to
+    the first `n_background` cells: presences that were added to the domain count for more there than they do on the
+    map, which would speak against every model that is sharp around them."""
 
     held: NDArray[np.int64]
     begin: Callable[[float, float], Growth]
@@ -110,19 +106,9 @@ def search_penalties(
     optional: bool = False,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> tuple[PenaltySetting, list[PenaltySetting]]:
-    """Return the setting to use, and every setting tried.
-
-    Parameters
-    ----------
-    repeats : sequence of sequences of PenaltyFold
-        Divisions of the records into folds.
-    sample : (n,) array
-        The share of each cell in the records.
-    paths : mapping of float to sequence of float
-        The values of λ to try for each β.
-    optional : bool
-        Whether growing families need evidence against λ = ∞; else the lowest held-out loss decides.
-    """
+    """Return the setting to use, and every setting tried: for each β of `paths` its values of λ. `repeats` are
+    divisions of the records into folds, `sample` the share of each cell in the records. If `optional`, growing families
+    need evidence against λ = ∞; else the lowest held-out loss decides."""
     losses = HeldOutLosses(sample)
     left = {beta: sorted(paths[beta], reverse=True) for beta in sorted(paths, reverse=True)}
     total, done = len(repeats) * len(left), 0

@@ -27,23 +27,13 @@ def penalty_weights(
     multiplier: float = 1.0,
     delta: float = 0.05,
 ) -> Array:
-    """Return `β_j` for every feature.
+    """Return `β_j` for every feature, times `multiplier`; `size` is the effective number of presences (`m`; with
+    weights Kish's).
 
-    Parameters
-    ----------
-    features : FeatureSet
-    sample : (n,) array
-        The empirical distribution as a mass on cells.
-    size : float
-        Its effective number of presences (`m`; with weights Kish's).
-    rule : {"maxent", "maxnet", "deviation", "corollary7"} or float
-        `maxent` and `maxnet`: the sample-size tables, as either program applies them. `deviation`: `σ̃_j/√m`, so that
-        the multiplier is the β₀ of Dudík, Phillips & Schapire (2007, §8). Tables and deviation give at least 0.001, as
-        Java Maxent does: a feature that is constant at the presences would have no penalty, and its weight could grow
-        without bound. `corollary7`: the bound of their Corollary 7 at confidence `1 − delta`. A number: the same β for
-        every feature.
-    multiplier : float
-        Multiplies every β, the least too.
+    The rules `maxent` and `maxnet` are the sample-size tables, as either program applies them. `deviation`: `σ̃_j/√m`,
+    so that the multiplier is the β₀ of Dudík, Phillips & Schapire (2007, §8). These give at least 0.001, as Java Maxent
+    does: a feature that is constant at the presences would have no penalty, and its weight could grow without bound.
+    `corollary7`: the bound of their Corollary 7 at confidence `1 − delta`. A number: the same β for every feature.
     """
     if not (np.isfinite(multiplier) and multiplier > 0):
         raise OptionError(

@@ -29,43 +29,19 @@ Hessian = Callable[[Array], Array]
 
 @dataclass(frozen=True)
 class State:
-    """A point `λ` and what follows from it.
-
-    Attributes
-    ----------
-    lam : (J,) array
-    theta : (n,) array
-        Scores `Fλ`.
-    gibbs : Gibbs
-    p : (n,) array
-        The distribution.
-    eps : (J,) array
-        `p[f] − π̃[f]`, the gradient without the penalty.
-    objective : float
-        `F(λ) = −Q(λ)`.
-    """
+    """A point `λ` and what follows from it."""
 
     lam: Array
-    theta: Array
+    theta: Array  # scores Fλ
     gibbs: Gibbs
-    p: Array
-    eps: Array
-    objective: float
+    p: Array  # the distribution
+    eps: Array  # p[f] − π̃[f], the gradient without the penalty
+    objective: float  # F(λ) = −Q(λ)
 
 
 class Problem:
-    """Entropy + penalty + features + sample.
-
-    Parameters
-    ----------
-    features : FeatureSet
-    sample : (n,) array
-        The empirical distribution `π̃` as a probability on cells.
-    entropy : Entropy
-    penalty : Penalty
-    mu : (J,) array, optional
-        `π̃[f]`, where it is known already.
-    """
+    """Entropy + penalty + features + sample: the empirical distribution `π̃` as a probability on cells; `mu` is
+    `π̃[f]`, where it is known already."""
 
     classes = 1
     """How many weights a feature has: the weights are in the order of classes, then features."""

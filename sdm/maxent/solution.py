@@ -31,34 +31,16 @@ class Round:
 
 @dataclass
 class Solution:
-    """The weights and the proof that comes with them.
+    """The weights and the proof that comes with them."""
 
-    Attributes
-    ----------
-    status : str
-        `converged`, `max_iterations`, `separable` or `stalled`; `message` spells it out.
-    weights : (J,) array
-    objective : float
-        `F(λ)`, minimised. The regularised gain is its negative.
-    gap : float
-        Proved bound on `F(λ) − min F`, in nats.
-    iterations : int
-    history : list of Round
-    seconds : float
-    tau : float
-        Normaliser of the fitted distribution.
-    p : (n,) array
-        The fitted distribution over the domain.
-    """
-
-    status: str
+    status: str  # `converged`, `max_iterations`, `separable` or `stalled`; `message` spells it out
     weights: Array
-    objective: float
-    gap: float
+    objective: float  # F(λ), minimised; the regularised gain is its negative
+    gap: float  # proved bound on F(λ) − min F, in nats
     iterations: int
     seconds: float
-    tau: float
-    p: Array = field(repr=False)
+    tau: float  # normaliser of the fitted distribution
+    p: Array = field(repr=False)  # the fitted distribution over the domain
     history: list[Round] = field(default_factory=list, repr=False)
 
     @property

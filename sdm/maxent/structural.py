@@ -44,22 +44,8 @@ class FamilyPenalty:
 
 
 class Growth:
-    """A problem that gets more features as it is solved: the finite families first, then those found by the oracles.
-
-    Parameters
-    ----------
-    problem : Problem
-        Over the finite families (which may be none), with an l1 penalty.
-    oracles : sequence of Oracle
-    family_penalty : FamilyPenalty
-        Of the oracles' features.
-
-    Attributes
-    ----------
-    problem : Problem
-        Over the features so far.
-    grown : GrownFamily
-        The features found so far.
+    """A problem that gets more features as it is solved: the finite families first (which may be none, with an l1
+    penalty), then those found by the oracles (`grown`), with `family_penalty`. `problem` is over the features so far.
     """
 
     def __init__(self, problem: Problem, oracles: Sequence[Oracle], family_penalty: FamilyPenalty) -> None:
@@ -85,23 +71,10 @@ class Growth:
     ) -> tuple[State, float, NDArray[np.bool_] | None]:
         """Look for features that a state violates, and forget some that it does not need.
 
-        Parameters
-        ----------
-        state : State
-            Over the features so far.
-        limit : int
-            How many to take in at most (twice as many where there is no feature yet): the first by `rank(violation,
-            penalty)`.
-
-        Returns
-        -------
-        state : State
-            The same over the features now in the problem.
-        worst : float
-            The largest `violation/penalty` of all that the oracles proposed, taken in or not.
-        kept : array of bool, or None
-            Which of the earlier features are still in the problem, in their order, before those that are new; None if
-            the problem is as it was.
+        At most `limit` are taken in (twice as many where there is no feature yet): the first by `rank(violation,
+        penalty)`. Return the state over the features now in the problem, the largest `violation/penalty` of all that
+        the oracles proposed, and which of the earlier features are still in the problem, in their order before the new
+        ones; None if the problem is as it was.
         """
         kept = self._pruned(state)
         violated, worst = [], 0.0
@@ -126,10 +99,8 @@ class Growth:
         return replace(state, lam=lam, eps=np.hstack([eps, measured]).ravel()), worst, kept
 
     def _pruned(self, state: State) -> NDArray[np.bool_]:
-        """Forget features that have no weight and are far from getting one (an oracle can find them again).
-
-        Return which features are kept: all, unless there are many more than are needed.
-        """
+        """Forget features that have no weight and are far from getting one (an oracle can find them again). Return
+        which features are kept: all, unless there are many more than are needed."""
         keep = np.ones(self.problem.features.size, dtype=bool)
         if self.grown.size > self._most:
             near = (state.lam != 0) | (np.abs(state.eps) > 0.7 * self.beta)
@@ -140,9 +111,7 @@ class Growth:
 
     def _rebuild(self, kept: NDArray[np.bool_], added: Sequence[float], p: Array | None = None) -> Array:
         """Make the problem of some of the earlier features and the last that were found, with the penalties `added`.
-
-        Return `p[f] − π̃[f]` of these, in one row for each class.
-        """
+        Return `p[f] − π̃[f]` of these, in one row for each class."""
         old, first = self.problem, self.grown.size - len(added)
 
         def measured(p: Array) -> Array:

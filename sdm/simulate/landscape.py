@@ -162,21 +162,8 @@ def _rain(height: Array, land: NDArray[np.bool_], step: float) -> Array:
 
 
 class Landscape:
-    """A landscape of ``rows`` × ``cols`` cells by seed; its longer side is 400 km, whatever the number of cells.
-
-    Parameters
-    ----------
-    rows, cols : int
-        Cells. The same seed with more cells is the same world seen in more detail.
-    seed : int
-        Everything random follows from it.
-
-    Examples
-    --------
-    >>> strip, land = Landscape(64, 64, seed=1).strip(0, 8, ["temperature", "landcover"])
-    >>> strip["temperature"].shape, strip["landcover"].dtype.name, land.shape
-    ((8, 64), 'uint8', (8, 64))
-    """
+    """A landscape of ``rows`` × ``cols`` cells by seed; its longer side is 400 km, whatever the number of cells: the
+    same seed with more cells is the same world seen in more detail."""
 
     def __init__(self, rows: int, cols: int, seed: int) -> None:
         self.rows, self.cols, self.seed = rows, cols, seed
@@ -226,14 +213,8 @@ class Landscape:
         return out
 
     def strip(self, top: int, bottom: int, names: Collection[str]) -> tuple[dict[str, NDArray], NDArray[np.bool_]]:
-        """Return the layers ``names`` in the rows ``top`` … ``bottom`` - 1, and which cells are land.
-
-        Returns
-        -------
-        layers : dict of arrays (bottom - top, cols)
-            float32, rounded to each layer's step; ``landcover`` uint8. Cells in the sea hold numbers without meaning.
-        land : bool array (bottom - top, cols)
-        """
+        """Return the layers ``names`` in the rows ``top`` … ``bottom`` - 1 (float32, rounded to each layer's step;
+        ``landcover`` uint8), and which cells are land; cells in the sea hold numbers without meaning."""
         y = (np.arange(top - 1, bottom + 1) + 0.5) / self.side
         x = (np.arange(-1, self.cols + 1) + 0.5) / self.side
         shore, height = self._terrain(y, x, self._octaves)

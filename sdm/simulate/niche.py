@@ -13,17 +13,8 @@ from sdm.simulate.landscape import CLASSES, Array
 
 @dataclass(frozen=True)
 class Response:
-    """How suitability follows one layer, from 0 to 1.
-
-    Parameters
-    ----------
-    variable : str
-        Name of the layer.
-    shape : {'gaussian', 'logistic', 'threshold'}
-        ``exp(-z²/2)``, ``1 / (1 + exp(-z))`` or ``z > 0``, with ``z = (x - centre) / width``.
-    centre, width : float
-        In the layer's unit; with a negative width a logistic or threshold response falls.
-    """
+    """How suitability follows one layer, from 0 to 1: with ``z = (x - centre) / width``, ``exp(-z²/2)`` (gaussian), ``1
+    / (1 + exp(-z))`` (logistic) or ``z > 0`` (threshold). With a negative width the last two fall."""
 
     variable: str
     shape: str
@@ -75,14 +66,8 @@ class VirtualSpecies:
         return tuple(dict.fromkeys(names))
 
     def suitability(self, values: Mapping[str, ArrayLike]) -> Array:
-        """Return the suitability in [0, 1] where the layers have these values.
-
-        Parameters
-        ----------
-        values : mapping of layer name to array
-            All of one shape; layers that the niche does not use are ignored. A land-cover class without a
-            preference has suitability 0.
-        """
+        """Return the suitability in [0, 1] where the layers have these values, all of one shape. Layers that the niche
+        does not use are ignored; a land-cover class without a preference has suitability 0."""
         if missing := [name for name in self.variables if name not in values]:
             have = ", ".join(sorted(values)) or "none"
             raise DataError(f"{self.name} needs the layers {', '.join(missing)}, got {have}: give those too")

@@ -34,10 +34,8 @@ def _gradient(i: np.int64, j: np.int64, code: np.uint64) -> tuple[float, float]:
 
 @jit
 def _noise(out: Array, x: Array, y: Array, code: np.uint64) -> None:
-    """Gradient noise along a path of points: ``g · d`` of the four corners, blended by ``6t⁵ - 15t⁴ + 10t³``.
-
-    Mean 0, mostly within ±0.7. Neighbours on the path mostly share their corners, which are hashed only once.
-    """
+    """Gradient noise along a path of points: ``g · d`` of the four corners, blended by ``6t⁵ - 15t⁴ + 10t³``. Mean 0,
+    mostly within ±0.7. Neighbours on the path mostly share their corners, which are hashed only once."""
     i = j = -1e300
     ax = ay = bx = by = cx = cy = dx = dy = 0.0
     for n in range(x.size):

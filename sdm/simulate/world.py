@@ -56,10 +56,8 @@ class _Plan:
 
 def _chosen(rank: Array, n: int, top: int, *columns: NDArray) -> Array:
     """Return rank, row, column and ``columns`` of the ``n`` cells of lowest finite rank in a strip, one cell per line.
-
     With ranks ``-log(u) / weight`` these are draws without replacement with probability proportional to weight
-    (Efraimidis and Spirakis 2006), and strips can be drawn from one by one.
-    """
+    (Efraimidis and Spirakis 2006), and strips can be drawn from one by one."""
     flat = rank.ravel()
     best = np.argpartition(flat, n)[:n] if flat.size > n else np.arange(flat.size)
     best = best[np.isfinite(flat[best])]

@@ -15,27 +15,9 @@ _CORNERS = 64  # of a disc
 
 
 def accessible_area(grid: Grid, x: np.ndarray, y: np.ndarray, shape: Shape, km: float = 0.0) -> StudyArea:
-    """Draw an area around records.
-
-    Parameters
-    ----------
-    grid
-        The layers; the area is in their coordinates.
-    x, y
-        The records, in the same coordinates.
-    shape
-        ``"buffer"``: all places within a distance of a record. ``"hull"``: the convex hull of these discs, which is
-        that of the records, widened by the distance.
-    km
-        The distance over the ground (on the ellipsoid).
-
-    Raises
-    ------
-    OptionError
-        If a buffer has no distance.
-    DataError
-        If the area is empty, or the layers have no coordinate reference system.
-    """
+    """Draw an area around records in the coordinates of the layers. ``"buffer"``: all places within `km` of a record,
+    over the ground (on the ellipsoid). ``"hull"``: the convex hull of these discs, which is that of the records,
+    widened by `km`."""
     import shapely
 
     if shape == "buffer" and not km > 0:

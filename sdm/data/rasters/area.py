@@ -15,13 +15,8 @@ from sdm.reading import refuse_special
 
 
 def read_vector(path: str | Path, layer: str | None = None) -> tuple[Any, list[str]]:
-    """Read any vector file; return a GeoDataFrame (or a DataFrame, for Parquet without geometry) and notes.
-
-    Raises
-    ------
-    DataError
-        If the file is missing, cannot be read, or holds several layers and none is named.
-    """
+    """Read any vector file; return a GeoDataFrame (or a DataFrame, for Parquet without geometry) and notes. A file of
+    several layers needs `layer`."""
     import geopandas
     import pyogrio
 
@@ -63,31 +58,15 @@ def _read_parquet(path: Path) -> Any:
 
 @dataclass(frozen=True)
 class StudyArea:
-    """Polygons that limit where background is drawn, in the CRS of the layers.
+    """Polygons that limit where background is drawn, in the CRS of the layers."""
 
-    Parameters
-    ----------
-    geometries
-        Shapely polygons and multipolygons.
-    source
-        The file they come from, for messages.
-    notes
-        Messages to the user about the file.
-    """
-
-    geometries: tuple[Any, ...]
-    source: str
+    geometries: tuple[Any, ...]  # shapely polygons and multipolygons
+    source: str  # the file they come from
     notes: list[str] = field(default_factory=list)
 
     @classmethod
     def read(cls, path: str | Path, crs: CRS | str | None, *, layer: str | None = None) -> "StudyArea":
-        """Read the polygons of any vector file and reproject them to `crs`, that of the stack.
-
-        Raises
-        ------
-        DataError
-            If there is no polygon in the file, or it cannot be read.
-        """
+        """Read the polygons of any vector file and reproject them to `crs`, that of the stack."""
         frame, notes = read_vector(path, layer)
         name = Path(path).name
         polygons = (

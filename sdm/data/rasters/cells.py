@@ -40,10 +40,8 @@ def all_valid(array: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Summary:
-    """Range and number of valid cells of each layer, and number of cells valid in all layers.
-
-    A layer without any valid cell has minimum +inf and maximum -inf.
-    """
+    """Range and number of valid cells of each layer, and number of cells valid in all layers. A layer without any valid
+    cell has minimum +inf and maximum -inf."""
 
     minimum: np.ndarray
     maximum: np.ndarray

@@ -12,13 +12,7 @@ DEGREE_KM = float(np.deg2rad(EARTH_KM))
 
 
 def to_lonlat(x: np.ndarray, y: np.ndarray, grid: Grid, purpose: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return longitude and latitude of points in the coordinates of a grid.
-
-    Raises
-    ------
-    DataError
-        If the grid has no coordinate reference system; `purpose` says what needs one.
-    """
+    """Return longitude and latitude of points in the coordinates of a grid; `purpose` says what needs its CRS."""
     return project(x, y, _known(grid, purpose), WGS84)
 
 

@@ -69,23 +69,8 @@ class RasterEffort:
 
 
 def open_effort(path: str | Path, stack: Stack, *, nodata: float | None = None, align: bool = False) -> RasterEffort:
-    """Open a raster of sampling effort and check that it lies on the grid of the layers; no values are read yet.
-
-    Parameters
-    ----------
-    path
-        A raster of one band.
-    stack
-        The layers.
-    nodata
-        A value that means "no data", beside what the file says.
-    align
-        Resample it (bilinear) if its grid is another one.
-
-    Raises
-    ------
-    DataError
-        If it cannot be opened, has several bands, or lies on another grid.
+    """Open a raster (one band) of sampling effort on the grid of the layers; no values are read yet. `nodata` is a
+    value that means "no data", beside what the file says; `align` resamples it (bilinear) if its grid is another one.
     """
     effort = open_stack(path, nodata=nodata)
     name = Path(path).name
@@ -102,24 +87,12 @@ def open_effort(path: str | Path, stack: Stack, *, nodata: float | None = None, 
 
 @dataclass(frozen=True)
 class KernelEffort:
-    """Effort from the density of sites where any species of a group was recorded.
+    """Effort from the density of sites where any species of a group was recorded."""
 
-    Parameters
-    ----------
-    surface
-        (height, width) sites per valid cell nearby; 0 where no site is within reach, NaN where a layer has no data.
-    bandwidth
-        Standard deviation of the kernel in km.
-    n_sites
-        Number of sites.
-    name
-        Where they come from.
-    """
-
-    surface: np.ndarray
-    bandwidth: float
+    surface: np.ndarray  # sites per valid cell nearby; 0 where none is within reach, NaN where a layer has no data
+    bandwidth: float  # standard deviation of the kernel in km
     n_sites: int
-    name: str
+    name: str  # where the sites come from
 
     def window(self, window: Window) -> np.ndarray:
         """Return the effort in the cells of a window."""
@@ -142,22 +115,9 @@ def kernel_effort(
     """Estimate effort from the sites of a target group, with a Gaussian kernel over the ground.
 
     The density is that of sites over that of valid cells, both seen through the kernel, so that a coast does not look
-    less visited because part of the kernel lies in the sea.
-
-    Parameters
-    ----------
-    stack
-        The layers; they are read once, to know which cells are valid.
-    rows, cols
-        Cells with a record of the group; several records in a cell are one site.
-    bandwidth
-        Standard deviation of the kernel in km; ``"auto"`` is Scott's rule, the sites' spread times n^(-1/6), and at
-        least one cell.
-
-    Raises
-    ------
-    DataError
-        If no site is on a valid cell, or the layers have no coordinate reference system.
+    less visited because part of the kernel lies in the sea. `rows` and `cols` are cells with a record of the group;
+    several records in a cell are one site. `bandwidth` is the kernel's standard deviation in km; ``"auto"`` is Scott's
+    rule, the sites' spread times n^(-1/6), and at least one cell.
     """
     valid = np.zeros((stack.height, stack.width), dtype=bool)
     for window, part in stack.scan(compute=lambda _, array: all_valid(array), threads=threads):
@@ -191,11 +151,9 @@ def _scott(stack: Stack, rows: np.ndarray, cols: np.ndarray) -> float:
 
 
 def _blur(values: np.ndarray, across: np.ndarray, down: np.ndarray) -> np.ndarray:
-    """Smooth along rows with a width for each row, then along columns; widths are in cells.
-
-    Where the widths are many cells, sums of square blocks of cells are smoothed, and what lies between their centres is
-    interpolated: the bandwidth grows by less than 1 %, and the time does not depend on it.
-    """
+    """Smooth along rows with a width for each row, then along columns; widths are in cells. Where they are many cells,
+    sums of square blocks of cells are smoothed, and what lies between their centres is interpolated: the bandwidth
+    grows by less than 1 %, and the time does not depend on it."""
     factor = int(min(across.min(), down.min()) / FINE)
     if factor > 1:
         sums = _blocks(_blocks(values, factor).T, factor).T

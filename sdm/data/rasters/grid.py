@@ -19,23 +19,12 @@ than this part of a cell beyond the outermost edge is on it."""
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
-    """A raster without its values: size, place and coordinate reference system.
-
-    Parameters
-    ----------
-    width, height
-        Number of columns and of rows.
-    transform
-        From (column, row) to (x, y) of a cell's first corner, which is the upper left one unless the raster is
-        south-up; never rotated.
-    crs
-        None when no file says it and it cannot be guessed.
-    """
+    """A raster without its values: size, place and coordinate reference system."""
 
     width: int
     height: int
-    transform: Affine
-    crs: CRS | None
+    transform: Affine  # from (column, row) to (x, y) of a cell's upper left corner (lower, if south-up); never rotated
+    crs: CRS | None  # None when no file says it and it cannot be guessed
 
     @property
     def n_cells(self) -> int:
@@ -107,12 +96,9 @@ class Grid:
         return ellipsoid.semi_major_metre / 1000, float(np.sqrt(flattening * (2.0 - flattening)))
 
     def km2_below(self, y: ArrayLike) -> np.ndarray:
-        """Return the area in km² from the origin of y up to each y, for one unit of x.
-
-        Of a geographic CRS it is the true area on its ellipsoid, exact (authalic latitude); of a projected one that on
-        its plane, in which areas are as true as the projection keeps them. What rows and columns of cells enclose has
-        the area `∮ x d(km2_below)`.
-        """
+        """Return the area in km² from the origin of y up to each y, for one unit of x. Of a geographic CRS it is the
+        true area on its ellipsoid, exact (authalic latitude); of a projected one that on its plane, in which areas are
+        as true as the projection keeps them. What rows and columns of cells enclose has the area `∮ x d(km2_below)`."""
         values = np.asarray(y, dtype=np.float64)
         if self.crs is None or not self.crs.is_geographic:
             unit = 1.0 if self.crs is None else float(self.crs.linear_units_factor[1])
@@ -145,9 +131,7 @@ class Grid:
 
     def difference(self, other: "Grid") -> str | None:
         """Return in what way this grid is not the other one, the stack's, as the end of a sentence; None if it is.
-
-        Origins and cell sizes that differ by less than ``GRID_TOLERANCE`` of a cell are the same.
-        """
+        Origins and cell sizes that differ by less than ``GRID_TOLERANCE`` of a cell are the same."""
         if not same_crs(self.crs, other.crs):
             return f"is in {crs_name(self.crs)}, the stack is in {crs_name(other.crs)}"
         if (self.width, self.height) != (other.width, other.height):
@@ -171,10 +155,8 @@ class Grid:
         ]
 
     def tile_size(self, block: tuple[int, int], cells: int) -> tuple[int, int]:
-        """Return height and width of tiles made of whole blocks, of at most `cells` cells if that is possible.
-
-        They are as wide as the grid, unless one row of blocks is too large already.
-        """
+        """Return height and width of tiles made of whole blocks, of at most `cells` cells if that is possible. They are
+        as wide as the grid, unless one row of blocks is too large already."""
         height, width = min(block[0], self.height), min(block[1], self.width)
         if height * self.width <= cells:
             return height * (cells // (height * self.width)), self.width

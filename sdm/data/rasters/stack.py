@@ -50,52 +50,26 @@ def _reason(problem: BaseException) -> str:
 
 @dataclass(frozen=True)
 class Layer:
-    """One band of one file, and how to read it.
-
-    Parameters
-    ----------
-    name
-        The variable.
-    path, band
-        What GDAL opens (a file or a subdataset), and the number of the band in it, from 1.
-    dtype, nodata
-        Type of the stored values, and those of them that mean "no data", beside NaN.
-    scale, offset
-        ``value = stored * scale + offset``, from the file.
-    categorical, resample
-        Whether values are classes, and whether it is resampled to the grid of the stack on reading.
-    """
+    """One band of one file, and how to read it."""
 
     name: str
-    path: str
-    band: int
+    path: str  # what GDAL opens: a file or a subdataset
+    band: int  # from 1
     dtype: str
-    nodata: tuple[float, ...] = ()
-    scale: float = 1.0
+    nodata: tuple[float, ...] = ()  # stored values that mean "no data", beside NaN
+    scale: float = 1.0  # value = stored * scale + offset
     offset: float = 0.0
     categorical: bool = False
-    resample: bool = False
+    resample: bool = False  # to the grid of the stack, on reading
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stack(Grid):
-    """Layers on one grid. It holds no open file: it is cheap to copy, to pickle and to send to workers.
+    """Layers on one grid. It holds no open file: it is cheap to copy, to pickle and to send to workers."""
 
-    Parameters
-    ----------
-    layers
-        In the order of the last axis of a sample.
-    block
-        Rows and columns of the largest block in the files; windows are aligned to it.
-    dtype
-        Of what is read: float32 where it holds every stored type exactly, else float64.
-    notices
-        Messages to the user.
-    """
-
-    layers: tuple[Layer, ...]
-    block: tuple[int, int]
-    dtype: np.dtype
+    layers: tuple[Layer, ...]  # in the order of the last axis of a sample
+    block: tuple[int, int]  # rows and columns of the largest block in the files; windows are aligned to it
+    dtype: np.dtype  # of what is read: float32 where it holds every stored type exactly, else float64
     notices: tuple[str, ...] = ()
 
     @property
@@ -118,12 +92,9 @@ class Stack(Grid):
         return StackReader(self)
 
     def windows(self, rows: int | None = None, *, budget: int = WINDOW_BYTES) -> list[Window]:
-        """Return windows that cover the raster from north to south, aligned to the blocks of the files.
-
-        They are as wide as the raster, unless one row of blocks of all layers is more than `budget` bytes:
-        then each row of blocks is cut into several windows from west to east. With `rows` they are always
-        full strips of that height.
-        """
+        """Return windows that cover the raster from north to south, aligned to the blocks of the files. They are as
+        wide as the raster, unless one row of blocks of all layers is more than `budget` bytes: then each row of blocks
+        is cut into several windows from west to east. With `rows` they are always full strips of that height."""
         if rows is not None:
             return self.tiles(rows, self.width)
         return self.tiles(*self.tile_size(self.block, budget // (len(self.layers) * self.dtype.itemsize)))
@@ -135,23 +106,9 @@ class Stack(Grid):
         compute: Callable[[Window, np.ndarray], Any] | None = None,
         threads: int = 2,
     ) -> Iterator[tuple[Window, Any]]:
-        """Read window after window, ahead of the caller, in bounded memory and always in the same order.
-
-        Parameters
-        ----------
-        windows
-            ``Stack.windows()`` unless given.
-        compute
-            Called in the reading thread with the window and its (V, h, w) array; its result is yielded
-            in place of the array.
-        threads
-            Number of threads, each with its own open files.
-
-        Yields
-        ------
-        tuple
-            The window, and its (V, h, w) array with NaN for nodata, or the result of `compute`.
-        """
+        """Read window after window, ahead of the caller, in bounded memory and always in the same order; yield each
+        with its (V, h, w) array, NaN for nodata, or the result of `compute`, which is called in the reading thread.
+        Each of the threads has its own open files."""
         todo = self.windows() if windows is None else list(windows)
         threads = max(1, min(threads, len(todo)))
         idle: SimpleQueue[StackReader] = SimpleQueue()
@@ -245,13 +202,7 @@ class StackReader:
         self._opened.close()
 
     def read(self, window: Window) -> np.ndarray:
-        """Return a window of all layers as (V, h, w), NaN where a layer has no data.
-
-        Raises
-        ------
-        DataError
-            If a file is damaged; the message names it.
-        """
+        """Return a window of all layers as (V, h, w), NaN where a layer has no data."""
         shape = (len(self._data), int(window.height), int(window.width))
         array = np.empty(shape, dtype=self.stack.dtype)
         for layer, data, plane in zip(self.stack.layers, self._data, array):

@@ -81,10 +81,8 @@ class ClassDivision:
 
 @dataclass(frozen=True)
 class SquareDivision:
-    """Strata that are squares of the ground, in the grid's own projection; for degrees in the sinusoidal one.
-
-    The sinusoidal projection keeps areas. Squares are counted from the upper left corner.
-    """
+    """Strata that are squares of the ground, counted from the upper left corner, in the grid's own projection; for
+    degrees in the sinusoidal one, which keeps areas."""
 
     grid: Grid
     km: float
@@ -124,13 +122,7 @@ class SquareDivision:
 
 
 def make_division(text: str, stack: Stack) -> Division:
-    """Return the division that a text means: the name of a layer of the stack, or squares such as `grid:50km`.
-
-    Raises
-    ------
-    OptionError
-        If it is neither.
-    """
+    """Return the division that a text means: the name of a layer of the stack, or squares such as `grid:50km`."""
     if text.lower().startswith(SQUARES):
         km = square_km(text)
         if stack.crs is None:
@@ -154,26 +146,13 @@ def square_km(text: str) -> float:
 
 @dataclass(frozen=True)
 class Strata:
-    """The strata of a study area, with their cells, area and prior.
-
-    Attributes
-    ----------
-    division : Division
-    codes : (n,) array
-        Rising.
-    cells : (n,) int array
-        Number of cells with data, and with effort if there is any.
-    area : (n,) array
-        In km², on the sphere for grids in degrees; in cells for a grid without reference system.
-    prior : (n,) array
-        Share of the prior: by area, or by sampling effort; sums to one.
-    """
+    """The n strata of a study area, with their cells, area and prior."""
 
     division: Division = field(repr=False)
-    codes: np.ndarray
-    cells: np.ndarray
-    area: np.ndarray
-    prior: np.ndarray
+    codes: np.ndarray  # rising
+    cells: np.ndarray  # number of cells with data, and with effort if there is any
+    area: np.ndarray  # km², on the sphere for grids in degrees; in cells for a grid without reference system
+    prior: np.ndarray  # share of the prior: by area, or by sampling effort; sums to one
 
     @property
     def names(self) -> list[str]:
@@ -195,26 +174,9 @@ def survey_strata(
     area_weighted: bool = False,
     threads: int = 2,
 ) -> Strata:
-    """Count the cells of every stratum, their area and their prior, in one pass over the layers.
-
-    Parameters
-    ----------
-    stack
-        Cells with data in all its layers count.
-    division
-        The stratum of every cell.
-    study_area
-        Only cells whose centre lies in it.
-    effort
-        The prior of a cell is its effort; cells without any do not count. By default it is the cell's area.
-    area_weighted
-        The prior of a cell is its effort times its area.
-
-    Raises
-    ------
-    DataError
-        If a layer of classes holds no codes of classes, or there is no cell at all.
-    """
+    """Count the cells of every stratum, their area and their prior, in one pass over the layers; cells with data in all
+    of them count. The prior of a cell is its area; with `effort` it is that (times its area if `area_weighted`), and
+    cells without any do not count."""
     if study_area is not None:
         study_area.check(stack)
 

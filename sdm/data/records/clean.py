@@ -52,38 +52,18 @@ _TURNED = (
 
 @dataclass(frozen=True)
 class Located:
-    """Records in their cells, before any raster is read.
-
-    Parameters
-    ----------
-    occurrences
-        The records, as read.
-    stack
-        The layers.
-    x, y
-        Coordinates of all n records in the CRS of the stack.
-    reason
-        (n,) the outcome of each record, an index into `REASONS`; 0 if it is kept so far.
-    record
-        Which records are still in, in file order.
-    rows, cols
-        The distinct cells that hold a record, in row-major order: the cells whose values `finish_cleaning` wants.
-    cell
-        For each of `record`, its cell as an index into `rows` and `cols`.
-    turned
-        (n,) whether a record is outside, but would be inside a whole turn further east.
-    """
+    """The n records in their cells, before any raster is read."""
 
     occurrences: Occurrences
     stack: Stack
-    x: np.ndarray
+    x: np.ndarray  # of all records, in the CRS of the stack
     y: np.ndarray
-    reason: np.ndarray
-    record: np.ndarray
-    rows: np.ndarray
+    reason: np.ndarray  # the outcome of each record, an index into `REASONS`; 0 if it is kept so far
+    record: np.ndarray  # which records are still in, in file order
+    rows: np.ndarray  # with `cols`, the distinct cells that hold a record, in row-major order
     cols: np.ndarray
-    cell: np.ndarray
-    turned: np.ndarray
+    cell: np.ndarray  # for each of `record`, its cell as an index into `rows` and `cols`
+    turned: np.ndarray  # whether a record is outside, but would be inside a whole turn further east
 
     @property
     def cells(self) -> tuple[np.ndarray, np.ndarray]:
@@ -93,29 +73,15 @@ class Located:
 
 @dataclass(frozen=True)
 class CleanPoints:
-    """The presences of one species.
-
-    Parameters
-    ----------
-    species
-        Its name.
-    rows, cols
-        Their cells.
-    x, y
-        Their coordinates in the CRS of the stack; the centre of the new cell for those that were moved.
-    index
-        Which records of the occurrences they are.
-    values
-        (m, V) values of the layers.
-    """
+    """The presences of one species."""
 
     species: str
     rows: np.ndarray
     cols: np.ndarray
-    x: np.ndarray
+    x: np.ndarray  # in the CRS of the stack; the centre of the new cell for those that were moved
     y: np.ndarray
-    index: np.ndarray
-    values: np.ndarray
+    index: np.ndarray  # which records of the occurrences they are
+    values: np.ndarray  # (m, V) of the layers
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -128,23 +94,12 @@ class CleanPoints:
 
 @dataclass(frozen=True)
 class Ledger:
-    """Record cleaning summary by species: ``read`` is the sum of all drops and ``kept``.
+    """Record cleaning summary by species: ``read`` is the sum of all drops and ``kept``; ``snapped`` counts the records
+    moved off nodata (they are among the kept and the duplicates)."""
 
-    Parameters
-    ----------
-    counts
-        For each species, in order of appearance: ``read``, a count for each of `REASONS`, and ``snapped``, the
-        number of records moved off nodata (they are among the kept and the duplicates).
-    degrees
-        False if coordinates were taken for degrees but cannot be.
-    turned
-        The species most of whose records are west of layers that go beyond 180°, but would be inside them with
-        360 added to their longitude.
-    """
-
-    counts: dict[str, dict[str, int]]
-    degrees: bool = True
-    turned: frozenset[str] = frozenset()
+    counts: dict[str, dict[str, int]]  # by species, in order of appearance
+    degrees: bool = True  # False if coordinates were taken for degrees but cannot be
+    turned: frozenset[str] = frozenset()  # species mostly west of layers beyond 180°, inside with longitude + 360
 
     def rows(self) -> list[dict[str, str | int]]:
         """Return one flat dictionary per species, for a table."""
@@ -186,17 +141,7 @@ class Ledger:
 
 
 def locate(occurrences: Occurrences, stack: Stack, *, study_area: StudyArea | None = None) -> Located:
-    """Find the cell of every record, and drop those that have none; reads no raster.
-
-    Parameters
-    ----------
-    occurrences
-        In any CRS.
-    stack
-        The layers.
-    study_area
-        Drop records in cells outside it.
-    """
+    """Find the cell of every record, and drop those that have none, or one outside the study area; reads no raster."""
     x, y = project(occurrences.x, occurrences.y, occurrences.crs, stack.crs)
     rows, cols = stack.rowcol(x, y)
     inside = rows >= 0
@@ -243,30 +188,11 @@ def finish_cleaning(
 ) -> tuple[dict[str, CleanPoints], Ledger]:
     """Drop records on nodata (or move them) and duplicates, thin, and divide the rest by species.
 
-    Parameters
-    ----------
-    located
-        From `locate`.
-    values
-        (M, V) values at ``located.cells``, NaN for nodata.
-    snap
-        Move a record on nodata to the nearest cell with data in all layers, at most this many cells away
-        (between centres; the northernmost, then the westernmost of equally near ones).
-    remove_duplicates
-        Keep only one record of a species in a cell: that with the least uncertain coordinates, then the first.
-    effort
-        Sampling effort by rows and columns; records in cells where it is not above 0 are dropped.
-    thinning
-        Which of the remaining records to leave out.
-    uncertainty_column
-        Where the uncertainty of coordinates is, unless the column has a name that is known.
-
-    Returns
-    -------
-    points : dict
-        Presences by species, in order of appearance; species with none left are not in it.
-    ledger : Ledger
-        ``ledger.check(species)`` raises the error for these.
+    `values` are the layers at ``located.cells``, (M, V), NaN for nodata. With `snap` a record on nodata moves to the
+    nearest cell with data in all layers, at most this many cells away (between centres; the northernmost, then the
+    westernmost of equally near ones). Of duplicates that with the least uncertain coordinates stays, then the first.
+    Records where `effort`, called with rows and columns, is not above 0 are dropped. Species with no presence left are
+    not among the points, and ``ledger.check(species)`` raises the error for these.
     """
     if not snap >= 0:
         raise OptionError(f"snap is {snap}: expected a number of cells, 0 or more")
@@ -340,20 +266,7 @@ def clean(
     remove_duplicates: bool = True,
     study_area: StudyArea | None = None,
 ) -> tuple[dict[str, CleanPoints], Ledger]:
-    """Clean the records of all species against a stack, in one call.
-
-    Returns
-    -------
-    points : dict
-        Presences by species; species with none left are not in it.
-    ledger : Ledger
-        The record cleaning summary.
-
-    Raises
-    ------
-    DataError
-        If no species has a record left.
-    """
+    """Clean the records of all species against a stack, in one call; at least one species must have a record left."""
     located = locate(occurrences, stack, study_area=study_area)
     values = stack.sample(*located.cells)
     points, ledger = finish_cleaning(located, values, snap=snap, remove_duplicates=remove_duplicates)

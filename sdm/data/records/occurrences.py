@@ -13,14 +13,7 @@ from rasterio.errors import CRSError
 
 from sdm.data.rasters.area import read_vector
 from sdm.data.rasters.grid import crs_name, same_crs
-from sdm.data.records.columns import (
-    PRESENCE,
-    UNCERTAINTY,
-    find_columns,
-    first_of,
-    named_column,
-    species_column,
-)
+from sdm.data.records.columns import PRESENCE, UNCERTAINTY, find_columns, first_of, named_column, species_column
 from sdm.data.records.textfile import SAMPLE_ROWS, TextTable, column_key, in_zip, numbers
 from sdm.errors import DataError, OptionError
 from sdm.reading import refuse_special
@@ -37,32 +30,14 @@ ABSENT = ("0", "0.0", "absent", "absence", "no", "false")
 
 @dataclass(frozen=True)
 class Occurrences:
-    """Records of one or more species.
-
-    Parameters
-    ----------
-    species
-        (n,) names.
-    x, y
-        (n,) float64 coordinates in `crs`, NaN where a record has none.
-    crs
-        Anything that rasterio and pyproj understand, such as ``"EPSG:4326"``.
-    row
-        (n,) the row of each record in its file, from 1 and with the header, for messages.
-    extra
-        The other columns, n rows.
-    source
-        The file.
-    notes
-        Messages to the user about how it was read.
-    """
+    """The n records of one or more species."""
 
     species: np.ndarray
-    x: np.ndarray
+    x: np.ndarray  # in `crs`, NaN where a record has none
     y: np.ndarray
-    crs: str = WGS84
+    crs: str = WGS84  # anything that rasterio and pyproj understand
     row: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    extra: pd.DataFrame = field(default_factory=pd.DataFrame)
+    extra: pd.DataFrame = field(default_factory=pd.DataFrame)  # the other columns
     source: str = ""
     notes: tuple[str, ...] = ()
 
@@ -83,11 +58,9 @@ class Occurrences:
         return self.extra[name].astype("str").str.strip().str.lower().isin(ABSENT).to_numpy()
 
     def uncertainty(self, column: str | None = None) -> np.ndarray | None:
-        """Return how far each record may be from its coordinates, in metres; NaN where that is not known.
-
-        It is in the named column, or else in one such as ``coordinateUncertaintyInMeters``; None if there is none. Zero
-        and less are not distances, and stand for "not known".
-        """
+        """Return how far each record may be from its coordinates, in metres; NaN where that is not known. It is in the
+        named column, or else in one such as ``coordinateUncertaintyInMeters``; None if there is none. Zero and less are
+        not distances, and stand for "not known"."""
         header = [str(name) for name in self.extra.columns]
         name = first_of(header, UNCERTAINTY) if column is None else named_column(column, header, Path(self.source).name)
         if name is None:
@@ -96,28 +69,12 @@ class Occurrences:
         return np.where(np.isfinite(metres) & (metres > 0), metres, np.nan)
 
     def numbers(self, column: str) -> np.ndarray:
-        """Return the numbers in one of the other columns, NaN where there is none.
-
-        Raises
-        ------
-        OptionError
-            If there is no such column.
-        DataError
-            If something in it is not a number.
-        """
+        """Return the numbers in one of the other columns, NaN where there is none."""
         name = named_column(column, [str(name) for name in self.extra.columns], Path(self.source).name)
         return numbers(self.extra[name], self.row, Path(self.source).name)
 
     def labels(self, column: str) -> np.ndarray:
-        """Return one of the other columns as text.
-
-        Raises
-        ------
-        OptionError
-            If there is no such column.
-        DataError
-            If it is empty for a record.
-        """
+        """Return one of the other columns as text; every record must have some."""
         name = named_column(column, [str(name) for name in self.extra.columns], Path(self.source).name)
         text = as_text(self.extra[name])
         if missing := int(np.count_nonzero(text == "")):

@@ -16,41 +16,19 @@ from sdm.errors import DataError
 
 @dataclass(frozen=True)
 class Swd:
-    """Samples with data: records that carry the values of the variables.
+    """Samples with data: n records that carry the values of the variables."""
 
-    Parameters
-    ----------
-    species
-        (n,) names; ``background`` for background.
-    x, y
-        (n,) coordinates, NaN where there are none.
-    table
-        (n, V) the variables: numbers, or text for categorical ones.
-    categorical
-        Names of the categorical variables.
-    source, notes
-        As for `Occurrences`.
-    weight, effort
-        (n,) weights of records, and sampling effort, if columns of them were named.
-    fold
-        (n,) labels of folds as text, empty where there is none, if a column of them was named.
-    text
-        (n, ·) other columns that were named, as text; empty where there is nothing.
-    row
-        (n,) the row of each record in its file.
-    """
-
-    species: np.ndarray
-    x: np.ndarray
+    species: np.ndarray  # names; `background` for background
+    x: np.ndarray  # NaN where there are no coordinates
     y: np.ndarray
-    table: pd.DataFrame
+    table: pd.DataFrame  # (n, V) the variables: numbers, or text for categorical ones
     categorical: tuple[str, ...] = ()
     source: str = ""
     notes: tuple[str, ...] = ()
     weight: np.ndarray | None = None
     effort: np.ndarray | None = None
-    fold: np.ndarray | None = None
-    text: pd.DataFrame = field(default_factory=pd.DataFrame)
+    fold: np.ndarray | None = None  # labels as text, empty where there is none
+    text: pd.DataFrame = field(default_factory=pd.DataFrame)  # other columns that were named
     row: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @property
@@ -64,10 +42,8 @@ class Swd:
         return [str(name) for name in pd.unique(self.species) if name != "background"]
 
     def sites(self) -> "Swd":
-        """Return one row of each place where any species was found: the background of a target group.
-
-        Rows are of one place if their coordinates are the same, or, where a table has none, all their variables.
-        """
+        """Return one row of each place where any species was found: the background of a target group. Rows are of one
+        place if their coordinates are the same, or, where a table has none, all their variables."""
         records = np.flatnonzero(~self.is_background)
         if not len(records):
             raise DataError(f"table '{Path(self.source).name}' holds no records of species: expected a target group")
@@ -93,26 +69,9 @@ def read_swd(
 ) -> Swd:
     """Read a table of samples with data.
 
-    A row is background if its species is called ``background``, or if a column such as ``presence`` or ``occ``
-    says 0. Coordinates are optional. All other columns that hold numbers are variables.
-
-    Parameters
-    ----------
-    path
-        A text table, as for `read_occurrences`.
-    categorical
-        Columns whose values are classes, numbers or text.
-    variables
-        Use these columns only.
-    weight_column, effort_column, fold_column
-        Columns with the weights of records, with sampling effort, and with labels of folds; they are not variables.
-    text_columns
-        Other columns that are no variables, such as classes and names of sites: they are kept as text.
-
-    Raises
-    ------
-    DataError
-        If a column is missing, or some of its values are not numbers.
+    A row is background if its species is called ``background``, or if a column such as ``presence`` or ``occ`` says 0.
+    Coordinates are optional. All other columns that hold numbers are variables, unless `variables` names them; those
+    with weights, effort, folds and text are none. `categorical` columns hold classes, as numbers or text.
     """
     check_file(Path(path))
     text = TextTable(Path(path))

@@ -26,26 +26,12 @@ def thin_by_distance(
     seed: int | list[int] = 1,
     uncertainty: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Keep as many records as possible, no two nearer than a distance.
+    """Keep as many records as possible, no two nearer than a distance in km (exactly so far is far enough): (m,)
+    booleans.
 
     Records are taken in random order (of strips, and within each), every one that is far enough from all taken before;
     the largest set of some tries wins. Then, where a record's only conflict is with a less certain one, it takes its
-    place, and records that now have room are added.
-
-    Parameters
-    ----------
-    lon, lat
-        (m,) degrees.
-    distance
-        In km; records at exactly this distance may both stay.
-    tries, seed
-        How many random orders, and of which seed.
-    uncertainty
-        (m,) of the coordinates, NaN where it is not known.
-
-    Returns
-    -------
-    (m,) booleans
+    place, and records that now have room are added. `lon` and `lat` are degrees; an `uncertainty` of NaN is not known.
     """
     if not distance > 0:
         raise OptionError(f"the thinning distance is {distance}: expected km above 0")
@@ -81,13 +67,10 @@ def _rank(kept: np.ndarray, doubt: np.ndarray | None) -> tuple[int, float]:
 
 
 class _Boxes:
-    """Boxes on the sphere that hold points, and which boxes are near enough to matter to each.
-
-    Points are numbered from south to north, in `order`: what lies near each other in space does so in memory.
-
-    A box of height s and, at its widest, width s has a diagonal of chord below √2 s; s is chosen so that this is just
-    less than the chord of the distance.
-    """
+    """Boxes on the sphere that hold points, and which boxes are near enough to matter to each. Points are numbered from
+    south to north, in `order`: what lies near each other in space does so in memory. A box of height s and, at its
+    widest, width s has a diagonal of chord below √2 s; s is chosen so that this is just less than the chord of the
+    distance."""
 
     def __init__(self, lon: np.ndarray, lat: np.ndarray, angle: float) -> None:
         chord = 2 * np.sin(angle / 2)
@@ -128,11 +111,9 @@ class _Boxes:
 
 @jit
 def _neighbours(ids, start, columns, narrow, sine, reach, place, near):  # type: ignore[no-untyped-def]
-    """List the occupied boxes near each; without room in `near`, only count them.
-
-    Points of latitudes φ, ψ within angle a have |Δλ| ≤ 2 asin(sin(a/2)/√(cos φ cos ψ)); boxes of that many columns on
-    either side are searched in each band within reach.
-    """
+    """List the occupied boxes near each; without room in `near`, only count them. Points of latitudes φ, ψ within angle
+    a have |Δλ| ≤ 2 asin(sin(a/2)/√(cos φ cos ψ)); boxes of that many columns on either side are searched in each band
+    within reach."""
     counting = near.size == 0
     bands = columns.size
     band = 0

@@ -14,26 +14,12 @@ from sdm.errors import OptionError
 
 @dataclass(frozen=True)
 class Thinning:
-    """How records are thinned.
+    """How records are thinned; 0 for no such rule."""
 
-    Parameters
-    ----------
-    distance
-        No two records of a species are nearer than this, in km; 0 for no such rule.
-    bins
-        Keep one record of a species in each combination of N bins of equal width per variable; 0 for no such rule.
-    variables
-        Use the bins of these variables; all if empty.
-    tries
-        How many random orders to try; the largest set of records wins.
-    seed
-        Of these orders.
-    """
-
-    distance: float = 0.0
-    bins: int = 0
-    variables: tuple[str, ...] = ()
-    tries: int = 10
+    distance: float = 0.0  # no two records of a species are nearer than this, in km
+    bins: int = 0  # keep one record of a species in each combination of N bins of equal width per variable
+    variables: tuple[str, ...] = ()  # use the bins of these; all if empty
+    tries: int = 10  # how many random orders to try; the largest set of records wins
     seed: int = 1
 
     @property
@@ -62,22 +48,8 @@ def one_of_each(key: np.ndarray, uncertainty: np.ndarray | None = None) -> np.nd
 def thin_by_bins(
     values: np.ndarray, bins: int, *, categorical: np.ndarray | None = None, uncertainty: np.ndarray | None = None
 ) -> np.ndarray:
-    """Keep one record in each combination of bins; classes are bins of their own.
-
-    Parameters
-    ----------
-    values
-        (m, V) the variables at the records.
-    bins
-        How many between the smallest and the largest value of a variable.
-    categorical
-        (V,) booleans.
-    uncertainty
-        (m,) of the coordinates, NaN where it is not known.
-
-    Returns
-    -------
-    (m,) booleans
+    """Keep one record in each combination of bins between the smallest and the largest value of a variable (m, V);
+    classes, (V,) booleans, are bins of their own. Of a bin's records the one with the least known `uncertainty` stays.
     """
     codes = np.empty(values.shape, dtype=np.int64)
     for v, column in enumerate(np.asarray(values, dtype=np.float64).T):

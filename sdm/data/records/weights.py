@@ -15,21 +15,9 @@ UNCERTAINTY = "uncertainty"
 def record_weights(
     occurrences: Occurrences, points: CleanPoints, stack: Stack, by: str, uncertainty_column: str | None = None
 ) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Return the weight of each presence, and messages to the user.
-
-    Parameters
-    ----------
-    occurrences
-        The records that `points` come from.
-    by
-        A column of weights, 0 or more; or ``"uncertainty"``: the share of the disc within which a record lies that its
-        cell covers, at most 1. Where uncertainty is not known, the weight is the median of the others.
-
-    Raises
-    ------
-    OptionError, DataError
-        If there is no such column, or its numbers are not weights.
-    """
+    """Return the weight of each presence, and messages to the user. `by` is a column of weights, 0 or more; or
+    ``"uncertainty"``: the share of the disc within which a record lies that its cell covers, at most 1. Where
+    uncertainty is not known, the weight is the median of the others."""
     if by != UNCERTAINTY:
         return _from_column(occurrences, points, by), ()
     metres = occurrences.uncertainty(uncertainty_column)

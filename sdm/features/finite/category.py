@@ -12,15 +12,8 @@ from sdm.types import Array
 
 
 class CategoryFamily(Family):
-    """`1 if x is the class else 0`, for every class of every categorical variable of the domain.
-
-    Parameters
-    ----------
-    domain : Domain
-    positions : (size,) int array, optional
-        Which distinct values (positions in `domain.values`) get a feature; by default every class of every
-        categorical variable that has at least two.
-    """
+    """`1 if x is the class else 0`, for the distinct values at `positions` of `domain.values`; by default for every
+    class of every categorical variable that has at least two."""
 
     letter = "c"
 

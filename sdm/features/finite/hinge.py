@@ -18,10 +18,8 @@ from sdm.types import Array
 
 
 class HingeFamily(KnottedFamily):
-    """Forward: `(x − knot)₊ / (max − knot)`. Reverse: `(knot − x)₊ / (knot − min)`.
-
-    Knots at or beyond the far end (where the feature is zero everywhere) are left out.
-    """
+    """Forward: `(x − knot)₊ / (max − knot)`. Reverse: `(knot − x)₊ / (knot − min)`. Knots at or beyond the far end
+    (where the feature is zero everywhere) are left out."""
 
     letter = "h"
 

@@ -12,14 +12,8 @@ from sdm.types import Array
 
 
 class KnottedFamily(Family):
-    """Features of one variable and one knot, laid out variable by variable, knots ascending.
-
-    Parameters
-    ----------
-    domain : Domain
-    knots : sequence of arrays
-        For each variable of the domain, its knots in ascending order (empty for none).
-    """
+    """Features of one variable and one knot, laid out variable by variable, knots ascending (none for a variable
+    without)."""
 
     def __init__(self, domain: Domain, knots: Sequence[Array]) -> None:
         self.domain = domain

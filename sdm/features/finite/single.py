@@ -12,10 +12,8 @@ from sdm.types import Array
 
 
 class SingleFamily(Family):
-    """`f(x) = (g(x) − lo) / (hi − lo)` with `g` of the subclass and `lo, hi` its range over the domain.
-
-    A variable whose `g` is constant over the domain has no such feature.
-    """
+    """`f(x) = (g(x) − lo) / (hi − lo)` with `g` of the subclass and `lo, hi` its range over the domain. A variable
+    whose `g` is constant over the domain has no such feature."""
 
     kind: int
 

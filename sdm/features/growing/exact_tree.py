@@ -22,10 +22,8 @@ MOST_VALUES = 4096
 
 
 class ExactTreeOracle(TreeOracle):
-    """`trees:1` or `trees:2` over the whole class: a gap of zero here is zero over every such tree.
-
-    Variables are not binned, so they may have at most 4,096 distinct values (and categorical ones ten classes).
-    """
+    """`trees:1` or `trees:2` over the whole class: a gap of zero here is zero over every such tree. Variables are not
+    binned, so they may have at most 4,096 distinct values (and categorical ones ten classes)."""
 
     def __init__(self, domain: Domain, largest: int = 2) -> None:
         if largest not in (1, 2):

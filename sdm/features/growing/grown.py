@@ -66,13 +66,7 @@ class Oracle(Protocol):
 
 
 class GrownFamily(Family):
-    """The features found so far.
-
-    Attributes
-    ----------
-    shapes : list
-        The definition of each feature; `sources` are the oracles that found them.
-    """
+    """The features found so far: `shapes` define them, `sources` are the oracles that found them."""
 
     letter = "s"
 

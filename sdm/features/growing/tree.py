@@ -25,27 +25,13 @@ MAX_BINS = 256
 
 @dataclass(frozen=True)
 class Tree:
-    """A tree as a list of splits.
+    """A tree as a list of k splits."""
 
-    Attributes
-    ----------
-    leaf : (k,) array
-        Which leaf each split divides.
-    var : (k,) array
-        By which variable.
-    threshold : (k,) array
-        Cells with at least this value go to the new leaf (NaN for a categorical variable).
-    classes : tuple of tuples
-        For a categorical variable the classes that go to the new leaf, else empty.
-    label : (k + 1,) array
-        0 or 1 for each leaf.
-    """
-
-    leaf: NDArray[np.int32]
-    var: NDArray[np.int32]
-    threshold: Array
-    classes: tuple[tuple[float, ...], ...]
-    label: NDArray[np.int8]
+    leaf: NDArray[np.int32]  # which leaf each split divides
+    var: NDArray[np.int32]  # by which variable
+    threshold: Array  # cells with at least this value go to the new leaf (NaN for a categorical variable)
+    classes: tuple[tuple[float, ...], ...]  # those that go to the new leaf, for a categorical variable
+    label: NDArray[np.int8]  # 0 or 1 for each of k + 1 leaves
 
     @property
     def size(self) -> int:
@@ -89,18 +75,8 @@ class Tree:
 
 
 class TreeOracle:
-    """`trees:K`: the best tree with 1, 2, … K internal nodes, greedily.
-
-    Parameters
-    ----------
-    domain : Domain
-    largest : int
-        Largest number of internal nodes.
-    bins : int
-        Bins per variable at most; variables with fewer distinct values are exact.
-    roots : int
-        From how many variables to start: greedy growth from the best split alone can miss better trees.
-    """
+    """`trees:K`: the best tree with 1, 2, … K internal nodes, greedily. Variables with more distinct values than `bins`
+    are binned; growth starts from `roots` variables, since from the best split alone it can miss better trees."""
 
     def __init__(self, domain: Domain, largest: int, bins: int = MAX_BINS, roots: int = 3) -> None:
         self.domain = domain
@@ -179,10 +155,8 @@ class TreeOracle:
 
 
 def best_leaf_labels(sums: Array) -> tuple[NDArray[np.int8], float]:
-    """Return the labels of leaves with these sums of g that give the largest violation, and the violation.
-
-    Where g sums to zero a tree and its complement do alike, and rounding may not choose: the positive leaves are one.
-    """
+    """Return the labels of leaves with these sums of g that give the largest violation, and the violation. Where g sums
+    to zero a tree and its complement do alike, and rounding may not choose: the positive leaves are one."""
     above, below = float(sums[sums > 0].sum()), float(-sums[sums < 0].sum())
     return ((sums < 0) if below > above * (1 + 1e-9) else (sums > 0)).astype(np.int8), max(above, below)
 
@@ -221,9 +195,7 @@ def _histograms(bins, g, hist):  # type: ignore[no-untyped-def]
 @jit
 def _grow(bins, counts, categorical, g, root, first, leaf, var, cut, sets, sums):  # type: ignore[no-untyped-def]
     """Grow by the best split of any leaf, again and again, the first on variable `first`; return how many helped.
-
-    `sums[k, l]` is the sum of g in leaf `l` of the tree with `k` nodes.
-    """
+    `sums[k, l]` is the sum of g in leaf `l` of the tree with `k` nodes."""
     n, n_variables = bins.shape
     largest, width = leaf.size, sets.shape[1]
     order = np.arange(n).astype(np.int32)

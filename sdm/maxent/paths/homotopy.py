@@ -57,17 +57,8 @@ class Relaxation:
 
 
 def make_atoms(u: ArrayLike, q: ArrayLike, m: ArrayLike | None = None) -> Atoms:
-    """Check a problem and scale `u` and `q` so that `Σ m u = Σ m q = 1`.
-
-    Parameters
-    ----------
-    u : (n,) array
-        Prior of one copy of each atom, positive.
-    q : (n,) array
-        Observed share of one copy of each atom, zero or positive.
-    m : (n,) array, optional
-        How many copies each atom stands for, positive; one by default.
-    """
+    """Check a problem and scale `u` and `q` so that `Σ m u = Σ m q = 1`: prior (positive) and observed share (zero or
+    positive) of one copy of each atom, and how many copies it stands for (one by default)."""
     prior, observed = np.array(u, dtype=np.float64), np.array(q, dtype=np.float64)
     copies = np.ones_like(prior) if m is None else np.array(m, dtype=np.float64)
     if prior.ndim != 1 or not prior.size or prior.shape != observed.shape or prior.shape != copies.shape:
@@ -102,27 +93,14 @@ def solve_relaxation(u: ArrayLike, q: ArrayLike, nu: float, m: ArrayLike | None 
 
 @dataclass(frozen=True)
 class RelaxationPath:
-    """Every breakpoint of μ(ν), and what moves at each.
-
-    Attributes
-    ----------
-    atoms : Atoms
-    nu, mu : (K,) arrays
-        Where the moves happen, in rising order; several moves can share a point.
-    atom : (K,) int array
-        Which atom moves.
-    step : (K,) int8 array
-        1 up (from I₋ to I₀ or from I₀ to I₊), −1 down.
-    slope : float
-        Of μ(ν) after the last move.
-    """
+    """Every breakpoint of μ(ν), in rising order, and what moves at each; several moves can share a point."""
 
     atoms: Atoms
     nu: Array = field(repr=False)
     mu: Array = field(repr=False)
-    atom: NDArray[np.int64] = field(repr=False)
-    step: Signs = field(repr=False)
-    slope: float
+    atom: NDArray[np.int64] = field(repr=False)  # which atom moves
+    step: Signs = field(repr=False)  # 1 up (from I₋ to I₀ or from I₀ to I₊), −1 down
+    slope: float  # of μ(ν) after the last move
 
     @cached_property
     def knots(self) -> tuple[Array, Array]:

@@ -35,30 +35,14 @@ SHORTEST = 1e-4  # of the multiplier: fits are not put nearer to each other than
 
 @dataclass(frozen=True)
 class Knot:
-    """A fit of the path.
-
-    Attributes
-    ----------
-    multiplier : float
-    weights : (J,) array
-    objective : float
-        `F_t(λ)`; the regularised gain is its negative.
-    gap : float
-        Proved bound on the distance from the optimum at this multiplier.
-    penalty : float
-        `Σ β|λ|` at multiplier one, the slope of the objective in the multiplier.
-    tau : float
-        Normaliser of the fitted distribution.
-    iterations : int
-    status : str
-    """
+    """A fit of the path."""
 
     multiplier: float
     weights: Array = field(repr=False)
-    objective: float
-    gap: float
-    penalty: float
-    tau: float
+    objective: float  # F_t(λ); the regularised gain is its negative
+    gap: float  # proved bound on the distance from the optimum at this multiplier
+    penalty: float  # Σ β|λ| at multiplier one, the slope of the objective in the multiplier
+    tau: float  # normaliser of the fitted distribution
     iterations: int
     status: str
 
@@ -84,18 +68,10 @@ class Knot:
 
 @dataclass(frozen=True)
 class CertifiedPath:
-    """Fits from the empty model down, and what they prove for every multiplier between.
+    """Fits from the empty model down, and what they prove for every multiplier between."""
 
-    Attributes
-    ----------
-    knots : tuple of Knot
-        In falling order of the multiplier; the first has no weight, and is the optimum for every larger multiplier too.
-    epsilon : float
-        The gap that was asked for.
-    """
-
-    knots: tuple[Knot, ...]
-    epsilon: float
+    knots: tuple[Knot, ...]  # falling; the first has no weight, and is the optimum for every larger multiplier too
+    epsilon: float  # the gap that was asked for
 
     @property
     def multipliers(self) -> Array:
@@ -145,24 +121,12 @@ def follow_path(
     max_iterations: int = 500,
     progress: Callable[[int, float], None] | None = None,
 ) -> CertifiedPath:
-    """Fit from the empty model down to a multiplier so that nowhere between the gap exceeds `epsilon`.
+    """Fit from the empty model down to the multiplier `smallest` so that nowhere between the gap exceeds `epsilon`
+    nats.
 
-    Parameters
-    ----------
-    features : FeatureSet
-    sample : (n,) array
-        The empirical distribution as a probability on cells.
-    entropy : Entropy
-    beta : (J,) array
-        Regularisation weights at multiplier one.
-    epsilon : float
-        Largest gap to accept, in nats.
-    smallest : float
-        Where to stop.
-    max_iterations : int
-        Of one fit. A fit that does not reach its gap is kept with the one that it has, and `certified` tells.
-    progress : callable, optional
-        Called with the number of fits and the multiplier reached.
+    `sample` is the empirical distribution as a probability on cells, `beta` the regularisation weights at multiplier
+    one. A fit that does not reach its gap within `max_iterations` is kept with the one that it has, and `certified`
+    tells. `progress` is called with the number of fits and the multiplier reached.
     """
     if not epsilon > 0.0 or not np.isfinite(epsilon):
         raise OptionError(f"epsilon={epsilon!r}: expected a positive gap in nats, such as 1e-3")

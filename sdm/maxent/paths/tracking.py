@@ -102,11 +102,9 @@ def _height(u, q, border, nu, big_m, big_u, big_q):  # type: ignore[no-untyped-d
 
 @jit
 def _excess(row, first, second, c):  # type: ignore[no-untyped-def]
-    """How far an atom of a node can be past its border ±c; negative if none is.
-
-    `first` and `second` are ν times the weights of the window's two ends. For I₀ the bounds of the largest and of the
-    least z count, for I₊ of the least, for I₋ of the largest; those of empty sets are infinite on the far side.
-    """
+    """How far an atom of a node can be past its border ±c; negative if none is. `first` and `second` are ν times the
+    weights of the window's two ends. For I₀ the bounds of the largest and of the least z count, for I₊ of the least,
+    for I₋ of the largest; those of empty sets are infinite on the far side."""
     out = -np.inf
     other = first * row[0] + second * row[1] - c
     if other > out:
@@ -168,11 +166,9 @@ def _renew(u, q, sign, tree, window, r, factor):  # type: ignore[no-untyped-def]
 
 @jit
 def _next(u, q, sign, tree, window, sums, nu, mu, stack):  # type: ignore[no-untyped-def]
-    """Return the atom that leaves its set first, its step, and the ν and μ of it; or NONE, or OUTSIDE of the window.
-
-    Of atoms that leave at the same point those on the border +1 go first: the slope then settles (each of them
-    raises it, each on the border −1 lowers it, and no choice comes twice).
-    """
+    """Return the atom that leaves its set first, its step, and the ν and μ of it; or NONE, or OUTSIDE of the window. Of
+    atoms that leave at the same point those on the border +1 go first: the slope then settles (each of them raises it,
+    each on the border −1 lowers it, and no choice comes twice)."""
     big_m, big_u, big_q = sums[0] + sums[1], sums[2] + sums[3], sums[4] + sums[5]
     half = tree.shape[0] // 2
     low, high = window[0], window[1]
@@ -223,10 +219,8 @@ def _next(u, q, sign, tree, window, sums, nu, mu, stack):  # type: ignore[no-unt
 
 @jit
 def track(u, q, m, sign, tree, window, sums, counts, point, nu_out, mu_out, atom_out, step_out):  # type: ignore[no-untyped-def]
-    """Write moves until the path ends or the arrays are full; `point` (ν, μ) and the state go on from there.
-
-    `window` has the ends of r, half its width, how many moves it held, and how many nodes were looked at for them.
-    """
+    """Write moves until the path ends or the arrays are full; `point` (ν, μ) and the state go on from there. `window`
+    has the ends of r, half its width, how many moves it held, and how many nodes were looked at for them."""
     stack = np.empty(128, dtype=np.int64)
     half = tree.shape[0] // 2
     levels = np.log2(half) + 1.0

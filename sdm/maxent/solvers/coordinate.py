@@ -46,12 +46,10 @@ def best_changes(bound, q, mu, lam, code, beta, ridge, smoothing, delta, gain): 
 
 @jit
 def _explicit(bound, q, mu, lam, beta):  # type: ignore[no-untyped-def]
-    """Fig. 3 and 5: δ₊ if it leaves the weight positive, δ₋ if negative, else the weight becomes zero.
-
-    Without a penalty a feature that no presence has, or every one, has no best change: the farther the better. Appendix
-    G takes the cells away that such a feature tells from the presences; here its weight is at least doubled until they
-    have no mass to speak of, which is the same in the limit.
-    """
+    """Fig. 3 and 5: δ₊ if it leaves the weight positive, δ₋ if negative, else the weight becomes zero. Without a
+    penalty a feature that no presence has, or every one, has no best change: the farther the better. Appendix G takes
+    the cells away that such a feature tells from the presences; here its weight is at least doubled until they have no
+    mass to speak of, which is the same in the limit."""
     for sign in (1.0, -1.0):
         target = mu - sign * beta
         odds = 1.0 - target if bound == SELECTIVE else 1.0

@@ -31,19 +31,8 @@ ROUGH, ROUGH_GROWING = 1e-2, 1e-4
 def solve_newton(
     problem: Problem, *, start: Array | None = None, tolerance: float = 1e-6, max_iterations: int = 500
 ) -> Solution:
-    """Minimise the objective to a certified gap.
-
-    Parameters
-    ----------
-    problem : Problem
-        Of one species, or of classes (`ClassProblem`).
-    start : (J,) array, optional
-        Weights to start from; zero by default.
-    tolerance : float
-        Largest gap to accept, in nats.
-    max_iterations : int
-        When reached, the best state so far is returned, with its gap and a status that says so.
-    """
+    """Minimise the objective, of one species or of classes, to a certified gap of `tolerance` nats. After
+    `max_iterations` the best state so far is returned, with its gap and a status that says so."""
     solve = _solve_sparse if problem.penalty.sparse else solve_newton_cg
     return solve(problem, start=start, tolerance=tolerance, max_iterations=max_iterations)
 
@@ -56,20 +45,9 @@ def solve_structural(
     max_iterations: int = 200,
     per_round: int | None = None,
 ) -> Solution:
-    """Minimise over growing families, by fully corrective column generation.
-
-    Parameters
-    ----------
-    growth : Growth
-        Afterwards `growth.problem` is the problem that the solution's weights belong to.
-    start : array, optional
-        Weights of the features that `growth` has already.
-    tolerance : float
-        Largest gap to accept, in nats, over everything that the oracles find.
-    max_iterations : int
-    per_round : int, optional
-        How many features to add per round at most; by default four, or two for each class.
-    """
+    """Minimise over growing families, by fully corrective column generation, to a gap of `tolerance` nats over
+    everything that the oracles find. Afterwards `growth.problem` is the problem that the solution's weights belong to.
+    At most `per_round` features join per round: by default four, or two for each class."""
     limit = per_round or max(4, 2 * growth.problem.classes)
     return _solve_sparse(growth.problem, growth, limit, start=start, tolerance=tolerance, max_iterations=max_iterations)
 
@@ -115,10 +93,8 @@ def _solve_sparse(
 def newton_step(
     problem: Problem, state: State, pool: ColumnPool, members: NDArray[np.int64], floor: float = 0.0
 ) -> Array:
-    """Return the step to the minimiser of the quadratic model plus the penalty, on the members (ascending).
-
-    `floor` is the least curvature of a cell, in units of its base measure.
-    """
+    """Return the step to the minimiser of the quadratic model plus the penalty, on the members (ascending). `floor` is
+    the least curvature of a cell, in units of its base measure."""
     penalty, mirrored, size = problem.penalty, problem.mirrored(state), problem.features.size
     if mirrored:  # half of the problem is all of it, and has a single optimum where the whole may have many
         members = size + np.unique(members % size)
@@ -135,10 +111,8 @@ def newton_step(
 
 
 def choose_members(state: State, penalty: Penalty, stretches: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return, in ascending order, the weights in use and the worst violator of each of the worst stretches.
-
-    A quadratic penalty spreads weight over neighbours, so there the worst of all join as well.
-    """
+    """Return, in ascending order, the weights in use and the worst violator of each of the worst stretches. A quadratic
+    penalty spreads weight over neighbours, so there the worst of all join as well."""
     used = np.flatnonzero(state.lam)
     violation = np.abs(state.eps) / penalty.beta
     violation[used] = 0.0

@@ -75,10 +75,8 @@ def free_gap(problem: Problem, state: State) -> float:
 
 
 def separable(problem: Problem, state: State) -> bool:
-    """Tell whether without a penalty the loss falls for ever: along one feature, or along the step from a state.
-
-    A feature that no presence has, or every one, is told apart from the others' cells by any weight the better, the
-    larger it is.
+    """Tell whether without a penalty the loss falls for ever: along one feature, or along the step from a state. A
+    feature that no presence has, or every one, tells these cells from the others' the better, the larger its weight is.
     """
     if np.any((problem.mu <= MATCHED) | (problem.mu >= 1.0 - MATCHED)):
         return True
@@ -88,9 +86,9 @@ def separable(problem: Problem, state: State) -> bool:
 def corrected_gap(problem: Problem, state: State, step: Array) -> float:
     """Bound the distance to the optimum where expectations must match exactly.
 
-    One Newton step in the distribution, `p' = (p + w ∘ (s − w[s]/Σw))₊` with `s = F·step`, matches them if the step
-    was solved for exactly and stays in the simplex: then `Ω(p') − Q(λ)` is a gap, and the rounding left over is charged
-    at the size of the weights. Otherwise only the sample is known to be feasible.
+    One Newton step in the distribution, `p' = (p + w ∘ (s − w[s]/Σw))₊` with `s = F·step`, matches them if the step was
+    solved for exactly and stays in the simplex: then `Ω(p') − Q(λ)` is a gap, and the rounding left over is charged at
+    the size of the weights. Otherwise only the sample is known to be feasible.
     """
     moved = np.maximum(state.p + problem.tilt(problem.curvature(state), problem.scores(step)), 0.0)
     total = moved.sum(axis=0)
@@ -160,10 +158,8 @@ def _penalty_curvature(problem: Problem, lam: Array) -> tuple[Callable[[Array], 
 
 
 def _conjugate_gradients(product: Callable[[Array], Array], b: Array, scale: Array, exact: bool) -> Array:
-    """Solve `A x = b`, to rounding if `exact`.
-
-    Else roughly when `b` is large and ever more exactly as it vanishes, so that Newton stays superlinear.
-    """
+    """Solve `A x = b`, to rounding if `exact`; else roughly when `b` is large and ever more exactly as it vanishes, so
+    that Newton stays superlinear."""
     x = np.zeros_like(b)
     r = b.copy()
     y = r / scale

@@ -13,11 +13,9 @@ ROUNDING = 1e-14
 
 
 class Run:
-    """A solver at work: its rounds, the best state, and the best lower bound on the optimum.
-
-    Each round proves `min F ≥ F(λ) − gap`. The largest of these bounds holds for every state, so the certified gap of
-    the best state is its objective less that bound.
-    """
+    """A solver at work: its rounds, the best state, and the best lower bound on the optimum. Each round proves `min F ≥
+    F(λ) − gap`. The largest of these bounds holds for every state, so the certified gap of the best state is its
+    objective less that bound."""
 
     def __init__(self, problem: Problem, tolerance: float) -> None:
         self.problem = problem
@@ -71,10 +69,8 @@ class Run:
 
 
 def line_search(problem: Problem, state: State, step: Array) -> State | None:
-    """Return the state after the longest of the steps 1, ½, ¼ … that decreases the objective enough, or None.
-
-    Enough is a hundredth of what the slope promises; what is below rounding is let through.
-    """
+    """Return the state after the longest of the steps 1, ½, ¼ … that decreases the objective enough, or None. Enough is
+    a hundredth of what the slope promises; what is below rounding is let through."""
     penalty = problem.penalty
     promise = float(state.eps @ step) + penalty.value(state.lam + step) - penalty.value(state.lam)
     share = 1.0

@@ -41,12 +41,9 @@ def direction(lam: Array, eps: Array, beta: Array) -> Array:
 
 
 def step1(w: float, q: float, mu: float, beta: float) -> float | None:
-    """Return the step of StructMaxent1 with Λ = 1, or None where it has none.
-
-    `w` is the weight, `q = p[Φ]`, `mu = E_S[Φ]`; `Φ⁺ = mu + 1`, `Φ⁻ = mu − 1`, and likewise for `q`. Conditions (8)
-    are both halves of what the derivation asks for: a step up needs `mu > −1 + β` only, a step down `mu < 1 − β`
-    only.
-    """
+    """Return the step of StructMaxent1 with Λ = 1, or None where it has none. `w` is the weight, `q = p[Φ]`, `mu =
+    E_S[Φ]`; `Φ⁺ = mu + 1`, `Φ⁻ = mu − 1`, and likewise for `q`. Conditions (8) are both halves of what the derivation
+    asks for: a step up needs `mu > −1 + β` only, a step down `mu < 1 − β` only."""
     if abs(q) >= 1.0:
         return None
     now_plus, now_minus, plus, minus = q + 1.0, q - 1.0, mu + 1.0, mu - 1.0

@@ -15,14 +15,8 @@ SWEEPS = 10
 
 
 def solve_l1_quadratic(h: Array, c: Array, beta: Array, start: Array, tolerance: float = 1e-10) -> Array:
-    """Minimise `½ zᵀHz + c·z + Σ β|z|` from `start`, to an optimality violation of `tolerance·max β`.
-
-    Parameters
-    ----------
-    h : (k, k) array
-        Symmetric, positive semi-definite.
-    c, beta, start : (k,) arrays
-    """
+    """Minimise `½ zᵀHz + c·z + Σ β|z|` from `start`, to an optimality violation of `tolerance·max β`; `h` is symmetric
+    and positive semi-definite."""
     z = start.copy()
     _solve(h, c, beta, z, tolerance * float(beta.max()), 200)
     return z
@@ -92,9 +86,7 @@ def _sweep(h, beta, z, r):  # type: ignore[no-untyped-def]
 @jit
 def _solve_on_support(h, c, beta, z):  # type: ignore[no-untyped-def]
     """Go to the minimiser for the present support and signs, or towards it, with weights that change sign left at zero.
-
-    Return whether a weight reached zero, so that the smaller support needs another solve.
-    """
+    Return whether a weight reached zero, so that the smaller support needs another solve."""
     support = np.flatnonzero(z)
     k = support.size
     if k == 0:
