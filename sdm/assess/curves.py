@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdm.assess.fits import fit_table, run_all, with_setting
+from sdm.assess.assessor import PRESENCE_ONLY
+from sdm.assess.fits import run_all, with_setting
 from sdm.assess.measures.presence_only import measure_presences
 from sdm.assess.splits.folds import Split
 from sdm.errors import DataError, OptionError
 from sdm.estimators.maxent import Maxent
-from sdm.estimators.structural import StructMaxent
 from sdm.types import Index, Progress
 
 if TYPE_CHECKING:  # a table is given; none of its code is needed
@@ -160,7 +160,7 @@ def _fit(
     earlier: Maxent | None = None
     for multiplier in multipliers:
         made = with_setting(estimator, {**setting, "multiplier": multiplier})
-        earlier = fit_table(part, made, start=None if isinstance(made, StructMaxent) else earlier)
+        earlier = PRESENCE_ONLY.fit(part, made, start=earlier)
         out.append(measure_presences(earlier.model_, part, test))
     return out
 
