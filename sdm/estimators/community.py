@@ -19,10 +19,10 @@ from sdm.joint.features import SiteFeatures
 from sdm.joint.graph import Forest
 from sdm.joint.inference import marginals
 from sdm.joint.labels import check_labels, read_labels, species_names
-from sdm.joint.learners.calibration import best_scale
 from sdm.joint.learners.laplace import METHODS
 from sdm.joint.learners.registry import C_PATH, LAMBDA_RANGE, LEARNERS, Learner
 from sdm.joint.learners.tuning import choose_regularization, hamming
+from sdm.joint.likelihood import best_scale
 from sdm.models.community import FittedJoint
 from sdm.types import Array
 
