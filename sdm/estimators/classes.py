@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sdm._version import __version__
 from sdm.conditional.choice import BETAS, LAMBDAS, MultiplierSearch, choose_penalties, search_multipliers
-from sdm.conditional.constant import FREE_PENALTY, ConstantFamily
+from sdm.conditional.intercepts import FREE_PENALTY, ConstantFamily
 from sdm.conditional.losses import ClassEntropy
 from sdm.conditional.problem import ClassProblem, halved, multiplied
 from sdm.conditional.targets import numbered, read_targets, site_weights

@@ -196,16 +196,9 @@ class JointModel(Parameters):
         self, discriminant: Discriminant, sites: LabelledSites, bias: NDArray[np.bool_], title: str, groups: Any
     ) -> tuple[Learner, list[dict[str, Any]]]:
         """Return the learner with its C and λ, chosen by cross-validation where asked."""
-        learner = Learner(
-            self.learner,
-            TRIAL_C if self.c == "cv" else float(self.c),
-            TRIAL_LAMBDA if self.lam == "cv" else float(self.lam),
-            self.method,
-            self.rounds,
-            self.tolerance,
-            self.max_iterations,
-            self.seed,
-        )
+        c, lam = (TRIAL_C if self.c == "cv" else float(self.c)), (TRIAL_LAMBDA if self.lam == "cv" else float(self.lam))
+        limits = (self.tolerance, self.max_iterations, self.seed)
+        learner = Learner(self.learner, c, lam, self.method, self.rounds, *limits)
         quick = replace(learner, tolerance=TRIAL_GAP * learner.largest_gap(len(self.species_)))
         group = None if groups is None else np.asarray(groups)
         fixed = (discriminant, sites, bias, self.folds, self.seed, group)

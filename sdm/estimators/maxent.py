@@ -272,19 +272,9 @@ class Maxent(Classifier):
             "conjugate": float(self.coef_ @ problem.mu) + solution.objective - problem.penalty.value(self.coef_),
             "settings": self.settings(),
         }
-        model = Model(
-            model_variables(domain, data.encoder),
-            terms,
-            float(self.entropy),
-            solution.tau,
-            domain.n,
-            float(-(solution.p[used] @ np.log(raw[used]))),
-            float(self.prevalence),
-            cumulative_table(raw, solution.p),
-            self.unseen,
-            meta,
-            shapes,
-        )
+        variables, entropy = model_variables(domain, data.encoder), float(-(solution.p[used] @ np.log(raw[used])))
+        scales = (entropy, float(self.prevalence), cumulative_table(raw, solution.p), self.unseen)
+        model = Model(variables, terms, float(self.entropy), solution.tau, domain.n, *scales, meta, shapes)
         if self.temperature == 1.0:
             return model
         return with_temperature(model, self.feature_set_.scores(self.coef_), domain.q0, float(self.temperature))

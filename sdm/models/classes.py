@@ -1,7 +1,7 @@
 """A fitted model of classes: it predicts, and a file keeps it."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -66,17 +66,12 @@ class ClassModel(FeatureModel):
 
     def _of_class(self, c: int) -> tuple[Terms, Shapes]:
         """Return the terms and shapes that have a weight in a class."""
-        t, trees = len(self.terms), len(self.shapes.trees)
-        own, tree, monomial = np.split(self.weights[c], [t, t + trees])
+        t = len(self.terms)
+        own, tree, monomial = np.split(self.weights[c], [t, t + len(self.shapes.trees)])
         used, grown, powers = np.flatnonzero(own), np.flatnonzero(tree), np.flatnonzero(monomial)
-        shapes = replace(
-            self.shapes,
-            trees=tuple(self.shapes.trees[k] for k in grown),
-            tree_weight=tree[grown],
-            monomials=tuple(self.shapes.monomials[k] for k in powers),
-            monomial_weight=monomial[powers],
-        )
-        return self.terms.take(used, own[used]), shapes
+        trees = tuple(self.shapes.trees[k] for k in grown)
+        monomials = tuple(self.shapes.monomials[k] for k in powers)
+        return self.terms.take(used, own[used]), Shapes(trees, tree[grown], monomials, monomial[powers])
 
     def scores(self, x: Any, clamp: bool = True) -> Array:
         """Return every class's score `θ_c(x)`, one row per class; NaN where a value is missing."""
@@ -136,16 +131,10 @@ class ClassModel(FeatureModel):
     @classmethod
     def from_file(cls, header: Header, arrays: Arrays) -> "ClassModel":
         """Return the model of a file."""
-        model = cls(
-            tuple(header["classes"]),
-            tuple(ModelVariable.from_record(record) for record in header["variables"]),
-            arrays["intercept"],
-            parts.read_terms(arrays),
-            parts.read_shapes(arrays),
-            arrays["weights"],
-            float(header["alpha"]),
-            header["meta"],
-        )
+        variables = tuple(ModelVariable.from_record(record) for record in header["variables"])
+        features = (parts.read_terms(arrays), parts.read_shapes(arrays), arrays["weights"])
+        classes, rest = tuple(header["classes"]), (float(header["alpha"]), header["meta"])
+        model = cls(classes, variables, arrays["intercept"], *features, *rest)
         model._check()
         return model
 

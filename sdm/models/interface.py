@@ -98,14 +98,8 @@ class ModelVariable:
         labels, lo, hi = record["labels"], float(record["lo"]), float(record["hi"])
         if not (bounded(np.array([lo, hi])) and lo <= hi):
             raise ValueError(f"a variable from {lo} to {hi}")
-        return cls(
-            str(record["name"]),
-            bool(record["categorical"]),
-            lo,
-            hi,
-            tuple(float(value) for value in record["classes"]),
-            None if labels is None else tuple(str(label) for label in labels),
-        )
+        classes, words = tuple(map(float, record["classes"])), None if labels is None else tuple(map(str, labels))
+        return cls(str(record["name"]), bool(record["categorical"]), lo, hi, classes, words)
 
 
 class FeatureModel(FittedModel):

@@ -78,21 +78,13 @@ def prg_auc(presence: Array, absence: Array) -> float:
     return float(np.sum(np.diff(recall) * 0.5 * (precision[1:] + precision[:-1])))
 
 
-def measure_absences(
-    model: ValueModel, presence: Array, absence: Array, threshold: float | None = None
-) -> dict[str, float]:
-    """Measure a model on survey sites where the species was found and where it was not, `(m, V)` and `(n, V)` values.
-
-    `auc`, `auc.sd` (DeLong), `cor`, `brier`, `prg` (area below precision–recall–gain), `cbi` (against all sites), all
-    on the default scale; `tss` at a threshold, a raw value (of a class model a probability), such as that of `maxsss`
-    on the training data; `tss.max` is that of the best threshold on these sites, and so flatters the model.
-    """
-    at = None if threshold is None else float(model.from_raw(threshold, model.scale))
-    return measure_values(model.predict(presence), model.predict(absence), at)
-
-
 def measure_values(here: Array, not_here: Array, cutoff: float | None = None) -> dict[str, float]:
-    """Measure predictions from 0 to 1 where the species was found, and where it was not (see `measure_absences`)."""
+    """Measure predictions from 0 to 1 at survey sites where the species was found, and where it was not.
+
+    `auc`, `auc.sd` (DeLong), `cor`, `brier`, `prg` (area below precision–recall–gain), `cbi` (against all sites); `tss`
+    at a cutoff, such as that of `maxsss` on the training data; `tss.max` is that of the best threshold on these sites,
+    and so flatters the model.
+    """
     check_counts(here, not_here)
     best, level = max_tss(here, not_here)
     return {
