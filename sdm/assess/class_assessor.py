@@ -86,7 +86,6 @@ class Classes(Assessor):
         held = HeldSites(p, constant, targets, _calls(p, cutoffs), _counted(model))
         found = measure_classes(p, targets, constant)
         score = _mean(found.auc, held.counted)
-        solution = fitted.solution_
         return {
             "auc.train": known["auc.train"],
             "tss.train": known["tss.train"],
@@ -97,8 +96,8 @@ class Classes(Assessor):
             "accuracy.val": found.accuracy,
             "kappa.val": found.kappa,
             "ncoef": coefficients(model),
-            "gap": solution.gap,
-            "status": solution.status,
+            "gap": fitted.solution_.gap,
+            "status": fitted.solution_.status,
             "loss.const.val": found.constant,
         }, held
 
@@ -220,13 +219,11 @@ def _calls(p: Array, cutoffs: Array) -> Array:
 
 def _skill(calls: Array, targets: Array) -> Array:
     """Return the true skill statistic of every class; NaN where all sites, or none, are of it."""
-    inside = targets >= 0.5
-    return np.array(
-        [
-            own[here].mean() - own[~here].mean() if here.any() and not here.all() else np.nan
-            for own, here in zip(calls, inside)
-        ]
-    )
+    out = np.full(len(calls), np.nan)
+    for c, (own, here) in enumerate(zip(calls, targets >= 0.5)):
+        if here.any() and not here.all():
+            out[c] = own[here].mean() - own[~here].mean()
+    return out
 
 
 def _mean(each: Array, counted: list[int]) -> float:

@@ -1,7 +1,7 @@
 """Learning and sensitivity curves (Dudík et al. 2007, §8): held-out loss against records and penalties."""
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -64,12 +64,7 @@ def learning_curve(
     larger ones, in an order by the `seed`. `base` has the options that stay: by default β is `σ̃/√m`, so that the
     multiplier is their β₀.
     """
-    most = min(fold.train.size for fold in split.folds)
-    chosen = default_sizes(most) if sizes is None else sorted({int(size) for size in sizes})
-    if chosen[0] < 2 or chosen[-1] > most:
-        raise DataError(
-            f"sizes from {chosen[0]} to {chosen[-1]}, expected 2 to {most}, what the smallest partition trains on"
-        )
+    chosen = _sizes(split, sizes, default_sizes)
     jobs = [
         (label, {**setting}, [float(setting.get("multiplier", 1.0))], size)
         for label, setting in settings.items()
@@ -97,12 +92,7 @@ def sensitivity_curve(
     """
     if not multipliers or min(multipliers) <= 0:
         raise OptionError(f"multipliers={multipliers!r}: expected positive numbers, such as 0.1, 1, 10")
-    most = min(fold.train.size for fold in split.folds)
-    chosen = [most] if sizes is None else sorted({int(size) for size in sizes})
-    if chosen[0] < 2 or chosen[-1] > most:
-        raise DataError(
-            f"sizes from {chosen[0]} to {chosen[-1]}, expected 2 to {most}, what the smallest partition trains on"
-        )
+    chosen = _sizes(split, sizes, lambda most: [most])
     falling = sorted({float(value) for value in multipliers}, reverse=True)
     jobs = [(label, {**setting}, falling, size) for label, setting in settings.items() for size in chosen]
     points = _curve(table, jobs, split, base, seed, executor, progress, "sensitivity curve")
@@ -110,10 +100,20 @@ def sensitivity_curve(
     return sorted(points, key=lambda point: (order[point.label], point.presences, point.multiplier))
 
 
-def default_sizes(most: int, count: int = 10) -> list[int]:
+def default_sizes(most: int) -> list[int]:
     """Return numbers of presences up to `most`, evenly in the logarithm, from 10 (or fewer, where there are few) on."""
-    first = min(10, max(2, most // 2))
-    return np.unique(np.geomspace(first, most, count).round().astype(int)).tolist()
+    return np.unique(np.geomspace(min(10, max(2, most // 2)), most, 10).round().astype(int)).tolist()
+
+
+def _sizes(split: Split, sizes: Sequence[int] | None, default: Callable[[int], list[int]]) -> list[int]:
+    """Return the numbers of training presences; refuse what the smallest partition cannot train on."""
+    most = min(fold.train.size for fold in split.folds)
+    chosen = default(most) if sizes is None else sorted({int(size) for size in sizes})
+    if chosen[0] < 2 or chosen[-1] > most:
+        raise DataError(
+            f"sizes from {chosen[0]} to {chosen[-1]}, expected 2 to {most}, what the smallest partition trains on"
+        )
+    return chosen
 
 
 def _curve(

@@ -16,6 +16,7 @@ from sdm.assess.measures.basic import auc, relative_gain
 from sdm.assess.splits.folds import Divisible
 from sdm.errors import OptionError
 from sdm.estimators.params import Parameters
+from sdm.features.family import Family
 from sdm.features.growing.grown import GrownFamily
 from sdm.maxent.problem import Problem
 from sdm.models.species import Model
@@ -120,12 +121,16 @@ def _shares(problem: Problem, weights: Array) -> Array:
     out = np.zeros((len(problem.domain.variables), weights.size))
     for family, first in zip(problem.features.families, problem.features.offsets):
         for j in np.flatnonzero(weights[first : first + family.size]):
-            if isinstance(family, GrownFamily):
-                used = sorted({int(v) for v in family.shapes[j].var})
-            else:
-                used = sorted({int(family.var[j]), int(getattr(family, "other", family.var)[j])})
+            used = used_variables(family, int(j))
             out[used, first + j] = 1.0 / len(used)
     return out
+
+
+def used_variables(family: Family, j: int) -> list[int]:
+    """Return the variables of a family's feature `j`."""
+    if isinstance(family, GrownFamily):
+        return sorted({int(v) for v in family.shapes[j].var})
+    return sorted({int(family.var[j]), int(getattr(family, "other", family.var)[j])})
 
 
 @dataclass(frozen=True)

@@ -91,8 +91,7 @@ def _test(name: str, real: dict[str, float], rows: Sequence[dict[str, float]], m
     values: Array = np.array([row[f"{name}.avg"] for row in rows])
     values = values[~np.isnan(values)]
     if values.size < 2 or np.isnan(value):
-        nothing = float("nan")
-        return NullTest(name, value, *(nothing,) * 6)
+        return NullTest(name, value, *(float("nan"),) * 6)
     sign = 1.0 if more_is_better else -1.0
     mean, sd = float(values.mean()), float(values.std(ddof=1))
     as_good = int(np.count_nonzero(sign * values >= sign * value))

@@ -78,17 +78,15 @@ def marginal(
     return _profile(model, v, "marginal", x, model.predict(table, scale, clamp))
 
 
-def only(
-    single: ValueModel, model: ValueModel, v: int, scale: str, clamp: bool = True, x: Array | None = None
-) -> Profile:
+def only(single: ValueModel, model: ValueModel, v: int, scale: str, clamp: bool = True) -> Profile:
     """Draw the prediction of `single`, a model of variable `v` alone."""
-    x = grid(model, v) if x is None else x
+    x = grid(model, v)
     return _profile(model, v, "only", x, single.predict(x[:, None], scale, clamp))
 
 
-def additive(model: Model, v: int, clamp: bool = True, x: Array | None = None) -> Profile:
+def additive(model: Model, v: int, clamp: bool = True) -> Profile:
     """Draw the variable's own part of the score `λ·f(x)`, products left out."""
-    x = grid(model, v) if x is None else x
+    x = grid(model, v)
     y = model.compiled.contribution(v, x, clamp)
     return _profile(model, v, "additive", x, y - y.mean())
 
@@ -146,34 +144,26 @@ def surface(
     *,
     kind: str = "marginal",
     points: int = SIDE,
-    limit: int = 100,
 ) -> Surface:
     """Vary two variables at a time, with so many points along each side.
 
     `rows` are the presences, at whose mean the others are held (`marginal`); or background over which predictions are
-    averaged (`partial`), of which `limit` points at even distances stand for all.
+    averaged (`partial`), of which 100 points at even distances stand for all.
     """
     if u == v:
         raise OptionError(f"a surface needs two variables, got '{model.names[u]}' twice")
     if kind not in ("marginal", "partial"):
         raise OptionError(f"kind={kind!r}: expected marginal or partial")
     x, y = grid(model, u, points), grid(model, v, points)
-    base = typical(model, rows)[None, :] if kind == "marginal" else _evenly(rows, limit)
+    base = typical(model, rows)[None, :] if kind == "marginal" else _evenly(rows, 100)
     z = np.zeros(x.size * y.size)
     for row in base:
         columns = [np.full(z.size, value) for value in row]
         columns[u], columns[v] = np.repeat(x, y.size), np.tile(y, x.size)
         z += model.predict_columns(columns, scale, clamp) / len(base)
-    ranges = tuple((model.variables[k].lo, model.variables[k].hi) for k in (u, v))
-    return Surface(
-        (model.names[u], model.names[v]),
-        kind,
-        x,
-        y,
-        z.reshape(x.size, y.size),
-        (ranges[0], ranges[1]),
-        (class_names(model, u), class_names(model, v)),
-    )
+    first, second = model.variables[u], model.variables[v]
+    ranges, classes = ((first.lo, first.hi), (second.lo, second.hi)), (class_names(model, u), class_names(model, v))
+    return Surface((first.name, second.name), kind, x, y, z.reshape(x.size, y.size), ranges, classes)
 
 
 @dataclass(frozen=True)
@@ -204,10 +194,9 @@ def band(profiles: Sequence[Profile], interval: float = 0.9) -> Band:
                 "the same values: draw them at the same x"
             )
     spread = summarise([profile.y for profile in profiles], interval)
+    drawn = (spread.mean, spread.sd, spread.lower, spread.upper)
     lo, hi = min(p.lo for p in profiles), max(p.hi for p in profiles)
-    return Band(
-        first.variable, first.kind, first.x, spread.mean, spread.sd, spread.lower, spread.upper, lo, hi, first.classes
-    )
+    return Band(first.variable, first.kind, first.x, *drawn, lo, hi, first.classes)
 
 
 def _evenly(rows: Array, limit: int) -> Array:

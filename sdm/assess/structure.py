@@ -1,10 +1,12 @@
 """What a structural model is made of: its families' shares, its interactions, and the bound that comes with it."""
 
 from dataclasses import asdict, dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
+from sdm.assess.importance import used_variables
 from sdm.estimators.structural import StructMaxent
 from sdm.features.feature_set import FeatureSet
 from sdm.features.growing.grown import GrownFamily
@@ -120,13 +122,10 @@ def family_shares(problem: Problem, weights: Array) -> list[FamilyShare]:
     out = []
     for name in sorted(set(names[np.flatnonzero(weights)].tolist()), key=_in_order):
         own = names == name
-        rest = np.where(own, 0.0, weights)
         used = own & (weights != 0)
         size = np.abs(weights[used])
-        gain = problem.state(rest).objective - whole
-        out.append(
-            FamilyShare(name, int(used.sum()), float(size.sum()), float(size @ problem.penalty.beta[used]), float(gain))
-        )
+        price, gain = size @ problem.penalty.beta[used], problem.state(np.where(own, 0.0, weights)).objective - whole
+        out.append(FamilyShare(name, int(used.sum()), float(size.sum()), float(price), float(gain)))
     return out
 
 
@@ -163,12 +162,7 @@ def interactions(problem: Problem, weights: Array) -> dict[tuple[str, str], floa
     out: dict[tuple[str, str], float] = {}
     for family, part in zip(problem.features.families, problem.features.split(spread)):
         for j in np.flatnonzero(part):
-            if isinstance(family, GrownFamily):
-                used = sorted({int(v) for v in family.shapes[j].var})
-            else:
-                used = sorted({int(family.var[j]), int(getattr(family, "other", family.var)[j])})
-            for k, u in enumerate(used):
-                for v in used[k + 1 :]:
-                    pair = (names[u], names[v])
-                    out[pair] = out.get(pair, 0.0) + float(part[j])
+            for u, v in combinations(used_variables(family, int(j)), 2):
+                pair = (names[u], names[v])
+                out[pair] = out.get(pair, 0.0) + float(part[j])
     return dict(sorted(out.items(), key=lambda item: -item[1]))

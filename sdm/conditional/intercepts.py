@@ -1,23 +1,62 @@
-"""Intercepts of the classes: those with which every class's total probability is that of the targets."""
+"""Intercepts of the classes: the constant feature whose weights they are, which cost nothing (`ClassProblem`).
+
+The best ones are those with which every class's total probability is that of the targets.
+"""
 
 from collections.abc import Callable
+from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sdm.conditional.losses import ClassEntropy
+from sdm.errors import DataError
+from sdm.features.domain import Domain, Measure
+from sdm.features.family import Family
+from sdm.features.terms import Terms
 from sdm.types import Array
 
-# Steps at most; a few are enough from the intercepts of weights nearby.
-STEPS = 500
+FREE_PENALTY = 1e-15  # where solvers need a positive number; below rounding, and not counted
+STEPS = 500  # at most; a few are enough from the intercepts of weights nearby
+SHARES = (1.0, 0.5, 0.1, 0.0)  # of Newton's step, the whole of it first; nothing of it stands for the other way
+NEAR = 1e-11  # totals this near are right but for rounding, or after one more step of Newton's method
+HALVINGS = 40  # of a bracket around one intercept: Newton's method does the rest
 
-# Shares of Newton's step to try, the whole of it first; nothing of it stands for the other way.
-SHARES = (1.0, 0.5, 0.1, 0.0)
 
-# Totals this near are right but for rounding, or after one more step of Newton's method.
-NEAR = 1e-11
+class ConstantFamily(Family):
+    """One feature that is one everywhere."""
 
-# Halvings of a bracket around one intercept: Newton's method does the rest.
-HALVINGS = 40
+    letter = "1"
+
+    def __init__(self, domain: Domain, size: int = 1) -> None:
+        self.domain = domain
+        self.var = np.full(size, -1, dtype=np.int64)
+
+    @property
+    def groups(self) -> NDArray[np.int64]:
+        """It stands for itself."""
+        return np.arange(self.size)
+
+    def moments(self, measure: Measure) -> tuple[Array, Array]:
+        """Return the mass in all."""
+        mass = np.full(self.size, measure.total)
+        return mass, mass.copy()
+
+    def column(self, j: int) -> Array:
+        """Return ones."""
+        return np.ones(self.domain.n)
+
+    def add_scores(self, weights: Array, table: Array, theta: Array) -> None:
+        """Add the weight everywhere."""
+        theta += weights.sum()
+
+    def terms(self) -> Terms:
+        """Refuse: a model keeps it as its intercepts."""
+        raise DataError("the constant feature is kept as intercepts, not as terms")
+
+    def subset(self, keep: NDArray[np.bool_]) -> Self:
+        """Return it, or nothing."""
+        return type(self)(self.domain, int(keep.sum()))
 
 
 def best_intercepts(theta: Array, q: Array, totals: Array, entropy: ClassEntropy) -> tuple[Array, Array, Array]:

@@ -22,8 +22,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.conditional.constant import ConstantFamily
-from sdm.conditional.intercepts import NEAR, best_intercepts
+from sdm.conditional.intercepts import NEAR, ConstantFamily, best_intercepts
 from sdm.conditional.losses import ClassEntropy
 from sdm.features.feature_set import FeatureSet
 from sdm.maxent.columns import ColumnPool

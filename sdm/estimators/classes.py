@@ -9,12 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from sdm._version import __version__
 from sdm.conditional.choice import BETAS, LAMBDAS, MultiplierSearch, choose_penalties, search_multipliers
-from sdm.conditional.constant import FREE_PENALTY, ConstantFamily
+from sdm.conditional.intercepts import FREE_PENALTY, ConstantFamily
 from sdm.conditional.losses import ClassEntropy
 from sdm.conditional.problem import ClassProblem, halved, multiplied
 from sdm.conditional.targets import numbered, read_targets, site_weights
 from sdm.data.encode import Encoder
-from sdm.errors import DataError, OptionError
+from sdm.errors import OptionError
 from sdm.estimators.model_parts import feature_names, model_variables, used_features
 from sdm.estimators.params import Classifier
 from sdm.estimators.sample import effective_size
@@ -146,20 +146,10 @@ class ConditionalMaxent(Classifier):
         smoothing: float = 0.1,
         ratio: float = 4.0,
     ) -> None:
-        self.features = features
-        self.regularization = regularization
-        self.multiplier = multiplier
-        self.entropy = entropy
-        self.knots = knots
-        self.beta = beta
-        self.lam = lam
-        self.price_folds = price_folds
-        self.seed = seed
-        self.categorical = categorical
-        self.tolerance = tolerance
-        self.max_iterations = max_iterations
-        self.smoothing = smoothing
-        self.ratio = ratio
+        self.features, self.regularization, self.multiplier = features, regularization, multiplier
+        self.entropy, self.knots, self.beta, self.lam = entropy, knots, beta, lam
+        self.price_folds, self.seed, self.categorical = price_folds, seed, categorical
+        self.tolerance, self.max_iterations, self.smoothing, self.ratio = tolerance, max_iterations, smoothing, ratio
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None) -> Self:
         """Fit to sites.
@@ -291,23 +281,20 @@ class ConditionalMaxent(Classifier):
 
     def _finite(self, domain: Domain, targets: Array, letters: str, size: float) -> tuple[FeatureSet, Array]:
         """Return the constant and the finite families, and their penalties for every class, at multiplier one."""
-        families, rule_beta = [ConstantFamily(domain)], np.empty(0)
+        families, rule_beta, by_rule = [ConstantFamily(domain)], np.empty(0), False
         if letters:
             built = build_features(domain, letters, knots=self.knots, sample=domain.q0, empty_categories=True)
             rule: Any = "maxent" if self.beta is None or _grows(self.features) else self.beta
-            rule_beta = penalty_weights(built, domain.q0, size, rule=rule)
+            rule_beta, by_rule = penalty_weights(built, domain.q0, size, rule=rule), isinstance(rule, str)
             keep, copies = find_duplicates(built, rule_beta, self.regularization_)
             if copies:
                 self.notes_.append(f"{len(copies):,} of {built.size:,} features say the same as another: dropped")
                 built, rule_beta = built.subset(keep), rule_beta[keep]
             families += built.families  # type: ignore[arg-type]
-            same_for_all = not isinstance(rule, str)
-        else:
-            same_for_all = True
         share = targets @ domain.q0
         if self.regularization_ == "none":
             return FeatureSet(domain, families), np.ones((share.size, 1 + rule_beta.size))
-        spread = np.ones(share.size) if same_for_all else np.sqrt(share * (1.0 - share))
+        spread = np.sqrt(share * (1.0 - share)) if by_rule else np.ones(share.size)
         constant = np.full((share.size, 1), FREE_PENALTY)
         return FeatureSet(domain, families), np.hstack([constant, spread[:, None] * rule_beta])
 
@@ -325,25 +312,19 @@ class ConditionalMaxent(Classifier):
         self.search_: list[PenaltySetting] = []
         if len(numbers) == 2:
             return float(numbers[0]), float(numbers[1])
-        trial = {"categorical": [v for v, a in enumerate(domain.variables) if a.categorical], "tolerance": 3e-3}
-        trial["max_iterations"] = 40
+        categorical = [v for v, a in enumerate(domain.variables) if a.categorical]
+        trial = {"categorical": categorical, "tolerance": 3e-3, "max_iterations": 40}
 
         def fit(x: Array, targets: Array, weight: Array, lam: float, beta: float) -> ClassModel:
             params = {**self.get_params(), **trial, "lam": lam, "beta": beta, "multiplier": self.multiplier_}
             # A choice needs no proof: held-out losses differ by more than what is left to gain after these rounds.
             return type(self)(**params)._fit(x, targets.T, weight)
 
+        lambdas = LAMBDAS if self.lam == "auto" else [float(self.lam)]
+        betas = BETAS if beta == "auto" else [float(cast(float, beta))]
+        sites = (x, targets, domain.q0, ClassEntropy(self.entropy), group)
         best, self.search_ = choose_penalties(
-            fit,
-            x,
-            targets,
-            domain.q0,
-            ClassEntropy(self.entropy),
-            group,
-            lambdas=LAMBDAS if self.lam == "auto" else [float(self.lam)],
-            betas=BETAS if beta == "auto" else [float(cast(float, beta))],
-            folds=self.price_folds,
-            seed=self.seed,
+            fit, *sites, lambdas=lambdas, betas=betas, folds=self.price_folds, seed=self.seed
         )
         return best.lam, best.beta
 
@@ -395,11 +376,8 @@ class ConditionalMaxent(Classifier):
 
     def predict(self, X: Any, clamp: bool = True) -> NDArray[Any]:
         """Return the most probable class of every site."""
-        p = self.predict_proba(X, clamp)
-        if np.isnan(p).any():
-            raise DataError(f"{int(np.isnan(p).any(axis=1).sum()):,} rows have missing values: drop or fill them first")
-        chosen: NDArray[Any] = self.classes_[np.argmax(p, axis=1)]
-        return chosen
+        self._require_fit()
+        return self.model_.predict(X, clamp)
 
     def score(self, X: Any, y: ArrayLike) -> float:
         """Return the share of sites whose most probable class is their label."""

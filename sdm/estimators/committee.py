@@ -84,19 +84,10 @@ class Committee(Maxent):
 
     def _members(self, size: float) -> list[Maxent]:
         """Return the four models, yet to be fitted."""
-        classes = auto_classes(size)
-        smooth = "".join(letter for letter in classes if letter != "h")
-        shapes: list[dict[str, Any]] = [
-            {},
-            {"knots": "maxnet", "beta": "maxent"},
-            {"features": smooth},
-            {"features": "t"},
-        ]
-        common: dict[str, Any] = {
-            "multiplier": self.multiplier,
-            "tolerance": self.tolerance,
-            "max_iterations": self.max_iterations,
-        }
+        smooth = "".join(letter for letter in auto_classes(size) if letter != "h")
+        shapes: list[dict[str, Any]] = [{}, {"knots": "maxnet", "beta": "maxent"}]
+        shapes += [{"features": smooth}, {"features": "t"}]
+        common = {name: getattr(self, name) for name in ("multiplier", "tolerance", "max_iterations")}
         return [Maxent(**common, **shape) for shape in shapes]
 
     def _mean_solution(self) -> Solution:
@@ -104,13 +95,6 @@ class Committee(Maxent):
         state = self.problem_.state(self.coef_)
         parts = [member.solution_ for member in self.members_]
         failed = [part.status for part in parts if part.status != CONVERGED]
-        return Solution(
-            failed[0] if failed else CONVERGED,
-            self.coef_,
-            state.objective,
-            max(part.gap for part in parts),
-            sum(part.iterations for part in parts),
-            sum(part.seconds for part in parts),
-            state.gibbs.tau,
-            state.p,
-        )
+        status, gap = failed[0] if failed else CONVERGED, max(part.gap for part in parts)
+        spent = sum(part.iterations for part in parts), sum(part.seconds for part in parts)
+        return Solution(status, self.coef_, state.objective, gap, *spent, state.gibbs.tau, state.p)

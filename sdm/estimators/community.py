@@ -19,10 +19,10 @@ from sdm.joint.features import SiteFeatures
 from sdm.joint.graph import Forest
 from sdm.joint.inference import marginals
 from sdm.joint.labels import check_labels, read_labels, species_names
-from sdm.joint.learners.calibration import best_scale
 from sdm.joint.learners.laplace import METHODS
 from sdm.joint.learners.registry import C_PATH, LAMBDA_RANGE, LEARNERS, Learner
 from sdm.joint.learners.tuning import choose_regularization, hamming
+from sdm.joint.likelihood import best_scale
 from sdm.models.community import FittedJoint
 from sdm.types import Array
 
@@ -120,19 +120,9 @@ class JointModel(Parameters):
         max_iterations: int = 300,
         seed: int = 0,
     ) -> None:
-        self.learner = learner
-        self.graph = graph
-        self.features = features
-        self.c = c
-        self.lam = lam
-        self.method = method
-        self.knots = knots
-        self.categorical = categorical
-        self.rounds = rounds
-        self.folds = folds
-        self.tolerance = tolerance
-        self.max_iterations = max_iterations
-        self.seed = seed
+        self.learner, self.graph, self.features, self.c, self.lam = learner, graph, features, c, lam
+        self.method, self.knots, self.categorical, self.rounds = method, knots, categorical, rounds
+        self.folds, self.tolerance, self.max_iterations, self.seed = folds, tolerance, max_iterations, seed
 
     def fit(self, X: Any, Y: Any, title: str = "joint model", groups: Any = None) -> Self:
         """Fit to sites.
@@ -155,7 +145,6 @@ class JointModel(Parameters):
         self.species_ = species_names(Y, encoder.names)
         labels = read_labels(Y, self.species_, x.shape[0])
         self.notes_ = check_labels(labels, self.species_)
-        self._encoder = encoder
         site_features = SiteFeatures.learn(x, encoder, self.features, self.knots)
         sites = LabelledSites(site_features.evaluate(x), labels)
         self.forest_ = self._forest(sites)
@@ -165,22 +154,16 @@ class JointModel(Parameters):
         self.solution_ = learner.fit(discriminant, sites, bias)
         if self.solution_.status != "converged":
             log.warning("%s: %s at a gap of %.2g per site", title, self.solution_.status, self.solution_.gap)
-        spread = learner.spread(discriminant, sites, bias, self.solution_)
-        self.fitted_ = self._gather(encoder, site_features, discriminant, sites, learner, spread)
+        spread, weights = learner.spread(discriminant, sites, bias, self.solution_), self.solution_.weights
+        known = np.zeros(0) if spread is None else spread
+        scale = 1.0 if learner.is_crf else float(best_scale(discriminant, sites, weights))
+        shape = (encoder, site_features, self.species_, self.forest_)
+        self.fitted_ = FittedJoint(*shape, weights, known, scale, self._record(learner, sites))
         return self
 
-    def _gather(
-        self,
-        encoder: Encoder,
-        site_features: SiteFeatures,
-        discriminant: Discriminant,
-        sites: LabelledSites,
-        learner: Learner,
-        spread: Array | None,
-    ) -> FittedJoint:
+    def _record(self, learner: Learner, sites: LabelledSites) -> dict[str, Any]:
         solution = self.solution_
-        scale = 1.0 if learner.is_crf else best_scale(discriminant, sites, solution.weights)
-        meta = {
+        return {
             "learner": learner.name,
             "C": float(learner.c),
             "lambda": float(learner.lam),
@@ -191,10 +174,6 @@ class JointModel(Parameters):
             "missing": int((sites.labels < 0).sum()),
             "notes": self.notes_,
         }
-        known = np.zeros(0) if spread is None else spread
-        return FittedJoint(
-            encoder, site_features, self.species_, self.forest_, solution.weights, known, float(scale), meta
-        )
 
     def _forest(self, sites: LabelledSites) -> Forest:
         """Return the graph that was asked for; the tree's association is of what single CRFs leave unexplained."""
@@ -215,19 +194,9 @@ class JointModel(Parameters):
         self, discriminant: Discriminant, sites: LabelledSites, bias: NDArray[np.bool_], title: str, groups: Any
     ) -> tuple[Learner, list[dict[str, Any]]]:
         """Return the learner with its C and λ, chosen by cross-validation where asked."""
-        learner = Learner(
-            self.learner,
-            method=self.method,
-            rounds=self.rounds,
-            tolerance=self.tolerance,
-            max_iterations=self.max_iterations,
-            seed=self.seed,
-        )
-        learner = replace(
-            learner,
-            c=TRIAL_C if self.c == "cv" else float(self.c),
-            lam=TRIAL_LAMBDA if self.lam == "cv" else float(self.lam),
-        )
+        c, lam = (TRIAL_C if self.c == "cv" else float(self.c)), (TRIAL_LAMBDA if self.lam == "cv" else float(self.lam))
+        limits = (self.tolerance, self.max_iterations, self.seed)
+        learner = Learner(self.learner, c, lam, self.method, self.rounds, *limits)
         quick = replace(learner, tolerance=TRIAL_GAP * learner.largest_gap(len(self.species_)))
         group = None if groups is None else np.asarray(groups)
         fixed = (discriminant, sites, bias, self.folds, self.seed, group)

@@ -142,22 +142,11 @@ class Maxent(Classifier):
         unseen: str = "zero",
         temperature: float = 1.0,
     ) -> None:
-        self.features = features
-        self.regularization = regularization
-        self.multiplier = multiplier
-        self.entropy = entropy
-        self.knots = knots
-        self.beta = beta
-        self.categorical = categorical
-        self.solver = solver
-        self.tolerance = tolerance
-        self.max_iterations = max_iterations
-        self.add_presences = add_presences
-        self.smoothing = smoothing
-        self.ratio = ratio
-        self.prevalence = prevalence
-        self.unseen = unseen
-        self.temperature = temperature
+        self.features, self.regularization, self.multiplier = features, regularization, multiplier
+        self.entropy, self.knots, self.beta, self.categorical, self.solver = entropy, knots, beta, categorical, solver
+        self.tolerance, self.max_iterations, self.add_presences = tolerance, max_iterations, add_presences
+        self.smoothing, self.ratio, self.prevalence = smoothing, ratio, prevalence
+        self.unseen, self.temperature = unseen, temperature
 
     def fit(
         self,
@@ -216,10 +205,8 @@ class Maxent(Classifier):
         weight, base = (None if w is None else np.asarray(w, dtype=np.float64) for w in (sample_weight, base_weight))
         add = self.add_presences or ("distinct" if self.knots == "maxnet" else "all")
         domain, sample, size = build_domain(x, present, encoder.names, encoder.categorical, weight, add, base)
-        self._encoder = encoder
-        self.n_features_in_ = len(encoder.names)
-        self.feature_names_in_ = np.array(encoder.names, dtype=object)
-        self.classes_ = np.array([0, 1])
+        self._encoder, self.classes_ = encoder, np.array([0, 1])
+        self.n_features_in_, self.feature_names_in_ = len(encoder.names), np.array(encoder.names, dtype=object)
         return TrainingData(encoder, domain, sample, size, int(present.sum()), int((~present).sum()))
 
     def _solve(self, start: "Maxent | Model | None") -> Solution:
@@ -271,9 +258,7 @@ class Maxent(Classifier):
         """Return the model that predicts, from the results of the fit."""
         solution, domain, problem = self.solution_, data.domain, self.problem_
         terms, shapes = weighted_features(self.feature_set_.families, self.coef_)
-        ratio = solution.p / domain.q0
-        used = solution.p > 0
-        raw = ratio / domain.n
+        used, raw = solution.p > 0, solution.p / domain.q0 / domain.n
         meta = {
             "version": __version__,
             "status": solution.status,
@@ -287,19 +272,9 @@ class Maxent(Classifier):
             "conjugate": float(self.coef_ @ problem.mu) + solution.objective - problem.penalty.value(self.coef_),
             "settings": self.settings(),
         }
-        model = Model(
-            model_variables(domain, data.encoder),
-            terms,
-            float(self.entropy),
-            solution.tau,
-            domain.n,
-            float(-(solution.p[used] @ np.log(raw[used]))),
-            float(self.prevalence),
-            cumulative_table(raw, solution.p),
-            self.unseen,
-            meta,
-            shapes,
-        )
+        variables, entropy = model_variables(domain, data.encoder), float(-(solution.p[used] @ np.log(raw[used])))
+        scales = (entropy, float(self.prevalence), cumulative_table(raw, solution.p), self.unseen)
+        model = Model(variables, terms, float(self.entropy), solution.tau, domain.n, *scales, meta, shapes)
         if self.temperature == 1.0:
             return model
         return with_temperature(model, self.feature_set_.scores(self.coef_), domain.q0, float(self.temperature))

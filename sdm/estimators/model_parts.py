@@ -20,16 +20,10 @@ from sdm.types import Array
 
 def model_variables(domain: Domain, encoder: Encoder) -> tuple[ModelVariable, ...]:
     """Return the variables of a domain, with their ranges and the names of their categories."""
+    classes = [tuple(a.values.tolist()) if a.categorical else () for a in domain.variables]
     return tuple(
-        ModelVariable(
-            a.name,
-            a.categorical,
-            a.lo,
-            a.hi,
-            tuple(a.values.tolist()) if a.categorical else (),
-            encoder.labels.get(a.name),
-        )
-        for a in domain.variables
+        ModelVariable(a.name, a.categorical, a.lo, a.hi, values, encoder.labels.get(a.name))
+        for a, values in zip(domain.variables, classes)
     )
 
 
@@ -67,12 +61,8 @@ def used_features(families: Sequence[Family], coef: Array) -> tuple[Terms, Shape
             terms.append(family.terms().take(members, np.zeros(members.size)))
             ordinary += (first + members).tolist()
         first += family.size
-    kept = Shapes(
-        tuple(shapes[j - start] for j in trees),
-        np.zeros(len(trees)),
-        tuple(shapes[j - start] for j in monomials),
-        np.zeros(len(monomials)),
-    )
+    grown, powers = (tuple(shapes[j - start] for j in kind) for kind in (trees, monomials))
+    kept = Shapes(grown, np.zeros(len(grown)), powers, np.zeros(len(powers)))
     return Terms.concatenate(terms), kept, coef[:, np.array([*ordinary, *trees, *monomials], dtype=np.int64)]
 
 

@@ -108,13 +108,8 @@ class StructMaxent(Maxent):
             unseen=unseen,
             temperature=temperature,
         )
-        self.families = families
-        self.lam = lam
-        self.complexity = complexity
-        self.folds = folds
-        self.repeats = repeats
-        self.grid = grid
-        self.seed = seed
+        self.families, self.lam, self.complexity = families, lam, complexity
+        self.folds, self.repeats, self.grid, self.seed = folds, repeats, grid, seed
 
     def fit(
         self,

@@ -59,12 +59,9 @@ def curvature(discriminant: Discriminant, sites: LabelledSites, marginals: Margi
     """Return `Σ_i Cov_i[∂F/∂w]`, `(size, size)`, of sites with these marginals; species left out count nothing."""
     d, n_pairs = discriminant, len(discriminant.pair)
     species, edges, k = d.forest.size, len(d.forest.edges), d.n_features
-    index = np.concatenate(
-        [
-            (d.node_block[:, None] * k + np.arange(k)).ravel(),
-            (d.n_node_blocks * k + d.edge_block[:, None] * n_pairs + np.arange(n_pairs)).ravel(),
-        ]
-    )
+    of_nodes = d.node_block[:, None] * k + np.arange(k)
+    of_edges = d.n_node_blocks * k + d.edge_block[:, None] * n_pairs + np.arange(n_pairs)
+    index = np.concatenate([of_nodes.ravel(), of_edges.ravel()])
     whole = np.zeros((index.size, index.size))
     cut, units = species * k, edges * n_pairs
     states = sites.states

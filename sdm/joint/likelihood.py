@@ -1,4 +1,4 @@
-"""The conditional likelihood of labels on a forest: log loss, gradient, entropy."""
+"""The conditional likelihood of labels on a forest: log loss, gradient, entropy, and the likeliest scale of margins."""
 
 from dataclasses import dataclass
 
@@ -44,3 +44,21 @@ class Details:
     site_losses: Array  # (n,): `−ln p(y_i | x_i)`
     gradient: Array
     entropy: float  # `Σ_i H(p_i)` of the sites' distributions
+
+
+def best_scale(discriminant: Discriminant, sites: LabelledSites, weights: Array) -> float:
+    """Return the κ from 0.01 to 100 that turns the margins of `weights` into the likeliest probabilities.
+
+    The log loss of `κ·weights` is convex in κ: bisect its slope.
+    """
+    loss = LogLoss(discriminant, sites)
+    low, high = np.log(0.01), np.log(100.0)
+    for _ in range(30):
+        middle = 0.5 * (low + high)
+        if loss(np.exp(middle) * weights)[1] @ weights > 0:
+            high = middle
+        else:
+            low = middle
+        if high - low < 1e-3:
+            break
+    return float(np.exp(0.5 * (low + high)))

@@ -1,7 +1,7 @@
 """A fitted model of classes: it predicts, and a file keeps it."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -10,19 +10,18 @@ from numpy.typing import NDArray
 
 from sdm.archive import Archive
 from sdm.conditional.losses import ClassEntropy
-from sdm.data.encode import Encoder
 from sdm.errors import DataError
 from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms, bounded
 from sdm.models import interface as parts
 from sdm.models.colours import palette, recorded_colours
 from sdm.models.compiled import Compiled
-from sdm.models.interface import Arrays, FittedModel, Header, ModelVariable
+from sdm.models.interface import Arrays, FeatureModel, Header, ModelVariable
 from sdm.types import Array, Colour, Label
 
 
 @dataclass(frozen=True)
-class ClassModel(FittedModel):
+class ClassModel(FeatureModel):
     """Weights of every class with the features they belong to, with a weight in any class: T terms and S shapes."""
 
     kind: ClassVar[str] = "classes"
@@ -59,31 +58,20 @@ class ClassModel(FittedModel):
         known = recorded_colours(self.meta)
         return [known.get(label, colour) for label, colour in zip(self.labels, palette(len(self.labels)))]
 
-    @property
-    def feature_names(self) -> list[str]:
-        """The features with a weight, as a person reads them."""
-        return parts.names_of(self.terms, self.shapes, self.variables)
-
     @cached_property
     def compiled(self) -> tuple[Compiled, ...]:
         """The score function of every class, compiled when first needed."""
-        lo, hi = parts.limits(self.variables)
         each = [self._of_class(c) for c in range(len(self.classes))]
-        return tuple(Compiled(terms, lo, hi, shapes) for terms, shapes in each)
+        return tuple(Compiled(terms, *self.limits, shapes) for terms, shapes in each)
 
     def _of_class(self, c: int) -> tuple[Terms, Shapes]:
         """Return the terms and shapes that have a weight in a class."""
-        t, trees = len(self.terms), len(self.shapes.trees)
-        own, tree, monomial = np.split(self.weights[c], [t, t + trees])
+        t = len(self.terms)
+        own, tree, monomial = np.split(self.weights[c], [t, t + len(self.shapes.trees)])
         used, grown, powers = np.flatnonzero(own), np.flatnonzero(tree), np.flatnonzero(monomial)
-        shapes = replace(
-            self.shapes,
-            trees=tuple(self.shapes.trees[k] for k in grown),
-            tree_weight=tree[grown],
-            monomials=tuple(self.shapes.monomials[k] for k in powers),
-            monomial_weight=monomial[powers],
-        )
-        return self.terms.take(used, own[used]), shapes
+        trees = tuple(self.shapes.trees[k] for k in grown)
+        monomials = tuple(self.shapes.monomials[k] for k in powers)
+        return self.terms.take(used, own[used]), Shapes(trees, tree[grown], monomials, monomial[powers])
 
     def scores(self, x: Any, clamp: bool = True) -> Array:
         """Return every class's score `θ_c(x)`, one row per class; NaN where a value is missing."""
@@ -91,8 +79,7 @@ class ClassModel(FittedModel):
 
     def column_scores(self, columns: Sequence[NDArray[np.floating]], clamp: bool = True) -> Array:
         """Return the scores from one array of numbers per variable, in the order of `names`."""
-        if len(columns) != len(self.variables):
-            raise DataError(f"got {len(columns)} columns, expected {len(self.variables)}: {', '.join(self.names)}")
+        self.check_columns(columns)
         return np.array([one.scores(columns, clamp) + b for one, b in zip(self.compiled, self.intercept)])
 
     def distributions(self, x: Any, clamp: bool = True) -> Array:
@@ -114,11 +101,6 @@ class ClassModel(FittedModel):
             raise DataError(f"{missing:,} rows have missing values: drop or fill them first")
         chosen: NDArray[Any] = np.array(self.classes)[np.argmax(p, axis=0)]
         return chosen
-
-    @cached_property
-    def encoder(self) -> Encoder:
-        """How a table becomes numbers."""
-        return parts.encoder_of(self.variables)
 
     def description(self) -> dict[str, Any]:
         """Return what `sdm info` prints."""
@@ -149,16 +131,10 @@ class ClassModel(FittedModel):
     @classmethod
     def from_file(cls, header: Header, arrays: Arrays) -> "ClassModel":
         """Return the model of a file."""
-        model = cls(
-            tuple(header["classes"]),
-            tuple(ModelVariable.from_record(record) for record in header["variables"]),
-            arrays["intercept"],
-            parts.read_terms(arrays),
-            parts.read_shapes(arrays),
-            arrays["weights"],
-            float(header["alpha"]),
-            header["meta"],
-        )
+        variables = tuple(ModelVariable.from_record(record) for record in header["variables"])
+        features = (parts.read_terms(arrays), parts.read_shapes(arrays), arrays["weights"])
+        classes, rest = tuple(header["classes"]), (float(header["alpha"]), header["meta"])
+        model = cls(classes, variables, arrays["intercept"], *features, *rest)
         model._check()
         return model
 

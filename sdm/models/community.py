@@ -111,13 +111,8 @@ class FittedJoint(FittedModel):
         """Return one row per edge: two species, `weight` (positive: found together), and its `sd` as for `effects`."""
         weights, spread = self.discriminant.split(self.weights)[1], self.discriminant.split(self._deviation)[1]
         return [
-            {
-                "first": self.species[s],
-                "second": self.species[t],
-                "weight": float(weights[e, 0]),
-                "sd": float(spread[e, 0]),
-            }
-            for e, (s, t) in enumerate(self.forest.edges)
+            {"first": self.species[s], "second": self.species[t], "weight": float(weight), "sd": float(sd)}
+            for (s, t), weight, sd in zip(self.forest.edges, weights[:, 0], spread[:, 0])
         ]
 
     @property

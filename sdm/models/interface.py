@@ -7,6 +7,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from sdm.archive import Archive
 from sdm.data.encode import Encoder
+from sdm.errors import DataError
 from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms, bounded
 from sdm.types import Array
@@ -96,14 +98,42 @@ class ModelVariable:
         labels, lo, hi = record["labels"], float(record["lo"]), float(record["hi"])
         if not (bounded(np.array([lo, hi])) and lo <= hi):
             raise ValueError(f"a variable from {lo} to {hi}")
-        return cls(
-            str(record["name"]),
-            bool(record["categorical"]),
-            lo,
-            hi,
-            tuple(float(value) for value in record["classes"]),
-            None if labels is None else tuple(str(label) for label in labels),
+        classes, words = tuple(map(float, record["classes"])), None if labels is None else tuple(map(str, labels))
+        return cls(str(record["name"]), bool(record["categorical"]), lo, hi, classes, words)
+
+
+class FeatureModel(FittedModel):
+    """A model whose features are terms, trees and monomials of variables with known training ranges."""
+
+    variables: tuple[ModelVariable, ...]
+    terms: Terms
+    shapes: Shapes
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        """How a table becomes the numbers that the model takes."""
+        return Encoder(
+            tuple(variable.name for variable in self.variables),
+            tuple(variable.name for variable in self.variables if variable.categorical),
+            {variable.name: variable.labels for variable in self.variables if variable.labels},
         )
+
+    @property
+    def limits(self) -> tuple[Array, Array]:
+        """The training ranges that variables are clamped to; categories have none."""
+        lo = np.array([-np.inf if variable.categorical else variable.lo for variable in self.variables])
+        return lo, np.array([np.inf if variable.categorical else variable.hi for variable in self.variables])
+
+    @property
+    def feature_names(self) -> list[str]:
+        """The features with a weight, as a person reads them: terms, trees and monomials."""
+        labels = {v: a.labels for v, a in enumerate(self.variables) if a.labels is not None}
+        return [*self.terms.names(self.names, labels), *self.shapes.names(self.names, labels)]
+
+    def check_columns(self, columns: Sequence[NDArray[np.floating]]) -> None:
+        """Refuse another number of columns than there are variables."""
+        if len(columns) != len(self.variables):
+            raise DataError(f"got {len(columns)} columns, expected {len(self.variables)}: {', '.join(self.names)}")
 
 
 class DescribesVariables(Protocol):
@@ -141,28 +171,6 @@ class ValueModel(DescribesVariables, Protocol):
 
     def to_bytes(self) -> bytes:
         """Return the content of the model's file."""
-
-
-def encoder_of(variables: Sequence[ModelVariable]) -> Encoder:
-    """Return how a table becomes the numbers that a model of these variables takes."""
-    return Encoder(
-        tuple(variable.name for variable in variables),
-        tuple(variable.name for variable in variables if variable.categorical),
-        {variable.name: variable.labels for variable in variables if variable.labels},
-    )
-
-
-def limits(variables: Sequence[ModelVariable]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the training ranges that variables are clamped to; categories have none."""
-    lo = np.array([-np.inf if variable.categorical else variable.lo for variable in variables])
-    return lo, np.array([np.inf if variable.categorical else variable.hi for variable in variables])
-
-
-def names_of(terms: Terms, shapes: Shapes, variables: Sequence[ModelVariable]) -> list[str]:
-    """Return terms, trees and monomials as a person reads them."""
-    names = tuple(variable.name for variable in variables)
-    labels = {v: a.labels for v, a in enumerate(variables) if a.labels is not None}
-    return [*terms.names(names, labels), *shapes.names(names, labels)]
 
 
 def term_arrays(terms: Terms) -> Arrays:

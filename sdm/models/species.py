@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm.archive import Archive
-from sdm.data.encode import Encoder
 from sdm.errors import DataError, OptionError
 from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms, bounded
 from sdm.maxent.entropy import Entropy
 from sdm.models import interface as parts
 from sdm.models.compiled import Compiled
-from sdm.models.interface import Arrays, FittedModel, Header, ModelVariable
+from sdm.models.interface import Arrays, FeatureModel, Header, ModelVariable
 from sdm.types import Array
 
 SCALES = ("raw", "cumulative", "cloglog", "logistic", "link")
@@ -31,7 +30,7 @@ SAME = 1e-9
 
 
 @dataclass(frozen=True)
-class Model(FittedModel):
+class Model(FeatureModel):
     """Weights with the features they belong to, and the constants of the output scales.
 
     Attributes
@@ -77,11 +76,6 @@ class Model(FittedModel):
     shapes: Shapes = field(default_factory=Shapes)
 
     @property
-    def feature_names(self) -> list[str]:
-        """The features with a weight, as a person reads them."""
-        return parts.names_of(self.terms, self.shapes, self.variables)
-
-    @property
     def weights(self) -> Array:
         """The weights, in the order of `feature_names`."""
         return np.concatenate([self.terms.weight, self.shapes.weight])
@@ -89,12 +83,7 @@ class Model(FittedModel):
     @cached_property
     def compiled(self) -> Compiled:
         """The score function, compiled when first needed."""
-        return Compiled(self.terms, *parts.limits(self.variables), self.shapes)
-
-    @cached_property
-    def encoder(self) -> Encoder:
-        """How a table becomes numbers."""
-        return parts.encoder_of(self.variables)
+        return Compiled(self.terms, *self.limits, self.shapes)
 
     def predict(self, x: Any, scale: str = "cloglog", clamp: bool = True) -> Array:
         """Predict from a table of raw values.
@@ -119,8 +108,7 @@ class Model(FittedModel):
         self, columns: Sequence[NDArray[np.floating]], scale: str = "cloglog", clamp: bool = True
     ) -> Array:
         """Predict from one array of numbers per variable, in the order of `names`; the rest as for `predict`."""
-        if len(columns) != len(self.variables):
-            raise DataError(f"got {len(columns)} columns, expected {len(self.variables)}: {', '.join(self.names)}")
+        self.check_columns(columns)
         if self.unseen == "error":
             self._refuse_unseen(columns)
         return self.from_scores(self.compiled.scores(columns, clamp), scale)
@@ -180,11 +168,8 @@ class Model(FittedModel):
             **{name: getattr(self, name) for name in _SCALARS},
             "meta": self.meta,
         }
-        return header, {
-            "cumulative": self.cumulative,
-            **parts.term_arrays(self.terms),
-            **parts.shape_arrays(self.shapes),
-        }
+        features = {**parts.term_arrays(self.terms), **parts.shape_arrays(self.shapes)}
+        return header, {"cumulative": self.cumulative, **features}
 
     @classmethod
     def from_file(cls, header: Header, arrays: Arrays) -> "Model":

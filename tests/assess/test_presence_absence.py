@@ -15,7 +15,7 @@ from sklearn.metrics import brier_score_loss, roc_curve
 from sdm import Maxent
 from sdm.assess.fits import fit_table
 from sdm.assess.measures.basic import auc, tss
-from sdm.assess.measures.presence_absence import brier, calibration, correlation, measure_absences, prg_auc
+from sdm.assess.measures.presence_absence import brier, calibration, correlation, measure_values, prg_auc
 from sdm.data.table import SampleTable
 from sdm.errors import DataError, OptionError
 
@@ -104,16 +104,16 @@ def test_all_measures_of_a_model(small) -> None:
     model = fit_table(small, Maxent("lq")).model_
     presence, absence = small.presence, small.background[:200]
     level = float(np.median(model.predict(presence, "raw")))
-    found = measure_absences(model, presence, absence, level)
     here, away = model.predict(presence), model.predict(absence)
+    found = measure_values(here, away, float(model.from_raw(level, model.scale)))
     assert found["auc"] == pytest.approx(auc(here, away))
     assert found["tss"] == pytest.approx(0.5 + np.mean(model.predict(absence, "raw") < level) - 1, abs=0.02)
     assert found["tss.max"] == pytest.approx(tss(here, away, found["tss.max.threshold"]))
     assert found["tss.max"] >= found["tss"]
     assert found["brier"] == pytest.approx(brier(here, away))
-    assert np.isnan(measure_absences(model, presence, absence)["tss"])
+    assert np.isnan(measure_values(here, away)["tss"])
     with pytest.raises(DataError, match="0 background points"):
-        measure_absences(model, presence, absence[:0])
+        measure_values(here, away[:0])
 
 
 def grassland(folder: Path) -> tuple[SampleTable, np.ndarray, np.ndarray]:
@@ -153,7 +153,7 @@ def test_grassland_plots_are_told_apart(shared) -> None:
         pytest.skip("the grassland data are not there")
     table, plots, found = grassland(folder)
     fitted = fit_table(table, Maxent("lqh"))
-    numbers = measure_absences(fitted.model_, plots[found], plots[~found])
+    numbers = measure_values(fitted.model_.predict(plots[found]), fitted.model_.predict(plots[~found]))
     assert numbers["auc"] > 0.7
     assert numbers["cor"] > 0.3
     assert 0 < numbers["brier"] < 0.3

@@ -9,7 +9,7 @@ import rasterio
 from sdm.assess.class_assessor import CLASSES
 from sdm.assess.measures.basic import auc, roc
 from sdm.assess.measures.classes import class_profiles
-from sdm.assess.measures.presence_absence import calibration, measure_absences
+from sdm.assess.measures.presence_absence import calibration, measure_values
 from sdm.assess.measures.thresholds import Curve, choose
 from sdm.assess.profiles import band, grid, marginal, partial_dependence, surface
 from sdm.assess.splits.methods import random_folds
@@ -112,7 +112,7 @@ def test_cutoffs_come_from_the_training_sites(model: ClassModel, sample: ClassSa
         assert threshold.test_omission == pytest.approx(np.mean(p[here][:10] < threshold.raw))
         assert np.isnan(threshold.cumulative)
     cutoff = choose(found, "maxsss").raw
-    numbers = measure_absences(presence, sample.values[here], sample.values[~here], cutoff)
+    numbers = measure_values(*(presence.predict(sample.values[rows]) for rows in (here, ~here)), cutoff)
     assert numbers["tss"] == pytest.approx(numbers["tss.max"]) == pytest.approx(1 - (missed + false).min())
     assert numbers["auc"] == pytest.approx(auc(p[here], p[~here]))
     with pytest.raises(OptionError, match="have no cumulative values"):

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
-from sdm.conditional.constant import ConstantFamily
+from sdm.conditional.intercepts import ConstantFamily
 from sdm.conditional.losses import ClassEntropy
 from sdm.conditional.problem import ClassProblem
 from sdm.estimators.classes import ConditionalMaxent

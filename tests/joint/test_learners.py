@@ -13,8 +13,8 @@ from sdm.joint.graph import edgeless
 from sdm.joint.learners.crf import duality_gap, fit_crf
 from sdm.joint.learners.laplace import divergence, fit_laplace, posterior_variance, shrunk_eta
 from sdm.joint.learners.lbfgs import pseudo_gradient
-from sdm.joint.learners.m3n import fit_m3n
-from sdm.joint.learners.margin import Dual, certify, solve_margin
+from sdm.joint.learners.learned_weights import Dual
+from sdm.joint.learners.margin import MarginProblem, fit_m3n, solve_margin
 from sdm.joint.learners.registry import Learner
 from sdm.joint.likelihood import LogLoss
 
@@ -312,7 +312,7 @@ def test_a_crf_needs_a_penalty():
 def test_a_dual_point_of_another_prior_is_a_valid_start():
     d, sites = problem(14)
     first = solve_margin(d, sites, 0.5, np.ones(d.size), tolerance=1e-6, max_epochs=5000)
-    again = certify(d, sites, 0.5, np.full(d.size, 2.0), first.dual, 0, 1e-3)
+    again = MarginProblem(d, sites, 0.5, np.full(d.size, 2.0), 1e-3).certify(first.dual, 0)
     assert again.gap >= 0
     cold = solve_margin(d, sites, 0.5, np.full(d.size, 2.0), tolerance=1e-6, max_epochs=5000)
     warm = solve_margin(d, sites, 0.5, np.full(d.size, 2.0), start=first.dual, tolerance=1e-6, max_epochs=5000)

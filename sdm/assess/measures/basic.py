@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sdm.errors import DataError, OptionError
+from sdm.errors import DataError
 from sdm.types import Array, Index
 
 # ------------------------------------------------------------------------------------------------------- AUC
@@ -148,16 +148,6 @@ def max_tss(presence: Array, absence: Array) -> tuple[float, float]:
 # ----------------------------------------------------------------------------------------------- partial ROC
 
 
-@dataclass(frozen=True)
-class PartialRoc:
-    """The ratio of partial areas, its mean over bootstrap samples, and the share of them that are not above one."""
-
-    ratio: float
-    mean: float
-    p: float
-    ratios: Array
-
-
 def partial_roc_ratio(presence: Array, background: Array, omitted: float = 0.05) -> float:
     """Return the partial area under the ROC curve over that of a random prediction (Peterson et al. 2008).
 
@@ -177,21 +167,6 @@ def partial_roc_ratio(presence: Array, background: Array, omitted: float = 0.05)
     if random == 0.0:
         return float("nan")
     return float(np.sum(np.diff(x) * 0.5 * (y[1:] + y[:-1])) / random)
-
-
-def partial_roc(
-    presence: Array, background: Array, omitted: float = 0.05, *, samples: int = 500, share: float = 0.5, seed: int = 1
-) -> PartialRoc:
-    """Return the partial ROC ratio and its test: bootstrap samples of a share of the presences, with replacement."""
-    if not 0.0 <= omitted < 1.0:
-        raise OptionError(f"omitted={omitted!r}: expected a share of presences from 0 to below 1, such as 0.05")
-    rng = np.random.default_rng(seed)
-    size = max(1, round(share * presence.size))
-    draws = (presence[rng.integers(0, presence.size, size)] for _ in range(samples))
-    ratios = np.array([partial_roc_ratio(draw, background, omitted) for draw in draws])
-    known = ratios[~np.isnan(ratios)]
-    mean, p = (float(known.mean()), float(np.mean(known <= 1.0))) if known.size else (float("nan"), float("nan"))
-    return PartialRoc(partial_roc_ratio(presence, background, omitted), mean, p, ratios)
 
 
 # ---------------------------------------------------------------------------------------------------- Boyce

@@ -23,8 +23,7 @@ def correlation(presence: Array, absence: Array) -> float:
 
 def brier(presence: Array, absence: Array) -> float:
     """Return the Brier score: the mean square of prediction less observation, for predictions from 0 to 1."""
-    errors = np.concatenate([1.0 - presence, absence])
-    return float(np.mean(errors**2))
+    return float(np.mean(np.concatenate([1.0 - presence, absence]) ** 2))
 
 
 @dataclass(frozen=True)
@@ -67,8 +66,7 @@ def prg_auc(presence: Array, absence: Array) -> float:
     m, n = presence.size, absence.size
     true = m - np.searchsorted(np.sort(presence), levels, side="left")
     false = n - np.searchsorted(np.sort(absence), levels, side="left")
-    tp = np.concatenate([[0.0], true])
-    fp = np.concatenate([[0.0], false])
+    tp, fp = np.concatenate([[0.0], true]), np.concatenate([[0.0], false])
     # Recall gain is zero where recall is π = m/(m + n): between two thresholds, the counts in proportion.
     entry = m * m / (m + n)
     k = int(np.searchsorted(tp, entry, side="left"))
@@ -76,26 +74,17 @@ def prg_auc(presence: Array, absence: Array) -> float:
     tp = np.concatenate([[entry], tp[k:]])
     fp = np.concatenate([[fp[k - 1] + step * (fp[k] - fp[k - 1])], fp[k:]])
     odds = m / n
-    recall = 1.0 - odds * (m - tp) / tp
-    precision = 1.0 - odds * fp / tp
+    recall, precision = 1.0 - odds * (m - tp) / tp, 1.0 - odds * fp / tp
     return float(np.sum(np.diff(recall) * 0.5 * (precision[1:] + precision[:-1])))
 
 
-def measure_absences(
-    model: ValueModel, presence: Array, absence: Array, threshold: float | None = None
-) -> dict[str, float]:
-    """Measure a model on survey sites where the species was found and where it was not, `(m, V)` and `(n, V)` values.
-
-    `auc`, `auc.sd` (DeLong), `cor`, `brier`, `prg` (area below precision–recall–gain), `cbi` (against all sites), all
-    on the default scale; `tss` at a threshold, a raw value (of a class model a probability), such as that of `maxsss`
-    on the training data; `tss.max` is that of the best threshold on these sites, and so flatters the model.
-    """
-    at = None if threshold is None else float(model.from_raw(threshold, model.scale))
-    return measure_values(model.predict(presence), model.predict(absence), at)
-
-
 def measure_values(here: Array, not_here: Array, cutoff: float | None = None) -> dict[str, float]:
-    """Measure predictions from 0 to 1 where the species was found, and where it was not (see `measure_absences`)."""
+    """Measure predictions from 0 to 1 at survey sites where the species was found, and where it was not.
+
+    `auc`, `auc.sd` (DeLong), `cor`, `brier`, `prg` (area below precision–recall–gain), `cbi` (against all sites); `tss`
+    at a cutoff, such as that of `maxsss` on the training data; `tss.max` is that of the best threshold on these sites,
+    and so flatters the model.
+    """
     check_counts(here, not_here)
     best, level = max_tss(here, not_here)
     return {

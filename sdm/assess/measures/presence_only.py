@@ -11,20 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdm.assess.measures.basic import (
-    aicc,
-    auc,
-    auc_difference,
-    boyce,
-    check_counts,
-    max_tss,
-    minimum_presence,
-    omission,
-    partial_roc_ratio,
-    relative_gain,
-    tenth_percentile,
-    tss,
-)
+from sdm.assess.measures import basic
+from sdm.assess.measures.basic import aicc, auc, boyce, check_counts, omission, partial_roc_ratio, relative_gain
 from sdm.estimators.maxent import Maxent
 from sdm.models.species import Model
 from sdm.types import Array
@@ -66,14 +54,14 @@ def measure_presences(model: Model, train: "SampleTable", test: "SampleTable") -
     return {
         "auc.train": own,
         "auc.val": validated,
-        "auc.diff": auc_difference(own, validated),
+        "auc.diff": basic.auc_difference(own, validated),
         "cbi.val": boyce(*(model.from_raw(raw, "cloglog") for raw in (held, against))).index if several else np.nan,
-        "or.mtp": omission(held, minimum_presence(raw)),
-        "or.10p": omission(held, tenth_percentile(raw)),
+        "or.mtp": omission(held, basic.minimum_presence(raw)),
+        "or.10p": omission(held, basic.tenth_percentile(raw)),
         "loss.val": float(np.log(against.size)) - gain,
         "gain.val": gain,
         "proc.val": partial_roc_ratio(held, against) if several else np.nan,
-        "tss.val": tss(held, against, max_tss(raw, around)[1]),
+        "tss.val": basic.tss(held, against, basic.max_tss(raw, around)[1]),
         "loss.const.val": float(np.log(against.size)),
     }
 

@@ -6,7 +6,7 @@ optimum there, so folds are compared at the same multipliers although their own 
 
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -101,18 +101,12 @@ def follow_table(
         kind = "structural model" if isinstance(estimator, StructMaxent) else f"{estimator.regularization} penalty"
         raise OptionError(f"a path over the multiplier is that of feature classes with the l1 penalty, not of a {kind}")
     fitted = fit_table(table, with_setting(estimator, {"multiplier": 1.0, "tolerance": AT_ONCE, "solver": "newton"}))
-    problem = fitted.problem_
-    most = {} if estimator.max_iterations is None else {"max_iterations": int(estimator.max_iterations)}
-    path = follow_path(
-        problem.features,
-        problem.sample,
-        problem.entropy,
-        problem.penalty.beta,
-        epsilon=epsilon,
-        smallest=smallest,
-        progress=None if progress is None else _Meter(smallest, progress),
-        **most,
-    )
+    meter = None if progress is None else _Meter(smallest, progress)
+    limits: dict[str, Any] = {"epsilon": epsilon, "smallest": smallest, "progress": meter}
+    if estimator.max_iterations is not None:
+        limits["max_iterations"] = int(estimator.max_iterations)
+    p = fitted.problem_
+    path = follow_path(p.features, p.sample, p.entropy, p.penalty.beta, **limits)
     return TablePath(path, fitted, str(fitted.model_.meta["classes"]))
 
 
@@ -144,9 +138,8 @@ def validate_multipliers(
     """
     fixed = with_setting(estimator, {"features": whole.classes})
     multipliers, epsilon = whole.path.multipliers, whole.path.epsilon
-    found = run_all(
-        _fold_losses, [(table, fixed, fold, multipliers, epsilon) for fold in split.folds], executor, progress, "folds"
-    )
+    jobs = [(table, fixed, fold, multipliers, epsilon) for fold in split.folds]
+    found = run_all(_fold_losses, jobs, executor, progress, "folds")
     losses = np.array([values for values, _ in found])
     if not np.isfinite(losses).all():
         raise DataError("a held-out record has no density at some multiplier: use another split")

@@ -73,8 +73,7 @@ def validate_path(paths: Sequence[RelaxationPath], held: Sequence[ArrayLike]) ->
     parts = [_fold_losses(fold, nu) for fold in folds]
     losses = np.array([part[0] for part in parts])
     before, after = (np.mean([part[k] for part in parts], axis=0) for k in (1, 2))
-    mean = losses.mean(axis=0)
-    dips = _Dips(folds, nu, mean, before, after)
+    dips = _Dips(folds, nu, losses.mean(axis=0), before, after)
     best_nu = dips.least()
     best = _choice(folds, best_nu)
     return PathValidation(folds, nu, losses, best, _choice(folds, dips.first_below(best.mean + best.error, best_nu)))
@@ -196,9 +195,8 @@ def _segment_mean(folds: Sequence[Fold], start: float, end: float) -> Callable[[
         sums = np.zeros(6)
         inside, _ = total_sums(atoms.u, atoms.q, atoms.m, sign, sums)
         flat, tilt = (sums[4] / sums[2], -sums[0] / sums[2]) if inside else (1.0, 0.0)
-        pieces.append(
-            (fold.held[used], atoms.u[used], atoms.q[used], sign[used], fold.held[sign == 0].sum(), flat, tilt)
-        )
+        outside = (fold.held[used], atoms.u[used], atoms.q[used], sign[used])
+        pieces.append((*outside, fold.held[sign == 0].sum(), flat, tilt))
 
     def mean(x: float) -> tuple[float, float]:
         value, slope = 0.0, 0.0
@@ -221,25 +219,9 @@ def _fold_losses(fold: Fold, nu: Array) -> tuple[Array, Array, Array]:
     value, before, after = np.empty(nu.size), np.empty(nu.size), np.empty(nu.size)
     sums, sign = np.zeros(6), np.zeros(atoms.n, dtype=np.int8)
     counts = np.array(total_sums(atoms.u, atoms.q, atoms.m, sign, sums), dtype=np.int64)
-    _sweep(
-        atoms.u,
-        atoms.q,
-        atoms.m,
-        fold.held,
-        np.log(atoms.u),
-        group,
-        level,
-        path.nu,
-        path.atom,
-        path.step,
-        sign,
-        sums,
-        counts,
-        nu,
-        value,
-        before,
-        after,
-    )
+    records = (fold.held, np.log(atoms.u), group, level)
+    moves = (path.nu, path.atom, path.step, sign, sums, counts)
+    _sweep(atoms.u, atoms.q, atoms.m, *records, *moves, nu, value, before, after)
     return value, before, after
 
 

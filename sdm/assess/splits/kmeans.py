@@ -15,14 +15,9 @@ def kmeans(points: Array, k: int, *, seed: int = 1) -> tuple[Index, Array]:
     if not 1 <= k <= distinct:
         raise OptionError(f"{k} clusters were asked for, there are {distinct} distinct points: ask for 1 to {distinct}")
     rng = np.random.default_rng(seed)
-    best: tuple[float, Index, Array] | None = None
-    for _ in range(STARTS):
-        found = _lloyd(points, _spread_out(points, k, rng))
-        if best is None or found[0] < best[0]:
-            best = found
-    if best is None:
-        raise AssertionError("there is at least one start")
-    return best[1], best[2]
+    found = [_lloyd(points, _spread_out(points, k, rng)) for _ in range(STARTS)]
+    _, label, centres = min(found, key=lambda start: start[0])
+    return label, centres
 
 
 def nearest(points: Array, centres: Array) -> Index:

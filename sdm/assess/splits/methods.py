@@ -1,5 +1,6 @@
 """Which records train and which validate: folds and replicates by chance, by labels, or by any method for a table."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -76,6 +77,14 @@ def own_folds(
     return by_group("own", group, others, background, [str(name) for name in names.tolist()], noun)
 
 
+BY_COUNT: dict[str, Callable[..., Split]] = {
+    "random": random_folds, "leave-one-out": leave_one_out, "bootstrap": bootstrap, "subsample": subsample,
+}  # fmt: skip
+IN_SPACE: dict[str, Callable[..., Split]] = {
+    "block": blocks, "equal-blocks": equal_blocks, "checkerboard": checkerboard, "buffer": buffered_leave_one_out,
+}  # fmt: skip
+
+
 def split_table(table: "SampleTable", method: str = "random", **options: Any) -> Split:
     """Divide the records of a table by any of `METHODS`; options are those of the method's own function.
 
@@ -87,27 +96,13 @@ def split_table(table: "SampleTable", method: str = "random", **options: Any) ->
     """
     xy = np.column_stack([table.presence_x, table.presence_y])
     around = np.column_stack([table.background_x, table.background_y])
-    m = table.n_presences
-    match method:
-        case "random":
-            return random_folds(m, **options)
-        case "leave-one-out":
-            return leave_one_out(m, **options)
-        case "block":
-            return blocks(xy, around, **options)
-        case "equal-blocks":
-            return equal_blocks(xy, around, **options)
-        case "checkerboard":
-            return checkerboard(xy, around, **options)
-        case "buffer":
-            return buffered_leave_one_out(xy, around, **options)
-        case "environment":
-            columns = [v for v, name in enumerate(table.names) if name not in table.categorical]
-            return environmental_clusters(table.presence[:, columns], table.background[:, columns], **options)
-        case "own":
-            return own_folds(**options)
-        case "bootstrap":
-            return bootstrap(m, **options)
-        case "subsample":
-            return subsample(m, **options)
+    if method in BY_COUNT:
+        return BY_COUNT[method](table.n_presences, **options)
+    if method in IN_SPACE:
+        return IN_SPACE[method](xy, around, **options)
+    if method == "environment":
+        columns = [v for v, name in enumerate(table.names) if name not in table.categorical]
+        return environmental_clusters(table.presence[:, columns], table.background[:, columns], **options)
+    if method == "own":
+        return own_folds(**options)
     raise OptionError(f"split={method!r}: expected one of {', '.join(METHODS)}")

@@ -215,8 +215,6 @@ def environmental_clusters(
     used = deviation > 0
     if not used.any():
         raise DataError("no continuous variable varies over the points: environmental clusters need at least one")
-    scale = (mean[used], deviation[used])
-    points = (values[:, used] - scale[0]) / scale[1]
-    group, centres = kmeans(points, k, seed=seed)
-    others = nearest((background_values[:, used] - scale[0]) / scale[1], centres)
+    group, centres = kmeans((values[:, used] - mean[used]) / deviation[used], k, seed=seed)
+    others = nearest((background_values[:, used] - mean[used]) / deviation[used], centres)
     return by_group("environment", group, others, background, noun=noun)

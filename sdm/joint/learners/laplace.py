@@ -9,12 +9,14 @@ The prior is `Π_k (√λ/2) exp(−√λ |w_k|)`. Two ways to the posterior, bo
   `⟨w⟩ = 2η/(λ − η²)` (Corollary 7), and the dual of Theorem 5 certifies it.
 """
 
+from typing import Any
+
 import numpy as np
 
 from sdm.errors import OptionError
 from sdm.joint.discriminant import Discriminant, LabelledSites
-from sdm.joint.learners.learned_weights import LearnedWeights
-from sdm.joint.learners.margin import Dual, MarginSolution, solve_margin
+from sdm.joint.learners.learned_weights import Dual, LearnedWeights
+from sdm.joint.learners.margin import MarginSolution, solve_margin
 from sdm.types import Array
 
 METHODS = ("variational", "exact")
@@ -48,16 +50,9 @@ def fit_laplace(
     dual, iterations = start, 0
     labels = np.count_nonzero(sites.labels >= 0)
     for turn in range(EXACT_ROUNDS if exact else rounds):
-        solution = solve_margin(
-            discriminant,
-            sites,
-            c,
-            variance,
-            start=dual,
-            tolerance=0.5 * tolerance if exact else tolerance,
-            max_epochs=max_epochs,
-            seed=seed + turn,
-        )
+        within = 0.5 * tolerance if exact else tolerance
+        limits: dict[str, Any] = {"tolerance": within, "max_epochs": max_epochs, "seed": seed + turn}
+        solution = solve_margin(discriminant, sites, c, variance, start=dual, **limits)
         dual, iterations = solution.dual, iterations + solution.epochs
         if exact:
             primal, gap = _certificate(solution, c, lam_k)
@@ -69,10 +64,10 @@ def fit_laplace(
             primal, gap = solution.primal, solution.gap
             if turn + 1 < rounds:
                 variance = np.sqrt((variance + solution.weights**2) / lam_k)
-    spread = posterior_variance(shrunk_eta(solution.weights, lam_k), lam_k) if exact else variance
-    status = "converged" if gap <= tolerance else "iteration limit"
     eta = shrunk_eta(solution.weights, lam_k) if exact else solution.eta
-    return LearnedWeights(solution.weights, spread, primal, gap, status, iterations, eta=eta, dual=dual)
+    spread = posterior_variance(eta, lam_k) if exact else variance
+    status = "converged" if gap <= tolerance else "iteration limit"
+    return LearnedWeights(solution.weights, spread, primal, gap, status, iterations, eta, dual)
 
 
 def variance_at_zero(lam: float, scale: Array, method: str, rounds: int) -> Array:

@@ -1,9 +1,29 @@
-"""The result of every learner: weights with their spread and certificate."""
+"""The result of every learner: weights with their spread and certificate, and where a max-margin dual ended."""
 
 from dataclasses import dataclass
 
-from sdm.joint.learners.margin import Dual
+from sdm.joint.discriminant import Discriminant, LabelledSites, of_labels
 from sdm.types import Array
+
+
+@dataclass(frozen=True)
+class Dual:
+    """Where the dual is: the marginals of `α_i / C`, site by site; and the weights that were found with it, if any."""
+
+    nodes: Array
+    edges: Array
+    weights: Array | None = None
+
+    @classmethod
+    def at_labels(cls, discriminant: Discriminant, sites: LabelledSites) -> "Dual":
+        """Return the point at which every site has its own labels, and every weight is zero."""
+        return cls(*of_labels(discriminant.forest, sites.labels))
+
+    def eta(self, discriminant: Discriminant, sites: LabelledSites, c: float) -> Array:
+        """Return `η = C Σ_i (f(x_i, y_i) − E[f(x_i, y)])`."""
+        states = sites.states
+        truth = discriminant.moments(sites.x, *of_labels(discriminant.forest, sites.labels), states)
+        return c * (truth - discriminant.moments(sites.x, self.nodes, self.edges, states))
 
 
 @dataclass(frozen=True)

@@ -14,41 +14,19 @@ matrix. Weights and dual point are the best that were found of either; any two p
 
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
 from sdm.joint.discriminant import Discriminant, LabelledSites, of_labels
 from sdm.joint.inference import maximise
+from sdm.joint.learners.learned_weights import Dual, LearnedWeights
 from sdm.joint.learners.smoothing import LARGEST, SmoothedMargin, newton_points
 from sdm.joint.learners.steps import sweep
 from sdm.types import Array
 
 CHECK_EVERY = 5
 PATIENCE = 80  # epochs that are left at the rate of the last ones, before Newton's method takes over
-
-
-@dataclass(frozen=True)
-class Dual:
-    """Where the dual is: the marginals of `α_i / C`, site by site; and the weights that were found with it, if any."""
-
-    nodes: Array
-    edges: Array
-    weights: Array | None = None
-
-    @classmethod
-    def at_labels(cls, discriminant: Discriminant, sites: LabelledSites) -> "Dual":
-        """Return the point at which every site has its own labels, and every weight is zero."""
-        return cls(*of_labels(discriminant.forest, sites.labels))
-
-    def copy(self) -> "Dual":
-        """Return the same marginals, free to be moved."""
-        return Dual(self.nodes.copy(), self.edges.copy())
-
-    def eta(self, discriminant: Discriminant, sites: LabelledSites, c: float) -> Array:
-        """Return `η = C Σ_i (f(x_i, y_i) − E[f(x_i, y)])`."""
-        states = sites.states
-        truth = discriminant.moments(sites.x, *of_labels(discriminant.forest, sites.labels), states)
-        return c * (truth - discriminant.moments(sites.x, self.nodes, self.edges, states))
 
 
 @dataclass(frozen=True)
@@ -67,6 +45,58 @@ class MarginSolution:
     status: str  # "converged" or "iteration limit"
 
 
+@dataclass(frozen=True)
+class MarginProblem:
+    """The problem with penalty `c` on the slack and the diagonal `variance` of Σ, and the gap that is to be reached."""
+
+    discriminant: Discriminant
+    sites: LabelledSites
+    c: float
+    variance: Array
+    tolerance: float
+
+    def certify(self, dual: Dual, epochs: int) -> MarginSolution:
+        """Compute weights, both problems' values and their gap at a dual point."""
+        sites, c = self.sites, self.c
+        eta = dual.eta(self.discriminant, sites, c)
+        weights = self.variance * eta
+        slack = self.slack(weights)
+        quadratic = 0.5 * float(eta @ weights)
+        loss = c * float(np.abs(dual.nodes - (sites.labels > 0))[sites.labels >= 0].sum())
+        primal, objective = quadratic + c * slack, loss - quadratic
+        state = self._state(primal, objective)
+        return MarginSolution(weights, eta, dual, slack, loss, primal, objective, epochs=epochs, **state)
+
+    def with_weights(self, best: MarginSolution, weights: Array) -> MarginSolution:
+        """Take other weights if they are better, and say how far the best are from the dual."""
+        slack = self.slack(weights)
+        primal = 0.5 * float(weights @ (weights / self.variance)) + self.c * slack
+        if primal < best.primal:
+            best = replace(best, weights=weights, slack=slack, primal=primal)
+        return replace(best, **self._state(best.primal, best.objective))
+
+    def slack(self, weights: Array) -> float:
+        """Return `Σ_i max_y [Δℓ_i(y) − ΔF_i(y; w)]`."""
+        d, sites, forest, states = self.discriminant, self.sites, self.discriminant.forest, self.sites.states
+        unary, table = d.unary(weights, sites.x), d.table(weights)
+        _, value = maximise(forest, unary + 1.0 - 2.0 * (sites.labels > 0), table, states)
+        score = weights @ d.moments(sites.x, *of_labels(forest, sites.labels), states)
+        return float(value.sum() + (sites.labels > 0).sum() - score)
+
+    def _state(self, primal: float, objective: float) -> dict[str, Any]:
+        gap = (primal - objective) / (self.c * np.count_nonzero(self.sites.labels >= 0))
+        return {"gap": gap, "status": "converged" if gap <= self.tolerance else "iteration limit"}
+
+
+def fit_m3n(discriminant: Discriminant, sites: LabelledSites, c: float, prior: Array, **options: Any) -> LearnedWeights:
+    """Learn weights with prior N(0, prior), a variance each: the posterior is N(Ση, Σ), its mean the M³N's weights.
+
+    This is MEDN with a Gaussian prior (Zhu & Xing 2009, Theorem 3); `options` are those of `solve_margin`.
+    """
+    s = solve_margin(discriminant, sites, c, prior, **options)
+    return LearnedWeights(s.weights, prior.copy(), s.primal, s.gap, s.status, s.epochs, s.eta, s.dual)
+
+
 def solve_margin(
     discriminant: Discriminant,
     sites: LabelledSites,
@@ -78,17 +108,14 @@ def solve_margin(
     max_epochs: int = 2000,
     seed: int = 0,
 ) -> MarginSolution:
-    """Solve the max-margin problem to a duality gap of `tolerance` wrong labels per label.
-
-    `c` is the penalty on the slack, `variance` the diagonal of Σ; any dual point is feasible for every such problem, so
-    that it can `start` another one.
-    """
+    """Solve a `MarginProblem` to a gap of `tolerance`; any dual point is feasible for all, and can `start` one."""
+    problem = MarginProblem(discriminant, sites, c, variance, tolerance)
     rng = np.random.default_rng(seed)
-    dual = Dual.at_labels(discriminant, sites) if start is None else start.copy()
+    dual = Dual.at_labels(discriminant, sites) if start is None else Dual(start.nodes.copy(), start.edges.copy())
     smooth = discriminant.size <= LARGEST
     epochs, gaps = 0, []
     while True:
-        best = certify(discriminant, sites, c, variance, dual, epochs, tolerance)
+        best = problem.certify(dual, epochs)
         gaps.append(best.gap)
         if best.status == "converged" or epochs >= max_epochs or (smooth and _creeps(gaps, tolerance)):
             break
@@ -97,8 +124,7 @@ def solve_margin(
         sweep(discriminant, sites, c, variance, best.weights, dual.nodes, dual.edges, order)
         epochs += run
     if smooth and best.status != "converged" and epochs < max_epochs:
-        first = None if start is None else start.weights
-        best = _finish(discriminant, sites, c, variance, best, first, max_epochs - epochs, tolerance)
+        best = _finish(problem, best, None if start is None else start.weights, max_epochs - epochs)
     return replace(best, dual=replace(best.dual, weights=best.weights))
 
 
@@ -110,78 +136,20 @@ def _creeps(gaps: list[float], tolerance: float) -> bool:
     return bool(np.log(gaps[-1] / max(tolerance, 1e-300)) > PATIENCE * fall)
 
 
-def _finish(
-    discriminant: Discriminant,
-    sites: LabelledSites,
-    c: float,
-    variance: Array,
-    best: MarginSolution,
-    first: Array | None,
-    steps: int,
-    tolerance: float,
-) -> MarginSolution:
+def _finish(problem: MarginProblem, best: MarginSolution, first: Array | None, steps: int) -> MarginSolution:
     """Go on with Newton's method, from the better of the weights so far and those of an earlier fit."""
     if first is not None:
-        best = _with_weights(best, first, discriminant, sites, c, variance, tolerance)
+        best = problem.with_weights(best, first)
         if best.status == "converged":
             return best
-    problem = SmoothedMargin(discriminant, sites, c, variance)
-    points = newton_points(problem, best.weights, best.gap, tolerance)
-    for point in islice(points, steps):
-        best = replace(best, epochs=best.epochs + 1)
+    smoothed = SmoothedMargin(problem.discriminant, problem.sites, problem.c, problem.variance)
+    for point in islice(newton_points(smoothed, best.weights, best.gap, problem.tolerance), steps):
         dual = Dual(point.marginals.nodes, point.marginals.edges)
-        other = certify(discriminant, sites, c, variance, dual, best.epochs, tolerance)
+        other = problem.certify(dual, best.epochs + 1)
+        best = replace(best, epochs=best.epochs + 1)
         if other.objective > best.objective:
             best = replace(best, dual=dual, eta=other.eta, loss=other.loss, objective=other.objective)
-        best = _with_weights(best, point.weights, discriminant, sites, c, variance, tolerance)
+        best = problem.with_weights(best, point.weights)
         if best.status == "converged":
             break
     return best
-
-
-def _with_weights(
-    best: MarginSolution,
-    weights: Array,
-    discriminant: Discriminant,
-    sites: LabelledSites,
-    c: float,
-    variance: Array,
-    tolerance: float,
-) -> MarginSolution:
-    """Take other weights if they are better, and say how far the best are from the dual."""
-    slack = total_slack(discriminant, sites, weights)
-    primal = 0.5 * float(weights @ (weights / variance)) + c * slack
-    if primal < best.primal:
-        best = replace(best, weights=weights, slack=slack, primal=primal)
-    gap = (best.primal - best.objective) / (c * np.count_nonzero(sites.labels >= 0))
-    return replace(best, gap=gap, status="converged" if gap <= tolerance else "iteration limit")
-
-
-def certify(
-    discriminant: Discriminant,
-    sites: LabelledSites,
-    c: float,
-    variance: Array,
-    dual: Dual,
-    epochs: int,
-    tolerance: float,
-) -> MarginSolution:
-    """Compute weights, both problems' values and their gap at a dual point."""
-    eta = dual.eta(discriminant, sites, c)
-    weights = variance * eta
-    slack = total_slack(discriminant, sites, weights)
-    quadratic = 0.5 * float(eta @ weights)
-    loss = c * float(np.abs(dual.nodes - (sites.labels > 0))[sites.labels >= 0].sum())
-    primal, objective = quadratic + c * slack, loss - quadratic
-    gap = (primal - objective) / (c * np.count_nonzero(sites.labels >= 0))
-    status = "converged" if gap <= tolerance else "iteration limit"
-    return MarginSolution(weights, eta, dual, slack, loss, primal, objective, gap, epochs, status)
-
-
-def total_slack(discriminant: Discriminant, sites: LabelledSites, weights: Array) -> float:
-    """Return `Σ_i max_y [Δℓ_i(y) − ΔF_i(y; w)]`."""
-    forest, states = discriminant.forest, sites.states
-    unary, table = discriminant.unary(weights, sites.x), discriminant.table(weights)
-    _, value = maximise(forest, unary + 1.0 - 2.0 * (sites.labels > 0), table, states)
-    score = weights @ discriminant.moments(sites.x, *of_labels(forest, sites.labels), states)
-    return float(value.sum() + (sites.labels > 0).sum() - score)

@@ -11,7 +11,7 @@ from sdm.joint.discriminant import Discriminant, LabelledSites
 from sdm.joint.learners.crf import fit_crf, squared_errors
 from sdm.joint.learners.laplace import fit_laplace, variance_at_zero
 from sdm.joint.learners.learned_weights import LearnedWeights
-from sdm.joint.learners.m3n import fit_m3n
+from sdm.joint.learners.margin import fit_m3n
 from sdm.types import Array
 
 LEARNERS = ("crf-l2", "crf-l1", "m3n", "laplace")
@@ -61,8 +61,7 @@ class Learner:
         """Learn the weights; `bias` marks those that are hardly penalised, `start` is a fit to the same sites."""
         if self.name not in LEARNERS:
             raise OptionError(f"learner={self.name!r}: expected one of {', '.join(LEARNERS)}")
-        labels = np.count_nonzero(sites.labels >= 0)
-        share = labels / sites.n
+        share = np.count_nonzero(sites.labels >= 0) / sites.n
         solution = self._fit(discriminant, sites, bias, start, self.largest_gap(share) / share)
         return replace(solution, gap=solution.gap * share)
 
@@ -99,17 +98,14 @@ class Learner:
         start: LearnedWeights | None,
         tolerance: float,
     ) -> LearnedWeights:
+        limits: dict[str, Any]
         if self.is_crf:
             weights = None if start is None else start.weights
-            limits: dict[str, Any] = {"tolerance": tolerance, "max_iterations": self.max_iterations}
+            limits = {"tolerance": tolerance, "max_iterations": self.max_iterations}
             return fit_crf(discriminant, sites, *self.penalties(bias), start=weights, **limits)
         wide = np.where(bias, BIAS_SCALE, 1.0)
-        options: dict[str, Any] = {
-            "start": None if start is None else start.dual,
-            "tolerance": tolerance,
-            "max_epochs": self.max_iterations,
-            "seed": self.seed,
-        }
+        limits = {"tolerance": tolerance, "max_epochs": self.max_iterations, "seed": self.seed}
+        options = {"start": None if start is None else start.dual, **limits}
         if self.name == "m3n":
             return fit_m3n(discriminant, sites, self.c, wide, **options)
         return fit_laplace(

@@ -66,24 +66,10 @@ def sweep(
     visits: NDArray[np.int64],
 ) -> None:
     """Visit sites in the given order, moving their marginals in place; `weights` are those at the start."""
-    forest = discriminant.forest
-    problem = _Problem(
-        sites.x,
-        sites.labels,
-        sites.states,
-        forest.edges,
-        forest.order,
-        forest.parent,
-        forest.link,
-        forest.start,
-        forest.around,
-        discriminant.pair,
-        discriminant.slopes,
-        discriminant.node_block,
-        discriminant.edge_block,
-        *discriminant.split(variance),
-        float(c),
-    )
+    d, forest = discriminant, discriminant.forest
+    topology = (forest.edges, forest.order, forest.parent, forest.link, forest.start, forest.around)
+    shape = (d.pair, d.slopes, d.node_block, d.edge_block, *d.split(variance))
+    problem = _Problem(sites.x, sites.labels, sites.states, *topology, *shape, float(c))
     point = _Point(*discriminant.split(weights.copy()), nodes, edges)
     blocks = discriminant.n_edge_blocks
     work = _Work(
@@ -176,11 +162,8 @@ def _node_step(p, q, work, i, s):  # type: ignore[no-untyped-def]
             count = _use(work, p.edge_block[e], count)
             for g in range(p.slopes.shape[1]):
                 work.dv[p.edge_block[e], g] += p.slopes[side, g]
-    row, block_weights, variance = (
-        p.x[i, s if p.x.shape[1] > 1 else 0],
-        q.w[p.node_block[s]],
-        p.node_variance[p.node_block[s]],
-    )
+    row, block = p.x[i, s if p.x.shape[1] > 1 else 0], p.node_block[s]
+    block_weights, variance = q.w[block], p.node_variance[block]
     slope, curve = (-1.0 if p.labels[i, s] > 0 else 1.0), 0.0
     for k in range(row.size):
         slope += block_weights[k] * row[k]
