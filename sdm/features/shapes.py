@@ -16,18 +16,14 @@ MOST = 100_000
 """Trees or monomials of a model file; no fit grows that many."""
 
 
-def _no_weights() -> Array:
-    return np.empty(0)
-
-
 @dataclass(frozen=True)
 class Shapes:
     """Trees and monomials, each with a weight."""
 
     trees: tuple[Tree, ...] = ()
-    tree_weight: Array = field(default_factory=_no_weights)
+    tree_weight: Array = field(default_factory=lambda: np.empty(0))
     monomials: tuple[Monomial, ...] = ()
-    monomial_weight: Array = field(default_factory=_no_weights)
+    monomial_weight: Array = field(default_factory=lambda: np.empty(0))
 
     def __len__(self) -> int:
         return len(self.trees) + len(self.monomials)

@@ -28,15 +28,12 @@ class Effort(Protocol):
     @property
     def name(self) -> str:
         """Its source, for messages."""
-        ...
 
     def window(self, window: Window) -> np.ndarray:
         """Return the effort in the cells of a window, (h, w)."""
-        ...
 
     def at(self, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
         """Return the effort in some cells."""
-        ...
 
 
 @dataclass(frozen=True)

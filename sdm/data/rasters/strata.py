@@ -28,19 +28,15 @@ class Division(Protocol):
     @property
     def source(self) -> str:
         """Its description, for messages."""
-        ...
 
     def codes(self, window: Window, values: np.ndarray) -> np.ndarray:
         """Return the codes of the cells of a window from the layers' (V, h, w) values; NaN outside all strata."""
-        ...
 
     def codes_at(self, rows: np.ndarray, cols: np.ndarray, values: np.ndarray) -> np.ndarray:
         """Return the codes of some cells, with the layers' (N, V) values in them."""
-        ...
 
     def name(self, code: float) -> str:
         """Return the name of a stratum."""
-        ...
 
 
 @dataclass(frozen=True)

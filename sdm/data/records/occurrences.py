@@ -169,12 +169,6 @@ def project(x: np.ndarray, y: np.ndarray, source: Any, target: Any) -> tuple[np.
     return np.asarray(new_x, dtype=np.float64), np.asarray(new_y, dtype=np.float64)
 
 
-def to_crs(occurrences: Occurrences, crs: Any) -> Occurrences:
-    """Return the records with their coordinates in another CRS."""
-    x, y = project(occurrences.x, occurrences.y, occurrences.crs, crs)
-    return replace(occurrences, x=x, y=y, crs=_crs(crs).to_string())
-
-
 def _crs(crs: Any) -> CRS:
     """Return a CRS object, or raise the user's error."""
     try:

@@ -78,11 +78,8 @@ class TextTable:
 
     def _decode(self, head: bytes) -> tuple[str, str]:
         """Return the encoding and the text of the first bytes."""
-        for mark, encoding in (
-            (codecs.BOM_UTF8, "utf-8-sig"),
-            (codecs.BOM_UTF16_LE, "utf-16"),
-            (codecs.BOM_UTF16_BE, "utf-16"),
-        ):
+        marks = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+        for mark, encoding in marks.items():
             if head.startswith(mark):
                 return encoding, codecs.getincrementaldecoder(encoding)().decode(head)
         if b"\0" in head or head.startswith(b"PK\x03\x04"):

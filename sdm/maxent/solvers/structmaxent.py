@@ -68,11 +68,6 @@ def solve_growing(growth: Growth, version: int, *, tolerance: float = 1e-4, max_
     return _descend(growth.problem, version, None, tolerance, max_iterations, growth)
 
 
-def _check(problem: Problem, version: int) -> None:
-    if problem.entropy.alpha != 1.0 or not isinstance(problem.penalty, L1):
-        raise OptionError(f"solver='structmaxent{version}' is derived for Shannon's entropy and the l1 penalty")
-
-
 def _step(problem: Problem, state: State, version: int) -> Array:
     """Return the weights after a step along the steepest feature."""
     beta = problem.penalty.beta
@@ -92,7 +87,8 @@ def _descend(
     max_iterations: int,
     growth: Growth | None = None,
 ) -> Solution:
-    _check(problem, version)
+    if problem.entropy.alpha != 1.0 or not isinstance(problem.penalty, L1):
+        raise OptionError(f"solver='structmaxent{version}' is derived for Shannon's entropy and the l1 penalty")
     run = Run(problem, tolerance)
     state, worst = problem.state(np.zeros(problem.features.size) if start is None else start), 0.0
     for _ in range(max_iterations):
