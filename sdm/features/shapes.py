@@ -12,8 +12,7 @@ from sdm.features.growing.monomial import Monomial
 from sdm.features.growing.tree import Tree
 from sdm.types import Array
 
-MOST = 100_000
-"""Trees or monomials of a model file; no fit grows that many."""
+MOST = 100_000  # trees or monomials of a model file; no fit grows that many
 
 
 @dataclass(frozen=True)

@@ -121,7 +121,9 @@ def write_rasters(
         summaries = [count.summary(raster.path) for count, raster in zip(moments, rasters)]
         for file, summary, file_tags in zip(files, summaries, tags):
             file.update_tags(**file_tags)
-            file.update_tags(1, **_statistics(summary))
+            numbers = summary.minimum, summary.maximum, summary.mean, summary.deviation
+            names = (f"STATISTICS_{name}" for name in ("MINIMUM", "MAXIMUM", "MEAN", "STDDEV"))  # as GIS programs read
+            file.update_tags(1, **{name: f"{value:.9g}" for name, value in zip(names, numbers)})
     return summaries
 
 
@@ -236,9 +238,3 @@ def _to_cog(source: Path, target: Path, dtype: str, threads: int) -> None:
     options["PREDICTOR"] = "FLOATING_POINT" if floating else "NO"
     options["OVERVIEW_RESAMPLING"] = "AVERAGE" if floating else "NEAREST"
     rasterio.shutil.copy(source, target, driver="COG", **options)
-
-
-def _statistics(summary: RasterSummary) -> dict[str, str]:
-    """Return the band's statistics under the names that GIS programs read."""
-    numbers = {"MINIMUM": summary.minimum, "MAXIMUM": summary.maximum, "MEAN": summary.mean}
-    return {f"STATISTICS_{name}": f"{value:.9g}" for name, value in {**numbers, "STDDEV": summary.deviation}.items()}

@@ -42,21 +42,19 @@ def predict_raster(
 
     Parameters
     ----------
-    model : ValueModel
-    stack : Stack
+    stack
         With the model's variables, in its order (`open_stack(…, names=model.names)`).
-    path : path
+    path
         Replaced in one step when the map is complete.
-    scale : {"cloglog", "raw", "cumulative", "logistic"}, or "probability" of a class model
-    clamp : bool
-    threshold : float, optional
+    scale
+        ``cloglog``, ``raw``, ``cumulative`` or ``logistic``; ``probability`` of a class model.
+    threshold
         Write 1 where the prediction is at least this and 0 elsewhere (bytes, nodata 255).
-    study_area : StudyArea, optional
+    study_area
         Cells outside it are nodata.
-    threads : int
-    tags : dict, optional
+    tags
         More tags for the file; model id, scale and version are always there.
-    progress : callable, optional
+    progress
         Called with windows done, windows in all, and what is going on.
     """
     check_variables(model.names, stack)

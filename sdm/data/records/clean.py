@@ -30,8 +30,7 @@ _WORDS = {
     "duplicates": "in a cell that had one already",
     "thinned": "left out by thinning",
 }
-REASONS = ("kept", *_WORDS)
-"""The outcome of cleaning a record, by code; all but the first are reasons to drop it."""
+REASONS = ("kept", *_WORDS)  # the outcome of cleaning a record, by code; all but the first are reasons to drop it
 KEPT, NO_COORDINATES, ZERO, SWAPPED, OUTSIDE, OUTSIDE_AREA, NODATA, NO_EFFORT, DUPLICATE, THINNED = range(len(REASONS))
 _TURNED = (
     "most would be inside with 360 added to their longitude, for the layers go beyond 180°: "

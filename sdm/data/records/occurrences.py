@@ -121,11 +121,6 @@ def read_occurrences(
     noun
         What the names in `species_column` are, for messages; None where records have no name, and all get that of the
         file.
-
-    Raises
-    ------
-    DataError
-        If there is nothing to read, no coordinates are found, or one of them is not a number.
     """
     path = Path(path)
     check_file(path)

@@ -8,8 +8,7 @@ from sdm.data.records.clean import CleanPoints
 from sdm.data.records.occurrences import Occurrences
 from sdm.errors import DataError, OptionError
 
-UNCERTAINTY = "uncertainty"
-"""The word that asks for weights from the uncertainty of coordinates, in place of a column."""
+UNCERTAINTY = "uncertainty"  # the word that asks for weights from the uncertainty of coordinates, in place of a column
 
 
 def record_weights(

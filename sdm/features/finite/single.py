@@ -12,8 +12,7 @@ from sdm.features.family import Family, segments
 from sdm.features.terms import LINEAR, QUADRATIC, Terms
 from sdm.types import Array
 
-LARGEST = 1e150
-"""Products of larger values, and differences of products, may be no numbers any more."""
+LARGEST = 1e150  # products of larger values, and differences of products, may be no numbers any more
 
 
 class SingleFamily(Family):

@@ -8,8 +8,7 @@ from sdm.maxent.problem import Problem, State
 from sdm.maxent.solution import Round, Solution
 from sdm.types import Array
 
-# Objectives are sums of about unit size: changes below this are rounding.
-ROUNDING = 1e-14
+ROUNDING = 1e-14  # objectives are sums of about unit size: changes below this are rounding
 
 
 class Run:

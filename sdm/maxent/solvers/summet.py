@@ -3,6 +3,9 @@
 Slow beside `newton`, and useful for that: they are simple, proved to converge, and reach the same optimum.
 """
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 
 from sdm.errors import OptionError
@@ -17,21 +20,9 @@ from sdm.types import Array
 STRIDE = 10  # iterations on one l2² problem before it is drawn anew around the weights found
 
 
-def solve_summet(
-    problem: Problem, *, start: Array | None = None, tolerance: float = 1e-6, max_iterations: int = 100_000
+def _solve(
+    problem: Problem, bound: int, *, start: Array | None = None, tolerance: float = 1e-6, max_iterations: int = 100_000
 ) -> Solution:
-    """Change the one weight that promises most, again and again (Fig. 2; Fig. 3 for l1)."""
-    return _solve(problem, SELECTIVE, start, tolerance, max_iterations)
-
-
-def solve_plummet(
-    problem: Problem, *, start: Array | None = None, tolerance: float = 1e-6, max_iterations: int = 100_000
-) -> Solution:
-    """Change every weight at once, with features scaled so that they sum to at most one (Fig. 4; Fig. 5 for l1)."""
-    return _solve(problem, PARALLEL, start, tolerance, max_iterations)
-
-
-def _solve(problem: Problem, bound: int, start: Array | None, tolerance: float, max_iterations: int) -> Solution:
     name = "summet" if bound == SELECTIVE else "plummet"
     if problem.entropy.alpha != 1.0:
         raise OptionError(
@@ -89,5 +80,11 @@ def _solve_ball(problem: Problem, bound: int, start: Array | None, tolerance: fl
             return run.finish(CONVERGED)
         size = float(np.linalg.norm(beta * lam)) or 1.0
         easier = Problem(problem.features, problem.sample, problem.entropy, L2Squared(beta**2 / size))
-        lam = _solve(easier, bound, lam, 0.0, STRIDE).weights
+        lam = _solve(easier, bound, start=lam, tolerance=0.0, max_iterations=STRIDE).weights
     return run.finish(MAX_ITERATIONS)
+
+
+solve_summet: Callable[..., Solution] = partial(_solve, bound=SELECTIVE)
+"""Change the one weight that promises most, again and again (Fig. 2; Fig. 3 for l1)."""
+solve_plummet: Callable[..., Solution] = partial(_solve, bound=PARALLEL)
+"""Change every weight at once, with features scaled so that they sum to at most one (Fig. 4; Fig. 5 for l1)."""
