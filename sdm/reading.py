@@ -10,8 +10,7 @@ import yaml
 
 from sdm.errors import DataError, OptionError
 
-TEXT_LIMIT = 16 << 20
-"""Bytes of a run file or of a file of results; honest ones have a few thousand."""
+TEXT_LIMIT = 16 << 20  # bytes of a run file or of a file of results; honest ones have a few thousand
 YAML_DEPTH, YAML_NODES = 32, 100_000
 UNZIPPED_LIMIT = 1 << 30
 _SPECIAL = (

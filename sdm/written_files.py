@@ -7,8 +7,7 @@ from pathlib import Path
 
 from sdm.errors import OutputError
 
-LISTED = ".sdm-files"
-"""The file in a result that lists what sdm wrote."""
+LISTED = ".sdm-files"  # the file in a result that lists what sdm wrote
 
 
 def is_temporary(name: str) -> bool:

@@ -10,7 +10,7 @@ Sampling effort comes in as a function of windows, and does one of two things: c
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from rasterio.windows import Window
@@ -96,31 +96,10 @@ class Background:
         raise DataError(f"no valid cell {where}: check that it covers some{among}")
 
 
-def sample_background(
-    stack: Stack,
-    *,
-    n: int | Literal["all"] = 10_000,
-    seed: int = 0,
-    area_weighted: bool = False,
-    study_area: StudyArea | None = None,
-    effort: WeightFunction | None = None,
-    treatment: Treatment = "sample",
-    lookup_cells: tuple[np.ndarray, np.ndarray] | None = None,
-    threads: int = 2,
-) -> Background:
+def sample_background(stack: Stack, *, study_area: StudyArea | None = None, **options: Any) -> Background:
     """Draw background cells at random, without replacement, from the cells with data in all layers; at least one.
-    Arguments are those of `sample_backgrounds`."""
-    background = sample_backgrounds(
-        stack,
-        [study_area],
-        n=n,
-        seed=seed,
-        area_weighted=area_weighted,
-        effort=effort,
-        treatment=treatment,
-        lookup_cells=lookup_cells,
-        threads=threads,
-    )[0]
+    The options are those of `sample_backgrounds`."""
+    background = sample_backgrounds(stack, [study_area], **options)[0]
     background.check(study_area)
     return background
 
@@ -174,8 +153,7 @@ def sample_backgrounds(
     ]
 
 
-@dataclass(frozen=True)
-class _Cells:
+class _Cells(NamedTuple):
     """Candidates for the sample: flat index, random key, effort and values."""
 
     flat: np.ndarray
@@ -184,17 +162,11 @@ class _Cells:
     values: np.ndarray
 
     def take(self, which: np.ndarray) -> "_Cells":
-        return _Cells(self.flat[which], self.key[which], self.effort[which], self.values[which])
+        return _Cells(*(column[which] for column in self))
 
 
-@dataclass(frozen=True)
-class _Candidates:
-    """The content of a window: candidates, and how many cells can be drawn, have zero effort, have unknown effort."""
-
-    cells: _Cells
-    count: int
-    zero: int
-    missing: int
+_Candidates = tuple[_Cells, int, int, int]
+"""Of a window: candidates, and how many cells can be drawn, have zero effort, have unknown effort."""
 
 
 class _Draw:
@@ -232,7 +204,7 @@ class _Draw:
             few = few[np.argpartition(key[few], self.n)[: self.n + 1]]
         row, col = row[few], col[few]
         flat = (row + int(window.row_off)) * self.stack.width + col + int(window.col_off)
-        return _Candidates(_Cells(flat, key[few], strength[few], array[:, row, col].T), len(cell), zero, missing)
+        return _Cells(flat, key[few], strength[few], array[:, row, col].T), len(cell), zero, missing
 
     def _keys(self, window: Window) -> np.ndarray:
         """Return the random numbers of the cells of a window: number i of the stream is that of cell i."""
@@ -251,19 +223,15 @@ class _Draw:
 
     def add(self, window: _Candidates) -> None:
         """Put the candidates of a window to the others."""
-        self.kept.append(window.cells)
-        self.n_valid, self.zero, self.missing = (
-            self.n_valid + window.count,
-            self.zero + window.zero,
-            self.missing + window.missing,
-        )
+        cells, count, zero, missing = window
+        self.kept.append(cells)
+        self.n_valid, self.zero, self.missing = self.n_valid + count, self.zero + zero, self.missing + missing
         if sum(len(part.flat) for part in self.kept) > 2 * (self.n + 1):
             self._compact()
 
     def _compact(self) -> None:
         """Keep the n + 1 smallest keys."""
-        parts = ([getattr(cells, name) for cells in self.kept] for name in ("flat", "key", "effort", "values"))
-        cells = _Cells(*(np.concatenate(part) for part in parts))
+        cells = _Cells(*(np.concatenate(columns) for columns in zip(*self.kept)))
         if len(cells.flat) > self.n + 1:
             cells = cells.take(np.argpartition(cells.key, self.n)[: self.n + 1])
             self.limit = float(cells.key.max())

@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -43,16 +44,10 @@ class SiteTable:
     def take(self, which: np.ndarray) -> "SiteTable":
         """Return some of the sites, by index or by booleans."""
         at = np.arange(len(self))[which]
-        return replace(
-            self,
-            labels=self.labels.iloc[at].reset_index(drop=True),
-            environment=None if self.environment is None else self.environment.iloc[at].reset_index(drop=True),
-            x=self.x[at],
-            y=self.y[at],
-            row=self.row[at],
-            fold=None if self.fold is None else self.fold[at],
-            group=self.group[at],
-        )
+        taken: dict[str, Any] = {"labels": self.labels.iloc[at].reset_index(drop=True)}
+        taken["environment"] = None if self.environment is None else self.environment.iloc[at].reset_index(drop=True)
+        taken |= {name: getattr(self, name)[at] for name in ("x", "y", "row", "group")}
+        return replace(self, **taken, fold=None if self.fold is None else self.fold[at])
 
 
 @dataclass(frozen=True)
@@ -88,7 +83,7 @@ def read_site_table(
         taken = {*species, *unused} if second is None else set()
         environment, more = _environment(first if second is None else second, taken, wanted)
         notes += more
-    fold = next((part.column(wanted.fold) for part in (first, second) if part and part.has(wanted.fold)), None)
+    fold = next((part.frame[wanted.fold] for part in (first, second) if part and wanted.fold in part.frame), None)
     if wanted.fold is not None and fold is None:
         named_column(wanted.fold, list(first.frame.columns), first.name)
     x, y = _coordinates(first, second)
@@ -134,12 +129,6 @@ class _Table:
         site = first_of(header, SITE) if wanted.site is None else _same(wanted.site, header)
         return cls(path.name, frame, row, x, y, site, tuple(text.notes))
 
-    def has(self, name: str | None) -> bool:
-        return name is not None and name in self.frame.columns
-
-    def column(self, name: str | None) -> pd.Series:
-        return self.frame[name]
-
     def free_columns(self, wanted: NamedColumns) -> list[str]:
         """Return the columns that are not coordinates, names of sites or folds."""
         taken = {self.x, self.y, self.site, wanted.fold} - {*wanted.environment}
@@ -147,8 +136,7 @@ class _Table:
 
     def labels(self, name: str) -> np.ndarray:
         """Return a species' column as numbers."""
-        column = _flags(self.frame[name])
-        return numbers(column, self.row, self.name)
+        return numbers(_flags(self.frame[name]), self.row, self.name)
 
     def coordinates(self) -> tuple[np.ndarray, np.ndarray] | None:
         if self.x is None or self.y is None:
@@ -256,10 +244,6 @@ def _is_count(column: pd.Series) -> bool:
     return bool(len(known) and known.min() == 0 and known.max() > 1 and (known == known.round()).all())
 
 
-def _is_blank(column: pd.Series) -> bool:
-    return bool(column.isna().all())
-
-
 def _species(table: _Table, wanted: NamedColumns, *, only_table: bool) -> list[str]:
     """Return the columns of species."""
     columns = table.free_columns(wanted)
@@ -296,7 +280,7 @@ def _unused_columns(
     `only_table`: the table's other columns are the environment."""
     named = {*species, *wanted.environment, *wanted.categorical}
     free = [name for name in table.free_columns(wanted) if name not in named]
-    blank = [name for name in free if _is_blank(table.frame[name])]
+    blank = [name for name in free if table.frame[name].isna().all()]
     notes = [f"column '{name}' is blank at every site: it has no labels, and is left out" for name in blank]
     free = [name for name in free if name not in blank]
     left = [name for name in free if name in table.pivoted or (not table.pivoted and _is_species(table.frame[name]))]

@@ -140,6 +140,7 @@ class SampleTable:
             if not kept.any():
                 raise DataError(f"{species}: no {kind} with a value for every variable in '{Path(swd.source).name}'")
         lost = int(np.count_nonzero(~whole)) - unseen
+        faults = {"without a value for every variable": lost, "where the sampling effort is zero or missing": unseen}
         weights, base = _effort(swd, at, other, rows, keep_p, keep_b)
         return cls(
             species=species,
@@ -157,14 +158,7 @@ class SampleTable:
             folds=None if swd.fold is None else _labels(swd.fold[at][keep_p], Path(swd.source).name),
             background_folds=_background_labels(other, rows, keep_b),
             levels=levels,
-            notes=tuple(
-                f"{count:,} rows {fault} left out"
-                for count, fault in (
-                    (lost, "without a value for every variable"),
-                    (unseen, "where the sampling effort is zero or missing"),
-                )
-                if count
-            ),
+            notes=tuple(f"{count:,} rows {fault} left out" for fault, count in faults.items() if count),
         )
 
 

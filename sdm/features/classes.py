@@ -5,15 +5,8 @@ from collections.abc import Iterable, Sequence
 from sdm.errors import OptionError
 
 LETTERS = "lqphtc"
-NAMES = {
-    "linear": "l",
-    "quadratic": "q",
-    "product": "p",
-    "hinge": "h",
-    "threshold": "t",
-    "category": "c",
-    "categorical": "c",
-}
+_WORDS = ("linear", "quadratic", "product", "hinge", "threshold", "category", "categorical")
+NAMES = {word: word[0] for word in _WORDS}
 
 
 def auto_classes(presences: float) -> str:

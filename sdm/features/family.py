@@ -45,8 +45,8 @@ class Family(ABC):
 
     @property
     def groups(self) -> NDArray[np.int64]:
-        """Features with neighbouring knots are near copies: group them by variable, so that one stands for all."""
-        return self.var
+        """Numbers of groups of near copies, of which one stands for all; most features stand for themselves."""
+        return np.arange(self.size)
 
     def expectations(self, measure: Measure) -> Array:
         """Return `mass[f_j]` for every feature."""

@@ -10,9 +10,8 @@ from sdm.features.domain import Domain, Measure
 from sdm.features.family import Family
 from sdm.features.finite.category import CategoryFamily
 from sdm.features.finite.hinge import HingeFamily
-from sdm.features.finite.linear import LinearFamily
 from sdm.features.finite.product import ProductFamily
-from sdm.features.finite.quadratic import QuadraticFamily
+from sdm.features.finite.single import LinearFamily, QuadraticFamily
 from sdm.features.finite.threshold import ThresholdFamily
 from sdm.features.knots import Knots, hinge_knots, threshold_knots
 from sdm.features.terms import Terms
@@ -95,13 +94,8 @@ def build_features(
     """Make the families of the given class letters (as from `parse_classes`) over a domain; categorical variables get
     their classes with or without c. `sample` is the presences' mass on cells. A class without any presence is kept with
     `empty_categories` (as maxnet does) or not (as Java Maxent does)."""
-    families: list[Family] = []
-    if "l" in classes:
-        families.append(LinearFamily(domain))
-    if "q" in classes:
-        families.append(QuadraticFamily(domain))
-    if "p" in classes:
-        families.append(ProductFamily(domain))
+    plain = {"l": LinearFamily, "q": QuadraticFamily, "p": ProductFamily}
+    families: list[Family] = [family(domain) for letter, family in plain.items() if letter in classes]
     if "h" in classes:
         places = hinge_knots(domain, knots)
         families += [HingeFamily(domain, places, "forward"), HingeFamily(domain, places, "reverse")]

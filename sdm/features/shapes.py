@@ -12,12 +12,7 @@ from sdm.features.growing.monomial import Monomial
 from sdm.features.growing.tree import Tree
 from sdm.types import Array
 
-MOST = 100_000
-"""Trees or monomials of a model file; no fit grows that many."""
-
-
-def _no_weights() -> Array:
-    return np.empty(0)
+MOST = 100_000  # trees or monomials of a model file; no fit grows that many
 
 
 @dataclass(frozen=True)
@@ -25,9 +20,9 @@ class Shapes:
     """Trees and monomials, each with a weight."""
 
     trees: tuple[Tree, ...] = ()
-    tree_weight: Array = field(default_factory=_no_weights)
+    tree_weight: Array = field(default_factory=lambda: np.empty(0))
     monomials: tuple[Monomial, ...] = ()
-    monomial_weight: Array = field(default_factory=_no_weights)
+    monomial_weight: Array = field(default_factory=lambda: np.empty(0))
 
     def __len__(self) -> int:
         return len(self.trees) + len(self.monomials)

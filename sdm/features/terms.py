@@ -136,20 +136,9 @@ class Terms:
         return [self._name(j, variables, labels or {}) for j in range(len(self))]
 
     def _name(self, j: int, variables: Sequence[str], labels: Mapping[int, Sequence[str]]) -> str:
-        v = int(self.var[j])
-        name, knot = variables[v], f"{self.knot[j]:.10g}"
-        match int(self.kind[j]):
-            case 0:
-                return name
-            case 1:
-                return f"{name}^2"
-            case 2:
-                return f"{name}*{variables[self.other[j]]}"
-            case 3:
-                return f"hinge({name}, {knot}..)"
-            case 4:
-                return f"hinge({name}, ..{knot})"
-            case 5:
-                return f"threshold({name}, {knot})"
-            case _:
-                return f"({name}={labels[v][int(self.knot[j])] if v in labels else knot})"
+        v, kind = int(self.var[j]), int(self.kind[j])
+        name, other, knot = variables[v], variables[self.other[j]], f"{self.knot[j]:.10g}"
+        if kind == CATEGORY:
+            return f"({name}={labels[v][int(self.knot[j])] if v in labels else knot})"
+        smooth = name, f"{name}^2", f"{name}*{other}"
+        return (*smooth, f"hinge({name}, {knot}..)", f"hinge({name}, ..{knot})", f"threshold({name}, {knot})")[kind]

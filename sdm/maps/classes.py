@@ -36,11 +36,8 @@ class ClassMaps:
 
     def numbers(self, labels: Sequence[str]) -> dict[str, Any]:
         """Return the same under the names that results have, the shares by class."""
-        return {
-            "cells": self.cells,
-            "mean_entropy": self.mean_entropy,
-            "shares": dict(zip(labels, self.shares.tolist())),
-        }
+        shares = dict(zip(labels, self.shares.tolist()))
+        return {"cells": self.cells, "mean_entropy": self.mean_entropy, "shares": shares}
 
 
 def class_codes(labels: Sequence[str]) -> list[int]:
@@ -79,15 +76,23 @@ def write_class_maps(
     codes = np.array(class_codes(model.labels), dtype=np.uint8)
 
     def bands(window: Window, values: NDArray[np.floating]) -> Bands:
-        outside = None if study_area is None else ~study_area.mask(stack, window).ravel()
-        return _bands(model, values, codes, clamp, outside)
+        """Compute a window's maps, in the order of `KINDS`."""
+        p = model.column_distributions(list(values.reshape(values.shape[0], -1)), clamp)
+        missing = np.isnan(p[0])
+        if study_area is not None:
+            missing |= ~study_area.mask(stack, window).ravel()
+        best = codes[np.argmax(p, axis=0)]
+        undecided = shannon(p).astype(np.float32)
+        probability = p.astype(np.float32)
+        best[missing], undecided[missing], probability[:, missing] = no_class(codes), NODATA, NODATA
+        shape = values.shape[1:]
+        return probability.reshape(-1, *shape), best.reshape(1, *shape), undecided.reshape(1, *shape)
 
     tally = _Tally(no_class(codes))
     title = (tags or {}).get("title") or "class"
+    windows, doing = _windows(stack, len(codes)), "mapping classes"
     with writing_cogs(stack, _rasters(paths, title, model, codes), threads) as files:
-        for window, made in computed(
-            stack, _windows(stack, len(codes)), bands, threads=threads, progress=progress, doing="mapping classes"
-        ):
+        for window, made in computed(stack, windows, bands, threads=threads, progress=progress, doing=doing):
             for file, band in zip(files, made):
                 file.write(band, window=window)
             tally.add(made)
@@ -113,26 +118,6 @@ def _rasters(paths: Mapping[str, Path], title: str, model: ClassModel, codes: ND
         Raster(paths["class"], "uint8", no_class(codes), bands=(title,), colours=table),
         Raster(paths["entropy"], bands=("entropy (nats)",)),
     ]
-
-
-def _bands(
-    model: ClassModel,
-    values: NDArray[np.floating],
-    codes: NDArray[np.uint8],
-    clamp: bool,
-    outside: NDArray[np.bool_] | None,
-) -> Bands:
-    """Return the bands of a window's maps, in the order of `KINDS`."""
-    p = model.column_distributions(list(values.reshape(values.shape[0], -1)), clamp)
-    missing = np.isnan(p[0])
-    if outside is not None:
-        missing |= outside
-    best = codes[np.argmax(p, axis=0)]
-    undecided = shannon(p).astype(np.float32)
-    probability = p.astype(np.float32)
-    best[missing], undecided[missing], probability[:, missing] = no_class(codes), NODATA, NODATA
-    shape = values.shape[1:]
-    return probability.reshape(-1, *shape), best.reshape(1, *shape), undecided.reshape(1, *shape)
 
 
 class _Tally:

@@ -15,8 +15,7 @@ from sdm.data.rasters.grid import Grid
 from sdm.errors import DataError, OutputError
 
 BLOCK = 256
-# GeoPackages hold a date of their own; a fixed one keeps equal runs equal.
-DATE = "2000-01-01T00:00:00.000Z"
+DATE = "2000-01-01T00:00:00.000Z"  # GeoPackages hold a date of their own; a fixed one keeps equal runs equal
 
 
 @dataclass(frozen=True)

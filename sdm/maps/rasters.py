@@ -94,23 +94,7 @@ def write_cog(
     def bands(window: Window, values: NDArray[np.floating]) -> list[NDArray[Any]]:
         return [compute(window, values)]
 
-    return write_cogs(stack, [path], bands, nodata, dtype, tags, threads=threads, progress=progress)[0]
-
-
-def write_cogs(
-    stack: Stack,
-    paths: Sequence[Path],
-    compute: Callable[[Window, NDArray[np.floating]], Sequence[NDArray[Any]]],
-    nodata: float,
-    dtype: str,
-    tags: dict[str, str],
-    *,
-    threads: int = 2,
-    progress: Progress | None = None,
-) -> list[RasterSummary]:
-    """Compute several bands window by window, and write each as a Cloud-Optimized GeoTIFF of its own."""
-    rasters = [Raster(path, dtype, nodata) for path in paths]
-    return write_rasters(stack, rasters, compute, [tags] * len(rasters), threads=threads, progress=progress)
+    return write_rasters(stack, [Raster(path, dtype, nodata)], bands, [tags], threads=threads, progress=progress)[0]
 
 
 def write_rasters(
@@ -137,7 +121,9 @@ def write_rasters(
         summaries = [count.summary(raster.path) for count, raster in zip(moments, rasters)]
         for file, summary, file_tags in zip(files, summaries, tags):
             file.update_tags(**file_tags)
-            file.update_tags(1, **_statistics(summary))
+            numbers = summary.minimum, summary.maximum, summary.mean, summary.deviation
+            names = (f"STATISTICS_{name}" for name in ("MINIMUM", "MAXIMUM", "MEAN", "STDDEV"))  # as GIS programs read
+            file.update_tags(1, **{name: f"{value:.9g}" for name, value in zip(names, numbers)})
     return summaries
 
 
@@ -182,23 +168,12 @@ def writing_cogs(grid: Grid, rasters: Sequence[Raster], threads: int = 2) -> Ite
 
 def _create(path: Path, grid: Grid, raster: Raster) -> DatasetWriter:
     """Open a plain GeoTIFF, before it becomes a COG."""
-    profile = {
-        "driver": "GTiff",
-        "width": grid.width,
-        "height": grid.height,
-        "count": raster.count,
-        "dtype": raster.dtype,
-        "nodata": raster.nodata,
-        "crs": grid.crs,
-        "transform": grid.transform,
-        "tiled": True,
-        "blockxsize": BLOCK,
-        "blockysize": BLOCK,
-        "BIGTIFF": "IF_SAFER",
-        **({"photometric": "palette"} if raster.colours else {}),
-        **({"interleave": "pixel"} if raster.count > 1 else {}),
-    }
-    file = rasterio.open(path, "w", **profile)
+    profile = {"width": grid.width, "height": grid.height, "crs": grid.crs, "transform": grid.transform}
+    profile |= {"count": raster.count, "dtype": raster.dtype, "nodata": raster.nodata, "BIGTIFF": "IF_SAFER"}
+    profile |= {"tiled": True, "blockxsize": BLOCK, "blockysize": BLOCK}
+    profile |= {"photometric": "palette"} if raster.colours else {}
+    profile |= {"interleave": "pixel"} if raster.count > 1 else {}
+    file = rasterio.open(path, "w", driver="GTiff", **profile)
     if raster.colours:
         file.write_colormap(1, {value: (*colour, 255) for value, colour in raster.colours.items()})
     for k, name in enumerate(raster.bands, start=1):
@@ -259,25 +234,7 @@ def _check_whole(path: Path) -> None:
 def _to_cog(source: Path, target: Path, dtype: str, threads: int) -> None:
     """Copy a GeoTIFF with GDAL's COG driver: tiles, overviews, statistics."""
     floating = dtype == "float32"
-    rasterio.shutil.copy(
-        source,
-        target,
-        driver="COG",
-        COMPRESS="DEFLATE",
-        LEVEL=1,
-        PREDICTOR="FLOATING_POINT" if floating else "NO",
-        BLOCKSIZE=BLOCK,
-        OVERVIEW_RESAMPLING="AVERAGE" if floating else "NEAREST",
-        NUM_THREADS=threads,
-        BIGTIFF="IF_SAFER",
-    )
-
-
-def _statistics(summary: RasterSummary) -> dict[str, str]:
-    """Return the band's statistics under the names that GIS programs read."""
-    return {
-        "STATISTICS_MINIMUM": f"{summary.minimum:.9g}",
-        "STATISTICS_MAXIMUM": f"{summary.maximum:.9g}",
-        "STATISTICS_MEAN": f"{summary.mean:.9g}",
-        "STATISTICS_STDDEV": f"{summary.deviation:.9g}",
-    }
+    options = {"COMPRESS": "DEFLATE", "LEVEL": 1, "BLOCKSIZE": BLOCK, "NUM_THREADS": threads, "BIGTIFF": "IF_SAFER"}
+    options["PREDICTOR"] = "FLOATING_POINT" if floating else "NO"
+    options["OVERVIEW_RESAMPLING"] = "AVERAGE" if floating else "NEAREST"
+    rasterio.shutil.copy(source, target, driver="COG", **options)

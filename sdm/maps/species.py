@@ -13,7 +13,7 @@ from sdm._version import __version__
 from sdm.assess.uncertainty import predict_spread
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.stack import Stack
-from sdm.maps.rasters import BINARY_NODATA, NODATA, RasterSummary, check_variables, write_cog, write_cogs
+from sdm.maps.rasters import BINARY_NODATA, NODATA, Raster, RasterSummary, check_variables, write_cog, write_rasters
 from sdm.models.interface import ValueModel
 from sdm.types import Progress
 
@@ -42,25 +42,23 @@ def predict_raster(
 
     Parameters
     ----------
-    model : ValueModel
-    stack : Stack
+    stack
         With the model's variables, in its order (`open_stack(…, names=model.names)`).
-    path : path
+    path
         Replaced in one step when the map is complete.
-    scale : {"cloglog", "raw", "cumulative", "logistic"}, or "probability" of a class model
-    clamp : bool
-    threshold : float, optional
+    scale
+        ``cloglog``, ``raw``, ``cumulative`` or ``logistic``; ``probability`` of a class model.
+    threshold
         Write 1 where the prediction is at least this and 0 elsewhere (bytes, nodata 255).
-    study_area : StudyArea, optional
+    study_area
         Cells outside it are nodata.
-    threads : int
-    tags : dict, optional
+    tags
         More tags for the file; model id, scale and version are always there.
-    progress : callable, optional
+    progress
         Called with windows done, windows in all, and what is going on.
     """
     check_variables(model.names, stack)
-    path = Path(path)
+    nodata, dtype = (NODATA, "float32") if threshold is None else (BINARY_NODATA, "uint8")
     describe = {"model_id": model_id(model), "scale": scale, "software": f"sdm {__version__}", **(tags or {})}
 
     def score(window: Window, values: NDArray[np.floating]) -> NDArray[Any]:
@@ -69,23 +67,12 @@ def predict_raster(
         missing = np.isnan(out)
         if study_area is not None:
             missing |= ~study_area.mask(stack, window).ravel()
-        if threshold is None:
-            band = out.astype(np.float32)
-            band[missing] = NODATA
-        else:
-            band = (out >= threshold).astype(np.uint8)
-            band[missing] = BINARY_NODATA
+        band = (out if threshold is None else out >= threshold).astype(dtype)
+        band[missing] = nodata
         return band.reshape(values.shape[1:])
 
     return write_cog(
-        stack,
-        path,
-        score,
-        nodata=NODATA if threshold is None else BINARY_NODATA,
-        dtype="float32" if threshold is None else "uint8",
-        tags=describe,
-        threads=threads,
-        progress=progress,
+        stack, Path(path), score, nodata=nodata, dtype=dtype, tags=describe, threads=threads, progress=progress
     )
 
 
@@ -106,7 +93,6 @@ def write_spread_maps(
     for model in models:
         check_variables(model.names, stack)
     describe = {"replicates": str(len(models)), "scale": scale, "software": f"sdm {__version__}", **(tags or {})}
-
     step = max(1, SPREAD // len(models))  # cells at a time, so that memory does not grow with the replicates
 
     def bands(window: Window, values: NDArray[np.floating]) -> list[NDArray[Any]]:
@@ -122,7 +108,6 @@ def write_spread_maps(
             out[:, ~study_area.mask(stack, window).ravel()] = NODATA
         return list(out.reshape(len(paths), *values.shape[1:]))
 
-    summaries = write_cogs(
-        stack, list(paths.values()), bands, NODATA, "float32", describe, threads=threads, progress=progress
-    )
+    rasters = [Raster(path) for path in paths.values()]
+    summaries = write_rasters(stack, rasters, bands, [describe] * len(rasters), threads=threads, progress=progress)
     return dict(zip(paths, summaries))

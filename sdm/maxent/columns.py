@@ -10,8 +10,7 @@ from sdm.types import Array
 DTYPE = np.float32
 
 
-# A rough Hessian looks at about this many cells: enough to tell a few hundred features apart.
-ROUGH_CELLS = 40_000
+ROUGH_CELLS = 40_000  # a rough Hessian looks at about this many cells: enough to tell a few hundred features apart
 
 
 def rough_stride(n: int) -> int:

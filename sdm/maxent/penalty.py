@@ -16,6 +16,8 @@ elastic        Σ β|λ| + cβλ²/2                  Σ (|u| − β)₊²/(2cβ
 """
 
 from abc import ABC, abstractmethod
+from copy import copy
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,9 +64,11 @@ class Penalty(ABC):
         """Return the smallest share `t` of the sample that brings `(1 − t) u` into the potential's domain."""
         return 0.0
 
-    def subset(self, keep: NDArray[np.integer] | NDArray[np.bool_]) -> "Penalty":
+    def subset(self, keep: NDArray[np.integer] | NDArray[np.bool_]) -> Self:
         """Return the same penalty on some of the features."""
-        return type(self)(self.beta[keep])
+        part = copy(self)
+        part.beta, part.ridge = self.beta[keep], self.ridge[keep]
+        return part
 
 
 class NoPenalty(Penalty):
@@ -117,8 +121,7 @@ class L1(Penalty):
 
     def mixing(self, u: Array) -> float:
         """Return `max_j (1 − β_j/|u_j|)₊`."""
-        worst = float(np.max(np.abs(u) / self.beta, initial=0.0))
-        return max(0.0, 1.0 - 1.0 / worst) if worst > 0 else 0.0
+        return _beyond(float(np.max(np.abs(u) / self.beta, initial=0.0)))
 
 
 class SmoothedL1(Penalty):
@@ -155,12 +158,7 @@ class SmoothedL1(Penalty):
 
     def mixing(self, u: Array) -> float:
         """Return what brings `u` into the box."""
-        worst = float(np.max(np.abs(u) / self.beta, initial=0.0))
-        return max(0.0, 1.0 - 1.0 / worst) if worst > 0 else 0.0
-
-    def subset(self, keep: NDArray[np.integer] | NDArray[np.bool_]) -> "SmoothedL1":
-        """Return the same penalty on some of the features."""
-        return SmoothedL1(self.beta[keep], self.smoothing)
+        return _beyond(float(np.max(np.abs(u) / self.beta, initial=0.0)))
 
 
 class L2(Penalty):
@@ -190,8 +188,7 @@ class L2(Penalty):
 
     def mixing(self, u: Array) -> float:
         """Return what brings `u` into the ellipsoid."""
-        outside = float(np.linalg.norm(u / self.beta))
-        return max(0.0, 1.0 - 1.0 / outside) if outside > 0 else 0.0
+        return _beyond(float(np.linalg.norm(u / self.beta)))
 
 
 class L2Squared(Penalty):
@@ -249,9 +246,10 @@ class Elastic(Penalty):
         """As for l1, with the quadratic part's gradient added."""
         return np.where(lam == 0, np.maximum(np.abs(eps) - self.beta, 0.0), np.abs(eps + self.gradient(lam)))
 
-    def subset(self, keep: NDArray[np.integer] | NDArray[np.bool_]) -> "Elastic":
-        """Return the same penalty on some of the features."""
-        return Elastic(self.beta[keep], self.ratio)
+
+def _beyond(size: float) -> float:
+    """Return the share of the sample that brings what is `size` times as large as may be to its limit."""
+    return max(0.0, 1.0 - 1.0 / size) if size > 0 else 0.0
 
 
 def _xlogx(x: Array) -> Array:
@@ -259,22 +257,14 @@ def _xlogx(x: Array) -> Array:
     return x * np.log(np.where(x > 0, x, 1.0))
 
 
+_PLAIN: dict[str, type[Penalty]] = {"none": NoPenalty, "l1": L1, "l2": L2, "l2sq": L2Squared}
 PENALTIES = ("none", "l1", "smoothed_l1", "l2", "l2sq", "elastic")
 
 
 def make_penalty(name: str, beta: Array, *, smoothing: float = 0.1, ratio: float = 1.0) -> Penalty:
     """Return the penalty of a name (`PENALTIES`) with regularisation weights `beta`."""
-    match name:
-        case "none":
-            return NoPenalty(beta)
-        case "l1":
-            return L1(beta)
-        case "smoothed_l1":
-            return SmoothedL1(beta, smoothing)
-        case "l2":
-            return L2(beta)
-        case "l2sq":
-            return L2Squared(beta)
-        case "elastic":
-            return Elastic(beta, ratio)
+    if name in _PLAIN:
+        return _PLAIN[name](beta)
+    if name in ("smoothed_l1", "elastic"):
+        return SmoothedL1(beta, smoothing) if name == "smoothed_l1" else Elastic(beta, ratio)
     raise OptionError(f"regularization={name!r}: expected one of {', '.join(PENALTIES)}")

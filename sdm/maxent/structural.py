@@ -20,8 +20,7 @@ from sdm.maxent.penalty import L1
 from sdm.maxent.problem import Problem, State
 from sdm.types import Array
 
-# Features without weight to keep at hand before looking which of them can go.
-SPARE = 60
+SPARE = 60  # features without weight to keep at hand before looking which of them can go
 
 
 @dataclass(frozen=True)

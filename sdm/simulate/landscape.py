@@ -62,15 +62,8 @@ LAYERS = (
     LandscapeLayer("relief", "m", 1.0, "difference between the highest and the lowest place within 6 km"),
 )
 #: The classes of the layer ``landcover``; 0 is the sea.
-CLASSES = {
-    1: "broadleaf forest",
-    2: "conifer forest",
-    3: "grassland",
-    4: "shrubland",
-    5: "wetland",
-    6: "bare rock",
-    7: "cropland",
-}
+_COVERS = ("broadleaf forest", "conifer forest", "grassland", "shrubland", "wetland", "bare rock", "cropland")
+CLASSES = dict(enumerate(_COVERS, start=1))
 
 
 @jit

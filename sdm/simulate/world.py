@@ -279,42 +279,27 @@ def simulate(
 
     Parameters
     ----------
-    folder : path
+    folder
         Gets ``layers/*.tif``, ``occurrences.csv``, ``presence_absence.csv``, ``truth/*.tif``, ``truth.json``, and
         ``effort.tif`` with ``bias``. Files appear there all at the end, or not at all.
-    size : int or (int, int)
-        Cells per side, or rows and columns. The same seed with more cells is the same world in more detail.
-    layers : int
-        3 … 14: the first of ``sdm.simulate.landscape.LAYERS``, the last one always the categorical ``landcover``.
-    species : int
-        1 … 8, each with a niche of its own.
-    records : int
-        Occurrences of each species: cells drawn by suitability (times effort with ``bias``), without replacement.
-    sites : int
-        Survey sites, drawn uniformly from the land; a species is found there with its suitability as probability.
-    seed : int
-        Everything follows from it: the same options and seed give the same bytes.
-    noise : int
-        Further layers ``noise1``, ``noise2``, … of independent numbers that no species knows.
-    bias : bool
+    size, seed
+        Cells per side, or rows and columns; everything follows from the seed: the same options and seed give the same
+        bytes, and the same seed with more cells is the same world in more detail.
+    layers, noise
+        3 … 14: the first of ``sdm.simulate.landscape.LAYERS``, the last one always the categorical ``landcover``; and
+        how many further layers ``noise1``, ``noise2``, … of independent numbers that no species knows.
+    species, interaction
+        1 … 8, each with a niche of its own, and whether each is also confined to where one layer is above and another
+        below a limit.
+    records, sites
+        Occurrences of each species: cells drawn by suitability (times effort with ``bias``), without replacement; and
+        survey sites, drawn uniformly from the land, where a species is found with its suitability as probability.
+    bias
         Records come more often from near five towns; the effort is written too.
-    interaction : bool
-        Each species is also confined to where one layer is above and another below a limit.
-    warming : float
+    warming
         Also write ``warmer/*.tif``: the same layers with the temperature raised by N degrees, to project on.
-    crs : str
+    crs
         WGS 84 cells of 4°/size by default; 400 km/size in a projected CRS. Tables are always in WGS 84.
-    overwrite : bool
-        Replace an earlier simulation in ``folder``.
-    progress : callable (done, total, text), optional
-        Called after each strip.
-
-    Raises
-    ------
-    OptionError
-        A value makes no sense, or a species has fewer cells than records.
-    OutputError
-        The folder holds such files already, or cannot be written.
 
     Examples
     --------

@@ -49,16 +49,11 @@ def _discs(grid: Grid, points: np.ndarray, km: float) -> list[np.ndarray]:
     for k in range(n):
         part = slice(k * _CORNERS, (k + 1) * _CORNERS)
         ring = np.column_stack([east[part], np.asarray(north)[part]])
-        if _holds_pole(ring):
+        if np.abs(np.diff(np.append(ring[:, 0], ring[0, 0]))).max() > 180:  # its edge jumps by a whole turn
             ring = _over_pole(ring, lon[k], lat[k])
         rings.append(np.column_stack(project(ring[:, 0], ring[:, 1], WGS84, grid.crs)))
     whole = [ring[np.isfinite(ring).all(axis=1)] for ring in rings]
     return [ring for ring in whole if len(ring) > 2]
-
-
-def _holds_pole(ring: np.ndarray) -> bool:
-    """Whether a disc goes round a pole: its edge then jumps by a whole turn somewhere."""
-    return bool(np.abs(np.diff(np.append(ring[:, 0], ring[0, 0]))).max() > 180)
 
 
 def _over_pole(ring: np.ndarray, lon: float, lat: float) -> np.ndarray:

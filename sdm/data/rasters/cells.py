@@ -2,32 +2,12 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from rasterio.windows import Window
 
 from sdm.errors import DataError
-
-
-class Layers(Protocol):
-    """The part of a stack that is needed here."""
-
-    @property
-    def layers(self) -> Any:
-        """The layers, each with its `path`."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Their names."""
-
-    @property
-    def n_cells(self) -> int:
-        """How many cells there are."""
-
-    @property
-    def dtype(self) -> "np.dtype[Any]":
-        """The type of their values."""
 
 
 def all_valid(array: np.ndarray) -> np.ndarray:
@@ -68,7 +48,7 @@ class Summary:
         low, high = np.minimum(self.minimum, other.minimum), np.maximum(self.maximum, other.maximum)
         return Summary(low, high, self.count + other.count, self.n_valid + other.n_valid)
 
-    def check(self, stack: Layers) -> None:
+    def check(self, stack: Any) -> None:
         """Raise DataError if a layer has no data at all, or no cell has data in all layers."""
         for layer, count in zip(stack.layers, self.count):
             if count == 0:
@@ -87,7 +67,7 @@ class Summary:
 class CellLookup:
     """Values at given cells, gathered while windows go by in any order."""
 
-    def __init__(self, stack: Layers, rows: np.ndarray, cols: np.ndarray) -> None:
+    def __init__(self, stack: Any, rows: np.ndarray, cols: np.ndarray) -> None:
         self._order = np.argsort(rows, kind="stable")
         self._rows = np.asarray(rows)[self._order]
         self._cols = np.asarray(cols)[self._order]

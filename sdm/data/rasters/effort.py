@@ -6,7 +6,7 @@ background, and a record in it cannot be used. Negative effort is an error.
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 from rasterio.windows import Window
@@ -20,23 +20,6 @@ from sdm.errors import DataError, OptionError
 
 REACH = 4.0  # of a kernel, in bandwidths
 FINE = 8  # a kernel is computed on cells of no more than the bandwidth over this: finer ones are put together
-
-
-class Effort(Protocol):
-    """Sampling effort in the cells of a grid: not negative, NaN where it is not known."""
-
-    @property
-    def name(self) -> str:
-        """Its source, for messages."""
-        ...
-
-    def window(self, window: Window) -> np.ndarray:
-        """Return the effort in the cells of a window, (h, w)."""
-        ...
-
-    def at(self, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
-        """Return the effort in some cells."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -101,6 +84,10 @@ class KernelEffort:
     def at(self, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
         """Return the effort in some cells."""
         return self.surface[rows, cols]
+
+
+Effort = RasterEffort | KernelEffort
+"""Sampling effort in the cells of a grid: not negative, NaN where it is not known."""
 
 
 def kernel_effort(

@@ -59,13 +59,6 @@ def open_stack(
         bilinear, or nearest cell for categorical layers.
     names
         Use these layers only, in this order; else all, sorted by name.
-
-    Raises
-    ------
-    DataError
-        If files are missing or damaged, names occur twice, or grids differ.
-    OptionError
-        If `categorical`, `align` or `nodata` make no sense.
     """
     if "GDAL_CACHEMAX" not in os.environ:
         set_gdal_config("GDAL_CACHEMAX", GDAL_CACHE_BYTES)

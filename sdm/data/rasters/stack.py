@@ -158,48 +158,31 @@ class Stack(Grid):
         return self.windows() if 2 * needed.size > len(tiles) else [tiles[i] for i in needed]
 
 
-class StackReader:
+class StackReader(ExitStack):
     """The open files of a stack. Not to be shared by threads."""
 
     def __init__(self, stack: Stack) -> None:
+        super().__init__()
         self.stack = stack
-        self._opened = ExitStack()
         self._data: list[Any] = []
         files: dict[str, Any] = {}
         try:
             for layer in stack.layers:
                 if layer.path not in files:
-                    files[layer.path] = self._opened.enter_context(open_raster(layer.path))
+                    files[layer.path] = self.enter_context(open_raster(layer.path))
                 source = files[layer.path]
-                self._data.append(self._opened.enter_context(self._warp(source, layer)) if layer.resample else source)
+                self._data.append(self.enter_context(self._warp(source, layer)) if layer.resample else source)
         except BaseException:
             self.close()
             raise
 
     def _warp(self, source: Any, layer: Layer) -> WarpedVRT:
         grid = self.stack
-        return WarpedVRT(
-            source,
-            src_crs=source.crs or grid.crs,
-            crs=grid.crs,
-            transform=grid.transform,
-            width=grid.width,
-            height=grid.height,
-            resampling=Resampling.nearest if layer.categorical else Resampling.bilinear,
-            src_nodata=layer.nodata[0] if layer.nodata else (np.nan if layer.dtype.startswith("float") else None),
-            nodata=np.nan,
-            dtype=grid.dtype.name,
-        )
-
-    def __enter__(self) -> "StackReader":
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the files."""
-        self._opened.close()
+        place = {"crs": grid.crs, "transform": grid.transform, "width": grid.width, "height": grid.height}
+        method = Resampling.nearest if layer.categorical else Resampling.bilinear
+        missing = layer.nodata[0] if layer.nodata else (np.nan if layer.dtype.startswith("float") else None)
+        values = {"src_nodata": missing, "nodata": np.nan, "dtype": grid.dtype.name}
+        return WarpedVRT(source, src_crs=source.crs or grid.crs, resampling=method, **place, **values)
 
     def read(self, window: Window) -> np.ndarray:
         """Return a window of all layers as (V, h, w), NaN where a layer has no data."""

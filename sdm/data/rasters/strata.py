@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 from rasterio.windows import Window
@@ -22,27 +21,6 @@ FEWEST_CELLS = 2.0  # of a class, in the mean
 _COLUMNS = 1 << 31  # a square's code is its row times this, plus its column
 
 
-class Division(Protocol):
-    """A division of cells into strata, each with a code."""
-
-    @property
-    def source(self) -> str:
-        """Its description, for messages."""
-        ...
-
-    def codes(self, window: Window, values: np.ndarray) -> np.ndarray:
-        """Return the codes of the cells of a window from the layers' (V, h, w) values; NaN outside all strata."""
-        ...
-
-    def codes_at(self, rows: np.ndarray, cols: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """Return the codes of some cells, with the layers' (N, V) values in them."""
-        ...
-
-    def name(self, code: float) -> str:
-        """Return the name of a stratum."""
-        ...
-
-
 @dataclass(frozen=True)
 class ClassDivision:
     """Strata by the classes of a layer of a stack."""
@@ -56,11 +34,11 @@ class ClassDivision:
         return f"layer '{self.layer}'"
 
     def codes(self, window: Window, values: np.ndarray) -> np.ndarray:
-        """Return the layer's values."""
+        """Return the codes of a window's cells, the layer's values of all (V, h, w); NaN outside all strata."""
         return values[self.index].astype(np.float64)
 
     def codes_at(self, rows: np.ndarray, cols: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """Return the layer's values in some cells."""
+        """Return the codes of some cells, with the layers' (N, V) values in them."""
         return np.asarray(values[:, self.index], dtype=np.float64)
 
     def name(self, code: float) -> str:
@@ -119,6 +97,10 @@ class SquareDivision:
         """Return row and column, from 1 on."""
         row, col = divmod(int(code), _COLUMNS)
         return f"r{row + 1}c{col + 1}"
+
+
+Division = ClassDivision | SquareDivision
+"""Of cells into strata, each with a code."""
 
 
 def make_division(text: str, stack: Stack) -> Division:

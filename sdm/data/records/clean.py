@@ -19,20 +19,6 @@ from sdm.data.records.occurrences import Occurrences, project
 from sdm.data.records.thinning import Thinning, one_of_each, thin_by_bins
 from sdm.errors import DataError, OptionError
 
-REASONS = (
-    "kept",
-    "no_coordinates",
-    "zero_coordinates",
-    "swapped",
-    "outside_extent",
-    "outside_area",
-    "nodata",
-    "no_effort",
-    "duplicates",
-    "thinned",
-)
-"""The outcome of cleaning a record, by code; all but the first are reasons to drop it."""
-KEPT, NO_COORDINATES, ZERO, SWAPPED, OUTSIDE, OUTSIDE_AREA, NODATA, NO_EFFORT, DUPLICATE, THINNED = range(len(REASONS))
 _WORDS = {
     "no_coordinates": "without coordinates",
     "zero_coordinates": "at (0, 0)",
@@ -44,6 +30,8 @@ _WORDS = {
     "duplicates": "in a cell that had one already",
     "thinned": "left out by thinning",
 }
+REASONS = ("kept", *_WORDS)  # the outcome of cleaning a record, by code; all but the first are reasons to drop it
+KEPT, NO_COORDINATES, ZERO, SWAPPED, OUTSIDE, OUTSIDE_AREA, NODATA, NO_EFFORT, DUPLICATE, THINNED = range(len(REASONS))
 _TURNED = (
     "most would be inside with 360 added to their longitude, for the layers go beyond 180°: "
     "add it to the records, or bring the layers to -180 … 180"

@@ -121,11 +121,6 @@ def read_occurrences(
     noun
         What the names in `species_column` are, for messages; None where records have no name, and all get that of the
         file.
-
-    Raises
-    ------
-    DataError
-        If there is nothing to read, no coordinates are found, or one of them is not a number.
     """
     path = Path(path)
     check_file(path)
@@ -167,12 +162,6 @@ def project(x: np.ndarray, y: np.ndarray, source: Any, target: Any) -> tuple[np.
             f"coordinates cannot be brought {names}: give records and layers systems that PROJ knows (--crs)"
         ) from problem
     return np.asarray(new_x, dtype=np.float64), np.asarray(new_y, dtype=np.float64)
-
-
-def to_crs(occurrences: Occurrences, crs: Any) -> Occurrences:
-    """Return the records with their coordinates in another CRS."""
-    x, y = project(occurrences.x, occurrences.y, occurrences.crs, crs)
-    return replace(occurrences, x=x, y=y, crs=_crs(crs).to_string())
 
 
 def _crs(crs: Any) -> CRS:

@@ -31,7 +31,8 @@ class TextTable:
         self.notes: list[str] = []
         refuse_special(path)
         self.zipped = self._zipped()
-        head = self._start()
+        with self._open() as file:
+            head = file.read(HEAD_BYTES)
         self.encoding, text = self._decode(head)
         if len(head) == HEAD_BYTES:
             text = text[: text.rfind("\n") + 1] or text
@@ -71,18 +72,10 @@ class TextTable:
         except (zipfile.BadZipFile, zlib.error, EOFError) as error:
             raise DataError(f"file '{self.path.name}' is damaged ({error}): copy or download it again") from error
 
-    def _start(self) -> bytes:
-        """Return the first bytes."""
-        with self._open() as file:
-            return file.read(HEAD_BYTES)
-
     def _decode(self, head: bytes) -> tuple[str, str]:
         """Return the encoding and the text of the first bytes."""
-        for mark, encoding in (
-            (codecs.BOM_UTF8, "utf-8-sig"),
-            (codecs.BOM_UTF16_LE, "utf-16"),
-            (codecs.BOM_UTF16_BE, "utf-16"),
-        ):
+        marks = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+        for mark, encoding in marks.items():
             if head.startswith(mark):
                 return encoding, codecs.getincrementaldecoder(encoding)().decode(head)
         if b"\0" in head or head.startswith(b"PK\x03\x04"):

@@ -8,8 +8,7 @@ from sdm.data.records.clean import CleanPoints
 from sdm.data.records.occurrences import Occurrences
 from sdm.errors import DataError, OptionError
 
-UNCERTAINTY = "uncertainty"
-"""The word that asks for weights from the uncertainty of coordinates, in place of a column."""
+UNCERTAINTY = "uncertainty"  # the word that asks for weights from the uncertainty of coordinates, in place of a column
 
 
 def record_weights(
@@ -19,7 +18,9 @@ def record_weights(
     ``"uncertainty"``: the share of the disc within which a record lies that its cell covers, at most 1. Where
     uncertainty is not known, the weight is the median of the others."""
     if by != UNCERTAINTY:
-        return _from_column(occurrences, points, by), ()
+        weight = occurrences.numbers(by)[points.index]
+        check_weights(weight, f"{points.species}: column '{by}'")
+        return weight, ()
     metres = occurrences.uncertainty(uncertainty_column)
     if metres is None or np.isnan(metres[points.index]).all():
         raise OptionError(
@@ -37,12 +38,6 @@ def record_weights(
         f"{np.count_nonzero(unknown):,} records of unknown coordinate uncertainty have the median weight, {middle:.3g}"
     )
     return np.where(unknown, middle, weight), (note,)
-
-
-def _from_column(occurrences: Occurrences, points: CleanPoints, column: str) -> np.ndarray:
-    weight = occurrences.numbers(column)[points.index]
-    check_weights(weight, f"{points.species}: column '{column}'")
-    return weight
 
 
 def check_weights(weight: np.ndarray, source: str) -> None:

@@ -29,11 +29,6 @@ class CategoryFamily(Family):
         self.positions = positions
         self.var = np.searchsorted(domain.start, positions, side="right") - 1
 
-    @property
-    def groups(self) -> NDArray[np.int64]:
-        """Every class stands for itself."""
-        return np.arange(self.size)
-
     def moments(self, measure: Measure) -> tuple[Array, Array]:
         """Read the marginals; an indicator is its own square."""
         mean = measure.marginals[self.positions]

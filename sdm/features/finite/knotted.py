@@ -22,6 +22,11 @@ class KnottedFamily(Family):
         self.start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         self.var = np.repeat(np.arange(len(sizes)), sizes)
 
+    @property
+    def groups(self) -> NDArray[np.int64]:
+        """Features with neighbouring knots are near copies: group them by variable."""
+        return self.var
+
     def column(self, j: int) -> Array:
         """Return feature `j` at every cell."""
         v = int(self.var[j])

@@ -9,7 +9,7 @@ from sdm._jit import jit
 from sdm.features.centred import less_product, product_range
 from sdm.features.domain import Domain, Measure
 from sdm.features.family import Family
-from sdm.features.finite.quadratic import check_products
+from sdm.features.finite.single import check_products
 from sdm.features.terms import PRODUCT, Terms
 from sdm.types import Array
 
@@ -38,11 +38,6 @@ class ProductFamily(Family):
         self._low = np.array([less_product(*row) for row in zip(lo.tolist(), *(c.tolist() for c in self._centres))])
         self.var = self.domain.continuous[first]
         self.other = self.domain.continuous[second]
-
-    @property
-    def groups(self) -> NDArray[np.int64]:
-        """Every product stands for itself."""
-        return np.arange(self.size)
 
     def moments(self, measure: Measure) -> tuple[Array, Array]:
         """Read the means off the Gram matrix; second moments take a pass over the cells that have mass."""

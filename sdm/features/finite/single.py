@@ -1,14 +1,18 @@
-"""Families with one feature per variable, given by its values at the variable's distinct values."""
+"""Linear and quadratic features: one per variable, given by its values at the variable's distinct values."""
 
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sdm.errors import OptionError
+from sdm.features.centred import less_product, product_range
 from sdm.features.domain import Domain, DomainVariable, Measure
 from sdm.features.family import Family, segments
-from sdm.features.terms import Terms
+from sdm.features.terms import LINEAR, QUADRATIC, Terms
 from sdm.types import Array
+
+LARGEST = 1e150  # products of larger values, and differences of products, may be no numbers any more
 
 
 class SingleFamily(Family):
@@ -56,3 +60,44 @@ class SingleFamily(Family):
     def subset(self, keep: NDArray[np.bool_]) -> Self:
         """Return the family on fewer variables."""
         return type(self)(self.domain, self.var[keep])
+
+
+class LinearFamily(SingleFamily):
+    """One feature per continuous variable: its value, scaled to [0, 1]."""
+
+    letter = "l"
+    kind = LINEAR
+
+    @staticmethod
+    def transform(variable: DomainVariable) -> tuple[float, float, Array]:
+        """Take the value itself."""
+        return variable.lo, variable.hi, variable.values - variable.lo
+
+
+class QuadraticFamily(SingleFamily):
+    """One feature per continuous variable: its square, scaled to [0, 1] (not the square of the scaled variable)."""
+
+    letter = "q"
+    kind = QUADRATIC
+
+    def __init__(self, domain: Domain, var: NDArray[np.int64] | None = None) -> None:
+        check_products(domain, domain.continuous if var is None else var, self.letter)
+        super().__init__(domain, var)
+
+    @staticmethod
+    def transform(variable: DomainVariable) -> tuple[float, float, Array]:
+        """Take the square of the raw value."""
+        c = variable.centre
+        varies = (variable.values - c) * (variable.values + c)
+        lo, hi = product_range(float(varies.min()), float(varies.max()), c, c)
+        return lo, hi, varies - less_product(lo, c, c)
+
+
+def check_products(domain: Domain, var: NDArray[np.int64], letter: str) -> None:
+    """Raise for variables whose values cannot be multiplied with one another."""
+    for variable in (domain.variables[v] for v in var):
+        if (most := max(abs(variable.lo), abs(variable.hi))) > LARGEST:
+            raise OptionError(
+                f"features '{letter}' multiply values, and those of variable '{variable.name}', up to {most:.3g}, are "
+                f"too large for that: give it in another unit, or leave out '{letter}'"
+            )

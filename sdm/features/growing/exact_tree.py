@@ -61,24 +61,11 @@ class ExactTreeOracle(TreeOracle):
         self, g: Array, v: int, side: NDArray[np.bool_], child: int, u: int, cut: int, chosen: NDArray[np.bool_]
     ) -> Proposal:
         """Make the tree: root on `v`, then child `child` (0 left, 1 right) on `u`."""
-        thresholds, classes = np.full(2, np.nan), []
-        for s, (w, first_right, right_set) in enumerate(((v, int(np.argmax(side)) - 1, side), (u, cut, chosen))):
-            if self.categorical[w]:
-                values = self.domain.variables[w].values
-                classes.append(tuple(values[right_set[: values.size]].tolist()))
-            else:
-                classes.append(())
-                thresholds[s] = self.edges[w][first_right]
-        splits = np.array([0, child], np.int32), np.array([v, u], np.int32)
-        blank = Tree(*splits, thresholds, tuple(classes), np.zeros(3, np.int8))
-        label, violation = best_leaf_labels(np.array([float(g @ self._one_leaf(blank, leaf)) for leaf in range(3)]))
-        return Proposal(Tree(*splits, thresholds, tuple(classes), label), violation)
-
-    def _one_leaf(self, tree: Tree, leaf: int) -> NDArray[np.uint8]:
-        """Return which cells end in a leaf."""
-        label = np.zeros(tree.size + 1, np.int8)
-        label[leaf] = 1
-        return self.column(Tree(tree.leaf, tree.var, tree.threshold, tree.classes, label))
+        conditions = self._conditions([v, u], [int(np.argmax(side)) - 1, cut], [side, chosen])
+        splits = np.array([0, child], np.int32), np.array([v, u], np.int32), *conditions
+        leaves = [self.column(Tree(*splits, one)) for one in np.eye(3, dtype=np.int8)]  # which cells end in each
+        label, violation = best_leaf_labels(np.array([float(g @ leaf) for leaf in leaves]))
+        return Proposal(Tree(*splits, label), violation)
 
 
 def _sides(count: int, categorical: bool) -> list[NDArray[np.bool_]]:

@@ -26,16 +26,13 @@ class Shape(Protocol):
     @property
     def size(self) -> int:
         """Its complexity `k`: it belongs to `H_k`."""
-        ...
 
     @property
     def var(self) -> NDArray[np.int32]:
         """The variables that it uses."""
-        ...
 
     def key(self) -> tuple[Any, ...]:
         """Identify it among features of its kind."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -54,15 +51,12 @@ class Oracle(Protocol):
 
     def propose(self, g: Array) -> list[Proposal]:
         """Return the best feature of each size under `g`."""
-        ...
 
     def column(self, shape: Any) -> NDArray[Any]:
         """Return a feature at every cell."""
-        ...
 
     def complexity(self, size: int, m: float) -> float:
         """Return the bound on the Rademacher complexity of `H_size` with `m` presences (Cortes et al. 2015, eq. 15)."""
-        ...
 
 
 class GrownFamily(Family):
@@ -107,11 +101,6 @@ class GrownFamily(Family):
     def size(self) -> int:
         """How many features there are so far."""
         return len(self.shapes)
-
-    @property
-    def groups(self) -> NDArray[np.int64]:
-        """Every feature stands for itself."""
-        return np.arange(self.size)
 
     def _binary(self, first: int = 0) -> NDArray[np.bool_]:
         """Tell which features, from the `first` on, are zeros and ones."""

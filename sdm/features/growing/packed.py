@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from sdm._jit import jit
 from sdm.types import Array
 
-# The eight bits of each byte.
-BITS = ((np.arange(256)[:, None] >> np.arange(8)) & 1).astype(np.float64)
+BITS = ((np.arange(256)[:, None] >> np.arange(8)) & 1).astype(np.float64)  # the eight bits of each byte
 
 
 class PackedColumns:

@@ -10,6 +10,7 @@ A tree is its list of splits in the order of growth: split `s` sends cells of le
 whose class is in the set) to the new leaf `s + 1`. The first `k` splits are the tree with `k` internal nodes.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -119,7 +120,12 @@ class TreeOracle:
         sets = np.zeros((k, root.shape[1]), dtype=np.bool_)
         sums = np.zeros((k + 1, k + 1))
         grown = _grow(self.bins, self.counts, self.categorical, g, root, v, leaf, var, cut, sets, sums)
-        return [self._tree(size, leaf, var, cut, sets, sums[size]) for size in range(1, grown + 1)]
+        proposals = []
+        for size in range(1, grown + 1):
+            label, violation = best_leaf_labels(sums[size, : size + 1])
+            conditions = self._conditions(var[:size].tolist(), cut[:size].tolist(), list(sets[:size]))
+            proposals.append(Proposal(Tree(leaf[:size].copy(), var[:size].copy(), *conditions, label), violation))
+        return proposals
 
     def column(self, tree: Tree) -> NDArray[np.uint8]:
         """Return a tree's value at every cell of the domain."""
@@ -132,26 +138,18 @@ class TreeOracle:
             _divide(codes[v], side, leaf, tree.leaf[s], s + 1)
         return tree.label[leaf].astype(np.uint8)
 
-    def _tree(
-        self,
-        size: int,
-        leaf: NDArray[np.int32],
-        var: NDArray[np.int32],
-        cut: NDArray[np.int32],
-        sets: NDArray[np.bool_],
-        sums: Array,
-    ) -> Proposal:
-        thresholds, classes = np.full(size, np.nan), []
-        for s in range(size):
-            v = int(var[s])
-            if self.categorical[v]:
-                values = self.domain.variables[v].values
-                classes.append(tuple(values[sets[s, : values.size]].tolist()))
-            else:
-                classes.append(())
-                thresholds[s] = self.edges[v][cut[s]]
-        label, violation = best_leaf_labels(sums[: size + 1])
-        return Proposal(Tree(leaf[:size].copy(), var[:size].copy(), thresholds, tuple(classes), label), violation)
+    def _conditions(
+        self, var: Sequence[int], cut: Sequence[int], sets: Sequence[NDArray[np.bool_]]
+    ) -> tuple[Array, tuple[tuple[float, ...], ...]]:
+        """Return the threshold (or NaN) and the classes (or none) of every split, from the last bin of its left side
+        and the bins of its right one."""
+        thresholds, classes = np.full(len(var), np.nan), []
+        for s, (v, last, chosen) in enumerate(zip(var, cut, sets)):
+            values = self.domain.variables[v].values
+            classes.append(tuple(values[chosen[: values.size]].tolist()) if self.categorical[v] else ())
+            if not self.categorical[v]:
+                thresholds[s] = self.edges[v][last]
+        return thresholds, tuple(classes)
 
 
 def best_leaf_labels(sums: Array) -> tuple[NDArray[np.int8], float]:

@@ -22,14 +22,9 @@ from sdm.types import Array
 
 Signs = NDArray[np.int8]
 
-# Half the width of the first window of μ/ν, which is 1 at the start; the path adapts it.
-WINDOW = 0.01
-
-# Breakpoints nearer to each other than this part of ν are one: what is between them is rounding.
-SAME = 1e-12
-
-# An atom that ends this near the border, running along with it, is on it.
-BORDER = 1e-12
+WINDOW = 0.01  # half the width of the first window of μ/ν, which is 1 at the start; the path adapts it
+SAME = 1e-12  # breakpoints nearer to each other than this part of ν are one: what is between them is rounding
+BORDER = 1e-12  # an atom that ends this near the border, running along with it, is on it
 
 
 @dataclass(frozen=True)

@@ -22,14 +22,9 @@ LEAF = 4  # atoms in a leaf of the tree
 # A denominator below this part of its two terms is rounding: the atom runs along with μ(ν) and crosses nothing.
 PARALLEL = 1e-15
 
-# What a chunk of tracking returns: ended, or out of room.
-DONE, FULL = 0, 1
-
-# In place of an atom: there is none left to move, or none before the path leaves the window.
-NONE, OUTSIDE = -1, -2
-
-# A window of r that held fewer moves than this part of n is widened.
-FEW = 1 / 64
+DONE, FULL = 0, 1  # what a chunk of tracking returns: ended, or out of room
+NONE, OUTSIDE = -1, -2  # in place of an atom: there is none left to move, or none before the path leaves the window
+FEW = 1 / 64  # a window of r that held fewer moves than this part of n is widened
 
 # One that lets more nodes be looked at than this for each level of the tree is narrowed, once what was looked at is as
 # much work as this many new trees.

@@ -20,8 +20,7 @@ from sdm.maxent.solvers.subproblem import solve_l1_quadratic
 from sdm.maxent.structural import Growth
 from sdm.types import Array
 
-# New features per round: more save rounds, fewer make each round cheaper; the time is flat from 24 to 80.
-GROWTH = 40
+GROWTH = 40  # new features per round: more save rounds, fewer make each round cheaper; the time is flat from 24 to 80
 
 # While a round still gains this much (in nats), its Hessian may come from a part of the cells: the step needs no more.
 # Where features are found a few at a time, rounds gain less.

@@ -15,15 +15,9 @@ from sdm.maxent.solution import CONVERGED, MAX_ITERATIONS, SEPARABLE, STALLED, S
 from sdm.maxent.solvers.search import ROUNDING, Run, line_search
 from sdm.types import Array
 
-# The least curvature of a weight, in units of the largest.
-LIFT = 1e-12
-
-# Expectations that differ by no more than this are equal but for rounding.
-MATCHED = 1e-12
-
-
-# Steps at most along a direction in which the loss falls for ever.
-RECESSION = 30
+LIFT = 1e-12  # the least curvature of a weight, in units of the largest
+MATCHED = 1e-12  # expectations that differ by no more than this are equal but for rounding
+RECESSION = 30  # steps at most along a direction in which the loss falls for ever
 
 
 def solve_newton_cg(problem: Problem, *, start: Array | None, tolerance: float, max_iterations: int) -> Solution:

@@ -8,8 +8,7 @@ from sdm.maxent.problem import Problem, State
 from sdm.maxent.solution import Round, Solution
 from sdm.types import Array
 
-# Objectives are sums of about unit size: changes below this are rounding.
-ROUNDING = 1e-14
+ROUNDING = 1e-14  # objectives are sums of about unit size: changes below this are rounding
 
 
 class Run:
@@ -53,19 +52,11 @@ class Run:
 
     def finish(self, status: str) -> Solution:
         """Return the best state under a status."""
-        if self.best is None:
+        best, seconds = self.best, time.perf_counter() - self._began
+        if best is None:
             raise AssertionError("a run ends after at least one round")
-        return Solution(
-            status,
-            self.best.lam,
-            self.best.objective,
-            self.gap,
-            len(self.history),
-            time.perf_counter() - self._began,
-            self.best.gibbs.tau,
-            self.best.p,
-            self.history,
-        )
+        proof = best.objective, self.gap, len(self.history), seconds
+        return Solution(status, best.lam, *proof, best.gibbs.tau, best.p, self.history)
 
 
 def line_search(problem: Problem, state: State, step: Array) -> State | None:

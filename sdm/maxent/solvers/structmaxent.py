@@ -8,6 +8,8 @@ Where Fig. 2 disagrees with the derivation, the derivation is followed: Fig. 2's
 are `Φ⁻_{t−1}(β − Φ⁺)` and `Φ⁺_{t−1}(β − Φ⁻)`, not the other way round.
 """
 
+from collections.abc import Callable
+from functools import partial
 from operator import sub
 
 import numpy as np
@@ -19,20 +21,6 @@ from sdm.maxent.solution import CONVERGED, MAX_ITERATIONS, STALLED, Solution
 from sdm.maxent.solvers.search import Run
 from sdm.maxent.structural import Growth
 from sdm.types import Array
-
-
-def solve_structmaxent1(
-    problem: Problem, *, start: Array | None = None, tolerance: float = 1e-6, max_iterations: int = 100_000
-) -> Solution:
-    """Take the step of the convexity bound; where its conditions (8) fail, that of Hoeffding's."""
-    return _descend(problem, 1, start, tolerance, max_iterations)
-
-
-def solve_structmaxent2(
-    problem: Problem, *, start: Array | None = None, tolerance: float = 1e-6, max_iterations: int = 100_000
-) -> Solution:
-    """Take the step of Hoeffding's bound, which needs no conditions."""
-    return _descend(problem, 2, start, tolerance, max_iterations)
 
 
 def direction(lam: Array, eps: Array, beta: Array) -> Array:
@@ -65,12 +53,7 @@ def step2(w: float, eps: float, beta: float) -> float:
 
 def solve_growing(growth: Growth, version: int, *, tolerance: float = 1e-4, max_iterations: int = 500) -> Solution:
     """Run StructMaxent1 or 2 over growing families: each round first takes in the oracles' steepest feature (§4)."""
-    return _descend(growth.problem, version, None, tolerance, max_iterations, growth)
-
-
-def _check(problem: Problem, version: int) -> None:
-    if problem.entropy.alpha != 1.0 or not isinstance(problem.penalty, L1):
-        raise OptionError(f"solver='structmaxent{version}' is derived for Shannon's entropy and the l1 penalty")
+    return _descend(growth.problem, version, growth, tolerance=tolerance, max_iterations=max_iterations)
 
 
 def _step(problem: Problem, state: State, version: int) -> Array:
@@ -87,12 +70,14 @@ def _step(problem: Problem, state: State, version: int) -> Array:
 def _descend(
     problem: Problem,
     version: int,
-    start: Array | None,
-    tolerance: float,
-    max_iterations: int,
     growth: Growth | None = None,
+    *,
+    start: Array | None = None,
+    tolerance: float = 1e-6,
+    max_iterations: int = 100_000,
 ) -> Solution:
-    _check(problem, version)
+    if problem.entropy.alpha != 1.0 or not isinstance(problem.penalty, L1):
+        raise OptionError(f"solver='structmaxent{version}' is derived for Shannon's entropy and the l1 penalty")
     run = Run(problem, tolerance)
     state, worst = problem.state(np.zeros(problem.features.size) if start is None else start), 0.0
     for _ in range(max_iterations):
@@ -106,3 +91,9 @@ def _descend(
             return run.finish(STALLED)
         state = run.problem.state(_step(run.problem, state, version))
     return run.finish(MAX_ITERATIONS)
+
+
+solve_structmaxent1: Callable[..., Solution] = partial(_descend, version=1)
+"""Take the step of the convexity bound; where its conditions (8) fail, that of Hoeffding's."""
+solve_structmaxent2: Callable[..., Solution] = partial(_descend, version=2)
+"""Take the step of Hoeffding's bound, which needs no conditions."""

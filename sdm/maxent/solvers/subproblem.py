@@ -10,8 +10,7 @@ import numpy as np
 from sdm._jit import jit, jit_sum
 from sdm.types import Array
 
-# Sweeps before each solve: cheap beside it, and they drop most weights that have to go.
-SWEEPS = 10
+SWEEPS = 10  # sweeps before each solve: cheap beside it, and they drop most weights that have to go
 
 
 def solve_l1_quadratic(h: Array, c: Array, beta: Array, start: Array, tolerance: float = 1e-10) -> Array:

@@ -3,34 +3,26 @@
 Slow beside `newton`, and useful for that: they are simple, proved to converge, and reach the same optimum.
 """
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 
 from sdm.errors import OptionError
-from sdm.maxent.penalty import L2, NoPenalty, Penalty
+from sdm.maxent.penalty import L2, L2Squared, NoPenalty
 from sdm.maxent.problem import Problem
 from sdm.maxent.solution import CONVERGED, MAX_ITERATIONS, SEPARABLE, STALLED, Solution
-from sdm.maxent.solvers.ball import solve_ball
 from sdm.maxent.solvers.coordinate import PARALLEL, SELECTIVE, best_changes
 from sdm.maxent.solvers.newton_cg import free_gap, separable
 from sdm.maxent.solvers.search import Run
 from sdm.types import Array
 
+STRIDE = 10  # iterations on one l2² problem before it is drawn anew around the weights found
 
-def solve_summet(
-    problem: Problem, *, start: Array | None = None, tolerance: float = 1e-6, max_iterations: int = 100_000
+
+def _solve(
+    problem: Problem, bound: int, *, start: Array | None = None, tolerance: float = 1e-6, max_iterations: int = 100_000
 ) -> Solution:
-    """Change the one weight that promises most, again and again (Fig. 2; Fig. 3 for l1)."""
-    return _solve(problem, SELECTIVE, start, tolerance, max_iterations)
-
-
-def solve_plummet(
-    problem: Problem, *, start: Array | None = None, tolerance: float = 1e-6, max_iterations: int = 100_000
-) -> Solution:
-    """Change every weight at once, with features scaled so that they sum to at most one (Fig. 4; Fig. 5 for l1)."""
-    return _solve(problem, PARALLEL, start, tolerance, max_iterations)
-
-
-def _solve(problem: Problem, bound: int, start: Array | None, tolerance: float, max_iterations: int) -> Solution:
     name = "summet" if bound == SELECTIVE else "plummet"
     if problem.entropy.alpha != 1.0:
         raise OptionError(
@@ -38,14 +30,14 @@ def _solve(problem: Problem, bound: int, start: Array | None, tolerance: float, 
             "use solver='newton'"
         )
     if isinstance(problem.penalty, L2):
-        return solve_ball(problem, lambda p, s, t, k: _solve(p, bound, s, t, k), start, tolerance, max_iterations)
+        return _solve_ball(problem, bound, start, tolerance, max_iterations)
     # Features for SUMMET lie in [0, 1] as they are. For PLUMMET they are divided by the largest row sum.
     scale = 1.0 if bound == SELECTIVE else float(problem.features.scores(np.ones(problem.features.size)).max())
     run = Run(problem, tolerance)
     state = problem.state(np.zeros(problem.features.size) if start is None else start)
     size = problem.features.size
     delta, gain = np.empty(size), np.empty(size)
-    free = isinstance(problem.penalty, NoPenalty)
+    penalty, free = problem.penalty, isinstance(problem.penalty, NoPenalty)
 
     def finish(status: str) -> Solution:
         return run.finish(SEPARABLE if free and run.best and separable(problem, run.best) else status)
@@ -55,7 +47,11 @@ def _solve(problem: Problem, bound: int, start: Array | None, tolerance: float, 
         gap = problem.gap(state) if not free else free_gap(problem, state) if turn % 50 == 0 else np.inf
         if run.record(state, gap, size):
             return finish(CONVERGED)
-        _changes(problem.penalty, bound, scale, state.eps + problem.mu, problem.mu, state.lam, delta, gain)
+        # For features divided by `scale`, weights and penalties scale along.
+        point = (state.eps + problem.mu) / scale, problem.mu / scale, state.lam * scale
+        cost = penalty.code, penalty.beta / scale, penalty.ridge / scale**2, penalty.smoothing * scale
+        best_changes(bound, *point, *cost, delta, gain)
+        delta /= scale
         lam = state.lam.copy()
         if bound == SELECTIVE:
             j = int(np.argmax(gain))
@@ -68,20 +64,27 @@ def _solve(problem: Problem, bound: int, start: Array | None, tolerance: float, 
     return finish(MAX_ITERATIONS)
 
 
-def _changes(
-    penalty: Penalty, bound: int, scale: float, q: Array, mu: Array, lam: Array, delta: Array, gain: Array
-) -> None:
-    """Find the best change of every weight, for features divided by `scale` (weights and penalties scale along)."""
-    best_changes(
-        bound,
-        q / scale,
-        mu / scale,
-        lam * scale,
-        penalty.code,
-        penalty.beta / scale,
-        penalty.ridge / scale**2,
-        penalty.smoothing * scale,
-        delta,
-        gain,
-    )
-    delta /= scale
+def _solve_ball(problem: Problem, bound: int, start: Array | None, tolerance: float, max_iterations: int) -> Solution:
+    """Solve an l2 problem by a sequence of l2² problems; `max_iterations` counts the iterations of them all.
+
+    For any `s > 0`, `√Σβ²λ² ≤ (Σβ²λ²/s + s)/2`, with equality at `s = √Σβ²λ²`. So each l2² problem with penalties
+    `β²/s` at the present `s` lies above the ball's problem and touches it at the present weights: every step down in
+    the one is a step down in the other (Theorem 14).
+    """
+    run = Run(problem, tolerance)
+    beta = problem.penalty.beta
+    lam = np.zeros(problem.features.size) if start is None else start
+    for _ in range(-(-max_iterations // STRIDE)):
+        state = problem.state(lam)
+        if run.record(state, problem.gap(state), beta.size):
+            return run.finish(CONVERGED)
+        size = float(np.linalg.norm(beta * lam)) or 1.0
+        easier = Problem(problem.features, problem.sample, problem.entropy, L2Squared(beta**2 / size))
+        lam = _solve(easier, bound, start=lam, tolerance=0.0, max_iterations=STRIDE).weights
+    return run.finish(MAX_ITERATIONS)
+
+
+solve_summet: Callable[..., Solution] = partial(_solve, bound=SELECTIVE)
+"""Change the one weight that promises most, again and again (Fig. 2; Fig. 3 for l1)."""
+solve_plummet: Callable[..., Solution] = partial(_solve, bound=PARALLEL)
+"""Change every weight at once, with features scaled so that they sum to at most one (Fig. 4; Fig. 5 for l1)."""
