@@ -43,7 +43,7 @@ test: check  ## lint, type check and all tests
 	$(BIN)/python -m pytest -n 2
 
 fuzz: $(VENV)/.test  ## 500 damaged files and odd inputs for all commands (CASES=…, SEED=… for others)
-	$(BIN)/python tests/fuzz.py --plain --cases $(or $(CASES),500) --seed $(or $(SEED),1)
+	$(BIN)/python tests/helpers/fuzz.py --plain --cases $(or $(CASES),500) --seed $(or $(SEED),1)
 
 check: $(VENV)/.test  ## lint, format, types and layers, without changing anything
 	$(BIN)/ruff check .

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import save, shared, table
+from benchmarks.tools.harness import save, shared, table
 
 SDM = [sys.executable, "-m", "sdm_cli.main"]
 # Whole process, measured on this kind of machine (two cores): seconds.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import rasterio
 
-from benchmarks.harness import save, table
+from benchmarks.tools.harness import save, table
 from sdm.data.rasters.layers import open_stack
 from sdm.options.reading import make_options
 from sdm.simulate.world import simulate

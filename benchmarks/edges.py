@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import rasterio
 
-from benchmarks.figures import draw_orders
-from benchmarks.harness import ROOT, save, shared, table
+from benchmarks.tools.figures import draw_orders
+from benchmarks.tools.harness import ROOT, save, shared, table
 from sdm.options.reading import make_options
 from sdm.simulate.world import simulate
 from sdm.workflow.run import run

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.harness import best_of, in_fresh_process, once, peak_gigabytes, save, shared, table
+from benchmarks.tools.harness import best_of, in_fresh_process, once, peak_gigabytes, save, shared, table
 from sdm import Maxent
 
 if TYPE_CHECKING:

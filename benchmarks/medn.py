@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.harness import ROOT, earlier, save, shared, table
+from benchmarks.tools.harness import ROOT, earlier, save, shared, table
 from sdm.assess.measures.community import evaluate
 from sdm.assess.splits.spatial import blocks
 from sdm.data.encode import Encoder

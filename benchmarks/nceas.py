@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from benchmarks.harness import RESULTS, shared, table
+from benchmarks.tools.harness import RESULTS, shared, table
 from sdm import Committee, Maxent
 from sdm.assess.measures.basic import auc, log_loss
 from sdm.estimators.structural import StructMaxent

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.engine import bradypus, labelled
-from benchmarks.harness import ROOT, best_of, once, save, table
+from benchmarks.tools.harness import ROOT, best_of, once, save, table
 from sdm import Maxent
 from sdm.assess.paths.strata import PathValidation, validate_path
 from sdm.maxent.paths.homotopy import RelaxationPath, track_path

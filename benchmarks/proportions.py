@@ -6,7 +6,7 @@ distributions; 1,200 documents to fit, 200 to choose the penalty by, 1,000 to te
 
 import numpy as np
 
-from benchmarks.harness import ROOT, once, save, table
+from benchmarks.tools.harness import ROOT, once, save, table
 from sdm.estimators.classes import ConditionalMaxent
 from sdm.types import Array
 

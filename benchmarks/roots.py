@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.harness import save, table
+from benchmarks.tools.harness import save, table
 from sdm._jit import jit
 from sdm.maxent.entropy import Entropy, find_tau, select_tau
 

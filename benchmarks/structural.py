@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.engine import bradypus, labelled
-from benchmarks.figures import draw_convergence
-from benchmarks.harness import ROOT, earlier, in_fresh_process, once, peak_gigabytes, save, shared, table
+from benchmarks.tools.figures import draw_convergence
+from benchmarks.tools.harness import ROOT, earlier, in_fresh_process, once, peak_gigabytes, save, shared, table
 from sdm import Maxent, StructMaxent
 from sdm.assess.measures.basic import auc
 from sdm.maxent.solvers.newton import solve_newton

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 import rasterio
 
-from benchmarks.harness import ROOT, once, save, shared, table
 from benchmarks.nceas import CATEGORICAL, VARIABLES
+from benchmarks.tools.harness import ROOT, once, save, shared, table
 from sdm import ConditionalMaxent
 from sdm.data.site_folds import fold_numbers
 from sdm.data.visits import site_groups

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.harness import best_of, once, peak_gigabytes, save, table
+from benchmarks.tools.harness import best_of, once, peak_gigabytes, save, table
 from sdm.data.records.spacing import thin_by_distance
 
 N = 1_000_000

@@ -18,9 +18,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from benchmarks.engine import labelled, valid_cells
-from benchmarks.harness import earlier, save, shared, table
 from benchmarks.nceas import BEST, BySize, classes_without
 from benchmarks.structural import everything
+from benchmarks.tools.harness import earlier, save, shared, table
 from sdm import Maxent, StructMaxent
 from sdm.assess.measures.basic import auc
 

@@ -11,7 +11,7 @@ CASES, FIRST = 40, 10_001  # others than those of `make fuzz`
 
 @pytest.mark.skipif(sys.platform != "linux", reason="cases are forked, and measured by the system")
 def test_damaged_and_odd_inputs() -> None:
-    script = Path(__file__).with_name("fuzz.py")
+    script = Path(__file__).parent / "helpers" / "fuzz.py"
     done = subprocess.run(
         [sys.executable, script, "--cases", str(CASES), "--seed", str(FIRST)], capture_output=True, text=True
     )

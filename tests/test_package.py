@@ -121,8 +121,12 @@ def test_the_cache_lies_where_it_is_told_to(tmp_path):
 
 def test_kernels_give_the_same_without_compilation():
     """What the compiler is fed is plain Python: index errors that compiled code would hide show here."""
-    chosen = ["tests/features/test_knots.py", "tests/features/test_duplicates.py", "tests/maxent/test_coordinate.py"]
-    chosen += ["tests/maxent/test_inner.py::test_the_quadratic_is_solved", "tests/test_compiled.py"]
+    chosen = [
+        "tests/features/test_knots.py",
+        "tests/features/test_duplicates.py",
+        "tests/maxent/solvers/test_coordinate.py",
+    ]
+    chosen += ["tests/maxent/solvers/test_inner.py::test_the_quadratic_is_solved", "tests/models/test_compiled.py"]
     chosen += ["tests/features/test_oracles.py::test_moments", "tests/features/test_oracles.py::test_scores"]
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "HYPOTHESIS_PROFILE": "few"}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *chosen]

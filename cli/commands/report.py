@@ -34,7 +34,7 @@ def report(
     """
     console = Console("report", as_json=as_json, debug=debug)
     with console.guard():
-        from sdm.workflow.reporting import make_pages
+        from sdm.report.pages.index import make_pages
 
         pages = make_pages(places)
         for page in pages:

@@ -7,7 +7,7 @@ import rasterio
 from affine import Affine
 from terminal import picture
 
-from benchmarks.figures import draw_orders
+from benchmarks.tools.figures import draw_orders
 
 
 def test_zeros_are_pale_and_outlined(tmp_path: Path) -> None:

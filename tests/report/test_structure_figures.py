@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from terminal import picture
 
-from benchmarks.figures import draw_convergence
+from benchmarks.tools.figures import draw_convergence
 from sdm.assess.structure import FamilyShare, Structure
 from sdm.maxent.penalty_search import PenaltySetting
 from sdm.report.figures.structure import draw_families, draw_interactions, draw_prices

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "results"
 
 

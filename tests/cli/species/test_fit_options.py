@@ -216,7 +216,7 @@ def test_projections_must_have_all_layers_before_anything_is_fitted(own, tmp_pat
 
 
 def test_the_examples_run_on_the_sample_data(tmp_path: Path) -> None:
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     for path in sorted((root / "configs").glob("*.yaml")):
         out = tmp_path / path.stem
         succeed("fit", path, "-o", out, "-q", "--no-curves", "--fc", "lq")

@@ -1,7 +1,7 @@
 """Random damage and odd inputs for every command: each ends in a result or in one sentence, soon and in bounded memory.
 
-    python tests/fuzz.py --cases 500 --seed 1     # cases 1, 2, …, 500
-    python tests/fuzz.py --only 137 -v            # one of them again, with what it said
+    python tests/helpers/fuzz.py --cases 500 --seed 1     # cases 1, 2, …, 500
+    python tests/helpers/fuzz.py --only 137 -v            # one of them again, with what it said
 
 A case is a number: the command, what is odd and where all follow from it. Each runs in a forked process, which may use
 ten seconds of processor time and a gigabyte of memory.
