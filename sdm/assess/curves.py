@@ -11,7 +11,7 @@ import numpy as np
 from sdm.assess.assessor import PRESENCE_ONLY
 from sdm.assess.fits import run_all, with_setting
 from sdm.assess.measures.presence_only import measure_presences
-from sdm.assess.splits.folds import Split
+from sdm.assess.splits.folds import Fold, Split
 from sdm.errors import DataError, OptionError
 from sdm.estimators.maxent import Maxent
 from sdm.types import Index, Progress
@@ -131,8 +131,8 @@ def _curve(
     rng = np.random.default_rng(seed)
     orders = [rng.permutation(fold.train) for fold in split.folds]
     tasks = [
-        (table, estimator, setting, multipliers, order[:size], k, split)
-        for (_, setting, multipliers, size), (k, order) in itertools.product(jobs, enumerate(orders))
+        (table, estimator, setting, multipliers, order[:size], fold)
+        for (_, setting, multipliers, size), (fold, order) in itertools.product(jobs, zip(split.folds, orders))
     ]
     results = iter(run_all(_fit, tasks, executor, progress, text))
     points = []
@@ -150,11 +150,9 @@ def _fit(
     setting: dict[str, Any],
     multipliers: Sequence[float],
     train: Index,
-    k: int,
-    split: Split,
+    fold: Fold,
 ) -> list[dict[str, float]]:
     """Fit some presences of one partition with each multiplier, and measure on its test presences."""
-    fold = split.folds[k]
     part, test = table.take(np.sort(train), fold.background_train), fold.testing(table)
     out: list[dict[str, float]] = []
     earlier: Maxent | None = None

@@ -69,7 +69,7 @@ def null_models(
     rng = np.random.default_rng(seed)
     draws = [assessor.draw(table, rng) for _ in range(iterations)]
     measured = [validate_fold(table, estimator, fold, assessor) for fold in split.folds]
-    real = assessor.average([row for row, _ in measured], [held for _, held in measured])
+    real = assessor.average([row for row, _, _ in measured], [held for _, held, _ in measured])
     jobs = [(table, estimator, split, draw, assessor) for draw in draws]
     rows = run_all(_null, jobs, executor, progress, "null models")
     tests = [_test(name, real, rows, more) for name, more in assessor.higher.items() if f"{name}.avg" in real]

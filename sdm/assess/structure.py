@@ -87,8 +87,7 @@ def describe(fitted: StructMaxent) -> Structure:
         if j >= first
     ]
     oracles = [oracle.name for oracle in growth.oracles]
-    exact = all(name.startswith("exacttrees") for name in oracles)
-    covered = EXACT if exact else GREEDY
+    covered = EXACT if all(name.startswith("exacttrees") for name in oracles) else GREEDY
     return Structure(
         lam=fitted.lam_,
         beta=fitted.beta_,

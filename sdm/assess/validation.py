@@ -34,8 +34,8 @@ def cross_validate(
     progress: Progress | None = None,
 ) -> CrossValidation:
     """Fit a copy of the estimator without each fold in turn and measure on it; models are kept to draw bands."""
-    jobs = [(table, estimator, fold, assessor) for fold in split.folds]
-    found = run_all(_row_and_model if keep_models else _row, jobs, executor, progress, "folds")
+    jobs = [(table, estimator, fold, assessor, keep_models) for fold in split.folds]
+    found = run_all(validate_fold, jobs, executor, progress, "folds")
     rows, held, models = ([part[k] for part in found] for k in range(3))
     mean = assessor.average(rows, held, training=True)
     kept = [model for model in models if model is not None]
@@ -43,22 +43,17 @@ def cross_validate(
 
 
 def validate_fold(
-    table: Divisible, estimator: Parameters, fold: Fold, assessor: Assessor = PRESENCE_ONLY
-) -> tuple[Row, Any]:
-    """Fit on a fold's training part and measure on the rest; return also what pooling needs."""
-    return _row_and_model(table, estimator, fold, assessor)[:2]
+    table: Divisible, estimator: Parameters, fold: Fold, assessor: Assessor = PRESENCE_ONLY, keep_model: bool = False
+) -> tuple[Row, Any, Any]:
+    """Fit on a fold's training part and measure on the rest; return also what pooling needs, and the model if wanted.
 
-
-def _row(table: Divisible, estimator: Parameters, fold: Fold, assessor: Assessor) -> tuple[Row, Any, None]:
-    """The row alone: a model need not travel between processes unless it is wanted."""
-    return *validate_fold(table, estimator, fold, assessor), None
-
-
-def _row_and_model(table: Divisible, estimator: Parameters, fold: Fold, assessor: Assessor) -> tuple[Row, Any, Any]:
+    A model need not travel between processes unless it is.
+    """
     train, test = fold.training(table), fold.testing(table)
     try:
         fitted = assessor.fit(train, estimator)
     except DataError as error:
         raise DataError(f"fold {fold.name}: {error}") from error
     row, held = assessor.measure_fold(fitted, train, test)
-    return {"fold": fold.name, **assessor.counts(train, test), **row}, held, fitted.model_
+    row = {"fold": fold.name, **assessor.counts(train, test), **row}
+    return row, held, fitted.model_ if keep_model else None

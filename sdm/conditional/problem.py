@@ -33,9 +33,7 @@ from sdm.maxent.solution import Solution
 from sdm.types import Array
 
 BLOCK = 2048
-
-# Up to this many weights a direct solve beats conjugate gradients: the Hessian takes one Gram matrix for each class.
-DENSE_WEIGHTS = 2000
+DENSE_WEIGHTS = 2000  # up to which a direct solve beats conjugate gradients: a Gram matrix for each class
 
 
 class ClassProblem(Problem):

@@ -1,6 +1,6 @@
 """`StructMaxent`: trees and monomials inside maxent, each family paying for its complexity."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self, cast
@@ -24,7 +24,7 @@ from sdm.maxent.problem import Problem
 from sdm.maxent.solvers.newton import solve_structural
 from sdm.maxent.solvers.structmaxent import solve_growing
 from sdm.maxent.structural import FamilyPenalty, Growth
-from sdm.types import Array
+from sdm.types import Array, Progress
 
 COMPLEXITIES = ("bound", "sample")
 SOLVERS = ("newton", "structmaxent1", "structmaxent2")
@@ -118,7 +118,7 @@ class StructMaxent(Maxent):
         sample_weight: ArrayLike | None = None,
         start: Any = None,
         base_weight: ArrayLike | None = None,
-        progress: Callable[[int, int, str], None] | None = None,
+        progress: Progress | None = None,
     ) -> Self:
         """Fit to presences (`y` = 1) and background (`y` = 0).
 
@@ -202,11 +202,7 @@ class StructMaxent(Maxent):
         return Growth(problem, oracles if np.isfinite(lam) else [], FamilyPenalty(lam, beta, bounds))
 
     def _choose(
-        self,
-        data: TrainingData,
-        ordinary: str,
-        growing: dict[str, int],
-        progress: Callable[[int, int, str], None] | None,
+        self, data: TrainingData, ordinary: str, growing: dict[str, int], progress: Progress | None
     ) -> tuple[float, float]:
         """Return λ and β, chosen by held-out loss where they are 'auto'."""
         paths = self._paths(data.size)

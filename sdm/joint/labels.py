@@ -21,13 +21,16 @@ def species_names(y: Any, variables: Sequence[str] = ()) -> tuple[str, ...]:
         names = tuple(f"sp{s}" for s in range(shape[1]))
     if not names:
         raise DataError("Y has no species, expected one column of 0 and 1 for each")
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise DataError(f"species must have different names, got {', '.join(twice)} more than once: rename a column")
+    _refuse_twice(names)
     both = [name for name in names if name in variables]
     if both:
         raise DataError(f"{', '.join(map(repr, both))} is both a species and a variable: rename one of the two columns")
     return names
+
+
+def _refuse_twice(names: Sequence[str]) -> None:
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise DataError(f"species must have different names, got {', '.join(twice)} more than once: rename a column")
 
 
 def read_labels(y: Any, names: Sequence[str], sites: int) -> States:
@@ -56,9 +59,7 @@ def read_labels(y: Any, names: Sequence[str], sites: int) -> States:
 def _by_name(frame: Any, names: Sequence[str]) -> Array:
     """Return a data frame's columns in the order of the species, NaN for those that it does not have."""
     columns = [str(name) for name in frame.columns]
-    twice = sorted({name for name in columns if columns.count(name) > 1})
-    if twice:
-        raise DataError(f"species must have different names, got {', '.join(twice)} more than once: rename a column")
+    _refuse_twice(columns)
     if strange := [name for name in columns if name not in names]:
         listed = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
         raise DataError(f"{', '.join(map(repr, strange[:8]))} is no species of the model: expected some of {listed}")

@@ -21,12 +21,8 @@ from sdm.types import Array
 SCALES = ("raw", "cumulative", "cloglog", "logistic", "link")
 UNSEEN = ("zero", "error")
 _SCALARS = ("alpha", "tau", "n_domain", "entropy", "prevalence", "unseen")
-
-# A cumulative table of this many rows is exact enough (steps of 0.01 %) and keeps files small.
-CUMULATIVE_ROWS = 10_000
-
-# Raw values whose ratio is as near to one as this are the same but for rounding.
-SAME = 1e-9
+CUMULATIVE_ROWS = 10_000  # of a cumulative table: exact enough (steps of 0.01 %), and keeps files small
+SAME = 1e-9  # raw values whose ratio is as near to one as this are the same but for rounding
 
 
 @dataclass(frozen=True)

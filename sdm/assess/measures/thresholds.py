@@ -88,12 +88,8 @@ class Curve:
         for level in np.linspace(0.0, 100.0, steps):
             raw = float(np.interp(level, values, self.raw))
             omission, area = self.at(np.array([raw]))
-            row = {
-                "Cumulative threshold": float(level),
-                "Raw threshold": raw,
-                "Fractional area": float(area[0]),
-                "Training omission": float(omission[0]),
-            }
+            row = {"Cumulative threshold": float(level), "Raw threshold": raw}
+            row |= {"Fractional area": float(area[0]), "Training omission": float(omission[0])}
             if self.test is not None:
                 row["Test omission"] = _below(self.test, raw)
             rows.append(row)
@@ -113,11 +109,8 @@ class Curve:
         levels = np.union1d(np.linspace(0.0, float(domain[-1]) if top is None else top, steps), domain[places])
         rows = []
         for level in levels.tolist():
-            row = {
-                "Threshold": level,
-                "Fractional area": 1.0 - _below(domain, level),
-                "Training omission": _below(presence, level),
-            }
+            row = {"Threshold": level, "Fractional area": 1.0 - _below(domain, level)}
+            row["Training omission"] = _below(presence, level)
             if test is not None:
                 row["Test omission"] = _below(test, level)
             rows.append(row)

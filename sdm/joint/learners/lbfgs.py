@@ -16,6 +16,7 @@ ARMIJO = 1e-4
 REFRESH = 8  # iterations with one inverse curvature
 
 Inverse = Callable[[Array], Array]
+Smooth = Callable[[Array], tuple[float, Array]]
 
 
 class Step(NamedTuple):
@@ -28,7 +29,7 @@ class Step(NamedTuple):
 
 
 def minimise(
-    smooth: Callable[[Array], tuple[float, Array]],
+    smooth: Smooth,
     start: Array,
     l1: Array,
     done: Callable[[Step], bool],
@@ -74,19 +75,12 @@ def pseudo_gradient(w: Array, gradient: Array, l1: Array) -> Array:
     return np.where((w == 0) & (l1 > 0), shrunk, out)
 
 
-def _evaluate(smooth: Callable[[Array], tuple[float, Array]], w: Array, l1: Array) -> Step:
+def _evaluate(smooth: Smooth, w: Array, l1: Array) -> Step:
     value, gradient = smooth(w)
     return Step(w, value, gradient, value + float(l1 @ np.abs(w)))
 
 
-def _search(
-    smooth: Callable[[Array], tuple[float, Array]],
-    at: Step,
-    direction: Array,
-    steepest: Array,
-    l1: Array,
-    length: float,
-) -> Step | None:
+def _search(smooth: Smooth, at: Step, direction: Array, steepest: Array, l1: Array, length: float) -> Step | None:
     """Halve the step until the value drops enough; a weight with a penalty stops at zero instead of changing sign."""
     orthant = np.where(at.w != 0, np.sign(at.w), np.sign(steepest))
     for _ in range(40):

@@ -19,17 +19,12 @@ LEARNERS = ("crf-l2", "crf-l1", "m3n", "laplace")
 # A bias is a prevalence, not an effect: its prior is this much wider than that of the other weights of a max-margin
 # model; in a CRF it has this penalty, whatever C is, so that a species without a presence has a finite one.
 BIAS_SCALE, BIAS_PENALTY = 10.0, 1e-4
-
-# Values of C to try, from strong regularisation to weak.
-C_PATH = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+C_PATH = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # to try, from strong regularisation to weak
 
 # Penalties on a weight in Zhu & Xing 2009, §7.1.1, as C = 1/penalty, and 8 of their λ between 1 and 268.
 C_RANGE = (0.0625, 1 / 9, 0.25, 1.0, 10.0, 100.0)
 LAMBDA_RANGE = (1.0, 9.0, 25.0, 49.0, 81.0, 121.0, 196.0, 268.0)
-
-# The largest gap by default, per species and site: in nats of a CRF, in wrong labels of a max-margin model.
-NATS, WRONG = 1e-4, 1e-3
-
+NATS, WRONG = 1e-4, 1e-3  # the largest gap by default, per species and site, of a CRF and of a max-margin model
 SAME = 0.02  # a posterior variance that differs by less from that of a weight of zero repeats the prior
 
 
@@ -62,7 +57,18 @@ class Learner:
         if self.name not in LEARNERS:
             raise OptionError(f"learner={self.name!r}: expected one of {', '.join(LEARNERS)}")
         share = np.count_nonzero(sites.labels >= 0) / sites.n
-        solution = self._fit(discriminant, sites, bias, start, self.largest_gap(share) / share)
+        limits: dict[str, Any] = {"tolerance": self.largest_gap(share) / share}
+        if self.is_crf:
+            limits |= {"start": None if start is None else start.weights, "max_iterations": self.max_iterations}
+            solution = fit_crf(discriminant, sites, *self.penalties(bias), **limits)
+        else:
+            wide, dual = np.where(bias, BIAS_SCALE, 1.0), None if start is None else start.dual
+            limits |= {"start": dual, "max_epochs": self.max_iterations, "seed": self.seed}
+            if self.name == "m3n":
+                solution = fit_m3n(discriminant, sites, self.c, wide, **limits)
+            else:
+                limits |= {"method": self.method, "rounds": self.rounds}
+                solution = fit_laplace(discriminant, sites, self.c, self.lam, wide, **limits)
         return replace(solution, gap=solution.gap * share)
 
     def largest_gap(self, labels: float) -> float:
@@ -89,25 +95,3 @@ class Learner:
             return None
         prior = variance_at_zero(self.lam, np.where(bias, BIAS_SCALE, 1.0), self.method, self.rounds)
         return np.where(np.abs(solution.variance / prior - 1.0) > SAME, solution.variance, 0.0)
-
-    def _fit(
-        self,
-        discriminant: Discriminant,
-        sites: LabelledSites,
-        bias: NDArray[np.bool_],
-        start: LearnedWeights | None,
-        tolerance: float,
-    ) -> LearnedWeights:
-        limits: dict[str, Any]
-        if self.is_crf:
-            weights = None if start is None else start.weights
-            limits = {"tolerance": tolerance, "max_iterations": self.max_iterations}
-            return fit_crf(discriminant, sites, *self.penalties(bias), start=weights, **limits)
-        wide = np.where(bias, BIAS_SCALE, 1.0)
-        limits = {"tolerance": tolerance, "max_epochs": self.max_iterations, "seed": self.seed}
-        options = {"start": None if start is None else start.dual, **limits}
-        if self.name == "m3n":
-            return fit_m3n(discriminant, sites, self.c, wide, **options)
-        return fit_laplace(
-            discriminant, sites, self.c, self.lam, wide, method=self.method, rounds=self.rounds, **options
-        )

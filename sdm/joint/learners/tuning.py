@@ -35,7 +35,7 @@ def held_out_loss(learner: Learner, discriminant: Discriminant, weights: Array, 
     """Return the criterion of the choice, summed over sites: joint log loss of a CRF, wrong labels of the others."""
     if learner.is_crf:
         return float(LogLoss(discriminant, test).details(weights).site_losses.sum())
-    return hamming(test.labels, predict_labels(discriminant, weights, test.x)) * _known(test)
+    return hamming(test.labels, predict_labels(discriminant, weights, test.x)) * np.count_nonzero(test.labels >= 0)
 
 
 def cross_validate_settings(
@@ -100,7 +100,7 @@ def choose_regularization(
     parts = np.random.default_rng(seed).permutation(groups.size)[member] % folds
     total = cross_validate_settings(learner, grid, discriminant, sites, bias, parts, **limits)
     c, lam = grid[int(np.nanargmin(total))]
-    measure, scale = (BY_LOG_LOSS, sites.n) if learner.is_crf else (BY_HAMMING, _known(sites))
+    measure, scale = (BY_LOG_LOSS, sites.n) if learner.is_crf else (BY_HAMMING, np.count_nonzero(sites.labels >= 0))
     record = [
         {"C": float(a), "lambda": float(b), "measure": measure, "loss": float(e) / scale}
         for (a, b), e in zip(grid, total)
@@ -113,7 +113,3 @@ def hamming(labels: NDArray[np.int8], predicted: NDArray[np.integer]) -> float:
     """Return the share of known labels that are predicted wrongly."""
     known = labels >= 0
     return float(np.mean(labels[known] != predicted[known])) if known.any() else 0.0
-
-
-def _known(sites: LabelledSites) -> int:
-    return int(np.count_nonzero(sites.labels >= 0))
