@@ -11,7 +11,7 @@ from sdm.assess.measures.basic import Aicc, auc_difference, likelihood_aicc, max
 from sdm.assess.measures.classes import measure_classes
 from sdm.assess.splits.folds import Fold, Split
 from sdm.conditional.targets import scale_proportions
-from sdm.data.class_sample import ClassSample
+from sdm.data.site_sample import ClassSample
 from sdm.errors import DataError
 from sdm.estimators.classes import ConditionalMaxent
 from sdm.models.classes import ClassModel, label_text

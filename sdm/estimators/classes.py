@@ -18,10 +18,9 @@ from sdm.errors import OptionError
 from sdm.estimators.model_parts import feature_names, model_variables, used_features
 from sdm.estimators.params import Classifier
 from sdm.estimators.sample import effective_size
-from sdm.features.classes import parse_classes
+from sdm.features.classes import parse_classes, parse_families
 from sdm.features.domain import Domain
 from sdm.features.duplicates import find_duplicates
-from sdm.features.families import parse_families
 from sdm.features.feature_set import FeatureSet, build_features
 from sdm.features.growing.oracles import make_oracles
 from sdm.features.knots import Knots, check_knots

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from sdm.errors import OptionError
 from sdm.estimators.maxent import Maxent, TrainingData, log
+from sdm.features.classes import parse_families
 from sdm.features.domain import Domain
-from sdm.features.families import parse_families
 from sdm.features.feature_set import FeatureSet
 from sdm.features.growing.grown import Oracle
 from sdm.features.growing.oracles import make_oracles

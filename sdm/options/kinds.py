@@ -5,8 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
-from sdm.features.classes import parse_classes
-from sdm.features.families import parse_families
+from sdm.features.classes import parse_classes, parse_families
 
 
 def _several(value: Any) -> bool:

@@ -15,7 +15,7 @@ from sdm.assess.splits.folds import by_group
 from sdm.assess.splits.methods import bootstrap, leave_one_out, random_folds
 from sdm.assess.tuning import grid, tune
 from sdm.assess.validation import cross_validate
-from sdm.data.class_sample import ClassSample
+from sdm.data.site_sample import ClassSample
 from sdm.errors import DataError, OptionError
 from sdm.estimators.classes import ConditionalMaxent
 

@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 
 from sdm.assess.splits.folds import Fold
-from sdm.data.class_sample import ClassSample
-from sdm.data.site_sample import CommunitySample
+from sdm.data.site_sample import ClassSample, CommunitySample
 
 
 def make(target, kind=ClassSample):

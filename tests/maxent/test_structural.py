@@ -5,8 +5,8 @@ import pytest
 
 from sdm.assess.structure import family_shares, interactions, loss_bound
 from sdm.errors import OptionError
+from sdm.features.classes import parse_families
 from sdm.features.domain import Domain
-from sdm.features.families import parse_families
 from sdm.features.feature_set import FeatureSet, build_features
 from sdm.features.growing.exact_tree import ExactTreeOracle
 from sdm.features.growing.monomial import MonomialOracle

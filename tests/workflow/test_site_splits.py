@@ -10,11 +10,10 @@ import pytest
 
 from sdm.assess.splits.folds import Split
 from sdm.assess.splits.methods import random_folds
-from sdm.data.class_sample import ClassSample
 from sdm.data.rasters.layers import open_stack
 from sdm.data.rasters.stack import Stack
 from sdm.data.site_folds import fold_numbers, training_rows
-from sdm.data.site_sample import CommunitySample, SiteSample
+from sdm.data.site_sample import ClassSample, CommunitySample, SiteSample
 from sdm.errors import DataError, OptionError
 from sdm.options.reading import make_options
 from sdm.simulate.world import simulate

@@ -43,15 +43,6 @@ class Tree:
         """Identify the tree."""
         return self.leaf.tobytes(), self.var.tobytes(), self.threshold.tobytes(), self.classes, self.label.tobytes()
 
-    def evaluate(self, x: Array) -> Array:
-        """Return the tree at raw values `(n, V)`, by walking its splits."""
-        leaf = np.zeros(x.shape[0], dtype=np.int32)
-        for s in range(self.size):
-            u = x[:, self.var[s]]
-            right = np.isin(u, self.classes[s]) if self.classes[s] else u >= self.threshold[s]
-            leaf[(leaf == self.leaf[s]) & right] = s + 1
-        return self.label[leaf].astype(np.float64)
-
     def rules(self, names: list[str], labels: dict[int, tuple[str, ...]] | None = None, where: int = 1) -> list[str]:
         """Write each leaf with label 1 (or 0, if that is `where`) as a readable conjunction of conditions."""
         paths: list[list[str]] = [[]]

@@ -15,8 +15,8 @@ from sdm.assess.measures.presence_absence import measure_predictions
 from sdm.assess.measures.thresholds import Curve, Threshold
 from sdm.assess.profiles import Band, Profile, Surface, marginal
 from sdm.assess.splits.folds import Split
-from sdm.data.class_sample import ClassSample
 from sdm.data.rasters.stack import Stack
+from sdm.data.site_sample import ClassSample
 from sdm.errors import OptionError
 from sdm.estimators.classes import ConditionalMaxent
 from sdm.maxent.solution import CONVERGED

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from sdm.conditional.targets import check_classes, scale_proportions
 from sdm.data.background import sample_background
-from sdm.data.class_sample import ClassSample
 from sdm.data.encode import Encoder
 from sdm.data.records.clean import Ledger, finish_cleaning, locate
 from sdm.data.records.columns import SPECIES, first_of, listed, named_column, species_column
 from sdm.data.records.occurrences import ABSENT, Occurrences, as_text, read_occurrences
 from sdm.data.records.samples import read_swd
 from sdm.data.records.textfile import SAMPLE_ROWS, TextTable, column_key
+from sdm.data.site_sample import ClassSample
 from sdm.data.visits import SITE, site_groups
 from sdm.errors import DataError, OptionError
 from sdm.models.classes import label_text

@@ -7,7 +7,7 @@ from typing import Any
 from sdm.assess.tuning import WHOLE, Range, Setting, Tuning, grid, random_settings
 from sdm.assess.tuning import tune as search
 from sdm.errors import OptionError
-from sdm.features.families import parse_families
+from sdm.features.classes import parse_families
 from sdm.options.definitions import RunOptions, TuneOptions
 from sdm.report.tables import write_rows
 from sdm.types import Progress

@@ -15,9 +15,9 @@ from sdm.assess.profiles import band, grid, marginal, partial_dependence, surfac
 from sdm.assess.splits.methods import random_folds
 from sdm.assess.uncertainty import predict_spread
 from sdm.assess.validation import cross_validate
-from sdm.data.class_sample import ClassSample
 from sdm.data.rasters.layers import open_stack
 from sdm.data.rasters.stack import Stack
+from sdm.data.site_sample import ClassSample
 from sdm.errors import DataError, OptionError
 from sdm.estimators.classes import ConditionalMaxent
 from sdm.maps.species import predict_raster, write_spread_maps
