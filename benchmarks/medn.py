@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.tools.harness import ROOT, earlier, save, shared, table
-from sdm.assess.measures.community import evaluate
+from sdm.assess.measures.community import measure_community
 from sdm.assess.splits.spatial import blocks
 from sdm.data.encode import Encoder
 from sdm.estimators.community import JointModel
@@ -209,7 +209,7 @@ def community(name: str, kind: str, learners: Sequence[str]) -> list[dict[str, A
             seconds += time.process_time() - began
             chosen.append(model.meta.get("C"))
             values = model.encode(env[test])
-            found.append(evaluate(model, values, labels.loc[test, seen].to_numpy().astype(np.int8)))
+            found.append(measure_community(model, values, labels.loc[test, seen].to_numpy().astype(np.int8)))
         means = {key: float(np.mean([one[key] for one in found])) for key in found[0]}
         row = {"data": name, "folds": kind, "learner": learner, "model": title, **means}
         rows.append({**row, "C": " ".join(f"{c:g}" for c in chosen if c), "CPU seconds per fold": seconds / FOLDS})

@@ -39,7 +39,7 @@ class Profile:
     classes: tuple[str, ...] | None = None
 
 
-def grid(model: DescribesVariables, v: int, points: int = POINTS) -> Array:
+def response_grid(model: DescribesVariables, v: int, points: int = POINTS) -> Array:
     """Return the values at which a variable's profiles are drawn: its range and a tenth more on either side."""
     variable = model.variables[v]
     if variable.categorical:
@@ -72,7 +72,7 @@ def marginal(
     model: ValueModel, v: int, presences: Array, scale: str, clamp: bool = True, x: Array | None = None
 ) -> Profile:
     """Vary one variable, the others held at the presences' mean."""
-    x = grid(model, v) if x is None else x
+    x = response_grid(model, v) if x is None else x
     table = np.tile(typical(model, presences), (x.size, 1))
     table[:, v] = x
     return _profile(model, v, "marginal", x, model.predict(table, scale, clamp))
@@ -80,13 +80,13 @@ def marginal(
 
 def only(single: ValueModel, model: ValueModel, v: int, scale: str, clamp: bool = True) -> Profile:
     """Draw the prediction of `single`, a model of variable `v` alone."""
-    x = grid(model, v)
+    x = response_grid(model, v)
     return _profile(model, v, "only", x, single.predict(x[:, None], scale, clamp))
 
 
 def additive(model: Model, v: int, clamp: bool = True) -> Profile:
     """Draw the variable's own part of the score `λ·f(x)`, products left out."""
-    x = grid(model, v)
+    x = response_grid(model, v)
     y = model.compiled.contribution(v, x, clamp)
     return _profile(model, v, "additive", x, y - y.mean())
 
@@ -101,7 +101,7 @@ def partial_dependence(
     rows: int = ROWS,
 ) -> Profile:
     """Vary one variable and average the predictions over (at most `rows` evenly chosen points of) the background."""
-    x = grid(model, v) if x is None else x
+    x = response_grid(model, v) if x is None else x
     some = _evenly(background, rows)
     columns = list(np.tile(some, (x.size, 1)).T)
     columns[v] = np.repeat(x, len(some))
@@ -154,7 +154,7 @@ def surface(
         raise OptionError(f"a surface needs two variables, got '{model.names[u]}' twice")
     if kind not in ("marginal", "partial"):
         raise OptionError(f"kind={kind!r}: expected marginal or partial")
-    x, y = grid(model, u, points), grid(model, v, points)
+    x, y = response_grid(model, u, points), response_grid(model, v, points)
     base = typical(model, rows)[None, :] if kind == "marginal" else _evenly(rows, 100)
     z = np.zeros(x.size * y.size)
     for row in base:

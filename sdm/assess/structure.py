@@ -76,7 +76,7 @@ class Structure:
         return {**self.summary(), "interactions": pairs, "settings_tried": len(self.search)}
 
 
-def describe(fitted: StructMaxent) -> Structure:
+def describe_structure(fitted: StructMaxent) -> Structure:
     """Say what a fitted structural model is made of."""
     problem, weights, growth = fitted.problem_, fitted.coef_, fitted.growth_
     names, families = fitted.feature_names_, family_names(problem.features)

@@ -38,7 +38,7 @@ class Range:
         return float(f"{np.exp(rng.uniform(np.log(self.low), np.log(self.high))):.3g}")
 
 
-def grid(**choices: Iterable[Any]) -> list[Setting]:
+def setting_grid(**choices: Iterable[Any]) -> list[Setting]:
     """Return every combination of options of an estimator.
 
     >>> grid(features=["l", "lq"], multiplier=[1, 2])[1]
@@ -92,10 +92,10 @@ class Tuning:
 
     def best(self, by: str | Sequence[str] = "loss.val.avg", rule: str = "best") -> int:
         """Return the position of the chosen setting; see `choose`."""
-        return choose(self.rows, by, rule, 0 if self.split is None else len(self.split.folds), self.higher)
+        return choose_row(self.rows, by, rule, 0 if self.split is None else len(self.split.folds), self.higher)
 
 
-def tune(
+def search_settings(
     table: Divisible,
     settings: Sequence[Setting],
     split: Split | None,
@@ -156,7 +156,7 @@ def tune_args(setting: Mapping[str, Any]) -> str:
     return "_".join(parts)
 
 
-def choose(
+def choose_row(
     rows: Sequence[Mapping[str, Any]],
     by: str | Sequence[str] = "loss.val.avg",
     rule: str = "best",

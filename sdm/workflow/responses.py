@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sdm.assess.profiles import Band, Surface, band, class_names, grid, marginal, surface
+from sdm.assess.profiles import Band, Surface, band, class_names, marginal, response_grid, surface
 from sdm.errors import OptionError
 from sdm.models.interface import ValueModel
 from sdm.types import Array
@@ -20,7 +20,7 @@ def make_bands(
         return []
     bands = []
     for v in varying(model):
-        x = grid(model, v)
+        x = response_grid(model, v)
         over = band([marginal(one, v, values, scale, clamp, x) for one in replicates])
         bands.append(replace(over, classes=class_names(model, v)))
     return bands

@@ -13,7 +13,7 @@ from sdm.assess.measures.classes import measure_classes
 from sdm.assess.null_models import null_models
 from sdm.assess.splits.folds import by_group
 from sdm.assess.splits.methods import bootstrap, leave_one_out, random_folds
-from sdm.assess.tuning import grid, tune
+from sdm.assess.tuning import search_settings, setting_grid
 from sdm.assess.validation import cross_validate
 from sdm.data.site_sample import ClassSample
 from sdm.errors import DataError, OptionError
@@ -173,8 +173,8 @@ def test_visits_and_other_processes_change_nothing() -> None:
 
 def test_settings_of_classes_are_tuned_by_held_out_loss() -> None:
     sample, split = make_sample(), random_folds(90, 3)
-    settings = grid(features=["l", "lq"], multiplier=[0.1, 100.0])
-    found = tune(sample, settings, split, base=ConditionalMaxent(regularization="l1"), assessor=CLASSES)
+    settings = setting_grid(features=["l", "lq"], multiplier=[0.1, 100.0])
+    found = search_settings(sample, settings, split, base=ConditionalMaxent(regularization="l1"), assessor=CLASSES)
     for setting, row in zip(settings, found.rows, strict=True):
         one = ConditionalMaxent(regularization="l1", **setting)
         alone = cross_validate(sample, one, split, assessor=CLASSES)
@@ -194,13 +194,13 @@ def test_settings_of_classes_are_tuned_by_held_out_loss() -> None:
     with pytest.raises(OptionError, match=r"by='cbi.val.avg': expected a measure such as auc.val.avg"):
         found.best("cbi.val.avg")
     with pytest.raises(OptionError, match="has no parameter 'families'"):
-        tune(sample, [{"families": "l"}], split, assessor=CLASSES)
+        search_settings(sample, [{"families": "l"}], split, assessor=CLASSES)
 
 
 @pytest.mark.parametrize("setting", [{"entropy": 1.5}, {"regularization": "elastic"}, {"beta": 0.01}])
 def test_every_option_of_a_class_model_can_be_tuned(setting) -> None:
     sample = make_sample("presence", 40)
-    (row,) = tune(sample, [setting], random_folds(40, 2), base=ESTIMATOR, assessor=CLASSES).rows
+    (row,) = search_settings(sample, [setting], random_folds(40, 2), base=ESTIMATOR, assessor=CLASSES).rows
     params = {**ESTIMATOR.get_params(), **setting}
     one = cross_validate(sample, ConditionalMaxent(**params), random_folds(40, 2), assessor=CLASSES)
     assert row["loss.val.avg"] == pytest.approx(one.mean["loss.val.avg"])
@@ -209,7 +209,9 @@ def test_every_option_of_a_class_model_can_be_tuned(setting) -> None:
 def test_penalties_of_trees_are_tuned() -> None:
     sample = make_sample("presence", 40)
     base = ConditionalMaxent("l,trees:2", multiplier=1.0, tolerance=1e-3)
-    rows = tune(sample, grid(lam=[0.02, 1.0], beta=[0.02]), random_folds(40, 2), base=base, assessor=CLASSES).rows
+    rows = search_settings(
+        sample, setting_grid(lam=[0.02, 1.0], beta=[0.02]), random_folds(40, 2), base=base, assessor=CLASSES
+    ).rows
     assert rows[0]["ncoef"] > rows[1]["ncoef"], "strong penalties leave trees out"
 
 

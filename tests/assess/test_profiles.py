@@ -10,10 +10,10 @@ from sdm.assess.profiles import (
     additive,
     band,
     class_names,
-    grid,
     marginal,
     only,
     partial_dependence,
+    response_grid,
     surface,
     typical,
 )
@@ -42,11 +42,11 @@ def fitted() -> tuple[Model, np.ndarray, pd.DataFrame, np.ndarray]:
 
 def test_the_grid_is_the_training_range_and_a_tenth_more(fitted) -> None:
     model, _, table, _ = fitted
-    x = grid(model, 0)
+    x = response_grid(model, 0)
     low, high = table["warmth"].min(), table["warmth"].max()
     assert len(x) == POINTS
     assert (x[0], x[-1]) == pytest.approx((low - 0.1 * (high - low), high + 0.1 * (high - low)))
-    assert list(grid(model, 2)) == [0, 1, 2]
+    assert list(response_grid(model, 2)) == [0, 1, 2]
 
 
 def test_others_are_held_at_the_presences_mean_or_commonest_class(fitted) -> None:
@@ -144,7 +144,7 @@ def test_bands_hold_the_replicates(fitted) -> None:
     for _ in range(4):
         some = np.sort(rng.choice(len(table), len(table) - 100, replace=False))
         models.append(Maxent(features="lq", categorical=["soil"]).fit(table.iloc[some], labels[some]).model_)
-    x = grid(model, 0)
+    x = response_grid(model, 0)
     profiles = [marginal(each, 0, presences, "cloglog", x=x) for each in models]
     made = band(profiles, interval=1.0)
     assert made.mean == pytest.approx(np.mean([p.y for p in profiles], axis=0))

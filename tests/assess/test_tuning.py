@@ -7,17 +7,17 @@ import pytest
 
 from sdm import Maxent
 from sdm.assess.splits.methods import split_table
-from sdm.assess.tuning import Range, choose, grid, random_settings, tune, tune_args
+from sdm.assess.tuning import Range, choose_row, random_settings, search_settings, setting_grid, tune_args
 from sdm.assess.validation import cross_validate, validate_fold
 from sdm.errors import DataError, OptionError
 
 
 def test_a_grid_is_every_combination() -> None:
-    made = grid(features=["l", "lq", "h"], multiplier=[1, 2], entropy=[1.0, 2.0])
+    made = setting_grid(features=["l", "lq", "h"], multiplier=[1, 2], entropy=[1.0, 2.0])
     assert len(made) == 12
     assert len({repr(s) for s in made}) == 12
     with pytest.raises(OptionError, match="multiplier has no value"):
-        grid(multiplier=[])
+        setting_grid(multiplier=[])
 
 
 def test_a_random_search_keeps_to_its_space_and_budget() -> None:
@@ -42,9 +42,9 @@ def test_a_random_search_keeps_to_its_space_and_budget() -> None:
 def test_the_table_of_results(small) -> None:
     """Rows are in the order of the settings, and a warm start along the multiplier leaves the same optimum."""
     split = split_table(small, "random", k=3)
-    settings = grid(features=["lq", "h"], multiplier=[0.5, 4.0, 1.0])
+    settings = setting_grid(features=["lq", "h"], multiplier=[0.5, 4.0, 1.0])
     steps: list[int] = []
-    found = tune(small, settings, split, progress=lambda done, total, _: steps.append(total - done))
+    found = search_settings(small, settings, split, progress=lambda done, total, _: steps.append(total - done))
     assert [row["tune.args"] for row in found.rows] == [tune_args(s) for s in settings]
     assert steps == list(range(7, -1, -1)), "two chains of multipliers, each on three folds and on all records"
     assert len(found.folds) == 18
@@ -66,13 +66,13 @@ def test_the_table_of_results(small) -> None:
 
 
 def test_without_folds_only_the_whole_table_is_fitted(small) -> None:
-    settings = grid(features=["l", "lq"], multiplier=[0.5, 1.0])
+    settings = setting_grid(features=["l", "lq"], multiplier=[0.5, 1.0])
     steps: list[int] = []
-    found = tune(small, settings, None, progress=lambda done, total, _: steps.append(total))
+    found = search_settings(small, settings, None, progress=lambda done, total, _: steps.append(total))
     assert steps == [2, 2], "two chains of multipliers, each fitted to all records"
     assert not found.folds
     assert not [name for name in found.rows[0] if name.endswith((".avg", ".sd"))]
-    folded = tune(small, settings, split_table(small, "random", k=2))
+    folded = search_settings(small, settings, split_table(small, "random", k=2))
     assert found.best("AICc") == folded.best("AICc")
     for mine, other in zip(found.rows, folded.rows):
         assert mine["AICc"] == other["AICc"]
@@ -83,7 +83,7 @@ def test_without_folds_only_the_whole_table_is_fitted(small) -> None:
 def test_folds_of_one_record_are_pooled_in_a_search_too(small) -> None:
     table = small.take(np.arange(15), np.arange(200))
     split = split_table(table, "leave-one-out")
-    found = tune(table, grid(features=["lq"], multiplier=[1.0]), split)
+    found = search_settings(table, setting_grid(features=["lq"], multiplier=[1.0]), split)
     alone = cross_validate(table, Maxent("lq"), split)
     for name in ("cbi.val.avg", "proc.val.avg", "auc.val.avg"):
         assert found.rows[0][name] == pytest.approx(alone.mean[name])
@@ -92,10 +92,10 @@ def test_folds_of_one_record_are_pooled_in_a_search_too(small) -> None:
 
 def test_processes_find_what_one_process_finds(small) -> None:
     split = split_table(small, "random", k=2)
-    settings = grid(features=["l", "lq"], multiplier=[2.0, 1.0])
+    settings = setting_grid(features=["l", "lq"], multiplier=[2.0, 1.0])
     with ProcessPoolExecutor(1) as pool:
-        together = tune(small, settings, split, executor=pool)
-    alone = tune(small, settings, split)
+        together = search_settings(small, settings, split, executor=pool)
+    alone = search_settings(small, settings, split)
     assert together.folds == alone.folds
     assert together.rows == alone.rows
 
@@ -103,10 +103,12 @@ def test_processes_find_what_one_process_finds(small) -> None:
 def test_every_entropy_penalty_and_family_can_be_tried(small) -> None:
     split = split_table(small, "random", k=2)
     settings = [
-        *grid(features=["lq"], regularization=["l1", "elastic", "l2sq", "smoothed_l1", "l2"], entropy=[1.0, 1.5]),
-        *grid(families=["l,trees:2"], lam=[0.1], beta=[0.05, 0.2]),
+        *setting_grid(
+            features=["lq"], regularization=["l1", "elastic", "l2sq", "smoothed_l1", "l2"], entropy=[1.0, 1.5]
+        ),
+        *setting_grid(families=["l,trees:2"], lam=[0.1], beta=[0.05, 0.2]),
     ]
-    found = tune(small, settings, split)
+    found = search_settings(small, settings, split)
     assert all(np.isfinite(row["loss.val.avg"]) for row in found.rows)
     assert len({round(row["loss.val.avg"], 6) for row in found.rows}) > 8, "they are different models"
     assert found.rows[-1]["ncoef"] <= found.rows[-2]["ncoef"], "the dearer trees are fewer"
@@ -127,30 +129,30 @@ def test_choices_by_hand() -> None:
             "ncoef": [2, 30, 9, 5],
         }
     )
-    assert choose(table, "loss.val.avg") == 1
-    assert choose(table, "auc.val.avg") == 2
-    assert choose(table, "AICc") == 2
-    assert choose(table, ("or.10p.avg", "auc.val.avg")) == 2
+    assert choose_row(table, "loss.val.avg") == 1
+    assert choose_row(table, "auc.val.avg") == 2
+    assert choose_row(table, "AICc") == 2
+    assert choose_row(table, ("or.10p.avg", "auc.val.avg")) == 2
     # a standard error of 0.4/√4 = 0.2 reaches to 4.2: the third has fewer coefficients; with one fold, to 4.4
-    assert choose(table, "loss.val.avg", "one_se", folds=4) == 2
-    assert choose(table, "loss.val.avg", "one_se", folds=1) == 3
+    assert choose_row(table, "loss.val.avg", "one_se", folds=4) == 2
+    assert choose_row(table, "loss.val.avg", "one_se", folds=1) == 3
     with pytest.raises(OptionError, match="expected a measure such as"):
-        choose(table, "beauty")
+        choose_row(table, "beauty")
     with pytest.raises(OptionError, match="rule='first'"):
-        choose(table, "AICc", "first")
+        choose_row(table, "AICc", "first")
     with pytest.raises(OptionError, match="needs an average over folds"):
-        choose(table, "AICc", "one_se")
+        choose_row(table, "AICc", "one_se")
     undefined = [{"AICc": float("nan"), "AICc.reason": "9 coefficients for 5 presences", "ncoef": 9}]
     with pytest.raises(DataError, match="9 coefficients for 5 presences; choose by another measure"):
-        choose(undefined, "AICc")
+        choose_row(undefined, "AICc")
 
 
 def test_mistakes_are_said_before_any_work(small) -> None:
     split = split_table(small, "random", k=2)
     with pytest.raises(OptionError, match="no parameter 'rm'"):
-        tune(small, [{"rm": 1.0}], split)
+        search_settings(small, [{"rm": 1.0}], split)
     with pytest.raises(OptionError, match="no setting to try"):
-        tune(small, [], split)
+        search_settings(small, [], split)
 
 
 def test_settings_have_names() -> None:

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from sdm import Maxent, StructMaxent, load_model
-from sdm.assess.structure import describe
+from sdm.assess.structure import describe_structure
 from sdm.errors import OptionError
 from sdm.estimators.structural import _thinned
 
@@ -113,9 +113,9 @@ def test_a_rule_of_two_variables_is_found_and_named(seed):
     best = true_loss(trees, x, truth)
     assert best < true_loss(thresholds, x, truth) - 0.02
     assert best < true_loss(stumps, x, truth)
-    structure = describe(trees)
+    structure = describe_structure(trees)
     assert next(iter(structure.interactions)) == ("x0", "x1")
-    assert not describe(stumps).interactions
+    assert not describe_structure(stumps).interactions
     found = re.findall(r"(x[01]) [<≥] ([0-9.]+)", structure.rules[0].says)
     assert {name for name, _ in found} == {"x0", "x1"}
     for name, value in found:
@@ -136,7 +136,7 @@ def test_without_evidence_the_model_is_that_of_maxent():
     assert model.solution_.objective == plain.solution_.objective
     assert model.solution_.gap == plain.solution_.gap
     np.testing.assert_array_equal(model.predict(table), plain.predict(table))
-    assert describe(model).as_dict()["lambda"] is None
+    assert describe_structure(model).as_dict()["lambda"] is None
 
 
 @pytest.mark.parametrize(
@@ -266,4 +266,4 @@ def test_a_species_that_is_everywhere_alike_has_no_feature(tmp_path):
     np.testing.assert_allclose(model.predict(x, "raw"), 1 / model.model_.n_domain)
     model.save(tmp_path / "flat.npz")
     np.testing.assert_array_equal(load_model(tmp_path / "flat.npz").predict(x), model.predict(x))
-    assert describe(model).rules == []
+    assert describe_structure(model).rules == []

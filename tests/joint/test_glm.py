@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdm.assess.measures.community import evaluate
+from sdm.assess.measures.community import measure_community
 from sdm.data.encode import Encoder
 from sdm.estimators.glm import fit_glm, logistic_regression
 
@@ -48,7 +48,7 @@ def test_its_joint_log_loss_is_the_sum_of_its_species():
     model = fit_glm(x, labels, Encoder.learn(x, ()), ("a", "b", "c"))
     p = model.predict_proba(x)
     own = np.where(labels == 1, -np.log(p), -np.log1p(-p))
-    found = evaluate(model, x, labels)
+    found = measure_community(model, x, labels)
     assert found["log loss"] == pytest.approx(own[labels >= 0].sum() / len(x))
     assert found["marginal log loss"] == found["log loss"]
     alone = fit_glm(x[40:], labels[40:, [1]], Encoder.learn(x, ()), ("b",))
@@ -60,5 +60,5 @@ def test_a_species_that_a_variable_separates_has_finite_coefficients():
     labels[:, 0] = x[:, 0] > 0.5
     model = fit_glm(x, labels, Encoder.learn(x, ()), ("a", "b", "c"))
     assert np.isfinite(model.weights).all()
-    assert np.isfinite(evaluate(model, x, labels)["log loss"])
+    assert np.isfinite(measure_community(model, x, labels)["log loss"])
     assert (model.predict(x)[:, 0] == labels[:, 0]).all()

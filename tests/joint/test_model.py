@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import sdm.estimators.community
-from sdm.assess.measures.community import evaluate, richness_error, species_auc
+from sdm.assess.measures.community import measure_community, richness_error, species_auc
 from sdm.errors import DataError, ModelFileError, OptionError, OutputError
 from sdm.estimators.community import JointModel
 from sdm.estimators.glm import fit_glm
@@ -417,7 +417,7 @@ def test_files_that_are_not_ours_are_refused(fitted, tmp_path):
 def test_measures_of_a_joint_model(fitted):
     x, y = community(100, seed=5)
     labels = y.to_numpy().astype(np.int8)
-    found = evaluate(fitted.fitted_, x.to_numpy(), labels)
+    found = measure_community(fitted.fitted_, x.to_numpy(), labels)
     probability = fitted.predict_proba(x)
     assert found["hamming"] == pytest.approx(np.mean(fitted.predict(x) != labels))
     pairs = [(p, q) for p in probability[labels[:, 0] == 1, 0] for q in probability[labels[:, 0] == 0, 0]]
@@ -474,7 +474,7 @@ def test_by_default_a_joint_model_beats_a_glm_at_held_out_sites(shared, name, pl
             fit_glm(values[train], labels["train"], joint.encoder, tuple(seen), ridge=ridge) for ridge in (1e-3, 1.0)
         ]
         for key, model in zip(found, (joint, *glm)):
-            found[key].append(evaluate(model, values[test], labels["test"]))
+            found[key].append(measure_community(model, values[test], labels["test"]))
     mean = {key: pd.DataFrame(rows).mean() for key, rows in found.items()}
     for other in ("weak ridge", "ridge"):
         assert mean["joint"]["log loss"] < mean[other]["log loss"]

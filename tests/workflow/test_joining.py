@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from community import SPECIES, draw_community, write_community
 
-from sdm.assess.measures.community import evaluate
+from sdm.assess.measures.community import measure_community
 from sdm.assess.splits.methods import random_folds
 from sdm.errors import DataError, OptionError
 from sdm.estimators.community import JointModel
@@ -53,7 +53,7 @@ def test_the_run_is_the_library_with_and_without_edges(sites: Path) -> None:
     for fold, row in zip(split.folds, run.testing.folds, strict=True):
         model = JointModel("crf-l2", "tree", "lq", seed=5).fit(x.iloc[fold.train], y.iloc[fold.train])
         values = model.fitted_.encode(x.iloc[fold.test])
-        for key, value in evaluate(model.fitted_, values, y.iloc[fold.test].to_numpy(dtype=np.int8)).items():
+        for key, value in measure_community(model.fitted_, values, y.iloc[fold.test].to_numpy(dtype=np.int8)).items():
             assert row["joint"][key] == value
     mean = run.testing.mean
     for kind in ("joint", "stacked", "glm"):

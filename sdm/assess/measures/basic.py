@@ -116,7 +116,7 @@ def aicc_weights(values: Sequence[float]) -> tuple[Array, Array]:
 # --------------------------------------------------------------------------------------------- with a threshold
 
 
-def omission(presence: Array, threshold: float) -> float:
+def omission_rate(presence: Array, threshold: float) -> float:
     """Return the share of presences below a threshold."""
     return float(np.mean(presence < threshold))
 

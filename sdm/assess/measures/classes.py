@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sdm.assess.importance import Permutation, permute_variables
 from sdm.assess.measures.basic import auc
-from sdm.assess.profiles import class_names, grid, typical
+from sdm.assess.profiles import class_names, response_grid, typical
 from sdm.models.classes import ClassModel
 from sdm.types import Array
 
@@ -125,7 +125,7 @@ def class_profiles(model: ClassModel, x: Array, clamp: bool = True) -> list[Clas
     for v, variable in enumerate(model.variables):
         if (len(variable.classes) < 2) if variable.categorical else (variable.lo == variable.hi):
             continue
-        values = grid(model, v)
+        values = response_grid(model, v)
         table = np.tile(middle, (values.size, 1))
         table[:, v] = values
         y = model.distributions(table, clamp)

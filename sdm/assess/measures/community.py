@@ -36,7 +36,7 @@ def marginal_loss(labels: States, probability: Array) -> float:
     return float(-own[labels >= 0].sum() / len(labels))
 
 
-def evaluate(model: FittedJoint, x: Array, labels: States) -> dict[str, Any]:
+def measure_community(model: FittedJoint, x: Array, labels: States) -> dict[str, Any]:
     """Return Hamming error (of the best labeling; of marginals above ½), mean AUC, log losses, richness error.
 
     The joint log loss is that of all labels of a site at once; the marginal one is the sum of single species'. Without

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdm.assess.measures import basic
-from sdm.assess.measures.basic import aicc, auc, boyce, check_counts, omission, partial_roc_ratio, relative_gain
+from sdm.assess.measures.basic import aicc, auc, boyce, check_counts, omission_rate, partial_roc_ratio, relative_gain
 from sdm.estimators.maxent import Maxent
 from sdm.models.species import Model
 from sdm.types import Array
@@ -52,8 +52,8 @@ def measure_presences(model: Model, train: "SampleTable", test: "SampleTable") -
         "auc.val": validated,
         "auc.diff": basic.auc_difference(own, validated),
         "cbi.val": boyce(*(model.from_raw(raw, "cloglog") for raw in (held, against))).index if several else np.nan,
-        "or.mtp": omission(held, basic.minimum_presence(raw)),
-        "or.10p": omission(held, basic.tenth_percentile(raw)),
+        "or.mtp": omission_rate(held, basic.minimum_presence(raw)),
+        "or.10p": omission_rate(held, basic.tenth_percentile(raw)),
         "loss.val": float(np.log(against.size)) - gain,
         "gain.val": gain,
         "proc.val": partial_roc_ratio(held, against) if several else np.nan,

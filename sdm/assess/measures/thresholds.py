@@ -163,7 +163,7 @@ def _below(ordered: Array, value: float) -> float:
     return float(np.searchsorted(ordered, value, side="left") / ordered.size)
 
 
-def choose(thresholds: list[Threshold], key: str) -> Threshold:
+def find_threshold(thresholds: list[Threshold], key: str) -> Threshold:
     """Return the threshold of a name."""
     for threshold in thresholds:
         if threshold.key == key:

@@ -29,7 +29,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Fold:
+class PathFold:
     """A path that was fitted to a part of the records, and the share of the others in each atom (not of a copy)."""
 
     path: RelaxationPath = field(repr=False)
@@ -40,7 +40,7 @@ class Fold:
 class PathValidation:
     """The held-out loss of every fold at the K breakpoints of all, and its exact minimum."""
 
-    folds: tuple[Fold, ...] = field(repr=False)
+    folds: tuple[PathFold, ...] = field(repr=False)
     nu: Array = field(repr=False)  # (K,): all breakpoints, the last infinite; up to the first the loss is zero
     losses: Array = field(repr=False)  # (folds, K)
     best: Choice  # the least mean loss of the whole path
@@ -79,7 +79,7 @@ def validate_path(paths: Sequence[RelaxationPath], held: Sequence[ArrayLike]) ->
     return PathValidation(folds, nu, losses, best, _choice(folds, dips.first_below(best.mean + best.error, best_nu)))
 
 
-def _make_folds(paths: Sequence[RelaxationPath], held: Sequence[ArrayLike]) -> tuple[Fold, ...]:
+def _make_folds(paths: Sequence[RelaxationPath], held: Sequence[ArrayLike]) -> tuple[PathFold, ...]:
     if not paths or len(paths) != len(held):
         raise DataError(f"{len(paths)} paths and {len(held)} sets of held-out records: expected one of each per fold")
     folds = []
@@ -92,7 +92,7 @@ def _make_folds(paths: Sequence[RelaxationPath], held: Sequence[ArrayLike]) -> t
             )
         if not np.all(counts >= 0) or not counts.any() or not np.all(np.isfinite(counts)):
             raise DataError(f"fold {k + 1} has no held-out record, or a negative or missing number of them")
-        folds.append(Fold(path, counts / counts.sum()))
+        folds.append(PathFold(path, counts / counts.sum()))
     return tuple(folds)
 
 
@@ -106,7 +106,7 @@ def _standard_error(losses: Array) -> Array:
     return out
 
 
-def _choice(folds: Sequence[Fold], nu: float) -> Choice:
+def _choice(folds: Sequence[PathFold], nu: float) -> Choice:
     losses = np.array([_fold_losses(fold, np.array([nu]))[0] for fold in folds])
     return Choice(nu, float(losses.mean()), float(_standard_error(losses)[0]))
 
@@ -118,7 +118,7 @@ class _Dips:
     slopes in `x` at these ends.
     """
 
-    def __init__(self, folds: Sequence[Fold], nu: Array, mean: Array, before: Array, after: Array) -> None:
+    def __init__(self, folds: Sequence[PathFold], nu: Array, mean: Array, before: Array, after: Array) -> None:
         self.folds, self.nu, self.mean = folds, nu, mean
         self.x = 1.0 / nu
         self.dips = np.flatnonzero((after[:-1] > 0.0) & (before[1:] < 0.0))
@@ -185,7 +185,7 @@ def _bisect(falling: Callable[[float], float], low: float, high: float) -> float
     return low if low > 0.0 else high
 
 
-def _segment_mean(folds: Sequence[Fold], start: float, end: float) -> Callable[[float], tuple[float, float]]:
+def _segment_mean(folds: Sequence[PathFold], start: float, end: float) -> Callable[[float], tuple[float, float]]:
     """Return the mean loss on the segment between two ν, and its slope, as a function of the tolerance `x`."""
     pieces = []
     for fold in folds:
@@ -209,7 +209,7 @@ def _segment_mean(folds: Sequence[Fold], start: float, end: float) -> Callable[[
     return mean
 
 
-def _fold_losses(fold: Fold, nu: Array) -> tuple[Array, Array, Array]:
+def _fold_losses(fold: PathFold, nu: Array) -> tuple[Array, Array, Array]:
     """Return a fold's loss at rising ν, and its slopes in `x` on the segments before and after each."""
     atoms, path = fold.path.atoms, fold.path
     used = fold.held > 0

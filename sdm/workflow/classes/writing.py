@@ -8,7 +8,7 @@ import numpy as np
 
 from sdm.assess.class_assessor import targets_of
 from sdm.assess.measures.classes import ClassMeasures, ClassProfile
-from sdm.assess.measures.thresholds import choose
+from sdm.assess.measures.thresholds import find_threshold
 from sdm.assess.uncertainty import STATISTICS
 from sdm.data.rasters.stack import Stack
 from sdm.files import safe_name, safe_names
@@ -114,7 +114,7 @@ def _write_maps(
     if fitted.presence is not None:
         level, cutoff = None, options.predict.threshold
         if cutoff is not None:
-            level = float(cutoff) if isinstance(cutoff, (int, float)) else choose(fitted.thresholds, cutoff).raw
+            level = float(cutoff) if isinstance(cutoff, (int, float)) else find_threshold(fitted.thresholds, cutoff).raw
             fitted.numbers["map_threshold"] = level
         models = [PresenceOf(one, fitted.presence.c) for one in replicates]
         files |= write_value_maps(fitted.presence, models, level, stack, paths["class"], of, common)

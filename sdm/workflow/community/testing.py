@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sdm.assess.measures.community import evaluate, species_auc
+from sdm.assess.measures.community import measure_community, species_auc
 from sdm.assess.splits.folds import Split
 from sdm.joint.inference import States
 from sdm.models.community import FittedJoint
@@ -61,7 +61,7 @@ def hushed() -> Iterator[None]:
 def measure(model: FittedJoint, values: Array, labels: States) -> dict[str, Any]:
     """Return a model's measures, and every species' AUC."""
     each = species_auc(labels, model.predict_proba(values))
-    return {**evaluate(model, values, labels), "species": dict(zip(model.species, each.tolist()))}
+    return {**measure_community(model, values, labels), "species": dict(zip(model.species, each.tolist()))}
 
 
 def measure_folds(

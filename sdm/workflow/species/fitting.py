@@ -15,7 +15,7 @@ from sdm.assess.measures.support import measure_support
 from sdm.assess.measures.thresholds import TOPS, Curve, Threshold
 from sdm.assess.profiles import Band, Profile, Surface, effect, marginal, only
 from sdm.assess.splits.folds import Split
-from sdm.assess.structure import Structure, describe
+from sdm.assess.structure import Structure, describe_structure
 from sdm.data.rasters.stack import Stack
 from sdm.data.table import SampleTable, Survey
 from sdm.errors import DataError, OptionError
@@ -119,7 +119,7 @@ def fit_species(
     """Fit one species and measure the result, also on the sites of a survey."""
     table, test, split = plan.table, plan.test, plan.split
     fitted = fit_table(table, options, progress=progress)
-    structure = describe(fitted) if isinstance(fitted, StructMaxent) else None
+    structure = describe_structure(fitted) if isinstance(fitted, StructMaxent) else None
     model = _with_record(fitted.model_, table, options)
     values = None if test is None else test[0]
     numbers, curve = _measure(table, fitted, model, values)

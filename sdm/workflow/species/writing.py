@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from rasterio.windows import Window
 
-from sdm.assess.measures.thresholds import choose
+from sdm.assess.measures.thresholds import find_threshold
 from sdm.assess.structure import Structure
 from sdm.assess.uncertainty import STATISTICS
 from sdm.data.rasters.area import StudyArea
@@ -248,7 +248,7 @@ def threshold_value(fitted: SpeciesFit, options: RunOptions) -> float | None:
     wanted = options.predict.threshold
     if wanted is None or isinstance(wanted, (int, float)):
         return None if wanted is None else float(wanted)
-    return float(fitted.model.from_raw(choose(fitted.thresholds, wanted).raw, options.predict.scale))
+    return float(fitted.model.from_raw(find_threshold(fitted.thresholds, wanted).raw, options.predict.scale))
 
 
 def write_effort(prepared: SpeciesPrepared, folder: Path, files: dict[str, Any]) -> None:

@@ -4,8 +4,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sdm.assess.tuning import WHOLE, Range, Setting, Tuning, grid, random_settings
-from sdm.assess.tuning import tune as search
+from sdm.assess.tuning import WHOLE, Range, Setting, Tuning, random_settings, setting_grid
+from sdm.assess.tuning import search_settings as search
 from sdm.errors import OptionError
 from sdm.features.classes import parse_families
 from sdm.options.definitions import RunOptions, TuneOptions
@@ -69,7 +69,7 @@ def settings(task: Task, options: RunOptions) -> list[Setting]:
     if not lists:
         raise OptionError("there is nothing to tune: give --lambdas, --betas or --entropies to try")
     if not own.budget:
-        return grid(**lists)
+        return setting_grid(**lists)
     return random_settings(own.budget, options.seed, **{name: _space(values) for name, values in lists.items()})
 
 

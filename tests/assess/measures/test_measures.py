@@ -23,7 +23,7 @@ from sdm.assess.measures.basic import (
     log_loss,
     max_tss,
     minimum_presence,
-    omission,
+    omission_rate,
     partial_roc_ratio,
     ranks,
     relative_gain,
@@ -161,11 +161,11 @@ def test_skill_is_sensitivity_plus_specificity_less_one(presence, absence) -> No
 
 @given(scores)
 def test_omission_at_training_thresholds(train) -> None:
-    assert omission(train, minimum_presence(train)) == 0.0
+    assert omission_rate(train, minimum_presence(train)) == 0.0
     level = tenth_percentile(train)
     below = int(np.sum(train < level))
     assert below <= train.size // 10 < below + int(np.sum(train == level)), "a tenth, or ties at the tenth"
-    assert omission(np.array([1.0, 3.0, 5.0, 7.0]), 5.0) == 0.5
+    assert omission_rate(np.array([1.0, 3.0, 5.0, 7.0]), 5.0) == 0.5
 
 
 @given(st.integers(1, 60), st.floats(0.0, 1.0), st.data())

@@ -10,8 +10,8 @@ from sdm.assess.class_assessor import CLASSES
 from sdm.assess.measures.basic import auc, roc
 from sdm.assess.measures.classes import class_profiles
 from sdm.assess.measures.presence_absence import calibration, measure_values
-from sdm.assess.measures.thresholds import Curve, choose
-from sdm.assess.profiles import band, grid, marginal, partial_dependence, surface
+from sdm.assess.measures.thresholds import Curve, find_threshold
+from sdm.assess.profiles import band, marginal, partial_dependence, response_grid, surface
 from sdm.assess.splits.methods import random_folds
 from sdm.assess.uncertainty import predict_spread
 from sdm.assess.validation import cross_validate
@@ -111,7 +111,7 @@ def test_cutoffs_come_from_the_training_sites(model: ClassModel, sample: ClassSa
         assert threshold.area == pytest.approx(false[at])
         assert threshold.test_omission == pytest.approx(np.mean(p[here][:10] < threshold.raw))
         assert np.isnan(threshold.cumulative)
-    cutoff = choose(found, "maxsss").raw
+    cutoff = find_threshold(found, "maxsss").raw
     numbers = measure_values(*(presence.predict(sample.values[rows]) for rows in (here, ~here)), cutoff)
     assert numbers["tss"] == pytest.approx(numbers["tss.max"]) == pytest.approx(1 - (missed + false).min())
     assert numbers["auc"] == pytest.approx(auc(p[here], p[~here]))
@@ -152,7 +152,7 @@ def test_profiles_are_those_of_the_presence_class(model: ClassModel, sample: Cla
 
 
 def test_bands_and_spreads_over_the_models_of_folds(folds: list[PresenceOf], model, sample: ClassSample) -> None:
-    x = grid(PresenceOf.of(model), 2)
+    x = response_grid(PresenceOf.of(model), 2)
     curves = [marginal(one, 2, sample.values, "probability", x=x) for one in folds]
     made = band(curves)
     np.testing.assert_allclose(made.mean, np.mean([curve.y for curve in curves], axis=0))
