@@ -12,6 +12,7 @@ from affine import Affine
 from rasterio.windows import Window
 
 import sdm.data.rasters.stack
+import sdm.maps.species
 from sdm import Maxent
 from sdm.data.rasters.layers import open_stack
 from sdm.errors import DataError, OutputError
@@ -177,7 +178,7 @@ def spread_paths(folder: Path) -> dict[str, Path]:
 
 
 def test_maps_over_replicates_are_numpys_over_their_maps(layers: Path, replicates, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(predict, "SPREAD", 1000)  # 200 cells at a time
+    monkeypatch.setattr(sdm.maps.species, "SPREAD", 1000)  # 200 cells at a time
     stack = stack_of(layers, replicates[0])
     summaries = write_spread_maps(replicates, stack, spread_paths(tmp_path), threads=2)
     maps = []
