@@ -40,8 +40,9 @@ class Leaf:
         self.dotted = f"{section}.{name}" if section else name
         self.section, self.name, self.field = section, name, field
         extra = field.json_schema_extra
-        known: dict[str, Any] = extra if isinstance(extra, dict) else {"aliases": [], "formerly": []}
+        known: dict[str, Any] = extra if isinstance(extra, dict) else {"aliases": [], "formerly": [], "was": None}
         self.aliases: list[str] = list(known["aliases"])
+        self.was: Any = known["was"]
         short = [] if name in ambiguous or name == self.dotted else [name]
         self.spellings = [*short, self.dotted, *self.aliases, *known["formerly"]]
         # The spelling to show: one of several words, or the section's own, says more than one that is short.
@@ -87,6 +88,8 @@ def leaves() -> Iterator[Leaf]:
 
 WHERE = {spelling: leaf.dotted for leaf in leaves() for spelling in leaf.spellings}
 """The dotted name of every spelling."""
+FORMER_DEFAULTS = {leaf.dotted: leaf.was for leaf in leaves() if leaf.was is not None}
+"""What earlier files hold for options that were not chosen, and whose default now depends on the kind of model."""
 
 
 def read_yaml(path: str | Path) -> dict[str, Any]:
@@ -97,7 +100,11 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
     if not isinstance(loaded, dict):
         kind = type(loaded).__name__
         raise OptionError(f"{path} holds a {kind}, expected sections such as 'occurrences:' and 'layers:'")
-    return {name: _located(name, value, Path(path).parent) for name, value in _flat(loaded)}
+    options = {name: _located(name, value, Path(path).parent) for name, value in _flat(loaded)}
+    if isinstance(loaded.get("fit"), dict) and "price_folds" in loaded["fit"]:
+        # With this spelling came one default for every kind of model, written down also where it does not apply.
+        return {name: value for name, value in options.items() if value is None or value != FORMER_DEFAULTS.get(name)}
+    return options
 
 
 def _located(name: str, value: Any, folder: Path) -> Any:
@@ -284,8 +291,8 @@ def schema() -> dict[str, Any]:
     for leaf in leaves():
         home = tree["$defs"][SECTIONS[leaf.section].__name__] if leaf.section else tree
         own = home["properties"][leaf.name]
-        own.pop("aliases")
-        own.pop("formerly")
+        for key in ("aliases", "formerly", "was"):
+            own.pop(key)
         for alias in leaf.aliases:
             home["properties"][alias] = {**own, "description": f"The same as {leaf.name}."}
             if alias == leaf.section:
