@@ -29,10 +29,12 @@ from sdm.options.kinds import (
 )
 
 
-def option(default: Any, text: str, *aliases: str, formerly: str | None = None, **limits: Any) -> Any:
-    """Declare an option: its default, what it does, other spellings of its name, and one that old files have."""
-    spellings: dict[str, Any] = {"aliases": list(aliases), "formerly": [formerly] if formerly else []}
-    return Field(default, description=text, json_schema_extra=spellings, **limits)
+def option(
+    default: Any, text: str, *aliases: str, formerly: str | None = None, was: float | str | None = None, **limits: Any
+) -> Any:
+    """Declare an option: its default, what it does, other spellings of its name; the name and default of old files."""
+    known: dict[str, Any] = {"aliases": list(aliases), "formerly": [formerly] if formerly else [], "was": was}
+    return Field(default, description=text, json_schema_extra=known, **limits)
 
 
 class Section(BaseModel):
@@ -159,17 +161,20 @@ class FitOptions(Section):
         "Regularisation multiplier: larger is smoother (default: 1, as in Java Maxent; for classes auto: chosen by the "
         "loss at held-out sites, because the tables of Java Maxent are not made for them).",
         *("rm", "betamultiplier"),
+        was=1.0,
     )
     regularization: Literal["auto", "l1", "none", "smoothed_l1", "l2", "l2sq", "elastic"] | None = option(
         None,
         "The penalty on the weights (default: l1; for classes auto: l1, or elastic if that does better at held-out "
         "sites).",
+        was="l1",
     )
     entropy: float = option(1.0, "1 is Shannon's entropy; up to 2 the map has exact zeros.", ge=1, le=2)
     knots: Literal["maxent", "maxnet", "all"] | Count | None = option(
         None,
         "Knots of hinges and thresholds: maxent, maxnet, all, or N quantiles (default: maxent; for classes 30, because "
         "every class has weights of its own).",
+        was="maxent",
     )
     families: Families = option(
         "auto,trees:8,mono:4",
@@ -182,6 +187,7 @@ class FitOptions(Section):
         "loss, and leaves trees and monomials out unless they help by more than one standard error (default: auto; for "
         "classes 0.01, because the choice takes long).",
         "lambda",
+        was="auto",
     )
     beta: Literal["auto", "maxent", "maxnet", "deviation", "corollary7"] | NotNegative | None = option(
         None,
@@ -219,7 +225,7 @@ class FitOptions(Section):
     )
     smoothing: Positive = option(0.1, "For smoothed_l1: smaller is nearer to l1.")
     ratio: Positive | None = option(
-        None, "For elastic: the l2² penalty relative to the l1 penalty (default: 1; for classes 4)."
+        None, "For elastic: the l2² penalty relative to the l1 penalty (default: 1; for classes 4).", was=1.0
     )
 
 

@@ -40,8 +40,9 @@ class Leaf:
         self.dotted = f"{section}.{name}" if section else name
         self.section, self.name, self.field = section, name, field
         extra = field.json_schema_extra
-        known: dict[str, Any] = extra if isinstance(extra, dict) else {"aliases": [], "formerly": []}
+        known: dict[str, Any] = extra if isinstance(extra, dict) else {"aliases": [], "formerly": [], "was": None}
         self.aliases: list[str] = list(known["aliases"])
+        self.was: Any = known["was"]
         short = [] if name in ambiguous or name == self.dotted else [name]
         self.spellings = [*short, self.dotted, *self.aliases, *known["formerly"]]
         # The spelling to show: one of several words, or the section's own, says more than one that is short.
@@ -298,8 +299,8 @@ def schema() -> dict[str, Any]:
     for leaf in leaves():
         home = tree["$defs"][SECTIONS[leaf.section].__name__] if leaf.section else tree
         own = home["properties"][leaf.name]
-        own.pop("aliases")
-        own.pop("formerly")
+        for key in ("aliases", "formerly", "was"):
+            own.pop(key)
         for alias in leaf.aliases:
             home["properties"][alias] = {**own, "description": f"The same as {leaf.name}."}
             if alias == leaf.section:

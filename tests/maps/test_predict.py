@@ -12,6 +12,7 @@ from affine import Affine
 from rasterio.windows import Window
 
 import sdm.data.rasters.stack
+import sdm.maps.species
 from sdm import Maxent
 from sdm.data.rasters.layers import open_stack
 from sdm.errors import DataError, OutputError
