@@ -30,6 +30,11 @@ OF_ONE = ("tune", "curve", "path", "classes", "joint")  # sections of one comman
 COMMON_PANEL = "Messages"
 INPUTS = "OCCURRENCES LAYERS | RUN.YAML"
 
+Inputs = Annotated[
+    list[str] | None,
+    typer.Argument(help="As for 'sdm fit': an occurrence file and layers, or a run file.", metavar=INPUTS),
+]
+
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say only what went wrong.", rich_help_panel=COMMON_PANEL)]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say more.", rich_help_panel=COMMON_PANEL)]
 Json = Annotated[
@@ -41,6 +46,23 @@ Align = Annotated[str | None, typer.Option(help="Resample layers to the grid of 
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that are there already.")]
 
 _COMMON: dict[str, Any] = {"quiet": Quiet, "verbose": Verbose, "as_json": Json, "debug": Debug}
+BRIEF = ("as_json", "debug")  # of a command that says little
+
+
+def with_console(
+    function: Callable[..., None], common: Collection[str] = tuple(_COMMON), name: str | None = None
+) -> Callable[..., None]:
+    """Give a command a console (it is called as `function(console, **own)`), and after its own options those of it."""
+    own = [p for p in inspect.signature(function).parameters.values() if p.name != "console"]
+    parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own]
+    parameters += [_keyword(key, _COMMON[key], False) for key in common]
+
+    def command(**values: Any) -> None:
+        console = Console(name or function.__name__, **{key: values.pop(key) for key in common})
+        with console.guard():
+            function(console, **values)
+
+    return _signed(command, function, parameters)
 
 
 def with_run_options(
@@ -49,28 +71,28 @@ def with_run_options(
     kinds: Collection[str] = ("species", "classes"),
     name: str | None = None,
 ) -> Callable[..., None]:
-    """Give a command every option of a run, after its own parameters.
+    """Give a command a console, and every option of a run, after its own parameters.
 
     The function is called as `function(console, given, **own)`: `given` holds the options that were typed. The help of
     the command shows the options that apply to its `kinds` of models; sections that belong to one command are shown
     only if they are among its `sections`.
     """
-    own = [p for p in inspect.signature(function).parameters.values() if p.name not in ("console", "given")]
+    parameters = [p for p in inspect.signature(function).parameters.values() if p.name not in ("console", "given")]
     options = {leaf.dotted.replace(".", "__"): leaf for leaf in leaves()}
-    parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own]
+    parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
     parameters += [_parameter(key, leaf, hidden=_hidden(leaf, sections, kinds)) for key, leaf in options.items()]
-    parameters += [
-        inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=False)
-        for key, annotation in _COMMON.items()
-    ]
 
-    def command(**values: Any) -> None:
-        console = Console(name or function.__name__, *(values.pop(key) for key in _COMMON))
+    def command(console: Console, **values: Any) -> None:
         typed = {leaf.dotted: values.pop(key) for key, leaf in options.items()}
-        given = {dotted: value for dotted, value in typed.items() if value not in (None, [], ())}
-        with console.guard():
-            function(console, given, **values)
+        function(console, {dotted: value for dotted, value in typed.items() if value not in (None, [], ())}, **values)
 
+    return with_console(_signed(command, function, parameters), name=name)
+
+
+def _signed(
+    command: Callable[..., None], function: Callable[..., None], parameters: list[inspect.Parameter]
+) -> Callable[..., None]:
+    """Let a command look as the function that it is made of, with other parameters."""
     command.__name__, command.__doc__ = function.__name__, function.__doc__
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {p.name: p.annotation for p in parameters}
@@ -109,16 +131,17 @@ def _parameter(name: str, leaf: Leaf, *, hidden: bool) -> inspect.Parameter:
     panel = PANELS[leaf.section]
     common: dict[str, Any] = {"help": text, "rich_help_panel": panel, "show_default": False, "hidden": hidden}
     if leaf.flag:
-        return _keyword(name, bool | None, typer.Option(f"--{word}/--no-{word}", **common))
+        return _keyword(name, Annotated[bool | None, typer.Option(f"--{word}/--no-{word}", **common)])
     kinds = "PATH" if leaf.dotted in PATHS and not leaf.multiple else None
     metavar = kinds or "|".join([*leaf.choices, *(_KINDS[kind] for kind in leaf.kinds if kind in _KINDS)])
     short = ["-o"] if leaf.dotted == "output.folder" else []
     option = typer.Option(*short, f"--{word}", metavar=metavar, **common)
-    return _keyword(name, list[str] | None if leaf.multiple else str | None, option)
+    kind: Any = list[str] | None if leaf.multiple else str | None
+    return _keyword(name, Annotated[kind, option])
 
 
-def _keyword(name: str, kind: Any, option: Any) -> inspect.Parameter:
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[kind, option], default=None)
+def _keyword(name: str, annotation: Any, default: Any = None) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
 
 
 def from_words(words: list[str] | None, given: dict[str, Any]) -> RunOptions:
@@ -131,13 +154,9 @@ def from_words(words: list[str] | None, given: dict[str, Any]) -> RunOptions:
     sources: list[dict[str, Any]] = []
     words = list(words or [])
     if words and words[0].lower().endswith((".yaml", ".yml")):
-        sources.append(read_yaml(words[0]))
-        words = words[1:]
-        if words:
-            sources.append({"layers.files": words})
-    elif words:
-        if "classes.raster" not in given:
-            sources.append({"occurrences.file": words.pop(0)})
-        if words:
-            sources.append({"layers.files": words})
+        sources.append(read_yaml(words.pop(0)))
+    elif words and "classes.raster" not in given:
+        sources.append({"occurrences.file": words.pop(0)})
+    if words:
+        sources.append({"layers.files": words})
     return make_options(*sources, given)

@@ -6,17 +6,14 @@ from typing import Annotated, Any
 import typer
 
 from sdm_cli.console import Console
-from sdm_cli.options import INPUTS, from_words, with_run_options
+from sdm_cli.options import Inputs, from_words, with_run_options
 
 
 @partial(with_run_options, sections=["classes", "joint"], kinds=["species", "classes", "community"])
 def check(
     console: Console,
     given: dict[str, Any],
-    inputs: Annotated[
-        list[str] | None,
-        typer.Argument(help="As for 'sdm fit': an occurrence file and layers, or a run file.", metavar=INPUTS),
-    ] = None,
+    inputs: Inputs = None,
     joint: Annotated[
         bool, typer.Option("--joint", help="Check a run of 'sdm joint': the same as --kind community.")
     ] = False,

@@ -2,22 +2,18 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from sdm_cli.console import Console, command_line
-from sdm_cli.options import INPUTS, from_words, normalize, with_run_options
+from sdm_cli.options import Inputs, from_words, normalize, with_run_options
 
 curve = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
     help="Draw how good models are on held-out records: with more and more records, or with a growing penalty.",
 )
-Inputs = Annotated[
-    list[str] | None,
-    typer.Argument(help="As for 'sdm fit': an occurrence file and layers, or a run file.", metavar=INPUTS),
-]
 
 
 @partial(with_run_options, sections=["curve"], kinds=["species"], name="curve learning")

@@ -6,12 +6,14 @@ from typing import Annotated
 import typer
 
 from sdm_cli.console import Console
-from sdm_cli.options import Align, Debug, Json, Nodata, Quiet, Verbose
+from sdm_cli.options import Align, Nodata, with_console
 
 _ONE, _CLASSES, _JOINT = "Models of one species", "Class models", "Joint models"
 
 
+@with_console
 def evaluate(
+    console: Console,
     model: Annotated[Path, typer.Argument(help="A model file (.npz) of sdm fit, sdm classify or sdm joint.")],
     presences: Annotated[
         Path,
@@ -70,10 +72,6 @@ def evaluate(
         str | None,
         typer.Option(help="With --layers TABLE: the column that names sites in both tables.", rich_help_panel=_JOINT),
     ] = None,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
-    as_json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Measure a model on other records: AUC, log loss, Boyce index, omission; with absences also correlation, Brier
     score, precision-recall-gain, skill and calibration.
@@ -94,33 +92,14 @@ def evaluate(
 
     sdm evaluate results/joint.npz --sites new_sites.csv --layers layers/   (one 0/1 column per species)
     """
-    console = Console("evaluate", quiet=quiet, verbose=verbose, as_json=as_json, debug=debug)
-    with console.guard():
-        from sdm.workflow.evaluating import evaluate_files
+    given = {name: value for name, value in locals().items() if name != "console"}
+    from sdm.workflow.evaluating import evaluate_files
 
-        found = evaluate_files(
-            model,
-            presences,
-            layers=layers,
-            absences=absences,
-            background=background,
-            species=species,
-            class_column=class_column,
-            proportions=proportions or (),
-            select=select or (),
-            site_column=site_column,
-            crs=crs,
-            x_column=x_column,
-            y_column=y_column,
-            nodata=nodata,
-            align=align,
-            truth=truth,
-            seed=seed,
-        )
-        for notice in found.notices:
-            console.log.info(notice)
-        console.lines(found.lines)
-        for text in found.warnings:
-            console.log.warning("warning: %s", text)
-        answer = {"name": model.stem, "kind": found.kind, "numbers": found.numbers}
-        console.result(models=[answer], notices=found.notices, warnings=found.warnings)
+    found = evaluate_files(**given)
+    for notice in found.notices:
+        console.log.info(notice)
+    console.lines(found.lines)
+    for text in found.warnings:
+        console.log.warning("warning: %s", text)
+    answer = {"name": model.stem, "kind": found.kind, "numbers": found.numbers}
+    console.result(models=[answer], notices=found.notices, warnings=found.warnings)

@@ -1,38 +1,36 @@
 """`sdm info`: what is in a model file."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from sdm_cli.console import Console
-from sdm_cli.options import Debug, Json
+from sdm_cli.options import BRIEF, with_console
 
 
+@partial(with_console, common=BRIEF)
 def info(
+    console: Console,
     model: Annotated[Path, typer.Argument(help="A model file (.npz).")],
     weights: Annotated[
         int, typer.Option("--weights", "--features", help="List N features, those with the largest weights first.")
     ] = 15,
-    as_json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Show what is in a model file: data, settings, features, weights, certificate, seed, versions.
 
     **Example**:  sdm info results/Bradypus_variegatus.npz
     """
-    console = Console("info", as_json=as_json, debug=debug)
-    with console.guard():
-        from sdm.errors import ModelFileError
-        from sdm.models.file import load_model
-        from sdm.workflow.registry import task_for
+    from sdm.errors import ModelFileError
+    from sdm.models.file import load_model
+    from sdm.workflow.registry import task_for
 
-        loaded = load_model(model)
-        try:
-            console.lines(task_for(loaded.kind).info_lines(loaded, weights))
-            numbers = {"meta": loaded.meta, **loaded.description()}
-            console.result(models=[{"name": model.stem, "kind": loaded.kind, "numbers": numbers}])
-        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-            raise ModelFileError(
-                f"{model} says of itself what no fit writes ({type(error).__name__}): copy or fit it again"
-            ) from error
+    loaded = load_model(model)
+    try:
+        console.lines(task_for(loaded.kind).info_lines(loaded, weights))
+        numbers = {"meta": loaded.meta, **loaded.description()}
+        console.result(models=[{"name": model.stem, "kind": loaded.kind, "numbers": numbers}])
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        kind = type(error).__name__
+        raise ModelFileError(f"{model} says of itself what no fit writes ({kind}): copy or fit it again") from error

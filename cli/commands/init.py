@@ -1,43 +1,43 @@
 """`sdm init`: a run file to begin with; `sdm schema`: what editors and scripts need to check files and answers."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from sdm_cli.console import Console
-from sdm_cli.options import Debug, Json, Overwrite
+from sdm_cli.options import BRIEF, Overwrite, with_console
 
 
+@partial(with_console, common=BRIEF)
 def init(
+    console: Console,
     path: Annotated[Path, typer.Argument(help="The file to write.")] = Path("run.yaml"),
     overwrite: Overwrite = False,
-    as_json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Write a commented run file with every option and its default.
 
     **Example**:  sdm init run.yaml, fill in the first lines, then  sdm fit run.yaml
     """
-    console = Console("init", as_json=as_json, debug=debug)
-    with console.guard():
-        from sdm.files import write_text
-        from sdm.options.reading import template
+    from sdm.files import write_text
+    from sdm.options.reading import template
 
-        write_text(path, template(), overwrite=overwrite)
-        console.say(f"written: {path}; fill in occurrences.file, layers.files and output.folder, then: sdm fit {path}")
-        console.result(files=[str(path)])
+    write_text(path, template(), overwrite=overwrite)
+    console.say(f"written: {path}; fill in occurrences.file, layers.files and output.folder, then: sdm fit {path}")
+    console.result(files=[str(path)])
 
 
+@partial(with_console, common=["debug"])
 def schema(
+    console: Console,
     of: Annotated[
         str,
         typer.Argument(
             help="run: of run files, for editors. answer: of what commands print with --json.", metavar="run|answer"
         ),
     ] = "run",
-    debug: Debug = False,
 ) -> None:
     """Print a JSON Schema: of run files, or of the answers that all commands give with --json.
 
@@ -47,14 +47,12 @@ def schema(
 
     sdm schema answer
     """
-    console = Console("schema", debug=debug)
-    with console.guard():
-        from sdm.errors import OptionError
+    from sdm.errors import OptionError
 
-        if of == "run":
-            from sdm.options.reading import schema as made
-        elif of == "answer":
-            from sdm.workflow.outcome import outcome_schema as made
-        else:
-            raise OptionError(f"schema {of!r}: expected run or answer")
-        console.say(json.dumps(made(), indent=1))
+    if of == "run":
+        from sdm.options.reading import schema as made
+    elif of == "answer":
+        from sdm.workflow.outcome import outcome_schema as made
+    else:
+        raise OptionError(f"schema {of!r}: expected run or answer")
+    console.say(json.dumps(made(), indent=1))

@@ -1,24 +1,15 @@
 """`sdm path`: the answer for every amount of regularisation, and the one that held-out records choose."""
 
 from functools import partial
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from sdm_cli.console import Console
-from sdm_cli.options import INPUTS, with_run_options
+from sdm_cli.options import Inputs, with_run_options
 from sdm_cli.runs import do_run
 
 
 @partial(with_run_options, sections=["path"], kinds=["species"])
-def path(
-    console: Console,
-    given: dict[str, Any],
-    inputs: Annotated[
-        list[str] | None,
-        typer.Argument(help="As for 'sdm fit': an occurrence file and layers, or a run file.", metavar=INPUTS),
-    ] = None,
-) -> None:
+def path(console: Console, given: dict[str, Any], inputs: Inputs = None) -> None:
     """Follow the whole path: every multiplier of a model, or every tolerance over strata, chosen by held-out loss.
 
     Without --strata: fits from the empty model down, with a gap that is proved between them too; coefficients, gain and

@@ -6,12 +6,14 @@ from typing import Annotated
 import typer
 
 from sdm_cli.console import Console
-from sdm_cli.options import Align, Debug, Json, Nodata, Overwrite, Quiet, Verbose
+from sdm_cli.options import Align, Nodata, Overwrite, with_console
 
 _ONE = "Models of one species, or of presence and absence"
 
 
+@with_console
 def predict(
+    console: Console,
     model: Annotated[Path, typer.Argument(help="A model file (.npz) of sdm fit, sdm classify or sdm joint.")],
     layers: Annotated[list[str], typer.Argument(help="A folder, a pattern or files with the model's variables.")],
     output: Annotated[
@@ -40,10 +42,6 @@ def predict(
     align: Align = None,
     threads: Annotated[int, typer.Option(min=1, help="Threads for reading and predicting.")] = 2,
     overwrite: Overwrite = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
-    as_json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Map a model on layers that have its variables: another time, another place.
 
@@ -61,28 +59,14 @@ def predict(
 
     sdm predict results/joint.npz future_layers/ -o future   (several species: future/maps/, future/richness.tif)
     """
-    console = Console("predict", quiet=quiet, verbose=verbose, as_json=as_json, debug=debug)
-    with console.guard():
-        from sdm.workflow.predicting import predict_files
+    given = {name: value for name, value in locals().items() if name != "console"}
+    from sdm.workflow.predicting import predict_files
 
-        with console.progress() as progress:
-            found = predict_files(
-                model,
-                layers,
-                output,
-                scale=scale,
-                clamp=clamp,
-                threshold=threshold,
-                area=area,
-                nodata=nodata,
-                align=align,
-                threads=threads,
-                overwrite=overwrite,
-                progress=progress,
-            )
-        for notice in found.notices:
-            console.log.info(notice)
-        console.lines(found.lines)
-        files = {what: str(path) for what, path in found.files.items()}
-        answer = {"name": model.stem, "kind": found.kind, "numbers": found.numbers, "files": files}
-        console.result(models=[answer], notices=found.notices)
+    with console.progress() as progress:
+        found = predict_files(**given, progress=progress)
+    for notice in found.notices:
+        console.log.info(notice)
+    console.lines(found.lines)
+    files = {what: str(path) for what, path in found.files.items()}
+    answer = {"name": model.stem, "kind": found.kind, "numbers": found.numbers, "files": files}
+    console.result(models=[answer], notices=found.notices)

@@ -1,15 +1,18 @@
 """`sdm report`: the page of a model, made again from stored results."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from sdm_cli.console import Console
-from sdm_cli.options import Debug, Json
+from sdm_cli.options import BRIEF, with_console
 
 
+@partial(with_console, common=BRIEF)
 def report(
+    console: Console,
     places: Annotated[
         list[Path],
         typer.Argument(
@@ -17,8 +20,6 @@ def report(
             "them."
         ),
     ],
-    as_json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Make the page of a model again from its stored results, without fitting: `sp.html`, which opens offline.
 
@@ -32,11 +33,8 @@ def report(
 
     sdm report habitats community   (folders of sdm classify and sdm joint)
     """
-    console = Console("report", as_json=as_json, debug=debug)
-    with console.guard():
-        from sdm.report.pages.index import make_pages
+    from sdm.report.pages.index import make_pages
 
-        pages = make_pages(places)
-        for page in pages:
-            console.say(str(page))
-        console.result(files=[str(page) for page in pages])
+    pages = [str(page) for page in make_pages(places)]
+    console.lines(pages)
+    console.result(files=pages)

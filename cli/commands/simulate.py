@@ -6,10 +6,12 @@ from typing import Annotated
 import typer
 
 from sdm_cli.console import Console
-from sdm_cli.options import Debug, Json, Overwrite, Quiet, Verbose
+from sdm_cli.options import Overwrite, with_console
 
 
+@with_console
 def simulate(
+    console: Console,
     folder: Annotated[Path, typer.Argument(help="Where to write layers, records and the truth.")],
     size: Annotated[int, typer.Option(help="Cells along each side.")] = 200,
     layers: Annotated[int, typer.Option(help="How many layers (3 to 14), one of them land cover.")] = 7,
@@ -23,10 +25,6 @@ def simulate(
     crs: Annotated[str, typer.Option(help="Coordinate system of the layers.")] = "EPSG:4326",
     seed: Annotated[int, typer.Option(help="Same seed, same world.")] = 1,
     overwrite: Overwrite = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
-    as_json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Make a virtual landscape with a virtual species whose niche is known.
 
@@ -36,31 +34,15 @@ def simulate(
 
     sdm simulate big --size 4000 --layers 14 --species 3 --seed 7
     """
-    console = Console("simulate", quiet=quiet, verbose=verbose, as_json=as_json, debug=debug)
-    with console.guard():
-        from sdm.simulate.world import simulate as make
+    given = {name: value for name, value in locals().items() if name != "console"}
+    from sdm.simulate.world import simulate as make
 
-        with console.progress() as progress:
-            made = make(
-                folder,
-                size=size,
-                layers=layers,
-                species=species,
-                records=records,
-                sites=sites,
-                seed=seed,
-                noise=noise,
-                bias=bias,
-                interaction=interaction,
-                warming=warming,
-                crs=crs,
-                overwrite=overwrite,
-                progress=progress,
-            )
-        console.say(f"layers       {made.folder / 'layers'} ({len(made.layers)} files)")
-        console.say(f"records      {made.occurrences}")
-        console.say(f"test sites   {made.presence_absence}")
-        console.say(f"truth        {made.truth_json}")
-        layers_folder, results = made.folder / "layers", made.folder / "results"
-        console.say(f"\nnow: sdm fit {made.occurrences} {layers_folder} --categorical landcover -o {results}")
-        console.result(folder=str(made.folder), files=[str(path) for path in made.files])
+    with console.progress() as progress:
+        made = make(**given, progress=progress)
+    layers_folder, results = made.folder / "layers", made.folder / "results"
+    console.say(f"layers       {layers_folder} ({len(made.layers)} files)")
+    console.say(f"records      {made.occurrences}")
+    console.say(f"test sites   {made.presence_absence}")
+    console.say(f"truth        {made.truth_json}")
+    console.say(f"\nnow: sdm fit {made.occurrences} {layers_folder} --categorical landcover -o {results}")
+    console.result(folder=str(made.folder), files=[str(path) for path in made.files])

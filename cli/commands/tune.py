@@ -1,24 +1,15 @@
 """`sdm tune`: settings chosen by cross-validation, and the model that they give."""
 
 from functools import partial
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from sdm_cli.console import Console
-from sdm_cli.options import INPUTS, with_run_options
+from sdm_cli.options import Inputs, with_run_options
 from sdm_cli.runs import do_run
 
 
 @partial(with_run_options, sections=["tune", "classes"])
-def tune(
-    console: Console,
-    given: dict[str, Any],
-    inputs: Annotated[
-        list[str] | None,
-        typer.Argument(help="As for 'sdm fit': an occurrence file and layers, or a run file.", metavar=INPUTS),
-    ] = None,
-) -> None:
+def tune(console: Console, given: dict[str, Any], inputs: Inputs = None) -> None:
     """Try settings by cross-validation, choose one, and fit it; what was tried is in tune.csv.
 
     **Examples**

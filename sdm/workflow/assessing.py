@@ -1,6 +1,5 @@
 """How good a model is: cross-validation, jackknife and null models of every kind, and what a task adds to them."""
 
-from concurrent.futures import Executor
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -11,6 +10,7 @@ from sdm.assess.splits.folds import Split
 from sdm.assess.validation import CrossValidation, cross_validate
 from sdm.options.definitions import RunOptions
 from sdm.types import Progress
+from sdm.workers import workers
 
 
 @dataclass
@@ -27,6 +27,11 @@ class Assessed:
     nulls: NullModels | None = None
     survey: dict[str, Any] | None = None
 
+    @property
+    def replicates(self) -> list[Any]:
+        """The models of the folds or replicates, where maps of their spread are wanted."""
+        return [] if self.validation is None else self.validation.models
+
     def as_dict(self) -> dict[str, Any]:
         """Return it for the numbers of a model; what was not asked for is left out."""
         numbers: dict[str, Any] = {}
@@ -38,13 +43,8 @@ class Assessed:
                 "rows": self.validation.rows,
                 "mean": self.validation.mean,
             }
-        parts: dict[str, list[Any]] = {
-            "permutation": self.permutation,
-            "contribution": self.contribution,
-            "jackknife": self.jackknife,
-        }
-        importance = {name: [asdict(row) for row in rows] for name, rows in parts.items() if rows}
-        if importance:
+        parts = ("permutation", "contribution", "jackknife")
+        if importance := {name: [asdict(row) for row in rows] for name in parts if (rows := getattr(self, name))}:
             numbers["importance"] = importance
         if self.nulls is not None:
             tests = [asdict(test) for test in self.nulls.tests]
@@ -58,40 +58,27 @@ def assess(
     table: Any,
     options: RunOptions,
     base: Any,
+    single: Any,
     split: Split | None,
     *,
     assessor: Assessor = PRESENCE_ONLY,
-    single: Any = None,
     test: Any = None,
-    executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> Assessed:
     """Fit again to parts of the data, in every way that the options ask for, and measure.
 
-    Parameters
-    ----------
-    table : SampleTable or ClassSample
-        What the model was fitted to.
-    base : estimator
-        What is fitted to folds: penalties that are chosen are chosen in each fold.
-    split : Split or None
-        Folds or replicates; their models are kept if maps of their spread are wanted.
-    assessor : Assessor
-        That of the table's kind.
-    single : estimator, optional
-        What is fitted for the jackknife and null models (default: `base`): with the penalties that were chosen.
-    test : optional
-        What tests: values at test records, or a sample of test sites.
+    The estimator `base` is fitted to folds, and chooses penalties in each of them; `single`, with the penalties that
+    were chosen, for the jackknife and null models. `test` are values at test records, or a sample of test sites.
     """
-    assessed = Assessed()
-    single = base if single is None else single
-    common: dict[str, Any] = {"assessor": assessor, "executor": executor, "progress": progress}
-    if split is not None:
-        keep = options.output.uncertainty
-        assessed.validation = cross_validate(table, base, split, keep_models=keep, **common)
-    if options.test.jackknife:
-        assessed.jackknife = jackknife(table, single, test, **common)
-    if options.test.null_models and split is not None:
-        nulls, seed = options.test.null_models, options.seed
-        assessed.nulls = null_models(table, single, split, iterations=nulls, seed=seed, **common)
+    assessed, own = Assessed(), options.test
+    with workers(options.processes) as pool:
+        common: dict[str, Any] = {"assessor": assessor, "executor": pool, "progress": progress}
+        if split is not None:
+            keep = options.output.uncertainty
+            assessed.validation = cross_validate(table, base, split, keep_models=keep, **common)
+        if own.jackknife:
+            assessed.jackknife = jackknife(table, single, test, **common)
+        if own.null_models and split is not None:
+            nulls = null_models(table, single, split, iterations=own.null_models, seed=options.seed, **common)
+            assessed.nulls = nulls
     return assessed

@@ -1,13 +1,14 @@
 """What a run writes about how good a model is: tables, pictures, and maps over replicates."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdm.assess.splits.folds import Split
+from sdm.assess.measures.thresholds import Threshold, find_threshold
 from sdm.assess.uncertainty import STATISTICS
 from sdm.files import safe_name
 from sdm.maps.species import predict_raster, write_spread_maps
@@ -16,20 +17,20 @@ from sdm.models.species import Model
 from sdm.options.definitions import RunOptions
 from sdm.report.tables import write_rows
 from sdm.workflow.assessing import Assessed
+from sdm.workflow.task import Files
 
 if TYPE_CHECKING:
     from sdm.data.rasters.stack import Stack
 
 PICTURES = (
     "importance", "jackknife", "jackknife_test_gain", "jackknife_test_auc", "folds", "calibration", "bands", "tune",
-)  # fmt: skip
-"""Names in `plots/` that are not a variable's."""
+)  # fmt: skip  # names in `plots/` that are not a variable's
 
 
-def write_assessment(fitted: Any, folder: Path, name: str, files: dict[str, str]) -> None:
+def write_assessment(fitted: Any, folder: Path, name: str, files: Files) -> None:
     """Write every table of what was measured, and note their names."""
     found = fitted.assessed
-    tables: dict[str, tuple[str, list[dict[str, Any]]]] = {
+    tables = {
         "importance": ("importance", importance_rows(found)),
         "jackknife": ("jackknife", [asdict(row) for row in found.jackknife]),
         "cross-validation": ("crossValidation", found.validation.rows if found.validation else []),
@@ -39,9 +40,32 @@ def write_assessment(fitted: Any, folder: Path, name: str, files: dict[str, str]
         "bands": ("bands", band_rows(fitted)),
         "surfaces": ("surfaces", surface_rows(fitted)),
     }
+    write_tables(tables, folder, name, files)
+
+
+def write_tables(
+    tables: Mapping[str, tuple[str, Sequence[Mapping[str, Any]]]], folder: Path, name: str, files: Files
+) -> None:
+    """Write tables that have rows, each with the ending of its file, and note their names."""
     for what, (ending, rows) in tables.items():
         if rows:
             files[what] = write_rows(folder / f"{name}_{ending}.csv", rows).name
+
+
+def make_plots(folder: Path, files: Files) -> Path:
+    """Return the folder of pictures, which is there then, and note its name."""
+    files["plots"] = "plots"
+    (folder / "plots").mkdir(exist_ok=True)
+    return folder / "plots"
+
+
+def cutoff(
+    thresholds: list[Threshold], wanted: str | float | None, on_scale: Callable[[float], float] = float
+) -> float | None:
+    """Return the cutoff of a map: a number as it is, a name as the fit defined it, on the map's scale."""
+    if wanted is None or isinstance(wanted, (int, float)):
+        return None if wanted is None else float(wanted)
+    return on_scale(find_threshold(thresholds, wanted).raw)
 
 
 def importance_rows(found: Assessed) -> list[dict[str, Any]]:
@@ -50,16 +74,8 @@ def importance_rows(found: Assessed) -> list[dict[str, Any]]:
     Classes have one kind: by how much the log loss rises when a variable is shuffled.
     """
     if not found.contribution:
-        rows = [
-            {
-                "variable": row.variable,
-                "percent": row.percent,
-                "log loss rise": row.drop,
-                "deviation": row.drop_deviation,
-            }
-            for row in found.permutation
-        ]
-        return rows
+        heads = {"variable": "variable", "percent": "percent", "log loss rise": "drop", "deviation": "drop_deviation"}
+        return [{head: getattr(row, name) for head, name in heads.items()} for row in found.permutation]
     parts = {row.variable: row for row in found.contribution}
     rows = [
         {
@@ -123,67 +139,43 @@ def surface_rows(fitted: Any) -> list[dict[str, Any]]:
     ]
 
 
-def draw_assessment(
-    fitted: Any, stack: "Stack | None", options: RunOptions, folder: Path, files: dict[str, str]
-) -> None:
+def draw_assessment(fitted: Any, stack: "Stack | None", options: RunOptions, folder: Path, files: Files) -> None:
     """Draw what was measured to `plots/`; the importance of variables, which nobody asked for, only with curves."""
     from sdm.report.figures import assessment as figures
 
-    found, plots = fitted.assessed, folder / "plots"
+    found = fitted.assessed
     scale = options.predict.scale if isinstance(fitted.model, Model) else "probability"
-    todo: list[Callable[[], Path]] = []
+    todo: dict[str, Callable[[Path], Path]] = {}  # by the name of the picture
     if found.permutation and options.output.curves:
-        bars = found.permutation, found.contribution
-        todo.append(lambda: figures.draw_importance(*bars, plots / "importance.png"))
+        todo["importance"] = partial(figures.draw_importance, found.permutation, found.contribution)
     if found.jackknife:
         measures = {"train_gain": "jackknife"}
         if fitted.test is not None:
             measures |= {"test_gain": "jackknife_test_gain", "test_auc": "jackknife_test_auc"}
         for measure, title in measures.items():
-            todo.append(
-                lambda m=measure, t=title: figures.draw_jackknife(found.jackknife, m, plots / f"{t}.png")  # type: ignore[misc]
-            )
+            todo[title] = partial(figures.draw_jackknife, found.jackknife, measure)
     split = None if found.validation is None else found.validation.split
-    if split is not None and len(split.folds) <= figures.MOST_FOLDS:
-        todo += _fold_map(fitted.name, fitted.table, split, stack, plots / "folds.png")
-    if found.survey is not None:
-        rows = found.survey["calibration"]
-        todo.append(lambda: figures.draw_calibration(rows, plots / "calibration.png"))
-    if fitted.bands:
-        todo.append(lambda: figures.draw_bands(fitted.bands, scale, plots / "bands.png"))
-    for surface in fitted.surfaces:
-        title = "surface_" + "_".join(safe_name(variable) for variable in surface.variables)
-        todo.append(lambda s=surface, t=title: figures.draw_surface(s, scale, plots / f"{t}.png"))  # type: ignore[misc]
-    if todo:
-        plots.mkdir(exist_ok=True)
-        files["plots"] = "plots"
-    for draw in todo:
-        draw()
-
-
-def _fold_map(name: str, table: Any, split: Split, stack: "Stack | None", path: Path) -> list[Callable[[], Path]]:
-    """Return how to draw a map of the folds; nothing if they overlap, or records have no coordinates."""
-    from sdm.report.figures.assessment import draw_folds
-
-    places = [(x, y) for _, x, y in table.points()]
+    places = [(x, y) for _, x, y in fitted.table.points()]
     known = [all(np.isfinite(part).all() for part in place) for place in places]
-    group = split.group
-    if group is None or not known[0]:
-        return []
-    around = places[1] if len(places) > 1 and known[1] else None
-    measured = f", {split.background} background" if len(places) > 1 else ""
-    return [
-        lambda: draw_folds(
-            places[0],
-            group,
-            [fold.name for fold in split.folds],
-            path,
-            background=around,
+    if split is not None and split.group is not None and known[0] and len(split.folds) <= figures.MOST_FOLDS:
+        measured = f", {split.background} background" if len(places) > 1 else ""
+        todo["folds"] = partial(
+            figures.draw_folds,
+            *(places[0], split.group, [fold.name for fold in split.folds]),
+            background=places[1] if len(places) > 1 and known[1] else None,
             background_group=split.background_group,
             geographic=stack is not None and stack.crs is not None and stack.crs.is_geographic,
-            title=f"{name}: {len(split.folds)} folds, {split.method}{measured}",
+            title=f"{fitted.name}: {len(split.folds)} folds, {split.method}{measured}",
         )
-    ]
+    if found.survey is not None:
+        todo["calibration"] = partial(figures.draw_calibration, found.survey["calibration"])
+    if fitted.bands:
+        todo["bands"] = partial(figures.draw_bands, fitted.bands, scale)
+    for surface in fitted.surfaces:
+        title = "surface_" + "_".join(safe_name(variable) for variable in surface.variables)
+        todo[title] = partial(figures.draw_surface, surface, scale)
+    for title, draw in todo.items():
+        draw(make_plots(folder, files) / f"{title}.png")
 
 
 def write_value_maps(
@@ -194,12 +186,12 @@ def write_value_maps(
     raster: Path,
     of: str,
     common: dict[str, Any],
-) -> dict[str, str]:
+) -> Files:
     """Write presence and absence by a cutoff, and the spread over replicates, beside a map; return their names.
 
     `of` is what the map is of, such as ``map`` or ``projection warmer``; `common` are arguments that all maps share.
     """
-    files: dict[str, str] = {}
+    files: Files = {}
     if replicates:
         paths = {name: raster.with_name(f"{raster.stem}_{name}.tif") for name in STATISTICS}
         write_spread_maps(replicates, stack, paths, **common)

@@ -32,8 +32,8 @@ def evaluate_files(
     background: str | None = None,
     species: str | None = None,
     class_column: str | None = None,
-    proportions: Sequence[str] = (),
-    select: Mapping[str, str] | Sequence[str] = (),
+    proportions: Sequence[str] | None = None,
+    select: Mapping[str, str] | Sequence[str] | None = None,
     site_column: str | None = None,
     crs: str | None = None,
     x_column: str | None = None,
@@ -77,32 +77,15 @@ def evaluate_files(
     >>> evaluate_files("results/habitat.npz", "new_plots.csv", layers=["layers/"]).numbers["log_loss"]  # doctest: +SKIP
     0.412
     """
+    given = dict(locals())  # the arguments by their names
     if seed is not None and seed < 0:
         raise OptionError(f"seed={seed}: expected a number of at least 0")
-    loaded = load_model(model)
+    loaded = load_model(given.pop("model"))
     task = task_for(loaded.kind)
-    given = {
-        "absences": absences,
-        "background": background,
-        "species": species,
-        "truth": truth,
-        "seed": seed,
-        "class_column": class_column,
-        "proportions": proportions,
-        "select": select,
-        "site_column": site_column,
-    }
-    options = make_options(
-        {
-            "occurrences.file": str(presences),
-            "occurrences.crs": crs,
-            "occurrences.x_column": x_column,
-            "occurrences.y_column": y_column,
-            "layers.files": layers,
-            "layers.nodata": nodata,
-            "layers.align": align,
-        }
-    )
+    records = {"occurrences": {name: given.pop(name) for name in ("crs", "x_column", "y_column")}}
+    read = {"layers": {name: given.pop(name) for name in ("nodata", "align")}}
+    found = {"occurrences.file": str(given.pop("presences")), "layers.files": given.pop("layers")}
+    options = make_options(records, read, found)
     numbers = task.evaluate(loaded, options, **chosen_options(loaded, given, task.evaluates_with))
     notices, warnings = numbers.pop("notices"), numbers.pop("warnings", [])
     return Evaluation(loaded.kind, numbers, task.evaluation_lines(numbers), notices, warnings)

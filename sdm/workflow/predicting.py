@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from sdm.commit import claim
 from sdm.data.rasters.area import StudyArea
@@ -14,33 +13,19 @@ from sdm.models.file import load_model
 from sdm.types import Progress
 from sdm.workflow.model_inputs import chosen_options, open_for
 from sdm.workflow.registry import task_for
-
-PREDICT_OPTIONS = ("scale", "threshold")
-"""Options that apply to some kinds of models only."""
+from sdm.workflow.task import MapResult
 
 
 @dataclass(frozen=True)
-class Prediction:
-    """Maps that were written.
+class Prediction(MapResult):
+    """Maps that were written, the kind of their model, and what the user should be told.
 
-    Attributes
-    ----------
-    kind : str
-        The kind of model.
-    files : dict
-        Where the maps are: ``map``; for a class model ``probability``, ``class`` and ``entropy``; for a joint model by
-        their place in the folder, such as ``maps/owl.tif``.
-    numbers : dict
-        What they hold. JSON values only.
-    lines, notices : lists of str
-        What was written, and what the user should be told.
+    `files` are by what they are: ``map``; for a class model ``probability``, ``class`` and ``entropy``; for a joint
+    model by their place in the folder, such as ``maps/owl.tif``.
     """
 
     kind: str
-    files: dict[str, Path]
-    numbers: dict[str, Any]
-    lines: list[str]
-    notices: list[str] = field(default_factory=list)
+    notices: list[str]
 
 
 def predict_files(
@@ -80,8 +65,6 @@ def predict_files(
         Polygons outside which nothing is drawn.
     nodata, align
         As for `open_stack`.
-    threads : int
-    overwrite : bool
     progress : callable, optional
         Called with windows done, windows in all, and what is going on.
 
@@ -107,17 +90,12 @@ def predict_files(
         for file in sorted(files) or [output]:
             held.enter_context(claim(file, overwrite=overwrite, folder=not files))
         stack = open_for(loaded, layers, nodata=nodata, align=align)
-        ways |= {"clamp": clamp, "study_area": _area(area, stack), "threads": threads, "progress": progress}
+        inside = None if area is None else StudyArea.read(area, stack.crs)
+        if inside is not None:
+            inside.check(stack)
+        ways |= {"clamp": clamp, "study_area": inside, "threads": threads, "progress": progress}
         maps = task.map(loaded, stack, output, overwrite, **ways)
-    return Prediction(loaded.kind, maps.files, maps.numbers, maps.lines, list(stack.notices))
-
-
-def _area(area: str | Path | None, stack: Any) -> StudyArea | None:
-    if area is None:
-        return None
-    read = StudyArea.read(area, stack.crs)
-    read.check(stack)
-    return read
+    return Prediction(**vars(maps), kind=loaded.kind, notices=list(stack.notices))
 
 
 def _check_places(files: Sequence[Path], overwrite: bool) -> None:

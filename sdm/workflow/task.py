@@ -21,33 +21,20 @@ if TYPE_CHECKING:
     from sdm.data.rasters.stack import Stack
     from sdm.data.records.clean import Ledger
 
-FEW = 10
-"""Records below which results are rough."""
+FEW = 10  # records below which results are rough
+Files = dict[str, Any]  # names of files in a folder, by what they are
 
 
 @dataclass
 class Prepared:
-    """What a run works on.
+    """What a run works on; tables that hold the variables have no stack, study area or ledger, and no map."""
 
-    Attributes
-    ----------
-    tables : dict
-        What each model is fitted to, by the model's name, in the order of the file.
-    failures : dict
-        Models that cannot be fitted, and why.
-    stack, study_area, ledger
-        None for tables that hold the variables, which have no map.
-    projections : dict
-        Other layers to map on, by name.
-    notices : list of str
-    """
-
-    tables: dict[str, Any] = field(default_factory=dict)
-    failures: dict[str, str] = field(default_factory=dict)
+    tables: dict[str, Any] = field(default_factory=dict)  # by the model's name, in the order of the file
+    failures: dict[str, str] = field(default_factory=dict)  # models that cannot be fitted, and why
     stack: "Stack | None" = None
     study_area: "StudyArea | None" = None
     ledger: "Ledger | None" = None
-    projections: "dict[str, Stack]" = field(default_factory=dict)
+    projections: "dict[str, Stack]" = field(default_factory=dict)  # other layers to map on, by name
     notices: list[str] = field(default_factory=list)
 
     @property
@@ -69,36 +56,18 @@ class Fitted(Protocol):
 
 @dataclass
 class ModelResult:
-    """One model of a run: its folder, numbers and files, or why it failed.
+    """One model of a run: its folder, numbers and files, or why it failed."""
 
-    Attributes
-    ----------
-    name : str
-        The species, the title of the classes, or the community.
-    kind : str
-    folder : Path or None
-    numbers : dict
-        Everything that was measured, as in the JSON file.
-    files : dict
-        The files in the folder, by what they are.
-    notes, warnings : list of str
-    error : str or None
-    records : dict or None
-        The record cleaning summary.
-    lines : list of str
-        The main results as text.
-    """
-
-    name: str
+    name: str  # the species, the title of the classes, or the community
     kind: str
     folder: Path | None = None
-    numbers: dict[str, Any] = field(default_factory=dict)
-    files: dict[str, Any] = field(default_factory=dict)
+    numbers: dict[str, Any] = field(default_factory=dict)  # everything that was measured, as in the JSON file
+    files: dict[str, Any] = field(default_factory=dict)  # in the folder, by what they are
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     error: str | None = None
-    records: dict[str, int] | None = None
-    lines: list[str] = field(default_factory=list)
+    records: dict[str, int] | None = None  # the record cleaning summary
+    lines: list[str] = field(default_factory=list)  # the main results as text
 
     def line(self, key: str, text: str) -> str:
         """Return a line for the terminal."""
@@ -139,32 +108,15 @@ class MapResult:
 
 
 class Task(ABC):
-    """What a run must know of one kind of model.
+    """What a run must know of one kind of model; a method that is a plain function can be set as a `staticmethod`."""
 
-    Attributes
-    ----------
-    kind : str
-        As in the options and in the model's class.
-    called : str
-        What messages call such a model, such as ``a class model``.
-    command : str
-        The command that makes one, such as ``sdm classify``.
-    options_of : str
-        The kind whose options apply: that of the task unless it says otherwise.
-    assessor : Assessor or None
-        How models are fitted again and measured, for kinds that can be tuned.
-    maps_with, evaluates_with : tuples of str
-        Options of `sdm predict` and `sdm evaluate` that apply to this kind; the others of `PREDICT_OPTIONS` and
-        `EVALUATE_OPTIONS` are refused.
-    """
-
-    kind: ClassVar[str]
-    called: ClassVar[str]
-    command: ClassVar[str]
-    options_of: ClassVar[str]
-    assessor: ClassVar[Any] = None
-    maps_with: ClassVar[tuple[str, ...]] = ()
-    evaluates_with: ClassVar[tuple[str, ...]] = ()
+    kind: ClassVar[str]  # as in the options and in the model's class
+    called: ClassVar[str]  # what messages call such a model, such as `a class model`
+    command: ClassVar[str]  # that makes one, such as `sdm classify`
+    options_of: ClassVar[str]  # the kind whose options apply: that of the task unless it says otherwise
+    assessor: ClassVar[Any] = None  # how models are fitted again and measured, for kinds that can be tuned
+    maps_with: ClassVar[tuple[str, ...]] = ()  # options of `sdm predict` that apply to this kind alone or to some
+    evaluates_with: ClassVar[tuple[str, ...]] = ()  # and those of `sdm evaluate`; others are refused
 
     # Options
 
@@ -189,22 +141,16 @@ class Task(ABC):
         """Read the inputs; what is wrong with one of several models is a failure, what is wrong with all is raised."""
 
     @abstractmethod
-    def plan(self, prepared: Prepared, name: str, options: RunOptions) -> Any:
+    def plan(self, prepared: Any, name: str, options: RunOptions) -> Any:
         """Divide the data of one model as the options say; what cannot work is refused before anything is fitted."""
 
     @abstractmethod
-    def fit(self, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None) -> Fitted:
+    def fit(self, prepared: Any, name: str, options: RunOptions, progress: Progress | None) -> Fitted:
         """Fit one model, and measure it in every way that the options ask for."""
 
     @abstractmethod
     def write(
-        self,
-        fitted: Any,
-        prepared: Prepared,
-        options: RunOptions,
-        folder: Path,
-        files: dict[str, Any],
-        progress: Progress | None,
+        self, fitted: Any, prepared: Any, options: RunOptions, folder: Path, files: Files, progress: Progress | None
     ) -> list[str]:
         """Write the model, its tables, maps and pictures into a folder, note their names, and return notes."""
 
@@ -224,11 +170,11 @@ class Task(ABC):
         """Return the options that repeat the run for one model."""
         return options
 
-    def records(self, prepared: Prepared, name: str) -> tuple[list[dict[str, Any]], dict[str, int]] | None:
+    def records(self, prepared: Any, name: str) -> tuple[list[dict[str, Any]], dict[str, int]] | None:
         """Return the record cleaning summary of a model: rows of a table, and the counts; None where there is none."""
         return None
 
-    def write_shared(self, prepared: Prepared, folder: Path, files: dict[str, Any]) -> None:
+    def write_shared(self, prepared: Any, folder: Path, files: Files) -> None:
         """Write what all models of a batch share, and note its name; most kinds have nothing."""
         return
 

@@ -18,7 +18,7 @@ from sdm.models.classes import ClassModel
 from sdm.options.definitions import ClassOptions, RunOptions
 from sdm.options.reading import make_options
 from sdm.types import Array
-from sdm.workflow.classes.inputs import read_points, selected
+from sdm.workflow.classes.points import read_points, selected
 from sdm.workflow.model_inputs import check_columns, open_for, open_text, values_at
 
 
@@ -30,15 +30,7 @@ def evaluate_classes(
     proportions: Sequence[str] = (),
     select: Mapping[str, str] | Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Measure a class model on points whose classes, or proportions, are known: as `sdm classify` tests its own.
-
-    Raises
-    ------
-    OptionError
-        If it is not known where the classes are, or a column is not there.
-    DataError
-        If a class is not the model's, or no point can be used.
-    """
+    """Measure a class model on points whose classes, or proportions, are known: as `sdm classify` tests its own."""
     notices: list[str] = []
     where = _where(model, class_column, proportions)
     file = Path(str(options.occurrences.file))

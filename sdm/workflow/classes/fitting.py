@@ -24,7 +24,6 @@ from sdm.models.classes import ClassModel
 from sdm.models.presence import PresenceOf, presence_class
 from sdm.options.definitions import RunOptions
 from sdm.types import Array, Progress
-from sdm.workers import workers
 from sdm.workflow.assessing import Assessed, assess
 from sdm.workflow.classes.inputs import ClassPrepared
 from sdm.workflow.responses import make_bands, make_surfaces, read_pairs, varying
@@ -32,10 +31,9 @@ from sdm.workflow.splitting import set_sites_aside, split_sites
 
 log = logging.getLogger("sdm")
 
+# Of Java Maxent's thresholds, those that have a meaning for a probability of presence.
 CUTOFFS = ("mtp", "10p", "equal", "maxsss", "equal_test", "maxsss_test")
-"""Of Java Maxent's thresholds, those that have a meaning for a probability of presence."""
-RENAMED = {"price_folds": "penalty_folds"}
-"""Parameters of the estimator, and the options that they have another name in."""
+RENAMED = {"price_folds": "penalty_folds"}  # parameters of the estimator whose options have another name
 
 
 @dataclass(frozen=True)
@@ -49,40 +47,21 @@ class ClassPlan:
 
 @dataclass
 class ClassFit:
-    """A fitted class model.
-
-    Attributes
-    ----------
-    name : str
-    table, test : ClassSample
-        What it was fitted to, and what tests it.
-    model : ClassModel
-    presence : PresenceOf or None
-        The probability of presence, where the classes are presence and absence.
-    measures : dict
-        Of the training sites, the test sites and all folds together.
-    numbers : dict
-    thresholds : list of Threshold
-        Cutoffs of the probability of presence.
-    roc : list of dict
-        Omission and false presences against the cutoff.
-    profiles : list of ClassProfile
-        Of all classes; `curves` are those of presence alone.
-    """
+    """A fitted class model."""
 
     name: str
-    table: ClassSample
+    table: ClassSample  # what it was fitted to
     test: ClassSample | None
     model: ClassModel
-    presence: PresenceOf | None
-    measures: dict[str, ClassMeasures]
+    presence: PresenceOf | None  # where the classes are presence and absence
+    measures: dict[str, ClassMeasures]  # of the training sites, the test sites and all folds together
     numbers: dict[str, Any]
     notes: list[str]
     assessed: Assessed
-    thresholds: list[Threshold] = field(default_factory=list)
-    roc: list[dict[str, float]] = field(default_factory=list)
-    profiles: list[ClassProfile] = field(default_factory=list)
-    curves: list[Profile] = field(default_factory=list)
+    thresholds: list[Threshold] = field(default_factory=list)  # cutoffs of the probability of presence
+    roc: list[dict[str, float]] = field(default_factory=list)  # omission and false presences against the cutoff
+    profiles: list[ClassProfile] = field(default_factory=list)  # of all classes
+    curves: list[Profile] = field(default_factory=list)  # of presence alone
     bands: list[Band] = field(default_factory=list)
     surfaces: list[Surface] = field(default_factory=list)
 
@@ -102,10 +81,10 @@ def plan_classes(
     sample: ClassSample, options: RunOptions, test: ClassSample | None = None, stack: Stack | None = None
 ) -> ClassPlan:
     """Divide the sites; what cannot work is refused before anything is fitted."""
-    given = {"predict.threshold": options.predict.threshold, "output.surfaces": options.output.surfaces}
-    for name, value in given.items():
-        if value:
-            check_cutoff(sample.class_names, name)
+    if options.predict.threshold is not None:
+        check_cutoff(sample.class_names, "predict.threshold")
+    if options.output.surfaces:
+        check_cutoff(sample.class_names, "output.surfaces")
     read_pairs(options.output.surfaces, sample.names)
     if test is None:
         train = set_sites_aside(sample, options)
@@ -128,25 +107,19 @@ def fit_classes(plan: ClassPlan, prepared: ClassPrepared, options: RunOptions, p
         progress(0, 1, f"fitting {len(table.class_names)} classes")
     base = class_estimator(options, table.categorical)
     fitted = CLASSES.fit(table, base)
-    notes = [*fitted.notes_, *_unfinished(fitted)]
+    notes, solution = list(fitted.notes_), fitted.solution_
+    if solution.status != CONVERGED:
+        notes.append(f"{solution.status}: {solution.message}")
     if np.isinf(fitted.multiplier_):
         notes.append("no feature predicts held-out sites better than the classes' frequencies: the model has none")
     model = _with_record(fitted.model_, table, prepared, options)
-    with workers(options.processes) as pool:
-        assessed = assess(
-            table,
-            options,
-            base,
-            plan.split,
-            assessor=CLASSES,
-            single=_as_chosen(base, fitted),
-            test=test,
-            executor=pool,
-            progress=progress,
-        )
-    measures = {"training": _measure(model, table)}
-    if test is not None:
-        measures["test"] = _measure(model, test)
+    bases = base, _as_chosen(base, fitted)
+    assessed = assess(table, options, *bases, plan.split, assessor=CLASSES, test=test, progress=progress)
+    measures = {
+        kind: measure_classes(model.distributions(one.values), targets_of(one, model.classes), model.shares)
+        for kind, one in (("training", table), ("test", test))
+        if one is not None
+    }
     out = None if assessed.validation is None else assessed.validation.out_of_fold
     if out is not None and out.known.any():
         known = out.known
@@ -178,10 +151,6 @@ def _as_chosen(base: ConditionalMaxent, fitted: ConditionalMaxent) -> Conditiona
     return CLASSES.with_setting(base, chosen)
 
 
-def _measure(model: ClassModel, sample: ClassSample) -> ClassMeasures:
-    return measure_classes(model.distributions(sample.values), targets_of(sample, model.classes), model.shares)
-
-
 def _measure_presence(result: ClassFit, presence: PresenceOf, out: Any, options: RunOptions) -> None:
     """Add cutoffs, the ROC curve, the measures of presence against absence, and the curves of presence."""
     table, test, c = result.table, result.test, presence.c
@@ -195,23 +164,19 @@ def _measure_presence(result: ClassFit, presence: PresenceOf, out: Any, options:
     result.model = replace(presence.model, meta={**presence.model.meta, "thresholds": known})
     result.presence = PresenceOf(result.model, c)
     result.roc = _roc(curve, None if at_test is None or there is None else at_test[~there])
-    sites = [("training", p, inside)]
-    if out is not None and out.known.any():
-        sites.append(("cross-validation", out.p[c][out.known], out.targets[c][out.known] >= 0.5))
+    kind, values, here = "training", p, inside
     if at_test is not None and there is not None:
-        sites.append(("test", at_test, there))
-    kind, values, here = sites[-1]
+        kind, values, here = "test", at_test, there
+    elif out is not None and out.known.any():
+        kind, values, here = "cross-validation", out.p[c][out.known], out.targets[c][out.known] >= 0.5
     if here.any() and not here.all():
         result.assessed.survey = {"of": kind, **measure_predictions(values[here], values[~here], known["maxsss"])}
-    clamp = options.predict.clamp
+    seen = table.values, "probability", options.predict.clamp
     if options.output.curves:
-        result.curves = [
-            marginal(result.presence, v, table.values, "probability", clamp) for v in varying(result.presence)
-        ]
-        folds = result.assessed.validation.models if result.assessed.validation else []
-        replicates = [PresenceOf(one, c) for one in folds]
-        result.bands = make_bands(result.presence, replicates, table.values, "probability", clamp)
-    result.surfaces = make_surfaces(result.presence, options.output.surfaces, table.values, "probability", clamp)
+        result.curves = [marginal(result.presence, v, *seen) for v in varying(result.presence)]
+        replicates = [PresenceOf(one, c) for one in result.assessed.replicates]
+        result.bands = make_bands(result.presence, replicates, *seen)
+    result.surfaces = make_surfaces(result.presence, options.output.surfaces, *seen)
 
 
 def _roc(curve: Curve, absences: Array | None) -> list[dict[str, float]]:
@@ -243,12 +208,6 @@ def _with_record(model: ClassModel, table: ClassSample, prepared: ClassPrepared,
     }
     record = {name: value for name, value in record.items() if value or name == "seed"}
     return replace(model, variables=variables, meta={**model.meta, **record})
-
-
-def _unfinished(fitted: ConditionalMaxent) -> list[str]:
-    """Return what is to be said of a fit that did not converge."""
-    solution = fitted.solution_
-    return [] if solution.status == CONVERGED else [f"{solution.status}: {solution.message}"]
 
 
 def _numbers(result: ClassFit, fitted: ConditionalMaxent, sites: int) -> dict[str, Any]:

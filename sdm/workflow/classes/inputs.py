@@ -3,7 +3,6 @@
 Presence and absence in a column (`occurrences.response`) are two classes, and every species has a sample of its own.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,55 +17,28 @@ from sdm.data.background import sample_background
 from sdm.data.encode import Encoder
 from sdm.data.records.clean import Ledger, finish_cleaning, locate
 from sdm.data.records.columns import SPECIES, first_of, listed, named_column, species_column
-from sdm.data.records.occurrences import ABSENT, Occurrences, as_text, read_occurrences
-from sdm.data.records.samples import read_swd
-from sdm.data.records.textfile import SAMPLE_ROWS, TextTable, column_key
+from sdm.data.records.occurrences import Occurrences, as_text
+from sdm.data.records.textfile import SAMPLE_ROWS
 from sdm.data.site_sample import ClassSample
 from sdm.data.visits import SITE, site_groups
 from sdm.errors import DataError, OptionError
 from sdm.models.classes import label_text
 from sdm.options.definitions import RunOptions
 from sdm.types import Array, Colour, Index
+from sdm.workflow.classes.points import Points, is_absence, read_points
 from sdm.workflow.inputs import check_species, open_layers, open_projections, projection_notices, read_area
 from sdm.workflow.task import Prepared
 
 
 @dataclass
 class ClassPrepared(Prepared):
-    """What a run over classes works on; `tables` are `ClassSample`, by the title of their model.
+    """What a run over classes works on; `tables` are `ClassSample`, by the title of their model."""
 
-    Attributes
-    ----------
-    tests : dict
-        Samples of the test file, where there is one.
-    ledgers : dict
-        The record cleaning summaries.
-    levels : dict
-        The names of the categories of each categorical variable that came as text.
-    colours : dict
-        The colours that a raster of classes gives them.
-    species_column : str or None
-        The column that tells the species of a response apart.
-    """
-
-    tests: dict[str, ClassSample] = field(default_factory=dict)
-    ledgers: dict[str, Ledger] = field(default_factory=dict)
-    levels: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    colours: dict[str, Colour] = field(default_factory=dict)
-    species_column: str | None = None
-
-
-@dataclass(frozen=True)
-class Points:
-    """The rows of a file, or some of them: their labels, the other columns, and their values if the file has them."""
-
-    records: Occurrences
-    table: pd.DataFrame | None = None
-
-    def take(self, rows: NDArray[np.bool_]) -> "Points":
-        """Return some of the rows."""
-        table = None if self.table is None else self.table.loc[rows].reset_index(drop=True)
-        return Points(self.records.take(rows), table)
+    tests: dict[str, ClassSample] = field(default_factory=dict)  # of the test file
+    ledgers: dict[str, Ledger] = field(default_factory=dict)  # the record cleaning summaries
+    levels: dict[str, tuple[str, ...]] = field(default_factory=dict)  # categories of variables that came as text
+    colours: dict[str, Colour] = field(default_factory=dict)  # that a raster of classes gives them
+    species_column: str | None = None  # tells the species of a response apart
 
 
 def check_inputs(options: RunOptions) -> None:
@@ -88,18 +60,9 @@ def check_inputs(options: RunOptions) -> None:
 
 
 def prepare(options: RunOptions) -> ClassPrepared:
-    """Read the points and their values, or draw points from a raster of classes.
-
-    Raises
-    ------
-    SdmError
-        For what concerns all models, or the only one.
-    """
+    """Read the points and their values, or draw points from a raster of classes."""
     check_inputs(options)
-    if options.classes.raster is not None:
-        prepared = _drawn(options)
-    else:
-        prepared = _recorded(options)
+    prepared = _recorded(options) if options.classes.raster is None else _drawn(options)
     if prepared.stack is not None:
         prepared.projections = open_projections(options, prepared.stack.names)
         prepared.notices += projection_notices(prepared.projections, prepared.stack.notices)
@@ -126,8 +89,7 @@ def _recorded(options: RunOptions) -> ClassPrepared:
         try:
             if options.occurrences.response is not None:
                 _check_both(points.records.species[rows].astype(str), title)
-            sample, ledger = _sample(points.take(rows), title, options, prepared)
-            prepared.tables[title] = sample
+            prepared.tables[title], ledger = _sample(points.take(rows), title, options, prepared)
             if ledger is not None:
                 prepared.ledgers[title] = ledger
             if len(parts) > 1:
@@ -141,87 +103,12 @@ def _recorded(options: RunOptions) -> ClassPrepared:
     return prepared
 
 
-def read_points(options: RunOptions, file: str, notices: list[str]) -> Points:
-    """Read points with their classes or proportions; those that were not selected are left out."""
-    own, classes = options.occurrences, options.classes
-    column, source = own.response or classes.column, Path(file).name
-    if options.layers.files:
-        records = read_occurrences(
-            file,
-            crs=own.crs,
-            species_column=column,
-            x_column=own.x_column,
-            y_column=own.y_column,
-            columns=_beside(options),
-            noun=None if column is None else "class",
-        )
-        points = Points(records)
-    else:
-        points = _read_table(options, file, column)
-        records = points.records
-    lost = " (in the whole file)" if classes.select else ""
-    notices += [note + lost if note[:1].isdigit() else note for note in records.notes]
-    if column is None:
-        records = replace(records, species=np.full(len(records), "sites", dtype=object))
-        points = replace(points, records=records)
-    keep = selected(records.extra, classes.select, source)
-    if own.response is not None:
-        check_presence(records, own.response, source)
-    return points.take(keep)
-
-
-def _beside(options: RunOptions) -> list[str]:
-    """Return the columns that are wanted beside class and coordinates."""
-    own, classes = options.occurrences, options.classes
-    species = [own.species_column] if own.species_column else list(SPECIES) if own.response else []
-    sites = [own.site_column] if own.site_column else list(SITE)
-    folds = [options.test.fold_column] if options.test.fold_column else []
-    return [*classes.proportions, *classes.select, *species, *sites, *folds]
-
-
-def _read_table(options: RunOptions, file: str, column: str | None) -> Points:
-    """Read a table whose columns are the variables, but for those that say something else of a row."""
-    own, header = options.occurrences, TextTable(Path(file)).header if Path(file).is_file() else []
-    named = [column, *options.classes.proportions, *options.classes.select, own.species_column, own.site_column]
-    named += [options.test.fold_column, first_of(header, SITE), first_of(header, SPECIES) if own.response else None]
-    wanted = list(dict.fromkeys(named_column(name, header, Path(file).name) for name in named if name))
-    swd = read_swd(file, categorical=options.layers.categorical, text_columns=wanted)
-    label = swd.text[named_column(column, header, Path(file).name)].to_numpy(dtype=object) if column else swd.species
-    records = Occurrences(
-        label, swd.x, swd.y, own.crs or "EPSG:4326", swd.row, swd.text.reset_index(drop=True), swd.source, swd.notes
-    )
-    whole = swd.table.notna().all(axis=1).to_numpy() & (label != "")
-    notes = list(records.notes)
-    if not whole.all():
-        notes.append(f"{np.count_nonzero(~whole):,} rows without a class, or a value of every variable, left out")
-    if not whole.any():
-        raise DataError(f"no row of '{Path(file).name}' has a class and a value of every variable: expected some")
-    return Points(replace(records, notes=tuple(notes)), swd.table.reset_index(drop=True)).take(whole)
-
-
-def selected(table: pd.DataFrame, select: Mapping[str, str], source: str) -> NDArray[np.bool_]:
-    """Return which rows of a table have the wanted value in every column that was named."""
-    keep = np.ones(len(table), dtype=bool)
-    header = [str(known) for known in table.columns]
-    for column, value in select.items():
-        name = column if column in header else first_of(header, [column_key(column)])
-        if name is None:
-            raise OptionError(
-                f"{source} has no column '{column}' to select by: besides class and coordinates it has {listed(header)}"
-            )
-        keep &= as_text(table[name]) == value
-        if not keep.any():
-            raise OptionError(f"no record has '{value}' in column '{name}' of {source}: check --select")
-    return keep
-
-
 def _models(points: Points, options: RunOptions, prepared: ClassPrepared) -> dict[str, NDArray[np.bool_]]:
     """Return the rows of every model: all of them, or those of each species where there is a response."""
     records, own = points.records, options.occurrences
-    every = np.ones(len(records), dtype=bool)
     if own.response is None:
         title = options.classes.title or options.classes.column or Path(records.source).stem
-        return {title: every}
+        return {title: np.ones(len(records), dtype=bool)}
     source = Path(records.source).name
     column = prepared.species_column = _species_column(records, own.species_column, source, prepared.notices)
     if column is None:
@@ -243,7 +130,7 @@ def _species_column(records: Occurrences, wanted: str | None, source: str, notic
 
     Surveys often describe their sites in words, so a column of words that nobody named is no species here.
     """
-    header = [str(name) for name in records.extra.columns]
+    header = _header(records)
     known = first_of(header, SPECIES) if wanted is None else named_column(wanted, header, source)
     if known is None:
         sample = [[str(value) for value in line] for line in records.extra.head(SAMPLE_ROWS).to_numpy()]
@@ -253,34 +140,11 @@ def _species_column(records: Occurrences, wanted: str | None, source: str, notic
     return known
 
 
-def check_presence(records: Occurrences, column: str, source: str) -> None:
-    """Raise unless a column holds two values, one of which says absence."""
-    values = sorted({str(name) for name in records.species})
-    if len(values) == 2 and sum(map(_absent, values)) == 1:
-        return
-    expected = "--response expects two values, presence and absence, such as 1 and 0, or present and absent"
-    instead = f"for classes use 'sdm classify --class-column {column}'"
-    if len(values) > 2 and any(map(_absent, values)) and all(name.isascii() and name.isdigit() for name in values):
-        most = max(map(int, values))
-        raise OptionError(
-            f"column '{column}' of {source} holds counts from 0 to {most:,}: {expected}; write 1 in place of counts "
-            f"above 0 ({instead})"
-        )
-    quoted = listed([f"'{name}'" for name in values], 5)
-    what = f"{len(values):,} values ({quoted})" if len(values) > 2 else quoted.replace(", ", " and ")
-    what += " only" if len(values) == 1 else ""
-    raise OptionError(f"column '{column}' of {source} holds {what}: {expected}; {instead}")
-
-
-def _absent(word: str) -> bool:
-    return word.strip().lower() in ABSENT
-
-
 def _check_both(labels: NDArray[Any], species: str) -> None:
     """Raise unless a species has presences and absences."""
     values = set(labels.tolist())
     if len(values) < 2:
-        what = "absences" if _absent(values.pop()) else "presences"
+        what = "absences" if is_absence(values.pop()) else "presences"
         raise DataError(f"{species}: all {len(labels):,} records are {what}: expected both presences and absences")
 
 
@@ -312,12 +176,9 @@ def _sample(
             shares = shares.loc[known].reset_index(drop=True)
         scale_proportions(shares.to_numpy(), records.row[index])
         target = shares
-    column = options.test.fold_column
-    folds = (
-        as_text(records.extra[named_column(column, _header(records), records.source)])[index]
-        if column and not test
-        else None
-    )
+    column, folds = options.test.fold_column, None
+    if column and not test:
+        folds = as_text(records.extra[named_column(column, _header(records), records.source)])[index]
     group = _grouped(records, index, cell, options.occurrences.site_column, prepared.notices)
     if ledger is not None and not test:
         prepared.notices.append(_account(ledger, len(x), np.unique(cell).size, bool(proportions)))
@@ -362,14 +223,11 @@ def _grouped(records: Occurrences, index: Index, cell: Index, wanted: str | None
 def _account(ledger: Ledger, used: int, cells: int, one_name: bool) -> str:
     """Say how many points were read and are used, in how many cells, and why the others are left out."""
     total = ledger.total()
-    whole = Ledger({"": total}, ledger.degrees)
-    lost = whole.describe("")
+    lost = Ledger({"": total}, ledger.degrees).describe("")
     if total["duplicates"] and not one_name:
         lost = lost.replace("in a cell that had one already", "in a cell that had one of their class already")
-    visits = ": every visit counts" if cells < used else ""
-    return f"{total['read']:,} points, {used:,} used in {cells:,} cells{visits}" + (
-        f"; left out: {lost}" if lost else ""
-    )
+    visits, lost = ": every visit counts" if cells < used else "", f"; left out: {lost}" if lost else ""
+    return f"{total['read']:,} points, {used:,} used in {cells:,} cells{visits}{lost}"
 
 
 def _labels(names: NDArray[Any]) -> NDArray[Any]:
@@ -407,14 +265,11 @@ def _frequent(sample: ClassSample, options: RunOptions, notices: list[str]) -> C
 
 def _read_tests(options: RunOptions, file: str, prepared: ClassPrepared) -> None:
     """Read the sites of the test file; one of one species tests the one model of the run, whatever either is called."""
-    notices: list[str] = []
-    quiet = replace(prepared, notices=notices)
+    quiet = replace(prepared, notices=[])
     try:
-        points = read_points(options, file, notices)
-        parts = _models(points, options, quiet)
-        samples = {
-            title: _sample(points.take(rows), title, options, quiet, test=True)[0] for title, rows in parts.items()
-        }
+        points = read_points(options, file, quiet.notices)
+        parts = _models(points, options, quiet).items()
+        samples = {title: _sample(points.take(rows), title, options, quiet, test=True)[0] for title, rows in parts}
     except DataError as error:
         raise DataError(f"test sites: {error}") from error
     if len(samples) == 1 and len(prepared.tables) == 1:
@@ -423,11 +278,9 @@ def _read_tests(options: RunOptions, file: str, prepared: ClassPrepared) -> None
         if title not in samples:
             prepared.notices.append(f"no test site of {title} in {file}")
             continue
-        strange = sorted(set(samples[title].class_names) - set(sample.class_names))
-        if strange:
-            raise DataError(
-                f"test sites: '{strange[0]}' is no class of the training sites, which are {listed(sample.class_names)}"
-            )
+        if strange := sorted(set(samples[title].class_names) - set(sample.class_names)):
+            known = listed(sample.class_names)
+            raise DataError(f"test sites: '{strange[0]}' is no class of the training sites, which are {known}")
         prepared.tests[title] = samples[title]
 
 
@@ -459,20 +312,11 @@ def _drawn(options: RunOptions) -> ClassPrepared:
     notices += [text.replace("background points", "points") for text in drawn.notices]
     values, order = np.asarray(drawn.values, dtype=np.float64), [both.names.index(other) for other in stack.names]
     codes = values[:, both.names.index(name)]
-    if np.any(codes != np.round(codes)):
-        odd = codes[codes != np.round(codes)][0]
-        raise DataError(f"the raster of classes '{raster.name}' has the value {odd:g}: expected whole numbers")
-    title, each = options.classes.title or name, np.arange(len(codes))
-    sample = ClassSample(
-        title,
-        tuple(stack.names),
-        tuple(stack.categorical),
-        values[:, order],
-        codes.astype(np.int64),
-        drawn.x,
-        drawn.y,
-        each,
-    )
+    if (odd := codes[codes != np.round(codes)]).size:
+        raise DataError(f"the raster of classes '{raster.name}' has the value {odd[0]:g}: expected whole numbers")
+    title, target = options.classes.title or name, codes.astype(np.int64)
+    variables = tuple(stack.names), tuple(stack.categorical)
+    sample = ClassSample(title, *variables, values[:, order], target, drawn.x, drawn.y, np.arange(len(codes)))
     colours = _colour_table(raster)
     return ClassPrepared({title: sample}, stack=stack, study_area=area, notices=notices, colours=colours)
 

@@ -1,6 +1,5 @@
 """The task of classes: a target class, or presence and absence, at every site."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -8,7 +7,6 @@ from sdm.assess.class_assessor import CLASSES
 from sdm.commit import publishing
 from sdm.data.rasters.stack import Stack
 from sdm.errors import OptionError
-from sdm.estimators.classes import ConditionalMaxent
 from sdm.maps.classes import write_class_maps
 from sdm.maps.species import predict_raster
 from sdm.models.classes import ClassModel
@@ -23,12 +21,13 @@ from sdm.workflow.classes.writing import write_classes
 from sdm.workflow.inputs import check_layers, open_layers
 from sdm.workflow.species.task import threshold_on_scale
 from sdm.workflow.splitting import check_testing
-from sdm.workflow.task import FEW, Findings, MapResult, Prepared, Task
+from sdm.workflow.task import FEW, Findings, MapResult, Task
 
-BESIDE = ("class", "entropy")
-"""Maps of `sdm predict` beside the probabilities."""
-LISTED = 12
-"""Classes whose shares are printed."""
+BESIDE = ("class", "entropy")  # maps of `sdm predict` beside the probabilities
+LISTED = 12  # classes whose shares are printed
+IN_SUMMARY = (
+    "sites", "features_with_weight", "tested_on", "auc", "log_loss", "constant_log_loss", "multiplier", "kappa", "gap",
+)  # fmt: skip
 
 
 class ClassTask(Task):
@@ -44,6 +43,9 @@ class ClassTask(Task):
     evaluation_lines = staticmethod(evaluation_lines)
     info_lines = staticmethod(info_lines)
     prepare = staticmethod(prepare)
+    estimator = staticmethod(class_estimator)
+    write = staticmethod(write_classes)
+    evaluate: ClassVar[Any] = staticmethod(evaluate_classes)
 
     def recognises(self, options: RunOptions) -> bool:
         """Tell whether options say where classes are."""
@@ -60,32 +62,13 @@ class ClassTask(Task):
         if options.background.area in AREA_WORDS:
             raise OptionError(f"background.area={options.background.area} is drawn around presences: give polygons")
 
-    def plan(self, prepared: Prepared, name: str, options: RunOptions) -> ClassPlan:
+    def plan(self, prepared: ClassPrepared, name: str, options: RunOptions) -> ClassPlan:
         """Divide the sites of one model."""
-        assert isinstance(prepared, ClassPrepared)  # noqa: S101 - what `prepare` returned
         return plan_classes(prepared.tables[name], options, prepared.tests.get(name), prepared.stack)
 
-    def fit(self, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None) -> ClassFit:
+    def fit(self, prepared: ClassPrepared, name: str, options: RunOptions, progress: Progress | None) -> ClassFit:
         """Fit and measure one class model."""
-        assert isinstance(prepared, ClassPrepared)  # noqa: S101 - what `prepare` returned
         return fit_classes(self.plan(prepared, name, options), prepared, options, progress)
-
-    def estimator(self, options: RunOptions, categorical: Sequence[str]) -> ConditionalMaxent:
-        """Return the estimator that the options describe."""
-        return class_estimator(options, categorical)
-
-    def write(
-        self,
-        fitted: ClassFit,
-        prepared: Prepared,
-        options: RunOptions,
-        folder: Path,
-        files: dict[str, Any],
-        progress: Progress | None,
-    ) -> list[str]:
-        """Write the model, its tables, maps and pictures."""
-        write_classes(fitted, prepared, options, folder, files, progress)
-        return []
 
     def repeat(self, options: RunOptions, name: str) -> RunOptions:
         """Return the options with one species, if there are several."""
@@ -93,9 +76,8 @@ class ClassTask(Task):
             return options
         return options.model_copy(update={"occurrences": options.occurrences.model_copy(update={"species": [name]})})
 
-    def records(self, prepared: Prepared, name: str) -> tuple[list[dict[str, Any]], dict[str, int]] | None:
+    def records(self, prepared: ClassPrepared, name: str) -> tuple[list[dict[str, Any]], dict[str, int]] | None:
         """Return the record cleaning summary, one row per class."""
-        assert isinstance(prepared, ClassPrepared)  # noqa: S101 - what `prepare` returned
         ledger = prepared.ledgers.get(name)
         if ledger is None:
             return None
@@ -107,17 +89,8 @@ class ClassTask(Task):
         if not numbers:
             return {}
         kind, best = list(numbers["measures"].items())[-1]
-        return {
-            "sites": numbers["sites"],
-            "features_with_weight": numbers["features_with_weight"],
-            "tested_on": kind,
-            "auc": best["mean_auc"],
-            "log_loss": best["log_loss"],
-            "constant_log_loss": best["constant_log_loss"],
-            "multiplier": numbers["multiplier"],
-            "kappa": best["kappa"],
-            "gap": numbers["gap"],
-        }
+        known = {**numbers, **best, "sites": numbers["sites"], "tested_on": kind, "auc": best["mean_auc"]}
+        return {key: known[key] for key in IN_SUMMARY}
 
     def check(self, options: RunOptions, found: Findings) -> None:
         """Look for what is wrong with layers and sites."""
@@ -137,10 +110,6 @@ class ClassTask(Task):
             if counts.min() < FEW:
                 rare = sample.class_names[int(counts.argmin())]
                 found.warnings.append(f"{title}: class '{rare}' has fewer than {FEW} sites; results will be rough")
-
-    def evaluate(self, model: ClassModel, options: RunOptions, **ways: Any) -> dict[str, Any]:
-        """Measure a model on records or sites that it has not seen."""
-        return evaluate_classes(model, options, **ways)
 
     def map_places(self, output: Path) -> list[Path]:
         """Return the probabilities, and beside them the most probable class and the entropy."""

@@ -8,7 +8,6 @@ import numpy as np
 
 from sdm.assess.class_assessor import targets_of
 from sdm.assess.measures.classes import ClassMeasures, ClassProfile
-from sdm.assess.measures.thresholds import find_threshold
 from sdm.assess.uncertainty import STATISTICS
 from sdm.data.rasters.stack import Stack
 from sdm.files import safe_name, safe_names
@@ -18,110 +17,90 @@ from sdm.models.colours import hex_colour
 from sdm.models.file import save_model
 from sdm.models.presence import PresenceOf, shown_class
 from sdm.options.definitions import RunOptions
-from sdm.report.tables import write_profiles, write_rows
+from sdm.report.tables import write_profiles
 from sdm.types import Progress
-from sdm.workflow.assessment_tables import draw_assessment, write_assessment, write_value_maps
+from sdm.workflow.assessment_tables import (
+    cutoff,
+    draw_assessment,
+    make_plots,
+    write_assessment,
+    write_tables,
+    write_value_maps,
+)
 from sdm.workflow.classes.fitting import ClassFit
-from sdm.workflow.task import Prepared
+from sdm.workflow.task import Files, Prepared
 
-PICTURES = ("importance",)
-"""Names in `plots/` that are not a variable's."""
+PICTURES = ("importance",)  # names in `plots/` that are not a variable's
 
 
 def write_classes(
-    fitted: ClassFit,
-    prepared: Prepared,
-    options: RunOptions,
-    folder: Path,
-    files: dict[str, Any],
-    progress: Progress | None,
-) -> None:
+    fitted: ClassFit, prepared: Prepared, options: RunOptions, folder: Path, files: Files, progress: Progress | None
+) -> list[str]:
     """Write a class model, its tables, pictures and maps into a folder, and note their names."""
     from sdm.report.figures.classes import draw_class_profile, draw_confusion
 
     name, model = safe_name(fitted.name), fitted.model
     files["model"] = save_model(model, folder / f"{name}.npz").name
     kind, measures = list(fitted.measures.items())[-1]
-    files["classes"] = _write_classes(folder / f"{name}_classes.csv", fitted, kind, measures)
-    files["confusion"] = _write_confusion(folder / f"{name}_confusion.csv", model.labels, fitted.measures)
-    picture = folder / f"{name}_confusion.png"
-    files["confusion picture"] = draw_confusion(
-        measures.confusion, model.labels, picture, title=f"Confusion ({kind})"
-    ).name
-    if fitted.numbers["multiplier_search"]:
-        rows = fitted.numbers["multiplier_search"]
-        files["multipliers"] = write_rows(folder / f"{name}_multipliers.csv", rows).name
-    files["weights"] = _write_weights(folder / f"{name}_weights.csv", model)
-    files["sites"] = _write_sites(folder / f"{name}_sites.csv", fitted)
-    if fitted.roc:
-        files["roc"] = write_rows(folder / f"{name}_roc.csv", fitted.roc).name
+    tables = {
+        "classes": ("classes", _class_rows(fitted, kind, measures)),
+        "confusion": ("confusion", _confusion_rows(model.labels, fitted.measures)),
+        "multipliers": ("multipliers", fitted.numbers["multiplier_search"]),
+        "weights": ("weights", _weight_rows(model)),
+        "sites": ("sites", _site_rows(fitted)),
+        "roc": ("roc", fitted.roc),
+        "class curves" if fitted.curves else "curves": (
+            "classCurves" if fitted.curves else "curves",
+            _profile_rows(fitted.profiles, model.labels),
+        ),
+    }
+    write_tables(tables, folder, name, files)
+    picture, title = folder / f"{name}_confusion.png", f"Confusion ({kind})"
+    files["confusion picture"] = draw_confusion(measures.confusion, model.labels, picture, title=title).name
     write_assessment(fitted, folder, name, files)
     draw_assessment(fitted, prepared.stack, options, folder, files)
+    if fitted.curves:
+        files["curves"] = write_profiles(folder / f"{name}_curves.csv", fitted.curves).name
     if fitted.profiles:
-        plots = folder / "plots"
-        plots.mkdir(exist_ok=True)
-        files["plots"] = "plots"
-        if fitted.curves:
-            files["curves"] = write_profiles(folder / f"{name}_curves.csv", fitted.curves).name
-            files["class curves"] = _write_profiles(folder / f"{name}_classCurves.csv", fitted.profiles, model.labels)
-        else:
-            files["curves"] = _write_profiles(folder / f"{name}_curves.csv", fitted.profiles, model.labels)
+        plots = make_plots(folder, files)
         names = safe_names([profile.variable for profile in fitted.profiles], taken=PICTURES)
         for profile in fitted.profiles:
             draw_class_profile(profile, model.labels, model.colours, plots / f"{names[profile.variable]}.png")
     if options.output.map and prepared.stack is not None:
-        stacks = {"": prepared.stack, **prepared.projections}
+        common: dict[str, Any] = {"clamp": options.predict.clamp, "threads": options.threads, "progress": progress}
+        common["tags"] = {"title": fitted.name}
+        raster, area = folder / f"{name}.tif", {"study_area": prepared.study_area}
+        level = cutoff(fitted.thresholds, options.predict.threshold)
+        fitted.numbers["map"] = _write_maps(fitted, prepared.stack, raster, "map", level, files, common | area)
+        if level is not None:
+            fitted.numbers["map_threshold"] = level
         titles = safe_names(prepared.projections, taken=["probability", "entropy", "thresholded", *STATISTICS])
-        for title, stack in stacks.items():
-            stem = f"{name}_{titles[title]}" if title else name
-            _write_maps(fitted, stack, title, stem, prepared, options, folder, files, progress)
+        for title, stack in prepared.projections.items():
+            raster, of = folder / f"{name}_{titles[title]}.tif", f"projection {title}"
+            numbers = _write_maps(fitted, stack, raster, of, level, files, common)
+            fitted.numbers.setdefault("projections", {})[title] = numbers
         _draw_maps(fitted, folder, name, files)
+    return []
 
 
 def _write_maps(
-    fitted: ClassFit,
-    stack: Stack,
-    title: str,
-    stem: str,
-    prepared: Prepared,
-    options: RunOptions,
-    folder: Path,
-    files: dict[str, Any],
-    progress: Progress | None,
-) -> None:
-    """Write the maps of the layers, or of a projection."""
-    model, of = fitted.model, f"projection {title}" if title else "map"
-    common: dict[str, Any] = {
-        "clamp": options.predict.clamp,
-        "study_area": None if title else prepared.study_area,
-        "threads": options.threads,
-        "tags": {"title": fitted.name},
-        "progress": progress,
-    }
-    paths = {
-        "class": folder / f"{stem}.tif",
-        "probability": folder / f"{stem}_probability.tif",
-        "entropy": folder / f"{stem}_entropy.tif",
-    }
+    fitted: ClassFit, stack: Stack, raster: Path, of: str, level: float | None, files: Files, common: dict[str, Any]
+) -> dict[str, Any]:
+    """Write the maps of the layers, or of a projection (`of`); return their numbers."""
+    model, replicates = fitted.model, fitted.assessed.replicates
+    beside = {what: raster.with_name(f"{raster.stem}_{what}.tif") for what in ("probability", "entropy")}
+    paths = {"class": raster, **beside}
     numbers = write_class_maps(model, stack, paths, **common).numbers(model.labels)
-    if title:
-        fitted.numbers.setdefault("projections", {})[title] = numbers
-    else:
-        fitted.numbers["map"] = numbers
     files |= {f"{what} {of}": path.name for what, path in paths.items()}
-    replicates = [] if fitted.assessed.validation is None else fitted.assessed.validation.models
-    common["scale"] = "probability"
+    common = common | {"scale": "probability"}
     if fitted.presence is not None:
-        level, cutoff = None, options.predict.threshold
-        if cutoff is not None:
-            level = float(cutoff) if isinstance(cutoff, (int, float)) else find_threshold(fitted.thresholds, cutoff).raw
-            fitted.numbers["map_threshold"] = level
         models = [PresenceOf(one, fitted.presence.c) for one in replicates]
-        files |= write_value_maps(fitted.presence, models, level, stack, paths["class"], of, common)
-        return
+        files |= write_value_maps(fitted.presence, models, level, stack, raster, of, common)
+        return numbers
     for c, (label, safe) in enumerate(safe_names(model.labels).items()):
-        models, raster = [PresenceOf(one, c) for one in replicates], folder / f"{stem}_{safe}.tif"
-        files |= write_value_maps(PresenceOf(model, c), models, None, stack, raster, f"{label} {of}", common)
+        models, path = [PresenceOf(one, c) for one in replicates], raster.with_name(f"{raster.stem}_{safe}.tif")
+        files |= write_value_maps(PresenceOf(model, c), models, None, stack, path, f"{label} {of}", common)
+    return numbers
 
 
 def _draw_maps(fitted: ClassFit, folder: Path, name: str, files: dict[str, Any]) -> None:
@@ -141,49 +120,38 @@ def _draw_maps(fitted: ClassFit, folder: Path, name: str, files: dict[str, Any])
         files["probability picture"] = draw_map(raster, target, band=c + 1, title=fitted.name, shades=shades).name
 
 
-def _write_classes(path: Path, fitted: ClassFit, kind: str, measures: ClassMeasures) -> str:
-    """Write the legend of the map, and what is known of every class."""
+def _class_rows(fitted: ClassFit, kind: str, measures: ClassMeasures) -> list[dict[str, Any]]:
+    """Return the legend of the map, and what is known of every class."""
     model = fitted.model
-    counts = targets_of(fitted.table, model.classes).sum(axis=1)
-    if fitted.test is not None:
-        counts = counts + targets_of(fitted.test, model.classes).sum(axis=1)
-    rows = [
-        {
-            "code": code,
-            "class": label,
-            "colour": hex_colour(colour),
-            "sites": float(count),
-            f"auc ({kind})": float(measures.auc[c]),
-            f"recall ({kind})": float(measures.recall[c]),
-            f"precision ({kind})": float(measures.precision[c]),
-        }
-        for c, (code, label, colour, count) in enumerate(
-            zip(class_codes(model.labels), model.labels, model.colours, counts)
-        )
-    ]
-    return write_rows(path, rows).name
+    samples = [sample for sample in (fitted.table, fitted.test) if sample is not None]
+    counts: Any = sum(targets_of(sample, model.classes).sum(axis=1) for sample in samples)
+    columns: dict[str, Any] = {
+        "code": class_codes(model.labels),
+        "class": model.labels,
+        "colour": map(hex_colour, model.colours),
+        "sites": counts.astype(float).tolist(),
+    }
+    columns |= {f"{name} ({kind})": getattr(measures, name).tolist() for name in ("auc", "recall", "precision")}
+    return [dict(zip(columns, row)) for row in zip(*columns.values())]
 
 
-def _write_confusion(path: Path, labels: Sequence[str], tested: dict[str, ClassMeasures]) -> str:
-    """Write the confusion matrices: one row per class on record, one column per predicted class."""
-    rows = [
+def _confusion_rows(labels: Sequence[str], tested: dict[str, ClassMeasures]) -> list[dict[str, Any]]:
+    """Return the confusion matrices: one row per class on record, one column per predicted class."""
+    return [
         {"data": kind, "class on record": label, **dict(zip((f"predicted {other}" for other in labels), row.tolist()))}
         for kind, measures in tested.items()
         for label, row in zip(labels, measures.confusion)
     ]
-    return write_rows(path, rows).name
 
 
-def _write_weights(path: Path, model: ClassModel) -> str:
-    """Write every feature with its weight in every class."""
-    rows: list[dict[str, Any]] = [{"feature": "(constant)", **dict(zip(model.labels, model.intercept.tolist()))}]
-    for name, weights in zip(model.feature_names, model.weights.T):
-        rows.append({"feature": name, **dict(zip(model.labels, weights.tolist()))})
-    return write_rows(path, rows).name
+def _weight_rows(model: ClassModel) -> list[dict[str, Any]]:
+    """Return every feature with its weight in every class."""
+    rows = [("(constant)", model.intercept), *zip(model.feature_names, model.weights.T)]
+    return [{"feature": name, **dict(zip(model.labels, weights.tolist()))} for name, weights in rows]
 
 
-def _write_sites(path: Path, fitted: ClassFit) -> str:
-    """Write the sites with their targets and the model's probabilities."""
+def _site_rows(fitted: ClassFit) -> list[dict[str, Any]]:
+    """Return the sites with their targets and the model's probabilities."""
     rows = []
     for part, sample in (("train", fitted.table), ("test", fitted.test)):
         if sample is None:
@@ -200,12 +168,12 @@ def _write_sites(path: Path, fitted: ClassFit) -> str:
             row["predicted"] = fitted.model.labels[best[i]]
             row |= {f"p {label}": float(p[c, i]) for c, label in enumerate(fitted.model.labels)}
             rows.append(row)
-    return write_rows(path, rows).name
+    return rows
 
 
-def _write_profiles(path: Path, profiles: Sequence[ClassProfile], labels: Sequence[str]) -> str:
-    """Write the response profiles of all classes in long form."""
-    rows = [
+def _profile_rows(profiles: Sequence[ClassProfile], labels: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the response profiles of all classes in long form."""
+    return [
         {
             "variable": profile.variable,
             "value": float(value),
@@ -218,4 +186,3 @@ def _write_profiles(path: Path, profiles: Sequence[ClassProfile], labels: Sequen
         for c, label in enumerate(labels)
         for k, value in enumerate(profile.x)
     ]
-    return write_rows(path, rows).name

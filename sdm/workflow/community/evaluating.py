@@ -17,15 +17,7 @@ from sdm.workflow.model_inputs import check_categories, check_columns, open_text
 
 
 def evaluate_joint(model: FittedJoint, options: RunOptions, *, site_column: str | None = None) -> dict[str, Any]:
-    """Measure a joint model on a table of sites: as `sdm joint` tests its own.
-
-    Raises
-    ------
-    OptionError
-        If a column that was named is not there.
-    DataError
-        If the table has none of the model's species, or lacks a variable, or no site can be used.
-    """
+    """Measure a joint model on a table of sites: as `sdm joint` tests its own."""
     file, layers = str(options.occurrences.file), options.layers
     text = open_text(file)
     long = first_of(text.header, SPECIES) is not None and first_of(text.header, PRESENCE) is not None

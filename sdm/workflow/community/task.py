@@ -19,10 +19,8 @@ from sdm.workflow.community.writing import write_joint
 from sdm.workflow.splitting import check_testing
 from sdm.workflow.task import MapResult, Prepared, Task
 
-NAME = "joint"
-"""What the one model of a run, and its files, are called."""
-LAPLACE = ("shrinkage", "posterior", "rounds")
-"""Options of the learner laplace."""
+NAME = "joint"  # what the one model of a run, and its files, are called
+LAPLACE = ("shrinkage", "posterior", "rounds")  # options of the learner laplace
 
 
 class CommunityTask(Task):
@@ -36,6 +34,8 @@ class CommunityTask(Task):
     evaluation_lines = staticmethod(evaluation_lines)
     info_lines = staticmethod(info_lines)
     check = staticmethod(check_community)
+    write = staticmethod(write_joint)
+    evaluate: ClassVar[Any] = staticmethod(evaluate_joint)
 
     def recognises(self, options: RunOptions) -> bool:
         """Tell whether an option of joint models was chosen."""
@@ -66,26 +66,9 @@ class CommunityTask(Task):
         """Fit the joint model beside single models and a GLM, and test all of them."""
         return fit_community(prepared.tables[name], self.plan(prepared, name, options), options, progress)
 
-    def write(
-        self,
-        fitted: JointFit,
-        prepared: Prepared,
-        options: RunOptions,
-        folder: Path,
-        files: dict[str, Any],
-        progress: Progress | None,
-    ) -> list[str]:
-        """Write the model, its tables, maps and pictures."""
-        write_joint(fitted, options, folder, files, progress)
-        return []
-
     def summary_row(self, numbers: dict[str, Any]) -> dict[str, Any]:
         """Return the main numbers; a run has one community, and no table of several."""
         return {"sites": numbers.get("sites"), "gap": numbers.get("gap")}
-
-    def evaluate(self, model: FittedJoint, options: RunOptions, **ways: Any) -> dict[str, Any]:
-        """Measure a model on records or sites that it has not seen."""
-        return evaluate_joint(model, options, **ways)
 
     def map_places(self, output: Path) -> list[Path]:
         """Return none: maps go to a folder."""

@@ -12,13 +12,13 @@ from sdm.options.definitions import RunOptions
 from sdm.report.tables import table_text, write_rows
 from sdm.types import Progress
 from sdm.workflow.community.fitting import JointFit, survivors
-from sdm.workflow.community.inputs import Community
 from sdm.workflow.community.testing import MEASURES, WHAT
+from sdm.workflow.task import Files, Prepared
 
 
 def write_joint(
-    fitted: JointFit, options: RunOptions, folder: Path, files: dict[str, Any], progress: Progress | None = None
-) -> None:
+    fitted: JointFit, prepared: Prepared, options: RunOptions, folder: Path, files: Files, progress: Progress | None
+) -> list[str]:
     """Write the model, its tables, pictures and maps into a folder, and note their names."""
     from sdm.report.figures.community import draw_network
 
@@ -28,17 +28,15 @@ def write_joint(
     files["associations"] = "associations.csv"
     text = table_text(edges) if edges else "first,second,weight,sd\n"
     (folder / files["associations"]).write_text(text, encoding="utf-8", newline="")
-    files["effects"] = write_rows(folder / "effects.csv", effects).name
-    files["evaluation"] = write_rows(folder / "evaluation.csv", evaluation_rows(fitted)).name
     tried = [{"model": name, **row} for name, rows in fitted.tuning.items() for row in rows]
-    if tried:
-        files["tuning"] = write_rows(folder / "tuning.csv", tried).name
+    tables = {"effects": effects, "evaluation": evaluation_rows(fitted), **({"tuning": tried} if tried else {})}
+    files |= {what: write_rows(folder / f"{what}.csv", rows).name for what, rows in tables.items()}
     prevalence = labels.mean(skipna=True).to_dict()
-    picture = folder / "network.png"
-    draw_network(joint.species, joint.forest, edges, [prevalence[name] for name in joint.species], picture)
-    files["network"] = picture.name
+    common = [prevalence[name] for name in joint.species]
+    files["network"] = draw_network(joint.species, joint.forest, edges, common, folder / "network.png").name
     maps = _write_all_maps(fitted, options, folder, files, progress) if options.output.map else {}
     fitted.numbers |= {"prevalence": prevalence, "associations": edges, "maps": maps, "effects": effects}
+    return []
 
 
 def evaluation_rows(run: JointFit) -> list[dict[str, Any]]:
@@ -53,66 +51,37 @@ def evaluation_rows(run: JointFit) -> list[dict[str, Any]]:
 
 
 def _side_by_side(sites: str, fold: str, models: dict[str, Any]) -> list[dict[str, Any]]:
-    rows = [
-        {"sites": sites, "fold": fold, "measure": key, "species": "", **{name: models[name][key] for name in WHAT}}
-        for key in MEASURES
-    ]
-    names = models["joint"]["species"]
-    return rows + [
-        {
-            "sites": sites,
-            "fold": fold,
-            "measure": "auc",
-            "species": species,
-            **{name: models[name]["species"][species] for name in WHAT},
-        }
-        for species in names
-    ]
+    measured = [(key, "", {name: models[name][key] for name in WHAT}) for key in MEASURES]
+    for species in models["joint"]["species"]:
+        measured.append(("auc", species, {name: models[name]["species"][species] for name in WHAT}))
+    return [{"sites": sites, "fold": fold, "measure": key, "species": species, **row} for key, species, row in measured]
 
 
 def _write_all_maps(
-    run: JointFit, options: RunOptions, folder: Path, files: dict[str, Any], progress: Progress | None
+    run: JointFit, options: RunOptions, folder: Path, files: Files, progress: Progress | None
 ) -> dict[str, Any]:
     """Write the maps on the layers and on every projection, with a picture of richness each."""
-    community = run.community
+    from sdm.report.figures.maps import draw_richness
+
+    community, sites = run.community, run.community.sites
     stacks = {"": community.stack} if community.stack is not None else {}
     # richness_difference is a map of the layers, not the richness of a projection called 'difference'
     taken = ["difference", *(f"difference_{safe_name(title)}" for title in community.projections)]
     titles = safe_names(community.projections, taken=taken)
     found: dict[str, Any] = {}
-    if not stacks and not community.projections:
-        return found
+    common: dict[str, Any] = {"clamp": options.predict.clamp, "threads": options.threads, "progress": progress}
     for title, stack in {**stacks, **community.projections}.items():
         end = f"_{titles[title]}" if title else ""
         (folder / f"{MAPS}{end}").mkdir()
         wanted = RICHNESS if run.joint is not run.stacked else OF_ONE_MODEL
         places = JointPlaces.within(folder, run.joint.species, wanted, end)
-        maps = write_maps(
-            run.joint,
-            run.stacked,
-            stack,
-            places,
-            clamp=options.predict.clamp,
-            threads=options.threads,
-            progress=progress,
-        )
-        picture = _draw_richness(places.richness, folder / f"richness{end}.png", community, title)
-        own = {
-            **{
-                kind: {name: path.relative_to(folder).as_posix() for name, path in those.items()}
-                for kind, those in (("species", places.species), (PRESENT, places.present))
-            },
-            **{name: path.name for name, path in places.richness.items()},
-            "picture": picture.name,
+        found[title or "layers"] = write_maps(run.joint, run.stacked, stack, places, **common).numbers
+        x, y = (np.empty(0), np.empty(0)) if title else (sites.x, sites.y)
+        picture = draw_richness(places.richness, folder / f"richness{end}.png", x, y)
+        own: Files = {
+            kind: {name: path.relative_to(folder).as_posix() for name, path in those.items()}
+            for kind, those in (("species", places.species), (PRESENT, places.present))
         }
-        files[f"maps {title}".strip()] = own
-        found[title or "layers"] = maps.numbers
+        own |= {name: path.name for name, path in places.richness.items()}
+        files[f"maps {title}".strip()] = own | {"picture": picture.name}
     return found
-
-
-def _draw_richness(richness: dict[str, Path], path: Path, community: Community, title: str) -> Path:
-    from sdm.report.figures.maps import draw_richness
-
-    nowhere = np.empty(0)
-    x, y = (nowhere, nowhere) if title else (community.sites.x, community.sites.y)
-    return draw_richness(richness, path, x, y)

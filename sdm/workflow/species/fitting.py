@@ -1,6 +1,7 @@
 """One species: fit, test, and gather every number, curve and threshold."""
 
 import inspect
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,7 +26,6 @@ from sdm.estimators.structural import StructMaxent
 from sdm.models.species import Model
 from sdm.options.definitions import FitOptions, RunOptions
 from sdm.types import Array, Progress
-from sdm.workers import workers
 from sdm.workflow.assessing import Assessed, assess
 from sdm.workflow.responses import make_bands, make_surfaces, read_pairs, varying
 from sdm.workflow.splitting import make_split, set_aside
@@ -33,48 +33,22 @@ from sdm.workflow.splitting import make_split, set_aside
 
 @dataclass
 class SpeciesFit:
-    """A fitted species.
+    """A fitted species."""
 
-    Attributes
-    ----------
-    table : SampleTable
-        What it was fitted on (the training part).
-    test : (k, V) array or None
-        Values at test records; `test_xy` are their coordinates.
-    model : Model
-    numbers : dict
-        Everything measured, for `sp.json`.
-    thresholds : list of Threshold
-    omission : list of dict
-        Omission and area against the cumulative threshold.
-    roc : list of dict
-        The same against thresholds on the map's scale, closely enough to draw.
-    profiles : list of Profile
-    notes : list of str
-    structure : Structure, optional
-        What a structural model is made of.
-    assessed : Assessed
-        Cross-validation, importance, and what else was asked for.
-    bands : list of Band
-        Responses over the replicates, where their models were kept.
-    surfaces : list of Surface
-        Responses to two variables at a time.
-    """
-
-    table: SampleTable
-    test: Array | None
-    test_xy: tuple[Array, Array] | None
+    table: SampleTable  # what it was fitted on: the training part
+    test: Array | None  # (k, V), values at test records
+    test_xy: tuple[Array, Array] | None  # and their coordinates
     model: Model
-    numbers: dict[str, Any]
+    numbers: dict[str, Any]  # everything measured, for `sp.json`
     thresholds: list[Threshold]
-    omission: list[dict[str, float]]
-    roc: list[dict[str, float]]
+    omission: list[dict[str, float]]  # omission and area against the cumulative threshold
+    roc: list[dict[str, float]]  # the same against thresholds on the map's scale, closely enough to draw
     profiles: list[Profile]
     notes: list[str]
-    structure: Structure | None = None
+    structure: Structure | None = None  # what a structural model is made of
     assessed: Assessed = field(default_factory=Assessed)
-    bands: list[Band] = field(default_factory=list)
-    surfaces: list[Surface] = field(default_factory=list)
+    bands: list[Band] = field(default_factory=list)  # responses over the replicates, where their models were kept
+    surfaces: list[Surface] = field(default_factory=list)  # responses to two variables at a time
 
     @property
     def name(self) -> str:
@@ -96,14 +70,8 @@ def plan_species(
 ) -> SpeciesPlan:
     """Divide the records of one species; what is wrong with folds and pairs is said before any work.
 
-    Parameters
-    ----------
-    table : SampleTable
-    options : RunOptions
-    test : tuple, optional
-        Values, x and y of test records; otherwise `options.test.percent` of the records are set aside.
-    stack : Stack, optional
-        The layers, for splits that need distances or cells.
+    `test` are values, x and y of test records, if `test.percent` does not set some aside; splits that need distances or
+    cells need the layers (`stack`).
     """
     if table.n_presences < 2:
         raise DataError(f"{table.species}: one usable presence only, expected at least 2 (better 10 or more)")
@@ -125,18 +93,12 @@ def fit_species(
     numbers, curve = _measure(table, fitted, model, values)
     thresholds = curve.thresholds(model.entropy)
     model = replace(model, meta={**model.meta, "thresholds": {t.key: t.raw for t in thresholds}})
-    known = _with_penalties(options, structure)
-    with workers(options.processes) as pool:
-        assessed = assess(
-            table,
-            options,
-            estimator(options, list(table.categorical)),
-            split,
-            single=estimator(known, list(table.categorical)),
-            test=values,
-            executor=pool,
-            progress=progress,
-        )
+    known = options
+    if structure is not None:  # penalties that were chosen: fits to one variable need not choose
+        fit = options.fit.model_copy(update={"lam": structure.lam, "beta": structure.beta})
+        known = options.model_copy(update={"fit": fit})
+    base, single = (estimator(one, table.categorical) for one in (options, known))
+    assessed = assess(table, options, base, single, split, test=values, progress=progress)
     if options.test.importance:
         assessed.permutation = permutation_importance(
             model, table.presence, table.background, repeats=options.test.repeats, seed=options.seed
@@ -145,12 +107,11 @@ def fit_species(
     if survey is not None:
         assessed.survey = measure_survey(model, survey)
     numbers |= assessed.as_dict()
-    numbers["thresholds"] = {t.key: {**_plain(t), **_on_scales(model, t.raw)} for t in thresholds}
+    numbers["thresholds"] = {t.key: _threshold_numbers(t, model) for t in thresholds}
     if structure is not None:
         numbers["structure"] = structure.as_dict()
         model = replace(model, meta={**model.meta, "structure": structure.summary()})
-    scale, clamp = options.predict.scale, options.predict.clamp
-    replicates = assessed.validation.models if assessed.validation and options.output.curves else []
+    scale, seen = options.predict.scale, (table.presence, options.predict.scale, options.predict.clamp)
     return SpeciesFit(
         table,
         values,
@@ -164,24 +125,16 @@ def fit_species(
         [*table.notes, *fitted.notes_],
         structure,
         assessed,
-        make_bands(model, replicates, table.presence, scale, clamp),
-        make_surfaces(model, options.output.surfaces, table.presence, scale, clamp),
+        make_bands(model, assessed.replicates if options.output.curves else [], *seen),
+        make_surfaces(model, options.output.surfaces, *seen),
     )
-
-
-def _with_penalties(options: RunOptions, structure: Structure | None) -> RunOptions:
-    """Return the options with the penalties that were chosen, so that fits to one variable need not choose."""
-    if structure is None:
-        return options
-    fit = options.fit.model_copy(update={"lam": structure.lam, "beta": structure.beta})
-    return options.model_copy(update={"fit": fit})
 
 
 def fit_table(
     table: SampleTable, options: RunOptions, columns: list[int] | None = None, progress: Progress | None = None
 ) -> Maxent:
     """Fit the model of the options to a table, or to some of its columns."""
-    return fits.fit_table(table, estimator(options, list(table.categorical)), columns, progress=progress)
+    return fits.fit_table(table, estimator(options, table.categorical), columns, progress=progress)
 
 
 KINDS: dict[str, type[Maxent]] = {"maxent": Maxent, "structural": StructMaxent, "committee": Committee}
@@ -215,7 +168,7 @@ def check_model(fit: FitOptions) -> None:
         raise OptionError(f"fit.beta={fit.beta!r}: a maxent model takes {hint}")
 
 
-def estimator(options: RunOptions, categorical: list[str]) -> Maxent:
+def estimator(options: RunOptions, categorical: Sequence[str]) -> Maxent:
     """Return the estimator that the options describe."""
     fit, predict = options.fit, options.predict
     kind = KINDS[fit.model]
@@ -223,8 +176,8 @@ def estimator(options: RunOptions, categorical: list[str]) -> Maxent:
     own = {name: getattr(fit, names[name]) for name in inspect.signature(kind).parameters if name in names}
     if kind is StructMaxent:
         own["seed"] = options.seed
-    own |= {"categorical": categorical, "prevalence": predict.prevalence, "unseen": predict.unseen}
-    own["temperature"] = predict.temperature
+    own |= {"categorical": list(categorical)}
+    own |= {name: getattr(predict, name) for name in ("prevalence", "unseen", "temperature")}
     # What has no value here has the estimator's own default.
     return kind(**{name: value for name, value in own.items() if value is not None})
 
@@ -288,26 +241,14 @@ def _profiles(table: SampleTable, model: Model, options: RunOptions) -> list[Pro
     out = []
     for v in varying(model):
         single = fit_table(table, options, [v]).model_
-        out += [
-            marginal(model, v, table.presence, scale, clamp),
-            only(single, model, v, scale, clamp),
-            effect(model, v, table.background, clamp),
-        ]
+        out += [marginal(model, v, table.presence, scale, clamp), only(single, model, v, scale, clamp)]
+        out.append(effect(model, v, table.background, clamp))
     return out
 
 
-def _plain(threshold: Threshold) -> dict[str, Any]:
-    known = {"test_omission": threshold.test_omission, "binomial": threshold.binomial}
-    return {
-        "name": threshold.name,
-        "raw": threshold.raw,
-        "cumulative": threshold.cumulative,
-        "area": threshold.area,
-        "training_omission": threshold.training_omission,
-        **{name: None if np.isnan(value) else value for name, value in known.items()},
-    }
-
-
-def _on_scales(model: Model, raw: float) -> dict[str, float]:
-    """Return a raw value on the cloglog and logistic scales."""
-    return {scale: float(model.from_raw(raw, scale)) for scale in ("cloglog", "logistic")}
+def _threshold_numbers(threshold: Threshold, model: Model) -> dict[str, Any]:
+    """Return what is known of a threshold; what tests give is None without tests."""
+    names = ("name", "raw", "cumulative", "area", "training_omission", "test_omission", "binomial")
+    known = {name: getattr(threshold, name) for name in names}
+    known |= {name: None for name in names[-2:] if np.isnan(known[name])}
+    return known | {scale: float(model.from_raw(threshold.raw, scale)) for scale in ("cloglog", "logistic")}

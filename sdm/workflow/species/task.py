@@ -1,6 +1,5 @@
 """The task of species: presences compared with a background, one model per species."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -10,14 +9,13 @@ from sdm.assess.assessor import PRESENCE_ONLY
 from sdm.commit import publishing
 from sdm.data.rasters.stack import Stack
 from sdm.errors import OptionError
-from sdm.estimators.maxent import Maxent
 from sdm.maps.species import predict_raster
 from sdm.models.species import SCALES, Model
 from sdm.options.definitions import RunOptions
-from sdm.types import Array, Progress
+from sdm.types import Progress
 from sdm.workflow.species.checking import check_species_run
 from sdm.workflow.species.evaluating import evaluate_species
-from sdm.workflow.species.fitting import SpeciesFit, SpeciesPlan, check_model, estimator, fit_species, plan_species
+from sdm.workflow.species.fitting import SpeciesPlan, check_model, estimator, fit_species, plan_species
 from sdm.workflow.species.inputs import SpeciesPrepared, prepare
 from sdm.workflow.species.lines import evaluation_lines, info_lines, result_lines
 from sdm.workflow.species.sampling import check_sampling
@@ -47,6 +45,10 @@ class SpeciesTask(Task):
     info_lines = staticmethod(info_lines)
     prepare = staticmethod(prepare)
     check = staticmethod(check_species_run)
+    estimator = staticmethod(estimator)
+    write = staticmethod(write_species)
+    write_shared = staticmethod(write_effort)
+    evaluate: ClassVar[Any] = staticmethod(evaluate_species)
 
     def recognises(self, options: RunOptions) -> bool:
         """Every run that no other kind recognises is one over species."""
@@ -59,42 +61,15 @@ class SpeciesTask(Task):
         check_sampling(options)
         check_model(options.fit)
 
-    def plan(self, prepared: Prepared, name: str, options: RunOptions) -> SpeciesPlan:
+    def plan(self, prepared: SpeciesPrepared, name: str, options: RunOptions) -> SpeciesPlan:
         """Divide the records of one species."""
-        assert isinstance(prepared, SpeciesPrepared)  # noqa: S101 - what `prepare` returned
         points = prepared.tests.get(name)
-        test: tuple[Array, Array, Array] | None = None
-        if points is not None:
-            test = np.asarray(points.values, dtype=np.float64), points.x, points.y
+        test = None if points is None else (np.asarray(points.values, dtype=np.float64), points.x, points.y)
         return plan_species(prepared.tables[name], options, test, stack=prepared.stack)
 
-    def fit(self, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None) -> SpeciesFit:
+    def fit(self, prepared: SpeciesPrepared, name: str, options: RunOptions, progress: Progress | None) -> Any:
         """Fit and measure the model of one species."""
-        assert isinstance(prepared, SpeciesPrepared)  # noqa: S101 - what `prepare` returned
-        plan = self.plan(prepared, name, options)
-        return fit_species(plan, options, progress, survey=prepared.surveys.get(name))
-
-    def estimator(self, options: RunOptions, categorical: Sequence[str]) -> Maxent:
-        """Return the estimator that the options describe."""
-        return estimator(options, list(categorical))
-
-    def write(
-        self,
-        fitted: SpeciesFit,
-        prepared: Prepared,
-        options: RunOptions,
-        folder: Path,
-        files: dict[str, Any],
-        progress: Progress | None,
-    ) -> list[str]:
-        """Write the model, its tables, maps and pictures."""
-        assert isinstance(prepared, SpeciesPrepared)  # noqa: S101 - what `prepare` returned
-        return write_species(fitted, prepared, options, folder, files, progress)
-
-    def write_shared(self, prepared: Prepared, folder: Path, files: dict[str, Any]) -> None:
-        """Write effort that was estimated from a target group."""
-        assert isinstance(prepared, SpeciesPrepared)  # noqa: S101 - what `prepare` returned
-        write_effort(prepared, folder, files)
+        return fit_species(self.plan(prepared, name, options), options, progress, survey=prepared.surveys.get(name))
 
     def repeat(self, options: RunOptions, name: str) -> RunOptions:
         """Return the options with one species."""
@@ -110,10 +85,6 @@ class SpeciesTask(Task):
         """Return the main numbers of a species."""
         mean = numbers.get("cross_validation", {}).get("mean", {})
         return {key: numbers.get(key) for key in IN_SUMMARY} | {key: mean.get(key) for key in IN_SUMMARY_OF_FOLDS}
-
-    def evaluate(self, model: Model, options: RunOptions, **ways: Any) -> dict[str, Any]:
-        """Measure a model on records or sites that it has not seen."""
-        return evaluate_species(model, options, **ways)
 
     def map_places(self, output: Path) -> list[Path]:
         """Return the one map."""

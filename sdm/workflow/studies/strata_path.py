@@ -30,29 +30,17 @@ from sdm.workflow.species.inputs import SpeciesPrepared
 from sdm.workflow.species.lines import record_lines
 from sdm.workflow.species.task import SpeciesTask
 from sdm.workflow.splitting import with_default_folds
-from sdm.workflow.task import ModelResult, Prepared
+from sdm.workflow.task import Files, ModelResult
 
-SETS = {-1: "I-", 0: "I0", 1: "I+"}
-"""Strata held at the lower end of the tolerance, within it, and at the upper end."""
+SETS = {-1: "I-", 0: "I0", 1: "I+"}  # strata at the lower end of the tolerance, within it, and at the upper end
 
 
 @dataclass(frozen=True)
 class StrataPath:
-    """The path of one species over strata.
-
-    Attributes
-    ----------
-    strata : Strata
-    records : (n,) array
-        Records (or their weights) in each stratum.
-    path : RelaxationPath
-    validation : PathValidation
-    split : Split
-    chosen : Choice
-    """
+    """The path of one species over strata."""
 
     strata: Strata
-    records: Array
+    records: Array  # (n,), records or their weights in each stratum
     path: RelaxationPath
     validation: PathValidation
     split: Split
@@ -68,11 +56,6 @@ class StrataPath:
         """The chosen density in every stratum relative to area, effort divided out: one everywhere is no preference."""
         ratio = self.probability / self.strata.prior
         return np.asarray(ratio / np.average(ratio, weights=self.strata.area))
-
-    @property
-    def tolerance(self) -> float:
-        """The chosen tolerance, on a cell's probability."""
-        return 1.0 / self.chosen.nu if self.chosen.nu else np.inf
 
 
 @dataclass
@@ -107,14 +90,12 @@ class StrataTask(SpeciesTask):
             prepared.notices.append(f"strata have no features: fit.{', fit.'.join(changed)} not used")
         return prepared
 
-    def plan(self, prepared: Prepared, name: str, options: RunOptions) -> SpeciesPlan:
+    def plan(self, prepared: SpeciesPrepared, name: str, options: RunOptions) -> SpeciesPlan:
         """Divide the records of one species, by default in five folds."""
-        options = strata_options(options)
-        return super().plan(prepared, name, with_default_folds(options))
+        return super().plan(prepared, name, with_default_folds(strata_options(options)))
 
-    def fit(self, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None) -> Any:
+    def fit(self, prepared: SpeciesPrepared, name: str, options: RunOptions, progress: Progress | None) -> StrataFit:
         """Follow the path of one species."""
-        assert isinstance(prepared, SpeciesPrepared)  # noqa: S101 - what `prepare` returned
         plan, options = self.plan(prepared, name, options), strata_options(options)
         area = prepared.area_of(name)
         if id(area) not in self._surveyed:
@@ -123,21 +104,15 @@ class StrataTask(SpeciesTask):
         numbers = _numbers(found, name, plan.table.n_presences, prepared.effort, options)
         return StrataFit(name, found, numbers, list(plan.table.notes))
 
+    @staticmethod
     def write(
-        self,
-        fitted: Any,
-        prepared: Prepared,
-        options: RunOptions,
-        folder: Path,
-        files: dict[str, Any],
-        progress: Progress | None,
+        fitted: Any, prepared: Any, options: RunOptions, folder: Path, files: Files, progress: Progress | None
     ) -> list[str]:
         """Write the tables, pictures and map of one species."""
-        assert isinstance(prepared, SpeciesPrepared)  # noqa: S101 - what `prepare` returned
-        found, name = fitted.found, self.file_name(fitted.name)
-        files["breakpoints"] = write_rows(folder / f"{name}_breakpoints.csv", breakpoint_rows(found)).name
-        files["strata"] = write_rows(folder / f"{name}_strata.csv", stratum_rows(found)).name
-        files["validation"] = write_rows(folder / f"{name}_validation.csv", validation_rows(found.validation)).name
+        found, name = fitted.found, safe_name(fitted.name)
+        tables = {"breakpoints": breakpoint_rows(found), "strata": stratum_rows(found)}
+        tables["validation"] = validation_rows(found.validation)
+        files |= {what: write_rows(folder / f"{name}_{what}.csv", rows).name for what, rows in tables.items()}
         if options.output.map:
             _write_map(found, prepared, fitted.name, folder / f"{name}.tif", options.threads, progress)
             files["map"] = f"{name}.tif"
@@ -162,20 +137,16 @@ class StrataTask(SpeciesTask):
 
 def strata_options(options: RunOptions) -> RunOptions:
     """Return the options under which records are cleaned for strata: the layer of categories is one of the layers."""
-    strata, own = str(options.path.strata), options.background
-    files = list(options.layers.files)
-    if strata.lower().startswith(SQUARES):
+    strata, own, files = str(options.path.strata), options.background, list(options.layers.files)
+    squares = strata.lower().startswith(SQUARES)
+    if squares:
         square_km(strata)
         if not files:
             raise OptionError(f"strata={strata} needs a layer, whose cells it divides: give one after the records")
-        name = None
     elif Path(strata).is_file():
-        files, name = [*files, strata], Path(strata).stem
-        strata = name
+        files, strata = [*files, strata], Path(strata).stem
     elif not files:
         raise OptionError(f"strata={strata!r} is no file: give a raster of categories, or layers after the records")
-    else:
-        name = strata
     refused = {
         "background.kind=target-group": (own.kind != "random", "use --bias target-group, which is the prior then"),
         "background.file": (own.file, "the prior is over all cells; leave it out"),
@@ -190,14 +161,13 @@ def strata_options(options: RunOptions) -> RunOptions:
     for what, (wrong, instead) in refused.items():
         if wrong:
             raise OptionError(f"{what} does not go with strata: {instead}")
-    classes = list(dict.fromkeys([*options.layers.categorical, *([name] if name else [])]))
+    classes = list(dict.fromkeys([*options.layers.categorical, *([] if squares else [strata])]))
     # Nothing is drawn for strata; clusters of the environment are found on background points.
     points = own.points if options.test.split == "environment" else 1
+    treatment = "prior" if own.bias else own.bias_treatment
     update = {
         "layers": options.layers.model_copy(update={"files": files, "categorical": classes}),
-        "background": own.model_copy(
-            update={"points": points, "bias_treatment": "prior" if own.bias else own.bias_treatment}
-        ),
+        "background": own.model_copy(update={"points": points, "bias_treatment": treatment}),
         "fit": FitOptions(),
         "path": options.path.model_copy(update={"strata": strata}),
     }
@@ -225,13 +195,11 @@ def follow_strata(plan: SpeciesPlan, strata: Strata, options: RunOptions, stack:
     rows, cols = stack.rowcol(table.presence_x, table.presence_y)
     place = strata.place(strata.division.codes_at(rows, cols, table.presence))
     weight = np.ones(table.n_presences) if table.presence_weights is None else table.presence_weights
-    if np.any(place < 0):
-        lost = np.count_nonzero(place < 0)
-        raise DataError(
-            f"{table.species}: {lost:,} of {place.size:,} records lie in no stratum of {strata.division.source}"
-        )
+    source = strata.division.source
+    if lost := np.count_nonzero(place < 0):
+        raise DataError(f"{table.species}: {lost:,} of {place.size:,} records lie in no stratum of {source}")
     if strata.codes.size < 2:
-        raise DataError(f"{strata.division.source} is one stratum only in the study area: there is no path")
+        raise DataError(f"{source} is one stratum only in the study area: there is no path")
 
     def count(which: Index) -> Array:
         return np.bincount(place[which], weight[which], minlength=strata.codes.size).astype(np.float64)
@@ -254,16 +222,8 @@ def breakpoint_rows(found: StrataPath) -> list[dict[str, Any]]:
     for nu, mu, j, step in zip(path.nu.tolist(), path.mu.tolist(), path.atom.tolist(), path.step.tolist()):
         before = int(sign[j])
         sign[j] += step
-        rows.append(
-            {
-                "nu": nu,
-                "mu": mu,
-                "tolerance": 1.0 / nu,
-                "stratum": names[j],
-                "from": SETS[before],
-                "to": SETS[before + step],
-            }
-        )
+        sets = {"from": SETS[before], "to": SETS[before + step]}
+        rows.append({"nu": nu, "mu": mu, "tolerance": 1.0 / nu, "stratum": names[j], **sets})
     return rows
 
 
@@ -295,33 +255,31 @@ def _numbers(
     found: StrataPath, species: str, presences: int, effort: Effort | None, options: RunOptions
 ) -> dict[str, Any]:
     """Return what `sp.json` says."""
-    validation = found.validation
-
-    def described(choice: Choice) -> dict[str, Any]:
-        tolerance = 1.0 / choice.nu if choice.nu else np.inf
-        return {"nu": choice.nu, "tolerance": tolerance, "held_out_loss": choice.mean, "standard_error": choice.error}
-
-    return {
-        "species": species,
-        "version": __version__,
-        "status": "exact",
-        "training_presences": presences,
-        "strata": {
-            "of": found.strata.division.source,
-            "prior": "area" if effort is None else effort.name,
-            "strata": int(found.strata.codes.size),
-            "strata_with_records": int(np.count_nonzero(found.records)),
-            "cells": int(found.strata.cells.sum()),
-            "records": float(found.records.sum()),
-            "segments": found.path.n_segments,
-            "folds": len(found.split.folds),
-            "method": found.split.method,
-            "best": described(validation.best),
-            "one_se": described(validation.one_error),
-            "choice": options.path.choice,
-            "tolerance": found.tolerance,
-        },
+    choices = {
+        name: {"nu": c.nu, "tolerance": tolerance(c), "held_out_loss": c.mean, "standard_error": c.error}
+        for name, c in (("best", found.validation.best), ("one_se", found.validation.one_error))
     }
+    strata = {
+        "of": found.strata.division.source,
+        "prior": "area" if effort is None else effort.name,
+        "strata": int(found.strata.codes.size),
+        "strata_with_records": int(np.count_nonzero(found.records)),
+        "cells": int(found.strata.cells.sum()),
+        "records": float(found.records.sum()),
+        "segments": found.path.n_segments,
+        "folds": len(found.split.folds),
+        "method": found.split.method,
+        **choices,
+        "choice": options.path.choice,
+        "tolerance": tolerance(found.chosen),
+    }
+    head = {"species": species, "version": __version__, "status": "exact", "training_presences": presences}
+    return {**head, "strata": strata}
+
+
+def tolerance(choice: Choice) -> float:
+    """Return the tolerance of a chosen point, on a cell's probability."""
+    return 1.0 / choice.nu if choice.nu else np.inf
 
 
 def _write_map(
@@ -338,34 +296,28 @@ def _write_map(
         "species": species,
         "what": "density relative to area",
         "strata": found.strata.division.source,
-        "tolerance": f"{found.tolerance:.9g}",
+        "tolerance": f"{tolerance(found.chosen):.9g}",
     }
     write_cog(stack, path, band, nodata=NODATA, dtype="float32", tags=tags, threads=threads, progress=progress)
 
 
-def _draw(found: StrataPath, prepared: SpeciesPrepared, species: str, folder: Path, files: dict[str, Any]) -> None:
+def _draw(found: StrataPath, prepared: SpeciesPrepared, species: str, folder: Path, files: Files) -> None:
     """Draw μ(ν), the strata against the tolerance, the held-out loss, and the map."""
     from sdm.report.figures.maps import draw_map, suitability
     from sdm.report.figures.paths import draw_mu, draw_strata, draw_validation
 
     name, validation = safe_name(species), found.validation
     marks = [("least held-out loss", validation.best.nu), ("within one standard error", validation.one_error.nu)]
+    common: dict[str, Any] = {"title": species}
+    shares = folder / f"{name}_shares.png"
     pictures = {
-        "mu picture": draw_mu(found.path, folder / f"{name}_mu.png", title=species),
-        "shares picture": draw_strata(
-            found.path, folder / f"{name}_shares.png", names=found.strata.names, marks=marks, title=species
-        ),
-        "validation picture": draw_validation(validation, folder / f"{name}_validation.png", title=species),
+        "mu picture": draw_mu(found.path, folder / f"{name}_mu.png", **common),
+        "shares picture": draw_strata(found.path, shares, names=found.strata.names, marks=marks, **common),
+        "validation picture": draw_validation(validation, folder / f"{name}_validation.png", **common),
     }
     if "map" in files:
         table = prepared.tables[species]
-        pictures["picture"] = draw_map(
-            folder / files["map"],
-            folder / f"{name}.png",
-            title=species,
-            shades=suitability("density"),
-            x=table.presence_x,
-            y=table.presence_y,
-            area=prepared.area_of(species),
-        )
+        common |= {"shades": suitability("density"), "x": table.presence_x, "y": table.presence_y}
+        raster, area = folder / files["map"], prepared.area_of(species)
+        pictures["picture"] = draw_map(raster, folder / f"{name}.png", area=area, **common)
     files |= {what: path.name for what, path in pictures.items()}
