@@ -13,8 +13,8 @@ from benchmarks.tools.harness import save, table
 from sdm.data.rasters.layers import open_stack
 from sdm.options.reading import make_options
 from sdm.simulate.world import simulate
-from sdm.workflow.species.fitting import fit_table
-from sdm.workflow.species.inputs import prepare
+from sdm.workflow.species.fitting import fit_variables
+from sdm.workflow.species.inputs import prepare_species
 
 SIZE, RECORDS, SEEDS = 80, 250, (1, 2, 3, 4)
 
@@ -61,10 +61,10 @@ def correlations(folder: Path, world: dict[str, Any], more: dict[str, Any]) -> l
     """Return the correlation of each species' map with its true suitability."""
     source = {"occurrences": str(folder / "records.csv"), "layers": str(folder / "layers")}
     options = make_options({**source, "categorical": "landcover", "features": "lqh", "curves": False}, more)
-    prepared, stack = prepare(options), open_stack(folder / "layers")
+    prepared, stack = prepare_species(options), open_stack(folder / "layers")
     (values,) = (array for _, array in stack.scan(stack.windows(rows=SIZE)))
     cells = list(values[:, world["land"]])
-    maps = {name: fit_table(part, options).model_.predict_columns(cells) for name, part in prepared.tables.items()}
+    maps = {name: fit_variables(part, options).model_.predict_columns(cells) for name, part in prepared.tables.items()}
     return [float(np.corrcoef(maps[name], world["truth"][name])[0, 1]) for name in maps]
 
 

@@ -54,7 +54,7 @@ def version() -> None:
 app.add_typer(curve, name="curve")
 
 
-def run() -> int:
+def run_app() -> int:
     """Run the command line; a command that cannot be understood is one line too, and exit code 2."""
     signal.signal(signal.SIGTERM, _terminate)
     try:

@@ -15,10 +15,10 @@ def main() -> None:
     _on_ctrl_c(_leave)  # nothing is open yet
     code = 1
     try:
-        from sdm_cli.app import run
+        from sdm_cli.app import run_app
 
         _on_ctrl_c(signal.default_int_handler)
-        code = run()
+        code = run_app()
         if sys.stdout is not None:
             sys.stdout.flush()
     except KeyboardInterrupt:

@@ -63,3 +63,13 @@ def test_contributing_names_the_whole_interface_of_a_kind() -> None:
     for interface in (Task, FittedModel):
         missing = [name for name in interface.__abstractmethods__ if f"{name}(" not in text and f"`{name}`" not in text]
         assert not missing, interface.__name__
+
+
+def test_no_two_public_names_are_the_same() -> None:
+    """One word for one thing: a class or function of the library has a name that no other has."""
+    counts: Counter[str] = Counter()
+    for name, path in modules().items():
+        if name.startswith("sdm."):
+            body = ast.parse(path.read_text(encoding="utf-8")).body
+            counts.update(node.name for node in body if isinstance(node, (ast.ClassDef, ast.FunctionDef)))
+    assert not [name for name, count in counts.items() if count > 1 and not name.startswith("_")]

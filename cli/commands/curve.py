@@ -42,10 +42,10 @@ def _draw(console: Console, given: dict[str, Any], inputs: list[str] | None, kin
     options = from_words(inputs, given)
     from dataclasses import asdict
 
-    from sdm.workflow.studies.curves import draw_curve
+    from sdm.workflow.studies.curves import run_curve
 
     with console.progress() as progress:
-        result = draw_curve(options, kind, command=command_line(), progress=progress)
+        result = run_curve(options, kind, command=command_line(), progress=progress)
     for notice in result.notices:
         console.log.info(notice)
     for species, points in result.points.items():

@@ -50,7 +50,7 @@ def schema(
     from sdm.errors import OptionError
 
     if of == "run":
-        from sdm.options.reading import schema as made
+        from sdm.options.reading import run_file_schema as made
     elif of == "answer":
         from sdm.workflow.outcome import outcome_schema as made
     else:

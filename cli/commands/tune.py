@@ -24,6 +24,6 @@ def tune(console: Console, given: dict[str, Any], inputs: Inputs = None) -> None
 
     sdm tune survey.csv layers/ --response presence --choose-by tss.val.avg -o results   (presence and absence)
     """
-    from sdm.workflow.studies.tuning import tune as run_tuning
+    from sdm.workflow.studies.tuning import run_tuning as run_tuning
 
     do_run(console, inputs, given, run_tuning)

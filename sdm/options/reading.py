@@ -293,7 +293,7 @@ def template() -> str:
     return "\n".join(lines) + "\n"
 
 
-def schema() -> dict[str, Any]:
+def run_file_schema() -> dict[str, Any]:
     """Return the JSON Schema of a run file, for editors; it knows every spelling."""
     tree = RunOptions.model_json_schema()
     for leaf in leaves():

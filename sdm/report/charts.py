@@ -126,7 +126,7 @@ def short(text: str, longest: int) -> str:
 
 
 @dataclass(frozen=True)
-class Curve:
+class ResponseCurve:
     """A response along one variable: its values, or its categories, and the range of the training data."""
 
     x: Sequence[float]
@@ -139,7 +139,7 @@ class Curve:
 
 def curve_chart(
     variable: str,
-    curves: Mapping[str, Curve],
+    curves: Mapping[str, ResponseCurve],
     *,
     title: str,
     y_label: str,
@@ -164,7 +164,7 @@ def curve_chart(
     return LineChart(title, variable, y_label, lines, None, y_range, first.inside, small=True, legend=not shares)
 
 
-def _spread(curve: Curve) -> Values | None:
+def _spread(curve: ResponseCurve) -> Values | None:
     """Return whiskers of categories: the larger of the distances to the limits."""
     if curve.limits is None:
         return None

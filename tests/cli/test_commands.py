@@ -9,7 +9,7 @@ import yaml
 from terminal import QUICK, as_json, change_raster, fail, files, model_answer, sdm, succeed, write_table
 
 from sdm._version import __version__
-from sdm.options.reading import leaves, make_options, read_yaml, schema
+from sdm.options.reading import leaves, make_options, read_yaml, run_file_schema
 from sdm.workflow.outcome import outcome_schema
 
 # Sections of options that belong to one command, and are in its help only.
@@ -74,7 +74,7 @@ def test_init_writes_a_file_that_runs_once_it_is_filled_in(own, tmp_path: Path, 
 
 def test_schema_describes_the_example_files() -> None:
     printed = json.loads(succeed("schema").stdout)
-    assert printed == schema()
+    assert printed == run_file_schema()
     for path in (Path(__file__).parents[2] / "configs").glob("*.yaml"):
         for section, values in yaml.safe_load(path.read_text()).items():
             if isinstance(values, dict):
@@ -84,11 +84,11 @@ def test_schema_describes_the_example_files() -> None:
 
 def test_examples_follow_the_schema_to_the_letter() -> None:
     validator = jsonschema.Draft202012Validator
-    validator.check_schema(schema())
+    validator.check_schema(run_file_schema())
     for path in (Path(__file__).parents[2] / "configs").glob("*.yaml"):
-        validator(schema()).validate(yaml.safe_load(path.read_text()))
+        validator(run_file_schema()).validate(yaml.safe_load(path.read_text()))
     with pytest.raises(jsonschema.ValidationError):
-        validator(schema()).validate({"fit": {"multiplyer": 2}})
+        validator(run_file_schema()).validate({"fit": {"multiplyer": 2}})
 
 
 def test_schema_of_answers() -> None:

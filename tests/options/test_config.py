@@ -19,7 +19,7 @@ from sdm.options.reading import (
     leaves,
     make_options,
     read_yaml,
-    schema,
+    run_file_schema,
     template,
 )
 from sdm_cli.app import app
@@ -316,7 +316,7 @@ def test_mistakes(source, part) -> None:
 
 
 def test_the_schema_has_every_option_in_every_spelling() -> None:
-    tree = schema()
+    tree = run_file_schema()
     for leaf in LEAVES.values():
         home = tree["$defs"][SECTIONS[leaf.section].__name__] if leaf.section else tree
         assert {leaf.name, *leaf.aliases} <= set(home["properties"])

@@ -14,8 +14,8 @@ from sdm.estimators.maxent import Maxent
 from sdm.options.reading import make_options
 from sdm.simulate.world import simulate
 from sdm.workflow.registry import task_for
-from sdm.workflow.species.fitting import fit_species, fit_table, plan_species
-from sdm.workflow.species.inputs import Prepared, prepare
+from sdm.workflow.species.fitting import fit_species, fit_variables, plan_species
+from sdm.workflow.species.inputs import Prepared, prepare_species
 
 SIZE = 80
 
@@ -76,7 +76,7 @@ def predictions(prepared: Prepared, options) -> dict[str, np.ndarray]:
     (values,) = (array for _, array in prepared.stack.scan(prepared.stack.windows(rows=SIZE)))
     flat = list(values.reshape(len(values), -1))
     return {
-        species: fit_table(table, options).model_.predict_columns(flat).reshape(SIZE, SIZE)
+        species: fit_variables(table, options).model_.predict_columns(flat).reshape(SIZE, SIZE)
         for species, table in prepared.tables.items()
     }
 
@@ -84,7 +84,7 @@ def predictions(prepared: Prepared, options) -> dict[str, np.ndarray]:
 def agreement(biased: Biased, **more) -> float:
     """Correlation of the map with the true suitability, the mean over all species."""
     options = biased.options(**more)
-    maps = predictions(prepare(options), options)
+    maps = predictions(prepare_species(options), options)
     return float(np.mean([np.corrcoef(maps[s][biased.land], biased.truth[s][biased.land])[0, 1] for s in maps]))
 
 
@@ -108,7 +108,7 @@ def test_prior_with_constant_effort_is_the_plain_fit(biased: Biased, tmp_path: P
     fits = []
     for more in ({}, {"bias": same, "bias_treatment": "prior"}):
         options = biased.options(points=points, species=name, features="lqh", **more)
-        fits.append(fit_species(plan_species(prepare(options).tables[name], options), options))
+        fits.append(fit_species(plan_species(prepare_species(options).tables[name], options), options))
     plain, prior = fits
     np.testing.assert_allclose(prior.model.weights, plain.model.weights, rtol=0, atol=1e-9)
     for scale in ("raw", "cloglog", "cumulative"):
@@ -120,7 +120,7 @@ def test_prior_with_constant_effort_is_the_plain_fit(biased: Biased, tmp_path: P
 def test_a_constant_base_measure_is_none_to_the_engine(biased: Biased) -> None:
     """Also when it is handed over as numbers, in the estimator itself."""
     options = biased.options(points=500)
-    table = next(iter(prepare(options).tables.values()))
+    table = next(iter(prepare_species(options).tables.values()))
     x = np.vstack([table.presence, table.background])
     y = np.repeat([1, 0], [table.n_presences, table.n_background])
     plain = Maxent("lqh").fit(x, y)
@@ -135,7 +135,7 @@ def test_sample_and_prior_agree_as_background_grows(biased: Biased) -> None:
         maps = []
         for how in ("sample", "prior"):
             options = biased.options(bias=biased.raster, bias_treatment=how, points=points, species=name, seed=seed)
-            maps.append(predictions(prepare(options), options)[name][biased.land])
+            maps.append(predictions(prepare_species(options), options)[name][biased.land])
         return float(np.abs(maps[0] - maps[1]).mean())
 
     few, more, most = (np.mean([apart(points, seed) for seed in range(4)]) for points in (150, 900, 3000))
@@ -147,9 +147,9 @@ def test_sample_and_prior_agree_as_background_grows(biased: Biased) -> None:
 def test_prior_divides_effort_out(biased: Biased) -> None:
     """The fitted distribution is effort times the prediction, and its means are those of the records."""
     options = biased.options(bias=biased.raster, bias_treatment="prior", points="all", regularization="none")
-    prepared = prepare(replace_species(options, biased))
+    prepared = prepare_species(replace_species(options, biased))
     table = next(iter(prepared.tables.values()))
-    fitted = fit_table(table, options)
+    fitted = fit_variables(table, options)
     rows = np.vstack([table.presence, table.background])
     assert table.base_weights is not None
     p = fitted.model_.predict(rows, "raw") * table.base_weights
@@ -166,7 +166,7 @@ def replace_species(options, biased: Biased):
 def test_cross_validation_knows_effort(biased: Biased, how: str) -> None:
     """Every fold is fitted with the effort of its own presences' cells, not with that of all."""
     options = replace_species(biased.options(bias=biased.raster, bias_treatment=how, points=900, folds=3), biased)
-    table = next(iter(prepare(options).tables.values()))
+    table = next(iter(prepare_species(options).tables.values()))
     found = fit_species(plan_species(table, options), options).numbers["cross_validation"]["rows"]
     blind = replace(table, weights=None, presence_base=None)
     other = fit_species(plan_species(blind, options), options).numbers["cross_validation"]["rows"]
@@ -188,7 +188,7 @@ def test_records_where_nobody_looked_are_left_out(biased: Biased, tmp_path: Path
     half[0] = -9999  # unknown
     path = biased.write_effort(tmp_path / "half.tif", half)
     for how in ("sample", "prior"):
-        prepared = prepare(biased.options(bias=path, bias_treatment=how, points=500))
+        prepared = prepare_species(biased.options(bias=path, bias_treatment=how, points=500))
         assert prepared.ledger is not None
         assert prepared.ledger.total()["no_effort"] > 100
         assert any("zero sampling effort" in notice for notice in prepared.notices)
@@ -200,7 +200,7 @@ def test_records_where_nobody_looked_are_left_out(biased: Biased, tmp_path: Path
 
 def test_target_group_is_one_record_per_cell(biased: Biased) -> None:
     chosen = list(biased.truth)[:2]
-    prepared = prepare(biased.options(background="target-group", species=chosen))
+    prepared = prepare_species(biased.options(background="target-group", species=chosen))
     with open(biased.folder / "records.csv", newline="") as file:
         sites = {(row["longitude"], row["latitude"]) for row in csv.DictReader(file)}
     for species in chosen:
@@ -210,16 +210,16 @@ def test_target_group_is_one_record_per_cell(biased: Biased) -> None:
         assert table.sampling == {"background": "target-group"}
     other = biased.folder / "group.csv"
     other.write_text("species,longitude,latitude\nb,-15,40\nb,-15,40\nc,-14.5,40.2\n")
-    few = prepare(biased.options(background="target-group", target_group=str(other), species=chosen[0]))
+    few = prepare_species(biased.options(background="target-group", target_group=str(other), species=chosen[0]))
     assert few.tables[chosen[0]].n_background == 2
     assert few.tables[chosen[0]].sampling["target_group"] == "group.csv"
     (biased.folder / "far.csv").write_text("species,longitude,latitude\nb,100,0\n")
     with pytest.raises(DataError, match="none of 1 records"):
-        prepare(biased.options(background="target-group", target_group=str(biased.folder / "far.csv")))
+        prepare_species(biased.options(background="target-group", target_group=str(biased.folder / "far.csv")))
 
 
 def test_each_species_has_its_own_accessible_area(biased: Biased) -> None:
-    prepared = prepare(biased.options(study_area="buffer", buffer=25, points=2000))
+    prepared = prepare_species(biased.options(study_area="buffer", buffer=25, points=2000))
     assert list(prepared.areas) == list(biased.truth)
     assert prepared.stack is not None
     areas = []
@@ -230,7 +230,7 @@ def test_each_species_has_its_own_accessible_area(biased: Biased) -> None:
         assert table.sampling["study_area"].startswith("buffer of 25 km around")
         areas.append(sum(g.area for g in area.geometries))
     assert len(set(areas)) == len(areas)
-    both = prepare(biased.options(study_area="hull", background="target-group"))
+    both = prepare_species(biased.options(study_area="hull", background="target-group"))
     for species, area in both.areas.items():
         table = both.tables[species]
         rows, cols = prepared.stack.rowcol(table.background_x, table.background_y)
@@ -241,25 +241,27 @@ def test_weights_by_column_are_as_good_as_copies(biased: Biased) -> None:
     """A record of weight 3 counts as three records; penalties go by the effective number, so they are switched off."""
     name = next(iter(biased.truth))
     options = biased.options(species=name, record_weights="trust", points=900, regularization="none")
-    table = prepare(options).tables[name]
+    table = prepare_species(options).tables[name]
     assert table.presence_weights is not None
     assert set(table.presence_weights) == {1, 2, 3}
     copies = np.repeat(np.arange(table.n_presences), table.presence_weights.astype(int))
     # As many cells either way: only distinct presences join the background.
     options = options.model_copy(update={"fit": options.fit.model_copy(update={"add_presences": "distinct"})})
-    weighted = fit_table(table, options).model_
-    copied = fit_table(replace(table.take(copies), presence_weights=None), options).model_
+    weighted = fit_variables(table, options).model_
+    copied = fit_variables(replace(table.take(copies), presence_weights=None), options).model_
     np.testing.assert_allclose(weighted.predict(table.background), copied.predict(table.background), rtol=0, atol=2e-3)
 
 
 def test_weights_by_uncertainty(biased: Biased) -> None:
     name = next(iter(biased.truth))
-    prepared = prepare(biased.options(species=name, record_weights="uncertainty"))
+    prepared = prepare_species(biased.options(species=name, record_weights="uncertainty"))
     table = prepared.tables[name]
     assert table.presence_weights is not None
     assert table.sampling["record_weights"] == "uncertainty"
     assert 0 < table.presence_weights.min() < 0.3 < table.presence_weights.max() == 1
-    one = prepare(biased.options(species=name, record_weights="uncertainty", uncertainty_column="trust")).tables[name]
+    one = prepare_species(
+        biased.options(species=name, record_weights="uncertainty", uncertainty_column="trust")
+    ).tables[name]
     assert one.presence_weights is not None
     assert set(one.presence_weights) == {1.0}, "a few metres are within any cell"
 
@@ -283,19 +285,22 @@ def write_swd(path: Path, table: SampleTable, effort: bool = True) -> str:
 def test_tables_with_a_column_of_effort(biased: Biased, tmp_path: Path) -> None:
     """Samples with data, with effort as a column, give the model that the raster gives."""
     options = replace_species(biased.options(bias=biased.raster, bias_treatment="prior", points=700), biased)
-    table = next(iter(prepare(options).tables.values()))
-    by_raster = fit_table(table, options).model_
+    table = next(iter(prepare_species(options).tables.values()))
+    by_raster = fit_variables(table, options).model_
     file = write_swd(tmp_path / "swd.csv", table)
     more = {"categorical": "landcover", "features": "lq", "curves": False}
     own = make_options({"occurrences": file, "effort_column": "looked"}, more)
-    made = next(iter(prepare(own).tables.values()))
+    made = next(iter(prepare_species(own).tables.values()))
     assert "looked" not in made.names
     assert made.sampling == {"background": "swd.csv", "bias": "column looked", "bias_treatment": "prior"}
     np.testing.assert_allclose(
-        fit_table(made, own).model_.predict(table.background), by_raster.predict(table.background), rtol=0, atol=1e-9
+        fit_variables(made, own).model_.predict(table.background),
+        by_raster.predict(table.background),
+        rtol=0,
+        atol=1e-9,
     )
     plain = make_options({"occurrences": write_swd(tmp_path / "plain.csv", table, effort=False)}, more)
-    without = fit_table(next(iter(prepare(plain).tables.values())), plain).model_
+    without = fit_variables(next(iter(prepare_species(plain).tables.values())), plain).model_
     assert np.abs(without.predict(table.background) - by_raster.predict(table.background)).max() > 0.05
 
 
@@ -304,35 +309,35 @@ def test_tables_with_effort_that_is_none(tmp_path: Path) -> None:
     back = [f"background,{k},{k % 4},{'' if k == 3 else 0 if k == 4 else 2}" for k in range(20)]
     (tmp_path / "t.csv").write_text("\n".join([*lines, "one,9,9,0", *back]) + "\n")
     options = make_options({"occurrences": str(tmp_path / "t.csv"), "effort_column": "e"})
-    table = prepare(options).tables["one"]
+    table = prepare_species(options).tables["one"]
     assert (table.n_presences, table.n_background) == (6, 18)
     assert "3 rows where the sampling effort is zero or missing left out" in table.notes
     (tmp_path / "t.csv").write_text("\n".join([*lines, *back, "background,1,1,-2"]) + "\n")
-    assert "negative sampling effort" in prepare(options).failures["one"]
+    assert "negative sampling effort" in prepare_species(options).failures["one"]
     with pytest.raises(OptionError, match="has no column 'effort'"):
-        prepare(make_options({"occurrences": str(tmp_path / "t.csv"), "effort_column": "effort"}))
+        prepare_species(make_options({"occurrences": str(tmp_path / "t.csv"), "effort_column": "effort"}))
 
 
 def test_target_group_of_a_table(tmp_path: Path) -> None:
     rows = ["species,x,y,a", "p,1,1,0.5", "p,2,1,0.7", "p,2,1,0.7", "q,2,1,0.7", "q,5,5,0.9", "background,9,9,0"]
     (tmp_path / "t.csv").write_text("\n".join(rows) + "\n")
     options = make_options({"occurrences": str(tmp_path / "t.csv"), "background": "target-group"})
-    table = prepare(options).tables["p"]
+    table = prepare_species(options).tables["p"]
     np.testing.assert_array_equal(table.background[:, 0], [0.5, 0.7, 0.9])
     (tmp_path / "u.csv").write_text("species,a\np,0.5\np,0.7\nq,0.7\n")
     bare = make_options({"occurrences": str(tmp_path / "u.csv"), "background": "target-group"})
-    np.testing.assert_array_equal(prepare(bare).tables["p"].background[:, 0], [0.5, 0.7])
+    np.testing.assert_array_equal(prepare_species(bare).tables["p"].background[:, 0], [0.5, 0.7])
 
 
 def test_weights_of_a_table(tmp_path: Path) -> None:
     rows = ["species,a,w", "p,1,1", "p,2,3", "p,3,2", *(f"background,{k},1" for k in range(5))]
     (tmp_path / "t.csv").write_text("\n".join(rows) + "\n")
-    table = prepare(make_options({"occurrences": str(tmp_path / "t.csv"), "record_weights": "w"})).tables["p"]
+    table = prepare_species(make_options({"occurrences": str(tmp_path / "t.csv"), "record_weights": "w"})).tables["p"]
     assert table.names == ("a",)
     assert table.presence_weights is not None
     assert table.presence_weights.tolist() == [1, 3, 2]
     (tmp_path / "t.csv").write_text("\n".join([*rows, "p,4,-1"]) + "\n")
-    failed = prepare(make_options({"occurrences": str(tmp_path / "t.csv"), "record_weights": "w"})).failures
+    failed = prepare_species(make_options({"occurrences": str(tmp_path / "t.csv"), "record_weights": "w"})).failures
     assert "no column of weights (1 of 4 are missing or negative)" in failed["p"]
 
 
@@ -356,7 +361,7 @@ def test_what_contradicts_itself(biased: Biased, more: dict, expected: str) -> N
 
     def begin() -> None:
         task_for("species").check_options(options)
-        prepare(options)
+        prepare_species(options)
 
     with pytest.raises(OptionError, match=expected):
         begin()
@@ -366,6 +371,6 @@ def test_what_contradicts_itself(biased: Biased, more: dict, expected: str) -> N
 def test_what_needs_layers(tmp_path: Path, more: dict) -> None:
     (tmp_path / "t.csv").write_text("species,a\np,1\np,2\nbackground,1\nbackground,3\n")
     with pytest.raises(OptionError, match="needs layers"):
-        prepare(make_options({"occurrences": str(tmp_path / "t.csv")}, more))
+        prepare_species(make_options({"occurrences": str(tmp_path / "t.csv")}, more))
     with pytest.raises(OptionError, match="needs layers, whose cells it compares with"):
-        prepare(make_options({"occurrences": str(tmp_path / "t.csv"), "record_weights": "uncertainty"}))
+        prepare_species(make_options({"occurrences": str(tmp_path / "t.csv"), "record_weights": "uncertainty"}))

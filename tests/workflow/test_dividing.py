@@ -16,7 +16,7 @@ from sdm.data.table import SampleTable
 from sdm.errors import DataError, OptionError
 from sdm.options.reading import make_options
 from sdm.simulate.world import simulate
-from sdm.workflow.species.inputs import prepare
+from sdm.workflow.species.inputs import prepare_species
 from sdm.workflow.splitting import check_testing, make_split, method, set_aside
 
 EARTH = 6371.0088
@@ -27,7 +27,7 @@ def world(request, tmp_path_factory: pytest.TempPathFactory) -> tuple[SampleTabl
     folder: Path = tmp_path_factory.mktemp("world")
     made = simulate(folder, size=40, layers=3, records=50, seed=6, crs=request.param)
     options = make_options({"occurrences": str(made.occurrences), "layers": str(folder / "layers"), "points": 300})
-    prepared = prepare(options)
+    prepared = prepare_species(options)
     assert prepared.stack is not None
     return next(iter(prepared.tables.values())), prepared.stack
 

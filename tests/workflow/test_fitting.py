@@ -13,7 +13,7 @@ from sdm.options.definitions import RunOptions
 from sdm.options.reading import make_options
 from sdm.simulate.world import simulate
 from sdm.workflow.species.fitting import SpeciesFit, fit_species, plan_species
-from sdm.workflow.species.inputs import prepare
+from sdm.workflow.species.inputs import prepare_species
 from sdm.workflow.species.writing import threshold_value
 
 
@@ -22,7 +22,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> SampleTable:
     folder: Path = tmp_path_factory.mktemp("world")
     made = simulate(folder, size=40, layers=4, records=50, seed=6)
     source = {"occurrences": str(made.occurrences), "layers": str(folder / "layers"), "categorical": "landcover"}
-    return next(iter(prepare(make_options(source)).tables.values()))
+    return next(iter(prepare_species(make_options(source)).tables.values()))
 
 
 def quick(**more):

@@ -29,7 +29,7 @@ from sdm.simulate.world import simulate
 from sdm.workflow.registry import task_for
 from sdm.workflow.run import Chosen
 from sdm.workflow.species.fitting import SpeciesPlan, estimator, plan_species
-from sdm.workflow.species.inputs import prepare
+from sdm.workflow.species.inputs import prepare_species
 from sdm.workflow.splitting import with_default_folds
 from sdm.workflow.studies.paths import choose_multiplier, coefficient_rows, path_rows, run_path
 from sdm.workflow.studies.strata_path import (
@@ -74,13 +74,13 @@ def divided(table: SampleTable, options: RunOptions, stack: Stack | None = None)
 
 
 def chosen_multiplier(options: RunOptions) -> Chosen:
-    prepared = prepare(options)
+    prepared = prepare_species(options)
     return choose_multiplier(task_for("species"), prepared, next(iter(prepared.tables)), options, None)
 
 
 def follow(options: RunOptions) -> StrataPath:
     options = strata_options(options)
-    prepared = prepare(options)
+    prepared = prepare_species(options)
     (table,) = prepared.tables.values()
     plan = divided(table, options, prepared.stack)
     return follow_strata(plan, survey(prepared, options, None), options, prepared.stack)
@@ -142,7 +142,7 @@ def test_the_choice_is_optimal_within_its_tolerance(world, more) -> None:
 
 def test_the_held_out_loss_is_that_of_solving_each_fold_anew_and_nowhere_less(world) -> None:
     options = strata_options(world.options(strata="landcover", folds=4, seed=3))
-    prepared = prepare(options)
+    prepared = prepare_species(options)
     (table,) = prepared.tables.values()
     strata = survey(prepared, options, None)
     plan = divided(table, options, prepared.stack)
@@ -276,7 +276,7 @@ QUICK = {"epsilon": 0.02, "smallest": 0.3}
 def test_held_out_loss_along_the_multipliers_is_that_of_fits_at_them(world) -> None:
     """Every fold's path serves every multiplier to within ε, so held-out losses are near those of fits of their own."""
     options = world.options(**{**QUICK, "epsilon": 0.003}, folds=3)
-    (table,) = prepare(options).tables.values()
+    (table,) = prepare_species(options).tables.values()
     base, split = estimator(options, ["landcover"]), divided(table, options).split
     whole = follow_table(table, base, epsilon=0.003, smallest=0.3)
     found = validate_multipliers(table, whole, base, split)
@@ -293,7 +293,7 @@ def test_held_out_loss_along_the_multipliers_is_that_of_fits_at_them(world) -> N
 
 def test_the_refit_is_the_fit_of_the_path_that_was_chosen(world) -> None:
     options = world.options(**QUICK)
-    (table,) = prepare(options).tables.values()
+    (table,) = prepare_species(options).tables.values()
     chosen = chosen_multiplier(options)
     said = chosen.numbers
     assert chosen.options.fit.multiplier == said["multiplier"] == said["best"]["multiplier"]
@@ -307,7 +307,7 @@ def test_the_refit_is_the_fit_of_the_path_that_was_chosen(world) -> None:
 
 def test_tables_of_the_path_say_what_the_fits_are(world) -> None:
     options = world.options(**QUICK)
-    (table,) = prepare(options).tables.values()
+    (table,) = prepare_species(options).tables.values()
     base = estimator(options, ["landcover"])
     whole = follow_table(table, base, **QUICK)
     rows = path_rows(whole.path, validate_multipliers(table, whole, base, divided(table, options).split))
@@ -326,7 +326,7 @@ def test_tables_of_the_path_say_what_the_fits_are(world) -> None:
 def test_folds_keep_the_classes_of_the_whole(world) -> None:
     """With `auto` a fold of fewer records would have other classes, and its multiplier another meaning."""
     options = world.options(features="auto", **QUICK)
-    (table,) = prepare(options).tables.values()
+    (table,) = prepare_species(options).tables.values()
     some = table.take(np.arange(16))
     base = estimator(options, ["landcover"])
     whole = follow_table(some, base, epsilon=0.05, smallest=1.0)

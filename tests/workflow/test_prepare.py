@@ -9,7 +9,7 @@ from sdm.errors import DataError, OptionError
 from sdm.options.reading import make_options
 from sdm.simulate.world import Simulation, simulate
 from sdm.workflow.registry import task_for
-from sdm.workflow.species.inputs import prepare
+from sdm.workflow.species.inputs import prepare_species
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def options(made: Simulation, **more):
 
 
 def test_one_table_per_species_in_the_order_of_the_file(made: Simulation) -> None:
-    prepared = prepare(options(made, categorical="landcover"))
+    prepared = prepare_species(options(made, categorical="landcover"))
     assert list(prepared.tables) == [species.name for species in made.species]
     assert not prepared.failures
     assert prepared.stack is not None
@@ -36,8 +36,8 @@ def test_one_table_per_species_in_the_order_of_the_file(made: Simulation) -> Non
 
 
 def test_the_background_does_not_depend_on_which_species_are_chosen(made: Simulation) -> None:
-    whole = prepare(options(made, points=200))
-    part = prepare(options(made, points=200, species=made.species[1].name))
+    whole = prepare_species(options(made, points=200))
+    part = prepare_species(options(made, points=200, species=made.species[1].name))
     assert list(part.tables) == [made.species[1].name]
     np.testing.assert_array_equal(
         whole.tables[made.species[1].name].background, part.tables[made.species[1].name].background
@@ -47,37 +47,37 @@ def test_the_background_does_not_depend_on_which_species_are_chosen(made: Simula
 def test_a_species_without_a_usable_record_fails_alone(made: Simulation, tmp_path: Path) -> None:
     path = tmp_path / "records.csv"
     path.write_text(made.occurrences.read_text() + "Far away,100,0\n")
-    prepared = prepare(options(made, **{"occurrences.file": str(path)}))
+    prepared = prepare_species(options(made, **{"occurrences.file": str(path)}))
     assert list(prepared.failures) == ["Far away"]
     assert "none of 1 records can be used (1 outside the extent" in prepared.failures["Far away"]
     assert len(prepared.tables) == 2
 
 
 def test_test_records_find_their_species(made: Simulation, tmp_path: Path) -> None:
-    prepared = prepare(options(made, test_samples=str(made.presence_absence)))
+    prepared = prepare_species(options(made, test_samples=str(made.presence_absence)))
     assert set(prepared.tests) == set(prepared.tables)
     # a file without names tests the only species of the run
     lines = made.presence_absence.read_text().splitlines()
     (tmp_path / "sites.csv").write_text(
         "\n".join(["lon,lat", *(",".join(line.split(",")[1:3]) for line in lines[1:9])])
     )
-    alone = prepare(options(made, test_samples=str(tmp_path / "sites.csv"), species=made.species[0].name))
+    alone = prepare_species(options(made, test_samples=str(tmp_path / "sites.csv"), species=made.species[0].name))
     assert list(alone.tests) == [made.species[0].name]
     (tmp_path / "far.csv").write_text("lon,lat\n100,0\n")
     with pytest.raises(DataError, match="test records: far: none of 1 records"):
-        prepare(options(made, test_samples=str(tmp_path / "far.csv")))
+        prepare_species(options(made, test_samples=str(tmp_path / "far.csv")))
 
 
 def test_what_contradicts_itself(made: Simulation) -> None:
     with pytest.raises(OptionError, match="not both"):
         task_for("species").check_options(options(made, test_percent=20, test_samples=str(made.presence_absence)))
     with pytest.raises(OptionError, match="no occurrence file"):
-        prepare(make_options({"layers": str(made.folder / "layers")}))
+        prepare_species(make_options({"layers": str(made.folder / "layers")}))
 
 
 def test_projections_are_opened_at_once(made: Simulation, tmp_path: Path) -> None:
-    prepared = prepare(options(made, projections={"same": str(made.folder / "layers")}))
+    prepared = prepare_species(options(made, projections={"same": str(made.folder / "layers")}))
     assert prepared.projections["same"].names == prepared.stack.names
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match="projection gone: no raster layer found"):
-        prepare(options(made, projections={"gone": str(tmp_path / "empty")}))
+        prepare_species(options(made, projections={"gone": str(tmp_path / "empty")}))

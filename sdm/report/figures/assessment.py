@@ -10,9 +10,17 @@ import numpy as np
 from sdm.assess.curves import CurvePoint
 from sdm.assess.importance import Contribution, Jackknife, Permutation
 from sdm.assess.profiles import Band, Surface
-from sdm.report.charts import SCALES, TOP, Curve, calibration_chart, curve_chart, importance_chart, jackknife_charts
+from sdm.report.charts import (
+    SCALES,
+    TOP,
+    ResponseCurve,
+    calibration_chart,
+    curve_chart,
+    importance_chart,
+    jackknife_charts,
+)
 from sdm.report.figures.charts import draw_bars, draw_curve, draw_panels
-from sdm.report.figures.style import COLOURS, one_plot, safe_text, save, short
+from sdm.report.figures.style import COLOURS, drawable, one_plot, safe_text, save
 from sdm.types import Array, Index
 
 MOST_FOLDS = 20  # beyond so many, colours on a map tell nothing
@@ -40,7 +48,7 @@ def draw_bands(bands: Sequence[Band], scale: str, path: Path) -> Path:
     charts = [
         curve_chart(
             band.variable,
-            {"mean": Curve(*_listed(band.x, band.mean), band.classes, limits=_listed(band.lower, band.upper))},
+            {"mean": ResponseCurve(*_listed(band.x, band.mean), band.classes, limits=_listed(band.lower, band.upper))},
             title=f"Response to {band.variable} over replicates",
             y_label=SCALES[scale],
             y_range=None if top is None else (0.0, top),
@@ -79,7 +87,7 @@ def draw_folds(
         axes.scatter(*around, s=6, c=[shade[k + 1] for k in which], alpha=0.35, linewidths=0)
     for k, name in enumerate(names):
         mine = group == k
-        label = f"{short(name, 18)} ({np.count_nonzero(mine)})"
+        label = f"{drawable(name, 18)} ({np.count_nonzero(mine)})"
         axes.plot(
             x[mine], y[mine], "o", ms=5, mfc=COLOURS[k % len(COLOURS)], mec="white", mew=0.6, ls="none", label=label
         )
@@ -99,7 +107,7 @@ def draw_tuning(rows: Sequence[Mapping[str, Any]], by: str, best: int, path: Pat
     for k, (label, own) in enumerate(list(groups.items())[:30]):
         own = sorted(own, key=lambda row: row["multiplier"])
         x, y = [row["multiplier"] for row in own], [row[by] for row in own]
-        axes.plot(x, y, "o-", ms=4, lw=1.3, color=COLOURS[k % len(COLOURS)], label=short(label or "model", 30))
+        axes.plot(x, y, "o-", ms=4, lw=1.3, color=COLOURS[k % len(COLOURS)], label=drawable(label or "model", 30))
     chosen = rows[best]
     axes.plot(chosen["multiplier"], chosen[by], "o", ms=12, mfc="none", mec="black", mew=1.5, label="chosen")
     if len({row["multiplier"] for row in rows}) > 1:
@@ -158,7 +166,7 @@ def draw_surface(surface: Surface, scale: str, path: Path) -> Path:
     image = axes.pcolormesh(*sides, surface.z.T, cmap="viridis", vmin=0, vmax=top, shading="nearest")
     for axis, names, mark in zip((axes.xaxis, axes.yaxis), surface.classes, (axes.axvline, axes.axhline)):
         if names:
-            axis.set_ticks(range(len(names)), [short(name, 10) for name in names])
+            axis.set_ticks(range(len(names)), [drawable(name, 10) for name in names])
         else:
             for edge in surface.ranges[0 if axis is axes.xaxis else 1]:
                 mark(edge, color="white", ls="--", lw=0.9)

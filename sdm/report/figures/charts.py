@@ -10,7 +10,7 @@ from matplotlib.patches import Patch
 
 from sdm.report.charts import BarChart, ColumnChart, LineChart, colour_of
 from sdm.report.figures.maps import class_keys
-from sdm.report.figures.style import ACCENT, INK, new_figure, one_plot, safe_text, save, short
+from sdm.report.figures.style import ACCENT, INK, drawable, new_figure, one_plot, safe_text, save
 
 DASHES = ("-", "--", ":", "-.")
 BAR_COLOURS = (INK, ACCENT)
@@ -114,7 +114,7 @@ def _columns(axes: Axes, chart: ColumnChart) -> None:
         error = None if bars.spread is None else [s or 0.0 for s in bars.spread]
         axes.bar(at, values, width, below, color=colour, yerr=error, ecolor=ACCENT, label=bars.name)
         below = below + values if chart.stacked else below
-    axes.set_xticks(places, [short(text, 12) for text in chart.names], size=7, rotation=45 if chart.stacked else 0)
+    axes.set_xticks(places, [drawable(text, 12) for text in chart.names], size=7, rotation=45 if chart.stacked else 0)
 
 
 def _classes(chart: LineChart | ColumnChart) -> list[Patch]:

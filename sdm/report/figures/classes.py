@@ -9,7 +9,7 @@ import numpy as np
 from sdm.assess.importance import Permutation
 from sdm.assess.measures.classes import ClassProfile
 from sdm.models.colours import hex_colour
-from sdm.report.charts import BarChart, Bars, Curve, curve_chart
+from sdm.report.charts import BarChart, Bars, ResponseCurve, curve_chart
 from sdm.report.figures.charts import draw_bars, draw_curve
 from sdm.report.figures.style import one_plot, safe_text, save
 from sdm.types import Array, Colour
@@ -41,7 +41,7 @@ def draw_class_profile(profile: ClassProfile, labels: Sequence[str], colours: Se
     """Draw the classes' probabilities along one variable, one line per class (or bars over categories)."""
     x, inside = profile.x.tolist(), (profile.lo, profile.hi)
     curves = {
-        label: Curve(x, y.tolist(), profile.categories, inside, colour=hex_colour(colour))
+        label: ResponseCurve(x, y.tolist(), profile.categories, inside, colour=hex_colour(colour))
         for label, y, colour in zip(labels, profile.y, colours)
     }
     label = "Probability, others at their mean"

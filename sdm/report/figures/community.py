@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sdm.joint.graph import Forest
-from sdm.report.figures.style import ACCENT, INK, new_figure, safe_text, save, short
+from sdm.report.figures.style import ACCENT, INK, drawable, new_figure, safe_text, save
 
 ROW = 0.21  # inches per species
 LETTER = 0.22  # of the distance between parent and child
@@ -36,7 +36,7 @@ def draw_network(
     prevalence : share of its known sites where each species occurs; it is the size of its dot
     """
     rows = hang(forest)
-    right = max(row.depth + LETTER * len(short(str(species[row.species]), 30)) for row in rows) + 0.6
+    right = max(row.depth + LETTER * len(drawable(str(species[row.species]), 30)) for row in rows) + 0.6
     wide = 0.35 * (right + 0.4)
     size = (max(wide + 4.0, 7.0), min(1.3 + ROW * len(rows), TALLEST))
     figure = new_figure(*size)

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from sdm.assess.profiles import Profile
-from sdm.report.charts import EFFECTS, SCALES, TOP, ColumnChart, Curve, LineChart, Range, curve_chart
-from sdm.report.figures.style import INK, font_file, short
+from sdm.report.charts import EFFECTS, SCALES, TOP, ColumnChart, LineChart, Range, ResponseCurve, curve_chart
+from sdm.report.figures.style import INK, drawable, font_file
 
 LEFT, BOTTOM, WIDTH, HEIGHT = 0.17, 0.19, 0.8, 0.7  # of the axes in their figure
 TITLES = {
@@ -29,7 +29,7 @@ TITLES = {
 def profile_chart(profile: Profile, scale: str, y_range: Range | None = None) -> LineChart | ColumnChart:
     """Return the chart of one profile, as its picture shows it."""
     effect = profile.kind in EFFECTS
-    curve = Curve(profile.x.tolist(), profile.y.tolist(), profile.classes, (profile.lo, profile.hi))
+    curve = ResponseCurve(profile.x.tolist(), profile.y.tolist(), profile.classes, (profile.lo, profile.hi))
     label = "Contribution" if effect else SCALES[scale]
     title = TITLES[profile.kind]
     return curve_chart(
@@ -86,7 +86,7 @@ class CurvePainter:
         curve = isinstance(chart, LineChart)
         self.line.set_visible(curve)
         self.range.set_visible(curve)
-        self.texts = [(0.57, 0.97, chart.title, "ma"), (0.57, 0.02, short(chart.x_label), "md")]
+        self.texts = [(0.57, 0.97, chart.title, "ma"), (0.57, 0.02, drawable(chart.x_label), "md")]
         self.beside = chart.y_label
         y = [v or 0.0 for v in chart.groups[0].values] if isinstance(chart, ColumnChart) else chart.lines[0].y
         low, high = chart.y_range or _limits(y)
@@ -104,7 +104,7 @@ class CurvePainter:
             left, right = -0.6, len(names) - 0.4
             self.bars = self.axes.bar(range(len(names)), y, color=INK, width=0.7)
             step = -(-len(names) // 14)
-            across = [(k, short(names[k], 8)) for k in range(0, len(names), step)]
+            across = [(k, drawable(names[k], 8)) for k in range(0, len(names), step)]
         self.axes.set_xlim(left, right)
         self._draw_axes([((x - left) / (right - left), text) for x, text in across], low, high)
 

@@ -8,6 +8,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
 
+from sdm.report.charts import short
+
 DPI = 100
 INK = "#1f3b4d"
 ACCENT = "#c8553d"
@@ -35,15 +37,15 @@ def save(figure: Figure, path: Path) -> Path:
     return path
 
 
-def short(text: str, longest: int = 40) -> str:
+def drawable(text: str, longest: int = 40) -> str:
     """Keep a name from running out of the picture, with a box for each letter that the font does not have."""
-    text = text if len(text) <= longest else text[: longest - 1] + "…"
+    text = short(text, longest)
     return "".join(letter if ord(letter) in _letters() else "□" for letter in text)
 
 
 def safe_text(text: str, longest: int = 40) -> str:
     """Return a name as matplotlib is to show it: cut, and no formula."""
-    return short(text, longest).replace("$", r"\$")
+    return drawable(text, longest).replace("$", r"\$")
 
 
 def font_file() -> str:

@@ -4,7 +4,7 @@ from typing import Any
 
 from sdm.models.presence import presence_class
 from sdm.report.pages import sections
-from sdm.report.pages.frame import Context, Page, Section
+from sdm.report.pages.frame import Context, Page, PageSection
 from sdm.report.results import Results, number
 
 ORDER = ("cross-validation", "test", "training")  # which measures tell most
@@ -28,7 +28,7 @@ def best_measures(results: Results) -> tuple[str, dict[str, Any]]:
     return next(((name, known[name]) for name in ORDER if name in known), ("", {}))
 
 
-def figures(results: Results) -> Context:
+def class_figures(results: Results) -> Context:
     """Return the measures of the key figures, and warnings."""
     (sites, best), warnings = best_measures(results), results.numbers.get("warnings")
     return {"sites": sites, "best": best, "warnings": warnings if isinstance(warnings, list) else []}
@@ -67,14 +67,14 @@ def classes(results: Results) -> Context | None:
 CLASSES = Page(
     subject,
     (
-        Section("figures", "", figures, template="classes/figures"),
+        PageSection("figures", "", class_figures, template="classes/figures"),
         sections.FIT,
         sections.MAP,
-        Section("classes", "Classes", classes, template="classes/classes"),
+        PageSection("classes", "Classes", classes, template="classes/classes"),
         sections.ROC,
         sections.THRESHOLDS,
         sections.SURVEY,
-        Section("curves", "Response curves", sections.class_curves),
+        PageSection("curves", "Response curves", sections.class_curves),
         sections.IMPORTANCE,
         sections.TUNING,
         sections.VALIDATION,

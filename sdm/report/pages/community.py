@@ -4,7 +4,7 @@ from typing import Any
 
 from sdm.report.charts import BarChart, Bars
 from sdm.report.pages import sections
-from sdm.report.pages.frame import Context, Page, Section
+from sdm.report.pages.frame import Context, Page, PageSection
 from sdm.report.pages.svg import svg
 from sdm.report.pictures import embed, thumbnail
 from sdm.report.results import Results, number, rows_of
@@ -28,7 +28,7 @@ def _both(results: Results) -> dict[str, dict[str, Any]]:
     return {name: found[name] for name in MODELS if isinstance(found.get(name), dict)}
 
 
-def figures(results: Results) -> Context:
+def joint_figures(results: Results) -> Context:
     """Return the measures of the key figures."""
     return {"both": {name: {} for name in MODELS} | _both(results)}
 
@@ -117,13 +117,13 @@ def features(results: Results) -> Context | None:
 COMMUNITY = Page(
     lambda results: "joint model",
     (
-        Section("figures", "", figures, template="community/figures"),
+        PageSection("figures", "", joint_figures, template="community/figures"),
         sections.FIT,
-        Section("measures", "Joint, stacked and GLM", measures, template="community/measures"),
-        Section("network", "Associations", network, template="community/network"),
-        Section("richness", "Richness", richness, template="community/richness"),
-        Section("each", "Species", each, template="community/each"),
-        Section("features", "Features", features, "Features that survived", "community/features"),
+        PageSection("measures", "Joint, stacked and GLM", measures, template="community/measures"),
+        PageSection("network", "Associations", network, template="community/network"),
+        PageSection("richness", "Richness", richness, template="community/richness"),
+        PageSection("each", "Species", each, template="community/each"),
+        PageSection("features", "Features", features, "Features that survived", "community/features"),
         sections.RECORDS,
         sections.SETTINGS,
         sections.ODMAP,

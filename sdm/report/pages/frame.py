@@ -21,7 +21,7 @@ Context = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Section:
+class PageSection:
     """A part of a page.
 
     `name` is its anchor, and of its template in `sections/` unless that has another; `title` is what the contents call
@@ -42,7 +42,7 @@ class Page:
     """The page of one kind of model: what it is of, its sections, and whether its heading is no species' name."""
 
     subject: Callable[[Results], str]
-    sections: Sequence[Section]
+    sections: Sequence[PageSection]
     plain: bool = True
 
 
@@ -83,7 +83,7 @@ def render(template: str, context: Context) -> str:
     return page.encode(errors="backslashreplace").decode()  # a file's name need not be text
 
 
-def _template(section: Section) -> Any:
+def _template(section: PageSection) -> Any:
     return _environment().get_template(f"sections/{section.template or section.name}.html")
 
 

@@ -29,7 +29,7 @@ TRAIN_COLOUR, TEST_COLOUR, ABSENT_COLOUR = "#ffffff", "#ff7a59", "#8fa3ad"
 
 
 @dataclass(frozen=True)
-class Layer:
+class MapLayer:
     """A band of a raster that a page shows: whether the threshold applies to it, and whether it has its own top."""
 
     name: str
@@ -40,7 +40,7 @@ class Layer:
     apart: bool = False
 
 
-def map_layers(results: Results) -> list[Layer]:
+def map_layers(results: Results) -> list[MapLayer]:
     """Return the maps of a model, the one that is shown first before all others."""
     label = SCALES.get(results.scale, results.scale)
     titles = dict.fromkeys(key.partition("projection ")[2] for key in results.files if "projection " in key)
@@ -50,12 +50,12 @@ def map_layers(results: Results) -> list[Layer]:
         label = found[0].label if found else label
     else:
         names = {key: f"projection: {title}" if title else TRAINING for key, title in endings.items()}
-        found = [Layer(name, path, label) for key, name in names.items() if (path := results.path(key))]
+        found = [MapLayer(name, path, label) for key, name in names.items() if (path := results.path(key))]
     spread = [(name, results.path(key), key == "sd map") for key, name in SPREAD.items()]
-    return found + [Layer(name, path, label, 1, not apart, apart) for name, path, apart in spread if path]
+    return found + [MapLayer(name, path, label, 1, not apart, apart) for name, path, apart in spread if path]
 
 
-def _class_layers(results: Results, endings: dict[str, str]) -> list[Layer]:
+def _class_layers(results: Results, endings: dict[str, str]) -> list[MapLayer]:
     """Return the maps of classes: of two classes the probability of one first, of more the most probable class."""
     labels, two = results.classes, len(results.classes) == 2
     bands = [shown_class(labels)] if two else list(enumerate(labels))
@@ -64,11 +64,11 @@ def _class_layers(results: Results, endings: dict[str, str]) -> list[Layer]:
         said, shown = f"{title}: " if title else "", results.path(ending)
         shares, most, entropy = [], [], []
         if path := results.path(f"probability {ending}") or (shown if two else None):
-            shares = [Layer(f"{said}probability of {a}", path, f"Probability of {a}", c + 1, two) for c, a in bands]
+            shares = [MapLayer(f"{said}probability of {a}", path, f"Probability of {a}", c + 1, two) for c, a in bands]
         if path := results.path(f"class {ending}") or (None if two else shown):
-            most = [Layer(f"{said}most probable class", path, "Most probable class", 1, False)]
+            most = [MapLayer(f"{said}most probable class", path, "Most probable class", 1, False)]
         if path := results.path(f"entropy {ending}"):
-            entropy = [Layer(f"{said}entropy", path, "Entropy of the classes (nats)", 1, False, True)]
+            entropy = [MapLayer(f"{said}entropy", path, "Entropy of the classes (nats)", 1, False, True)]
         first += shares if two else most
         others += [*most, *entropy] if two else [*entropy, *shares]
     return first + others
@@ -112,7 +112,7 @@ def live_map(results: Results) -> dict[str, Any] | None:
     }
 
 
-def _layer(layer: Layer, picture: Picture, top: float) -> dict[str, Any]:
+def _layer(layer: MapLayer, picture: Picture, top: float) -> dict[str, Any]:
     """Return one map: classes as their values with a legend, others as steps up to `top`, or to their own highest."""
     top = picture.highest if layer.apart else top
     values = picture.values

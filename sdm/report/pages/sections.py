@@ -11,19 +11,19 @@ from sdm.report.charts import (
     EFFECTS,
     SCALES,
     TOP,
-    Curve,
     DotChart,
     Dots,
     Line,
     LineChart,
     Range,
+    ResponseCurve,
     calibration_chart,
     curve_chart,
     importance_chart,
     jackknife_charts,
 )
 from sdm.report.pages import words
-from sdm.report.pages.frame import Context, Section
+from sdm.report.pages.frame import Context, PageSection
 from sdm.report.pages.live_map import live_map, map_layers
 from sdm.report.pages.svg import svg
 from sdm.report.pictures import Picture, embed, read_picture
@@ -98,11 +98,11 @@ def _grouped(rows: Iterable[Row], name: str) -> dict[str, list[Row]]:
     return groups
 
 
-def _curve(rows: list[Row], name: str = "response", category: str = "class") -> Curve:
+def _curve(rows: list[Row], name: str = "response", category: str = "class") -> ResponseCurve:
     """Return a stored curve."""
     inside = [v for row, v in zip(rows, column(rows, "value")) if row.get("in training range") == "True"]
     categories = [row.get(category, "") for row in rows]
-    return Curve(
+    return ResponseCurve(
         column(rows, "value"),
         column(rows, name),
         categories if any(categories) else None,
@@ -223,7 +223,7 @@ def fold_map(results: Results) -> Markup | None:
     return svg(DotChart("Records by fold", *names, groups, aspect))
 
 
-def survey(results: Results) -> Context | None:
+def survey_section(results: Results) -> Context | None:
     """Return the measures at sites with absences, and the calibration curve."""
     found = results.tree("presence_absence")
     rows = rows_of(found.get("calibration") or results.numbers.get("calibration"))
@@ -238,13 +238,13 @@ def survey(results: Results) -> Context | None:
     return {**sites, "measures": measures, "chart": svg(calibration_chart(rows)) if rows else None}
 
 
-def null_models(results: Results) -> Context | None:
+def null_model_section(results: Results) -> Context | None:
     """Return the tests against null models."""
     found = results.tree("null_models")
     return {"iterations": found.get("iterations"), "tests": rows_of(found.get("tests"))} if found else None
 
 
-def roc(results: Results) -> Context | None:
+def roc_section(results: Results) -> Context | None:
     """Return the ROC curve: records found against the background, or the absences, that are predicted."""
     rows = results.table("roc")
     if not rows:
@@ -298,15 +298,15 @@ def always(results: Results) -> Context:
     return {}
 
 
-FIT = Section("fit", "How exact is the fit", always)
-ROC = Section("roc", "ROC", roc, "ROC curve", side=True)
-MAP = Section("map", "Map", shown_map)
-THRESHOLDS = Section("thresholds", "Thresholds", thresholds)
-IMPORTANCE = Section("importance", "Importance", importance, "Importance of the variables")
-TUNING = Section("tuning", "Choice of settings", tuning, "How the settings were chosen")
-VALIDATION = Section("validation", "Cross-validation", validation)
-SURVEY = Section("survey", "Survey and calibration", survey)
-NULL = Section("null", "Null models", null_models)
-RECORDS = Section("records", "Records and bias", always, "Records and sampling bias")
-SETTINGS = Section("settings", "Settings and command", always, "Settings, and the command to repeat it")
-ODMAP = Section("odmap", "ODMAP", protocol, "ODMAP protocol")
+FIT = PageSection("fit", "How exact is the fit", always)
+ROC = PageSection("roc", "ROC", roc_section, "ROC curve", side=True)
+MAP = PageSection("map", "Map", shown_map)
+THRESHOLDS = PageSection("thresholds", "Thresholds", thresholds)
+IMPORTANCE = PageSection("importance", "Importance", importance, "Importance of the variables")
+TUNING = PageSection("tuning", "Choice of settings", tuning, "How the settings were chosen")
+VALIDATION = PageSection("validation", "Cross-validation", validation)
+SURVEY = PageSection("survey", "Survey and calibration", survey_section)
+NULL = PageSection("null", "Null models", null_model_section)
+RECORDS = PageSection("records", "Records and bias", always, "Records and sampling bias")
+SETTINGS = PageSection("settings", "Settings and command", always, "Settings, and the command to repeat it")
+ODMAP = PageSection("odmap", "ODMAP", protocol, "ODMAP protocol")

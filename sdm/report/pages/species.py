@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from sdm.report.charts import BarChart, Bars, Line, LineChart
 from sdm.report.pages import sections
-from sdm.report.pages.frame import Context, Page, Section
+from sdm.report.pages.frame import Context, Page, PageSection
 from sdm.report.pages.svg import svg
 from sdm.report.results import Results, column, number, rows_of
 
@@ -15,7 +15,7 @@ MOST_RULES = 40
 MOST_PAIRS = 15
 
 
-def figures(results: Results) -> Context:
+def species_figures(results: Results) -> Context:
     """Return the main figures that need more than a look."""
     found = results.tree("cross_validation")
     mean = found["mean"] if isinstance(found.get("mean"), dict) else {}
@@ -75,17 +75,19 @@ def _bars(pairs: Sequence[tuple[str, float | None]], label: str) -> Markup | Non
 SPECIES = Page(
     lambda results: "species distribution model",
     (
-        Section("figures", "", figures, template="species/figures"),
+        PageSection("figures", "", species_figures, template="species/figures"),
         sections.FIT,
-        Section(
+        PageSection(
             "omission", "Omission and area", omission, "Omission and predicted area", "species/omission", side=True
         ),
         sections.ROC,
         sections.THRESHOLDS,
         sections.MAP,
-        Section("curves", "Response curves", sections.curves),
+        PageSection("curves", "Response curves", sections.curves),
         sections.IMPORTANCE,
-        Section("structure", "Structure", structure, "Structure: families, rules, interactions", "species/structure"),
+        PageSection(
+            "structure", "Structure", structure, "Structure: families, rules, interactions", "species/structure"
+        ),
         sections.TUNING,
         sections.VALIDATION,
         sections.SURVEY,

@@ -1,7 +1,7 @@
 """The page of a path over strata: the density of the chosen tolerance, and the whole path as pictures."""
 
 from sdm.report.pages import sections
-from sdm.report.pages.frame import Context, Page, Section
+from sdm.report.pages.frame import Context, Page, PageSection
 from sdm.report.results import Results
 
 PICTURES = {
@@ -11,7 +11,7 @@ PICTURES = {
 }
 
 
-def path(results: Results) -> Context | None:
+def path_section(results: Results) -> Context | None:
     """Return the pictures of the path."""
     known = [(sections.image(results, key), text) for key, text in PICTURES.items()]
     return {"pictures": [pair for pair in known if pair[0]]} if any(picture for picture, _ in known) else None
@@ -20,9 +20,9 @@ def path(results: Results) -> Context | None:
 STRATA = Page(
     lambda results: "path over strata",
     (
-        Section("figures", "", lambda results: results.tree("strata"), template="species/strata"),
+        PageSection("figures", "", lambda results: results.tree("strata"), template="species/strata"),
         sections.MAP,
-        Section("path", "Path", path, "The path of the tolerance", "species/path"),
+        PageSection("path", "Path", path_section, "The path of the tolerance", "species/path"),
         sections.RECORDS,
         sections.SETTINGS,
     ),

@@ -96,17 +96,17 @@ def notes(results: Results) -> list[str]:
     return [str(note) for part in found if isinstance(part, list) for note in part]
 
 
-def settings(results: Results) -> list[tuple[str, str]]:
+def setting_rows(results: Results) -> list[tuple[str, str]]:
     """Return every option of the run that has a value, by its dotted name."""
     rows = []
     for section, options in results.run.items():
         for name, value in options.items() if isinstance(options, dict) else [("", options)]:
             if value not in (None, [], {}, ""):
-                rows.append((f"{section}.{name}" if name else section, plain(value)))
+                rows.append((f"{section}.{name}" if name else section, plain_value(value)))
     return rows
 
 
-def plain(value: Any) -> str:
+def plain_value(value: Any) -> str:
     """Return the value of an option as text."""
     if isinstance(value, bool):
         return "yes" if value else "no"
@@ -183,7 +183,7 @@ def selection(results: Results) -> str:
     """Say how the settings were chosen; nothing where no search did."""
     tuning, option = results.tree("tuning"), results.option
     if tuning.get("chosen"):
-        rule = f"by {plain(tuning.get('by'))} (rule: {tuning.get('rule')}) {_chosen_in(results)}"
+        rule = f"by {plain_value(tuning.get('by'))} (rule: {tuning.get('rule')}) {_chosen_in(results)}"
         return f"{tuning['chosen']}, chosen of {count(tuning.get('settings'))} settings {rule}."
     if results.numbers.get("multiplier_search"):
         found = figure(results.numbers.get("multiplier"))

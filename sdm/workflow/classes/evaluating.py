@@ -18,7 +18,7 @@ from sdm.models.classes import ClassModel
 from sdm.options.definitions import ClassOptions, RunOptions
 from sdm.options.reading import make_options
 from sdm.types import Array
-from sdm.workflow.classes.points import read_points, selected
+from sdm.workflow.classes.points import read_class_points, selected
 from sdm.workflow.model_inputs import check_columns, open_for, open_text, values_at
 
 
@@ -107,7 +107,7 @@ def _from_layers(model: ClassModel, options: RunOptions, notices: list[str]) -> 
     """Return the layers' values at the points, labels `(n,)` or proportions `(n, C)` in the model's order, and rows."""
     layers = options.layers
     stack = open_for(model, layers.files, nodata=layers.nodata, align=layers.align)
-    records = read_points(options, str(options.occurrences.file), notices).records
+    records = read_class_points(options, str(options.occurrences.file), notices).records
     notices += stack.notices
     shares = [records.numbers(label) for label in model.labels] if options.classes.proportions else None
     values, index = values_at(stack, records, "points", notices)

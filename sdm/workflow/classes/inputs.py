@@ -25,7 +25,7 @@ from sdm.errors import DataError, OptionError
 from sdm.models.classes import label_text
 from sdm.options.definitions import RunOptions
 from sdm.types import Array, Colour, Index
-from sdm.workflow.classes.points import Points, is_absence, read_points
+from sdm.workflow.classes.points import Points, is_absence, read_class_points
 from sdm.workflow.inputs import check_species, open_layers, open_projections, projection_notices, read_area
 from sdm.workflow.task import Prepared
 
@@ -59,7 +59,7 @@ def check_inputs(options: RunOptions) -> None:
         raise OptionError("say where the classes are: one --class-column, or the --proportions of several columns")
 
 
-def prepare(options: RunOptions) -> ClassPrepared:
+def prepare_classes(options: RunOptions) -> ClassPrepared:
     """Read the points and their values, or draw points from a raster of classes."""
     check_inputs(options)
     prepared = _recorded(options) if options.classes.raster is None else _drawn(options)
@@ -76,7 +76,7 @@ def prepare(options: RunOptions) -> ClassPrepared:
 def _recorded(options: RunOptions) -> ClassPrepared:
     """Return the points of a file: in the cells of the layers, or with the values that the file has."""
     prepared = ClassPrepared()
-    points = read_points(options, str(options.occurrences.file), prepared.notices)
+    points = read_class_points(options, str(options.occurrences.file), prepared.notices)
     if options.layers.files:
         prepared.stack = open_layers(options)
         prepared.notices += prepared.stack.notices
@@ -267,7 +267,7 @@ def _read_tests(options: RunOptions, file: str, prepared: ClassPrepared) -> None
     """Read the sites of the test file; one of one species tests the one model of the run, whatever either is called."""
     quiet = replace(prepared, notices=[])
     try:
-        points = read_points(options, file, quiet.notices)
+        points = read_class_points(options, file, quiet.notices)
         parts = _models(points, options, quiet).items()
         samples = {title: _sample(points.take(rows), title, options, quiet, test=True)[0] for title, rows in parts}
     except DataError as error:

@@ -23,7 +23,7 @@ OPENED_FIRST = (
 )  # fmt: skip
 
 
-def result_lines(result: ModelResult) -> list[str]:
+def class_result_lines(result: ModelResult) -> list[str]:
     """Say what was fitted, in the order in which a person asks."""
     n, line = result.numbers, result.line
     out = record_lines(result)
@@ -40,25 +40,26 @@ def result_lines(result: ModelResult) -> list[str]:
     near = f"within {n['gap']:.1e} nats of the optimum, proved"
     out += [line("certificate", f"{n['status']}: {near}, after {n['iterations']} rounds"), *tuning_lines(result)]
     for name, m in n["measures"].items():
-        beside = f"(constant model {figure(m['constant_log_loss'])})"
-        figures = f"accuracy {figure(m['accuracy'])}, kappa {figure(m['kappa'])}, mean AUC {figure(m['mean_auc'])}"
-        out.append(line(name, f"log loss {figure(m['log_loss'])} {beside}, {figures}"))
+        keys = ("log_loss", "constant_log_loss", "accuracy", "kappa", "mean_auc")
+        loss, constant, accuracy, kappa, auc = (measure_text(m[key]) for key in keys)
+        figures = f"accuracy {accuracy}, kappa {kappa}, mean AUC {auc}"
+        out.append(line(name, f"log loss {loss} (constant model {constant}), {figures}"))
     if "cross_validation" in n:
         found = n["cross_validation"]
-        mean = {key: figure(found["mean"][f"{key}.val.avg"]) for key in ("auc", "tss", "loss")}
-        constant = figure(found["mean"]["loss.const.val.avg"])
+        mean = {key: measure_text(found["mean"][f"{key}.val.avg"]) for key in ("auc", "tss", "loss")}
+        constant = measure_text(found["mean"]["loss.const.val.avg"])
         scores = f"AUC {mean['auc']}, TSS {mean['tss']}, log loss {mean['loss']} (constant model {constant})"
         out.append(line(f"{len(found['rows'])} folds", f"{scores} ({found['method']})"))
     out += [*null_lines(result), *importance_lines(result)]
     return [*out, *result.file_lines(OPENED_FIRST)]
 
 
-def figure(value: float) -> str:
+def measure_text(value: float) -> str:
     """Return a measure, or a dash where it is not defined."""
     return f"{value:.4f}" if math.isfinite(value) else "–"
 
 
-def evaluation_lines(numbers: dict[str, Any]) -> list[str]:
+def class_evaluation_lines(numbers: dict[str, Any]) -> list[str]:
     """Say how good a class model is on other sites."""
     out = [
         f"sites        {numbers['sites']:,}",
@@ -87,7 +88,7 @@ def evaluation_lines(numbers: dict[str, Any]) -> list[str]:
     ]
 
 
-def info_lines(model: ClassModel, features: int) -> list[str]:
+def class_info_lines(model: ClassModel, features: int) -> list[str]:
     """Say what is in a model file."""
     meta, names = model.meta, model.feature_names
     order = sorted(range(len(names)), key=lambda j: -float(abs(model.weights[:, j]).max()))

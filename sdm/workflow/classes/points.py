@@ -30,7 +30,7 @@ class Points:
         return Points(self.records.take(rows), table)
 
 
-def read_points(options: RunOptions, file: str, notices: list[str]) -> Points:
+def read_class_points(options: RunOptions, file: str, notices: list[str]) -> Points:
     """Read points with their classes or proportions; those that were not selected are left out."""
     own, classes = options.occurrences, options.classes
     column, source = own.response or classes.column, Path(file).name

@@ -15,8 +15,8 @@ from sdm.options.definitions import AREA_WORDS, RunOptions
 from sdm.types import Progress
 from sdm.workflow.classes.evaluating import evaluate_classes
 from sdm.workflow.classes.fitting import ClassFit, ClassPlan, check_cutoff, class_estimator, fit_classes, plan_classes
-from sdm.workflow.classes.inputs import ClassPrepared, check_inputs, prepare
-from sdm.workflow.classes.lines import evaluation_lines, info_lines, result_lines
+from sdm.workflow.classes.inputs import ClassPrepared, check_inputs, prepare_classes
+from sdm.workflow.classes.lines import class_evaluation_lines, class_info_lines, class_result_lines
 from sdm.workflow.classes.writing import write_classes
 from sdm.workflow.inputs import check_layers, open_layers
 from sdm.workflow.species.task import threshold_on_scale
@@ -39,10 +39,10 @@ class ClassTask(Task):
     assessor: ClassVar[Any] = CLASSES
     maps_with: ClassVar[tuple[str, ...]] = ("threshold",)
     evaluates_with: ClassVar[tuple[str, ...]] = ("class_column", "proportions", "select")
-    lines = staticmethod(result_lines)
-    evaluation_lines = staticmethod(evaluation_lines)
-    info_lines = staticmethod(info_lines)
-    prepare = staticmethod(prepare)
+    lines = staticmethod(class_result_lines)
+    evaluation_lines = staticmethod(class_evaluation_lines)
+    info_lines = staticmethod(class_info_lines)
+    prepare = staticmethod(prepare_classes)
     estimator = staticmethod(class_estimator)
     write = staticmethod(write_classes)
     evaluate: ClassVar[Any] = staticmethod(evaluate_classes)
@@ -99,7 +99,7 @@ class ClassTask(Task):
             if stack is not None:
                 found.facts.append(f"{len(stack.names)} layers of {stack.width:,} × {stack.height:,} cells")
                 found.attempt(lambda: check_layers(stack, options, found))
-        prepared = found.attempt(lambda: prepare(options))
+        prepared = found.attempt(lambda: prepare_classes(options))
         if prepared is None:
             return
         found.facts += prepared.notices

@@ -3,12 +3,12 @@
 from typing import Any
 
 from sdm.models.community import FittedJoint
-from sdm.workflow.classes.lines import figure
+from sdm.workflow.classes.lines import measure_text
 from sdm.workflow.community.testing import MEASURES, WHAT
 from sdm.workflow.task import ModelResult
 
 
-def result_lines(result: ModelResult) -> list[str]:
+def joint_result_lines(result: ModelResult) -> list[str]:
     """Say what was fitted, in the order in which a person asks."""
     n = result.numbers
     species, edges, tested = len(n["species"]), n["associations"], n["test"]
@@ -22,7 +22,7 @@ def result_lines(result: ModelResult) -> list[str]:
         f"{where:<44}    joint  stacked      GLM",
     ]
     for key, text in MEASURES.items():
-        out.append(f"  {text:<42}{''.join(f'{figure(models[name][key]):>9}' for name in WHAT)}")
+        out.append(f"  {text:<42}{''.join(f'{measure_text(models[name][key]):>9}' for name in WHAT)}")
     out += [*_edge_lines(edges, 5), ""]
     for what, name in result.files.items():
         if isinstance(name, str):
@@ -34,19 +34,19 @@ def result_lines(result: ModelResult) -> list[str]:
     return out
 
 
-def evaluation_lines(numbers: dict[str, Any]) -> list[str]:
+def joint_evaluation_lines(numbers: dict[str, Any]) -> list[str]:
     """Say how good a joint model is on other sites."""
     return [
         f"{'sites':<42}{numbers['sites']:>9,}",
         f"{'known labels':<42}{numbers['labels']:>9,}",
-        *(f"{text:<42}{figure(numbers[key]):>9}" for key, text in MEASURES.items()),
+        *(f"{text:<42}{measure_text(numbers[key]):>9}" for key, text in MEASURES.items()),
         "",
         "AUC",
-        *(f"  {name:<40}{figure(value):>9}" for name, value in numbers["species"].items()),
+        *(f"  {name:<40}{measure_text(value):>9}" for name, value in numbers["species"].items()),
     ]
 
 
-def info_lines(model: FittedJoint, features: int) -> list[str]:
+def joint_info_lines(model: FittedJoint, features: int) -> list[str]:
     """Say what is in a model file, with its largest weights."""
     meta = model.meta
     missing = f", {meta['missing']:,} labels missing" if meta.get("missing") else ""

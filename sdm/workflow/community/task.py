@@ -14,7 +14,7 @@ from sdm.workflow.community.checking import check_community
 from sdm.workflow.community.evaluating import evaluate_joint
 from sdm.workflow.community.fitting import CommunityPlan, JointFit, fit_community, plan_community
 from sdm.workflow.community.inputs import read_community
-from sdm.workflow.community.lines import evaluation_lines, info_lines, result_lines
+from sdm.workflow.community.lines import joint_evaluation_lines, joint_info_lines, joint_result_lines
 from sdm.workflow.community.writing import write_joint
 from sdm.workflow.splitting import check_testing
 from sdm.workflow.task import MapResult, Prepared, Task
@@ -30,9 +30,9 @@ class CommunityTask(Task):
     called: ClassVar[str] = "a joint model"
     command: ClassVar[str] = "sdm joint"
     evaluates_with: ClassVar[tuple[str, ...]] = ("site_column",)
-    lines = staticmethod(result_lines)
-    evaluation_lines = staticmethod(evaluation_lines)
-    info_lines = staticmethod(info_lines)
+    lines = staticmethod(joint_result_lines)
+    evaluation_lines = staticmethod(joint_evaluation_lines)
+    info_lines = staticmethod(joint_info_lines)
     check = staticmethod(check_community)
     write = staticmethod(write_joint)
     evaluate: ClassVar[Any] = staticmethod(evaluate_joint)

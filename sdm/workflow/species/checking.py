@@ -13,7 +13,7 @@ from sdm.data.records.occurrences import Occurrences
 from sdm.errors import DataError
 from sdm.options.definitions import AREA_WORDS, GROUP_WORD, RunOptions
 from sdm.workflow.inputs import check_layers, is_swd, open_layers, open_projections, read_area
-from sdm.workflow.species.inputs import background_points, prepare, read_group, read_records, read_survey
+from sdm.workflow.species.inputs import background_points, prepare_species, read_group, read_records, read_survey
 from sdm.workflow.species.sampling import accessible_areas, make_effort, thinning, weigh
 from sdm.workflow.task import FEW, Findings
 
@@ -52,7 +52,7 @@ def check_species_run(options: RunOptions, found: Findings) -> None:
 
 
 def _check_tables(options: RunOptions, found: Findings) -> None:
-    prepared = prepare(options)
+    prepared = prepare_species(options)
     found.problems += prepared.failures.values()
     for species, table in prepared.tables.items():
         _count(species, table.n_presences, found)

@@ -86,7 +86,7 @@ def fit_species(
 ) -> SpeciesFit:
     """Fit one species and measure the result, also on the sites of a survey."""
     table, test, split = plan.table, plan.test, plan.split
-    fitted = fit_table(table, options, progress=progress)
+    fitted = fit_variables(table, options, progress=progress)
     structure = describe_structure(fitted) if isinstance(fitted, StructMaxent) else None
     model = _with_record(fitted.model_, table, options)
     values = None if test is None else test[0]
@@ -130,7 +130,7 @@ def fit_species(
     )
 
 
-def fit_table(
+def fit_variables(
     table: SampleTable, options: RunOptions, columns: list[int] | None = None, progress: Progress | None = None
 ) -> Maxent:
     """Fit the model of the options to a table, or to some of its columns."""
@@ -240,7 +240,7 @@ def _profiles(table: SampleTable, model: Model, options: RunOptions) -> list[Pro
     scale, clamp = options.predict.scale, options.predict.clamp
     out = []
     for v in varying(model):
-        single = fit_table(table, options, [v]).model_
+        single = fit_variables(table, options, [v]).model_
         out += [marginal(model, v, table.presence, scale, clamp), only(single, model, v, scale, clamp)]
         out.append(effect(model, v, table.background, clamp))
     return out

@@ -57,7 +57,7 @@ class SpeciesPrepared(Prepared):
         return self.areas.get(species, self.study_area)
 
 
-def prepare(options: RunOptions) -> SpeciesPrepared:
+def prepare_species(options: RunOptions) -> SpeciesPrepared:
     """Read and clean the records, draw the background, and look up the layers."""
     if options.occurrences.file is None:
         example = "'sdm fit records.csv layers/ -o results'"
@@ -94,7 +94,7 @@ def read_survey(options: RunOptions, file: str) -> Occurrences:
     return records
 
 
-def read_points(options: RunOptions, file: str) -> Occurrences:
+def read_background_points(options: RunOptions, file: str) -> Occurrences:
     """Read a file of background points under the run's options; it needs no species."""
     own = options.occurrences
     return read_occurrences(file, crs=own.crs, x_column=own.x_column, y_column=own.y_column)
@@ -127,7 +127,7 @@ def check_group(names: Sequence[str], source: str) -> None:
 def background_points(options: RunOptions, group: Occurrences | None) -> Occurrences | None:
     """Return the points that are the background, if it is not drawn: the user's own, or those of the target group."""
     if options.background.file is not None:
-        return read_points(options, options.background.file)
+        return read_background_points(options, options.background.file)
     return group if options.background.kind == GROUP_WORD else None
 
 

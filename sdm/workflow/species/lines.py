@@ -9,7 +9,7 @@ _SUPPORT = {"training": "outside_support_train", "test": "outside_support_test"}
 OPENED_FIRST = ("page", "map", "picture", "plots", "path", "model", "numbers")
 
 
-def result_lines(result: ModelResult) -> list[str]:
+def species_result_lines(result: ModelResult) -> list[str]:
     """Say what was fitted, in the order in which a person asks."""
     n, line = result.numbers, result.line
     out = record_lines(result)
@@ -124,7 +124,7 @@ def _mixed(n: dict[str, Any], part: str) -> str:
     return f"; {n[key]:.4f} with 0.1 % of the background mixed in" if key in n else ""
 
 
-def evaluation_lines(numbers: dict[str, Any]) -> list[str]:
+def species_evaluation_lines(numbers: dict[str, Any]) -> list[str]:
     """Say how good a model is on other records."""
     out = [
         f"presences    {numbers['presences']:,}",
@@ -153,7 +153,7 @@ def evaluation_lines(numbers: dict[str, Any]) -> list[str]:
     return [*out, *(f"omission     {omission:.4f} at {key}" for key, omission in numbers["omission"].items())]
 
 
-def info_lines(model: Model, features: int) -> list[str]:
+def species_info_lines(model: Model, features: int) -> list[str]:
     """Say what is in a model file."""
     meta = model.meta
     each = f"each of {meta['members']} models " if "members" in meta else ""

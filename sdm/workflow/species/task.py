@@ -16,8 +16,8 @@ from sdm.types import Progress
 from sdm.workflow.species.checking import check_species_run
 from sdm.workflow.species.evaluating import evaluate_species
 from sdm.workflow.species.fitting import SpeciesPlan, check_model, estimator, fit_species, plan_species
-from sdm.workflow.species.inputs import SpeciesPrepared, prepare
-from sdm.workflow.species.lines import evaluation_lines, info_lines, result_lines
+from sdm.workflow.species.inputs import SpeciesPrepared, prepare_species
+from sdm.workflow.species.lines import species_evaluation_lines, species_info_lines, species_result_lines
 from sdm.workflow.species.sampling import check_sampling
 from sdm.workflow.species.writing import write_effort, write_species
 from sdm.workflow.splitting import check_testing
@@ -40,10 +40,10 @@ class SpeciesTask(Task):
     assessor: ClassVar[Any] = PRESENCE_ONLY
     maps_with: ClassVar[tuple[str, ...]] = ("scale", "threshold")
     evaluates_with: ClassVar[tuple[str, ...]] = ("absences", "background", "species", "truth", "seed")
-    lines = staticmethod(result_lines)
-    evaluation_lines = staticmethod(evaluation_lines)
-    info_lines = staticmethod(info_lines)
-    prepare = staticmethod(prepare)
+    lines = staticmethod(species_result_lines)
+    evaluation_lines = staticmethod(species_evaluation_lines)
+    info_lines = staticmethod(species_info_lines)
+    prepare = staticmethod(prepare_species)
     check = staticmethod(check_species_run)
     estimator = staticmethod(estimator)
     write = staticmethod(write_species)

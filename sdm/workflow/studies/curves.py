@@ -16,7 +16,7 @@ from sdm.types import Progress
 from sdm.workers import workers
 from sdm.workflow.registry import task_for
 from sdm.workflow.species.fitting import estimator
-from sdm.workflow.species.inputs import prepare
+from sdm.workflow.species.inputs import prepare_species
 from sdm.workflow.writing import write_run
 
 KINDS = ("learning", "sensitivity")
@@ -33,7 +33,7 @@ class CurveResult:
     notices: list[str] = field(default_factory=list)
 
 
-def draw_curve(options: RunOptions, kind: str, *, command: str = "", progress: Progress | None = None) -> CurveResult:
+def run_curve(options: RunOptions, kind: str, *, command: str = "", progress: Progress | None = None) -> CurveResult:
     """Measure models of more and more records, or of rising penalties, on held-out ones; write tables and pictures.
 
     Parameters
@@ -55,7 +55,7 @@ def draw_curve(options: RunOptions, kind: str, *, command: str = "", progress: P
 
 def _draw(options: RunOptions, kind: str, target: Path, command: str, progress: Progress | None) -> CurveResult:
     """Measure and draw into a folder that is held for it."""
-    prepared = prepare(options)
+    prepared = prepare_species(options)
     result = CurveResult(target, failures=dict(prepared.failures), notices=list(prepared.notices))
     for species, table in prepared.tables.items():
         try:

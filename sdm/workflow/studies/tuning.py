@@ -28,7 +28,7 @@ LISTS = {
 }
 
 
-def tune(options: RunOptions, *, command: str = "", progress: Progress | None = None) -> RunResult:
+def run_tuning(options: RunOptions, *, command: str = "", progress: Progress | None = None) -> RunResult:
     """Try the settings of the options on every species, and run each with the one that is chosen for it.
 
     The folder of a species looks like that of a fit, with `tune.csv`, `tune_folds.csv` and `plots/tune.png` beside.
@@ -39,12 +39,12 @@ def tune(options: RunOptions, *, command: str = "", progress: Progress | None = 
         As `run`.
     """
     task = task_of(options)
-    settings(task, options)  # what is wrong with them is said before any work
+    settings_to_try(task, options)  # what is wrong with them is said before any work
     check_choice(task, options.tune)
     return run(options, task=task, command=command, progress=progress, choose=choose_setting)
 
 
-def settings(task: Task, options: RunOptions) -> list[Setting]:
+def settings_to_try(task: Task, options: RunOptions) -> list[Setting]:
     """Return the settings to try: every combination, or as many at random as the budget allows.
 
     Feature classes that were given for the model itself stay, unless sets of them were given too.
@@ -75,15 +75,15 @@ def settings(task: Task, options: RunOptions) -> list[Setting]:
 
 def check_choice(task: Task, tune: TuneOptions) -> None:
     """Raise for a measure that nothing is chosen by."""
-    known = [*averages(task), *WHOLE]
+    known = [*fold_measures(task), *WHOLE]
     for name in tune.choose_by:
         if name not in known:
             raise OptionError(f"tune.choose_by={name!r}: expected one of {', '.join(known)}")
-    if tune.choose_rule == "one_se" and tune.choose_by[0] not in averages(task):
+    if tune.choose_rule == "one_se" and tune.choose_by[0] not in fold_measures(task):
         raise OptionError(f"tune.choose_rule=one_se needs an average over folds, not {tune.choose_by[0]}: use 'best'")
 
 
-def averages(task: Task) -> list[str]:
+def fold_measures(task: Task) -> list[str]:
     """Return the measures of a kind of model that need folds."""
     return [f"{name}.avg" for name in task.assessor.higher if not name.endswith(".train")]
 
@@ -102,14 +102,14 @@ def choose_setting(task: Task, prepared: Prepared, name: str, options: RunOption
     Where no folds were asked for there are five, unless the choice needs none.
     """
     dividing = options
-    if method(options.test) is None and any(measure in averages(task) for measure in options.tune.choose_by):
+    if method(options.test) is None and any(measure in fold_measures(task) for measure in options.tune.choose_by):
         dividing = with_default_folds(options)
     plan = task.plan(prepared, name, dividing)
     base = task.estimator(options, plan.table.categorical)
     with workers(options.processes) as pool:
         tuning = search(
             plan.table,
-            settings(task, options),
+            settings_to_try(task, options),
             plan.split,
             base=base,
             assessor=task.assessor,

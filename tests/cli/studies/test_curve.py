@@ -7,7 +7,7 @@ import yaml
 from terminal import as_json, fail, files, picture, rows, sdm, succeed
 
 from sdm.options.reading import make_options
-from sdm.workflow.studies.curves import draw_curve, sets
+from sdm.workflow.studies.curves import run_curve, sets
 
 POINTS = ("--categorical", "landcover", "--background-points", 300, "--partitions", 3)
 
@@ -56,7 +56,7 @@ def test_terminal_run_file_and_python_are_one_on_any_number_of_processes(world, 
     words = ("--sets", "l:0.1", "--sets", "t:1", "--sizes", "8,30", "--partitions", 2, "--held-out", 25)
     more = ("--categorical", "landcover", "--background-points", 300, "-o", tmp_path / "words")
     succeed("curve", "learning", world.both, world.layers, *words, *more)
-    done = draw_curve(make_options(source, {"output": str(tmp_path / "python")}), "learning")
+    done = run_curve(make_options(source, {"output": str(tmp_path / "python")}), "learning")
     assert not done.failures
     names = [name for name in files(tmp_path / "yaml") if "learning" in name]
     assert len(names) == 4

@@ -11,7 +11,7 @@ from terminal import as_json, fail, picture, rows, succeed
 from sdm import Maxent
 from sdm.options.reading import make_options
 from sdm.workflow.registry import task_for
-from sdm.workflow.studies.tuning import settings, tune
+from sdm.workflow.studies.tuning import run_tuning, settings_to_try
 
 POINTS = ("--categorical", "landcover", "--background-points", 300, "--no-map", "--no-curves")
 GRID = ("--feature-sets", "l,lq", "--multipliers", "0.5,2")
@@ -141,7 +141,7 @@ def test_terminal_run_file_and_python_are_one_on_any_number_of_processes(world, 
     succeed("tune", tmp_path / "run.yaml", "-o", tmp_path / "yaml", "--processes", 2)
     words = (*GRID, "--budget", 3, "--entropies", "1,1.5", "--folds", 2)
     succeed("tune", world.both, world.layers, *POINTS, *words, "-o", tmp_path / "words")
-    done = tune(make_options(source, {"output": str(tmp_path / "python")}))
+    done = run_tuning(make_options(source, {"output": str(tmp_path / "python")}))
     assert not done.failed
     for ending in ("tune.csv", "tune_folds.csv", "*.npz"):
         found = [sorted((tmp_path / where).glob(f"*/{ending}")) for where in ("yaml", "words", "python")]
@@ -181,16 +181,16 @@ def test_structural_prices(world, tmp_path: Path) -> None:
 
 def test_the_default_is_twenty_five_settings() -> None:
     task = task_for("species")
-    found = settings(task, make_options())
+    found = settings_to_try(task, make_options())
     assert len(found) == 25
     assert found[0] == {"features": "l", "multiplier": 0.5}
-    with_all = settings(task, make_options({"regularizations": "l1,l2", "entropies": "1,2"}))
+    with_all = settings_to_try(task, make_options({"regularizations": "l1,l2", "entropies": "1,2"}))
     assert len(with_all) == 100
     finite = make_options({"model": "structural", "families": "l,trees:3", "multipliers": "1,2"})
-    assert settings(task, finite) == [{"multiplier": 1.0}, {"multiplier": 2.0}]
-    given = settings(task, make_options({"features": "lq", "multipliers": "1,2"}))
+    assert settings_to_try(task, finite) == [{"multiplier": 1.0}, {"multiplier": 2.0}]
+    given = settings_to_try(task, make_options({"features": "lq", "multipliers": "1,2"}))
     assert [item["features"] for item in given] == ["lq", "lq"], "classes that were given stay"
-    assert settings(task, make_options({"model": "committee", "multipliers": 3})) == [{"multiplier": 3.0}]
+    assert settings_to_try(task, make_options({"model": "committee", "multipliers": 3})) == [{"multiplier": 3.0}]
 
 
 @pytest.mark.parametrize(
