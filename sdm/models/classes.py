@@ -26,6 +26,7 @@ class ClassModel(FeatureModel):
 
     kind: ClassVar[str] = "classes"
     called: ClassVar[str] = "class model"
+    scales: ClassVar[tuple[str, ...]] = ("probability",)
     archive: ClassVar[Archive] = Archive("sdm-classes", 1, "model.json", "class model")
 
     classes: tuple[Label, ...]  # the labels, in the order of all arrays
@@ -101,6 +102,15 @@ class ClassModel(FeatureModel):
             raise DataError(f"{missing:,} rows have missing values: drop or fill them first")
         chosen: NDArray[Any] = np.array(self.classes)[np.argmax(p, axis=0)]
         return chosen
+
+    @property
+    def bands(self) -> tuple[str, ...]:
+        """The classes."""
+        return self.labels
+
+    def column_values(self, columns: Sequence[NDArray[np.floating]], scale: str | None = None) -> Array:
+        """Predict the probability of every class from one array of numbers per variable."""
+        return self.column_distributions(columns)
 
     def description(self) -> dict[str, Any]:
         """Return what `sdm info` prints."""

@@ -1,5 +1,6 @@
 """A fitted joint model: it predicts, and a file keeps it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
@@ -32,6 +33,7 @@ class FittedJoint(FittedModel):
 
     kind: ClassVar[str] = "community"
     called: ClassVar[str] = "joint model"
+    scales: ClassVar[tuple[str, ...]] = ("probability",)
     archive: ClassVar[Archive] = Archive("sdm-joint", 2, "joint.json", "joint model")
 
     encoder: Encoder
@@ -119,6 +121,15 @@ class FittedJoint(FittedModel):
     def _deviation(self) -> Array:
         known = self.variance if self.variance.size else np.zeros(self.weights.size)
         return np.sqrt(np.where(known > 0, known, np.nan))
+
+    @property
+    def bands(self) -> tuple[str, ...]:
+        """The species."""
+        return self.species
+
+    def column_values(self, columns: Sequence[NDArray[np.floating]], scale: str | None = None) -> Array:
+        """Predict the probability of every species from one array of numbers per variable."""
+        return self.predict_proba(np.column_stack(columns).astype(np.float64)).T
 
     def description(self) -> dict[str, Any]:
         """Return what `sdm info` prints."""

@@ -30,6 +30,7 @@ class FittedModel(ABC):
     kind: ClassVar[str]  # species, classes or community; its task is found by it
     called: ClassVar[str]  # what messages call such a model
     archive: ClassVar[Archive]  # the format of its file
+    scales: ClassVar[tuple[str, ...]]  # of predictions, the default first
     meta: dict[str, Any]  # how the model came about: status, gap, settings, data, seed, versions; JSON values only
 
     if TYPE_CHECKING:  # an attribute of some kinds, computed by others
@@ -52,6 +53,19 @@ class FittedModel(ABC):
     @abstractmethod
     def feature_names(self) -> list[str]:
         """The features, as a person reads them."""
+
+    @property
+    @abstractmethod
+    def bands(self) -> tuple[str, ...]:
+        """What is predicted, one band of a map each: the species, or every class."""
+
+    @abstractmethod
+    def column_values(self, columns: Sequence[NDArray[np.floating]], scale: str | None = None) -> Array:
+        """Predict from one array of numbers per variable, in the order of `names`: one row per band."""
+
+    def values(self, x: Any, scale: str | None = None) -> Array:
+        """Predict from a data frame, a mapping or rows of numbers: one row per point, one column per band."""
+        return self.column_values(list(self.encoder.encode(x).T), scale).T
 
     @abstractmethod
     def description(self) -> dict[str, Any]:

@@ -58,6 +58,7 @@ class Model(FeatureModel):
     called: ClassVar[str] = "model of one species"
     archive: ClassVar[Archive] = Archive("sdm-model", 1, "model.json", "model file")
     scale: ClassVar[str] = "cloglog"
+    scales: ClassVar[tuple[str, ...]] = ("cloglog", "raw", "cumulative", "logistic", "link")
 
     variables: tuple[ModelVariable, ...]
     terms: Terms
@@ -108,6 +109,15 @@ class Model(FeatureModel):
         if self.unseen == "error":
             self._refuse_unseen(columns)
         return self.from_scores(self.compiled.scores(columns, clamp), scale)
+
+    @property
+    def bands(self) -> tuple[str, ...]:
+        """The species."""
+        return (str(self.meta.get("species", "")),)
+
+    def column_values(self, columns: Sequence[NDArray[np.floating]], scale: str | None = None) -> Array:
+        """Predict one band from one array of numbers per variable."""
+        return self.predict_columns(columns, scale or self.scale)[None]
 
     def from_scores(self, theta: Array, scale: str = "cloglog") -> Array:
         """Turn scores `λ·f(x)` into an output scale.

@@ -13,7 +13,6 @@ from sdm.assess.uncertainty import STATISTICS
 from sdm.files import safe_name
 from sdm.maps.species import predict_raster, write_spread_maps
 from sdm.models.interface import ValueModel
-from sdm.models.species import Model
 from sdm.options.definitions import RunOptions
 from sdm.report.tables import write_rows
 from sdm.workflow.assessing import Assessed
@@ -144,7 +143,7 @@ def draw_assessment(fitted: Any, stack: "Stack | None", options: RunOptions, fol
     from sdm.report.figures import assessment as figures
 
     found = fitted.assessed
-    scale = options.predict.scale if isinstance(fitted.model, Model) else "probability"
+    scale = fitted.scale
     todo: dict[str, Callable[[Path], Path]] = {}  # by the name of the picture
     if found.permutation and options.output.curves:
         todo["importance"] = partial(figures.draw_importance, found.permutation, found.contribution)

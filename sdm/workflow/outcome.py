@@ -16,7 +16,7 @@ class ModelOutcome(BaseModel):
     kind: str = Field("", description="The kind of model: species, classes, community or strata; or of a curve.")
     folder: str | None = Field(None, description="The folder with its results.")
     error: str | None = Field(None, description="Why it failed; null if it did not.")
-    numbers: dict[str, Any] = Field({}, description="Everything that was measured; docs/outputs.md names the keys.")
+    numbers: dict[str, Any] = Field({}, description="Everything that was measured, by name.")
     files: dict[str, Any] = Field({}, description="Its files, by what they are, relative to the folder.")
     notes: list[str] = Field([], description="What is to be known of this model.")
     records: dict[str, int] | None = Field(None, description="The record cleaning summary.")

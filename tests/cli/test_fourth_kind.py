@@ -37,6 +37,8 @@ class CountModel(FittedModel):
     called: ClassVar[str] = "model of counts"
     archive: ClassVar[Archive] = Archive("sdm-counts", 1, "model.json", "model of counts")
 
+    scales: ClassVar[tuple[str, ...]] = ("count",)
+
     encoder: Encoder
     weights: np.ndarray
     meta: dict[str, Any] = field(default_factory=dict)
@@ -48,6 +50,13 @@ class CountModel(FittedModel):
     def predict(self, x: Any) -> np.ndarray:
         values = self.encoder.encode(x)
         return np.exp(np.column_stack([np.ones(len(values)), values]) @ self.weights)
+
+    @property
+    def bands(self) -> tuple[str, ...]:
+        return ("count",)
+
+    def column_values(self, columns, scale: str | None = None) -> np.ndarray:
+        return self.predict(np.column_stack(columns))[None]
 
     def description(self) -> dict[str, Any]:
         return {"weights": dict(zip(self.feature_names, self.weights.tolist()))}

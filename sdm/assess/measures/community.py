@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from sdm.assess.measures.basic import auc
+from sdm.assess.measures.basic import auc, max_tss, tss
 from sdm.joint.inference import States
 from sdm.joint.learners.tuning import hamming
 from sdm.models.community import FittedJoint
@@ -19,6 +19,28 @@ def species_auc(labels: States, probability: Array) -> Array:
         if there.size and away.size:
             out[s] = auc(there, away)
     return out
+
+
+def species_tss(labels: States, probability: Array, cutoffs: Array) -> Array:
+    """Return every species' true skill statistic at its cutoff; NaN where a label or a cutoff is missing."""
+    out = np.full(labels.shape[1], np.nan)
+    for s, cutoff in enumerate(cutoffs):
+        there, away = probability[labels[:, s] == 1, s], probability[labels[:, s] == 0, s]
+        if there.size and away.size and np.isfinite(cutoff):
+            out[s] = tss(there, away, cutoff)
+    return out
+
+
+def best_cutoffs(labels: States, probability: Array) -> Array:
+    """Return the cutoff of every species at which its true skill statistic is largest; NaN where it has none."""
+    parts = [(p[known == 1], p[known == 0]) for known, p in zip(labels.T, probability.T)]
+    return np.array([max_tss(*part)[1] if all(side.size for side in part) else np.nan for part in parts])
+
+
+def constant_loss(labels: States, training: States) -> float:
+    """Return the marginal log loss of the constant model: every species as frequent as at its training sites."""
+    share = np.array([np.mean(known[known >= 0]) if (known >= 0).any() else np.nan for known in training.T])
+    return marginal_loss(labels, np.broadcast_to(share, labels.shape))
 
 
 def richness_error(labels: States, probability: Array) -> float:

@@ -18,6 +18,8 @@ MEASURES = {
     "auc": "Mean AUC",
     "log loss": "Joint log loss, nats per site",
     "marginal log loss": "Log losses of single species, summed, nats per site",
+    "constant log loss": "The same of the constant model (every species as frequent as in training)",
+    "tss": "Mean TSS, at the cutoffs that are best at the training sites",
     "richness error": "Richness error, species",
 }
 

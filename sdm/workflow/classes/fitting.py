@@ -64,6 +64,7 @@ class ClassFit:
     curves: list[Profile] = field(default_factory=list)  # of presence alone
     bands: list[Band] = field(default_factory=list)
     surfaces: list[Surface] = field(default_factory=list)
+    scale: str = "probability"
 
 
 def class_estimator(options: RunOptions, categorical: Sequence[str]) -> ConditionalMaxent:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sdm.assess.measures.community import measure_community, species_auc
+from sdm.assess.measures.community import best_cutoffs, constant_loss, measure_community, species_auc, species_tss
 from sdm.assess.splits.folds import Split
 from sdm.joint.inference import States
 from sdm.models.community import FittedJoint
@@ -23,6 +23,8 @@ MEASURES = {
     "auc": "mean AUC",
     "log loss": "joint log loss (nats per site)",
     "marginal log loss": "summed species' log loss (nats per site)",
+    "constant log loss": "the same of the constant model",
+    "tss": "mean TSS (cutoffs of the training sites)",
     "richness error": "richness error (species, root mean square)",
 }
 
@@ -58,10 +60,19 @@ def hushed() -> Iterator[None]:
         log.setLevel(level)
 
 
-def measure(model: FittedJoint, values: Array, labels: States) -> dict[str, Any]:
-    """Return a model's measures, and every species' AUC."""
-    each = species_auc(labels, model.predict_proba(values))
-    return {**measure_community(model, values, labels), "species": dict(zip(model.species, each.tolist()))}
+def measure(
+    model: FittedJoint, values: Array, labels: States, training: tuple[Array, States] | None = None
+) -> dict[str, Any]:
+    """Return a model's measures, and every species' AUC; `training` are the values and labels it was fitted to."""
+    known, fitted = training or (values, labels)
+    probability = model.predict_proba(values)
+    skill = species_tss(labels, probability, best_cutoffs(fitted, model.predict_proba(known)))
+    return {
+        **measure_community(model, values, labels),
+        "constant log loss": constant_loss(labels, fitted),
+        "tss": float(np.nanmean(skill)) if np.isfinite(skill).any() else float("nan"),
+        "species": dict(zip(model.species, species_auc(labels, probability).tolist())),
+    }
 
 
 def measure_folds(
@@ -89,13 +100,13 @@ def measure_folds(
             out.notes.append(
                 f"fold {fold.name}: '{left[0]}'{more} not tested, as its training sites have no presence or no absence"
             )
-        held = labels[fold.test][:, learnt]
+        held, known = labels[fold.test][:, learnt], (values[fold.train], labels[fold.train][:, learnt])
         row: dict[str, Any] = {"fold": fold.name, "sites": len(fold.test)}
         with hushed():
             for i, (name, text) in enumerate(WHAT.items()):
                 edges = _among(graph, names) if name == "joint" else "none"
                 model = fit(name, edges, fold.train, names, f"fold {fold.name}, {text}")
-                row[name] = measure(model, values[fold.test], held)
+                row[name] = measure(model, values[fold.test], held, known)
                 if progress:
                     progress(k * len(WHAT) + i + 1, len(WHAT) * len(split.folds), "testing")
         out.folds.append(row)

@@ -49,6 +49,7 @@ class SpeciesFit:
     assessed: Assessed = field(default_factory=Assessed)
     bands: list[Band] = field(default_factory=list)  # responses over the replicates, where their models were kept
     surfaces: list[Surface] = field(default_factory=list)  # responses to two variables at a time
+    scale: str = "cloglog"  # of the map and the responses
 
     @property
     def name(self) -> str:
@@ -127,6 +128,7 @@ def fit_species(
         assessed,
         make_bands(model, assessed.replicates if options.output.curves else [], *seen),
         make_surfaces(model, options.output.surfaces, *seen),
+        options.predict.scale,
     )
 
 
