@@ -107,11 +107,8 @@ def set_aside(table: SampleTable, options: RunOptions) -> tuple[SampleTable, tup
 def make_split(table: SampleTable, options: RunOptions, stack: Stack | None = None) -> Split | None:
     """Divide a table for validation as the options say; None if they do not.
 
-    Parameters
-    ----------
-    stack
-        The layers, whose cells a checkerboard is made of and whose coordinates distances are measured in; None for
-        tables of samples, whose coordinates then are degrees.
+    A checkerboard is made of the layers' cells, and distances are measured in their coordinates; without layers those
+    of the table are degrees.
     """
     how = method(options.test)
     if how is None:
@@ -127,11 +124,6 @@ def set_sites_aside(sites: SiteSample, options: RunOptions) -> NDArray[np.bool_]
 
     A share of the sites of every class is set aside, two of each stay. For replicates by subsample the percentage is
     theirs, and all sites train.
-
-    Raises
-    ------
-    DataError
-        If no site would be set aside, or the rest cannot be learned from.
     """
     percent = options.test.percent
     if percent == 0 or method(options.test) == "subsample":
@@ -147,17 +139,7 @@ def split_sites(sites: SiteSample, options: RunOptions, stack: Stack | None = No
 
     Sites with classes are stratified by them where they are drawn at random: every fold and replicate has its share of
     each class. A site lies where its first visit does. Folds of a column of the user's (`own`) are taken as they are,
-    visit by visit, with a warning where one site is in several.
-
-    Parameters
-    ----------
-    stack
-        As for `make_split`.
-
-    Raises
-    ------
-    DataError
-        If there are too few sites, or a fold cannot be learned from: what cannot work is refused before any fit.
+    visit by visit, with a warning where one site is in several. What cannot work is refused before any fit.
     """
     how, own = method(options.test), options.test
     if how is None:

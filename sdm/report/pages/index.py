@@ -32,17 +32,9 @@ COLUMNS = (
 
 
 def make_pages(places: Iterable[Path]) -> list[Path]:
-    """Write the pages of results folders and models of any kind, and the index of every run over several species.
+    """Write the pages of results of any kind, and the index of every run over several species.
 
-    Parameters
-    ----------
-    places : iterable of path
-        Results folders of `sdm fit`, `sdm classify` or `sdm joint`; or model files or numbers in them.
-
-    Raises
-    ------
-    DataError
-        If a place has no results, or they cannot be read.
+    The places are results folders of `sdm fit`, `sdm classify` or `sdm joint`; or model files or numbers in them.
     """
     written = []
     for place in map(Path, places):

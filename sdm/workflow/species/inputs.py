@@ -3,16 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.effort import Effort
 from sdm.data.rasters.stack import Stack
-from sdm.data.records.clean import CleanPoints, clean, finish_cleaning, locate
+from sdm.data.records.clean import CleanPoints, Ledger, Located, clean, finish_cleaning, locate
 from sdm.data.records.occurrences import Occurrences, read_occurrences
 from sdm.data.records.samples import Swd, read_swd
+from sdm.data.records.thinning import Thinning
 from sdm.data.records.weights import UNCERTAINTY
 from sdm.data.table import SampleTable, Survey
 from sdm.errors import DataError, OptionError
@@ -25,7 +26,6 @@ from sdm.workflow.species.sampling import (
     make_effort,
     needs_group,
     tell,
-    thinning,
     weigh,
 )
 from sdm.workflow.task import Prepared
@@ -33,23 +33,11 @@ from sdm.workflow.task import Prepared
 
 @dataclass
 class SpeciesPrepared(Prepared):
-    """What a run over species works on; `tables` are `SampleTable`.
+    """What a run over species works on; `tables` are `SampleTable`."""
 
-    Attributes
-    ----------
-    tests : dict
-        Values and coordinates at the test records of a species, where there are any.
-    surveys : dict
-        Values at the sites of a species' test records, where absences are among them.
-    areas : dict
-        The study area of each species, where it is drawn around its records.
-    effort : Effort or None
-        Sampling effort, if the run has any.
-    """
-
-    tests: dict[str, CleanPoints] = field(default_factory=dict)
-    surveys: dict[str, Survey] = field(default_factory=dict)
-    areas: dict[str, StudyArea] = field(default_factory=dict)
+    tests: dict[str, CleanPoints] = field(default_factory=dict)  # test records of a species
+    surveys: dict[str, Survey] = field(default_factory=dict)  # sites of test records, where absences are among them
+    areas: dict[str, StudyArea] = field(default_factory=dict)  # where they are drawn around records
     effort: Effort | None = None
 
     def area_of(self, species: str) -> StudyArea | None:
@@ -81,23 +69,11 @@ def read_survey(options: RunOptions, file: str) -> Occurrences:
     """Read a file of presences, and absences where there are any, under the run's options."""
     own = options.occurrences
     wanted = [name for name in (own.record_weights, own.uncertainty_column, options.test.fold_column) if name]
-    records = read_occurrences(
-        file,
-        crs=own.crs,
-        species_column=own.species_column,
-        x_column=own.x_column,
-        y_column=own.y_column,
-        columns=wanted,
-    )
+    places = {"crs": own.crs, "x_column": own.x_column, "y_column": own.y_column}
+    records = read_occurrences(file, species_column=own.species_column, columns=wanted, **places)
     if records.absent.all():
         raise DataError(f"file '{Path(file).name}' holds absences only ({len(records):,}): expected presences")
     return records
-
-
-def read_points(options: RunOptions, file: str) -> Occurrences:
-    """Read a file of background points under the run's options; it needs no species."""
-    own = options.occurrences
-    return read_occurrences(file, crs=own.crs, x_column=own.x_column, y_column=own.y_column)
 
 
 def read_group(options: RunOptions, records: Occurrences | None = None) -> Occurrences | None:
@@ -126,8 +102,9 @@ def check_group(names: Sequence[str], source: str) -> None:
 
 def background_points(options: RunOptions, group: Occurrences | None) -> Occurrences | None:
     """Return the points that are the background, if it is not drawn: the user's own, or those of the target group."""
-    if options.background.file is not None:
-        return read_points(options, options.background.file)
+    file, own = options.background.file, options.occurrences
+    if file is not None:  # it needs no species
+        return read_occurrences(file, crs=own.crs, x_column=own.x_column, y_column=own.y_column)
     return group if options.background.kind == GROUP_WORD else None
 
 
@@ -152,15 +129,7 @@ def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
     values = backgrounds[0].presence_values
     if values is None:
         values = stack.sample(*located.cells, threads=options.threads)
-    kept, ledger = finish_cleaning(
-        located,
-        values,
-        snap=options.occurrences.snap,
-        remove_duplicates=not options.occurrences.keep_duplicates,
-        effort=None if effort is None else effort.at,
-        thinning=thinning(options),
-        uncertainty_column=options.occurrences.uncertainty_column,
-    )
+    kept, ledger = clean_located(located, values, options, effort)
     prepared.ledger = ledger
     own = dict(zip(prepared.areas, backgrounds))
     labels = records.labels(options.test.fold_column) if options.test.fold_column else None
@@ -172,16 +141,12 @@ def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
             ledger.check(species)
             background = own.get(species, backgrounds[0])
             background.check(prepared.area_of(species))
-            weights, notes = weigh(options, records, kept[species], stack)
-            strength = None if effort is None else effort.at(kept[species].rows, kept[species].cols)
-            table = SampleTable.from_stack(
-                stack,
-                kept[species],
-                background,
-                presence_weights=weights,
-                presence_effort=strength,
-                folds=None if labels is None else labels[kept[species].index],
-            )
+            points_of = kept[species]
+            weights, notes = weigh(options, records, points_of, stack)
+            strength = None if effort is None else effort.at(points_of.rows, points_of.cols)
+            folds = None if labels is None else labels[points_of.index]
+            ways = {"presence_weights": weights, "presence_effort": strength, "folds": folds}
+            table = SampleTable.from_stack(stack, points_of, background, **ways)
             said = describe(options, effort, prepared.area_of(species))
             prepared.tables[species] = replace(table, sampling=said, notes=notes)
         except DataError as error:
@@ -189,6 +154,22 @@ def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
     if options.test.file:
         _read_tests(prepared, options, options.test.file)
     return prepared
+
+
+def clean_located(
+    located: Located, values: np.ndarray, options: RunOptions, effort: Effort | None
+) -> tuple[dict[str, CleanPoints], Ledger]:
+    """Clean records whose cells and values are known, as the options say."""
+    own = options.occurrences
+    return finish_cleaning(
+        located,
+        values,
+        snap=own.snap,
+        remove_duplicates=not own.keep_duplicates,
+        effort=None if effort is None else effort.at,
+        thinning=Thinning(own.thin_distance, own.thin_bins, tuple(own.thin_variables), own.thin_tries, options.seed),
+        uncertainty_column=own.uncertainty_column,
+    )
 
 
 def _choose_species(records: Occurrences, wanted: Sequence[str]) -> Occurrences:
@@ -276,14 +257,10 @@ def _prepare_swd(options: RunOptions) -> SpeciesPrepared:
 def _read_table(options: RunOptions, file: str, alone: bool = False, weights: str | None = None) -> Swd:
     """Read a table of samples; if it is alone, it must hold background too."""
     hint = "no layers were given: give a folder of them, or a table of background points, after the occurrence file"
+    columns: dict[str, Any] = {"weight_column": weights, "fold_column": options.test.fold_column}
+    columns["effort_column"] = options.background.effort_column
     try:
-        table = read_swd(
-            file,
-            categorical=options.layers.categorical,
-            weight_column=weights,
-            effort_column=options.background.effort_column,
-            fold_column=options.test.fold_column,
-        )
+        table = read_swd(file, categorical=options.layers.categorical, **columns)
     except DataError as error:
         raise DataError(f"{error} ({hint})" if alone else str(error)) from error
     if alone and not table.is_background.any():

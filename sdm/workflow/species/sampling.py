@@ -13,7 +13,6 @@ from sdm.data.rasters.effort import Effort, KernelEffort, kernel_effort, open_ef
 from sdm.data.rasters.stack import Stack
 from sdm.data.records.clean import CleanPoints, Located, locate
 from sdm.data.records.occurrences import Occurrences
-from sdm.data.records.thinning import Thinning
 from sdm.data.records.weights import record_weights
 from sdm.errors import OptionError
 from sdm.options.definitions import AREA_WORDS, GROUP_WORD, RunOptions
@@ -98,16 +97,8 @@ def make_backgrounds(
 ) -> list[Background]:
     """Return the background in each study area; empty where an area holds none.
 
-    Parameters
-    ----------
-    areas
-        Study areas, one for each background.
-    points
-        The user's own points, or the records of the target group; None to draw cells.
-    effort
-        Sampling effort.
-    cells
-        Cells to look up in the same pass over the layers.
+    `points` are the user's own, or the records of the target group, None to draw cells; `cells` are looked up in the
+    same pass over the layers.
     """
     own = options.background
     if points is None:
@@ -129,13 +120,6 @@ def make_backgrounds(
         return [found]
     inside = [slice(None) if area is None else area.contains(stack, found.rows, found.cols) for area in areas]
     return [found.take(cast(np.ndarray, which)) for which in inside]
-
-
-def thinning(options: RunOptions) -> Thinning:
-    """Return how records are thinned."""
-    own = options.occurrences
-    variables = tuple(own.thin_variables)
-    return Thinning(own.thin_distance, own.thin_bins, variables, own.thin_tries, options.seed)
 
 
 def weigh(
@@ -168,8 +152,8 @@ def describe(
 ) -> dict[str, Any]:
     """Return what was done about sampling bias, for the model file and the results; `rows` is a table of background."""
     own, records = options.background, options.occurrences
-    given = own.file if rows is None else rows
-    said: dict[str, Any] = {"background": own.kind if given is None or own.kind == GROUP_WORD else Path(given).name}
+    source = own.file if rows is None else rows
+    said: dict[str, Any] = {"background": own.kind if source is None or own.kind == GROUP_WORD else Path(source).name}
     if own.target_group is not None:
         said["target_group"] = Path(own.target_group).name
     if effort is not None:
@@ -183,8 +167,5 @@ def describe(
     if records.thin_bins:
         chosen = f" of {', '.join(records.thin_variables)}" if records.thin_variables else " a variable"
         said["thinned_by_environment"] = f"{records.thin_bins} bins{chosen}"
-    if records.thin_distance:
-        said["thinned_to_km"] = records.thin_distance
-    if records.record_weights is not None:
-        said["record_weights"] = records.record_weights
-    return said
+    given = {"thinned_to_km": records.thin_distance or None, "record_weights": records.record_weights}
+    return said | {name: value for name, value in given.items() if value is not None}
