@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from sdm.features.classes import parse_classes
 from sdm.features.families import parse_families
@@ -107,3 +107,15 @@ Penalties = Annotated[
 Crs = Annotated[str, BeforeValidator(lambda value: f"EPSG:{value}" if str(value).isdigit() else value)]
 Folds = Annotated[int, Field(ge=0), AfterValidator(_folds)]
 Count = Annotated[int, Field(ge=1)]
+
+
+def option(default: Any, text: str, *aliases: str, formerly: str | None = None, **limits: Any) -> Any:
+    """Declare an option: its default, what it does, other spellings of its name, and one that old files have."""
+    spellings: dict[str, Any] = {"aliases": list(aliases), "formerly": [formerly] if formerly else []}
+    return Field(default, description=text, json_schema_extra=spellings, **limits)
+
+
+class Section(BaseModel):
+    """A group of options; a misspelt name is an error."""
+
+    model_config = ConfigDict(extra="forbid", validate_default=True, allow_inf_nan=False)

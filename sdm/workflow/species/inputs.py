@@ -19,15 +19,7 @@ from sdm.data.table import SampleTable, Survey
 from sdm.errors import DataError, OptionError
 from sdm.options.definitions import GROUP_WORD, RunOptions
 from sdm.workflow.inputs import check_species, is_swd, open_layers, open_projections, projection_notices, read_area
-from sdm.workflow.species.sampling import (
-    accessible_areas,
-    describe,
-    make_backgrounds,
-    make_effort,
-    needs_group,
-    tell,
-    weigh,
-)
+from sdm.workflow.species import sampling
 from sdm.workflow.task import Prepared
 
 
@@ -78,7 +70,7 @@ def read_survey(options: RunOptions, file: str) -> Occurrences:
 
 def read_group(options: RunOptions, records: Occurrences | None = None) -> Occurrences | None:
     """Read the records of the target group, if one is used: by default all species of the occurrence file."""
-    if not needs_group(options):
+    if not sampling.needs_group(options):
         return None
     file = options.background.target_group
     if file is None:
@@ -121,11 +113,11 @@ def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
     located = locate(records, stack, study_area=area)
     group = read_group(options, everyone)
     prepared = SpeciesPrepared(stack=stack, study_area=area, projections=projections, notices=notices)
-    prepared.areas = accessible_areas(options, located)
-    prepared.effort = effort = make_effort(options, stack, group)
+    prepared.areas = sampling.accessible_areas(options, located)
+    prepared.effort = effort = sampling.make_effort(options, stack, group)
     places: list[StudyArea | None] = [*prepared.areas.values()] or [area]
     points = background_points(options, group)
-    backgrounds = make_backgrounds(options, stack, places, points, effort, located.cells)
+    backgrounds = sampling.make_backgrounds(options, stack, places, points, effort, located.cells)
     values = backgrounds[0].presence_values
     if values is None:
         values = stack.sample(*located.cells, threads=options.threads)
@@ -133,7 +125,7 @@ def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
     prepared.ledger = ledger
     own = dict(zip(prepared.areas, backgrounds))
     labels = records.labels(options.test.fold_column) if options.test.fold_column else None
-    notices += tell(options, effort, backgrounds[0])
+    notices += sampling.tell(options, effort, backgrounds[0])
     for species, background in own.items() or [("", backgrounds[0])]:
         notices += [f"{species}: {text}" if species else text for text in background.notices]
     for species in records.species_names:
@@ -142,12 +134,12 @@ def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
             background = own.get(species, backgrounds[0])
             background.check(prepared.area_of(species))
             points_of = kept[species]
-            weights, notes = weigh(options, records, points_of, stack)
+            weights, notes = sampling.weigh(options, records, points_of, stack)
             strength = None if effort is None else effort.at(points_of.rows, points_of.cols)
             folds = None if labels is None else labels[points_of.index]
             ways = {"presence_weights": weights, "presence_effort": strength, "folds": folds}
             table = SampleTable.from_stack(stack, points_of, background, **ways)
-            said = describe(options, effort, prepared.area_of(species))
+            said = sampling.describe(options, effort, prepared.area_of(species))
             prepared.tables[species] = replace(table, sampling=said, notes=notes)
         except DataError as error:
             prepared.failures[species] = str(error)
@@ -239,7 +231,7 @@ def _prepare_swd(options: RunOptions) -> SpeciesPrepared:
         if background is None:
             check_group([name for name in table.species_names if name != "background"], table.source)
         background = (table if background is None else background).sites()
-    said = describe(options, rows=table.source if background is None else background.source)
+    said = sampling.describe(options, rows=table.source if background is None else background.source)
     wanted = options.occurrences.species
     check_species(wanted, table.species_names, table.source)
     prepared = SpeciesPrepared(notices=[*table.notes, *(background.notes if background else ())])
