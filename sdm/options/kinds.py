@@ -46,7 +46,6 @@ def _classes(value: Any) -> Any:
 
 
 def _families(value: Any) -> Any:
-    """Check families, given as text or as a list of names."""
     value = ",".join(map(str, value)) if _several(value) else value
     if isinstance(value, str):
         parse_families(value, 1)

@@ -27,7 +27,6 @@ def check_run(options: RunOptions) -> Findings:
 
 
 def _check_output(options: RunOptions, found: Findings, command: str) -> None:
-    """Find out whether results can be written."""
     if options.output.folder is None:
         found.warnings.append(f"no output folder: '{command}' needs one (-o)")
         return

@@ -189,7 +189,6 @@ def _tolerance_axis(axes: Axes, tolerance: Array) -> None:
 
 
 def _mark(axes: Axes, x: float, label: str, k: int) -> None:
-    """Draw an upright line, with its label at the top."""
     axes.axvline(x, color=ACCENT, lw=1.0, ls=("--", ":", "-.")[k % 3])
     if label:
         place: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
@@ -197,7 +196,6 @@ def _mark(axes: Axes, x: float, label: str, k: int) -> None:
 
 
 def _label(axes: Axes, x: str, y: str, title: str) -> None:
-    """Put labels at the size of the other pictures."""
     axes.set_xlabel(x, fontsize=9)
     axes.set_ylabel(y, fontsize=9)
     axes.tick_params(labelsize=8)

@@ -69,7 +69,6 @@ def index_page(folder: Path) -> str:
 
 
 def _entry(folder: Path, results: Results) -> dict[str, Any]:
-    """Return what the table shows of one species."""
     known = _figures(results)
     layers = map_layers(results)
     inside = results.folder.relative_to(folder).as_posix()

@@ -75,7 +75,6 @@ def _grouped(rows: Iterable[Row], name: str) -> dict[str, list[Row]]:
 
 
 def _curve(rows: list[Row], name: str = "response", category: str = "class") -> charts.Curve:
-    """Return a stored curve."""
     inside = [v for row, v in zip(rows, column(rows, "value")) if row.get("in training range") == "True"]
     categories = [row.get(category, "") for row in rows]
     return charts.Curve(

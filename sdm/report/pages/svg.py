@@ -70,7 +70,6 @@ def svg(chart: Chart) -> Markup:
 
 
 def _lines(chart: LineChart) -> Drawn:
-    """Draw curves over one pair of axes."""
     size, lines = SMALL if chart.small else (WIDE, HIGH), chart.lines
     x_range = chart.x_range or _range([v for line in lines for v in line.x])
     limits = [v for line in lines for side in line.limits or () for v in side]
@@ -102,7 +101,6 @@ def _lines(chart: LineChart) -> Drawn:
 
 
 def _columns(chart: ColumnChart) -> Drawn:
-    """Draw upright bars over names."""
     size, names, groups = SMALL, chart.names, chart.groups
     colours = [k if bars.colour is None else bars.colour for k, bars in enumerate(groups)]
     ends = [v + s for bars in groups for v, s in _whiskers(bars.values, bars.spread)]
@@ -132,7 +130,6 @@ def _columns(chart: ColumnChart) -> Drawn:
 
 
 def _bars(chart: BarChart) -> Drawn:
-    """Draw lying bars beside names."""
     names, groups, rule, width = chart.names, chart.groups, chart.rule, float(WIDE)
     ends = [v + s for bars in groups for v, s in _whiskers(bars.values, bars.spread)]
     values = [v for bars in groups for v in bars.values if v is not None]
@@ -166,7 +163,6 @@ def _bars(chart: BarChart) -> Drawn:
 
 
 def _dots(chart: DotChart) -> Drawn:
-    """Draw points as on a map."""
     groups, width = chart.groups, float(WIDE)
     x_range = _range([v for group in groups for v in group.x], 0.04)
     y_range = _range([v for group in groups for v in group.y], 0.04)

@@ -97,7 +97,6 @@ def _write_maps(
 
 
 def _draw_maps(fitted: ClassFit, folder: Path, name: str, files: dict[str, Any]) -> None:
-    """Draw the maps of the layers."""
     from sdm.report.figures.maps import draw_map, entropy, probability
 
     labels = fitted.model.labels

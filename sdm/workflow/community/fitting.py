@@ -113,7 +113,6 @@ def fit_community(
 
 
 def _record(options: RunOptions, community: Community) -> dict[str, Any]:
-    """Return what the model file says of the run."""
     graph = options.joint.graph if options.joint.graph in GRAPH_WORDS else Path(options.joint.graph).name
     record = {"version": __version__, "seed": options.seed, "graph": graph, "features": feature_classes(options)}
     return {**record, "source": Path(community.sites.source).name}

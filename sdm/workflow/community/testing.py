@@ -91,7 +91,6 @@ def measure_folds(
 
 
 def _among(graph: Any, names: Sequence[str]) -> Any:
-    """Return the edges between some species."""
     return graph if isinstance(graph, str) else [(a, b) for a, b in graph if a in names and b in names]
 
 

@@ -112,7 +112,6 @@ def _check_records(
     options: RunOptions,
     found: Findings,
 ) -> None:
-    """Find out what becomes of the records."""
     located = locate(records, stack, study_area=area)
     accessible_areas(options, located)
     values = stack.sample(*located.cells, threads=options.threads)

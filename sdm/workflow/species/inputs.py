@@ -165,7 +165,6 @@ def clean_located(
 
 
 def _choose_species(records: Occurrences, wanted: Sequence[str]) -> Occurrences:
-    """Keep only the species that were asked for."""
     check_species(wanted, records.species_names, records.source)
     return records.take(np.isin(records.species.astype(str), list(wanted))) if wanted else records
 

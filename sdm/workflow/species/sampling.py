@@ -20,27 +20,23 @@ from sdm.options.definitions import AREA_WORDS, GROUP_WORD, RunOptions
 
 def check_sampling(options: RunOptions) -> None:
     """Raise for options about sampling bias that contradict each other, or have nothing to act on."""
-    own = options.background
-    grouped = GROUP_WORD in (own.kind, own.bias)
-    around = own.area in AREA_WORDS
-    thinned = options.occurrences
+    own, thinned = options.background, options.occurrences
+    around, effort, grouped = own.area in AREA_WORDS, own.bias or own.effort_column, own.kind == GROUP_WORD
+    drawn = own.bias and own.bias_treatment == "sample"
+    wide = own.bandwidth != "auto" and own.bias != GROUP_WORD
     problems = {
-        "background.file and target-group background: give one of them": own.kind == GROUP_WORD and own.file,
+        "background.file and target-group background: give one of them": grouped and own.file,
         "background.kind=target-group and background.bias correct for the same bias twice: give one of them": (
-            own.kind == GROUP_WORD and (own.bias or own.effort_column)
+            grouped and effort
         ),
-        "background.file leaves nothing to draw by effort: use background.bias_treatment=prior": (
-            own.bias and own.file and own.bias_treatment == "sample"
-        ),
+        "background.file leaves nothing to draw by effort: use background.bias_treatment=prior": drawn and own.file,
         "background.bias_treatment needs sampling effort: give background.bias": (
-            own.bias_treatment == "prior" and not (own.bias or own.effort_column)
+            own.bias_treatment == "prior" and not effort
         ),
         "background.target_group is not used: add --background target-group, or --bias target-group": (
-            own.target_group and not grouped
+            own.target_group and not needs_group(options)
         ),
-        "background.bandwidth is that of a target group's density: add --bias target-group": (
-            own.bandwidth != "auto" and own.bias != GROUP_WORD
-        ),
+        "background.bandwidth is that of a target group's density: add --bias target-group": wide,
         "background.buffer widens an area around records: add --study-area buffer or --study-area hull": (
             own.buffer is not None and not around
         ),

@@ -109,7 +109,6 @@ def _structure_tables(structure: Structure) -> dict[str, tuple[str, list[dict[st
 
 
 def _draw_structure(structure: Structure, plots: Path) -> None:
-    """Draw the families, interactions and penalties of a structural model."""
     from sdm.report.figures.structure import draw_families, draw_interactions, draw_prices
 
     if structure.families:
@@ -121,7 +120,6 @@ def _draw_structure(structure: Structure, plots: Path) -> None:
 
 
 def _draw_curves(fitted: SpeciesFit, options: RunOptions, folder: Path, files: Files) -> None:
-    """Draw the response curves to `plots/`."""
     from sdm.report.figures.curves import draw_profiles
 
     variables = fitted.model.names
@@ -130,7 +128,6 @@ def _draw_curves(fitted: SpeciesFit, options: RunOptions, folder: Path, files: F
 
 
 def _draw_map(raster: Path, fitted: SpeciesFit, options: RunOptions, files: Files, area: StudyArea | None) -> None:
-    """Draw the map with its points."""
     from sdm.report.figures.maps import draw_map, suitability
 
     path, shades, edges = raster.with_suffix(".png"), suitability(options.predict.scale), fitted.model.alpha > 1.0

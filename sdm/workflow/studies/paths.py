@@ -71,7 +71,6 @@ def choose_multiplier(
 def _numbers(
     path: CertifiedPath, validation: MultiplierValidation, split: Split, options: RunOptions, chosen: MultiplierChoice
 ) -> dict[str, Any]:
-    """Return what `sp.json` says of the path."""
     return {
         "fits": len(path.knots),
         "from": path.knots[0].multiplier,
@@ -139,7 +138,6 @@ def coefficient_rows(whole: TablePath) -> list[dict[str, Any]]:
 def _write(
     whole: TablePath, validation: MultiplierValidation, species: str, folder: Path, files: dict[str, str]
 ) -> None:
-    """Write the path as tables and as a picture."""
     from sdm.report.figures.paths import draw_multipliers
 
     name, picture = safe_name(species), folder / f"{safe_name(species)}_path.png"

@@ -112,7 +112,6 @@ def choose_setting(task: Task, prepared: Prepared, name: str, options: RunOption
 
 
 def _numbers(tuning: Tuning, best: int, own: TuneOptions) -> dict[str, Any]:
-    """Return what `sp.json` says of the search."""
     split = tuning.split
     divided = {} if split is None else {"method": split.method, "background": split.background}
     return {
