@@ -78,7 +78,6 @@ def _terminate(*_: Any) -> None:
 
 
 def _explain(error: Any) -> int:
-    """Say what is wrong with the words of a command."""
     context = getattr(error, "ctx", None)
     if type(error).__name__ == "NoArgsIsHelpError":
         print(error.format_message())

@@ -8,7 +8,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, NoReturn
 
 import typer
 
@@ -27,19 +27,7 @@ def exit_code(interrupt: KeyboardInterrupt) -> int:
 
 
 class Console:
-    """Where a command speaks: results to standard output, everything else to standard error.
-
-    Parameters
-    ----------
-    command : str
-        Its name, for the machine-readable result.
-    quiet, verbose : bool
-        Fewer or more messages.
-    as_json : bool
-        Print one JSON object instead of text.
-    debug : bool
-        Show tracebacks.
-    """
+    """Where a command speaks: results to standard output (one JSON object if `as_json`), all else to standard error."""
 
     def __init__(
         self, command: str, quiet: bool = False, verbose: bool = False, as_json: bool = False, debug: bool = False
@@ -48,14 +36,11 @@ class Console:
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="backslashreplace")
         self.command, self.quiet, self.as_json, self.debug = command, quiet, as_json, debug
-        level = logging.WARNING if quiet else logging.DEBUG if verbose else logging.INFO
         handler = logging.StreamHandler(sys.stderr)
         handler.setFormatter(_Plain("%(message)s"))
-        logger = logging.getLogger("sdm")
-        logger.handlers = [handler]
-        logger.setLevel(level)
-        logger.propagate = False
-        self.log = logger
+        self.log = logging.getLogger("sdm")
+        self.log.handlers, self.log.propagate = [handler], False
+        self.log.setLevel(logging.WARNING if quiet else logging.DEBUG if verbose else logging.INFO)
 
     def say(self, text: str = "") -> None:
         """Print a line of the result, unless the result is JSON."""
@@ -98,29 +83,25 @@ class Console:
         except KeyboardInterrupt as interrupt:
             print("interrupted: nothing half-written was kept", file=sys.stderr)
             raise typer.Exit(exit_code(interrupt)) from None
-        except SdmError as error:
-            self._fail(str(error))
-            raise typer.Exit(2 if isinstance(error, OptionError) else 1) from None
-        except MemoryError:
-            self._fail("not enough memory: use fewer background points or features, or smaller layers")
-            raise typer.Exit(1) from None
         except (typer.Exit, typer.Abort):
             raise
+        except SdmError as error:
+            self._fail(str(error), 2 if isinstance(error, OptionError) else 1)
+        except MemoryError:
+            self._fail("not enough memory: use fewer background points or features, or smaller layers")
         except OSError as error:
-            where = f"{error.filename}: " if error.filename else ""
-            self._fail(f"{where}{error.strerror or error}")
-            raise typer.Exit(1) from None
+            self._fail(f"{f'{error.filename}: ' if error.filename else ''}{error.strerror or error}")
         except Exception as error:
             self._fail(f"unexpected {type(error).__name__}: {error} (this is a fault of sdm; --debug shows where)")
-            raise typer.Exit(1) from None
 
-    def _fail(self, message: str) -> None:
+    def _fail(self, message: str, code: int = 1) -> NoReturn:
         if self.debug:
             traceback.print_exc()
         if self.as_json:
             with suppress(OSError, OutputError):  # it may be the output that failed
                 self.result(error=message)
         print(f"error: {plain(' '.join(message.split(chr(10))))}", file=sys.stderr)
+        raise typer.Exit(code) from None
 
 
 class _Plain(logging.Formatter):

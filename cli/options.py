@@ -77,9 +77,8 @@ def with_run_options(
     the command shows the options that apply to its `kinds` of models; sections that belong to one command are shown
     only if they are among its `sections`.
     """
-    parameters = [p for p in inspect.signature(function).parameters.values() if p.name not in ("console", "given")]
     options = {leaf.dotted.replace(".", "__"): leaf for leaf in leaves()}
-    parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
+    parameters = [p for p in inspect.signature(function).parameters.values() if p.name not in ("console", "given")]
     parameters += [_parameter(key, leaf, hidden=_hidden(leaf, sections, kinds)) for key, leaf in options.items()]
 
     def command(console: Console, **values: Any) -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from sdm.features.classes import parse_classes, parse_families
 
@@ -45,7 +45,6 @@ def _classes(value: Any) -> Any:
 
 
 def _families(value: Any) -> Any:
-    """Check families, given as text or as a list of names."""
     value = ",".join(map(str, value)) if _several(value) else value
     if isinstance(value, str):
         parse_families(value, 1)
@@ -106,3 +105,17 @@ Penalties = Annotated[
 Crs = Annotated[str, BeforeValidator(lambda value: f"EPSG:{value}" if str(value).isdigit() else value)]
 Folds = Annotated[int, Field(ge=0), AfterValidator(_folds)]
 Count = Annotated[int, Field(ge=1)]
+
+
+def option(
+    default: Any, text: str, *aliases: str, formerly: str | None = None, was: float | str | None = None, **limits: Any
+) -> Any:
+    """Declare an option: its default, what it does, other spellings of its name; the name and default of old files."""
+    known: dict[str, Any] = {"aliases": list(aliases), "formerly": [formerly] if formerly else [], "was": was}
+    return Field(default, description=text, json_schema_extra=known, **limits)
+
+
+class Section(BaseModel):
+    """A group of options; a misspelt name is an error."""
+
+    model_config = ConfigDict(extra="forbid", validate_default=True, allow_inf_nan=False)

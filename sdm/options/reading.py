@@ -86,33 +86,23 @@ def leaves() -> Iterator[Leaf]:
                 yield Leaf(section, name, field, ambiguous)
 
 
-WHERE = {spelling: leaf.dotted for leaf in leaves() for spelling in leaf.spellings}
-"""The dotted name of every spelling."""
+WHERE = {spelling: leaf.dotted for leaf in leaves() for spelling in leaf.spellings}  # the dotted name of each
 
 
 def read_yaml(path: str | Path) -> dict[str, Any]:
     """Read a run file: options by their dotted names, with paths relative to its folder made absolute."""
     loaded = load_yaml(path, "a run file; 'sdm init' writes one")
-    if loaded is None:
-        loaded = {}
+    loaded = {} if loaded is None else loaded
     if not isinstance(loaded, dict):
         kind = type(loaded).__name__
         raise OptionError(f"{path} holds a {kind}, expected sections such as 'occurrences:' and 'layers:'")
     options = {name: _located(name, value, Path(path).parent) for name, value in _flat(loaded)}
     fit = loaded.get("fit")
     if isinstance(fit, dict) and "price_folds" in fit:  # written by a run of an earlier version
-        return {name: value for name, value in options.items() if name not in _EARLIER or value != _EARLIER[name]}
+        # Its defaults are written down, of which some now depend on the kind of model: nobody chose those.
+        was = {leaf.dotted: leaf.was for leaf in leaves() if leaf.was is not None}
+        return {name: value for name, value in options.items() if name not in was or value != was[name]}
     return options
-
-
-# Defaults that runs of earlier versions wrote down, and that now depend on the kind of model: nobody chose them.
-_EARLIER = {
-    "fit.multiplier": 1.0,
-    "fit.regularization": "l1",
-    "fit.knots": "maxent",
-    "fit.lam": "auto",
-    "fit.ratio": 1.0,
-}
 
 
 def _located(name: str, value: Any, folder: Path) -> Any:
@@ -144,12 +134,8 @@ def make_options(*sources: Mapping[str, Any]) -> RunOptions:
     """Merge sources, later ones first, and check them all at once.
 
     A source is a tree of sections (as from a YAML file), or holds options under any of their spellings
-    (`{"multiplier": 2, "fit.features": "lq"}`). None stands for the default.
-
-    Raises
-    ------
-    OptionError
-        With everything that is wrong, and the nearest names for unknown ones.
+    (`{"multiplier": 2, "fit.features": "lq"}`). None stands for the default. The `OptionError` says everything that is
+    wrong, and the nearest names for unknown ones.
     """
     flags = {leaf.dotted: leaf.flag for leaf in leaves()}
     chosen: dict[str, Any] = {}

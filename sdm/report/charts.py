@@ -92,23 +92,13 @@ class BarChart:
 
 
 @dataclass(frozen=True)
-class Dots:
-    """Points of one colour, with a name in the legend."""
-
-    name: str
-    x: Sequence[float]
-    y: Sequence[float]
-    colour: int | str = 0
-
-
-@dataclass(frozen=True)
 class DotChart:
-    """Points as on a map; `aspect` is how much longer a unit is upwards than across."""
+    """Points as on a map, those of a line without it; `aspect` is how much longer a unit is upwards than across."""
 
     title: str
     x_label: str
     y_label: str
-    groups: Sequence[Dots]
+    groups: Sequence[Line]
     aspect: float = 1.0
 
 
@@ -230,9 +220,8 @@ def jackknife_charts(rows: Sequence[Mapping[str, Any]]) -> dict[str, BarChart]:
 
 def calibration_chart(rows: Sequence[Mapping[str, Any]], subject: str = "the species") -> LineChart:
     """Return the share of sites with the subject against its prediction; dots grow with the number of sites."""
-    predicted, observed, count = (
-        [number(row.get(k)) or 0.0 for row in rows] for k in ("predicted", "observed", "count")
-    )
+    columns = ("predicted", "observed", "count")
+    predicted, observed, count = ([number(row.get(key)) or 0.0 for row in rows] for key in columns)
     lines = [
         Line("observed", predicted, observed, sizes=count if any(count) else None),
         Line("perfectly calibrated", [0, 1], [0, 1], 9, 2),

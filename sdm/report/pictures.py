@@ -39,17 +39,21 @@ class Picture:
     legend: dict[int, tuple[str, str]] = field(default_factory=dict)
 
     @property
+    def _across(self) -> float:
+        """How much shorter a unit is across than upwards."""
+        middle = np.radians(np.clip(0.5 * (self.bounds[1] + self.bounds[3]), -85, 85))
+        return float(np.cos(middle)) if self.geographic else 1.0
+
+    @property
     def stretch(self) -> float:
         """How much longer a unit is upwards than across."""
-        middle = np.radians(np.clip(0.5 * (self.bounds[1] + self.bounds[3]), -85, 85))
-        return float(1.0 / np.cos(middle)) if self.geographic else 1.0
+        return 1.0 / self._across
 
     @property
     def aspect(self) -> float:
         """How wide it is to be shown, relative to its height."""
         left, bottom, right, top = self.bounds
-        middle = float(np.radians(np.clip(0.5 * (bottom + top), -85, 85)))
-        return (right - left) * (float(np.cos(middle)) if self.geographic else 1.0) / max(top - bottom, 1e-12)
+        return (right - left) * self._across / max(top - bottom, 1e-12)
 
     @property
     def highest(self) -> float:
@@ -58,13 +62,7 @@ class Picture:
 
 
 def read_picture(path: Path, pixels: int = PIXELS, band: int = 1) -> Picture:
-    """Read a band of a raster, reduced to at most `pixels` on the long side: every pixel is one of its cells.
-
-    Raises
-    ------
-    DataError
-        If it cannot be read.
-    """
+    """Read a band of a raster, reduced to at most `pixels` on the long side: every pixel is one of its cells."""
     try:
         with rasterio.open(path) as source:
             shrink = max(1.0, max(source.width, source.height) / pixels)
@@ -119,7 +117,7 @@ def thumbnail(path: Path, top: float | None, pixels: int = 160, band: int = 1) -
     image = image.resize((image.width, min(high, 4 * pixels)), Image.Resampling.NEAREST)
     out = BytesIO()
     image.save(out, "PNG", optimize=True, transparency=0)
-    return address(out.getvalue())
+    return embed(out.getvalue())
 
 
 def shade(share: float) -> tuple[int, int, int]:
@@ -131,11 +129,7 @@ def shade(share: float) -> tuple[int, int, int]:
     return red, green, blue
 
 
-def embed(path: Path) -> str:
-    """Return a PNG file as the text of a data address."""
-    return address(path.read_bytes())
-
-
-def address(png: bytes) -> str:
-    """Return the content of a PNG file as the text of a data address."""
+def embed(picture: Path | bytes) -> str:
+    """Return a PNG file, or its content, as the text of a data address."""
+    png = picture if isinstance(picture, bytes) else picture.read_bytes()
     return "data:image/png;base64," + base64.b64encode(png).decode("ascii")

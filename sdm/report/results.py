@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from sdm.models.interface import FittedModel
 
 Row = dict[str, str]
-FIXED = {"classes": "probability", "strata": "density"}
-"""The scale of kinds whose maps have only one."""
+FIXED = {"classes": "probability", "strata": "density"}  # the scale of kinds whose maps have only one
 
 
 @dataclass(frozen=True)
@@ -112,18 +111,7 @@ class Results:
 
 
 def read_results(place: Path) -> Results:
-    """Read the results of one model.
-
-    Parameters
-    ----------
-    place : Path
-        Its folder, its model (`.npz`), or its numbers (`.json`).
-
-    Raises
-    ------
-    DataError
-        If there are none, or they cannot be read, or they name a file that is not in their folder.
-    """
+    """Read the results of one model: from its folder, its model (`.npz`), or its numbers (`.json`)."""
     place = Path(place)
     if place.is_dir():
         found = _numbers_in(place)
@@ -138,13 +126,7 @@ def read_results(place: Path) -> Results:
 
 
 def find_results(place: Path) -> list[Path]:
-    """Return the stored numbers of all models of a run: in its folder, or in those in it, in the summary's order.
-
-    Raises
-    ------
-    DataError
-        If there are none.
-    """
+    """Return the stored numbers of all models of a run: in its folder, or in those in it, in the summary's order."""
     place = Path(place)
     if not place.exists():
         raise DataError(f"{place} is not there: expected a results folder of sdm, or a model file in one")
@@ -166,13 +148,7 @@ def species_folders(place: Path) -> list[Path]:
 
 
 def read_rows(path: Path) -> list[Row]:
-    """Read a CSV file as dictionaries of texts.
-
-    Raises
-    ------
-    DataError
-        If it cannot be read.
-    """
+    """Read a CSV file as dictionaries of texts."""
     try:
         with path.open(newline="", encoding="utf-8") as source:
             head, *rows = [[unquoted(cell) for cell in row] for row in csv.reader(source) if row] or [[]]
@@ -234,8 +210,14 @@ def _read(path: Path) -> Results:
     if kind is None:
         raise DataError(f"{path} holds no results of sdm: expected 'kind' and 'files' in it, or a model file beside it")
     _check_names(path, numbers["files"])
-    folder = path.parent
-    return Results(folder, path.stem, kind, numbers, _read_run(folder), *_read_commands(folder))
+    folder, run = path.parent, path.parent / "run.yaml"
+    try:
+        tree = load_yaml(run, "the run file of these results") if run.is_file() else {}
+    except OptionError as error:
+        raise DataError(f"{error}; make the results again") from error
+    repeat = _text(run).partition("\n")[0].partition("# Repeat with: ")[2]
+    options = tree if isinstance(tree, dict) else {}
+    return Results(folder, path.stem, kind, numbers, options, _text(folder / "command.txt"), repeat)
 
 
 def _check_names(path: Path, files: Mapping[str, Any], deep: bool = False) -> None:
@@ -243,31 +225,10 @@ def _check_names(path: Path, files: Mapping[str, Any], deep: bool = False) -> No
     for name in files.values():
         if isinstance(name, dict):
             _check_names(path, name, deep=True)
-        elif (
-            not isinstance(name, str)
-            or Path(name).is_absolute()
-            or ".." in (parts := Path(name).parts)
-            or (len(parts) != 1 and not deep)
-        ):
+            continue
+        parts = Path(name).parts if isinstance(name, str) and not Path(name).is_absolute() else ("..",)
+        if ".." in parts or (len(parts) != 1 and not deep):
             raise DataError(f"{path} names '{name}', which is no file in the results: make the results again")
-
-
-def _read_run(folder: Path) -> dict[str, Any]:
-    path = folder / "run.yaml"
-    if not path.is_file():
-        return {}
-    try:
-        tree = load_yaml(path, "the run file of these results")
-    except OptionError as error:
-        raise DataError(f"{error}; make the results again") from error
-    return tree if isinstance(tree, dict) else {}
-
-
-def _read_commands(folder: Path) -> tuple[str, str]:
-    """Return the command that was given, and the one that repeats the run, as the head of its file says."""
-    given, run = _text(folder / "command.txt"), _text(folder / "run.yaml")
-    _, _, repeat = run.partition("\n")[0].partition("# Repeat with: ")
-    return given, repeat
 
 
 def _text(path: Path) -> str:

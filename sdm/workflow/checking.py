@@ -39,7 +39,6 @@ def _check_splits(task: Task, options: RunOptions, found: Findings) -> None:
 
 
 def _check_output(options: RunOptions, found: Findings, command: str) -> None:
-    """Find out whether results can be written."""
     if options.output.folder is None:
         found.warnings.append(f"no output folder: '{command}' needs one (-o)")
         return

@@ -18,13 +18,7 @@ from sdm.types import Array, Index
 
 
 def chosen_options(model: FittedModel, given: Mapping[str, Any], known: Sequence[str]) -> dict[str, Any]:
-    """Return the options that were given (are neither None nor empty).
-
-    Raises
-    ------
-    OptionError
-        For one that does not apply to such a model.
-    """
+    """Return the options that were given (are neither None nor empty); raise for one that does not apply."""
     chosen = {name: value for name, value in given.items() if value not in (None, [], (), {})}
     for name in chosen:
         if name not in known:
@@ -44,21 +38,10 @@ def check_categories(model: FittedModel) -> None:
 def open_for(
     model: FittedModel, layers: Sequence[str], *, nodata: float | None = None, align: str | None = None
 ) -> Stack:
-    """Open the layers that a model needs, in its order.
-
-    Raises
-    ------
-    DataError
-        If one is missing, or a variable of the model has categories of text.
-    """
+    """Open the layers that a model needs, in its order."""
     check_categories(model)
-    return open_stack(
-        list(layers) if len(layers) > 1 else layers[0],
-        categorical=model.categorical,
-        nodata=nodata,
-        align=align,
-        names=model.names,
-    )
+    files = list(layers) if len(layers) > 1 else layers[0]
+    return open_stack(files, categorical=model.categorical, nodata=nodata, align=align, names=model.names)
 
 
 def values_at(stack: Stack, records: Occurrences, what: str, notices: list[str]) -> tuple[Array, Index]:
@@ -76,13 +59,7 @@ def values_at(stack: Stack, records: Occurrences, what: str, notices: list[str])
 
 
 def open_text(path: str | Path) -> TextTable:
-    """Open a text table.
-
-    Raises
-    ------
-    DataError
-        If there is none, or nothing in it.
-    """
+    """Open a text table; raise if there is none, or nothing in it."""
     if not Path(path).is_file():
         raise DataError(f"file '{path}' does not exist: check the path")
     return TextTable(Path(path))
@@ -90,10 +67,7 @@ def open_text(path: str | Path) -> TextTable:
 
 def check_columns(model: FittedModel, text: TextTable) -> None:
     """Raise if a table lacks a variable of a model."""
-    absent = [f"'{name}'" for name in model.names if name not in text.header]
-    if absent:
+    if absent := [f"'{name}'" for name in model.names if name not in text.header]:
         what = "a variable" if len(absent) == 1 else "variables"
-        raise DataError(
-            f"file '{text.path.name}' has no column {', '.join(absent)}, {what} of the model: add it, or give layers "
-            "with --layers"
-        )
+        hint = f"{what} of the model: add it, or give layers with --layers"
+        raise DataError(f"file '{text.path.name}' has no column {', '.join(absent)}, {hint}")

@@ -21,8 +21,8 @@ from sdm.workflow.writing import write_model
 
 log = logging.getLogger("sdm")
 
+# Files in the folder of a batch; no model has a folder of such a name.
 TABLES = ("summary.csv", "records.csv", "index.html", "effort.tif")
-"""Files in the folder of a batch; no model has a folder of such a name."""
 
 
 @dataclass(frozen=True)
@@ -67,12 +67,10 @@ def run(
 
     Parameters
     ----------
-    options : RunOptions
     task : Task, optional
         By default that of the kind of model that the options ask for.
     command : str
         The command that was typed, to be kept with the results.
-    progress : callable, optional
     choose : callable, optional
         Changes the options for each model after a look at its data (see `sdm.workflow.studies.tuning`).
 
@@ -85,55 +83,17 @@ def run(
     task.check_options(options)
     target = output_folder(options.output.folder)
     with claim(target, overwrite=options.output.overwrite):
-        result = _run(task, options, target, command, progress, choose)
+        if options.output.curves or options.output.map or options.output.report:
+            # Half a second of imports, done while the layers are read.
+            Thread(target=_import, args=("sdm.report.figures.curves", "sdm.report.pages.registry"), daemon=True).start()
+        began = perf_counter()
+        prepared = task.prepare(options)
+        log.debug("records and layers read in %.1f s", perf_counter() - began)
+        for notice in prepared.notices:
+            log.info(notice)
+        result = _Job(task, prepared, options, command, progress, choose).run(target)
     for model in result.models:
         model.lines = [f"{model.name}: failed: {model.error}"] if model.error is not None else task.lines(model)
-    return result
-
-
-def _run(
-    task: Task, options: RunOptions, target: Path, command: str, progress: Progress | None, choose: Chooser | None
-) -> RunResult:
-    """Do a run whose output folder is held for it."""
-    if options.output.curves or options.output.map or options.output.report:
-        # Half a second of imports, done while the layers are read.
-        Thread(target=_import, args=("sdm.report.figures.curves", "sdm.report.pages.registry"), daemon=True).start()
-    began = perf_counter()
-    prepared = task.prepare(options)
-    log.debug("records and layers read in %.1f s", perf_counter() - began)
-    for notice in prepared.notices:
-        log.info(notice)
-    names = [*prepared.tables, *prepared.failures]
-    result = RunResult(target, [], prepared.notices)
-    if not names:
-        raise DataError(f"{options.occurrences.file} holds no species to model")
-
-    def work(name: str, folder: Path) -> ModelResult:
-        return _one(task, prepared, name, options, folder, command, progress, choose)
-
-    if prepared.single:
-        if prepared.failures:
-            raise DataError(next(iter(prepared.failures.values())))
-        result.models.append(work(names[0], target))
-        return result
-    folders = safe_names(names, taken=TABLES)
-    planned = [*TABLES, *(f"{name}/" for name in folders.values())]
-    with staging_species(target, overwrite=options.output.overwrite, planned=planned) as place:
-        for k, (name, folder) in enumerate(folders.items()):
-            log.info("%s (%d of %d)", name, k + 1, len(folders))
-            one = _attempt(task, name, place / folder, work, prepared.failures.get(name))
-            result.models.append(replace(one, folder=one.folder and target / one.folder.name))
-        if len(result.failed) == len(names):
-            raise DataError(f"none of {len(names)} species could be fitted; the first: {result.models[0].error}")
-        rows = [_summary_row(task, one) for one in result.models]
-        write_text(place / "summary.csv", table_text(rows), overwrite=True)
-        task.write_shared(prepared, place, {})
-        if prepared.ledger is not None:
-            write_text(place / "records.csv", table_text(prepared.ledger.rows()), overwrite=True)
-        if options.output.report:
-            from sdm.report.pages.index import write_index
-
-            result.index = target / write_index(place).name
     return result
 
 
@@ -142,48 +102,80 @@ def _import(*modules: str) -> None:
         import_module(module)
 
 
-def _attempt(
-    task: Task, name: str, folder: Path, work: Callable[[str, Path], ModelResult], failure: str | None
-) -> ModelResult:
-    """Return one model of several: its result, or why it failed."""
-    try:
-        if failure is not None:
-            raise DataError(failure)
-        return work(name, folder)
-    except OutputError:  # a disk that fails concerns the whole run
-        raise
-    except SdmError as error:
-        reason = str(error)
-    except Exception as error:
-        reason = f"unexpected {type(error).__name__}: {error}"
-        log.debug("%s", reason, exc_info=True)
-    log.error("error: %s", reason if reason.startswith(name) else f"{name}: {reason}")
-    return ModelResult(name, task.kind, error=reason)
+@dataclass(frozen=True)
+class _Job:
+    """A run whose inputs are read, and whose output folder is held for it."""
 
+    task: Task
+    prepared: Prepared
+    options: RunOptions
+    command: str
+    progress: Progress | None
+    choose: Chooser | None
 
-def _one(
-    task: Task,
-    prepared: Prepared,
-    name: str,
-    options: RunOptions,
-    folder: Path,
-    command: str,
-    progress: Progress | None,
-    choose: Chooser | None,
-) -> ModelResult:
-    """Fit one model and write its results in one step."""
-    began = perf_counter()
-    chosen = None if choose is None else choose(task, prepared, name, options, progress)
-    options = options if chosen is None else chosen.options
-    fitted = task.fit(prepared, name, options, progress)
-    if chosen is not None:
-        fitted.numbers[chosen.what] = chosen.numbers
-    log.debug("%s fitted and measured in %.1f s", name, perf_counter() - began)
-    with staging(folder, overwrite=options.output.overwrite) as stage:
-        also = None if chosen is None else chosen.write
-        result = write_model(task, fitted, prepared, options, stage, command, progress, also)
-    log.debug("%s done in %.1f s", name, perf_counter() - began)
-    return replace(result, folder=folder)
+    def run(self, target: Path) -> RunResult:
+        """Fit and write the only model, or all of them."""
+        prepared, options = self.prepared, self.options
+        names, result = [*prepared.tables, *prepared.failures], RunResult(target, [], prepared.notices)
+        if not names:
+            raise DataError(f"{options.occurrences.file} holds no species to model")
+        if prepared.single:
+            if prepared.failures:
+                raise DataError(next(iter(prepared.failures.values())))
+            result.models.append(self.one(names[0], target))
+            return result
+        folders = safe_names(names, taken=TABLES)
+        planned = [*TABLES, *(f"{name}/" for name in folders.values())]
+        with staging_species(target, overwrite=options.output.overwrite, planned=planned) as place:
+            for k, (name, folder) in enumerate(folders.items()):
+                log.info("%s (%d of %d)", name, k + 1, len(folders))
+                one = self.one_of_several(name, place / folder)
+                result.models.append(replace(one, folder=one.folder and target / one.folder.name))
+            if len(result.failed) == len(names):
+                raise DataError(f"none of {len(names)} species could be fitted; the first: {result.models[0].error}")
+            rows = [_summary_row(self.task, one) for one in result.models]
+            write_text(place / "summary.csv", table_text(rows), overwrite=True)
+            self.task.write_shared(prepared, place, {})
+            if prepared.ledger is not None:
+                write_text(place / "records.csv", table_text(prepared.ledger.rows()), overwrite=True)
+            if options.output.report:
+                from sdm.report.pages.index import write_index
+
+                result.index = target / write_index(place).name
+        return result
+
+    def one(self, name: str, folder: Path) -> ModelResult:
+        """Fit one model and write its results in one step."""
+        began = perf_counter()
+        chosen, options = None, self.options
+        if self.choose is not None:
+            chosen = self.choose(self.task, self.prepared, name, options, self.progress)
+            options = chosen.options
+        fitted = self.task.fit(self.prepared, name, options, self.progress)
+        if chosen is not None:
+            fitted.numbers[chosen.what] = chosen.numbers
+        log.debug("%s fitted and measured in %.1f s", name, perf_counter() - began)
+        with staging(folder, overwrite=options.output.overwrite) as stage:
+            also = None if chosen is None else chosen.write
+            result = write_model(self.task, fitted, self.prepared, options, stage, self.command, self.progress, also)
+        log.debug("%s done in %.1f s", name, perf_counter() - began)
+        return replace(result, folder=folder)
+
+    def one_of_several(self, name: str, folder: Path) -> ModelResult:
+        """Return one model of several: its result, or why it failed."""
+        try:
+            if name in self.prepared.failures:
+                raise DataError(self.prepared.failures[name])
+            return self.one(name, folder)
+        except OutputError:  # a disk that fails concerns the whole run
+            raise
+        except SdmError as error:
+            reason = str(error)
+        except Exception as error:
+            reason = f"unexpected {type(error).__name__}: {error}"
+            log.debug("%s", reason, exc_info=True)
+        log.error("error: %s", reason if reason.startswith(name) else f"{name}: {reason}")
+        return ModelResult(name, self.task.kind, error=reason)
 
 
 def _summary_row(task: Task, result: ModelResult) -> dict[str, Any]:

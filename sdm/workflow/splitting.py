@@ -37,50 +37,39 @@ def method(test: TestOptions) -> str | None:
 
 def check_testing(options: RunOptions) -> None:
     """Raise for options about testing that contradict each other, or have nothing to act on."""
-    own, how = options.test, method(options.test)
-    drawn = own.replicate_kind != "crossvalidate"
+    own, how, uncertain = options.test, method(options.test), options.output.uncertainty
+    several, drawn = own.replicates > 1, own.replicate_kind != "crossvalidate"
+    counted = own.split in COUNTED and not drawn
+    aside = own.percent and own.replicate_kind != "subsample"
+    box, away, yours = (own.split == word for word in ("block", "buffer", "own"))
+    size, radius, column = (value is not None for value in (own.block_size, own.radius, own.fold_column))
+    whole = own.validation_background == "partition" and (how or "random") in WHOLE
+    divided = f"test.validation_background=partition: {how or 'random'} folds do not divide the background"
     problems = {
-        "give test.percent or test.file, not both: the model is tested with one of them": (
-            own.percent and own.file and own.replicate_kind != "subsample"
-        ),
-        "test.folds and test.replicates are two numbers for one thing: give one of them": (
-            own.folds and own.replicates > 1
-        ),
+        "give test.percent or test.file, not both: the model is tested with one of them": aside and own.file,
+        "test.folds and test.replicates are two numbers for one thing: give one of them": own.folds and several,
         f"test.split={own.split} makes folds of its own number: leave out test.folds and test.replicates": (
-            own.split in COUNTED and not drawn and (own.folds or own.replicates > 1)
+            counted and (own.folds or several)
         ),
         f"test.replicate_kind={own.replicate_kind} needs a number: add --replicates, as in --replicates 10": (
-            drawn and own.replicates < 2
+            drawn and not several
         ),
         f"test.split={own.split} makes folds, and replicates by {own.replicate_kind} are none: give one of them": (
             drawn and own.split != "random"
         ),
-        "test.split=block needs the side of a square in km: add --block-size, as in --block-size 100": (
-            own.split == "block" and own.block_size is None
-        ),
-        "test.block_size is that of test.split=block: add --split block": (
-            own.block_size is not None and own.split != "block"
-        ),
-        "test.split=buffer needs a distance in km: add --radius, as in --radius 50": (
-            own.split == "buffer" and own.radius is None
-        ),
-        "test.radius is that of test.split=buffer: add --split buffer": (
-            own.radius is not None and own.split != "buffer"
-        ),
-        "test.split=own needs a column with the fold of every record: name it with --fold-column": (
-            own.split == "own" and own.fold_column is None
-        ),
-        "test.fold_column is not used: add --split own": own.fold_column is not None and own.split != "own",
-        f"test.validation_background=partition: {how or 'random'} folds do not divide the background; use full, or "
-        "a split in space or by environment": own.validation_background == "partition" and (how or "random") in WHOLE,
-        "test.null_models are compared by cross-validation: add --folds, as in --folds 5": (
-            own.null_models and how is None
-        ),
+        "test.split=block needs the side of a square in km: add --block-size, as in --block-size 100": box and not size,
+        "test.block_size is that of test.split=block: add --split block": size and not box,
+        "test.split=buffer needs a distance in km: add --radius, as in --radius 50": away and not radius,
+        "test.radius is that of test.split=buffer: add --split buffer": radius and not away,
+        "test.split=own needs a column with the fold of every record: name it with --fold-column": yours and not column,
+        "test.fold_column is not used: add --split own": column and not yours,
+        f"{divided}; use full, or a split in space or by environment": whole,
+        "test.null_models are compared by cross-validation: add --folds, as in --folds 5": own.null_models and not how,
         "test.null_models=1 has no spread: expected 2 or more, such as 100": own.null_models == 1,
         "output.uncertainty is that of replicates: add --replicates 10 --replicate-kind bootstrap, or --folds 5": (
-            options.output.uncertainty and how is None
+            uncertain and how is None
         ),
-        "output.uncertainty is a map: leave out --no-map": options.output.uncertainty and not options.output.map,
+        "output.uncertainty is a map: leave out --no-map": uncertain and not options.output.map,
     }
     for text, wrong in problems.items():
         if wrong:
@@ -107,11 +96,8 @@ def set_aside(table: SampleTable, options: RunOptions) -> tuple[SampleTable, tup
 def make_split(table: SampleTable, options: RunOptions, stack: Stack | None = None) -> Split | None:
     """Divide a table for validation as the options say; None if they do not.
 
-    Parameters
-    ----------
-    stack
-        The layers, whose cells a checkerboard is made of and whose coordinates distances are measured in; None for
-        tables of samples, whose coordinates then are degrees.
+    A checkerboard is made of the layers' cells, and distances are measured in their coordinates; without layers those
+    of the table are degrees.
     """
     how = method(options.test)
     if how is None:
@@ -127,11 +113,6 @@ def set_sites_aside(sites: SiteSample, options: RunOptions) -> NDArray[np.bool_]
 
     A share of the sites of every class is set aside, two of each stay. For replicates by subsample the percentage is
     theirs, and all sites train.
-
-    Raises
-    ------
-    DataError
-        If no site would be set aside, or the rest cannot be learned from.
     """
     percent = options.test.percent
     if percent == 0 or method(options.test) == "subsample":
@@ -147,17 +128,7 @@ def split_sites(sites: SiteSample, options: RunOptions, stack: Stack | None = No
 
     Sites with classes are stratified by them where they are drawn at random: every fold and replicate has its share of
     each class. A site lies where its first visit does. Folds of a column of the user's (`own`) are taken as they are,
-    visit by visit, with a warning where one site is in several.
-
-    Parameters
-    ----------
-    stack
-        As for `make_split`.
-
-    Raises
-    ------
-    DataError
-        If there are too few sites, or a fold cannot be learned from: what cannot work is refused before any fit.
+    visit by visit, with a warning where one site is in several. What cannot work is refused before any fit.
     """
     how, own = method(options.test), options.test
     if how is None:
@@ -298,7 +269,6 @@ def _placed(table: SampleTable, how: str, stack: Stack | None) -> SampleTable:
 
 
 def _degrees(x: Array, y: Array, stack: Stack | None, what: str) -> tuple[Array, Array]:
-    """Return longitude and latitude."""
     if stack is not None:
         return to_lonlat(x, y, stack, what)
     if np.any(np.abs(x) > 360) or np.any(np.abs(y) > 90):  # those that are missing are the split's to refuse

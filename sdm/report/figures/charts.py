@@ -77,7 +77,6 @@ def draw_panels(charts: Sequence[LineChart | ColumnChart], path: Path) -> Path:
 
 
 def _paint(axes: Axes, chart: LineChart | ColumnChart) -> None:
-    """Put lines or columns on axes."""
     if isinstance(chart, LineChart):
         if chart.shade is not None:
             axes.axvspan(*chart.shade, color="#eef3f5", lw=0)

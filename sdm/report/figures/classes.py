@@ -1,16 +1,14 @@
-"""Pictures of a model of classes: confusion, profiles and importance; its maps are drawn as all others are."""
+"""Pictures of a model of classes: confusion and profiles; its maps are drawn as all others are."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 
-from sdm.assess.importance import Permutation
 from sdm.assess.measures.classes import ClassProfile
 from sdm.models.colours import hex_colour
-from sdm.report.charts import BarChart, Bars, ResponseCurve, curve_chart
-from sdm.report.figures.charts import draw_bars, draw_curve
+from sdm.report.charts import ResponseCurve, curve_chart
+from sdm.report.figures.charts import draw_curve
 from sdm.report.figures.style import one_plot, safe_text, save
 from sdm.types import Array, Colour
 
@@ -47,12 +45,3 @@ def draw_class_profile(profile: ClassProfile, labels: Sequence[str], colours: Se
     label = "Probability, others at their mean"
     chart = curve_chart(profile.variable, curves, title="", y_label=label, y_range=(0.0, 1.0), shares=True)
     return draw_curve(chart, path)
-
-
-def draw_class_importance(rows: Sequence[Permutation], path: Path) -> Path:
-    """Draw by how much the log loss rises when each variable is shuffled."""
-    ordered = [asdict(row) for row in sorted(rows, key=lambda row: -row.drop)]
-    label = "Rise of the log loss when shuffled (nats)"
-    spread = [row["drop_deviation"] if np.isfinite(row["drop_deviation"]) else None for row in ordered]
-    groups = [Bars(label, [row["drop"] for row in ordered], spread)]
-    return draw_bars(BarChart(label, label, [row["variable"] for row in ordered], groups), path)

@@ -28,18 +28,13 @@ def draw_network(
     """Draw who is linked with whom, one row per species, and beside it the weight of its link with the deviation.
 
     Widths and colours are on one scale in every picture, so that weak associations look weak. Every species has one
-    link to the left, but the middle of each tree, so tree and weights share their rows.
-
-    Parameters
-    ----------
-    edges : rows of `FittedJoint.associations`, in the forest's order
-    prevalence : share of its known sites where each species occurs; it is the size of its dot
+    link to the left, but the middle of each tree, so tree and weights share their rows. `edges` are the rows of
+    `FittedJoint.associations`, in the forest's order; a dot grows with the species' prevalence at its known sites.
     """
     rows = hang(forest)
     right = max(row.depth + LETTER * len(drawable(str(species[row.species]), 30)) for row in rows) + 0.6
     wide = 0.35 * (right + 0.4)
-    size = (max(wide + 4.0, 7.0), min(1.3 + ROW * len(rows), TALLEST))
-    figure = new_figure(*size)
+    figure = new_figure(max(wide + 4.0, 7.0), min(1.3 + ROW * len(rows), TALLEST))
     tree, weights = figure.subplots(1, 2, width_ratios=[wide, 3.2], sharey=True)
     _draw_tree(tree, species, rows, edges, prevalence)
     tree.set_xlim(-0.4, right)
@@ -117,7 +112,9 @@ def _draw_tree(
         if row.edge >= 0:
             x = rows[row.parent].depth
             axes.plot([x, x], [row.parent, y], color="#bbbbbb", lw=0.8, zorder=1)
-            axes.plot([x, row.depth], [y, y], zorder=2, **link_style(**_numbers(edges[row.edge])))
+            known = (edges[row.edge][key] for key in ("weight", "sd"))
+            style = link_style(*(float("nan") if value is None else float(value) for value in known))
+            axes.plot([x, row.depth], [y, y], zorder=2, **style)
         text = safe_text(str(species[row.species]), 30)
         axes.annotate(text, (row.depth, y), xytext=(8, 0), textcoords="offset points", va="center", fontsize=8)
     depth, size = [row.depth for row in rows], [12 + 90 * prevalence[row.species] for row in rows]
@@ -134,10 +131,10 @@ def _draw_weights(axes: Any, rows: Sequence[Row], edges: Sequence[Mapping[str, A
     known = np.isfinite(spread)
     if known.any():
         axes.errorbar(weights, linked, xerr=np.where(known, spread, 0), fmt="none", ecolor="#999999", elinewidth=1.0)
-    for sure, filled in ((True, True), (False, False)):
+    for sure in (True, False):
         at = [k for k in range(len(linked)) if is_sure(weights[k], spread[k]) == sure]
         colours = [_colour(weights[k]) for k in at]
-        faces = colours if filled else "white"
+        faces = colours if sure else "white"
         axes.scatter(weights[at], np.array(linked)[at], c=faces, edgecolors=colours, s=16, linewidths=1.0, zorder=3)
     wide = np.where(known, spread, 0.0)
     low, high = float(np.min(weights - wide, initial=0.0)), float(np.max(weights + wide, initial=0.0))
@@ -166,10 +163,6 @@ def link_style(weight: float, sd: float) -> dict[str, Any]:
 def is_sure(weight: float, sd: float) -> bool:
     """Whether a weight is at least as large as its standard error or posterior deviation, where that is known."""
     return not abs(weight) < sd
-
-
-def _numbers(edge: Mapping[str, Any]) -> dict[str, float]:
-    return {key: float("nan") if edge[key] is None else float(edge[key]) for key in ("weight", "sd")}
 
 
 def _colour(weight: float) -> str:

@@ -62,16 +62,10 @@ def draw_map(
     area: StudyArea | None = None,
     edges: bool = False,
 ) -> Path:
-    """Draw a map with the records and the outline of the study area on it, from the raster's overviews.
+    """Draw a map with the records (and `test` records) and the outline of the study area, from the raster's overviews.
 
-    Parameters
-    ----------
-    shades : Shades, optional
-        How values become colours; a map of classes has its own colours, and a legend.
-    x, y, test : arrays, optional
-        Where records and test records are.
-    edges : bool
-        Cells of exactly zero are pale, and the range has a line around it.
+    A map of classes has its own colours, and a legend. With `edges`, cells of exactly zero are pale, and the range has
+    a line around it.
     """
     picture = read_picture(raster, PIXELS, band)
     left, bottom, right, top = picture.bounds
@@ -87,7 +81,7 @@ def draw_map(
     known = None if x is None or y is None else (x, y)
     for places, face, noun in ((known, "white", "record"), (test, ACCENT, "test record")):
         if places is not None:
-            said = _counted(len(places[0]), noun)
+            said = f"{len(places[0]):,} {noun}{'' if len(places[0]) == 1 else 's'}"
             axes.plot(*places, "o", ms=3.5, mfc=face, mec="black", mew=0.7, label=said, ls="none")
     axes.set_xlim(left, right)
     axes.set_ylim(bottom, top)
@@ -96,7 +90,10 @@ def draw_map(
     if axes.get_legend_handles_labels()[0]:
         axes.legend(loc="lower left", fontsize=8, framealpha=0.9)
     if picture.legend:
-        figure.legend(handles=_class_keys(picture), loc="outside right upper", fontsize=8, frameon=False)
+        labels, colours = zip(*picture.legend.values())
+        amounts = [float(np.count_nonzero(picture.values == code)) for code in picture.legend]
+        keys = class_keys(labels, colours, amounts)
+        figure.legend(handles=keys, loc="outside right upper", fontsize=8, frameon=False)
     else:
         figure.colorbar(image, ax=axes, label=shades.label, shrink=0.75)
     return save(figure, path)
@@ -131,12 +128,6 @@ def class_keys(labels: Sequence[str], colours: Sequence[str], amounts: Sequence[
     there, more = most_frequent(amounts)
     keys = [Patch(color=colours[k], label=safe_text(labels[k], LONGEST)) for k in there]
     return [*keys, Patch(alpha=0.0, label=more)] if more else keys
-
-
-def _class_keys(picture: Picture) -> list[Patch]:
-    amounts = [float(np.count_nonzero(picture.values == code)) for code in picture.legend]
-    labels, colours = zip(*picture.legend.values())
-    return class_keys(labels, colours, amounts)
 
 
 def draw_richness(maps: Mapping[str, Path], path: Path, x: Array, y: Array) -> Path:
@@ -179,7 +170,3 @@ def _outline(area: StudyArea) -> tuple[Array, Array]:
     gap = np.full((1, 2), np.nan)
     points = np.concatenate([piece for ring in rings for piece in (shapely.get_coordinates(ring), gap)])
     return points[:, 0], points[:, 1]
-
-
-def _counted(n: int, noun: str) -> str:
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"

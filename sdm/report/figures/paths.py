@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from sdm.assess.paths.strata import Choice, PathValidation
+from sdm.assess.paths.strata import PathValidation
 from sdm.maxent.paths.homotopy import RelaxationPath
 from sdm.maxent.paths.multiplier import CertifiedPath
 from sdm.report.figures.style import ACCENT, INK, new_figure, one_plot, safe_text, save
@@ -32,8 +33,8 @@ def draw_mu(path: RelaxationPath, target: Path, *, title: str = "") -> Path:
         for u, q in zip(path.atoms.u, path.atoms.q):
             axes.plot(x, (q * x + 1.0) / u, color=UP, lw=0.8, alpha=0.7)
             axes.plot(x, (q * x - 1.0) / u, color=DOWN, lw=0.8, alpha=0.7)
-        axes.plot([], [], color=UP, lw=0.8, label="upper end of the tolerance")
-        axes.plot([], [], color=DOWN, lw=0.8, label="lower end of the tolerance")
+        for colour, side in ((UP, "upper"), (DOWN, "lower")):
+            axes.plot([], [], color=colour, lw=0.8, label=f"{side} end of the tolerance")
     axes.plot(np.append(nu, right), np.append(mu, end), color="#3a7d44", lw=2.0, label="μ(ν)")
     size = 5.0 if nu.size < 200 else 1.5
     breaks = f"{nu.size - 1:,} breakpoint{'' if nu.size == 2 else 's'}"
@@ -56,16 +57,7 @@ def draw_strata(
 ) -> Path:
     """Draw the share of each stratum (all its copies) against the tolerance, from the prior to what was observed.
 
-    Parameters
-    ----------
-    path : RelaxationPath
-    target : Path
-    names : sequence of str, optional
-        Of the strata; by default their numbers.
-    marks : sequence of (str, float)
-        A label and a ν, to mark by a line.
-    most : int
-        How many strata to draw in colour and name, those whose share moves most; the others stay grey.
+    `marks` are labels with the ν that a line marks. Those strata whose share moves `most` have colours and names.
     """
     atoms = path.atoms
     tolerance = _tolerances(np.concatenate([path.knots[0], [nu for _, nu in marks if np.isfinite(nu)]]))
@@ -104,8 +96,10 @@ def draw_validation(validation: PathValidation, target: Path, *, title: str = ""
     axes.axhline(0.0, color=GREY, lw=0.8, ls=":")
     best, simple = validation.best, validation.one_error
     axes.axhline(best.mean + best.error, color=ACCENT, lw=0.7, ls="--")
-    _choice(axes, best, "o", "least")
-    _choice(axes, simple, "s", "largest tolerance within one standard error")
+    for choice, marker, label in ((best, "o", "least"), (simple, "s", "largest tolerance within one standard error")):
+        if np.isfinite(choice.nu):
+            x = 1.0 / choice.nu
+            axes.plot([x], [choice.mean], marker, color=ACCENT, ms=6, ls="none", label=f"{label}: {1 / choice.nu:.3g}")
     _tolerance_axis(axes, tolerance)
     span = [float((mean - error).min()), max(float((mean + error)[0]), best.mean + 2 * best.error, 0.0)]
     margin = 0.08 * (span[1] - span[0]) or 0.1
@@ -127,18 +121,8 @@ def draw_multipliers(
 ) -> Path:
     """Draw weights, number of features and gain of the fits against the multiplier, and held-out loss where given.
 
-    Parameters
-    ----------
-    path : CertifiedPath
-    target : Path
-    names : sequence of str, optional
-        Of the features, for the legend.
-    loss : two (fits,) arrays, optional
-        Mean held-out loss at every fit, and its standard error.
-    marks : sequence of (str, float)
-        A label and a multiplier, to mark by a line.
-    most : int
-        How many features to draw in colour, those of the largest weight anywhere.
+    `loss` is the mean at every fit, and its standard error; `marks` are labels with the multiplier that a line marks.
+    The features of the largest weight anywhere have colours, at `most` so many.
     """
     t, weights = path.multipliers, path.coefficients()
     drawn = np.where(_near_weight(weights), weights, np.nan)
@@ -205,37 +189,13 @@ def _tolerance_axis(axes: Axes, tolerance: Array) -> None:
 
 
 def _mark(axes: Axes, x: float, label: str, k: int) -> None:
-    """Draw an upright line, with its label at the top."""
     axes.axvline(x, color=ACCENT, lw=1.0, ls=("--", ":", "-.")[k % 3])
     if label:
-        axes.annotate(
-            label,
-            (x, 1.0),
-            xycoords=("data", "axes fraction"),
-            xytext=(3, -4 - 11 * k),
-            textcoords="offset points",
-            fontsize=7.5,
-            color=ACCENT,
-            va="top",
-        )
-
-
-def _choice(axes: Axes, choice: Choice, marker: str, label: str) -> None:
-    """Mark a chosen point of the held-out loss."""
-    if np.isfinite(choice.nu):
-        axes.plot(
-            [1.0 / choice.nu],
-            [choice.mean],
-            marker,
-            color=ACCENT,
-            ms=6,
-            ls="none",
-            label=f"{label}: {1 / choice.nu:.3g}",
-        )
+        place: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
+        axes.annotate(label, (x, 1.0), xytext=(3, -4 - 11 * k), fontsize=7.5, color=ACCENT, va="top", **place)
 
 
 def _label(axes: Axes, x: str, y: str, title: str) -> None:
-    """Put labels at the size of the other pictures."""
     axes.set_xlabel(x, fontsize=9)
     axes.set_ylabel(y, fontsize=9)
     axes.tick_params(labelsize=8)

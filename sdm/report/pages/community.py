@@ -48,15 +48,11 @@ def network(results: Results) -> Context | None:
     edges = sorted(rows_of(results.numbers.get("associations")), key=lambda row: -abs(row["weight"]))
     return {
         "image": sections.image(results, "network"),
-        "edges": [{**row, "unsure": _unsure(row)} for row in edges[:MOST_EDGES]],
+        # Unsure: smaller than its standard error, or the deviation of its posterior.
+        "edges": [{**row, "unsure": abs(row["weight"]) < (row.get("sd") or 0.0)} for row in edges[:MOST_EDGES]],
         "has_spread": _has_spread(results),
         "left_out": max(0, len(edges) - MOST_EDGES),
     }
-
-
-def _unsure(row: dict[str, Any]) -> bool:
-    """Whether an association is smaller than its standard error, or the deviation of its posterior."""
-    return row.get("sd") is not None and abs(row["weight"]) < row["sd"]
 
 
 def _has_spread(results: Results) -> bool:
@@ -65,10 +61,8 @@ def _has_spread(results: Results) -> bool:
 
 def _maps(results: Results) -> dict[str, dict[str, Any]]:
     """Return the maps by title; those of the training layers have none."""
-    found = results.numbers["files"].items()
-    return {
-        key.removeprefix("maps").strip(): own for key, own in found if key.startswith("maps") and isinstance(own, dict)
-    }
+    found = [(key, own) for key, own in results.numbers["files"].items() if isinstance(own, dict)]
+    return {key.removeprefix("maps").strip(): own for key, own in found if key.startswith("maps")}
 
 
 def richness(results: Results) -> Context | None:

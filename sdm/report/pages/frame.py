@@ -36,6 +36,10 @@ class PageSection:
     template: str = ""
     side: bool = False
 
+    def html(self, context: Context) -> str:
+        """Fill the template."""
+        return _environment().get_template(f"sections/{self.template or self.name}.html").render(context)
+
 
 @dataclass(frozen=True)
 class Page:
@@ -47,27 +51,18 @@ class Page:
 
 
 def page_text(results: Results, page: Page) -> str:
-    """Return the page of some results.
-
-    Raises
-    ------
-    DataError
-        If the results hold something that no run writes.
-    """
+    """Return the page of some results; raise if they hold something that no run writes."""
     try:
         shared = {"results": results, "n": results.numbers}
         parts = [
-            {**vars(section), "body": Markup(_template(section).render(shared | context))}  # noqa: S704 - escaped by it
+            {**vars(section), "body": Markup(section.html(shared | context))}  # noqa: S704 - escaped by the template
             for section in page.sections
             if (context := section.fill(results)) is not None
         ]
         return render("frame.html", {**shared, "subject": page.subject(results), "plain": page.plain, "parts": parts})
     except (OSError, TemplateError, LookupError, TypeError, ValueError, AttributeError) as error:
-        name = f"{results.name}.json"
-        raise DataError(
-            f"the page of {results.folder / name} cannot be made ({type(error).__name__}: {error}): "
-            "make the results again"
-        ) from error
+        what = f"{results.folder / results.name}.json cannot be made ({type(error).__name__}: {error})"
+        raise DataError(f"the page of {what}: make the results again") from error
 
 
 def render(template: str, context: Context) -> str:
@@ -81,10 +76,6 @@ def render(template: str, context: Context) -> str:
     }
     page = _environment().get_template(template).render(context | own)
     return page.encode(errors="backslashreplace").decode()  # a file's name need not be text
-
-
-def _template(section: PageSection) -> Any:
-    return _environment().get_template(f"sections/{section.template or section.name}.html")
 
 
 @cache

@@ -32,17 +32,9 @@ COLUMNS = (
 
 
 def make_pages(places: Iterable[Path]) -> list[Path]:
-    """Write the pages of results folders and models of any kind, and the index of every run over several species.
+    """Write the pages of results of any kind, and the index of every run over several species.
 
-    Parameters
-    ----------
-    places : iterable of path
-        Results folders of `sdm fit`, `sdm classify` or `sdm joint`; or model files or numbers in them.
-
-    Raises
-    ------
-    DataError
-        If a place has no results, or they cannot be read.
+    The places are results folders of `sdm fit`, `sdm classify` or `sdm joint`; or model files or numbers in them.
     """
     written = []
     for place in map(Path, places):
@@ -77,7 +69,6 @@ def index_page(folder: Path) -> str:
 
 
 def _entry(folder: Path, results: Results) -> dict[str, Any]:
-    """Return what the table shows of one species."""
     known = _figures(results)
     layers = map_layers(results)
     inside = results.folder.relative_to(folder).as_posix()

@@ -15,18 +15,10 @@ PAGES: dict[str, Page] = {"species": SPECIES, "classes": CLASSES, "community": C
 
 
 def make_page(results: Results) -> str:
-    """Return the page of a model.
-
-    Raises
-    ------
-    DataError
-        If results of this kind have none, or hold something that no run writes.
-    """
+    """Return the page of a model."""
     if results.kind not in PAGES:
-        known = ", ".join(PAGES)
-        raise DataError(
-            f"{results.folder / results.name}.json is of kind '{results.kind}': expected one of {known}; update sdm"
-        )
+        file, known = f"{results.folder / results.name}.json", ", ".join(PAGES)
+        raise DataError(f"{file} is of kind '{results.kind}': expected one of {known}; update sdm")
     return page_text(results, PAGES[results.kind])
 
 

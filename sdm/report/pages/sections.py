@@ -7,21 +7,7 @@ from dataclasses import replace
 from markupsafe import Markup
 
 from sdm.files import safe_name
-from sdm.report.charts import (
-    EFFECTS,
-    SCALES,
-    TOP,
-    DotChart,
-    Dots,
-    Line,
-    LineChart,
-    Range,
-    ResponseCurve,
-    calibration_chart,
-    curve_chart,
-    importance_chart,
-    jackknife_charts,
-)
+from sdm.report import charts
 from sdm.report.pages import words
 from sdm.report.pages.frame import Context, PageSection
 from sdm.report.pages.live_map import live_map, map_layers
@@ -60,7 +46,7 @@ def shown_map(results: Results) -> Context:
 
 def curves(results: Results) -> Context | None:
     """Return the response curves, the effects on the score, the bands over replicates, and the surfaces."""
-    label, fixed = SCALES.get(results.scale, results.scale), _heights(results)
+    label, fixed = charts.SCALES.get(results.scale, results.scale), _heights(results)
     names = {"marginal": "others at their mean", "only": "this variable alone"}
     responses, effects = [], []
     for variable, rows in _grouped(results.table("curves"), "variable").items():
@@ -68,26 +54,16 @@ def curves(results: Results) -> Context | None:
         shown = {name: _curve(kinds[kind]) for kind, name in names.items() if kind in kinds}
         if shown:
             title = f"Response to {variable}"
-            responses.append(svg(curve_chart(variable, shown, title=title, y_label=label, y_range=fixed)))
-        for kind in (kind for kind in EFFECTS if kind in kinds):
+            responses.append(svg(charts.curve_chart(variable, shown, title=title, y_label=label, y_range=fixed)))
+        for kind in (kind for kind in charts.EFFECTS if kind in kinds):
             title, own = f"Effect of {variable} on the score", {kind: _curve(kinds[kind])}
-            effects.append(svg(curve_chart(variable, own, title=title, y_label="Effect on the score (nats)")))
-    bands = [
-        svg(
-            curve_chart(
-                variable,
-                {"mean": _curve(rows, "mean")},
-                title=f"Response to {variable} over replicates",
-                y_label=label,
-                y_range=fixed,
-            )
-        )
-        for variable, rows in _grouped(results.table("bands"), "variable").items()
-    ]
-    surfaces = _surfaces(results)
-    if not (responses or effects or bands or surfaces):
-        return None
-    return {"responses": responses, "effects": effects, "bands": bands, "surfaces": surfaces}
+            effects.append(svg(charts.curve_chart(variable, own, title=title, y_label="Effect on the score (nats)")))
+    bands = []
+    for variable, rows in _grouped(results.table("bands"), "variable").items():
+        title, own = f"Response to {variable} over replicates", {"mean": _curve(rows, "mean")}
+        bands.append(svg(charts.curve_chart(variable, own, title=title, y_label=label, y_range=fixed)))
+    found = {"responses": responses, "effects": effects, "bands": bands, "surfaces": _surfaces(results)}
+    return found if any(found.values()) else None
 
 
 def _grouped(rows: Iterable[Row], name: str) -> dict[str, list[Row]]:
@@ -98,11 +74,10 @@ def _grouped(rows: Iterable[Row], name: str) -> dict[str, list[Row]]:
     return groups
 
 
-def _curve(rows: list[Row], name: str = "response", category: str = "class") -> ResponseCurve:
-    """Return a stored curve."""
+def _curve(rows: list[Row], name: str = "response", category: str = "class") -> charts.ResponseCurve:
     inside = [v for row, v in zip(rows, column(rows, "value")) if row.get("in training range") == "True"]
     categories = [row.get(category, "") for row in rows]
-    return ResponseCurve(
+    return charts.ResponseCurve(
         column(rows, "value"),
         column(rows, name),
         categories if any(categories) else None,
@@ -111,11 +86,11 @@ def _curve(rows: list[Row], name: str = "response", category: str = "class") -> 
     )
 
 
-def _heights(results: Results) -> Range | None:
+def _heights(results: Results) -> charts.Range | None:
     """Return the range that responses are drawn in, the same for all variables; None where it is not known."""
-    rows = [row for row in results.table("curves") if row.get("kind") not in EFFECTS]
+    rows = [row for row in results.table("curves") if row.get("kind") not in charts.EFFECTS]
     highest = max((v for v in column(rows, "response") if math.isfinite(v)), default=None)
-    top = TOP.get(results.scale, highest)
+    top = charts.TOP.get(results.scale, highest)
     return None if top is None else (0.0, top)
 
 
@@ -136,15 +111,16 @@ def class_curves(results: Results) -> Context | None:
     if found.get("responses") or not table or "probability" not in table[0]:
         return found or None
     colours = {row.get("class", ""): row.get("colour", "") for row in results.table("classes")}
-    charts = []
+    drawn = []
     for variable, rows in _grouped(table, "variable").items():
         own = {
             label: replace(_curve(part, "probability", "category"), colour=colours.get(label))
             for label, part in _grouped(rows, "class").items()
         }
         title = f"Probabilities along {variable}"
-        charts.append(svg(curve_chart(variable, own, title=title, y_label="Probability", y_range=(0, 1), shares=True)))
-    return {**found, "responses": charts, "legend": list(colours.items())}
+        ways: Context = {"title": title, "y_label": "Probability", "y_range": (0, 1), "shares": True}
+        drawn.append(svg(charts.curve_chart(variable, own, **ways)))
+    return {**found, "responses": drawn, "legend": list(colours.items())}
 
 
 def importance(results: Results) -> Context | None:
@@ -152,10 +128,10 @@ def importance(results: Results) -> Context | None:
     found = results.tree("importance")
     permuted = rows_of(found.get("permutation") or results.numbers.get("permutation_importance"))
     contributed = rows_of(found.get("contribution"))
-    jackknife = [svg(chart) for chart in jackknife_charts(rows_of(found.get("jackknife"))).values()]
+    jackknife = [svg(chart) for chart in charts.jackknife_charts(rows_of(found.get("jackknife"))).values()]
     if not permuted and not contributed:
         return {"jackknife": jackknife} if jackknife else None
-    chart = importance_chart(permuted, contributed)
+    chart = charts.importance_chart(permuted, contributed)
     parts, shuffled = ({str(row.get("variable")): row for row in rows} for rows in (contributed, permuted))
     columns = [("Permutation importance (%)", "percent", 3), ("± deviation", "deviation", 2)]
     last = ("Contribution (%)", "contribution", 3) if contributed else ("Rise of the log loss (nats)", "drop", 3)
@@ -211,7 +187,7 @@ def fold_map(results: Results) -> Markup | None:
     for k, label in enumerate(sorted(labels, key=lambda text: (number(text) is None, number(text) or 0.0, text))):
         own = [row for row in shown if row.get("fold") == label]
         places = [(x, y) for x, y in zip(column(own, "X"), column(own, "Y")) if math.isfinite(x) and math.isfinite(y)]
-        groups.append(Dots(f"fold {label}", [x for x, _ in places], [y for _, y in places], k))
+        groups.append(charts.Line(f"fold {label}", [x for x, _ in places], [y for _, y in places], k))
     if not any(group.x for group in groups):
         return None
     picture = main_picture(results, 8)
@@ -220,7 +196,7 @@ def fold_map(results: Results) -> Markup | None:
         left, bottom, right, top = picture.bounds
         names = ("longitude", "latitude") if picture.geographic else names
         aspect = (right - left) / max(top - bottom, 1e-12) / picture.aspect
-    return svg(DotChart("Records by fold", *names, groups, aspect))
+    return svg(charts.DotChart("Records by fold", *names, groups, aspect))
 
 
 def survey_section(results: Results) -> Context | None:
@@ -235,7 +211,7 @@ def survey_section(results: Results) -> Context | None:
         if name not in ("presences", "absences") and isinstance(value, int | float) and not isinstance(value, bool)
     ]
     sites = {key: found.get(key) for key in ("presences", "absences", "of")}
-    return {**sites, "measures": measures, "chart": svg(calibration_chart(rows)) if rows else None}
+    return {**sites, "measures": measures, "chart": svg(charts.calibration_chart(rows)) if rows else None}
 
 
 def null_model_section(results: Results) -> Context | None:
@@ -260,11 +236,11 @@ def roc_section(results: Results) -> Context | None:
             score = measured.get("mean_auc") if isinstance(measured, dict) else results.numbers.get(key)
             found = [1 - v for v in column(rows, f"{data.capitalize()} omission")]
             name = f"{data} {'sites' if absences else 'records'} (AUC {words.figure(score, 3)})"
-            lines.append(Line(name, across, found, k, k))
-    lines.append(Line("random prediction (AUC 0.5)", [0, 1], [0, 1], 9, 2))
+            lines.append(charts.Line(name, across, found, k, k))
+    lines.append(charts.Line("random prediction (AUC 0.5)", [0, 1], [0, 1], 9, 2))
     title = f"Receiver operating characteristic: share of {noun} found against share of the {other} predicted"
     labels = f"Fraction of {other} predicted (1 − specificity)", "Sensitivity (1 − omission)"
-    return {"chart": svg(LineChart(title, *labels, lines, (0, 1), (0, 1))), "absences": absences}
+    return {"chart": svg(charts.LineChart(title, *labels, lines, (0, 1), (0, 1))), "absences": absences}
 
 
 def thresholds(results: Results) -> Context | None:
@@ -290,7 +266,7 @@ def protocol(results: Results) -> Context:
         across, down = (f"{value:.6g}" for value in picture.resolution)
         cell = f"{across}{unit}" if across == down else f"{across} × {down}{unit}"
         resolution = f"{picture.cells[1]:,} × {picture.cells[0]:,} cells of {cell}"
-    return {"picture": picture, "resolution": resolution, "scale": SCALES.get(results.scale, results.scale)}
+    return {"picture": picture, "resolution": resolution, "scale": charts.SCALES.get(results.scale, results.scale)}
 
 
 def always(results: Results) -> Context:

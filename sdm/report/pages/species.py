@@ -47,9 +47,8 @@ def structure(results: Results) -> Context | None:
     if not found:
         return None
     families, pairs = rows_of(found.get("families")), rows_of(found.get("interactions"))
-    strengths = [
-        (f"{row.get('first')} × {row.get('second')}", number(row.get("strength"))) for row in pairs[:MOST_PAIRS]
-    ]
+    shown = pairs[:MOST_PAIRS]
+    strengths = [(f"{row.get('first')} × {row.get('second')}", number(row.get("strength"))) for row in shown]
     gains = [(str(row.get("family")), number(row.get("gain"))) for row in families]
     rules = results.table("rules")
     tried = sorted(results.table("prices"), key=lambda row: number(row.get("held-out loss")) or math.inf)
@@ -77,9 +76,7 @@ SPECIES = Page(
     (
         PageSection("figures", "", species_figures, template="species/figures"),
         sections.FIT,
-        PageSection(
-            "omission", "Omission and area", omission, "Omission and predicted area", "species/omission", side=True
-        ),
+        PageSection("omission", "Omission and area", omission, "Omission and predicted area", "species/omission", True),
         sections.ROC,
         sections.THRESHOLDS,
         sections.MAP,

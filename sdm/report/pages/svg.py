@@ -1,7 +1,7 @@
 """Charts as inline SVG: crisp, small, readable by a screen reader, and free of anything that a name could inject."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup, escape
@@ -13,6 +13,7 @@ SMALL = (300, 210)
 DASHES = ("", "6 3", "2 3", "8 3 2 3")
 _LETTER = 7.8  # of a text of 13 units, in a wide font
 _NARROW = 6.9  # in most fonts
+Drawn = tuple[list[str], tuple[float, float]]  # parts of a chart, and its size
 Key = tuple[str, int | str, int]  # what a legend says, its colour, and its dashes: below 0 for a dot
 
 
@@ -35,10 +36,8 @@ class Frame:
 
     def y(self, value: float) -> float:
         """Return where a value lies down."""
-        low, high = self.y_range
-        return (
-            self.size[1] - self.bottom - (value - low) / ((high - low) or 1.0) * (self.size[1] - self.bottom - self.top)
-        )
+        (low, high), floor = self.y_range, self.size[1] - self.bottom
+        return floor - (value - low) / ((high - low) or 1.0) * (floor - self.top)
 
 
 def ticks(low: float, high: float, most: int = 6) -> list[float]:
@@ -62,25 +61,15 @@ def label(value: float) -> str:
 
 def svg(chart: Chart) -> Markup:
     """Draw a chart of any kind."""
-    if isinstance(chart, LineChart):
-        parts, size = _lines(chart)
-    elif isinstance(chart, ColumnChart):
-        parts, size = _columns(chart)
-    elif isinstance(chart, BarChart):
-        parts, size = _bars(chart)
-    else:
-        parts, size = _dots(chart)
+    drawers: dict[type, Callable[..., Drawn]] = {LineChart: _lines, ColumnChart: _columns, BarChart: _bars}
+    parts, size = drawers.get(type(chart), _dots)(chart)
     said = escape(chart.title)
     box = f'viewBox="0 0 {size[0]:g} {size[1]:g}" width="{size[0]:g}" height="{size[1]:g}"'
     # Everything in `parts` was escaped where it was made: names by `escape`, the rest are numbers and constants.
     return Markup(f'<svg class="chart" role="img" aria-label="{said}" {box}>{"".join(parts)}</svg>')  # noqa: S704
 
 
-Drawn = tuple[list[str], tuple[float, float]]
-
-
 def _lines(chart: LineChart) -> Drawn:
-    """Draw curves over one pair of axes."""
     size, lines = SMALL if chart.small else (WIDE, HIGH), chart.lines
     x_range = chart.x_range or _range([v for line in lines for v in line.x])
     limits = [v for line in lines for side in line.limits or () for v in side]
@@ -112,12 +101,10 @@ def _lines(chart: LineChart) -> Drawn:
 
 
 def _columns(chart: ColumnChart) -> Drawn:
-    """Draw upright bars over names."""
     size, names, groups = SMALL, chart.names, chart.groups
     colours = [k if bars.colour is None else bars.colour for k, bars in enumerate(groups)]
-    low, high = chart.y_range or _range(
-        [0.0, *(v + s for bars in groups for v, s in _whiskers(bars.values, bars.spread))]
-    )
+    ends = [v + s for bars in groups for v, s in _whiskers(bars.values, bars.spread)]
+    low, high = chart.y_range or _range([0.0, *ends])
     keys: list[Key] = [(bars.name, colour, 0) for bars, colour in zip(groups, colours)]
     legend, top = _legend(keys if chart.legend else [], size[0])
     frame = Frame(size, _margin((low, high), size[1]), top, (0.0, float(len(names))), (low, high))
@@ -133,10 +120,8 @@ def _columns(chart: ColumnChart) -> Drawn:
             y, base = frame.y(end), frame.y(begin)
             parts.append(_rect(left, min(y, base), right - left, abs(base - y), escape(colour_of(colours[g]))))
             if bars.spread is not None and (length := bars.spread[k]):
-                middle = (left + right) / 2
-                parts += _whisker(
-                    (middle, frame.y(max(value - length, low))), (middle, frame.y(min(value + length, high)))
-                )
+                reach = [frame.y(max(value - length, low)), frame.y(min(value + length, high))]
+                parts += _whisker(*(((left + right) / 2, y) for y in reach))
             begin = end if chart.stacked else begin
         if k % step == 0:
             longest = max(2, int((size[0] - frame.left) / len(names) * step / _LETTER))
@@ -145,7 +130,6 @@ def _columns(chart: ColumnChart) -> Drawn:
 
 
 def _bars(chart: BarChart) -> Drawn:
-    """Draw lying bars beside names."""
     names, groups, rule, width = chart.names, chart.groups, chart.rule, float(WIDE)
     ends = [v + s for bars in groups for v, s in _whiskers(bars.values, bars.spread)]
     values = [v for bars in groups for v in bars.values if v is not None]
@@ -179,7 +163,6 @@ def _bars(chart: BarChart) -> Drawn:
 
 
 def _dots(chart: DotChart) -> Drawn:
-    """Draw points as on a map."""
     groups, width = chart.groups, float(WIDE)
     x_range = _range([v for group in groups for v in group.x], 0.04)
     y_range = _range([v for group in groups for v in group.y], 0.04)
@@ -189,9 +172,8 @@ def _dots(chart: DotChart) -> Drawn:
     frame = Frame(size, _margin(y_range, size[1]), top, x_range, y_range)
     parts = [legend, _axes(frame, chart.x_label, chart.y_label)]
     for group in groups:
-        spots = "".join(
-            f'<circle cx="{frame.x(a):.1f}" cy="{frame.y(b):.1f}" r="3"/>' for a, b in zip(group.x, group.y)
-        )
+        places = [(frame.x(a), frame.y(b)) for a, b in zip(group.x, group.y)]
+        spots = "".join(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3"/>' for x, y in places)
         parts.append(f'<g fill="{escape(colour_of(group.colour))}" fill-opacity=".85">{spots}</g>')
     return parts, size
 
@@ -231,10 +213,8 @@ def _axes(frame: Frame, x_label: str, y_label: str, *, across: bool = True, up: 
     parts = []
     for value in _up(frame.y_range, high) if up else []:
         y = frame.y(value)
-        parts += [
-            _path([(frame.left, y), (end, y)], "#e3e6e8", "", 1.0),
-            _text(frame.left - 6, y + 4, label(value), "end"),
-        ]
+        parts.append(_path([(frame.left, y), (end, y)], "#e3e6e8", "", 1.0))
+        parts.append(_text(frame.left - 6, y + 4, label(value), "end"))
     for value in ticks(*frame.x_range, most=5 if wide < 350 else 6) if across else []:
         x = frame.x(value)
         parts += [_path([(x, floor), (x, floor + 4)], "#444444", "", 1.0), _text(x, floor + 17, label(value), "middle")]
@@ -272,11 +252,9 @@ def _path(points: Sequence[tuple[float, float]], colour: str, dash: str, width: 
     """Draw a line through points; it has a gap where one is not finite."""
     told, pen = [], "M"
     for x, y in points:
-        if not (math.isfinite(x) and math.isfinite(y)):
-            pen = "M"
-            continue
-        told.append(f"{pen}{x:.1f} {y:.1f}")
-        pen = "L"
+        known = math.isfinite(x) and math.isfinite(y)
+        told += [f"{pen}{x:.1f} {y:.1f}"] if known else []
+        pen = "L" if known else "M"
     dashed = f' stroke-dasharray="{dash}"' if dash else ""
     return f'<path d="{"".join(told)}" fill="none" stroke="{colour}" stroke-width="{width:g}"{dashed}/>'
 

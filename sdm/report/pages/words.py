@@ -166,7 +166,6 @@ def variables(results: Results) -> list[tuple[str, str, str]]:
 
 
 def _chosen_in(results: Results) -> str:
-    """Say on which data settings were compared."""
     tuning = results.tree("tuning")
     if not tuning.get("folds"):
         return "on the training records, without folds"

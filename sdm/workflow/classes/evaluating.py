@@ -34,19 +34,14 @@ def evaluate_classes(
     notices: list[str] = []
     where = _where(model, class_column, proportions)
     file = Path(str(options.occurrences.file))
-    classes = ClassOptions(
-        column=where.get("class_column"),
-        proportions=where.get("proportions") or [],
-        select=select or _selection(model, file, notices),  # type: ignore[arg-type]
-    )
+    chosen: Any = select or _selection(model, file, notices)
+    column, shares = where.get("class_column"), where.get("proportions") or []
+    classes = ClassOptions(column=column, proportions=shares, select=chosen)
     options = options.model_copy(update={"classes": classes})
     try:
-        if options.layers.files:
-            values, target, rows = _from_layers(model, options, notices)
-        else:
-            values, target, rows = _from_table(model, options, notices)
+        found = _from_layers if options.layers.files else _from_table
+        values, target, rows = found(model, options, notices)
     except OptionError as error:
-        column = options.classes.column
         if class_column is None and column and f"no column '{column}'" in str(error):
             hint = "the model was fitted to a column of that name; name another one with --class-column"
             raise OptionError(f"{error}; {hint}") from error
@@ -120,11 +115,8 @@ def _from_table(model: ClassModel, options: RunOptions, notices: list[str]) -> t
     text = open_text(str(options.occurrences.file))
     if options.classes.column:
         label = named_column(options.classes.column, text.header, text.path.name)
-    shares = (
-        [named_column(name, text.header, text.path.name) for name in model.labels]
-        if options.classes.proportions
-        else []
-    )
+    wanted = model.labels if options.classes.proportions else []
+    shares = [named_column(name, text.header, text.path.name) for name in wanted]
     check_columns(model, text)
     frame, row = text.read(as_text=set() if shares else {label})
     keep = selected(frame, options.classes.select, text.path.name)
@@ -136,14 +128,11 @@ def _from_table(model: ClassModel, options: RunOptions, notices: list[str]) -> t
     if not keep.any():
         raise DataError(f"file '{text.path.name}' has no row with a class: expected one row per point")
     frame, row = frame.loc[keep].reset_index(drop=True), row[keep]
-    categorical = model.categorical
-    table = pd.DataFrame(
-        {
-            name: frame[name] if name in categorical else numbers(frame[name], row, text.path.name)
-            for name in model.names
-        }
-    )
-    values = model.encoder.encode(table)
+    columns = {
+        name: frame[name] if name in model.categorical else numbers(frame[name], row, text.path.name)
+        for name in model.names
+    }
+    values = model.encoder.encode(pd.DataFrame(columns))
     if shares:
         return values, np.column_stack([numbers(frame[name], row, text.path.name) for name in shares]), row
     return values, as_text(frame[label]), row

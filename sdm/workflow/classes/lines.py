@@ -4,15 +4,7 @@ import math
 from typing import Any
 
 from sdm.models.classes import ClassModel
-from sdm.workflow.species.lines import (
-    importance_lines,
-    null_lines,
-    record_lines,
-    setting_line,
-    tuning_lines,
-    variable_lines,
-    weight_lines,
-)
+from sdm.workflow.species import lines as shared
 from sdm.workflow.task import ModelResult
 
 WIDEST = 12
@@ -26,7 +18,7 @@ OPENED_FIRST = (
 def class_result_lines(result: ModelResult) -> list[str]:
     """Say what was fitted, in the order in which a person asks."""
     n, line = result.numbers, result.line
-    out = record_lines(result)
+    out = shared.record_lines(result)
     out.append(
         line(
             "model",
@@ -38,7 +30,7 @@ def class_result_lines(result: ModelResult) -> list[str]:
         which = f"{n['multiplier']:.3g}" if math.isfinite(n["multiplier"]) else "infinite, the constant model"
         out.append(line("penalty", f"{n['regularization']}, multiplier {which}, chosen by the loss at held-out sites"))
     near = f"within {n['gap']:.1e} nats of the optimum, proved"
-    out += [line("certificate", f"{n['status']}: {near}, after {n['iterations']} rounds"), *tuning_lines(result)]
+    out += [line("certificate", f"{n['status']}: {near}, after {n['iterations']} rounds"), *shared.tuning_lines(result)]
     for name, m in n["measures"].items():
         keys = ("log_loss", "constant_log_loss", "accuracy", "kappa", "mean_auc")
         loss, constant, accuracy, kappa, auc = (measure_text(m[key]) for key in keys)
@@ -50,7 +42,7 @@ def class_result_lines(result: ModelResult) -> list[str]:
         constant = measure_text(found["mean"]["loss.const.val.avg"])
         scores = f"AUC {mean['auc']}, TSS {mean['tss']}, log loss {mean['loss']} (constant model {constant})"
         out.append(line(f"{len(found['rows'])} folds", f"{scores} ({found['method']})"))
-    out += [*null_lines(result), *importance_lines(result)]
+    out += [*shared.null_lines(result), *shared.importance_lines(result)]
     return [*out, *result.file_lines(OPENED_FIRST)]
 
 
@@ -102,7 +94,7 @@ def class_info_lines(model: ClassModel, features: int) -> list[str]:
         f"data         {meta.get('sites', '?')} sites",
         f"certificate  {meta.get('status')}: within {meta.get('gap', float('nan')):.1e} nats of the optimum",
         f"order        {model.alpha:g} ({'softmax' if model.alpha == 1 else 'a class can get no probability'})",
-        setting_line(meta),
-        *variable_lines(model),
-        *weight_lines(listed, features, meta.get("n_features", "?")),
+        shared.setting_line(meta),
+        *shared.variable_lines(model),
+        *shared.weight_lines(listed, features, meta.get("n_features", "?")),
     ]

@@ -19,14 +19,7 @@ from sdm.models.presence import PresenceOf, shown_class
 from sdm.options.definitions import RunOptions
 from sdm.report.tables import write_profiles
 from sdm.types import Progress
-from sdm.workflow.assessment_tables import (
-    cutoff,
-    draw_assessment,
-    make_plots,
-    write_assessment,
-    write_tables,
-    write_value_maps,
-)
+from sdm.workflow import assessment_tables as shared
 from sdm.workflow.classes.fitting import ClassFit
 from sdm.workflow.task import Files, Prepared
 
@@ -54,15 +47,15 @@ def write_classes(
             _profile_rows(fitted.profiles, model.labels),
         ),
     }
-    write_tables(tables, folder, name, files)
+    shared.write_tables(tables, folder, name, files)
     picture, title = folder / f"{name}_confusion.png", f"Confusion ({kind})"
     files["confusion picture"] = draw_confusion(measures.confusion, model.labels, picture, title=title).name
-    write_assessment(fitted, folder, name, files)
-    draw_assessment(fitted, prepared.stack, options, folder, files)
+    shared.write_assessment(fitted, folder, name, files)
+    shared.draw_assessment(fitted, prepared.stack, options, folder, files)
     if fitted.curves:
         files["curves"] = write_profiles(folder / f"{name}_curves.csv", fitted.curves).name
     if fitted.profiles:
-        plots = make_plots(folder, files)
+        plots = shared.make_plots(folder, files)
         names = safe_names([profile.variable for profile in fitted.profiles], taken=PICTURES)
         for profile in fitted.profiles:
             draw_class_profile(profile, model.labels, model.colours, plots / f"{names[profile.variable]}.png")
@@ -70,7 +63,7 @@ def write_classes(
         common: dict[str, Any] = {"clamp": options.predict.clamp, "threads": options.threads, "progress": progress}
         common["tags"] = {"title": fitted.name}
         raster, area = folder / f"{name}.tif", {"study_area": prepared.study_area}
-        level = cutoff(fitted.thresholds, options.predict.threshold)
+        level = shared.cutoff(fitted.thresholds, options.predict.threshold)
         fitted.numbers["map"] = _write_maps(fitted, prepared.stack, raster, "map", level, files, common | area)
         if level is not None:
             fitted.numbers["map_threshold"] = level
@@ -95,16 +88,15 @@ def _write_maps(
     common = common | {"scale": "probability"}
     if fitted.presence is not None:
         models = [PresenceOf(one, fitted.presence.c) for one in replicates]
-        files |= write_value_maps(fitted.presence, models, level, stack, raster, of, common)
+        files |= shared.write_value_maps(fitted.presence, models, level, stack, raster, of, common)
         return numbers
     for c, (label, safe) in enumerate(safe_names(model.labels).items()):
         models, path = [PresenceOf(one, c) for one in replicates], raster.with_name(f"{raster.stem}_{safe}.tif")
-        files |= write_value_maps(PresenceOf(model, c), models, None, stack, path, f"{label} {of}", common)
+        files |= shared.write_value_maps(PresenceOf(model, c), models, None, stack, path, f"{label} {of}", common)
     return numbers
 
 
 def _draw_maps(fitted: ClassFit, folder: Path, name: str, files: dict[str, Any]) -> None:
-    """Draw the maps of the layers."""
     from sdm.report.figures.maps import draw_map, entropy, probability
 
     labels = fitted.model.labels

@@ -1,10 +1,8 @@
 """A joint model, the same species without associations, and a GLM: fitted to all sites, tested on held-out ones."""
 
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -23,37 +21,23 @@ from sdm.workflow.community.inputs import Community
 from sdm.workflow.community.testing import WHAT, SiteTest, hushed, measure, measure_folds
 from sdm.workflow.splitting import set_sites_aside, split_sites
 
-log = logging.getLogger("sdm")
-
 KEPT = 0.01  # a weight below this share of the largest was shrunk to nothing
 FEATURES = "lq"  # what 'auto' means to a joint model
 
 
 @dataclass
 class JointFit:
-    """A joint model, the same without edges, and how good both and a GLM are.
-
-    Attributes
-    ----------
-    joint, stacked : FittedJoint
-        One object where the graph has no edge.
-    training : dict
-        Measures of every model at the sites that it was fitted on, by name.
-    testing : SiteTest or None
-        Measures at held-out sites.
-    tuning : dict
-        What cross-validation tried, for the two that have a C.
-    """
+    """A joint model, the same without edges, and how good both and a GLM are."""
 
     name: str
     numbers: dict[str, Any]
     notes: list[str]
     community: Community
     joint: FittedJoint
-    stacked: FittedJoint
-    training: dict[str, dict[str, Any]]
-    testing: SiteTest | None
-    tuning: dict[str, list[dict[str, Any]]]
+    stacked: FittedJoint  # the same object where the graph has no edge
+    training: dict[str, dict[str, Any]]  # measures of every model at the sites that it was fitted on, by name
+    testing: SiteTest | None  # measures at held-out sites
+    tuning: dict[str, list[dict[str, Any]]]  # what cross-validation tried, for the two that have a C
 
 
 @dataclass(frozen=True)
@@ -77,40 +61,34 @@ def plan_community(community: Community, options: RunOptions, stack: Stack | Non
 def make_model(options: RunOptions, graph: Any, categorical: Sequence[str]) -> JointModel:
     """Return the model that the options ask for, not fitted."""
     own, fit = options.joint, options.fit
-    limits: dict[str, Any] = {"tolerance": fit.tolerance, "max_iterations": fit.max_iterations}
+    ways: dict[str, Any] = {"c": own.cost, "lam": own.shrinkage, "method": own.posterior, "rounds": own.rounds}
+    limits = {"knots": fit.knots, "tolerance": fit.tolerance, "max_iterations": fit.max_iterations}
+    # What has no value here has the estimator's own default.
+    ways |= {name: value for name, value in limits.items() if value is not None}
     return JointModel(
-        own.learner,
-        graph,
-        FEATURES if fit.features == "auto" else fit.features,
-        c=own.cost,
-        lam=own.shrinkage,
-        method=own.posterior,
-        knots=fit.knots or "maxent",
-        categorical=list(categorical),
-        rounds=own.rounds,
-        seed=options.seed,
-        **{name: value for name, value in limits.items() if value is not None},
+        own.learner, graph, feature_classes(options), categorical=list(categorical), seed=options.seed, **ways
     )
+
+
+def feature_classes(options: RunOptions) -> str:
+    """Return the feature classes of a joint model."""
+    return FEATURES if options.fit.features == "auto" else options.fit.features
 
 
 def fit_community(
     community: Community, plan: CommunityPlan, options: RunOptions, progress: Progress | None = None
 ) -> JointFit:
     """Fit with edges, without, and a GLM to all sites, and test all on held-out ones."""
-    began = perf_counter()
     x, y, categorical = community.environment, community.sites.labels, options.layers.categorical
     values, group, split = plan.table.values, community.sites.group, plan.split
-    notes: list[str] = []
     joint = make_model(options, community.edges, categorical).fit(x, y, WHAT["joint"], group)
-    notes += joint.notes_
-    log.debug("joint model fitted in %.1f s", perf_counter() - began)
-    stacked = joint
+    notes, stacked = list(joint.notes_), joint
     if len(joint.forest_.edges):
         with hushed():
             stacked = make_model(options, "none", categorical).fit(x, y, WHAT["stacked"], group)
     labels = read_labels(y, joint.species_, len(y))
     for model in (joint, stacked):
-        model.fitted_.meta.update(_meta(options, community))
+        model.fitted_.meta.update(_record(options, community))
     glm = fit_glm(values, labels, joint.fitted_.encoder, joint.species_)
     own = {"joint": joint.fitted_, "stacked": stacked.fitted_, "glm": glm}
     training = {name: measure(model, values, labels) for name, model in own.items()}
@@ -134,16 +112,10 @@ def fit_community(
     return fitted
 
 
-def _meta(options: RunOptions, community: Community) -> dict[str, Any]:
-    """Return what the model file says of the run."""
+def _record(options: RunOptions, community: Community) -> dict[str, Any]:
     graph = options.joint.graph if options.joint.graph in GRAPH_WORDS else Path(options.joint.graph).name
-    return {
-        "version": __version__,
-        "seed": options.seed,
-        "graph": graph,
-        "features": options.fit.features if options.fit.features != "auto" else FEATURES,
-        "source": Path(community.sites.source).name,
-    }
+    record = {"version": __version__, "seed": options.seed, "graph": graph, "features": feature_classes(options)}
+    return {**record, "source": Path(community.sites.source).name}
 
 
 def describe_fit(run: JointFit, options: RunOptions) -> dict[str, Any]:
@@ -173,7 +145,7 @@ def survivors(model: FittedJoint) -> list[dict[str, Any]]:
     """
     rows = model.effects()
     top = max((abs(row["weight"]) for row in rows if row["feature"] != "bias"), default=0.0) or 1.0
-    shares = [abs(row["weight"]) / top for row in rows]
-    return [
-        {**row, "share": share, "kept": row["feature"] != "bias" and share >= KEPT} for row, share in zip(rows, shares)
-    ]
+    for row in rows:
+        row["share"] = abs(row["weight"]) / top
+        row["kept"] = row["feature"] != "bias" and row["share"] >= KEPT
+    return rows

@@ -22,27 +22,13 @@ from sdm.workflow.inputs import is_swd, open_layers, open_projections, projectio
 
 @dataclass
 class Community:
-    """What a joint model is fitted on.
+    """What a joint model is fitted on."""
 
-    Attributes
-    ----------
-    sites : SiteTable
-        Sites with a value of every variable.
-    environment : DataFrame
-    stack : Stack or None
-        The layers, where the environment comes from layers.
-    projections : dict
-        Other layers to map on, by name.
-    edges : str or list of pairs
-        The graph, as `JointModel` takes it.
-    notes : list of str
-    """
-
-    sites: SiteTable
+    sites: SiteTable  # those with a value of every variable
     environment: pd.DataFrame
-    stack: Stack | None = None
-    projections: dict[str, Stack] = field(default_factory=dict)
-    edges: str | list[tuple[str, str]] = "tree"
+    stack: Stack | None = None  # where the environment comes from layers
+    projections: dict[str, Stack] = field(default_factory=dict)  # other layers to map on, by name
+    edges: str | list[tuple[str, str]] = "tree"  # the graph, as `JointModel` takes it
     notes: list[str] = field(default_factory=list)
 
     def sample(self, categorical: list[str]) -> CommunitySample:
@@ -60,7 +46,7 @@ def read_community(options: RunOptions) -> Community:
         raise OptionError("no table of sites: give it first, as in 'sdm joint sites.csv layers/ -o results'")
     files, own = options.layers.files, options.joint
     layers = bool(files) and not is_swd(files)
-    stack = _open(options) if layers else None
+    stack = open_layers(options, names=own.environment or None) if layers else None
     wanted = NamedColumns(
         species=options.occurrences.species,
         environment=() if layers else own.environment,
@@ -73,27 +59,20 @@ def read_community(options: RunOptions) -> Community:
     table = files[0] if files and not layers else None
     sites = read_site_table(options.occurrences.file, wanted, table=table, layers=layers)
     notes = [*sites.notes, *(stack.notices if stack else ())]
-    if stack is None:
+    if stack is not None:
+        sites, environment = _look_up(sites, stack, options, notes)
+    else:
         sites, environment = _whole(sites, notes)
         if options.occurrences.crs is not None:  # distances between sites of a table are measured from degrees
             x, y = project(sites.x, sites.y, options.occurrences.crs, WGS84)
             sites = replace(sites, x=x, y=y)
-    else:
-        sites, environment = _look_up(sites, stack, options, notes)
     species_names(sites.labels, list(environment.columns))
-    categorical = [name for name in options.layers.categorical if environment[name].dtype == object]
-    if options.predict.projections and categorical:
-        raise DataError(
-            f"variable '{categorical[0]}' has classes of text, which layers cannot hold: leave out --projections"
-        )
+    text = [f"'{name}'" for name in options.layers.categorical if environment[name].dtype == object]
+    if options.predict.projections and text:
+        raise DataError(f"variable {text[0]} has classes of text, which layers cannot hold: leave out --projections")
     projections = open_projections(options, list(environment.columns))
     notes += projection_notices(projections)
     return Community(sites, environment, stack, projections, read_graph(own.graph), notes)
-
-
-def _open(options: RunOptions) -> Stack:
-    """Open the layers, or those that were named as the environment."""
-    return open_layers(options, names=options.joint.environment or None)
 
 
 def _whole(sites: SiteTable, notes: list[str]) -> tuple[SiteTable, pd.DataFrame]:
@@ -109,15 +88,9 @@ def _whole(sites: SiteTable, notes: list[str]) -> tuple[SiteTable, pd.DataFrame]
 
 def _look_up(sites: SiteTable, stack: Stack, options: RunOptions, notes: list[str]) -> tuple[SiteTable, pd.DataFrame]:
     """Take the environment from layers; sites that lie in one cell each count."""
-    records = Occurrences(
-        species=np.full(len(sites), "sites", dtype=object),
-        x=sites.x,
-        y=sites.y,
-        crs=options.occurrences.crs or WGS84,
-        row=sites.row,
-        source=sites.source,
-    )
-    points, ledger = clean(records, stack, snap=options.occurrences.snap, remove_duplicates=False)
+    own, name = options.occurrences, np.full(len(sites), "sites", dtype=object)
+    records = Occurrences(name, sites.x, sites.y, own.crs or WGS84, sites.row, source=sites.source)
+    points, ledger = clean(records, stack, snap=own.snap, remove_duplicates=False)
     found = points["sites"]
     if ledger.describe("sites"):
         notes.append(f"sites left out: {ledger.describe('sites')}")

@@ -85,7 +85,6 @@ def _folds(count: int) -> str:
 
 
 def _edge_lines(edges: list[dict[str, Any]], most: int) -> list[str]:
-    """Return the strongest associations."""
     if not edges:
         return []
     ranked = sorted(edges, key=lambda row: -abs(row["weight"]))[:most]

@@ -31,21 +31,11 @@ MEASURES = {
 
 @dataclass
 class SiteTest:
-    """What was measured on held-out sites.
-
-    Attributes
-    ----------
-    method : str
-    folds : list of dict
-        One per fold: `fold`, `sites`, and the measures of every model by its name.
-    mean : dict
-        The mean over folds, of every model.
-    notes : list of str
-    """
+    """What was measured on held-out sites."""
 
     method: str
-    folds: list[dict[str, Any]] = field(default_factory=list)
-    mean: dict[str, dict[str, Any]] = field(default_factory=dict)
+    folds: list[dict[str, Any]] = field(default_factory=list)  # `fold`, `sites`, and the measures of models by name
+    mean: dict[str, dict[str, Any]] = field(default_factory=dict)  # over folds, of every model
     notes: list[str] = field(default_factory=list)
 
 
@@ -86,10 +76,7 @@ def measure_folds(
 ) -> SiteTest:
     """Fit with edges, without, and a GLM to each fold's training sites, and measure all on its others.
 
-    Parameters
-    ----------
-    fit
-        Called with the name of a model, a graph, the training sites, and the species to learn, and what to call it.
+    `fit` is called with the name of a model, a graph, the training sites, the species to learn, and what to call it.
     """
     out = SiteTest(split.method)
     for k, fold in enumerate(split.folds):
@@ -115,7 +102,6 @@ def measure_folds(
 
 
 def _among(graph: Any, names: Sequence[str]) -> Any:
-    """Return the edges between some species."""
     return graph if isinstance(graph, str) else [(a, b) for a, b in graph if a in names and b in names]
 
 

@@ -8,13 +8,20 @@ from sdm.data.background import background_from_points
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.effort import Effort, KernelEffort
 from sdm.data.rasters.stack import Stack
-from sdm.data.records.clean import clean, finish_cleaning, locate
+from sdm.data.records.clean import clean, locate
 from sdm.data.records.occurrences import Occurrences
 from sdm.errors import DataError
 from sdm.options.definitions import AREA_WORDS, GROUP_WORD, RunOptions
 from sdm.workflow.inputs import check_layers, is_swd, open_layers, open_projections, read_area
-from sdm.workflow.species.inputs import background_points, prepare_species, read_group, read_records, read_survey
-from sdm.workflow.species.sampling import accessible_areas, make_effort, thinning, weigh
+from sdm.workflow.species.inputs import (
+    background_points,
+    clean_located,
+    prepare_species,
+    read_group,
+    read_records,
+    read_survey,
+)
+from sdm.workflow.species.sampling import accessible_areas, make_effort, weigh
 from sdm.workflow.task import FEW, Findings
 
 
@@ -112,19 +119,10 @@ def _check_records(
     options: RunOptions,
     found: Findings,
 ) -> None:
-    """Find out what becomes of the records."""
     located = locate(records, stack, study_area=area)
     accessible_areas(options, located)
     values = stack.sample(*located.cells, threads=options.threads)
-    points, ledger = finish_cleaning(
-        located,
-        np.asarray(values),
-        snap=options.occurrences.snap,
-        remove_duplicates=not options.occurrences.keep_duplicates,
-        effort=None if effort is None else effort.at,
-        thinning=thinning(options),
-        uncertainty_column=options.occurrences.uncertainty_column,
-    )
+    points, ledger = clean_located(located, np.asarray(values), options, effort)
     if options.test.fold_column:
         labels = records.labels(options.test.fold_column)
         names = ", ".join(np.unique(labels)[:10].tolist())

@@ -43,7 +43,7 @@ def evaluate_species(
         notices += stack.notices
         found = read_occurrences(file, crs=own.crs, x_column=own.x_column, y_column=own.y_column)
         records = _of_species(found, species, model)
-        present = _values(stack, records.take(~records.absent), "presences", notices)
+        present = values_at(stack, records.take(~records.absent), "presences", notices)[0]
         others, against = _others(stack, records, absences, background, own.crs, seed, notices)
     else:
         present, others, against = _from_tables(model, file, absences, background, species)
@@ -60,9 +60,8 @@ def _of_species(records: Occurrences, wanted: str | None, model: Model) -> Occur
     if wanted is not None and wanted not in known:
         raise OptionError(f"species '{wanted}' is not in {records.source}; there are {listed}")
     if wanted is None and len(known) > 1 and own not in known:
-        raise OptionError(
-            f"{records.source} holds several species, but not '{own}': choose one with --species ({listed})"
-        )
+        hint = f"choose one with --species ({listed})"
+        raise OptionError(f"{records.source} holds several species, but not '{own}': {hint}")
     chosen = wanted or (own if own in known else known[0])
     return records.take(records.species.astype(str) == chosen)
 
@@ -77,14 +76,14 @@ def _others(
     notices: list[str],
 ) -> tuple[Array, str]:
     """Return the values at what presences are compared with, and what that is."""
-    absent = _values(stack, records.take(records.absent), "absences", notices)
+    absent = values_at(stack, records.take(records.absent), "absences", notices)[0]
     if absences is not None:
-        more = _values(stack, read_occurrences(absences, crs=crs), "absences", notices)
+        more = values_at(stack, read_occurrences(absences, crs=crs), "absences", notices)[0]
         return np.vstack([absent, more]), "absence"
     if background is None and len(absent):
         return absent, "absence"
     if background is not None and not background.isdigit():
-        return _values(stack, read_occurrences(background, crs=crs), "background points", notices), "background"
+        return values_at(stack, read_occurrences(background, crs=crs), "background points", notices)[0], "background"
     drawn = sample_background(stack, n=int(background or 10_000), seed=seed)
     notices += drawn.notices
     return np.asarray(drawn.values, dtype=np.float64), "background"
@@ -103,29 +102,20 @@ def _against_truth(model: Model, stack: Stack, truth: str | Path, seed: int) -> 
     return float(np.corrcoef(predicted, true[valid])[0, 1])
 
 
-def _values(stack: Stack, records: Occurrences, what: str, notices: list[str]) -> Array:
-    """Return the layers' values at records, each record by itself."""
-    return values_at(stack, records, what, notices)[0]
-
-
 def _from_tables(
     model: Model, presences: str | Path, absences: str | Path | None, background: str | None, species: str | None
 ) -> tuple[Array, Array, str]:
     """Take the variables from the columns of the files."""
     if background is not None and background.isdigit():
-        raise OptionError(
-            f"--background {background} needs --layers to draw points from; or give a table of background"
-        )
-    categorical = [variable.name for variable in model.variables if variable.categorical]
-    table = read_swd(presences, categorical=categorical, variables=model.names)
+        hint = "needs --layers to draw points from; or give a table of background"
+        raise OptionError(f"--background {background} {hint}")
+    known: dict[str, Any] = {"categorical": list(model.categorical), "variables": model.names}
+    table = read_swd(presences, **known)
     if species is not None and species not in table.species_names:
         raise OptionError(f"species '{species}' is not in {presences}; there are {', '.join(table.species_names[:10])}")
     present = table.table[~table.is_background if species is None else table.species == species]
     others = absences or background
-    if others is not None:
-        rest = read_swd(others, categorical=categorical, variables=model.names).table
-    else:
-        rest = table.table[table.is_background]
+    rest = table.table[table.is_background] if others is None else read_swd(others, **known).table
     if not len(rest):
         raise OptionError(f"{presences} has no absences or background: give --layers, --absences or --background")
     against = "absence" if absences else "background" if background else "absence or background"
@@ -133,12 +123,10 @@ def _from_tables(
 
 
 def _measure(model: Model, present: Array, others: Array, against: str) -> dict[str, Any]:
-    """Compute the numbers."""
     present, others = (part[np.isfinite(part).all(axis=1)] for part in (present, others))
     if not len(present) or not len(others):
-        raise DataError(
-            f"{len(present):,} presences and {len(others):,} {against} points have values: expected some of each"
-        )
+        counts = f"{len(present):,} presences and {len(others):,} {against} points"
+        raise DataError(f"{counts} have values: expected some of each")
     raw, raw_others = model.predict(present, "raw"), model.predict(others, "raw")
     loss = log_loss(raw)
     known = model.meta.get("thresholds", {})

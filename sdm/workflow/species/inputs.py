@@ -3,53 +3,33 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.effort import Effort
 from sdm.data.rasters.stack import Stack
-from sdm.data.records.clean import CleanPoints, clean, finish_cleaning, locate
+from sdm.data.records.clean import CleanPoints, Ledger, Located, clean, finish_cleaning, locate
 from sdm.data.records.occurrences import Occurrences, read_occurrences
 from sdm.data.records.samples import Swd, read_swd
+from sdm.data.records.thinning import Thinning
 from sdm.data.records.weights import UNCERTAINTY
 from sdm.data.table import SampleTable, Survey
 from sdm.errors import DataError, OptionError
 from sdm.options.definitions import GROUP_WORD, RunOptions
 from sdm.workflow.inputs import check_species, is_swd, open_layers, open_projections, projection_notices, read_area
-from sdm.workflow.species.sampling import (
-    accessible_areas,
-    describe,
-    make_backgrounds,
-    make_effort,
-    needs_group,
-    tell,
-    thinning,
-    weigh,
-)
+from sdm.workflow.species import sampling
 from sdm.workflow.task import Prepared
 
 
 @dataclass
 class SpeciesPrepared(Prepared):
-    """What a run over species works on; `tables` are `SampleTable`.
+    """What a run over species works on; `tables` are `SampleTable`."""
 
-    Attributes
-    ----------
-    tests : dict
-        Values and coordinates at the test records of a species, where there are any.
-    surveys : dict
-        Values at the sites of a species' test records, where absences are among them.
-    areas : dict
-        The study area of each species, where it is drawn around its records.
-    effort : Effort or None
-        Sampling effort, if the run has any.
-    """
-
-    tests: dict[str, CleanPoints] = field(default_factory=dict)
-    surveys: dict[str, Survey] = field(default_factory=dict)
-    areas: dict[str, StudyArea] = field(default_factory=dict)
+    tests: dict[str, CleanPoints] = field(default_factory=dict)  # test records of a species
+    surveys: dict[str, Survey] = field(default_factory=dict)  # sites of test records, where absences are among them
+    areas: dict[str, StudyArea] = field(default_factory=dict)  # where they are drawn around records
     effort: Effort | None = None
 
     def area_of(self, species: str) -> StudyArea | None:
@@ -81,28 +61,16 @@ def read_survey(options: RunOptions, file: str) -> Occurrences:
     """Read a file of presences, and absences where there are any, under the run's options."""
     own = options.occurrences
     wanted = [name for name in (own.record_weights, own.uncertainty_column, options.test.fold_column) if name]
-    records = read_occurrences(
-        file,
-        crs=own.crs,
-        species_column=own.species_column,
-        x_column=own.x_column,
-        y_column=own.y_column,
-        columns=wanted,
-    )
+    places = {"crs": own.crs, "x_column": own.x_column, "y_column": own.y_column}
+    records = read_occurrences(file, species_column=own.species_column, columns=wanted, **places)
     if records.absent.all():
         raise DataError(f"file '{Path(file).name}' holds absences only ({len(records):,}): expected presences")
     return records
 
 
-def read_background_points(options: RunOptions, file: str) -> Occurrences:
-    """Read a file of background points under the run's options; it needs no species."""
-    own = options.occurrences
-    return read_occurrences(file, crs=own.crs, x_column=own.x_column, y_column=own.y_column)
-
-
 def read_group(options: RunOptions, records: Occurrences | None = None) -> Occurrences | None:
     """Read the records of the target group, if one is used: by default all species of the occurrence file."""
-    if not needs_group(options):
+    if not sampling.needs_group(options):
         return None
     file = options.background.target_group
     if file is None:
@@ -126,8 +94,9 @@ def check_group(names: Sequence[str], source: str) -> None:
 
 def background_points(options: RunOptions, group: Occurrences | None) -> Occurrences | None:
     """Return the points that are the background, if it is not drawn: the user's own, or those of the target group."""
-    if options.background.file is not None:
-        return read_background_points(options, options.background.file)
+    file, own = options.background.file, options.occurrences
+    if file is not None:  # it needs no species
+        return read_occurrences(file, crs=own.crs, x_column=own.x_column, y_column=own.y_column)
     return group if options.background.kind == GROUP_WORD else None
 
 
@@ -144,27 +113,19 @@ def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
     located = locate(records, stack, study_area=area)
     group = read_group(options, everyone)
     prepared = SpeciesPrepared(stack=stack, study_area=area, projections=projections, notices=notices)
-    prepared.areas = accessible_areas(options, located)
-    prepared.effort = effort = make_effort(options, stack, group)
+    prepared.areas = sampling.accessible_areas(options, located)
+    prepared.effort = effort = sampling.make_effort(options, stack, group)
     places: list[StudyArea | None] = [*prepared.areas.values()] or [area]
     points = background_points(options, group)
-    backgrounds = make_backgrounds(options, stack, places, points, effort, located.cells)
+    backgrounds = sampling.make_backgrounds(options, stack, places, points, effort, located.cells)
     values = backgrounds[0].presence_values
     if values is None:
         values = stack.sample(*located.cells, threads=options.threads)
-    kept, ledger = finish_cleaning(
-        located,
-        values,
-        snap=options.occurrences.snap,
-        remove_duplicates=not options.occurrences.keep_duplicates,
-        effort=None if effort is None else effort.at,
-        thinning=thinning(options),
-        uncertainty_column=options.occurrences.uncertainty_column,
-    )
+    kept, ledger = clean_located(located, values, options, effort)
     prepared.ledger = ledger
     own = dict(zip(prepared.areas, backgrounds))
     labels = records.labels(options.test.fold_column) if options.test.fold_column else None
-    notices += tell(options, effort, backgrounds[0])
+    notices += sampling.tell(options, effort, backgrounds[0])
     for species, background in own.items() or [("", backgrounds[0])]:
         notices += [f"{species}: {text}" if species else text for text in background.notices]
     for species in records.species_names:
@@ -172,17 +133,13 @@ def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
             ledger.check(species)
             background = own.get(species, backgrounds[0])
             background.check(prepared.area_of(species))
-            weights, notes = weigh(options, records, kept[species], stack)
-            strength = None if effort is None else effort.at(kept[species].rows, kept[species].cols)
-            table = SampleTable.from_stack(
-                stack,
-                kept[species],
-                background,
-                presence_weights=weights,
-                presence_effort=strength,
-                folds=None if labels is None else labels[kept[species].index],
-            )
-            said = describe(options, effort, prepared.area_of(species))
+            points_of = kept[species]
+            weights, notes = sampling.weigh(options, records, points_of, stack)
+            strength = None if effort is None else effort.at(points_of.rows, points_of.cols)
+            folds = None if labels is None else labels[points_of.index]
+            ways = {"presence_weights": weights, "presence_effort": strength, "folds": folds}
+            table = SampleTable.from_stack(stack, points_of, background, **ways)
+            said = sampling.describe(options, effort, prepared.area_of(species))
             prepared.tables[species] = replace(table, sampling=said, notes=notes)
         except DataError as error:
             prepared.failures[species] = str(error)
@@ -191,8 +148,23 @@ def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
     return prepared
 
 
+def clean_located(
+    located: Located, values: np.ndarray, options: RunOptions, effort: Effort | None
+) -> tuple[dict[str, CleanPoints], Ledger]:
+    """Clean records whose cells and values are known, as the options say."""
+    own = options.occurrences
+    return finish_cleaning(
+        located,
+        values,
+        snap=own.snap,
+        remove_duplicates=not own.keep_duplicates,
+        effort=None if effort is None else effort.at,
+        thinning=Thinning(own.thin_distance, own.thin_bins, tuple(own.thin_variables), own.thin_tries, options.seed),
+        uncertainty_column=own.uncertainty_column,
+    )
+
+
 def _choose_species(records: Occurrences, wanted: Sequence[str]) -> Occurrences:
-    """Keep only the species that were asked for."""
     check_species(wanted, records.species_names, records.source)
     return records.take(np.isin(records.species.astype(str), list(wanted))) if wanted else records
 
@@ -258,7 +230,7 @@ def _prepare_swd(options: RunOptions) -> SpeciesPrepared:
         if background is None:
             check_group([name for name in table.species_names if name != "background"], table.source)
         background = (table if background is None else background).sites()
-    said = describe(options, rows=table.source if background is None else background.source)
+    said = sampling.describe(options, rows=table.source if background is None else background.source)
     wanted = options.occurrences.species
     check_species(wanted, table.species_names, table.source)
     prepared = SpeciesPrepared(notices=[*table.notes, *(background.notes if background else ())])
@@ -276,14 +248,10 @@ def _prepare_swd(options: RunOptions) -> SpeciesPrepared:
 def _read_table(options: RunOptions, file: str, alone: bool = False, weights: str | None = None) -> Swd:
     """Read a table of samples; if it is alone, it must hold background too."""
     hint = "no layers were given: give a folder of them, or a table of background points, after the occurrence file"
+    columns: dict[str, Any] = {"weight_column": weights, "fold_column": options.test.fold_column}
+    columns["effort_column"] = options.background.effort_column
     try:
-        table = read_swd(
-            file,
-            categorical=options.layers.categorical,
-            weight_column=weights,
-            effort_column=options.background.effort_column,
-            fold_column=options.test.fold_column,
-        )
+        table = read_swd(file, categorical=options.layers.categorical, **columns)
     except DataError as error:
         raise DataError(f"{error} ({hint})" if alone else str(error)) from error
     if alone and not table.is_background.any():

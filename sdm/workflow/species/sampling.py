@@ -13,7 +13,6 @@ from sdm.data.rasters.effort import Effort, KernelEffort, kernel_effort, open_ef
 from sdm.data.rasters.stack import Stack
 from sdm.data.records.clean import CleanPoints, Located, locate
 from sdm.data.records.occurrences import Occurrences
-from sdm.data.records.thinning import Thinning
 from sdm.data.records.weights import record_weights
 from sdm.errors import OptionError
 from sdm.options.definitions import AREA_WORDS, GROUP_WORD, RunOptions
@@ -21,27 +20,23 @@ from sdm.options.definitions import AREA_WORDS, GROUP_WORD, RunOptions
 
 def check_sampling(options: RunOptions) -> None:
     """Raise for options about sampling bias that contradict each other, or have nothing to act on."""
-    own = options.background
-    grouped = GROUP_WORD in (own.kind, own.bias)
-    around = own.area in AREA_WORDS
-    thinned = options.occurrences
+    own, thinned = options.background, options.occurrences
+    around, effort, grouped = own.area in AREA_WORDS, own.bias or own.effort_column, own.kind == GROUP_WORD
+    drawn = own.bias and own.bias_treatment == "sample"
+    wide = own.bandwidth != "auto" and own.bias != GROUP_WORD
     problems = {
-        "background.file and target-group background: give one of them": own.kind == GROUP_WORD and own.file,
+        "background.file and target-group background: give one of them": grouped and own.file,
         "background.kind=target-group and background.bias correct for the same bias twice: give one of them": (
-            own.kind == GROUP_WORD and (own.bias or own.effort_column)
+            grouped and effort
         ),
-        "background.file leaves nothing to draw by effort: use background.bias_treatment=prior": (
-            own.bias and own.file and own.bias_treatment == "sample"
-        ),
+        "background.file leaves nothing to draw by effort: use background.bias_treatment=prior": drawn and own.file,
         "background.bias_treatment needs sampling effort: give background.bias": (
-            own.bias_treatment == "prior" and not (own.bias or own.effort_column)
+            own.bias_treatment == "prior" and not effort
         ),
         "background.target_group is not used: add --background target-group, or --bias target-group": (
-            own.target_group and not grouped
+            own.target_group and not needs_group(options)
         ),
-        "background.bandwidth is that of a target group's density: add --bias target-group": (
-            own.bandwidth != "auto" and own.bias != GROUP_WORD
-        ),
+        "background.bandwidth is that of a target group's density: add --bias target-group": wide,
         "background.buffer widens an area around records: add --study-area buffer or --study-area hull": (
             own.buffer is not None and not around
         ),
@@ -98,16 +93,8 @@ def make_backgrounds(
 ) -> list[Background]:
     """Return the background in each study area; empty where an area holds none.
 
-    Parameters
-    ----------
-    areas
-        Study areas, one for each background.
-    points
-        The user's own points, or the records of the target group; None to draw cells.
-    effort
-        Sampling effort.
-    cells
-        Cells to look up in the same pass over the layers.
+    `points` are the user's own, or the records of the target group, None to draw cells; `cells` are looked up in the
+    same pass over the layers.
     """
     own = options.background
     if points is None:
@@ -129,13 +116,6 @@ def make_backgrounds(
         return [found]
     inside = [slice(None) if area is None else area.contains(stack, found.rows, found.cols) for area in areas]
     return [found.take(cast(np.ndarray, which)) for which in inside]
-
-
-def thinning(options: RunOptions) -> Thinning:
-    """Return how records are thinned."""
-    own = options.occurrences
-    variables = tuple(own.thin_variables)
-    return Thinning(own.thin_distance, own.thin_bins, variables, own.thin_tries, options.seed)
 
 
 def weigh(
@@ -168,8 +148,8 @@ def describe(
 ) -> dict[str, Any]:
     """Return what was done about sampling bias, for the model file and the results; `rows` is a table of background."""
     own, records = options.background, options.occurrences
-    given = own.file if rows is None else rows
-    said: dict[str, Any] = {"background": own.kind if given is None or own.kind == GROUP_WORD else Path(given).name}
+    source = own.file if rows is None else rows
+    said: dict[str, Any] = {"background": own.kind if source is None or own.kind == GROUP_WORD else Path(source).name}
     if own.target_group is not None:
         said["target_group"] = Path(own.target_group).name
     if effort is not None:
@@ -183,8 +163,5 @@ def describe(
     if records.thin_bins:
         chosen = f" of {', '.join(records.thin_variables)}" if records.thin_variables else " a variable"
         said["thinned_by_environment"] = f"{records.thin_bins} bins{chosen}"
-    if records.thin_distance:
-        said["thinned_to_km"] = records.thin_distance
-    if records.record_weights is not None:
-        said["record_weights"] = records.record_weights
-    return said
+    given = {"thinned_to_km": records.thin_distance or None, "record_weights": records.record_weights}
+    return said | {name: value for name, value in given.items() if value is not None}

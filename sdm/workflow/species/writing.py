@@ -20,15 +20,7 @@ from sdm.models.file import save_model
 from sdm.options.definitions import RunOptions
 from sdm.report.tables import maxent_results, write_profiles, write_rows
 from sdm.types import Progress
-from sdm.workflow.assessment_tables import PICTURES as ASSESSMENT
-from sdm.workflow.assessment_tables import (
-    cutoff,
-    draw_assessment,
-    make_plots,
-    write_assessment,
-    write_tables,
-    write_value_maps,
-)
+from sdm.workflow import assessment_tables as shared
 from sdm.workflow.species.fitting import SpeciesFit
 from sdm.workflow.species.inputs import SpeciesPrepared
 from sdm.workflow.task import Files
@@ -36,7 +28,7 @@ from sdm.workflow.task import Files
 if TYPE_CHECKING:
     from sdm.data.rasters.stack import Stack
 
-PICTURES = ("effects", "families", "interactions", "prices", *ASSESSMENT)  # in `plots/` that are not a variable's
+PICTURES = ("effects", "families", "interactions", "prices", *shared.PICTURES)  # in `plots/` that are not a variable's
 
 
 def write_species(
@@ -59,8 +51,8 @@ def write_species(
         "roc": ("roc", fitted.roc),
         **({} if fitted.structure is None else _structure_tables(fitted.structure)),
     }
-    write_tables(tables, folder, name, files)
-    write_assessment(fitted, folder, name, files)
+    shared.write_tables(tables, folder, name, files)
+    shared.write_assessment(fitted, folder, name, files)
     # Pictures are drawn in a thread of their own while the map is computed in others, outside Python's lock.
     with ThreadPoolExecutor(1) as painter:
         pictures = []
@@ -68,8 +60,8 @@ def write_species(
             files["curves"] = write_profiles(folder / f"{name}_curves.csv", fitted.profiles).name
             pictures.append(painter.submit(_draw_curves, fitted, options, folder, files))
         if fitted.structure is not None:
-            pictures.append(painter.submit(_draw_structure, fitted.structure, make_plots(folder, files)))
-        pictures.append(painter.submit(draw_assessment, fitted, stack, options, folder, files))
+            pictures.append(painter.submit(_draw_structure, fitted.structure, shared.make_plots(folder, files)))
+        pictures.append(painter.submit(shared.draw_assessment, fitted, stack, options, folder, files))
         if stack is not None and options.output.map:
             common: dict[str, Any] = {key: getattr(options.predict, key) for key in ("scale", "clamp")}
             common |= {"threads": options.threads, "progress": progress, "tags": {"species": species}}
@@ -117,7 +109,6 @@ def _structure_tables(structure: Structure) -> dict[str, tuple[str, list[dict[st
 
 
 def _draw_structure(structure: Structure, plots: Path) -> None:
-    """Draw the families, interactions and penalties of a structural model."""
     from sdm.report.figures.structure import draw_families, draw_interactions, draw_prices
 
     if structure.families:
@@ -129,16 +120,14 @@ def _draw_structure(structure: Structure, plots: Path) -> None:
 
 
 def _draw_curves(fitted: SpeciesFit, options: RunOptions, folder: Path, files: Files) -> None:
-    """Draw the response curves to `plots/`."""
     from sdm.report.figures.curves import draw_profiles
 
     variables = fitted.model.names
     names = safe_names(variables, taken=[*PICTURES, *(f"{safe_name(name)}_only" for name in variables)])
-    draw_profiles(fitted.profiles, make_plots(folder, files), options.predict.scale, names)
+    draw_profiles(fitted.profiles, shared.make_plots(folder, files), options.predict.scale, names)
 
 
 def _draw_map(raster: Path, fitted: SpeciesFit, options: RunOptions, files: Files, area: StudyArea | None) -> None:
-    """Draw the map with its points."""
     from sdm.report.figures.maps import draw_map, suitability
 
     path, shades, edges = raster.with_suffix(".png"), suitability(options.predict.scale), fitted.model.alpha > 1.0
@@ -171,7 +160,7 @@ def _write_other_maps(
     if level is not None:
         fitted.numbers["map_threshold"] = level
     here = ways | {"study_area": prepared.area_of(fitted.name)}
-    files |= write_value_maps(model, replicates, level, cast("Stack", prepared.stack), raster, "map", here)
+    files |= shared.write_value_maps(model, replicates, level, cast("Stack", prepared.stack), raster, "map", here)
     endings = ["thresholded", *STATISTICS]
     taken = [*endings, *(f"{safe_name(t)}_{ending}" for t in prepared.projections for ending in endings)]
     titles = safe_names(prepared.projections, taken=taken)
@@ -179,13 +168,13 @@ def _write_other_maps(
         path, of = raster.with_name(f"{raster.stem}_{titles[title]}.tif"), f"projection {title}"
         predict_raster(model, elsewhere, path, **ways)
         files[of] = path.name
-        files |= write_value_maps(model, replicates, level, elsewhere, path, of, ways)
+        files |= shared.write_value_maps(model, replicates, level, elsewhere, path, of, ways)
 
 
 def threshold_value(fitted: SpeciesFit, options: RunOptions) -> float | None:
     """Return the chosen threshold on the map's scale."""
-    scale = options.predict.scale
-    return cutoff(fitted.thresholds, options.predict.threshold, lambda raw: float(fitted.model.from_raw(raw, scale)))
+    own, model = options.predict, fitted.model
+    return shared.cutoff(fitted.thresholds, own.threshold, lambda raw: float(model.from_raw(raw, own.scale)))
 
 
 def write_effort(prepared: SpeciesPrepared, folder: Path, files: Files) -> None:

@@ -36,12 +36,8 @@ class CurveResult:
 def run_curve(options: RunOptions, kind: str, *, command: str = "", progress: Progress | None = None) -> CurveResult:
     """Measure models of more and more records, or of rising penalties, on held-out ones; write tables and pictures.
 
-    Parameters
-    ----------
-    options : RunOptions
-        Those in `curve` say what is compared; penalties are the deviation over √m times the multiplier, unless
-        `fit.beta` says otherwise.
-    kind : {"learning", "sensitivity"}
+    The options in `curve` say what is compared; penalties are the deviation over √m times the multiplier, unless
+    `fit.beta` says otherwise. The kind is `learning` or `sensitivity`.
     """
     if kind not in KINDS:
         raise OptionError(f"kind={kind!r}: expected one of {', '.join(KINDS)}")

@@ -31,11 +31,6 @@ def run_path(options: RunOptions, *, command: str = "", progress: Progress | Non
 
     Over the multiplier, the folder of a species looks like that of a fit with the chosen one, with `sp_path.csv`,
     `sp_coefficients.csv` and `sp_path.png` beside. For strata see `sdm.workflow.studies.strata_path`.
-
-    Raises
-    ------
-    SdmError
-        As `sdm.workflow.run.run`.
     """
     if options.path.strata is not None:
         return run(options, task=StrataTask(), command=command, progress=progress)
@@ -76,7 +71,6 @@ def choose_multiplier(
 def _numbers(
     path: CertifiedPath, validation: MultiplierValidation, split: Split, options: RunOptions, chosen: MultiplierChoice
 ) -> dict[str, Any]:
-    """Return what `sp.json` says of the path."""
     return {
         "fits": len(path.knots),
         "from": path.knots[0].multiplier,
@@ -144,24 +138,13 @@ def coefficient_rows(whole: TablePath) -> list[dict[str, Any]]:
 def _write(
     whole: TablePath, validation: MultiplierValidation, species: str, folder: Path, files: dict[str, str]
 ) -> None:
-    """Write the path as tables and as a picture."""
     from sdm.report.figures.paths import draw_multipliers
 
-    name = safe_name(species)
-    rows = path_rows(whole.path, validation)
-    files["path"] = write_rows(folder / f"{name}_path.csv", rows).name
+    name, picture = safe_name(species), folder / f"{safe_name(species)}_path.png"
+    files["path"] = write_rows(folder / f"{name}_path.csv", path_rows(whole.path, validation)).name
     files["coefficients"] = write_rows(folder / f"{name}_coefficients.csv", coefficient_rows(whole)).name
-    best, simple = validation.best, validation.one_error
-    marks = [
-        (f"least held-out loss: {best.multiplier:.3g}", best.multiplier),
-        (f"within one standard error: {simple.multiplier:.3g}", simple.multiplier),
-    ]
-    picture = draw_multipliers(
-        whole.path,
-        folder / f"{name}_path.png",
-        names=whole.names,
-        loss=(validation.mean, validation.error),
-        marks=marks,
-        title=species,
-    )
+    chosen = {"least held-out loss": validation.best, "within one standard error": validation.one_error}
+    marks = [(f"{what}: {one.multiplier:.3g}", one.multiplier) for what, one in chosen.items()]
+    loss = validation.mean, validation.error
+    draw_multipliers(whole.path, picture, names=whole.names, loss=loss, marks=marks, title=species)
     files["path picture"] = picture.name

@@ -254,7 +254,6 @@ def validation_rows(validation: PathValidation) -> list[dict[str, Any]]:
 def _numbers(
     found: StrataPath, species: str, presences: int, effort: Effort | None, options: RunOptions
 ) -> dict[str, Any]:
-    """Return what `sp.json` says."""
     choices = {
         name: {"nu": c.nu, "tolerance": tolerance(c), "held_out_loss": c.mean, "standard_error": c.error}
         for name, c in (("best", found.validation.best), ("one_se", found.validation.one_error))

@@ -12,6 +12,7 @@ from sdm.options.definitions import RunOptions, TuneOptions
 from sdm.report.tables import write_rows
 from sdm.types import Progress
 from sdm.workers import workers
+from sdm.workflow.assessment_tables import make_plots
 from sdm.workflow.registry import task_of
 from sdm.workflow.run import Chosen, RunResult, run
 from sdm.workflow.splitting import method, with_default_folds
@@ -32,11 +33,6 @@ def run_tuning(options: RunOptions, *, command: str = "", progress: Progress | N
     """Try the settings of the options on every species, and run each with the one that is chosen for it.
 
     The folder of a species looks like that of a fit, with `tune.csv`, `tune_folds.csv` and `plots/tune.png` beside.
-
-    Raises
-    ------
-    SdmError
-        As `run`.
     """
     task = task_of(options)
     settings_to_try(task, options)  # what is wrong with them is said before any work
@@ -106,16 +102,9 @@ def choose_setting(task: Task, prepared: Prepared, name: str, options: RunOption
         dividing = with_default_folds(options)
     plan = task.plan(prepared, name, dividing)
     base = task.estimator(options, plan.table.categorical)
+    common: dict[str, Any] = {"base": base, "assessor": task.assessor, "progress": progress}
     with workers(options.processes) as pool:
-        tuning = search(
-            plan.table,
-            settings_to_try(task, options),
-            plan.split,
-            base=base,
-            assessor=task.assessor,
-            executor=pool,
-            progress=progress,
-        )
+        tuning = search(plan.table, settings_to_try(task, options), plan.split, executor=pool, **common)
     best = tuning.best(options.tune.choose_by, options.tune.choose_rule)
     fit = options.fit.model_copy(update=tuning.settings[best])
     chosen = options.model_copy(update={"fit": fit})
@@ -123,7 +112,6 @@ def choose_setting(task: Task, prepared: Prepared, name: str, options: RunOption
 
 
 def _numbers(tuning: Tuning, best: int, own: TuneOptions) -> dict[str, Any]:
-    """Return what `sp.json` says of the search."""
     split = tuning.split
     divided = {} if split is None else {"method": split.method, "background": split.background}
     return {
@@ -145,11 +133,8 @@ def _write(tuning: Tuning, best: int, options: RunOptions, folder: Path, files: 
     files["tune"] = write_rows(folder / "tune.csv", rows).name
     if tuning.folds:
         files["tune folds"] = write_rows(folder / "tune_folds.csv", [_named(row) for row in tuning.folds]).name
-    plots = folder / "plots"
-    plots.mkdir(exist_ok=True)
-    files["plots"] = "plots"
     lines = [{"multiplier": 1.0, **row, "label": _label(setting)} for setting, row in zip(tuning.settings, tuning.rows)]
-    draw_tuning(lines, options.tune.choose_by[0], best, plots / "tune.png")
+    draw_tuning(lines, options.tune.choose_by[0], best, make_plots(folder, files) / "tune.png")
 
 
 # ENMeval's names of columns.
