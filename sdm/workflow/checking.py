@@ -16,9 +16,11 @@ def check_run(options: RunOptions) -> Findings:
     found = Findings()
     task = task_of(options)
     found.attempt(lambda: task.check_options(options))
+    sound = not found.problems
     _check_output(options, found, task.command)
     task.check(options, found)
-    _check_splits(task, options, found)
+    if sound:  # options that contradict each other divide nothing
+        _check_splits(task, options, found)
     return found
 
 
