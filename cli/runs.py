@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from sdm.errors import OptionError
 from sdm_cli.console import Console, command_line
 from sdm_cli.options import from_words
 
@@ -26,6 +27,9 @@ def do_run(
 
     Fails if a model does.
     """
+    for name, value in chosen.items():
+        if given.get(name, value) != value:
+            raise OptionError(f"{name}={given[name]!r} does not apply to 'sdm {console.command}': leave it out")
     options: RunOptions = from_words(inputs, {**given, **chosen})
     if run is None:
         from sdm.workflow.run import run as fit_all

@@ -174,6 +174,8 @@ class Task(ABC):
 
     def check_options(self, options: RunOptions) -> None:
         """Raise for options that do not apply, or contradict each other."""
+        if options.kind not in (None, self.options_of):
+            raise OptionError(f"kind={options.kind!r} does not apply to {self.called}: leave it out")
         check_applies(options, self.options_of, self.called)
 
     def __init_subclass__(cls) -> None:

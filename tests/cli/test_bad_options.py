@@ -55,6 +55,12 @@ def test_one_mistake(refused, text: str, parts) -> None:
         assert part in message
 
 
+@pytest.mark.parametrize("command", ["classify", "joint"])
+def test_a_kind_that_is_not_that_of_the_command(world, tmp_path: Path, command: str) -> None:
+    said = fail(command, world.survey, world.layers, "--kind", "species", "-o", tmp_path / "out", code=2)
+    assert said == f"kind='species' does not apply to 'sdm {command}': leave it out"
+
+
 def test_several_mistakes_are_listed_at_once(refused) -> None:
     message = refused("fit: {multiplyer: 2, knots: few}\npredikt: {scale: raw}\nseed: x\nthreads: 0\n")
     for part in ("fit.multiplyer", "fit.knots='few'", "predikt", "seed='x'", "threads=0"):

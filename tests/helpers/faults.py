@@ -134,6 +134,7 @@ def _load() -> None:
     for name in (
         "sdm_cli.app",
         "sdm.workflow.run",
+        "sdm.workflow.species.task",
         "sdm.workflow.predicting",
         "sdm.report.figures.curves",
         "geopandas",

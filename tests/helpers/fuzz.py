@@ -47,7 +47,7 @@ COMMANDS = {
     "tune": (f"tune {POINTS} layers {FIT} --no-map --feature-sets l --multipliers 1,2 --folds 2 -o out", (POINTS,)),
     "path": (f"path {POINTS} layers {FIT} --no-map --folds 2 -o out", (POINTS, LAYER)),
     "strata": (f"path {POINTS} --strata layers/landcover.tif {BARE} -o out", (POINTS, "layers/landcover.tif")),
-    "curve": (f"curve sensitivity {POINTS} layers --sets l --prices 1,2 --partitions 1 -o out", (POINTS, LAYER)),
+    "curve": (f"curve sensitivity {POINTS} layers --sets l --strengths 1,2 --partitions 1 -o out", (POINTS, LAYER)),
     "joint": (f"joint {SITES} {JOINT} --no-report -o out", (SITES,)),
     "joint by a run file": (f"joint joint/{RUN} -o out", (f"joint/{RUN}", SITES)),
     "classify": (f"classify {PLOTS} layers --class-column habitat --fc l {BARE} --no-map -o out", (PLOTS, LAYER)),
@@ -96,7 +96,17 @@ OPTIONS = {
     "report": (),
 }
 # Numbers of these are honest orders for more work than a case may take.
-LONG = {"replicates", "null_models", "partitions", "thin_tries", "threads", "processes", "max_iterations", "rounds"}
+LONG = {
+    "replicates",
+    "repeats",
+    "null_models",
+    "partitions",
+    "thin_tries",
+    "threads",
+    "processes",
+    "max_iterations",
+    "rounds",
+}
 
 
 def build(folder: Path) -> None:
@@ -179,10 +189,6 @@ def _odd_option(name: str, words: list[str], rng: Random) -> Case:
         return Case(words, f"{name}: word {at} is {place[:40]!r}")
     if command in OPTIONS:
         options = OPTIONS[command]
-    elif command == "classify":
-        from sdm.options.classes import ClassifyOptions
-
-        options = tuple(f"--{field.replace('_', '-')}" for field in ClassifyOptions.model_fields if field not in LONG)
     else:
         from sdm.options.reading import leaves
 

@@ -93,6 +93,7 @@ def test_sets_by_their_words() -> None:
         (("--prices", "0"), 2, "curve.strengths"),
         (("--buffer", 20), 2, "add --study-area buffer"),
         (("--response", "present"), 2, "does not apply to"),
+        (("--kind", "community"), 2, "kind='community' does not apply to"),
         (("--held-out", "100"), 2, "curve.held_out"),
         (("--model", "structural"), 2, "leave out --model structural"),
     ],

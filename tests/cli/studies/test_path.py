@@ -164,6 +164,8 @@ def test_options_of_the_model_that_strata_do_not_use_are_named(world, tmp_path: 
         (("--smallest", "1e6"), 1, "empty down to a multiplier of"),
         (("--choice", "worst"), 2, "path.choice='worst'"),
         (("--regularization", "l2"), 2, "sdm tune"),
+        (("--model", "committee"), 2, "a committee model was asked for"),
+        (("--kind", "classes"), 2, "kind='classes' does not apply to a model of one species"),
         (("--strata", "temperature"), 1, "no codes of classes"),
         (("--strata", "landcovers"), 2, "landcover"),
         (("--strata", "grid:50"), 2, "grid:50km"),
