@@ -268,6 +268,19 @@ def test_later_sources_win_option_by_option() -> None:
     assert (options.fit.multiplier, options.fit.knots, options.seed) == (3.0, 5, 9)
 
 
+def test_an_earlier_run_file_has_defaults_that_were_not_chosen(tmp_path: Path) -> None:
+    """It holds one default for every kind of model, which must not be refused, or used, where it does not apply."""
+    fit = {"multiplier": 1.0, "regularization": "l1", "knots": "maxent", "lam": "auto", "ratio": 1.0}
+    old = {"fit": {"price_folds": 5, "price_repeats": 2, "price_grid": None, **fit}}
+    (tmp_path / "run.yaml").write_text(yaml.safe_dump(old))
+    assert make_options(read_yaml(tmp_path / "run.yaml")) == make_options()
+    (tmp_path / "run.yaml").write_text(yaml.safe_dump({"fit": {"price_folds": 4, **fit, "multiplier": 2.0}}))
+    chosen = make_options(read_yaml(tmp_path / "run.yaml")).fit
+    assert (chosen.penalty_folds, chosen.multiplier, chosen.lam) == (4, 2.0, None)
+    (tmp_path / "run.yaml").write_text(yaml.safe_dump({"fit": fit}))
+    assert make_options(read_yaml(tmp_path / "run.yaml")).fit.multiplier == 1.0, "somebody wrote it"
+
+
 def test_points_are_those_of_the_raster_where_classes_are_modelled() -> None:
     """`points` meant both before there was one set of options, and run files of both kinds must still be read."""
     assert make_options({"points": 300}).background.points == 300
