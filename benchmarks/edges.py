@@ -29,7 +29,7 @@ def runs(records: Path, layers: Path, folder: Path, **more: Any) -> dict[float, 
             {"occurrences.file": str(records), "layers.files": [str(layers)], "output.folder": str(target)},
             {"fit.entropy": order, "test.percent": 25, "output.curves": False, **more},
         )
-        (species,) = run(options).species
+        (species,) = run(options).models
         out[order] = {**species.numbers, "raster": target / species.files["map"]}
     return out
 
