@@ -91,7 +91,7 @@ def fit_community(
         model.fitted_.meta.update(_record(options, community))
     glm = fit_glm(values, labels, joint.fitted_.encoder, joint.species_)
     own = {"joint": joint.fitted_, "stacked": stacked.fitted_, "glm": glm}
-    training = {name: measure(model, values, labels) for name, model in own.items()}
+    training = {name: measure(model, values, labels, (values, labels)) for name, model in own.items()}
     testing = None
     if split is not None:
         if 0 < len(split.folds) < options.test.folds:

@@ -39,7 +39,7 @@ def joint_evaluation_lines(numbers: dict[str, Any]) -> list[str]:
     return [
         f"{'sites':<42}{numbers['sites']:>9,}",
         f"{'known labels':<42}{numbers['labels']:>9,}",
-        *(f"{text:<42}{measure_text(numbers[key]):>9}" for key, text in MEASURES.items()),
+        *(f"{text:<42}{measure_text(numbers[key]):>9}" for key, text in MEASURES.items() if key in numbers),
         "",
         "AUC",
         *(f"  {name:<40}{measure_text(value):>9}" for name, value in numbers["species"].items()),

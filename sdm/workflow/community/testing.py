@@ -53,16 +53,18 @@ def hushed() -> Iterator[None]:
 def measure(
     model: FittedJoint, values: Array, labels: States, training: tuple[Array, States] | None = None
 ) -> dict[str, Any]:
-    """Return a model's measures, and every species' AUC; `training` are the values and labels it was fitted to."""
-    known, fitted = training or (values, labels)
+    """Return a model's measures, and every species' AUC.
+
+    With the values and labels that it was fitted to, also the constant model's loss, and the TSS at their best cutoffs.
+    """
     probability = model.predict_proba(values)
-    skill = species_tss(labels, probability, best_cutoffs(fitted, model.predict_proba(known)))
-    return {
-        **measure_community(model, values, labels),
-        "constant log loss": constant_loss(labels, fitted),
-        "tss": float(np.nanmean(skill)) if np.isfinite(skill).any() else float("nan"),
-        "species": dict(zip(model.species, species_auc(labels, probability).tolist())),
-    }
+    found = measure_community(model, values, labels)
+    if training is not None:
+        known, fitted = training
+        skill = species_tss(labels, probability, best_cutoffs(fitted, model.predict_proba(known)))
+        found["constant log loss"] = constant_loss(labels, fitted)
+        found["tss"] = float(np.nanmean(skill)) if np.isfinite(skill).any() else float("nan")
+    return {**found, "species": dict(zip(model.species, species_auc(labels, probability).tolist()))}
 
 
 def measure_folds(
