@@ -154,7 +154,7 @@ def main() -> None:
     began = time.perf_counter()
     results: dict[str, Any] = {}
     results["segments"] = segments()
-    table(f"Zipf prior and sample over {ALPHABET:,} letters (relaxation-path.txt §8)", results["segments"])
+    table(f"Zipf prior and sample over {ALPHABET:,} letters (Dubiner and Singer 2011, §8)", results["segments"])
     results["growth"] = growth()
     table("Growth with the alphabet", results["growth"])
     results["general path"], path, features = general()

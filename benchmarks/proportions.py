@@ -1,4 +1,4 @@
-"""Proportions of classes by losses from logistic to sparsemax (fenchel-young-losses.txt §9.1), and the time of a fit.
+"""Proportions of classes by losses from logistic to sparsemax (Blondel et al. 2020, §9.1), and the time of a fit.
 
 Documents as in the paper's synthetic experiment: a few labels each, words from the mixture of the labels' own
 distributions; 1,200 documents to fit, 200 to choose the penalty by, 1,000 to test.

@@ -1,4 +1,4 @@
-"""Root finding for the normaliser τ of entropies above 1, as in fenchel-young-losses.txt Fig. 9, on 10⁴ to 10⁷ cells.
+"""Root finding for the normaliser τ of entropies above 1, as in Blondel et al. (2020), Figure 9, on 10⁴ to 10⁷ cells.
 
 All solve `Σ q0_i [1 + (α − 1)(θ_i − τ)]₊^{1/(α−1)} = 1` until that is within 10⁻¹⁰ of one, from the same bracket.
 """

@@ -1,4 +1,4 @@
-"""Structural maxent on Bradypus, as in structural-maxent.txt §4.1: ten partitions and all 648,658 cells.
+"""Structural maxent on Bradypus, as in Cortes et al. (2015), §4.1: ten partitions and all 648,658 cells.
 
 Every method is trained on each of the ten partitions, with all cells (or some) as the domain, and judged on the other
 30 % of the records against all cells; what `StructMaxent` chooses by default it chooses anew in each. Also: simulated

@@ -17,7 +17,7 @@ from sdm.errors import SdmError
 
 @contextmanager
 def workers(processes: int) -> Iterator[Executor | None]:
-    """Give an executor of so many processes; None for one, which needs none. Processes are started afresh, not forked,
+    """Give an executor of N processes; None for one, which needs none. Processes are started afresh, not forked,
     since threads read rasters and draw pictures meanwhile; they start with the first tasks. Results do not depend on
     how many there are. After an error or a signal what they were at is not waited for."""
     if processes < 2:

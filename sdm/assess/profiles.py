@@ -145,7 +145,7 @@ def surface(
     kind: str = "marginal",
     points: int = SIDE,
 ) -> Surface:
-    """Vary two variables at a time, with so many points along each side.
+    """Vary two variables at a time, with a grid of points.
 
     `rows` are the presences, at whose mean the others are held (`marginal`); or background over which predictions are
     averaged (`partial`), of which 100 points at even distances stand for all.

@@ -143,7 +143,7 @@ def test_proportions_are_targets(habitats):
 
 
 def test_sparsemax_wins_on_sparse_proportions():
-    """A small version of Table 4 (fenchel-young-losses.txt §9.1): shares that are often exactly zero."""
+    """A small version of Table 4 (Blondel et al. 2020, §9.1): shares that are often exactly zero."""
     rng = np.random.default_rng(11)
     x = rng.normal(size=(500, 4))
     true, _ = ClassEntropy(2.0).distributions((1.2 * x @ rng.normal(size=(4, 5))).T.copy())

@@ -169,7 +169,7 @@ def interpolate(table, m):
 
 
 def tabulated_penalty(letter, classes, m, s, mean, rule, multiplier=1.0):
-    """CONVENTIONS.md: table · multiplier · s/√m, with each program's exceptions."""
+    """Penalties of Java Maxent and maxnet: table · multiplier · s/√m, with each program's exceptions."""
     if letter in "lqp":
         table = TABLES["p" if "p" in classes else "q" if "q" in classes else "l"]
     else:
@@ -276,7 +276,7 @@ def penalty_gradient(lam, name, beta, smoothing=0.1, ratio=1.0):
 
 @dataclass(frozen=True)
 class Dense:
-    """The problem of MATH.md §1 with a dense feature matrix `f` of shape (n, J)."""
+    """The maximum entropy problem with a dense feature matrix `f` of shape (n, J)."""
 
     f: np.ndarray
     q0: np.ndarray

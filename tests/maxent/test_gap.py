@@ -114,7 +114,7 @@ def test_the_gap_closes_at_the_optimum(alpha, penalty):
 
 
 def test_pinsker_the_gap_bounds_how_far_the_map_is_off():
-    """MATH.md §2: total variation from the exact distribution is at most √(gap/2)."""
+    """Pinsker's inequality: total variation from the exact distribution is at most √(gap/2)."""
     problem = make_pair(small_case(6), 1.0, "l1", scale=0.02).problem
     exact = solve_newton(problem, tolerance=1e-13)
     for iterations in range(1, 6):

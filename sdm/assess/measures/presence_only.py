@@ -25,7 +25,7 @@ HIGHER = {
     "auc.train": True, "auc.val": True, "auc.diff": False, "cbi.val": True, "or.mtp": False, "or.10p": False,
     "loss.val": False, "gain.val": True, "proc.val": True, "tss.val": True,
 }  # fmt: skip
-KEPT = 10_000  # background predictions of a fold for pooling; of more, so many at even distances in their order
+KEPT = 10_000  # background predictions of a fold for pooling; of more, as many at even distances in their order
 FLOOR = 1e-3  # where an entropy above 1 leaves a density of zero, this share of the base measure keeps losses finite
 
 

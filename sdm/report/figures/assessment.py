@@ -23,7 +23,7 @@ from sdm.report.figures.charts import draw_bars, draw_curve, draw_panels
 from sdm.report.figures.style import COLOURS, drawable, one_plot, safe_text, save
 from sdm.types import Array, Index
 
-MOST_FOLDS = 20  # beyond so many, colours on a map tell nothing
+MOST_FOLDS = 20  # beyond this number colours cannot be told apart on a map
 
 
 def draw_importance(permutation: Sequence[Permutation], contribution: Sequence[Contribution], path: Path) -> Path:

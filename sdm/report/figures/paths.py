@@ -122,7 +122,7 @@ def draw_multipliers(
     """Draw weights, number of features and gain of the fits against the multiplier, and held-out loss where given.
 
     `loss` is the mean at every fit, and its standard error; `marks` are labels with the multiplier that a line marks.
-    The features of the largest weight anywhere have colours, at `most` so many.
+    The features of the largest weight anywhere have colours; there are at most `most`.
     """
     t, weights = path.multipliers, path.coefficients()
     drawn = np.where(_near_weight(weights), weights, np.nan)

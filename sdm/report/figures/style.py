@@ -21,7 +21,7 @@ COLOURS = (
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """Return an empty figure of so many inches, whose parts make room for each other."""
+    """Return an empty figure, in inches; its parts make room for each other."""
     return Figure(figsize=(width, height), dpi=DPI, layout="constrained")
 
 
