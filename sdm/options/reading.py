@@ -174,11 +174,12 @@ def _flat(source: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 def _settle_points(chosen: dict[str, Any]) -> None:
     """Read the word `points` where a raster of classes is given: as many points are drawn from it."""
-    default = SECTIONS["classes"].model_fields["raster_points"].get_default()
-    if chosen.get("classes.raster") is not None and chosen.get("background.points") is not None:
+    points = chosen.get("background.points")
+    default = SECTIONS["background"].model_fields["points"].get_default()
+    if chosen.get("classes.raster") is not None and points not in (None, default):  # a default that a run file has
         chosen.setdefault("classes.raster_points", chosen.pop("background.points"))
-    elif chosen.get("classes.column") is not None and chosen.get("background.points") == default:
-        del chosen["background.points"]  # a default that files of earlier versions wrote down
+    elif chosen.get("classes.column") is not None and points == 5000:  # one that files of earlier versions have
+        del chosen["background.points"]
 
 
 def _tree(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -288,6 +288,8 @@ def test_points_are_those_of_the_raster_where_classes_are_modelled() -> None:
     assert (options.classes.raster_points, options.background.points) == (300, 10_000)
     written = make_options({"class_column": "habitat", "points": 5000})  # a default that the run file wrote down
     assert (written.classes.raster_points, written.background.points) == (5000, 10_000)
+    species = make_options({"background": {"points": 10_000}}, {"class_raster": "a.tif"})  # a species' run file
+    assert species.classes.raster_points == 5000
     asked = make_options({"class_column": "habitat", "points": 300})
     assert asked.background.points == 300, "which does not apply to classes, and is refused"
 

@@ -37,12 +37,6 @@ def best_cutoffs(labels: States, probability: Array) -> Array:
     return np.array([max_tss(*part)[1] if all(side.size for side in part) else np.nan for part in parts])
 
 
-def constant_loss(labels: States, training: States) -> float:
-    """Return the marginal log loss of the constant model: every species as frequent as at its training sites."""
-    share = np.array([np.mean(known[known >= 0]) if (known >= 0).any() else np.nan for known in training.T])
-    return marginal_loss(labels, np.broadcast_to(share, labels.shape))
-
-
 def richness_error(labels: States, probability: Array) -> float:
     """Return the root mean squared error of the expected richness, over sites where all species are known, if any."""
     whole = (labels >= 0).all(axis=1)

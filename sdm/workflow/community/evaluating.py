@@ -56,10 +56,21 @@ def evaluate_joint(model: FittedJoint, options: RunOptions, *, site_column: str 
         "sites": int(np.count_nonzero(some)),
         "labels": int(np.count_nonzero(states >= 0)),
         "notices": notices,
-        **measure(model, values[some], states[some]),
+        **measure(model, values[some], states[some], _at_training(model)),
     }
 
 
 def _no_species(model: FittedJoint, what: str) -> DataError:
     listed = ", ".join(model.species[:10]) + (", …" if len(model.species) > 10 else "")
     return DataError(f"the table of sites has none of the model's species ({listed}): {what}")
+
+
+def _at_training(model: FittedJoint) -> dict[str, list[float]] | None:
+    """Return what a model's file says of its training sites; None if it says nothing, or nothing of use."""
+    stored = model.meta.get("at_training")
+    if not isinstance(stored, dict):
+        return None
+    found = {name: stored.get(name) for name in ("shares", "cutoffs")}
+    good = all(isinstance(part, list) and len(part) == len(model.species) for part in found.values())
+    numbers = good and all(isinstance(value, float | int) for part in found.values() for value in part)  # type: ignore[union-attr]
+    return found if numbers else None  # type: ignore[return-value]

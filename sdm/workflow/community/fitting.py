@@ -18,7 +18,7 @@ from sdm.models.community import FittedJoint
 from sdm.options.definitions import GRAPH_WORDS, RunOptions
 from sdm.types import Progress
 from sdm.workflow.community.inputs import Community
-from sdm.workflow.community.testing import WHAT, SiteTest, hushed, measure, measure_folds
+from sdm.workflow.community.testing import WHAT, SiteTest, at_training, hushed, measure, measure_folds
 from sdm.workflow.splitting import set_sites_aside, split_sites
 
 KEPT = 0.01  # a weight below this share of the largest was shrunk to nothing
@@ -91,7 +91,10 @@ def fit_community(
         model.fitted_.meta.update(_record(options, community))
     glm = fit_glm(values, labels, joint.fitted_.encoder, joint.species_)
     own = {"joint": joint.fitted_, "stacked": stacked.fitted_, "glm": glm}
-    training = {name: measure(model, values, labels, (values, labels)) for name, model in own.items()}
+    known = {name: at_training(model, values, labels) for name, model in own.items()}
+    for name in ("joint", "stacked"):
+        own[name].meta["at_training"] = known[name]
+    training = {name: measure(model, values, labels, known[name]) for name, model in own.items()}
     testing = None
     if split is not None:
         if 0 < len(split.folds) < options.test.folds:

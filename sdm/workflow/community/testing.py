@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sdm.assess.measures.community import best_cutoffs, constant_loss, measure_community, species_auc, species_tss
+from sdm.assess.measures.community import best_cutoffs, marginal_loss, measure_community, species_auc, species_tss
 from sdm.assess.splits.folds import Split
 from sdm.joint.inference import States
 from sdm.models.community import FittedJoint
@@ -50,19 +50,21 @@ def hushed() -> Iterator[None]:
         log.setLevel(level)
 
 
-def measure(
-    model: FittedJoint, values: Array, labels: States, training: tuple[Array, States] | None = None
-) -> dict[str, Any]:
-    """Return a model's measures, and every species' AUC.
+def at_training(model: FittedJoint, values: Array, labels: States) -> dict[str, list[float]]:
+    """Return what the sites of a fit tell later: the shares of presences, and the cutoffs of the largest TSS."""
+    shares = [float(np.mean(known[known >= 0])) for known in labels.T]
+    return {"shares": shares, "cutoffs": best_cutoffs(labels, model.predict_proba(values)).tolist()}
 
-    With the values and labels that it was fitted to, also the constant model's loss, and the TSS at their best cutoffs.
-    """
+
+def measure(
+    model: FittedJoint, values: Array, labels: States, training: dict[str, list[float]] | None = None
+) -> dict[str, Any]:
+    """Return a model's measures, and every species' AUC; the constant model's loss and the TSS by `at_training`."""
     probability = model.predict_proba(values)
     found = measure_community(model, values, labels)
     if training is not None:
-        known, fitted = training
-        skill = species_tss(labels, probability, best_cutoffs(fitted, model.predict_proba(known)))
-        found["constant log loss"] = constant_loss(labels, fitted)
+        skill = species_tss(labels, probability, np.array(training["cutoffs"]))
+        found["constant log loss"] = marginal_loss(labels, np.broadcast_to(training["shares"], labels.shape))
         found["tss"] = float(np.nanmean(skill)) if np.isfinite(skill).any() else float("nan")
     return {**found, "species": dict(zip(model.species, species_auc(labels, probability).tolist()))}
 
@@ -89,13 +91,14 @@ def measure_folds(
             out.notes.append(
                 f"fold {fold.name}: '{left[0]}'{more} not tested, as its training sites have no presence or no absence"
             )
-        held, known = labels[fold.test][:, learnt], (values[fold.train], labels[fold.train][:, learnt])
+        held, known = labels[fold.test][:, learnt], labels[fold.train][:, learnt]
         row: dict[str, Any] = {"fold": fold.name, "sites": len(fold.test)}
         with hushed():
             for i, (name, text) in enumerate(WHAT.items()):
                 edges = _among(graph, names) if name == "joint" else "none"
                 model = fit(name, edges, fold.train, names, f"fold {fold.name}, {text}")
-                row[name] = measure(model, values[fold.test], held, known)
+                training = at_training(model, values[fold.train], known)
+                row[name] = measure(model, values[fold.test], held, training)
                 if progress:
                     progress(k * len(WHAT) + i + 1, len(WHAT) * len(split.folds), "testing")
         out.folds.append(row)

@@ -132,7 +132,7 @@ def tell(options: RunOptions, effort: Effort | None, background: Background) -> 
     """Say what is done about sampling bias, to be read before the results."""
     told = []
     if options.background.kind == GROUP_WORD:
-        told.append(f"background: {len(background):,} sites of the target group, one record a cell")
+        told.append(f"background: {len(background):,} sites of the target group, one record per cell")
     if isinstance(effort, KernelEffort):
         kernel = f"a kernel of {effort.bandwidth:.3g} km over {effort.n_sites:,} sites"
         told.append(f"sampling effort of the {effort.name}: {kernel}, written to effort.tif")
@@ -161,7 +161,7 @@ def describe(
     if area is not None:
         said["study_area"] = area.source if own.area in AREA_WORDS else Path(area.source).name
     if records.thin_bins:
-        chosen = f" of {', '.join(records.thin_variables)}" if records.thin_variables else " a variable"
+        chosen = f" of {', '.join(records.thin_variables)}" if records.thin_variables else " per variable"
         said["thinned_by_environment"] = f"{records.thin_bins} bins{chosen}"
     given = {"thinned_to_km": records.thin_distance or None, "record_weights": records.record_weights}
     return said | {name: value for name, value in given.items() if value is not None}

@@ -164,11 +164,11 @@ def test_measures_of_new_sites(tables: Path, tmp_path: Path) -> None:
 
 
 def test_a_measure_that_is_not_defined_is_a_dash(tables: Path, tmp_path: Path) -> None:
-    """One site has no AUC."""
+    """One site has no AUC, and no TSS."""
     one = write_community(tmp_path, draw_community().iloc[:1])
     said = succeed("evaluate", tables / "out" / "joint.npz", "--sites", one).stdout
     assert "nan" not in said
-    assert said.count("–") == 1 + len(SPECIES)
+    assert said.count("–") == 2 + len(SPECIES), "mean AUC and TSS, and every AUC"
 
 
 def test_labels_and_columns_that_are_missing(tables: Path, tmp_path: Path) -> None:
