@@ -57,6 +57,15 @@ class StrataPath:
         ratio = self.probability / self.strata.prior
         return np.asarray(ratio / np.average(ratio, weights=self.strata.area))
 
+    @property
+    def tolerance(self) -> float:
+        """The chosen tolerance, on a cell's probability."""
+        return _tolerance(self.chosen)
+
+
+def _tolerance(choice: Choice) -> float:
+    return 1.0 / choice.nu if choice.nu else np.inf
+
 
 @dataclass
 class StrataFit:
@@ -255,7 +264,7 @@ def _numbers(
     found: StrataPath, species: str, presences: int, effort: Effort | None, options: RunOptions
 ) -> dict[str, Any]:
     choices = {
-        name: {"nu": c.nu, "tolerance": tolerance(c), "held_out_loss": c.mean, "standard_error": c.error}
+        name: {"nu": c.nu, "tolerance": _tolerance(c), "held_out_loss": c.mean, "standard_error": c.error}
         for name, c in (("best", found.validation.best), ("one_se", found.validation.one_error))
     }
     strata = {
@@ -270,15 +279,10 @@ def _numbers(
         "method": found.split.method,
         **choices,
         "choice": options.path.choice,
-        "tolerance": tolerance(found.chosen),
+        "tolerance": found.tolerance,
     }
     head = {"species": species, "version": __version__, "status": "exact", "training_presences": presences}
     return {**head, "strata": strata}
-
-
-def tolerance(choice: Choice) -> float:
-    """Return the tolerance of a chosen point, on a cell's probability."""
-    return 1.0 / choice.nu if choice.nu else np.inf
 
 
 def _write_map(
@@ -295,7 +299,7 @@ def _write_map(
         "species": species,
         "what": "density relative to area",
         "strata": found.strata.division.source,
-        "tolerance": f"{tolerance(found.chosen):.9g}",
+        "tolerance": f"{found.tolerance:.9g}",
     }
     write_cog(stack, path, band, nodata=NODATA, dtype="float32", tags=tags, threads=threads, progress=progress)
 
