@@ -46,6 +46,7 @@ class SampleTable:
     levels: dict[str, tuple[str, ...]] = field(default_factory=dict)  # classes that came as text, by code
     sampling: dict[str, Any] = field(default_factory=dict)  # the background, effort, its treatment, thinning
     notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()  # what could mislead
 
     def points(self) -> list[tuple[str, np.ndarray, np.ndarray]]:
         """Return the kinds of points with their x and y: presences, then background."""

@@ -1,7 +1,6 @@
 """The range of a species: the patches of a map above zero, as polygons in a GeoPackage."""
 
 import tempfile
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,10 +11,10 @@ import rasterio
 from rasterio.crs import CRS
 
 from sdm.data.rasters.grid import Grid
-from sdm.errors import DataError, OutputError
+from sdm.errors import DataError
+from sdm.maps.vectors import write_geopackage
 
 BLOCK = 256
-DATE = "2000-01-01T00:00:00.000Z"  # GeoPackages hold a date of their own; a fixed one keeps equal runs equal
 
 
 @dataclass(frozen=True)
@@ -61,24 +60,8 @@ def write_range(raster: Path, path: Path, *, species: str, min_patch: float = 0.
         geometry=shapely.multipolygons([[kept[k]] for k in order]),
         crs=grid.crs,
     )
-    _write(frame, path)
+    write_geopackage(frame, path, "range")
     return RangePolygons(path, len(kept), float(sum(areas)), len(dropped), float(sum(dropped)))
-
-
-def _write(frame: Any, path: Path) -> None:
-    """Write a GeoPackage whose bytes depend on its content alone."""
-    import pyogrio
-
-    earlier = pyogrio.get_gdal_config_option("OGR_CURRENT_DATE")
-    pyogrio.set_gdal_config_options({"OGR_CURRENT_DATE": DATE})
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "'crs' was not provided", UserWarning)  # the layers have none either
-            pyogrio.write_dataframe(frame, path, driver="GPKG", layer="range")
-    except pyogrio.errors.DataSourceError as error:
-        raise OutputError(f"{path} cannot be written: {error}") from error
-    finally:
-        pyogrio.set_gdal_config_options({"OGR_CURRENT_DATE": earlier})
 
 
 def _patches(raster: Path) -> Iterator[Any]:

@@ -10,10 +10,14 @@ from sdm.options.reading import Leaf, leaves
 # The word of a whole section ends with a dot; a word after a minus is an exception.
 _EVERY = {
     "kind", "seed", "threads", "layers.", "occurrences.file", "occurrences.species", "occurrences.crs",
-    "occurrences.x_column", "occurrences.y_column", "occurrences.snap", "fit.features", "fit.knots", "fit.tolerance",
+    "occurrences.x_column", "occurrences.y_column", "occurrences.snap",
+    "occurrences.max_uncertainty", "occurrences.uncertainty_column", "occurrences.years", "occurrences.basis",
+    "occurrences.exclude_issues", "occurrences.where", "occurrences.max_bad_rows", "fit.features", "fit.knots",
+    "fit.tolerance",
     "fit.max_iterations", "test.percent", "test.folds", "test.split", "test.block_size", "test.radius",
     "test.orientation", "test.aggregation", "test.fold_column", "test.replicates", "test.replicate_kind",
     "predict.clamp", "predict.projections", "output.folder", "output.overwrite", "output.map", "output.report",
+    "output.gpkg",
 }  # fmt: skip
 _SPECIES = {
     "preset", "occurrences.", "background.", "fit.", "test.", "predict.", "output.", "tune.", "curve.", "path.",

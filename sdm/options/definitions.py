@@ -14,12 +14,14 @@ from sdm.options.kinds import (
     Families,
     Files,
     Folds,
+    Length,
     NotNegative,
     Numbers,
     Places,
     Positive,
     Section,
     Words,
+    Years,
     option,
 )
 from sdm.options.studies import CurveOptions, PathOptions, TuneOptions
@@ -64,6 +66,30 @@ class OccurrenceOptions(Section):
     )
     uncertainty_column: str | None = option(
         None, "Column with the coordinates' uncertainty in metres (default: found by its name)."
+    )
+    max_uncertainty: Length | None = option(
+        None,
+        "Leave out records whose coordinates are less certain than this, as in 5km or 250m (by "
+        "coordinateUncertaintyInMeters, else coordinatePrecision; those that are not known stay).",
+    )
+    years: Years | None = option(
+        None, "Only records of these years, as in 1970-2010, 1970- or -2010; those without a year are left out."
+    )
+    basis: Words = option(
+        [],
+        "Only records of these kinds (basisOfRecord), as in HUMAN_OBSERVATION,PRESERVED_SPECIMEN (default: all but "
+        "fossils and captive specimens).",
+    )
+    exclude_issues: Words = option(
+        [], "Leave out records with these issues of GBIF, as in COUNTRY_COORDINATE_MISMATCH; geospatial: all of place."
+    )
+    where: str | None = option(
+        None,
+        "Only records that satisfy a condition on columns of the file, as in \"elevation > 500 and country == 'PE'\" "
+        "(comparisons, and, or, not, in ('a', 'b'), like 'Rio*', is missing).",
+    )
+    max_bad_rows: float = option(
+        5.0, "Stop if more than N percent of the rows of a file cannot be read; fewer are left out.", ge=0, le=100
     )
 
 
@@ -301,6 +327,9 @@ class OutputOptions(Section):
     curves: bool = option(True, "Draw response curves, marginal and variable-only.", "responsecurves")
     map: bool = option(True, "Write the map (GeoTIFF) and its picture.", "pictures")
     report: bool = option(True, "Write the page of each model (HTML, opens offline), and an index of several.")
+    gpkg: bool = option(
+        False, "Also write the records with what became of them, and the background points, as GeoPackage, for a GIS."
+    )
     uncertainty: bool = option(
         False, "Map the mean, deviation, and lower and upper limit (5 and 95 %) over the replicates or folds."
     )

@@ -75,6 +75,19 @@ def _folds(value: int) -> int:
     return value
 
 
+def _checked(reader: str) -> Any:
+    """Return a validator that lets a function of the filters of records read a text, and keeps the text."""
+
+    def check(value: Any) -> Any:
+        from sdm.data.records import filters  # it needs pandas, which options do without
+
+        if value is not None:
+            getattr(filters, reader)(str(value))
+        return value if value is None else str(value)
+
+    return BeforeValidator(check)
+
+
 # Far beyond any honest value, and far below where products of such numbers overflow.
 _MOST = 1e12
 Positive = Annotated[float, Field(gt=0, le=_MOST)]
@@ -103,6 +116,8 @@ Penalties = Annotated[
     list[Literal["l1", "none", "smoothed_l1", "l2", "l2sq", "elastic"]], BeforeValidator(_words), WithJsonSchema(_TEXTS)
 ]
 Crs = Annotated[str, BeforeValidator(lambda value: f"EPSG:{value}" if str(value).isdigit() else value)]
+Length = Annotated[str, _checked("read_length"), WithJsonSchema(_TEXT)]
+Years = Annotated[str, _checked("read_years"), WithJsonSchema({"anyOf": [_TEXT, {"type": "integer"}]})]
 Folds = Annotated[int, Field(ge=0), AfterValidator(_folds)]
 Count = Annotated[int, Field(ge=1)]
 

@@ -6,15 +6,32 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sdm.assess.measures.thresholds import Threshold
 from sdm.assess.profiles import Profile
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
     """Write dictionaries as a CSV file."""
     path.write_text(table_text(rows), encoding="utf-8", newline="")
+    return path
+
+
+def write_frame(path: Path, table: "pd.DataFrame") -> Path:
+    """Write a table as a CSV file; text that a spreadsheet would take for a formula is quoted."""
+    import pandas as pd
+
+    safe = {}
+    for name, column in table.items():
+        if column.dtype == object:
+            code, words = pd.factorize(column)
+            column = pd.Series([*(quoted(str(word)) for word in words), ""], dtype=object).take(code)
+        safe[str(name)] = column.to_numpy()
+    pd.DataFrame(safe).to_csv(path, index=False, lineterminator="\n")
     return path
 
 

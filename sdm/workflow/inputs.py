@@ -6,6 +6,8 @@ from pathlib import Path
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.layers import open_stack
 from sdm.data.rasters.stack import Stack
+from sdm.data.records.filters import RecordFilters, read_length, read_years
+from sdm.data.records.rows import RowRules
 from sdm.errors import DataError, OptionError
 from sdm.options.definitions import AREA_WORDS, RunOptions
 from sdm.workflow.task import Findings
@@ -16,6 +18,20 @@ SWD_SUFFIXES = (".csv", ".tsv", ".txt", ".swd")
 def is_swd(files: Sequence[str]) -> bool:
     """Tell whether the 'layers' are a table of samples with their values."""
     return len(files) == 1 and Path(files[0]).suffix.lower() in SWD_SUFFIXES
+
+
+def row_rules(options: RunOptions) -> RowRules:
+    """Return which rows of the files of records take part."""
+    own = options.occurrences
+    filters = RecordFilters(
+        max_uncertainty=None if own.max_uncertainty is None else read_length(own.max_uncertainty),
+        years=None if own.years is None else read_years(own.years),
+        basis=tuple(own.basis),
+        exclude_issues=tuple(own.exclude_issues),
+        where=own.where,
+        uncertainty_column=own.uncertainty_column,
+    )
+    return RowRules(filters, own.max_bad_rows)
 
 
 def open_layers(options: RunOptions, files: Sequence[str] | None = None, names: Sequence[str] | None = None) -> Stack:

@@ -17,12 +17,15 @@ from sdm.report.tables import table_text
 from sdm.types import Progress
 from sdm.workflow.registry import task_of
 from sdm.workflow.task import ModelResult, Prepared, Task
-from sdm.workflow.writing import write_model
+from sdm.workflow.writing import write_fate, write_model
 
 log = logging.getLogger("sdm")
 
 # Files in the folder of a batch; no model has a folder of such a name.
-TABLES = ("summary.csv", "records.csv", "index.html", "effort.tif")
+TABLES = (
+    *("summary.csv", "records.csv", "records_fate.csv", "records_fate.gpkg", "background.csv", "background.gpkg"),
+    *("index.html", "effort.tif"),
+)
 
 
 @dataclass(frozen=True)
@@ -135,7 +138,8 @@ class _Job:
                 raise DataError(f"none of {len(names)} species could be fitted; the first: {result.models[0].error}")
             rows = [_summary_row(self.task, one) for one in result.models]
             write_text(place / "summary.csv", table_text(rows), overwrite=True)
-            self.task.write_shared(prepared, place, {})
+            self.task.write_shared(prepared, options, place, {})
+            write_fate(prepared, prepared.fate, options, place, {})
             if prepared.ledger is not None:
                 write_text(place / "records.csv", table_text(prepared.ledger.rows()), overwrite=True)
             if options.output.report:

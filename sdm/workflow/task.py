@@ -7,6 +7,7 @@ hand. `sdm.workflow.registry` lists the tasks; CONTRIBUTING.md shows how to add 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -17,6 +18,8 @@ from sdm.options.definitions import RunOptions
 from sdm.types import Progress
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from sdm.data.rasters.area import StudyArea
     from sdm.data.rasters.stack import Stack
     from sdm.data.records.clean import Ledger
@@ -36,6 +39,19 @@ class Prepared:
     ledger: "Ledger | None" = None
     projections: "dict[str, Stack]" = field(default_factory=dict)  # other layers to map on, by name
     notices: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)  # what could mislead, whatever the model
+    fate: "pd.DataFrame | None" = None  # every row of the file of records or sites, and what became of it
+    fate_crs: str = "EPSG:4326"  # of its coordinates, which are those of the file
+
+    def fate_of(self, name: str) -> "pd.DataFrame | None":
+        """Return the rows of one model; all of them if it is the only one."""
+        if self.fate is None or self.single or "species" not in self.fate:
+            return self.fate
+        return self.fate.iloc[self._rows_of.get(name, [])]
+
+    @cached_property
+    def _rows_of(self) -> dict[Any, Any]:
+        return {} if self.fate is None else dict(self.fate.groupby("species", sort=False).indices)
 
     @property
     def single(self) -> bool:
@@ -174,7 +190,7 @@ class Task(ABC):
         """Return the record cleaning summary of a model: rows of a table, and the counts; None where there is none."""
         return None
 
-    def write_shared(self, prepared: Any, folder: Path, files: Files) -> None:
+    def write_shared(self, prepared: Any, options: RunOptions, folder: Path, files: Files) -> None:
         """Write what all models of a batch share, and note its name; most kinds have nothing."""
         return
 

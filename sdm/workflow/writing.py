@@ -4,16 +4,20 @@ from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from platform import python_version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sdm.files import to_json
+from sdm.maps.vectors import write_points
 from sdm.options.applies import applies
 from sdm.options.definitions import RunOptions
 from sdm.options.reading import dump_yaml, leaves
 from sdm.report.results import read_results
-from sdm.report.tables import write_rows
+from sdm.report.tables import write_frame, write_rows
 from sdm.types import Progress
 from sdm.workflow.task import Fitted, ModelResult, Prepared, Task
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def write_model(
@@ -36,12 +40,14 @@ def write_model(
     write_run(task, task.repeat(options, fitted.name), folder, command)
     numbers = {"kind": task.kind, **fitted.numbers, "versions": versions(), "files": files, "notes": notes}
     numbers["notices"] = list(prepared.notices)
+    numbers["warnings"] = warnings = [*prepared.warnings, *fitted.numbers.get("warnings", [])]
     if prepared.single:
-        task.write_shared(prepared, folder, files)
+        task.write_shared(prepared, options, folder, files)
     records = task.records(prepared, fitted.name)
     if records is not None:
         files["records"] = write_rows(folder / "records.csv", records[0]).name
         numbers["records"] = records[1]
+    write_fate(prepared, prepared.fate_of(fitted.name), options, folder, files)
     files["numbers"] = f"{name}.json"
     if options.output.report:
         files["page"] = f"{name}.html"
@@ -50,9 +56,19 @@ def write_model(
         from sdm.report.pages.registry import write_page
 
         write_page(read_results(folder / files["numbers"]))
-    warnings = list(fitted.numbers.get("warnings", []))
     counts = None if records is None else records[1]
     return ModelResult(fitted.name, task.kind, folder, fitted.numbers, files, notes, warnings, records=counts)
+
+
+def write_fate(
+    prepared: Prepared, fate: "pd.DataFrame | None", options: RunOptions, folder: Path, files: dict[str, Any]
+) -> None:
+    """Write what became of every record, and note the names of the files."""
+    if fate is not None:
+        files["fate of records"] = write_frame(folder / "records_fate.csv", fate).name
+        if options.output.gpkg:
+            path = folder / "records_fate.gpkg"
+            files["fate of records, as points"] = write_points(fate, path, "records", prepared.fate_crs).name
 
 
 def write_run(task: Task, options: RunOptions, folder: Path, command: str, verb: str | None = None) -> None:

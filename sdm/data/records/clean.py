@@ -5,7 +5,7 @@ the rasters looks up the values at `Located.cells`, then `finish_cleaning` does 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
@@ -16,10 +16,13 @@ from sdm.data.rasters.distance import to_lonlat
 from sdm.data.rasters.grid import Grid
 from sdm.data.rasters.stack import Stack
 from sdm.data.records.occurrences import Occurrences, project
+from sdm.data.records.rows import FILTERED, UNREADABLE
 from sdm.data.records.thinning import Thinning, one_of_each, thin_by_bins
 from sdm.errors import DataError, OptionError
 
 _WORDS = {
+    UNREADABLE: "that cannot be read",
+    FILTERED: "left out by filters",
     "no_coordinates": "without coordinates",
     "zero_coordinates": "at (0, 0)",
     "swapped": "with longitude and latitude swapped, it seems",
@@ -30,8 +33,9 @@ _WORDS = {
     "duplicates": "in a cell that had one already",
     "thinned": "left out by thinning",
 }
-REASONS = ("kept", *_WORDS)  # the outcome of cleaning a record, by code; all but the first are reasons to drop it
+REASONS = ("kept", *list(_WORDS)[2:])  # the outcome of cleaning a record, by code; but for the first, why it is dropped
 KEPT, NO_COORDINATES, ZERO, SWAPPED, OUTSIDE, OUTSIDE_AREA, NODATA, NO_EFFORT, DUPLICATE, THINNED = range(len(REASONS))
+MOVED = "kept, moved to the nearest cell with data"
 _TURNED = (
     "most would be inside with 360 added to their longitude, for the layers go beyond 180°: "
     "add it to the records, or bring the layers to -180 … 180"
@@ -87,6 +91,7 @@ class Ledger:
 
     counts: dict[str, dict[str, int]]  # by species, in order of appearance
     degrees: bool = True  # False if coordinates were taken for degrees but cannot be
+    fate: pd.DataFrame = field(default_factory=pd.DataFrame)  # every row of the file, and what became of it
     turned: frozenset[str] = frozenset()  # species mostly west of layers beyond 180°, inside with longitude + 360
 
     def rows(self) -> list[dict[str, str | int]]:
@@ -212,9 +217,13 @@ def finish_cleaning(
                 reason[np.setdiff1d(i, points[name].index)] = THINNED
             else:
                 points[name] = presences
-    counts = _count(code, names, reason, located.record[moved[located.cell]])
-    ledger = Ledger(counts, _may_be_degrees(located.occurrences), _mostly(located.turned, code, names, reason))
-    return points, ledger
+    snapped = located.record[moved[located.cell]]
+    return points, Ledger(
+        counts=_count(located.occurrences, code, names, reason, snapped),
+        degrees=_may_be_degrees(located.occurrences),
+        fate=_fate(located.occurrences, reason, snapped),
+        turned=_mostly(located.turned, code, names, reason),
+    )
 
 
 def _looked_at(
@@ -290,20 +299,33 @@ def _snap(located: Located, values: np.ndarray, snap: float) -> tuple[np.ndarray
     return rows, cols, values, moved
 
 
-def _count(code: np.ndarray, names: np.ndarray, reason: np.ndarray, snapped: np.ndarray) -> dict[str, dict[str, int]]:
-    """Count records by species and by outcome."""
+def _count(
+    occurrences: Occurrences, code: np.ndarray, names: np.ndarray, reason: np.ndarray, snapped: np.ndarray
+) -> dict[str, dict[str, int]]:
+    """Count records by species and by outcome; those that were left out on reading are among them."""
     width = len(REASONS)
     table = np.bincount(code * width + reason, minlength=len(names) * width).reshape(-1, width)
     moved = np.bincount(code[snapped], minlength=len(names))
-    return {
-        str(name): {
-            "read": int(line.sum()),
-            **{REASONS[k]: int(line[k]) for k in range(1, width)},
-            "snapped": int(moves),
-            "kept": int(line[KEPT]),
-        }
-        for name, line, moves in zip(names, table, moved)
-    }
+    left = occurrences.left_out.groupby(["species", "kind"]).size().to_dict()
+    counts = {}
+    for name, line, moves in zip(names, table, moved):
+        before = {kind: int(left.get((name, kind), 0)) for kind in (UNREADABLE, FILTERED)}
+        after = {REASONS[k]: int(line[k]) for k in range(1, width)}
+        read = int(line.sum()) + sum(before.values())
+        counts[str(name)] = {"read": read, **before, **after, "snapped": int(moves), "kept": int(line[KEPT])}
+    return counts
+
+
+def _fate(occurrences: Occurrences, reason: np.ndarray, snapped: np.ndarray) -> pd.DataFrame:
+    """Return a line for every row of the file, in its order: what tells it apart, and what became of it."""
+    words = np.array(["kept", *(_WORDS[key] for key in REASONS[1:]), MOVED], dtype=object)
+    code = reason.astype(np.int64)
+    code[snapped[reason[snapped] == KEPT]] = len(REASONS)
+    table = occurrences.lines().assign(fate=words[code])
+    left = occurrences.left_out.drop(columns="kind")
+    if len(left):
+        table = pd.concat([table, left], ignore_index=True).sort_values("row", kind="stable", ignore_index=True)
+    return table
 
 
 def _mostly(turned: np.ndarray, code: np.ndarray, names: np.ndarray, reason: np.ndarray) -> frozenset[str]:

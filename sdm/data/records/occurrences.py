@@ -13,16 +13,17 @@ from rasterio.errors import CRSError
 
 from sdm.data.rasters.area import read_vector
 from sdm.data.rasters.grid import crs_name, same_crs
-from sdm.data.records.columns import PRESENCE, UNCERTAINTY, find_columns, first_of, named_column, species_column
+from sdm.data.records.columns import PRESENCE, find_columns, first_of, named_column, species_column
+from sdm.data.records.filters import uncertainty_metres
+from sdm.data.records.rows import FILTERED, IDENTIFIERS, LEFT_OUT, FileRows, RowRules
 from sdm.data.records.textfile import SAMPLE_ROWS, TextTable, column_key, in_zip, numbers
 from sdm.errors import DataError, OptionError
 from sdm.reading import refuse_special
 
-# Of the fifty columns of a GBIF download, those of use here; two million rows of all would not fit in memory.
-GBIF = frozenset(
-    {"gbifid", "coordinateuncertaintyinmeters", "basisofrecord", "occurrencestatus", "year", "month", "day"}
-    | {"countrycode", "individualcount", "datasetkey", "coordinateprecision", "taxonkey", "specieskey"}
-)
+# Of the fifty columns of a GBIF download, those of use here; two million rows of all would not fit in memory. Beside
+# them are read those that the user names.
+GBIF = frozenset({"gbifid", "coordinateuncertaintyinmeters", "coordinateprecision"})
+GBIF_WORDS = frozenset({"basisofrecord", "occurrencestatus", "issue"})  # that hold few different words
 VECTOR = frozenset({".gpkg", ".geojson", ".json", ".shp", ".parquet", ".geoparquet", ".pq", ".fgb", ".kml", ".gml"})
 WGS84 = "EPSG:4326"
 ABSENT = ("0", "0.0", "absent", "absence", "no", "false")
@@ -40,9 +41,16 @@ class Occurrences:
     extra: pd.DataFrame = field(default_factory=pd.DataFrame)  # the other columns
     source: str = ""
     notes: tuple[str, ...] = ()
+    left_out: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(LEFT_OUT)))  # rows, and why
 
     def __len__(self) -> int:
         return len(self.x)
+
+    @property
+    def identifier(self) -> np.ndarray:
+        """What GBIF or the collection calls each record; empty where nothing does."""
+        name = first_of([str(column) for column in self.extra.columns], IDENTIFIERS)
+        return np.full(len(self), "", dtype=object) if name is None else self.extra[name].to_numpy()
 
     @property
     def species_names(self) -> list[str]:
@@ -58,15 +66,8 @@ class Occurrences:
         return self.extra[name].astype("str").str.strip().str.lower().isin(ABSENT).to_numpy()
 
     def uncertainty(self, column: str | None = None) -> np.ndarray | None:
-        """Return how far each record may be from its coordinates, in metres; NaN where that is not known. It is in the
-        named column, or else in one such as ``coordinateUncertaintyInMeters``; None if there is none. Zero and less are
-        not distances, and stand for "not known"."""
-        header = [str(name) for name in self.extra.columns]
-        name = first_of(header, UNCERTAINTY) if column is None else named_column(column, header, Path(self.source).name)
-        if name is None:
-            return None
-        metres = pd.to_numeric(self.extra[name], errors="coerce").to_numpy(dtype=np.float64)
-        return np.where(np.isfinite(metres) & (metres > 0), metres, np.nan)
+        """Return how far each record may be from its coordinates, in metres, as `uncertainty_metres` finds it."""
+        return uncertainty_metres(self.extra, column, Path(self.source).name)
 
     def numbers(self, column: str) -> np.ndarray:
         """Return the numbers in one of the other columns, NaN where there is none."""
@@ -85,6 +86,19 @@ class Occurrences:
             )
         return text
 
+    def lines(self) -> pd.DataFrame:
+        """Return what tells each record apart: its row in the file, identifier, species and coordinates."""
+        row = self.row if len(self.row) else np.arange(len(self)) + 1
+        return pd.DataFrame(dict(zip(LEFT_OUT, (row, self.identifier, self.species, self.x, self.y))))
+
+    def leave_out(self, drop: np.ndarray, reason: str) -> "Occurrences":
+        """Return the records without some, which are counted in a note and listed with the reason."""
+        if not (count := int(np.count_nonzero(drop))):
+            return self
+        table = self.lines().loc[drop].assign(kind=FILTERED, fate=reason)
+        left = table if self.left_out.empty else pd.concat([self.left_out, table], ignore_index=True)
+        return replace(self.take(~drop), left_out=left, notes=(*self.notes, f"{count:,} rows {reason} left out"))
+
     def take(self, which: np.ndarray) -> "Occurrences":
         """Return some of the records, by index or by a boolean array."""
         row, extra = (self.row[which] if len(self.row) else self.row), self.extra
@@ -101,6 +115,8 @@ def read_occurrences(
     y_column: str | None = None,
     layer: str | None = None,
     columns: Sequence[str] = (),
+    numeric: Sequence[str] = (),
+    rules: RowRules | None = None,
     noun: str | None = "species",
 ) -> Occurrences:
     """Read the records of a text table, a GBIF download or a vector file of points.
@@ -118,6 +134,10 @@ def read_occurrences(
         Of a vector file with several.
     columns
         Other columns to read; of most files all are read anyway.
+    numeric
+        Those of them that must hold numbers: rows where they do not cannot be read.
+    rules
+        Which rows take part: filters, and how many may be unreadable.
     noun
         What the names in `species_column` are, for messages; None where records have no name, and all get that of the
         file.
@@ -127,10 +147,9 @@ def read_occurrences(
     _crs(crs or WGS84)
     wanted = (species_column, x_column, y_column)
     if path.suffix.lower() in VECTOR or in_zip(path, (".shp",)):
-        records = _read_vector(path, layer, wanted, noun)
+        records = _read_vector(path, layer, wanted, numeric, rules, noun)
     else:
-        records = _read_text(TextTable(path), wanted, columns, noun)
-    records = _drop_unwanted(records, noun)
+        records = _read_text(TextTable(path), wanted, columns, numeric, rules, noun)
     if len(records) == 0:
         raise DataError(
             f"file '{path.name}' holds no record of use ({'; '.join(records.notes)}): expected one row per record"
@@ -186,18 +205,25 @@ def check_file(path: Path) -> None:
 
 
 def _read_text(
-    text: TextTable, wanted: tuple[str | None, str | None, str | None], columns: Sequence[str], noun: str | None
+    text: TextTable,
+    wanted: tuple[str | None, str | None, str | None],
+    columns: Sequence[str],
+    numeric: Sequence[str],
+    rules: RowRules | None,
+    noun: str | None,
 ) -> Occurrences:
     """Make records of a text table."""
     species, x, y = find_columns(text.header, text.sample, wanted, text.path.name)
     species = species if noun else None
-    only = None
+    only, words = None, {species}
     if "gbifid" in map(column_key, text.header):
-        more = GBIF | {column_key(name) for name in columns}
+        filters = rules.filters.columns() if rules else []
+        more = GBIF | GBIF_WORDS | {column_key(name) for name in (*columns, *numeric, *filters)}
         only = [name for name in text.header if column_key(name) in more or name in (species, x, y)]
-    frame, row = text.read({species}, only)
-    notes = (*text.notes, ", ".join([*_from(species, noun), f"x from '{x}'", f"y from '{y}'"]))
-    return _records(frame, row, (species, x, y), text.path, notes)
+        words |= {name for name in only if column_key(name) in GBIF_WORDS}
+    rows = FileRows.read(text, words, only, rules)
+    notes = [*text.notes, ", ".join([*_from(species, noun), f"x from '{x}'", f"y from '{y}'"])]
+    return _records(rows, (species, x, y), numeric, text.path, notes, noun)
 
 
 def _from(species: str | None, noun: str | None) -> list[str]:
@@ -208,30 +234,65 @@ def _from(species: str | None, noun: str | None) -> list[str]:
 
 
 def _records(
-    frame: pd.DataFrame, row: np.ndarray, columns: tuple[str | None, str, str], path: Path, notes: tuple[str, ...]
+    rows: FileRows,
+    columns: tuple[str | None, str, str],
+    numeric: Sequence[str],
+    path: Path,
+    notes: list[str],
+    noun: str | None,
 ) -> Occurrences:
     """Make records of a table whose columns are known."""
-    species, x, y = columns
-    return Occurrences(
-        species=species_of_rows(frame, species, path.stem),
-        x=numbers(frame[x], row, path.name),
-        y=numbers(frame[y], row, path.name),
-        row=row,
-        extra=frame.drop(columns=[name for name in columns if name]),
+    x, y = (rows.numbers(name) for name in columns[1:])
+    return _sifted(rows, columns[0], x, y, numeric, path, notes, noun, [name for name in columns if name])
+
+
+def _sifted(
+    rows: FileRows,
+    species_column: str | None,
+    x: np.ndarray,
+    y: np.ndarray,
+    numeric: Sequence[str],
+    path: Path,
+    notes: list[str],
+    noun: str | None,
+    taken: list[str],
+) -> Occurrences:
+    """Make records of the rows that can be read and pass the filters; `taken` are the columns that they are made of."""
+    header = [str(name) for name in rows.frame.columns]
+    for name in numeric:
+        rows.numbers(named_column(name, header, path.name))
+    species = species_of_rows(rows.frame, species_column, path.stem)
+    keep = rows.sift()
+    if species_column is not None:
+        rows.leave_out(species == "", f"without a {'species name' if noun == 'species' else noun}")
+    records = Occurrences(
+        species=species,
+        x=x,
+        y=y,
+        row=rows.row,
+        extra=rows.frame.drop(columns=taken),
         source=str(path),
-        notes=notes,
+        left_out=rows.left_out(species, x, y),
+        notes=(*notes, *rows.notes),
     )
+    return records if keep.all() else records.take(keep)
 
 
 def _read_vector(
-    path: Path, layer: str | None, wanted: tuple[str | None, str | None, str | None], noun: str | None
+    path: Path,
+    layer: str | None,
+    wanted: tuple[str | None, str | None, str | None],
+    numeric: Sequence[str],
+    rules: RowRules | None,
+    noun: str | None,
 ) -> Occurrences:
     """Make records of the points of a vector file; several points of a feature are several records."""
     frame, notes = read_vector(path, layer)
     if not hasattr(frame, "geometry"):  # Parquet without geometry
         sample = [[str(v) for v in line] for line in frame.head(SAMPLE_ROWS).to_numpy()]
         columns = find_columns([str(c) for c in frame.columns], sample, wanted, path.name)
-        return _records(frame, np.arange(len(frame)) + 1, columns, path, tuple(notes))
+        rows = FileRows(frame, np.arange(len(frame)) + 1, path.name, rules)
+        return _records(rows, columns, numeric, path, notes, noun)
     import shapely
 
     points = np.asarray(frame.geometry)
@@ -246,16 +307,11 @@ def _read_vector(
     table = pd.DataFrame(frame.drop(columns=frame.geometry.name)).iloc[index].reset_index(drop=True)
     sample = [[str(v) for v in line] for line in table.head(SAMPLE_ROWS).to_numpy()]
     species = species_column([str(c) for c in table.columns], sample, wanted[0], path.name) if noun else None
-    return Occurrences(
-        species=species_of_rows(table, species, path.stem),
-        x=xy[:, 0],
-        y=xy[:, 1],
-        crs=WGS84 if frame.crs is None else frame.crs.to_string(),
-        row=index + 1,
-        extra=table.drop(columns=[species] if species else []),
-        source=str(path),
-        notes=(*notes, *_from(species, noun)),
-    )
+    rows = FileRows(table, index + 1, path.name, rules)
+    notes = [*notes, *_from(species, noun)]
+    taken = [species] if species else []
+    records = _sifted(rows, species, xy[:, 0], xy[:, 1], numeric, path, notes, noun, taken)
+    return records if frame.crs is None else replace(records, crs=frame.crs.to_string())
 
 
 def species_of_rows(frame: pd.DataFrame, column: str | None, stem: str) -> np.ndarray:
@@ -264,19 +320,3 @@ def species_of_rows(frame: pd.DataFrame, column: str | None, stem: str) -> np.nd
         return np.full(len(frame), stem, dtype=object)
     code, names = pd.factorize(frame[column])
     return np.array([*(str(name).strip() for name in names), ""], dtype=object)[code]
-
-
-def _drop_unwanted(records: Occurrences, noun: str | None) -> Occurrences:
-    """Leave out, and count, rows without species, recorded absences, and fossil or captive specimens."""
-    tests = [(f"without a {'species name' if noun == 'species' else noun}", records.species == "")]
-    for column, words in (("occurrencestatus", ("ABSENT",)), ("basisofrecord", ("FOSSIL_SPECIMEN", "LIVING_SPECIMEN"))):
-        name = first_of([str(c) for c in records.extra.columns], (column,))
-        if name is not None:
-            value = records.extra[name].astype("str").str.strip().str.upper().to_numpy()
-            tests += [(f"with {name}={word}", value == word) for word in words]
-    keep, notes = np.ones(len(records), dtype=bool), []
-    for fault, drop in tests:
-        if count := int(np.count_nonzero(drop & keep)):
-            notes.append(f"{count:,} rows {fault} left out")
-        keep &= ~drop
-    return replace(records if keep.all() else records.take(keep), notes=(*records.notes, *notes))

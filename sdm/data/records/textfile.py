@@ -5,6 +5,7 @@ import csv
 import io
 import itertools
 import re
+import warnings
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -14,13 +15,14 @@ from typing import IO, Any
 
 import numpy as np
 import pandas as pd
-from pandas.api.types import is_numeric_dtype
+from pandas.api.types import is_numeric_dtype, union_categoricals
 
 from sdm.errors import DataError
 from sdm.reading import open_zipped, refuse_special
 
 HEAD_BYTES = 1 << 16
 SAMPLE_ROWS = 100
+CHUNK_ROWS = 200_000
 
 
 class TextTable:
@@ -29,6 +31,7 @@ class TextTable:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.notes: list[str] = []
+        self.too_long: list[int] = []  # rows with more fields than the header
         refuse_special(path)
         self.zipped = self._zipped()
         with self._open() as file:
@@ -116,19 +119,19 @@ class TextTable:
                 names.append("")  # every row ends in a delimiter
             else:
                 names.insert(0, "")  # R writes row names without a header
-        for number, row in data.items():
-            if len(row) > len(names):
-                raise DataError(
-                    f"file '{self.path.name}' has {len(row)} fields in row {self.skip + number}, the header has "
-                    f"{len(names)}: put text that holds a delimiter in quotation marks"
-                )
         unique: dict[str, None] = {}
         for k, name in enumerate(names):
             unique[name if name and name not in unique else f"{name or 'column'}_{k + 1}"] = None
         return list(unique), list(data.values())
 
-    def read(self, as_text: set[str | None], only: list[str] | None = None) -> tuple[pd.DataFrame, np.ndarray]:
-        """Return the table, and the number of each of its rows in the file; columns `as_text` stay text."""
+    def read(
+        self, as_text: set[str | None], only: list[str] | None = None, *, strict: bool = True
+    ) -> tuple[pd.DataFrame, np.ndarray]:
+        """Return the table, and the number of each of its rows in the file; columns `as_text` stay text, as categories.
+
+        Rows with more fields than the header are refused, or, unless `strict`, left out and listed in `too_long`.
+        """
+        kinds: dict[str, Any] = {name: str for name in as_text if name}
         options: dict[str, Any] = {
             "sep": self.delimiter,
             "header": None,
@@ -137,16 +140,15 @@ class TextTable:
             "skiprows": self.skip,
             "decimal": self.decimal,
             "quoting": self.quoting,
-            "dtype": {name: str for name in as_text if name},
             "na_values": ["\\N"],
             "skip_blank_lines": False,  # so that row numbers are those of the file
-            "low_memory": False,
             "index_col": False,
+            "on_bad_lines": "warn",
+            "chunksize": CHUNK_ROWS,  # so that the text of one chunk at a time is in memory
         }
         for encoding in dict.fromkeys([self.encoding, "cp1252", "latin-1"]):
             try:
-                with self._open() as stream:
-                    frame = pd.read_csv(stream, encoding=encoding, **options)
+                frame = self._read_chunks(encoding, kinds, options)
                 break
             except UnicodeDecodeError:
                 continue
@@ -155,11 +157,38 @@ class TextTable:
                 raise DataError(f"file '{self.path.name}' cannot be read as a table: {reason}") from problem
         if encoding in ("cp1252", "latin-1"):
             self.notes.append(f"the file is not UTF-8: read as {encoding}")
+        row = np.arange(len(frame) + len(self.too_long)) + self.skip + 1
+        row = row[~np.isin(row, self.too_long)]
+        if strict and self.too_long:
+            raise DataError(
+                f"file '{self.path.name}' has more fields in row {self.too_long[0]} than the header, which has "
+                f"{len(self.header)}: put text that holds a delimiter in quotation marks"
+            )
         full = frame.notna().any(axis=1).to_numpy()
-        row = np.arange(len(frame)) + self.skip + 1
         if not full.any():
             raise DataError(f"file '{self.path.name}' has a header but no record: expected one row per record")
         return (frame, row) if full.all() else (frame[full].reset_index(drop=True), row[full])
+
+    def _read_chunks(self, encoding: str, kinds: dict[str, Any], options: dict[str, Any]) -> pd.DataFrame:
+        """Read a table in parts and put them together; a column that is numbers in one and text in another is text."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", pd.errors.ParserWarning)
+            with self._open() as stream, pd.read_csv(stream, encoding=encoding, dtype=kinds, **options) as reader:
+                parts = [part.astype({name: "category" for name in kinds if name in part}) for part in reader]
+        said = " ".join(str(warning.message) for warning in caught)
+        self.too_long = [int(number) for number in re.findall(r"Skipping line (\d+)", said)]
+        columns: dict[str, Any] = {}
+        for name in parts[0].columns:
+            pieces = [part.pop(name) for part in parts]
+            if len(pieces) == 1:
+                columns[name] = pieces[0]
+            elif name in kinds:
+                columns[name] = union_categoricals([piece.array for piece in pieces])
+            elif len({is_numeric_dtype(piece) for piece in pieces if piece.notna().any()}) > 1:
+                return self._read_chunks(encoding, kinds | {name: str}, options)
+            else:
+                columns[name] = pd.concat(pieces, ignore_index=True)
+        return pd.DataFrame(columns)
 
 
 def _rows(text: str, delimiter: str, quoting: Any = csv.QUOTE_MINIMAL) -> list[list[str]]:
@@ -189,13 +218,21 @@ def is_number(word: str) -> bool:
     return bool(re.fullmatch(r"\s*[-+]?(\d+[.,]?\d*|[.,]\d+)([eE][-+]?\d+)?\s*", word))
 
 
+def to_numbers(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+    """Return a column as float64, NaN where it is empty or no number, and the places of the latter."""
+    if is_numeric_dtype(column):
+        return column.to_numpy(dtype=np.float64, na_value=np.nan), np.zeros(0, dtype=np.int64)
+    code, values = pd.factorize(column)
+    words = pd.Series(values).astype("str").str.strip()
+    words = words.str.replace(",", ".", regex=False).str.replace("−", "-", regex=False)
+    number = pd.to_numeric(words, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    bad = np.isnan(number) & (words != "").to_numpy()
+    return np.append(number, np.nan)[code], np.flatnonzero(np.append(bad, False)[code])
+
+
 def numbers(column: pd.Series, row: np.ndarray, source: str) -> np.ndarray:
     """Return a column as float64, NaN where it is empty; raise DataError at the first word."""
-    if is_numeric_dtype(column):
-        return column.to_numpy(dtype=np.float64, na_value=np.nan)
-    words = column.astype("str").str.strip().str.replace(",", ".", regex=False).str.replace("−", "-", regex=False)
-    number = pd.to_numeric(words, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-    bad = np.flatnonzero(np.isnan(number) & column.notna().to_numpy() & (words != "").to_numpy())
+    number, bad = to_numbers(column)
     if len(bad):
         raise DataError(
             f"file '{source}', row {row[bad[0]]}, column '{column.name}': '{column.iloc[bad[0]]}' is not a number; "

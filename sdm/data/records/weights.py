@@ -40,6 +40,29 @@ def record_weights(
     return np.where(unknown, middle, weight), (note,)
 
 
+def uncertain_beyond_cell(
+    occurrences: Occurrences, points: CleanPoints, stack: Stack, uncertainty_column: str | None = None
+) -> str | None:
+    """Return a warning if presences are less certain than the size of a cell, so that their values may be those of
+    another place; None if none is, or it is not known."""
+    metres = None if stack.crs is None else occurrences.uncertainty(uncertainty_column)
+    if metres is None or not len(points):
+        return None
+    km = metres[points.index] / 1000
+    wide, high = cell_km(stack, points.rows, "the size of a cell")
+    size = np.sqrt(wide * high)
+    with np.errstate(invalid="ignore"):
+        beyond = km > size
+    if not beyond.any():
+        return None
+    known = int(np.count_nonzero(np.isfinite(km)))
+    return (
+        f"{np.count_nonzero(beyond):,} of {len(points):,} records ({known:,} of known uncertainty) are less certain "
+        f"than a cell is wide (about {np.median(size[beyond]):.3g} km; the least certain {np.nanmax(km):.4g} km): "
+        "where they really are, the layers may have other values; --max-uncertainty leaves such records out"
+    )
+
+
 def check_weights(weight: np.ndarray, source: str) -> None:
     """Raise DataError unless all are numbers of at least 0, and one is more."""
     bad = ~(np.isfinite(weight) & (weight >= 0))

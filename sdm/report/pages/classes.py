@@ -29,9 +29,9 @@ def best_measures(results: Results) -> tuple[str, dict[str, Any]]:
 
 
 def class_figures(results: Results) -> Context:
-    """Return the measures of the key figures, and warnings."""
-    (sites, best), warnings = best_measures(results), results.numbers.get("warnings")
-    return {"sites": sites, "best": best, "warnings": warnings if isinstance(warnings, list) else []}
+    """Return the measures of the key figures."""
+    sites, best = best_measures(results)
+    return {"sites": sites, "best": best}
 
 
 def classes(results: Results) -> Context | None:

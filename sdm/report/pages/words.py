@@ -6,6 +6,8 @@ from typing import Any
 from sdm.report.results import Results, number
 
 LEDGER = {
+    "unreadable": "could not be read",
+    "filtered": "were left out by filters",
     "no_coordinates": "had no coordinates",
     "zero_coordinates": "lay at (0, 0)",
     "swapped": "seemed to have longitude and latitude swapped",
@@ -57,6 +59,12 @@ def whole(value: Any) -> str:
     """Return a whole number with separators; a dash for what is none."""
     found = number(value)
     return "–" if found is None else f"{round(found):,}"
+
+
+def warnings(results: Results) -> list[str]:
+    """Return what could mislead, to be read before anything else."""
+    found = results.numbers.get("warnings")
+    return [str(text) for text in found] if isinstance(found, list) else []
 
 
 def ledger(results: Results) -> list[tuple[str, Any]]:

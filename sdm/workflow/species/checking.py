@@ -10,6 +10,7 @@ from sdm.data.rasters.effort import Effort, KernelEffort
 from sdm.data.rasters.stack import Stack
 from sdm.data.records.clean import clean, locate
 from sdm.data.records.occurrences import Occurrences
+from sdm.data.records.weights import uncertain_beyond_cell
 from sdm.errors import DataError
 from sdm.options.definitions import AREA_WORDS, GROUP_WORD, RunOptions
 from sdm.workflow.inputs import check_layers, is_swd, open_layers, open_projections, read_area
@@ -137,6 +138,8 @@ def _check_records(
             if ledger.describe(species):
                 found.warnings.append(f"{species}: {ledger.describe(species)}")
             _count(species, len(points[species]), found)
+            doubt = uncertain_beyond_cell(records, points[species], stack, options.occurrences.uncertainty_column)
+            found.warnings += [] if doubt is None else [f"{species}: {doubt}"]
             weigh(options, records, points[species], stack)
         except DataError as error:
             found.problems.append(str(error))

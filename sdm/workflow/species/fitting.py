@@ -107,7 +107,7 @@ def fit_species(
         assessed.contribution = percent_contribution(fitted.problem_, fitted.coef_)
     if survey is not None:
         assessed.survey = measure_survey(model, survey)
-    numbers |= assessed.as_dict()
+    numbers |= assessed.as_dict() | {"warnings": list(table.warnings)}
     numbers["thresholds"] = {t.key: _threshold_numbers(t, model) for t in thresholds}
     if structure is not None:
         numbers["structure"] = structure.as_dict()

@@ -14,11 +14,19 @@ from sdm.data.records.clean import CleanPoints, Ledger, Located, clean, finish_c
 from sdm.data.records.occurrences import Occurrences, read_occurrences
 from sdm.data.records.samples import Swd, read_swd
 from sdm.data.records.thinning import Thinning
-from sdm.data.records.weights import UNCERTAINTY
+from sdm.data.records.weights import UNCERTAINTY, uncertain_beyond_cell
 from sdm.data.table import SampleTable, Survey
 from sdm.errors import DataError, OptionError
 from sdm.options.definitions import GROUP_WORD, RunOptions
-from sdm.workflow.inputs import check_species, is_swd, open_layers, open_projections, projection_notices, read_area
+from sdm.workflow.inputs import (
+    check_species,
+    is_swd,
+    open_layers,
+    open_projections,
+    projection_notices,
+    read_area,
+    row_rules,
+)
 from sdm.workflow.species import sampling
 from sdm.workflow.task import Prepared
 
@@ -50,19 +58,23 @@ def prepare_species(options: RunOptions) -> SpeciesPrepared:
 def read_records(options: RunOptions, file: str) -> Occurrences:
     """Read an occurrence file under the run's options; recorded absences are left out."""
     records = read_survey(options, file)
-    absent = records.absent
-    if absent.any():
-        note = f"{np.count_nonzero(absent):,} rows that record an absence left out"
-        records = replace(records.take(~absent), notes=(*records.notes, note))
-    return records
+    return records.leave_out(records.absent, "that record an absence")
 
 
 def read_survey(options: RunOptions, file: str) -> Occurrences:
     """Read a file of presences, and absences where there are any, under the run's options."""
     own = options.occurrences
-    wanted = [name for name in (own.record_weights, own.uncertainty_column, options.test.fold_column) if name]
-    places = {"crs": own.crs, "x_column": own.x_column, "y_column": own.y_column}
-    records = read_occurrences(file, species_column=own.species_column, columns=wanted, **places)
+    wanted = [name for name in (own.uncertainty_column, options.test.fold_column) if name]
+    records = read_occurrences(
+        file,
+        crs=own.crs,
+        species_column=own.species_column,
+        x_column=own.x_column,
+        y_column=own.y_column,
+        columns=wanted,
+        numeric=[own.record_weights] if own.record_weights not in (None, UNCERTAINTY) else [],
+        rules=row_rules(options),
+    )
     if records.absent.all():
         raise DataError(f"file '{Path(file).name}' holds absences only ({len(records):,}): expected presences")
     return records
@@ -122,7 +134,7 @@ def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
     if values is None:
         values = stack.sample(*located.cells, threads=options.threads)
     kept, ledger = clean_located(located, values, options, effort)
-    prepared.ledger = ledger
+    prepared.ledger, prepared.fate, prepared.fate_crs = ledger, ledger.fate, records.crs
     own = dict(zip(prepared.areas, backgrounds))
     labels = records.labels(options.test.fold_column) if options.test.fold_column else None
     notices += sampling.tell(options, effort, backgrounds[0])
@@ -140,7 +152,9 @@ def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
             ways = {"presence_weights": weights, "presence_effort": strength, "folds": folds}
             table = SampleTable.from_stack(stack, points_of, background, **ways)
             said = sampling.describe(options, effort, prepared.area_of(species))
-            prepared.tables[species] = replace(table, sampling=said, notes=notes)
+            doubt = uncertain_beyond_cell(records, points_of, stack, options.occurrences.uncertainty_column)
+            told = () if doubt is None else (f"{species}: {doubt}",)
+            prepared.tables[species] = replace(table, sampling=said, notes=notes, warnings=told)
         except DataError as error:
             prepared.failures[species] = str(error)
     if options.test.file:

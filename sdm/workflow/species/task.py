@@ -19,7 +19,7 @@ from sdm.workflow.species.fitting import SpeciesPlan, check_model, estimator, fi
 from sdm.workflow.species.inputs import SpeciesPrepared, prepare_species
 from sdm.workflow.species.lines import species_evaluation_lines, species_info_lines, species_result_lines
 from sdm.workflow.species.sampling import check_sampling
-from sdm.workflow.species.writing import write_effort, write_species
+from sdm.workflow.species.writing import write_shared, write_species
 from sdm.workflow.splitting import check_testing
 from sdm.workflow.task import MapResult, Prepared, Task
 
@@ -47,7 +47,7 @@ class SpeciesTask(Task):
     check = staticmethod(check_species_run)
     estimator = staticmethod(estimator)
     write = staticmethod(write_species)
-    write_shared = staticmethod(write_effort)
+    write_shared = staticmethod(write_shared)
     evaluate: ClassVar[Any] = staticmethod(evaluate_species)
 
     def recognises(self, options: RunOptions) -> bool:

@@ -6,19 +6,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+import pandas as pd
 from rasterio.windows import Window
 
 from sdm.assess.structure import Structure
 from sdm.assess.uncertainty import STATISTICS
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.effort import KernelEffort
+from sdm.data.table import SampleTable
 from sdm.files import safe_name, safe_names
 from sdm.maps.ranges import write_range
 from sdm.maps.rasters import NODATA, write_cog
 from sdm.maps.species import predict_raster
+from sdm.maps.vectors import write_points
 from sdm.models.file import save_model
 from sdm.options.definitions import RunOptions
-from sdm.report.tables import maxent_results, write_profiles, write_rows
+from sdm.report.tables import maxent_results, write_frame, write_profiles, write_rows
 from sdm.types import Progress
 from sdm.workflow import assessment_tables as shared
 from sdm.workflow.species.fitting import SpeciesFit
@@ -53,6 +56,8 @@ def write_species(
     }
     shared.write_tables(tables, folder, name, files)
     shared.write_assessment(fitted, folder, name, files)
+    if prepared.areas:
+        write_background(fitted.table, prepared, options, folder, files)
     # Pictures are drawn in a thread of their own while the map is computed in others, outside Python's lock.
     with ThreadPoolExecutor(1) as painter:
         pictures = []
@@ -177,7 +182,29 @@ def threshold_value(fitted: SpeciesFit, options: RunOptions) -> float | None:
     return shared.cutoff(fitted.thresholds, own.threshold, lambda raw: float(model.from_raw(raw, own.scale)))
 
 
-def write_effort(prepared: SpeciesPrepared, folder: Path, files: Files) -> None:
+def write_shared(prepared: SpeciesPrepared, options: RunOptions, folder: Path, files: Files) -> None:
+    """Write what all species share: the background, unless each has its own, and effort that was estimated."""
+    if prepared.tables and not prepared.areas:
+        write_background(next(iter(prepared.tables.values())), prepared, options, folder, files)
+    _write_effort(prepared, folder, files)
+
+
+def write_background(
+    table: SampleTable, prepared: SpeciesPrepared, options: RunOptions, folder: Path, files: Files
+) -> None:
+    """Write the background points, which are cells of layers; where all cells are background, there is no need."""
+    if prepared.stack is None or (options.background.points == "all" and options.background.file is None):
+        return
+    points = pd.DataFrame({"x": table.background_x, "y": table.background_y})
+    if table.weights is not None:
+        points["weight"] = table.weights
+    files["background"] = write_frame(folder / "background.csv", points).name
+    if options.output.gpkg:
+        path = folder / "background.gpkg"
+        files["background, as points"] = write_points(points, path, "background", prepared.stack.crs).name
+
+
+def _write_effort(prepared: SpeciesPrepared, folder: Path, files: Files) -> None:
     """Write effort that was estimated from a target group as a raster, so that it can be looked at; note its name."""
     effort, stack = prepared.effort, prepared.stack
     if not isinstance(effort, KernelEffort) or stack is None:

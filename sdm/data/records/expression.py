@@ -1,0 +1,294 @@
+"""A small language of conditions on the columns of a table: ``year >= 1970 and basisOfRecord != 'FOSSIL_SPECIMEN'``.
+
+A condition compares a column with a number, with text in quotation marks or with another column; it asks whether a
+value is one of several (``in ('a', 'b')``), looks like a pattern (``like 'Rio*'``), or is there at all (``is missing``,
+``is not missing``). Conditions are joined by ``and``, ``or``, ``not`` and brackets. A column whose name is not a plain
+word stands between backquotes: ```locality name` == 'x'``. Nothing else can be written, and nothing is executed.
+
+A row without a value satisfies no comparison, nor the opposite of one: ``not (depth > 10)`` does not hold where the
+depth is not known.
+"""
+
+import operator
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fnmatch import translate
+from typing import Any, NoReturn
+
+import numpy as np
+import pandas as pd
+from pandas.api.types import is_numeric_dtype
+
+from sdm.data.records.columns import named_column
+from sdm.errors import OptionError
+
+_LONGEST, _DEEPEST = 4000, 60
+_TOKEN = re.compile(
+    r"""\s*(?:(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.]))
+    |'(?P<text>(?:[^']|'')*)'|"(?P<quoted>[^"]*)"|`(?P<column>[^`]+)`
+    |(?P<sign><=|>=|==|!=|<>|=|<|>|\(|\)|,)|(?P<word>[^\W\d][\w.:]*))""",
+    re.VERBOSE,
+)
+_COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+    "==": operator.eq, "=": operator.eq, "!=": operator.ne, "<>": operator.ne,
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
+_WORDS = frozenset({"and", "or", "not", "in", "is", "like", "missing"})
+
+
+@dataclass(frozen=True)
+class _Truth:
+    """Where a condition holds, and where its opposite does; neither where a value is missing."""
+
+    yes: np.ndarray
+    no: np.ndarray
+
+    def __and__(self, other: "_Truth") -> "_Truth":
+        return _Truth(self.yes & other.yes, self.no | other.no)
+
+    def __or__(self, other: "_Truth") -> "_Truth":
+        return _Truth(self.yes | other.yes, self.no & other.no)
+
+    def __invert__(self) -> "_Truth":
+        return _Truth(self.no, self.yes)
+
+
+_Node = Callable[[pd.DataFrame, str], _Truth]
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition that was read, and the columns that it names."""
+
+    text: str
+    columns: tuple[str, ...]
+    _node: _Node
+
+    @classmethod
+    def parse(cls, text: str) -> "Condition":
+        """Read a condition; raise OptionError, showing the place, if it is none.
+
+        Examples
+        --------
+        >>> Condition.parse("year >= 1970 and not (sex in ('male', 'unknown'))").columns
+        ('year', 'sex')
+        """
+        if len(text) > _LONGEST:
+            raise OptionError(f"a condition of {len(text):,} characters is too long: expected at most {_LONGEST:,}")
+        parser = _Parser(text)
+        node = parser.whole()
+        return cls(text, tuple(dict.fromkeys(parser.columns)), node)
+
+    def holds(self, table: pd.DataFrame, source: str) -> tuple[np.ndarray, int]:
+        """Return which rows of a table satisfy the condition, and how many have no value that would decide it."""
+        truth = self._node(table, source)
+        return truth.yes, int(np.count_nonzero(~(truth.yes | truth.no)))
+
+
+class _Parser:
+    """Reads a condition from left to right; each method reads one kind of part."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.columns = text, list[str]()
+        self.tokens, self.at, self.depth = list(self._split()), 0, 0
+
+    def _split(self) -> Iterator[tuple[str, str, int]]:
+        at = 0
+        while self.text[at:].strip():
+            match = _TOKEN.match(self.text, at)
+            if match is None:
+                start = at + len(self.text[at:]) - len(self.text[at:].lstrip())
+                self._refuse("expected a column, a number, or text in single quotation marks", start)
+            kind = str(match.lastgroup)
+            value = match.group(kind)
+            if kind == "word" and value.lower() in _WORDS:
+                kind, value = "sign", value.lower()
+            value = value.replace("''", "'") if kind == "text" else value
+            yield ("text" if kind == "quoted" else kind), value, match.start(kind)
+            at = match.end()
+
+    def _refuse(self, expected: str, at: int | None = None) -> NoReturn:
+        if at is None:
+            at = self.tokens[self.at][2] if self.at < len(self.tokens) else len(self.text)
+        found = f"at '{self.text[at : at + 20]}'" if at < len(self.text) else "at its end"
+        example = "year >= 1970 and basisOfRecord == 'HUMAN_OBSERVATION'"
+        raise OptionError(
+            f'condition "{self.text[:200]}" cannot be read {found}: {expected}; write it as in "{example}"'
+        )
+
+    def _take(self, *signs: str) -> str | None:
+        """Step over a sign if it is one of these, and return it."""
+        if self.at < len(self.tokens) and self.tokens[self.at][0] == "sign" and self.tokens[self.at][1] in signs:
+            self.at += 1
+            return self.tokens[self.at - 1][1]
+        return None
+
+    def whole(self) -> _Node:
+        """Read everything."""
+        node = self._either()
+        if self.at < len(self.tokens):
+            self._refuse("expected 'and', 'or' or the end")
+        return node
+
+    def _either(self) -> _Node:
+        parts = [self._both()]
+        while self._take("or"):
+            parts.append(self._both())
+        return parts[0] if len(parts) == 1 else lambda table, source: _joined(operator.or_, parts, table, source)
+
+    def _both(self) -> _Node:
+        parts = [self._one()]
+        while self._take("and"):
+            parts.append(self._one())
+        return parts[0] if len(parts) == 1 else lambda table, source: _joined(operator.and_, parts, table, source)
+
+    def _one(self) -> _Node:
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            self._refuse(f"expected at most {_DEEPEST} brackets inside each other")
+        node = self._negated() if self._take("not") else self._grouped() if self._take("(") else self._comparison()
+        self.depth -= 1
+        return node
+
+    def _negated(self) -> _Node:
+        inner = self._one()
+        return lambda table, source: ~inner(table, source)
+
+    def _grouped(self) -> _Node:
+        inner = self._either()
+        if not self._take(")"):
+            self._refuse("expected a closing bracket")
+        return inner
+
+    def _comparison(self) -> _Node:
+        left = self._side()
+        if left.column is None and self._take("is", "not", "in", "like"):
+            self._refuse("expected a column before it")
+        if self._take("is"):
+            absent = not self._take("not")
+            if not self._take("missing"):
+                self._refuse("expected 'missing'")
+            return lambda table, source: _missing(left.of(table, source), absent)
+        negated = bool(self._take("not"))
+        if self._take("in"):
+            return self._turned(negated, self._membership(left))
+        if self._take("like"):
+            pattern = re.compile(translate(self._literal(text_only=True)), re.IGNORECASE)
+            return self._turned(negated, lambda table, source: _like(left.of(table, source), pattern))
+        sign = None if negated else self._take(*_COMPARE)
+        if sign is None:
+            self._refuse("expected a comparison such as ==, !=, <, >=, in, like or 'is missing'")
+        right = self._side()
+        if left.column is None and right.column is None:
+            self._refuse("expected a column on one side of the comparison")
+        compare = _COMPARE[str(sign)]
+        return lambda table, source: _compared(left.of(table, source), right.of(table, source), compare)
+
+    @staticmethod
+    def _turned(negated: bool, node: _Node) -> _Node:
+        return (lambda table, source: ~node(table, source)) if negated else node
+
+    def _membership(self, left: "_Side") -> _Node:
+        if not self._take("("):
+            self._refuse("expected values in brackets, as in ('a', 'b')")
+        values = [self._literal()]
+        while self._take(","):
+            values.append(self._literal())
+        if not self._take(")"):
+            self._refuse("expected a comma or a closing bracket")
+        return lambda table, source: _any_of(left.of(table, source), values)
+
+    def _literal(self, text_only: bool = False) -> Any:
+        kind, value, _ = self.tokens[self.at] if self.at < len(self.tokens) else ("", "", 0)
+        if kind == "text" or (kind == "number" and not text_only):
+            self.at += 1
+            return value if kind == "text" else float(value)
+        self._refuse("expected text in single quotation marks" if text_only else "expected a number or 'text'")
+
+    def _side(self) -> "_Side":
+        kind, value, _ = self.tokens[self.at] if self.at < len(self.tokens) else ("", "", 0)
+        if kind in ("word", "column"):
+            self.at += 1
+            self.columns.append(value)
+            return _Side(value, None)
+        if kind not in ("number", "text"):
+            self._refuse("expected a column, a number, or text in single quotation marks")
+        return _Side(None, self._literal())
+
+
+@dataclass(frozen=True)
+class _Side:
+    """One side of a comparison: a column or a value."""
+
+    column: str | None
+    value: Any
+
+    def of(self, table: pd.DataFrame, source: str) -> Any:
+        """Return the column of a table, or the value."""
+        if self.column is None:
+            return self.value
+        header = [str(name) for name in table.columns]
+        if self.column not in header:
+            try:
+                return table[named_column(self.column, header, source)]
+            except OptionError as error:
+                raise OptionError(f"{error}; text stands in single quotation marks: '{self.column}'") from error
+        return table[self.column]
+
+
+def _joined(operation: Callable[[Any, Any], Any], parts: list[_Node], table: pd.DataFrame, source: str) -> _Truth:
+    truth = parts[0](table, source)
+    for part in parts[1:]:
+        truth = operation(truth, part(table, source))
+    return truth
+
+
+def _compared(left: Any, right: Any, compare: Callable[[Any, Any], Any]) -> _Truth:
+    """Compare two sides: as numbers if one is a number or all are, else as text."""
+    sides = [left, right]
+    if any(isinstance(side, float) or (isinstance(side, pd.Series) and is_numeric_dtype(side)) for side in sides):
+        one, two = (_as_numbers(side) for side in sides)
+        known = ~(np.isnan(one) | np.isnan(two))
+    else:
+        one, two = (_as_words(side) for side in sides)
+        known = np.not_equal(one, "") & np.not_equal(two, "")
+    n = max(len(side) if isinstance(side, pd.Series) else 1 for side in sides)
+    yes, known = np.broadcast_to(compare(one, two), (n,)), np.broadcast_to(known, (n,))
+    return _Truth(yes & known, ~yes & known)
+
+
+def _missing(column: Any, absent: bool) -> _Truth:
+    gone = _as_words(column) == ""
+    return _Truth(gone, ~gone) if absent else _Truth(~gone, gone)
+
+
+def _any_of(column: Any, values: list[Any]) -> _Truth:
+    truths = [_compared(column, value, operator.eq) for value in values]
+    yes = np.logical_or.reduce([truth.yes for truth in truths])
+    known = _as_words(column) != ""
+    return _Truth(yes & known, ~yes & known)
+
+
+def _like(column: Any, pattern: re.Pattern[str]) -> _Truth:
+    words = _as_words(column)
+    names, code = np.unique(words, return_inverse=True)
+    yes = np.array([pattern.match(name) is not None for name in names.tolist()], dtype=bool)[code.ravel()]
+    return _Truth(yes & (words != ""), ~yes & (words != ""))
+
+
+def _as_numbers(side: Any) -> np.ndarray:
+    """Return a side as numbers, NaN where it is none."""
+    values = pd.Series([side]) if not isinstance(side, pd.Series) else side
+    kind = str(values.dtype)
+    plain = values.astype(float) if kind == "bool" else values.astype(object) if kind == "category" else values
+    return pd.to_numeric(plain, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _as_words(side: Any) -> np.ndarray:
+    """Return a side as text, empty where there is nothing; whole numbers have no decimal point."""
+    if not isinstance(side, pd.Series):
+        return np.array([f"{side:g}" if isinstance(side, float) else str(side)])
+    code, names = pd.factorize(side)
+    words = [str(int(v)) if isinstance(v, float) and v.is_integer() else str(v).strip() for v in names.tolist()]
+    return np.array([*words, ""], dtype=str)[code]

@@ -1,0 +1,192 @@
+"""Filters of records: how certain their coordinates are, when and how they were made, and what is wrong with them."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from sdm.data.records.columns import UNCERTAINTY, first_of, listed, named_column
+from sdm.data.records.expression import Condition
+from sdm.data.records.textfile import column_key
+from sdm.errors import OptionError
+
+DEGREE_METRES = 111_320.0  # of latitude: what a coordinate precision of one degree leaves open
+# What GBIF itself counts as a problem of the place of a record ("has geospatial issues").
+GEOSPATIAL = ("ZERO_COORDINATE", "COORDINATE_INVALID", "COORDINATE_OUT_OF_RANGE", "COUNTRY_COORDINATE_MISMATCH")
+GEOSPATIAL_WORD = "geospatial"
+NEVER = ("FOSSIL_SPECIMEN", "LIVING_SPECIMEN")  # kinds of record that say nothing of where a species lives now
+_YEAR = re.compile(r"\s*(\d{4})?\s*(?:(-|–|\.\.|:)\s*(\d{4})?)?\s*")
+_LENGTH = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(m|km)\s*", re.IGNORECASE)
+
+Drop = tuple[str, np.ndarray, bool]
+"""Why rows are left out (``12 rows {words} left out``), which these are, and whether that is to be said of none too."""
+
+
+@dataclass(frozen=True)
+class RecordFilters:
+    """Which records to use, by what the file says of them; without any, all but fossils and captive specimens."""
+
+    max_uncertainty: float | None = None  # metres; records of unknown uncertainty stay
+    years: tuple[int | None, int | None] | None = None  # first and last; records without a year go
+    basis: tuple[str, ...] = ()  # kinds of record (basisOfRecord) to keep
+    exclude_issues: tuple[str, ...] = ()  # GBIF's words for what is wrong with a record; "geospatial" for a set of them
+    where: str | None = None  # a condition on any columns
+    uncertainty_column: str | None = None
+
+    @cached_property
+    def condition(self) -> Condition | None:
+        """The condition on columns, read."""
+        return None if self.where is None else Condition.parse(self.where)
+
+    def columns(self) -> list[str]:
+        """Return names of columns that are needed, where a file has more than are read."""
+        wanted = list(self.condition.columns) if self.condition else []
+        wanted += ["issue", "issues", "hasGeospatialIssues"] if self.exclude_issues else []
+        return [*wanted, "year", "eventDate"] if self.years else wanted
+
+    def drops(self, table: pd.DataFrame, source: str) -> Iterator[Drop]:
+        """Yield the rows of a table to leave out, by filter."""
+        header = [str(name) for name in table.columns]
+        if (status := first_of(header, ("occurrencestatus",))) is not None:
+            yield f"with {status}=ABSENT", _one_of(table[status], ("ABSENT",)), False
+        yield from self._basis(table, header, source)
+        if self.max_uncertainty is not None:
+            yield from self._uncertain(table, header, source, self.max_uncertainty)
+        if self.years is not None:
+            yield from self._years(table, header, source, *self.years)
+        if self.exclude_issues:
+            yield from self._issues(table, header, source)
+        if self.condition is not None:
+            holds, unknown = self.condition.holds(table, source)
+            more = f" (of which {unknown:,} have no value to tell)" if unknown else ""
+            yield f'that do not satisfy "{self.condition.text}"{more}', ~holds, True
+
+    def _basis(self, table: pd.DataFrame, header: list[str], source: str) -> Iterator[Drop]:
+        name = first_of(header, ("basisofrecord",))
+        if not self.basis:
+            if name is not None:
+                for word in NEVER:
+                    yield f"with {name}={word}", _one_of(table[name], (word,)), False
+            return
+        if name is None:
+            raise OptionError(_no_column(source, "basisOfRecord", "--basis", header))
+        kept = _one_of(table[name], self.basis)
+        if not kept.any():
+            there = listed([str(value) for value in pd.unique(table[name].dropna())])
+            raise OptionError(f"no row of '{source}' has {name} {' or '.join(self.basis)}: there are {there or 'none'}")
+        yield f"with another {name} than {' or '.join(self.basis)}", ~kept, True
+
+    def _uncertain(self, table: pd.DataFrame, header: list[str], source: str, most: float) -> Iterator[Drop]:
+        metres = uncertainty_metres(table, self.uncertainty_column, source)
+        if metres is None:
+            wanted = "coordinateUncertaintyInMeters or coordinatePrecision"
+            raise OptionError(_no_column(source, wanted, "--max-uncertainty", header))
+        unknown = int(np.count_nonzero(np.isnan(metres)))
+        kept = f" ({unknown:,} of unknown uncertainty are kept)" if unknown else ""
+        with np.errstate(invalid="ignore"):
+            yield f"less certain than {length_text(most)}{kept}", metres > most, True
+
+    def _years(
+        self, table: pd.DataFrame, header: list[str], source: str, first: int | None, last: int | None
+    ) -> Iterator[Drop]:
+        year = _year_of(table, header)
+        if year is None:
+            raise OptionError(_no_column(source, "year or eventDate", "--years", header))
+        yield "without a year", np.isnan(year), False
+        with np.errstate(invalid="ignore"):
+            out = (year < (-np.inf if first is None else first)) | (year > (np.inf if last is None else last))
+        yield f"not from {'' if first is None else first}–{'' if last is None else last}", out, True
+
+    def _issues(self, table: pd.DataFrame, header: list[str], source: str) -> Iterator[Drop]:
+        name, flag = first_of(header, ("issue", "issues")), first_of(header, ("hasgeospatialissues",))
+        words = [word.strip().upper() for word in self.exclude_issues]
+        broad = GEOSPATIAL_WORD.upper() in words
+        if name is None and not (broad and flag):
+            raise OptionError(_no_column(source, "issue", "--exclude-issues", header))
+        if broad and flag is not None:
+            yield f"with {flag}=true", _one_of(table[flag], ("TRUE", "1")), True
+        if name is None:
+            return
+        wanted = [word for word in words if word != GEOSPATIAL_WORD.upper()] + list(GEOSPATIAL if broad else ())
+        code, texts = pd.factorize(table[name])
+        parts = [set(re.split(r"[;,|\s]+", str(text).upper())) for text in texts]
+        for word in dict.fromkeys(wanted):
+            has = np.array([*(word in part for part in parts), False], dtype=bool)[code]
+            yield f"with the issue {word}", has, True
+
+
+def uncertainty_metres(table: pd.DataFrame, column: str | None, source: str) -> np.ndarray | None:
+    """Return how far each record may be from its coordinates, in metres; NaN where that is not known; None if no column
+    says it. It is in the named column, or else in one such as ``coordinateUncertaintyInMeters``, and where that is
+    empty, what a ``coordinatePrecision`` in degrees leaves open. Zero and less are no distances: "not known"."""
+    header = [str(name) for name in table.columns]
+    name = first_of(header, UNCERTAINTY) if column is None else named_column(column, header, source)
+    precision = first_of(header, ("coordinateprecision",)) if column is None else None
+    if name is None and precision is None:
+        return None
+    metres = np.full(len(table), np.nan) if name is None else _above_zero(table[name])
+    if precision is not None:
+        degrees = _above_zero(table[precision])
+        with np.errstate(invalid="ignore"):
+            metres = np.where(np.isnan(metres) & (degrees <= 1), degrees * DEGREE_METRES, metres)
+    return metres
+
+
+def read_years(text: str) -> tuple[int | None, int | None]:
+    """Return the first and the last year of a text such as ``1970-2010``, ``1970-``, ``-2010`` or ``1985``."""
+    match = _YEAR.fullmatch(str(text))
+    if match is None or not (match[1] or match[3]):
+        raise ValueError(f"years such as 1970-2010, 1970-, -2010 or 1985, not '{text}'")
+    first, last = (None if part is None else int(part) for part in (match[1], match[3]))
+    if match[2] is None:
+        last = first
+    if first is not None and last is not None and first > last:
+        raise ValueError(f"years from the first to the last, not '{text}'")
+    return first, last
+
+
+def read_length(text: str) -> float:
+    """Return a length in metres from a text such as ``5km`` or ``250 m``."""
+    match = _LENGTH.fullmatch(str(text))
+    if match is None or not 0 < float(match[1]) < 1e9:
+        raise ValueError(f"a length with its unit, such as 5km or 250m, not '{text}'")
+    return float(match[1]) * (1000.0 if match[2].lower() == "km" else 1.0)
+
+
+def length_text(metres: float) -> str:
+    """Return a length in words."""
+    return f"{metres / 1000:g} km" if metres >= 1000 else f"{metres:g} m"
+
+
+def _above_zero(column: pd.Series) -> np.ndarray:
+    values = column.astype(object) if str(column.dtype) == "category" else column
+    number = pd.to_numeric(values, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    return np.where(np.isfinite(number) & (number > 0), number, np.nan)
+
+
+def _one_of(column: pd.Series, words: Sequence[str]) -> np.ndarray:
+    """Return which rows hold one of these words, whatever their case, spaces and underscores."""
+    keys = {column_key(word) for word in words}
+    code, texts = pd.factorize(column)
+    return np.array([*(column_key(str(text)) in keys for text in texts), False], dtype=bool)[code]
+
+
+def _year_of(table: pd.DataFrame, header: list[str]) -> np.ndarray | None:
+    """Return the year of each record: from a column of years, or where that is empty from the start of its date."""
+    name, date = first_of(header, ("year",)), first_of(header, ("eventdate", "date", "observationdate", "observedon"))
+    if name is None and date is None:
+        return None
+    year = np.full(len(table), np.nan) if name is None else _above_zero(table[name])
+    if date is not None and np.isnan(year).any():
+        unknown = np.isnan(year)
+        code, texts = pd.factorize(table[date][unknown])
+        found = [re.search(r"(?<!\d)(1[5-9]\d\d|20\d\d)(?!\d)", str(text)) for text in texts]
+        year[unknown] = np.array([*(float(match[1]) if match else np.nan for match in found), np.nan])[code]
+    return year
+
+
+def _no_column(source: str, wanted: str, option: str, header: list[str]) -> str:
+    return f"file '{source}' has no column {wanted}, which {option} needs: it has {listed(header)}"

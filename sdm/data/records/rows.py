@@ -1,0 +1,108 @@
+"""The rows of a file on their way in: those that take part, and why the others do not.
+
+Whoever reads a table takes its columns of numbers from here. A cell that is no number makes its row unreadable; such
+rows are left out, counted and listed, and a file with too many of them is refused (`RowRules.most_bad`). The user's
+filters, and what is never a record of a wild living species, leave rows out in the same way.
+"""
+
+from dataclasses import dataclass, field
+from math import ceil
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sdm.data.records.columns import first_of
+from sdm.data.records.filters import RecordFilters
+from sdm.data.records.textfile import TextTable, to_numbers
+from sdm.errors import DataError
+
+IDENTIFIERS = ("gbifid", "occurrenceid")
+UNREADABLE, FILTERED = "unreadable", "filtered"
+LEFT_OUT = ("row", "id", "species", "x", "y", "kind", "fate")  # columns of the table of rows that are left out
+_SHOWN = 3  # unreadable rows in a message
+
+
+@dataclass(frozen=True)
+class RowRules:
+    """Which rows of a file take part."""
+
+    filters: RecordFilters = field(default_factory=RecordFilters)
+    most_bad: float = 5.0  # percent of the rows that may be unreadable, rounded up to whole rows
+
+
+class FileRows:
+    """The rows of one table, and what is left out of them."""
+
+    def __init__(self, frame: pd.DataFrame, row: np.ndarray, source: str, rules: RowRules | None = None) -> None:
+        self.frame, self.row, self.source = frame, row, source
+        self.rules = rules or RowRules()
+        self.keep = np.ones(len(frame), dtype=bool)
+        self.notes: list[str] = []
+        self._bad: dict[int, str] = {}  # unreadable rows, by their place in the table
+        self._lost: dict[int, str] = {}  # unreadable rows that are not in the table, by their number in the file
+        self._left: list[tuple[np.ndarray, str, Any]] = []  # rows, kind, and one reason or a reason each
+
+    @classmethod
+    def read(
+        cls, text: TextTable, as_text: set[str | None], only: list[str] | None = None, rules: RowRules | None = None
+    ) -> "FileRows":
+        """Read a text table."""
+        rows = cls(*text.read(as_text, only, strict=False), text.path.name, rules)
+        fault = f"more fields than the {len(text.header)} of the header"
+        rows._lost = dict.fromkeys(text.too_long, fault)
+        return rows
+
+    def numbers(self, column: str | pd.Series) -> np.ndarray:
+        """Return a column as float64, NaN where it is empty or no number; rows of the latter are unreadable."""
+        values = self.frame[column] if isinstance(column, str) else column
+        number, bad = to_numbers(values)
+        for at in bad.tolist():
+            self._bad.setdefault(at, f"column '{values.name}': '{str(values.iloc[at])[:60]}' is not a number")
+        return number
+
+    def leave_out(self, drop: np.ndarray, reason: str, *, say_none: bool = False) -> None:
+        """Leave rows out, and say how many."""
+        drop = drop & self.keep
+        count = int(np.count_nonzero(drop))
+        if count or say_none:
+            self.notes.append(f"{count:,} rows {reason} left out")
+        if count:
+            self._left.append((np.flatnonzero(drop), FILTERED, reason))
+            self.keep &= ~drop
+
+    def sift(self) -> np.ndarray:
+        """Leave out what cannot be read and what the filters refuse; return which rows are kept."""
+        self._leave_out_unreadable()
+        for reason, drop, asked in self.rules.filters.drops(self.frame, self.source):
+            self.leave_out(drop, reason, say_none=asked)
+        return self.keep
+
+    def _leave_out_unreadable(self) -> None:
+        at = np.array(sorted(self._bad), dtype=np.int64)
+        bad = dict(sorted((self._lost | {int(self.row[k]): self._bad[k] for k in at.tolist()}).items()))
+        if not bad:
+            return
+        shown = "; ".join(f"row {row}, {why}" for row, why in list(bad.items())[:_SHOWN])
+        shown += f"; and {len(bad) - _SHOWN:,} more" if len(bad) > _SHOWN else ""
+        n, most = len(self.frame) + len(self._lost), self.rules.most_bad
+        if len(bad) > ceil(n * most / 100):
+            share = min(100, ceil(100 * len(bad) / n))
+            raise DataError(
+                f"file '{self.source}': {len(bad):,} of {n:,} rows cannot be read ({shown}), and at most {most:g} % "
+                f"may be left out: correct them, or allow more with --max-bad-rows {share}"
+            )
+        self.notes.append(f"{len(bad):,} rows that cannot be read left out: {shown}")
+        self._left.append((at, UNREADABLE, [self._bad[k] for k in at.tolist()]))
+        self.keep[at] = False
+
+    def left_out(self, species: np.ndarray, x: np.ndarray, y: np.ndarray) -> pd.DataFrame:
+        """Return one line for each row that is left out: its number, identifier, species, coordinates, and why."""
+        name = first_of([str(column) for column in self.frame.columns], IDENTIFIERS)
+        lost = (list(self._lost), "", "", np.nan, np.nan, UNREADABLE, list(self._lost.values()))
+        parts = [pd.DataFrame(dict(zip(LEFT_OUT, lost)))] if self._lost else []
+        for at, kind, reason in self._left:
+            ident = "" if name is None else self.frame[name].to_numpy()[at]
+            columns = (self.row[at], ident, species[at], x[at], y[at], kind, reason)
+            parts.append(pd.DataFrame(dict(zip(LEFT_OUT, columns))))
+        return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(LEFT_OUT))
