@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -21,8 +22,14 @@ NEVER = ("FOSSIL_SPECIMEN", "LIVING_SPECIMEN")  # kinds of record that say nothi
 _YEAR = re.compile(r"\s*(\d{4})?\s*(?:(-|–|\.\.|:)\s*(\d{4})?)?\s*")
 _LENGTH = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(m|km)\s*", re.IGNORECASE)
 
-Drop = tuple[str, np.ndarray, bool]
-"""Why rows are left out (``12 rows {words} left out``), which these are, and whether that is to be said of none too."""
+
+class Drop(NamedTuple):
+    """Rows to leave out: ``12 rows {reason} left out ({more})``."""
+
+    reason: str
+    which: np.ndarray
+    asked: bool = True  # by the user, who is told of it even if no row is left out
+    more: str = ""
 
 
 @dataclass(frozen=True)
@@ -51,7 +58,7 @@ class RecordFilters:
         """Yield the rows of a table to leave out, by filter."""
         header = [str(name) for name in table.columns]
         if (status := first_of(header, ("occurrencestatus",))) is not None:
-            yield f"with {status}=ABSENT", _one_of(table[status], ("ABSENT",)), False
+            yield Drop(f"with {status}=ABSENT", _one_of(table[status], ("ABSENT",)), asked=False)
         yield from self._basis(table, header, source)
         if self.max_uncertainty is not None:
             yield from self._uncertain(table, header, source, self.max_uncertainty)
@@ -61,15 +68,15 @@ class RecordFilters:
             yield from self._issues(table, header, source)
         if self.condition is not None:
             holds, unknown = self.condition.holds(table, source)
-            more = f" (of which {unknown:,} have no value to tell)" if unknown else ""
-            yield f'that do not satisfy "{self.condition.text}"{more}', ~holds, True
+            more = f"{unknown:,} of them have no value to tell" if unknown else ""
+            yield Drop(f'that do not satisfy "{self.condition.text}"', ~holds, more=more)
 
     def _basis(self, table: pd.DataFrame, header: list[str], source: str) -> Iterator[Drop]:
         name = first_of(header, ("basisofrecord",))
         if not self.basis:
             if name is not None:
                 for word in NEVER:
-                    yield f"with {name}={word}", _one_of(table[name], (word,)), False
+                    yield Drop(f"with {name}={word}", _one_of(table[name], (word,)), asked=False)
             return
         if name is None:
             raise OptionError(_no_column(source, "basisOfRecord", "--basis", header))
@@ -77,7 +84,7 @@ class RecordFilters:
         if not kept.any():
             there = listed([str(value) for value in pd.unique(table[name].dropna())])
             raise OptionError(f"no row of '{source}' has {name} {' or '.join(self.basis)}: there are {there or 'none'}")
-        yield f"with another {name} than {' or '.join(self.basis)}", ~kept, True
+        yield Drop(f"with another {name} than {' or '.join(self.basis)}", ~kept)
 
     def _uncertain(self, table: pd.DataFrame, header: list[str], source: str, most: float) -> Iterator[Drop]:
         metres = uncertainty_metres(table, self.uncertainty_column, source)
@@ -85,9 +92,9 @@ class RecordFilters:
             wanted = "coordinateUncertaintyInMeters or coordinatePrecision"
             raise OptionError(_no_column(source, wanted, "--max-uncertainty", header))
         unknown = int(np.count_nonzero(np.isnan(metres)))
-        kept = f" ({unknown:,} of unknown uncertainty are kept)" if unknown else ""
+        kept = f"{unknown:,} of unknown uncertainty are kept" if unknown else ""
         with np.errstate(invalid="ignore"):
-            yield f"less certain than {length_text(most)}{kept}", metres > most, True
+            yield Drop(f"less certain than {length_text(most)}", metres > most, more=kept)
 
     def _years(
         self, table: pd.DataFrame, header: list[str], source: str, first: int | None, last: int | None
@@ -95,10 +102,10 @@ class RecordFilters:
         year = _year_of(table, header)
         if year is None:
             raise OptionError(_no_column(source, "year or eventDate", "--years", header))
-        yield "without a year", np.isnan(year), False
+        yield Drop("without a year", np.isnan(year), asked=False)
         with np.errstate(invalid="ignore"):
             out = (year < (-np.inf if first is None else first)) | (year > (np.inf if last is None else last))
-        yield f"not from {'' if first is None else first}–{'' if last is None else last}", out, True
+        yield Drop(f"not from {'' if first is None else first}–{'' if last is None else last}", out)
 
     def _issues(self, table: pd.DataFrame, header: list[str], source: str) -> Iterator[Drop]:
         name, flag = first_of(header, ("issue", "issues")), first_of(header, ("hasgeospatialissues",))
@@ -107,7 +114,7 @@ class RecordFilters:
         if name is None and not (broad and flag):
             raise OptionError(_no_column(source, "issue", "--exclude-issues", header))
         if broad and flag is not None:
-            yield f"with {flag}=true", _one_of(table[flag], ("TRUE", "1")), True
+            yield Drop(f"with {flag}=true", _one_of(table[flag], ("TRUE", "1")))
         if name is None:
             return
         wanted = [word for word in words if word != GEOSPATIAL_WORD.upper()] + list(GEOSPATIAL if broad else ())
@@ -115,7 +122,7 @@ class RecordFilters:
         parts = [set(re.split(r"[;,|\s]+", str(text).upper())) for text in texts]
         for word in dict.fromkeys(wanted):
             has = np.array([*(word in part for part in parts), False], dtype=bool)[code]
-            yield f"with the issue {word}", has, True
+            yield Drop(f"with the issue {word}", has)
 
 
 def uncertainty_metres(table: pd.DataFrame, column: str | None, source: str) -> np.ndarray | None:

@@ -95,7 +95,7 @@ class Occurrences:
         """Return the records without some, which are counted in a note and listed with the reason."""
         if not (count := int(np.count_nonzero(drop))):
             return self
-        table = self.lines().loc[drop].assign(kind=FILTERED, fate=reason)
+        table = self.lines().loc[drop].assign(kind=FILTERED, reason=reason)
         left = table if self.left_out.empty else pd.concat([self.left_out, table], ignore_index=True)
         return replace(self.take(~drop), left_out=left, notes=(*self.notes, f"{count:,} rows {reason} left out"))
 

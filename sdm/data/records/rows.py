@@ -19,7 +19,7 @@ from sdm.errors import DataError
 
 IDENTIFIERS = ("gbifid", "occurrenceid")
 UNREADABLE, FILTERED = "unreadable", "filtered"
-LEFT_OUT = ("row", "id", "species", "x", "y", "kind", "fate")  # columns of the table of rows that are left out
+LEFT_OUT = ("row", "id", "species", "x", "y", "kind", "reason")  # columns of the table of rows that are left out
 _SHOWN = 3  # unreadable rows in a message
 
 
@@ -61,12 +61,12 @@ class FileRows:
             self._bad.setdefault(at, f"column '{values.name}': '{str(values.iloc[at])[:60]}' is not a number")
         return number
 
-    def leave_out(self, drop: np.ndarray, reason: str, *, say_none: bool = False) -> None:
+    def leave_out(self, drop: np.ndarray, reason: str, more: str = "", *, say_none: bool = False) -> None:
         """Leave rows out, and say how many."""
         drop = drop & self.keep
         count = int(np.count_nonzero(drop))
         if count or say_none:
-            self.notes.append(f"{count:,} rows {reason} left out")
+            self.notes.append(f"{count:,} rows {reason} left out" + (f" ({more})" if more else ""))
         if count:
             self._left.append((np.flatnonzero(drop), FILTERED, reason))
             self.keep &= ~drop
@@ -74,8 +74,8 @@ class FileRows:
     def sift(self) -> np.ndarray:
         """Leave out what cannot be read and what the filters refuse; return which rows are kept."""
         self._leave_out_unreadable()
-        for reason, drop, asked in self.rules.filters.drops(self.frame, self.source):
-            self.leave_out(drop, reason, say_none=asked)
+        for drop in self.rules.filters.drops(self.frame, self.source):
+            self.leave_out(drop.which, drop.reason, drop.more, say_none=drop.asked)
         return self.keep
 
     def _leave_out_unreadable(self) -> None:
@@ -106,3 +106,13 @@ class FileRows:
             columns = (self.row[at], ident, species[at], x[at], y[at], kind, reason)
             parts.append(pd.DataFrame(dict(zip(LEFT_OUT, columns))))
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(LEFT_OUT))
+
+
+def with_left_out(fate: pd.DataFrame, left_out: pd.DataFrame) -> pd.DataFrame:
+    """Put the rows that were left out on reading to the others with their fate, in the order of the file."""
+    if not len(left_out):
+        return fate
+    left = left_out.drop(columns="kind")
+    left.insert(len(left.columns) - 1, "fate", "left out")
+    both = pd.concat([fate, left[list(fate.columns)]], ignore_index=True)
+    return both.sort_values("row", kind="stable", ignore_index=True)
