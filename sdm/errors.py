@@ -9,6 +9,10 @@ class DataError(SdmError, ValueError):
     """Occurrences, layers or a table that cannot be used as they are."""
 
 
+class BadRowsError(DataError):
+    """A file with more rows that cannot be read than may be left out."""
+
+
 class OptionError(SdmError, ValueError):
     """An option with a value that makes no sense."""
 

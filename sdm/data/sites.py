@@ -6,8 +6,10 @@ were not asked for, is the environment, which may also be in a second table.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import cached_property
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +18,10 @@ import pandas as pd
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 from sdm.data.records.columns import PRESENCE, SPECIES, coordinate_pair, first_of, listed, named_column
+from sdm.data.records.filters import RecordFilters
 from sdm.data.records.occurrences import ABSENT, as_text
-from sdm.data.records.textfile import TextTable, column_key, numbers
+from sdm.data.records.rows import LEFT_OUT, FileRows, RowRules
+from sdm.data.records.textfile import TextTable, column_key, to_numbers
 from sdm.data.visits import SITE, site_groups
 from sdm.errors import DataError, OptionError
 
@@ -37,6 +41,7 @@ class SiteTable:
     group: np.ndarray  # the number of each row's site: one name, or the same coordinates, are one site
     source: str
     notes: tuple[str, ...] = ()
+    left_out: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(LEFT_OUT)))  # rows, and why
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -64,14 +69,20 @@ class NamedColumns:
 
 
 def read_site_table(
-    path: str | Path, wanted: NamedColumns | None = None, *, table: str | Path | None = None, layers: bool = False
+    path: str | Path,
+    wanted: NamedColumns | None = None,
+    *,
+    table: str | Path | None = None,
+    layers: bool = False,
+    rules: RowRules | None = None,
 ) -> SiteTable:
     """Read a table of sites: text with any delimiter, with one column per species, or one row per species and site with
     a column such as ``presence``. `table` is a second one with the environment, joined by a column that names sites in
-    both, or else row by row; with `layers` the environment comes from them, and no column is needed for it."""
-    wanted = wanted or NamedColumns()
-    first = _Table.read(path, wanted)
-    other = None if table is None else _Table.read(table, wanted)
+    both, or else row by row; with `layers` the environment comes from them, and no column is needed for it. `rules` say
+    which rows of the first table take part, and how many of either may be unreadable."""
+    wanted, rules = wanted or NamedColumns(), rules or RowRules()
+    first = _Table.read(path, wanted, rules)
+    other = None if table is None else _Table.read(table, wanted, RowRules(most_bad=rules.most_bad))
     _check_columns([part for part in (first, other) if part], wanted)
     first = first.wide()
     second = None if other is None else first.join(other, wanted)
@@ -92,12 +103,18 @@ def read_site_table(
             f"table '{first.name}' has no coordinates to look layers up at: looked for longitude and latitude, x, y, "
             f"easting and northing; it has {', '.join(first.frame.columns)}; name them with --x-column and --y-column"
         )
-    said = [*first.notes, *(second.notes if second else ()), *notes]
+    rows = first.rows if second is None else first.rows.joined(second.rows)
+    keep = rows.sift()
+    said = [*first.notes, *(second.notes if second else ()), *rows.notes, *notes]
     said.append(f"{len(species)} species: {listed(species)}")
     names = [as_text(first.frame[first.site])] if first.site else []
     group = site_groups(*names, np.column_stack([x, y]))
     labelled = None if fold is None else as_text(fold)
-    return SiteTable(labels, environment, x, y, first.row, labelled, group, str(path), tuple(said))
+    left = rows.left_out(np.full(len(x), "", dtype=object), x, y)
+    left = pd.concat([first.left_out, left], ignore_index=True) if len(first.left_out) and len(left) else left
+    left = left if len(left) else first.left_out
+    sites = SiteTable(labels, environment, x, y, first.row, labelled, group, str(path), tuple(said), left)
+    return sites if keep.all() else sites.take(keep)
 
 
 @dataclass(frozen=True)
@@ -111,37 +128,59 @@ class _Table:
     y: str | None
     site: str | None
     notes: tuple[str, ...]
+    rules: RowRules  # how many rows may be unreadable; filters were applied on reading
+    left_out: pd.DataFrame
     pivoted: tuple[str, ...] = ()  # the species of a table with one row per species and site
 
+    @cached_property
+    def rows(self) -> FileRows:
+        """The rows, whose columns of numbers are read one after the other."""
+        return FileRows(self.frame, self.row, self.name, self.rules)
+
     @classmethod
-    def read(cls, path: str | Path, wanted: NamedColumns) -> "_Table":
+    def read(cls, path: str | Path, wanted: NamedColumns, rules: RowRules) -> "_Table":
         path = Path(path)
         if not path.is_file():
             raise DataError(f"file '{path}' does not exist: expected a table of sites")
         if path.stat().st_size == 0:
             raise DataError(f"file '{path.name}' is empty: expected a header and one row per site")
         text = TextTable(path)
-        frame, row = text.read(as_text=set())
-        header = [str(name) for name in frame.columns]
+        rows = FileRows.read(text, set(), rules=rules)
+        header = [str(name) for name in rows.frame.columns]
         pair = zip((wanted.x, wanted.y), coordinate_pair(header))
         x, y = (known if name is None else _same(name, header) for name, known in pair)
         x, y = (x, y) if x and y else (None, None)
         site = first_of(header, SITE) if wanted.site is None else _same(wanted.site, header)
-        return cls(path.name, frame, row, x, y, site, tuple(text.notes))
+        keep, later = rows.sift(), RowRules(RecordFilters(keep_absences=True), rules.most_bad)
+        if not keep.any():
+            raise DataError(f"file '{path.name}' holds no site of use ({'; '.join(rows.notes)})")
+        blank, nowhere = np.full(len(keep), "", dtype=object), np.full(len(keep), np.nan)
+        xs, ys = (nowhere if name is None else to_numbers(rows.frame[name])[0] for name in (x, y))
+        frame = rows.frame if keep.all() else rows.frame[keep].reset_index(drop=True)
+        notes = (*text.notes, *rows.notes)
+        return cls(path.name, frame, rows.row[keep], x, y, site, notes, later, rows.left_out(blank, xs, ys))
 
     def free_columns(self, wanted: NamedColumns) -> list[str]:
         """Return the columns that are not coordinates, names of sites or folds."""
         taken = {self.x, self.y, self.site, wanted.fold} - {*wanted.environment}
         return [str(name) for name in self.frame.columns if name not in taken]
 
+    def is_species(self, name: str) -> bool:
+        """Whether a column holds nothing but 0, 1 and blanks, but for a few cells that cannot be read."""
+        column = self.frame[name]
+        known = pd.to_numeric(_flags(column), errors="coerce")
+        words = int(np.count_nonzero(known.isna() & column.notna()))
+        few = words <= ceil(len(column) * self.rules.most_bad / 100)
+        return bool(known.notna().any() and known.dropna().isin([0, 1]).all() and few)
+
     def labels(self, name: str) -> np.ndarray:
         """Return a species' column as numbers."""
-        return numbers(_flags(self.frame[name]), self.row, self.name)
+        return self.rows.numbers(_flags(self.frame[name]))
 
     def coordinates(self) -> tuple[np.ndarray, np.ndarray] | None:
         if self.x is None or self.y is None:
             return None
-        return numbers(self.frame[self.x], self.row, self.name), numbers(self.frame[self.y], self.row, self.name)
+        return self.rows.numbers(self.x), self.rows.numbers(self.y)
 
     def wide(self) -> "_Table":
         """Return one row per site, if the table has one row per species and site."""
@@ -232,12 +271,6 @@ def _flags(column: pd.Series) -> pd.Series:
     return column
 
 
-def _is_species(column: pd.Series) -> bool:
-    """Whether a column holds nothing but 0, 1 and blanks."""
-    known = pd.to_numeric(_flags(column), errors="coerce")
-    return bool(known.notna().any() and known.dropna().isin([0, 1]).all() and (known.notna() == column.notna()).all())
-
-
 def _is_count(column: pd.Series) -> bool:
     """Whether a column holds whole numbers from 0 on, 0 among them and more than 1 too: what counts look like."""
     known = pd.to_numeric(_flags(column), errors="coerce").dropna()
@@ -249,7 +282,7 @@ def _species(table: _Table, wanted: NamedColumns, *, only_table: bool) -> list[s
     columns = table.free_columns(wanted)
     if not wanted.species:
         free = [name for name in columns if name not in wanted.environment and name not in wanted.categorical]
-        species = [name for name in free if name in (table.pivoted or free) and _is_species(table.frame[name])]
+        species = [name for name in free if name in (table.pivoted or free) and table.is_species(name)]
         if not species:
             raise DataError(
                 f"table '{table.name}' has no species, columns that hold nothing but 0, 1 and blanks: name them with "
@@ -283,7 +316,7 @@ def _unused_columns(
     blank = [name for name in free if table.frame[name].isna().all()]
     notes = [f"column '{name}' is blank at every site: it has no labels, and is left out" for name in blank]
     free = [name for name in free if name not in blank]
-    left = [name for name in free if name in table.pivoted or (not table.pivoted and _is_species(table.frame[name]))]
+    left = [name for name in free if name in table.pivoted or (not table.pivoted and table.is_species(name))]
     if left and not wanted.environment:
         kind = "other species of the table" if table.pivoted else "columns of nothing but 0, 1 and blanks"
         how = "" if not only_table or table.pivoted else ", or with --environment if they are no species"
@@ -318,7 +351,7 @@ def _environment(table: _Table, species: Collection[str], wanted: NamedColumns) 
         elif not wanted.environment and pd.to_numeric(column, errors="coerce").isna().all():
             notes.append(f"column '{name}' holds no numbers and is left out: name it as categorical to use it")
         else:
-            chosen[name] = numbers(column, table.row, table.name)
+            chosen[name] = table.rows.numbers(column)
     if not chosen:
         raise DataError(
             f"table '{table.name}' has no column for the environment: name some with --environment, or give a table of "

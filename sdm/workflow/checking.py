@@ -19,6 +19,14 @@ def check_run(options: RunOptions) -> Findings:
     sound = not found.problems
     _check_output(options, found, task.command)
     task.check(options, found)
+    if found.bad_rows:  # they are told of: look at the others
+        own = options.occurrences.model_copy(update={"max_bad_rows": 100.0})
+        options = options.model_copy(update={"occurrences": own})
+        again = Findings()
+        task.check(options, again)
+        for name in ("problems", "warnings", "facts"):
+            known = getattr(found, name)
+            known += [text for text in getattr(again, name) if text not in known]
     if sound:  # options that contradict each other divide nothing
         _check_splits(task, options, found)
     return found

@@ -20,8 +20,8 @@ def is_swd(files: Sequence[str]) -> bool:
     return len(files) == 1 and Path(files[0]).suffix.lower() in SWD_SUFFIXES
 
 
-def row_rules(options: RunOptions) -> RowRules:
-    """Return which rows of the files of records take part."""
+def row_rules(options: RunOptions, *, absences: bool = False) -> RowRules:
+    """Return which rows of the files of records take part; recorded absences only where they say something."""
     own = options.occurrences
     filters = RecordFilters(
         max_uncertainty=None if own.max_uncertainty is None else read_length(own.max_uncertainty),
@@ -30,6 +30,7 @@ def row_rules(options: RunOptions) -> RowRules:
         exclude_issues=tuple(own.exclude_issues),
         where=own.where,
         uncertainty_column=own.uncertainty_column,
+        keep_absences=absences,
     )
     return RowRules(filters, own.max_bad_rows)
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from sdm.errors import OptionError, SdmError
+from sdm.errors import BadRowsError, OptionError, SdmError
 from sdm.files import safe_name
 from sdm.options.applies import check_applies
 from sdm.options.definitions import RunOptions
@@ -103,12 +103,14 @@ class Findings:
     problems: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     facts: list[str] = field(default_factory=list)
+    bad_rows: bool = False  # whether a file had too many of them, so that the rest of it was not looked at
 
     def attempt(self, step: Callable[[], Any]) -> Any:
         """Do a step; what goes wrong in it becomes a problem."""
         try:
             return step()
         except SdmError as error:
+            self.bad_rows |= isinstance(error, BadRowsError)
             if str(error) not in self.problems:
                 self.problems.append(str(error))
             return None

@@ -42,6 +42,7 @@ class RecordFilters:
     exclude_issues: tuple[str, ...] = ()  # GBIF's words for what is wrong with a record; "geospatial" for a set of them
     where: str | None = None  # a condition on any columns
     uncertainty_column: str | None = None
+    keep_absences: bool = False  # records with occurrenceStatus=ABSENT, which say something where absences count
 
     @cached_property
     def condition(self) -> Condition | None:
@@ -57,7 +58,8 @@ class RecordFilters:
     def drops(self, table: pd.DataFrame, source: str) -> Iterator[Drop]:
         """Yield the rows of a table to leave out, by filter."""
         header = [str(name) for name in table.columns]
-        if (status := first_of(header, ("occurrencestatus",))) is not None:
+        status = None if self.keep_absences else first_of(header, ("occurrencestatus",))
+        if status is not None:
             yield Drop(f"with {status}=ABSENT", _one_of(table[status], ("ABSENT",)), asked=False)
         yield from self._basis(table, header, source)
         if self.max_uncertainty is not None:

@@ -15,7 +15,7 @@ import pandas as pd
 from sdm.data.records.columns import first_of
 from sdm.data.records.filters import RecordFilters
 from sdm.data.records.textfile import TextTable, to_numbers
-from sdm.errors import DataError
+from sdm.errors import BadRowsError
 
 IDENTIFIERS = ("gbifid", "occurrenceid")
 UNREADABLE, FILTERED = "unreadable", "filtered"
@@ -61,6 +61,12 @@ class FileRows:
             self._bad.setdefault(at, f"column '{values.name}': '{str(values.iloc[at])[:60]}' is not a number")
         return number
 
+    def joined(self, other: "FileRows") -> "FileRows":
+        """Take over what is unreadable in the same rows of another table."""
+        for at, why in other._bad.items():
+            self._bad.setdefault(at, f"'{other.source}', {why}")
+        return self
+
     def leave_out(self, drop: np.ndarray, reason: str, more: str = "", *, say_none: bool = False) -> None:
         """Leave rows out, and say how many."""
         drop = drop & self.keep
@@ -88,7 +94,7 @@ class FileRows:
         n, most = len(self.frame) + len(self._lost), self.rules.most_bad
         if len(bad) > ceil(n * most / 100):
             share = min(100, ceil(100 * len(bad) / n))
-            raise DataError(
+            raise BadRowsError(
                 f"file '{self.source}': {len(bad):,} of {n:,} rows cannot be read ({shown}), and at most {most:g} % "
                 f"may be left out: correct them, or allow more with --max-bad-rows {share}"
             )
@@ -96,14 +102,19 @@ class FileRows:
         self._left.append((at, UNREADABLE, [self._bad[k] for k in at.tolist()]))
         self.keep[at] = False
 
+    @property
+    def identifier(self) -> np.ndarray:
+        """What GBIF or the collection calls each row; empty where nothing does."""
+        name = first_of([str(column) for column in self.frame.columns], IDENTIFIERS)
+        return np.full(len(self.frame), "", dtype=object) if name is None else self.frame[name].to_numpy()
+
     def left_out(self, species: np.ndarray, x: np.ndarray, y: np.ndarray) -> pd.DataFrame:
         """Return one line for each row that is left out: its number, identifier, species, coordinates, and why."""
-        name = first_of([str(column) for column in self.frame.columns], IDENTIFIERS)
+        ident = self.identifier
         lost = (list(self._lost), "", "", np.nan, np.nan, UNREADABLE, list(self._lost.values()))
         parts = [pd.DataFrame(dict(zip(LEFT_OUT, lost)))] if self._lost else []
         for at, kind, reason in self._left:
-            ident = "" if name is None else self.frame[name].to_numpy()[at]
-            columns = (self.row[at], ident, species[at], x[at], y[at], kind, reason)
+            columns = (self.row[at], ident[at], species[at], x[at], y[at], kind, reason)
             parts.append(pd.DataFrame(dict(zip(LEFT_OUT, columns))))
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(LEFT_OUT))
 

@@ -10,7 +10,8 @@ from pandas.api.types import is_numeric_dtype
 
 from sdm.data.records.columns import PRESENCE, SPECIES, coordinate_pair, first_of, named_column, species_column
 from sdm.data.records.occurrences import as_text, check_file, species_of_rows
-from sdm.data.records.textfile import TextTable, numbers
+from sdm.data.records.rows import LEFT_OUT, FileRows, RowRules, with_left_out
+from sdm.data.records.textfile import TextTable
 from sdm.errors import DataError
 
 
@@ -30,6 +31,17 @@ class Swd:
     fold: np.ndarray | None = None  # labels as text, empty where there is none
     text: pd.DataFrame = field(default_factory=pd.DataFrame)  # other columns that were named
     row: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    identifier: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=object))
+    left_out: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(LEFT_OUT)))  # rows, and why
+
+    def take(self, which: np.ndarray) -> "Swd":
+        """Return some of the rows, by index or by booleans."""
+        at = np.arange(len(self.species))[which]
+        arrays = {name: getattr(self, name) for name in ("species", "x", "y", "weight", "effort", "fold", "row")}
+        arrays["identifier"] = self.identifier
+        taken = {name: part[at] for name, part in arrays.items() if part is not None and len(part)}
+        tables = {name: getattr(self, name).iloc[at].reset_index(drop=True) for name in ("table", "text")}
+        return replace(self, **taken, **tables)
 
     @property
     def is_background(self) -> np.ndarray:
@@ -40,6 +52,18 @@ class Swd:
     def species_names(self) -> list[str]:
         """The different species, in order of appearance, without background."""
         return [str(name) for name in pd.unique(self.species) if name != "background"]
+
+    def fate(self) -> pd.DataFrame:
+        """Return a line for every row of the file, in its order: what tells it apart, what became of it, and why."""
+        text = self.table.select_dtypes(exclude="number")
+        whole = self.table.notna().all(axis=1).to_numpy() & (text != "").all(axis=1).to_numpy()
+        why = np.where(whole, "", "without a value for every variable").astype(object)
+        if self.effort is not None:
+            why[whole & ~(self.effort > 0)] = "where the sampling effort is zero or missing"
+        names = self.identifier if len(self.identifier) else np.full(len(why), "", dtype=object)
+        lines = pd.DataFrame(dict(zip(LEFT_OUT, (self.row, names, self.species, self.x, self.y))))
+        fate = np.where(why == "", "kept", "left out").astype(object)
+        return with_left_out(lines.assign(fate=fate, reason=why), self.left_out)
 
     def sites(self) -> "Swd":
         """Return one row of each place where any species was found: the background of a target group. Rows are of one
@@ -66,32 +90,38 @@ def read_swd(
     effort_column: str | None = None,
     fold_column: str | None = None,
     text_columns: Sequence[str] = (),
+    rules: RowRules | None = None,
 ) -> Swd:
     """Read a table of samples with data.
 
     A row is background if its species is called ``background``, or if a column such as ``presence`` or ``occ`` says 0.
     Coordinates are optional. All other columns that hold numbers are variables, unless `variables` names them; those
-    with weights, effort, folds and text are none. `categorical` columns hold classes, as numbers or text.
+    with weights, effort, folds and text are none. `categorical` columns hold classes, as numbers or text. `rules` say
+    which rows take part.
     """
     check_file(Path(path))
     text = TextTable(Path(path))
-    named = [first_of(text.header, SPECIES), *coordinate_pair(text.header), first_of(text.header, PRESENCE)]
+    named: list[str | None] = [
+        first_of(text.header, SPECIES),
+        *coordinate_pair(text.header),
+        first_of(text.header, PRESENCE),
+    ]
     if named[3] in text_columns:
         named[3] = None  # presence and absence are the classes
     if named[0] is None and named[3] is None and not text_columns:
         named[0] = species_column(text.header, text.sample, None, text.path.name, tuple(categorical))
-    frame, row = text.read(as_text={named[0]})
+    rows = FileRows.read(text, {named[0]}, rules=rules)
+    frame = rows.frame
     species = species_of_rows(frame, named[0], text.path.stem)
-    x, y, presence = (
-        np.full(len(frame), np.nan) if name is None else numbers(frame[name], row, text.path.name) for name in named[1:]
-    )
+    x, y, presence = (np.full(len(frame), np.nan) if name is None else rows.numbers(name) for name in named[1:])
     species[[name.lower() == "background" for name in species]] = "background"
     species[presence == 0] = "background"
     beside: list[np.ndarray | None] = [None, None]
     for k, wanted in enumerate((weight_column, effort_column)):
         if wanted is not None:
-            named.append(named_column(wanted, text.header, text.path.name))
-            beside[k] = numbers(frame[named[-1]], row, text.path.name)
+            column = named_column(wanted, text.header, text.path.name)
+            named.append(column)
+            beside[k] = rows.numbers(column)
     if fold_column is not None:
         named.append(named_column(fold_column, text.header, text.path.name))
         beside.append(as_text(frame[named[-1]]))
@@ -101,13 +131,13 @@ def read_swd(
         raise DataError(f"table '{text.path.name}' has no variable '{absent[0]}': the variables are {', '.join(rest)}")
     table, notes = {}, list(text.notes)
     for name in rest if variables is None else variables:
-        column = frame[name]
+        values = frame[name]
         if name in categorical:
-            table[name] = column.to_numpy() if is_numeric_dtype(column) else column.to_numpy(dtype=object)
-        elif variables is None and pd.to_numeric(column, errors="coerce").isna().all():
+            table[name] = values.to_numpy() if is_numeric_dtype(values) else values.to_numpy(dtype=object)
+        elif variables is None and pd.to_numeric(values, errors="coerce").isna().all():
             notes.append(f"column '{name}' holds no numbers and is left out: name it as categorical to use it")
         else:
-            table[name] = numbers(column, row, text.path.name)
+            table[name] = rows.numbers(name)
     if not table:
         raise DataError(
             f"table '{text.path.name}' has no column of numbers beside species and coordinates: add one column per "
@@ -116,5 +146,9 @@ def read_swd(
     kept = tuple(name for name in table if name in categorical)
     text_table = pd.DataFrame({name: as_text(frame[name]) for name in text_columns}, index=range(len(frame)))
     weight, effort, fold = [*beside, None][:3]
-    swd = Swd(species, x, y, pd.DataFrame(table), kept, str(path), tuple(notes), weight, effort, fold)
-    return replace(swd, text=text_table, row=row)
+    keep = rows.sift()
+    swd = Swd(species, x, y, pd.DataFrame(table), kept, str(path), (*notes, *rows.notes), weight, effort, fold)
+    swd = replace(swd, text=text_table, row=rows.row, identifier=rows.identifier, left_out=rows.left_out(species, x, y))
+    if not keep.any():
+        raise DataError(f"table '{text.path.name}' holds no row of use ({'; '.join(rows.notes)})")
+    return swd if keep.all() else swd.take(keep)

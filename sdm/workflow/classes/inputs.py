@@ -18,6 +18,7 @@ from sdm.data.encode import Encoder
 from sdm.data.records.clean import Ledger, finish_cleaning, locate
 from sdm.data.records.columns import SPECIES, first_of, listed, named_column, species_column
 from sdm.data.records.occurrences import Occurrences, as_text
+from sdm.data.records.rows import with_left_out
 from sdm.data.records.textfile import SAMPLE_ROWS
 from sdm.data.site_sample import ClassSample
 from sdm.data.visits import SITE, site_groups
@@ -84,12 +85,13 @@ def _recorded(options: RunOptions) -> ClassPrepared:
     else:
         prepared.notices.append("a table has no map: use 'sdm predict' with layers")
     parts = _models(points, options, prepared)
+    whole = points if len(parts) == 1 else points.without_left_out()  # those are of no model
     for title, rows in parts.items():
         told = len(prepared.notices)
         try:
             if options.occurrences.response is not None:
                 _check_both(points.records.species[rows].astype(str), title)
-            prepared.tables[title], ledger = _sample(points.take(rows), title, options, prepared)
+            prepared.tables[title], ledger = _sample(whole.take(rows), title, options, prepared)
             if ledger is not None:
                 prepared.ledgers[title] = ledger
             if len(parts) > 1:
@@ -98,9 +100,29 @@ def _recorded(options: RunOptions) -> ClassPrepared:
             if len(parts) == 1:
                 raise
             prepared.failures[title] = str(error) if str(error).startswith(title) else f"{title}: {error}"
+    prepared.fate, prepared.fate_crs = _fate(points, parts, prepared), points.records.crs
     if options.test.file is not None:
         _read_tests(options, options.test.file, prepared)
     return prepared
+
+
+def _fate(points: Points, parts: dict[str, NDArray[np.bool_]], prepared: ClassPrepared) -> pd.DataFrame:
+    """Return a line for every row of the file: its model and class, what became of it, and why."""
+    tables = []
+    for title, rows in parts.items():
+        if title in prepared.ledgers:
+            table = prepared.ledgers[title].fate
+        else:
+            reason = prepared.failures.get(title, "")
+            table = points.records.lines().loc[rows].assign(fate="left out" if reason else "kept", reason=reason)
+        table = table.rename(columns={"species": "class"})
+        table.insert(2, "species", title)
+        tables.append(table)
+    whole = pd.concat(tables, ignore_index=True)
+    lost = points.records.left_out[~points.records.left_out["row"].isin(whole["row"])]
+    lost = lost.rename(columns={"species": "class"})
+    lost.insert(2, "species", "")
+    return with_left_out(whole, lost)
 
 
 def _models(points: Points, options: RunOptions, prepared: ClassPrepared) -> dict[str, NDArray[np.bool_]]:

@@ -15,6 +15,7 @@ from sdm.data.records.textfile import TextTable, column_key
 from sdm.data.visits import SITE
 from sdm.errors import DataError, OptionError
 from sdm.options.definitions import RunOptions
+from sdm.workflow.inputs import row_rules
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,15 @@ class Points:
         table = None if self.table is None else self.table.loc[rows].reset_index(drop=True)
         return Points(self.records.take(rows), table)
 
+    def without_left_out(self) -> "Points":
+        """Return the rows without a list of those that were left out."""
+        return replace(self, records=replace(self.records, left_out=self.records.left_out[:0]))
+
+    def leave_out(self, drop: NDArray[np.bool_], reason: str) -> "Points":
+        """Return the rows without some, which the records list with the reason."""
+        table = None if self.table is None else self.table.loc[~drop].reset_index(drop=True)
+        return Points(self.records.leave_out(drop, reason), table)
+
 
 def read_class_points(options: RunOptions, file: str, notices: list[str]) -> Points:
     """Read points with their classes or proportions; those that were not selected are left out."""
@@ -42,6 +52,8 @@ def read_class_points(options: RunOptions, file: str, notices: list[str]) -> Poi
             x_column=own.x_column,
             y_column=own.y_column,
             columns=_beside(options),
+            numeric=classes.proportions,
+            rules=row_rules(options, absences=own.response is not None),
             noun=None if column is None else "class",
         )
         points = Points(records)
@@ -50,13 +62,16 @@ def read_class_points(options: RunOptions, file: str, notices: list[str]) -> Poi
         records = points.records
     lost = " (in the whole file)" if classes.select else ""
     notices += [note + lost if note[:1].isdigit() else note for note in records.notes]
+    records = replace(records, notes=())
     if column is None:
         records = replace(records, species=np.full(len(records), "sites", dtype=object))
-        points = replace(points, records=records)
+    points = replace(points, records=records)
     keep = selected(records.extra, classes.select, source)
     if own.response is not None:
         check_presence(records, own.response, source)
-    return points.take(keep)
+    points = points.leave_out(~keep, f"without {' and '.join(f'{k}={v}' for k, v in classes.select.items())}")
+    notices += points.records.notes
+    return points
 
 
 def _beside(options: RunOptions) -> list[str]:
@@ -74,18 +89,17 @@ def _read_table(options: RunOptions, file: str, column: str | None) -> Points:
     named = [column, *options.classes.proportions, *options.classes.select, own.species_column, own.site_column]
     named += [options.test.fold_column, first_of(header, SITE), first_of(header, SPECIES) if own.response else None]
     wanted = list(dict.fromkeys(named_column(name, header, Path(file).name) for name in named if name))
-    swd = read_swd(file, categorical=options.layers.categorical, text_columns=wanted)
+    rules = row_rules(options, absences=own.response is not None)
+    swd = read_swd(file, categorical=options.layers.categorical, text_columns=wanted, rules=rules)
     label = swd.text[named_column(column, header, Path(file).name)].to_numpy(dtype=object) if column else swd.species
     records = Occurrences(
         label, swd.x, swd.y, own.crs or "EPSG:4326", swd.row, swd.text.reset_index(drop=True), swd.source, swd.notes
     )
     whole = swd.table.notna().all(axis=1).to_numpy() & (label != "")
-    notes = list(records.notes)
-    if not whole.all():
-        notes.append(f"{np.count_nonzero(~whole):,} rows without a class, or a value of every variable, left out")
     if not whole.any():
         raise DataError(f"no row of '{Path(file).name}' has a class and a value of every variable: expected some")
-    return Points(replace(records, notes=tuple(notes)), swd.table.reset_index(drop=True)).take(whole)
+    points = Points(replace(records, left_out=swd.left_out), swd.table.reset_index(drop=True))
+    return points.leave_out(~whole, "without a class, or a value of every variable,")
 
 
 def selected(table: pd.DataFrame, select: Mapping[str, str], source: str) -> NDArray[np.bool_]:

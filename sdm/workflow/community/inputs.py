@@ -10,6 +10,7 @@ from sdm.data.encode import Encoder
 from sdm.data.rasters.stack import Stack
 from sdm.data.records.clean import clean
 from sdm.data.records.occurrences import WGS84, Occurrences, project
+from sdm.data.records.rows import with_left_out
 from sdm.data.records.textfile import TextTable
 from sdm.data.site_sample import CommunitySample
 from sdm.data.sites import NamedColumns, SiteTable, read_site_table
@@ -17,7 +18,7 @@ from sdm.errors import DataError, OptionError
 from sdm.joint.labels import species_names
 from sdm.options.definitions import GRAPH_WORDS, RunOptions
 from sdm.report.tables import unquoted
-from sdm.workflow.inputs import is_swd, open_layers, open_projections, projection_notices
+from sdm.workflow.inputs import is_swd, open_layers, open_projections, projection_notices, row_rules
 
 
 @dataclass
@@ -30,6 +31,7 @@ class Community:
     projections: dict[str, Stack] = field(default_factory=dict)  # other layers to map on, by name
     edges: str | list[tuple[str, str]] = "tree"  # the graph, as `JointModel` takes it
     notes: list[str] = field(default_factory=list)
+    fate: pd.DataFrame = field(default_factory=pd.DataFrame)  # every row of the table of sites, and what became of it
 
     def sample(self, categorical: list[str]) -> CommunitySample:
         """Return the sites as numbers, to be divided."""
@@ -57,12 +59,13 @@ def read_community(options: RunOptions) -> Community:
         fold=options.test.fold_column,
     )
     table = files[0] if files and not layers else None
-    sites = read_site_table(options.occurrences.file, wanted, table=table, layers=layers)
+    rules = row_rules(options, absences=True)
+    sites = read_site_table(options.occurrences.file, wanted, table=table, layers=layers, rules=rules)
     notes = [*sites.notes, *(stack.notices if stack else ())]
     if stack is not None:
-        sites, environment = _look_up(sites, stack, options, notes)
+        sites, environment, fate = _look_up(sites, stack, options, notes)
     else:
-        sites, environment = _whole(sites, notes)
+        sites, environment, fate = _whole(sites, notes)
         if options.occurrences.crs is not None:  # distances between sites of a table are measured from degrees
             x, y = project(sites.x, sites.y, options.occurrences.crs, WGS84)
             sites = replace(sites, x=x, y=y)
@@ -72,10 +75,10 @@ def read_community(options: RunOptions) -> Community:
         raise DataError(f"variable {text[0]} has classes of text, which layers cannot hold: leave out --projections")
     projections = open_projections(options, list(environment.columns))
     notes += projection_notices(projections)
-    return Community(sites, environment, stack, projections, read_graph(own.graph), notes)
+    return Community(sites, environment, stack, projections, read_graph(own.graph), notes, fate)
 
 
-def _whole(sites: SiteTable, notes: list[str]) -> tuple[SiteTable, pd.DataFrame]:
+def _whole(sites: SiteTable, notes: list[str]) -> tuple[SiteTable, pd.DataFrame, pd.DataFrame]:
     """Leave out sites without a value of every variable."""
     whole = pd.DataFrame(sites.environment).notna().all(axis=1).to_numpy()
     if not whole.any():
@@ -83,19 +86,35 @@ def _whole(sites: SiteTable, notes: list[str]) -> tuple[SiteTable, pd.DataFrame]
     if not whole.all():
         notes.append(f"{np.count_nonzero(~whole):,} sites without a value of every variable left out")
     kept = sites.take(whole)
-    return kept, pd.DataFrame(kept.environment)
+    fate = _records(sites, WGS84).leave_out(~whole, "without a value of every variable")
+    lines = fate.lines().assign(fate="kept", reason="")
+    return kept, pd.DataFrame(kept.environment), _of_sites(with_left_out(lines, fate.left_out))
 
 
-def _look_up(sites: SiteTable, stack: Stack, options: RunOptions, notes: list[str]) -> tuple[SiteTable, pd.DataFrame]:
+def _records(sites: SiteTable, crs: str) -> Occurrences:
+    """Return sites as records of one name."""
+    name = np.full(len(sites), "sites", dtype=object)
+    return Occurrences(name, sites.x, sites.y, crs, sites.row, source=sites.source, left_out=sites.left_out)
+
+
+def _of_sites(fate: pd.DataFrame) -> pd.DataFrame:
+    """Return the fate of sites, which are of no single species."""
+    return fate.drop(columns="species")
+
+
+def _look_up(
+    sites: SiteTable, stack: Stack, options: RunOptions, notes: list[str]
+) -> tuple[SiteTable, pd.DataFrame, pd.DataFrame]:
     """Take the environment from layers; sites that lie in one cell each count."""
-    own, name = options.occurrences, np.full(len(sites), "sites", dtype=object)
-    records = Occurrences(name, sites.x, sites.y, own.crs or WGS84, sites.row, source=sites.source)
+    own = options.occurrences
+    records = _records(sites, own.crs or WGS84)
     points, ledger = clean(records, stack, snap=own.snap, remove_duplicates=False)
     found = points["sites"]
     if ledger.describe("sites"):
         notes.append(f"sites left out: {ledger.describe('sites')}")
     kept = replace(sites.take(found.index), x=found.x, y=found.y)
-    return kept, pd.DataFrame(np.asarray(found.values, dtype=np.float64), columns=list(stack.names))
+    environment = pd.DataFrame(np.asarray(found.values, dtype=np.float64), columns=list(stack.names))
+    return kept, environment, _of_sites(ledger.fate)
 
 
 def read_graph(graph: str) -> str | list[tuple[str, str]]:

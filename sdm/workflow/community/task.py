@@ -56,7 +56,9 @@ class CommunityTask(Task):
         """Read the sites, their environment, and the graph."""
         community = read_community(options)
         stack, projections = community.stack, community.projections
-        return Prepared({NAME: community}, stack=stack, projections=projections, notices=community.notes)
+        return Prepared(
+            {NAME: community}, stack=stack, projections=projections, notices=community.notes, fate=community.fate
+        )
 
     def plan(self, prepared: Prepared, name: str, options: RunOptions) -> CommunityPlan:
         """Divide the sites."""

@@ -12,6 +12,7 @@ from sdm.data.rasters.effort import Effort
 from sdm.data.rasters.stack import Stack
 from sdm.data.records.clean import CleanPoints, Ledger, Located, clean, finish_cleaning, locate
 from sdm.data.records.occurrences import Occurrences, read_occurrences
+from sdm.data.records.rows import RowRules
 from sdm.data.records.samples import Swd, read_swd
 from sdm.data.records.thinning import Thinning
 from sdm.data.records.weights import UNCERTAINTY, uncertain_beyond_cell
@@ -108,7 +109,8 @@ def background_points(options: RunOptions, group: Occurrences | None) -> Occurre
     """Return the points that are the background, if it is not drawn: the user's own, or those of the target group."""
     file, own = options.background.file, options.occurrences
     if file is not None:  # it needs no species
-        return read_occurrences(file, crs=own.crs, x_column=own.x_column, y_column=own.y_column)
+        rules = RowRules(most_bad=own.max_bad_rows)
+        return read_occurrences(file, crs=own.crs, x_column=own.x_column, y_column=own.y_column, rules=rules)
     return group if options.background.kind == GROUP_WORD else None
 
 
@@ -180,7 +182,10 @@ def clean_located(
 
 def _choose_species(records: Occurrences, wanted: Sequence[str]) -> Occurrences:
     check_species(wanted, records.species_names, records.source)
-    return records.take(np.isin(records.species.astype(str), list(wanted))) if wanted else records
+    if not wanted:
+        return records
+    left = records.left_out[records.left_out["species"].isin([*wanted, ""])]
+    return replace(records.take(np.isin(records.species.astype(str), list(wanted))), left_out=left)
 
 
 def _read_tests(prepared: SpeciesPrepared, options: RunOptions, file: str) -> None:
@@ -249,6 +254,9 @@ def _prepare_swd(options: RunOptions) -> SpeciesPrepared:
     check_species(wanted, table.species_names, table.source)
     prepared = SpeciesPrepared(notices=[*table.notes, *(background.notes if background else ())])
     prepared.notices.append("tables of samples have no map: use 'sdm predict' with layers")
+    prepared.fate = table.fate()
+    if wanted:
+        prepared.fate = prepared.fate[prepared.fate["species"].isin([*wanted, "background", ""])]
     for species in table.species_names:
         if not wanted or species in wanted:
             try:
@@ -265,7 +273,7 @@ def _read_table(options: RunOptions, file: str, alone: bool = False, weights: st
     columns: dict[str, Any] = {"weight_column": weights, "fold_column": options.test.fold_column}
     columns["effort_column"] = options.background.effort_column
     try:
-        table = read_swd(file, categorical=options.layers.categorical, **columns)
+        table = read_swd(file, categorical=options.layers.categorical, rules=row_rules(options), **columns)
     except DataError as error:
         raise DataError(f"{error} ({hint})" if alone else str(error)) from error
     if alone and not table.is_background.any():

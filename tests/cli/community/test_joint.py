@@ -39,8 +39,17 @@ def test_everything_is_there(mapped: Path) -> None:
     maps = {f"maps{end}/{name}.tif" for end in ("", "_warmer") for name in kinds}
     richness = {f"{name}{end}.tif" for end in ("", "_warmer") for name in RICHNESS}
     pictures = {"network.png", "richness.png", "richness_warmer.png"}
-    tables = {"associations.csv", "effects.csv", "evaluation.csv", "tuning.csv"}
-    others = {"joint.npz", "joint.json", "joint.html", "run.yaml", "command.txt", "maps", "maps_warmer"}
+    tables = {"records_fate.csv", "associations.csv", "effects.csv", "evaluation.csv", "tuning.csv"}
+    others = {
+        "records_fate.csv",
+        "joint.npz",
+        "joint.json",
+        "joint.html",
+        "run.yaml",
+        "command.txt",
+        "maps",
+        "maps_warmer",
+    }
     assert set(files(mapped)) == maps | richness | pictures | tables | others
 
 

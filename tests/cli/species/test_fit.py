@@ -41,7 +41,15 @@ def test_a_run_leaves_everything_that_is_promised(fit, world) -> None:
         "_roc.csv",
     ]
     of_species += ["_samplePredictions.csv", "_thresholded.tif", "_warmer.tif", "_warmer_thresholded.tif"]
-    common = ["command.txt", "maxentResults.csv", "plots", "records.csv", "run.yaml"]
+    common = [
+        "background.csv",
+        "command.txt",
+        "maxentResults.csv",
+        "plots",
+        "records.csv",
+        "records_fate.csv",
+        "run.yaml",
+    ]
     assert files(fit.folder) == sorted([*common, *plots, *(fit.name + end for end in of_species)])
 
 

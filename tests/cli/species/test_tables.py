@@ -82,10 +82,13 @@ def test_words_in_a_column_of_numbers_are_shown_with_their_row(tables, tmp_path:
     text = tables[0].read_text().splitlines()
     text[7] = text[7].replace(text[7].split(",")[3], "warm", 1)
     tables[0].write_text("\n".join(text) + "\n")
-    message = fail("fit", *tables, "--categorical", "soil", "-o", tmp_path / "out")
-    assert "row 8" in message
-    assert "'warmth'" in message
-    assert "'warm'" in message
+    message = fail("fit", *tables, "--categorical", "soil", "--max-bad-rows", 0, "-o", tmp_path / "out")
+    assert "row 8, column 'warmth': 'warm' is not a number" in message
+    succeed("fit", *tables, "--categorical", "soil", "-o", tmp_path / "out", "--no-curves", "--no-report")
+    fate = {row["row"]: row for row in rows(tmp_path / "out" / "records_fate.csv")}
+    assert fate["8"]["fate"] == "left out"
+    assert fate["8"]["reason"] == "column 'warmth': 'warm' is not a number"
+    assert fate["7"]["fate"] == "kept"
 
 
 def test_a_column_that_the_background_lacks(tables, tmp_path: Path) -> None:

@@ -60,6 +60,8 @@ def test_each_reason(stack):
     points, ledger = clean(records(x, y), stack)
     assert ledger.counts["a"] == {
         "read": 9,
+        "unreadable": 0,
+        "filtered": 0,
         "no_coordinates": 1,
         "zero_coordinates": 1,
         "swapped": 2,
@@ -73,6 +75,10 @@ def test_each_reason(stack):
         "kept": 2,
     }
     assert points["a"].index.tolist() == [0, 8]
+    assert ledger.fate["row"].tolist() == list(range(2, 11))
+    assert ledger.fate["fate"].tolist() == ["kept", *["left out"] * 7, "kept"]
+    why = ["", "in a cell that had one already", "without coordinates", "at (0, 0)"]
+    assert ledger.fate["reason"].tolist()[:4] == why
     assert "2 with longitude and latitude swapped" in ledger.describe("a")
     assert ledger.rows()[0]["species"] == "a"
     assert json.loads(json.dumps(ledger.as_dict())) == ledger.counts

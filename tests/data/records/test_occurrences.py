@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sdm.data.records.occurrences import project, read_occurrences
+from sdm.data.records.rows import RowRules
 from sdm.data.records.samples import read_swd
 from sdm.errors import DataError, OptionError
 
@@ -182,10 +183,10 @@ def test_nothing_but_absences(tmp_path):
         (b"species,lon,lat\n", "has a header but no record"),
         (b"species,lon,lat\n\n\n", "has a header but no record"),
         (b"name,place\noak,here\n", "no coordinate columns: looked for decimalLongitude.*it has name, place"),
-        (b"species,lon,lat\na,1,2\n\nb,3,north\n", "row 4, column 'lat': 'north' is not a number"),
-        (b"species;lon;lat\na;1,5;2\nb;x;2\n", "row 3, column 'lon': 'x' is not a number"),
-        (b"species,lon,lat\na,1,2\n\na, b,1,2\n", "4 fields in row 4, the header has 3"),
-        (b"species,lon,lat\n" + b"a,1,2\n" * 300 + b"a,b,1,2\n", "table: Expected 3 fields in line 302"),
+        (b"species,lon,lat\nc,west,2\na,1,2\n\nb,3,north\n", "row 5, column 'lat': 'north' is not a number"),
+        (b"species;lon;lat\na;1,5;y\nb;x;2\n", "row 3, column 'lon': 'x' is not a number"),
+        (b"species,lon,lat\na,1,2\n\na, b,1,2\nb,1,x\n", "row 4, more fields than the 3 of the header"),
+        (b"species,lon,lat\n" + b"a,1,2\n" * 300 + b"a,b,1,2\n" * 20, "20 of 320 rows cannot be read .row 302, more"),
         (b'species,lon,lat\n"a,1,2\n', "cannot be read as a table"),
         (b"\x89PNG\r\n\x1a\n\0\0\0", "is not text"),
         (b"PK\x03\x04 an Excel file", "is not text.*save it as CSV"),
@@ -292,8 +293,11 @@ def test_swd_with_species_and_coordinates(tmp_path):
 
 def test_swd_with_text_among_numbers(tmp_path):
     path = write(tmp_path / "a.csv", "species,x,y,heat\noak,1,2,20.5\noak,1,2,hot\n")
+    table = read_swd(path)
+    assert len(table.species) == 1
+    assert any("1 rows that cannot be read left out: row 3, column 'heat': 'hot'" in note for note in table.notes)
     with pytest.raises(DataError, match="row 3, column 'heat': 'hot' is not a number"):
-        read_swd(path)
+        read_swd(path, rules=RowRules(most_bad=0))
 
 
 def test_swd_without_variables(tmp_path):

@@ -1,0 +1,153 @@
+"""Records as they come: filters, rows that cannot be read, and what became of each, for every kind of model."""
+
+from pathlib import Path
+
+import geopandas
+import pandas as pd
+import pytest
+from community import write_community
+from terminal import BARE, as_json, fail, model_answer, rows
+
+PLAIN = (*BARE, "--no-report")
+
+
+@pytest.fixture
+def messy(world, tmp_path: Path) -> Path:
+    """Sixty records with columns as GBIF has them, two of them spoiled."""
+    table = pd.read_csv(world.records).rename(columns={"longitude": "decimalLongitude", "latitude": "decimalLatitude"})
+    table.insert(0, "gbifID", range(1000, 1060))
+    table["coordinateUncertaintyInMeters"] = [50.0] * 30 + [20_000.0] * 10 + [None] * 20
+    table["year"] = [1950] * 5 + [1990] * 55
+    table = table.astype(object)
+    table.loc[7, "decimalLatitude"] = "forty"
+    table.loc[20, ["decimalLongitude", "decimalLatitude"]] = [0, 0]
+    table.to_csv(tmp_path / "messy.csv", index=False, sep="\t")
+    return tmp_path / "messy.csv"
+
+
+def test_every_record_has_a_fate(world, messy: Path, tmp_path: Path) -> None:
+    words = ("--years", "1970-", "--where", "gbifID != 1030", "--gpkg", "--keep-duplicates")
+    answer = model_answer("fit", messy, world.layers, *PLAIN, *words, "-o", tmp_path / "out")
+    fate = {row["id"]: row for row in rows(tmp_path / "out" / "records_fate.csv")}
+    assert list(fate) == [str(name) for name in range(1000, 1060)]
+    assert [row["row"] for row in fate.values()] == [str(k) for k in range(2, 62)]
+    expected = {f"{k}": "not from 1970–" for k in range(1000, 1005)}
+    expected |= {"1007": "column 'decimalLatitude': 'forty' is not a number", "1020": "at (0, 0)"}
+    expected |= {"1030": 'that do not satisfy "gbifID != 1030"'}
+    assert {name: row["reason"] for name, row in fate.items() if row["fate"] == "left out"} == expected
+    (summary,) = rows(tmp_path / "out" / "records.csv")
+    counts = {"read": "60", "unreadable": "1", "filtered": "6", "zero_coordinates": "1", "kept": "52"}
+    assert summary | counts == summary
+    assert answer["training_presences"] == 52
+    for said in ("1 rows that cannot be read left out: row 9,", "5 rows not from 1970– left out", "1 rows that do not"):
+        assert any(said in notice for notice in answer["notices"]), said
+    points = geopandas.read_file(tmp_path / "out" / "records_fate.gpkg")
+    assert points["fate"].value_counts().to_dict() == {"kept": 52, "left out": 8}
+    assert points.geometry.isna().sum() == 1
+    drawn = pd.read_csv(tmp_path / "out" / "background.csv")
+    assert len(drawn) == answer["background_points"] - 52
+    assert len(geopandas.read_file(tmp_path / "out" / "background.gpkg")) == len(drawn)
+
+
+def test_records_less_certain_than_a_cell_are_warned_about(world, messy: Path, tmp_path: Path) -> None:
+    answer = model_answer("fit", messy, world.layers, *BARE, "-o", tmp_path / "out")
+    (warning,) = answer["warnings"]
+    assert "10 of 57 records (37 of known uncertainty) are less certain than a cell is wide" in warning
+    assert "--max-uncertainty" in warning
+    page = (tmp_path / "out" / f"{answer['files']['page']}").read_text()
+    assert "are less certain than a cell is wide" in page
+    assert any(
+        warning in text for text in as_json("check", messy, world.layers, "--categorical", "landcover")["warnings"]
+    )
+    words = ("--max-uncertainty", "1km", "--no-report")
+    less = model_answer("fit", messy, world.layers, *BARE, *words, "-o", tmp_path / "less")
+    assert less["warnings"] == []
+    assert less["training_presences"] == answer["training_presences"] - 10
+    assert any("10 rows less certain than 1 km left out (20 of unknown" in notice for notice in less["notices"])
+
+
+def test_the_same_in_a_run_file(world, messy: Path, tmp_path: Path) -> None:
+    words = ("--years", "1970-2000", "--where", "gbifID > 1010", "--max-uncertainty", "5km", "--max-bad-rows", "10")
+    first = model_answer("fit", messy, world.layers, *PLAIN, *words, "-o", tmp_path / "out")
+    again = model_answer("fit", tmp_path / "out" / "run.yaml", "-o", tmp_path / "again")
+    assert first["records"] == again["records"]
+    assert (tmp_path / "out" / "records_fate.csv").read_bytes() == (
+        tmp_path / "again" / "records_fate.csv"
+    ).read_bytes()
+
+
+def test_what_is_no_filter(world, messy: Path, tmp_path: Path) -> None:
+    for words, said in {
+        ("--years", "last"): "years such as 1970-2010",
+        ("--max-uncertainty", "5"): "a length with its unit, such as 5km",
+        ("--where", "import os"): "cannot be read",
+        ("--where", "depth > 3"): "has no column 'depth'",
+        ("--max-bad-rows", "101"): "max_bad_rows",
+    }.items():
+        assert said in fail("fit", messy, world.layers, *PLAIN, *words, "-o", tmp_path / "out", code=2)
+    assert "1 of 60 rows cannot be read (row 9, " in fail(
+        "fit", messy, world.layers, *PLAIN, "--max-bad-rows", 0, "-o", tmp_path / "out"
+    )
+
+
+def test_check_tells_of_bad_rows_and_everything_else_at_once(world, messy: Path) -> None:
+    table = pd.read_csv(messy, sep="\t", dtype=object)
+    table.loc[30:40, "decimalLatitude"] = "?"
+    table.to_csv(messy, index=False, sep="\t")
+    answer = as_json_that_fails(
+        "check", messy, world.layers, "--categorical", "landcover", "--projections", "no_folder"
+    )
+    assert len(answer["problems"]) == 2
+    assert any("12 of 60 rows cannot be read" in text for text in answer["problems"])
+    assert any("no_folder" in text for text in answer["problems"])
+    assert any("1 at (0, 0)" in text for text in answer["warnings"])
+
+
+def as_json_that_fails(*words):
+    import json
+
+    from terminal import sdm
+
+    result = sdm(*words, "--json")
+    assert result.exit_code == 1
+    return json.loads(result.stdout)
+
+
+def test_classes(world, tmp_path: Path) -> None:
+    table = pd.read_csv(world.survey).astype(object)
+    table["effort_class"] = ["low", "high"] * (len(table) // 2)
+    table.loc[3, "latitude"] = "n/k"
+    table.to_csv(tmp_path / "survey.csv", index=False)
+    words = ("--response", "presence", "--where", "effort_class == 'low'", "--no-map", "--no-report", "--multiplier", 1)
+    answer = as_json("fit", tmp_path / "survey.csv", world.layers, *words, "--fc", "l", "-o", tmp_path / "out")
+    assert any("rows that do not satisfy \"effort_class == 'low'\" left out" in text for text in answer["notices"])
+    fate = rows(tmp_path / "out" / "records_fate.csv")
+    assert [int(row["row"]) for row in fate] == list(range(2, len(table) + 2))
+    assert fate[3]["reason"] == "column 'latitude': 'n/k' is not a number"
+    kept = {row["species"] for row in fate if row["fate"] == "kept"}
+    assert kept == {model["name"] for model in answer["models"]}
+    for model in answer["models"]:
+        own = rows(Path(model["folder"]) / "records_fate.csv")
+        assert {row["species"] for row in own} == {model["name"]}
+        assert {row["class"] for row in own if row["fate"] == "kept"} == {"0", "1"}
+
+
+def test_communities(tmp_path: Path) -> None:
+    path = write_community(tmp_path)
+    table = pd.read_csv(path, dtype=object)
+    table.loc[5, "owl"] = "yes!"
+    table.loc[6, "heat"] = "hot"
+    table.loc[9, "rain"] = None
+    table.to_csv(path, index=False)
+    words = ("--categorical", "soil", "--cost", 1, "--no-report", "-o", tmp_path / "out")
+    answer = model_answer("joint", path, "--where", "longitude > 1", *words)
+    fate = {int(row["row"]): row for row in rows(tmp_path / "out" / "records_fate.csv")}
+    assert list(fate) == list(range(2, len(table) + 2))
+    east = table["longitude"].astype(float) > 1
+    bad = {7: "column 'owl': 'yes!' is not a number", 8: "column 'heat': 'hot' is not a number"}
+    bad[11] = "without a value of every variable"
+    for row, one in fate.items():
+        reason = bad.get(row, "") if east[row - 2] else 'that do not satisfy "longitude > 1"'
+        assert one["reason"] == reason
+        assert one["fate"] == ("left out" if reason else "kept")
+    assert sorted(answer["species"]) == ["fox", "hen", "owl", "vole"]
