@@ -7,7 +7,7 @@ import geopandas
 import pandas as pd
 import pytest
 from community import write_community
-from terminal import BARE, as_json, fail, model_answer, rows
+from terminal import BARE, as_json, fail, model_answer, rows, sdm
 
 PLAIN = (*BARE, "--no-report")
 
