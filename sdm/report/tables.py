@@ -24,14 +24,20 @@ def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
 def write_frame(path: Path, table: "pd.DataFrame") -> Path:
     """Write a table as a CSV file; text that a spreadsheet would take for a formula is quoted."""
     import pandas as pd
+    import pyarrow
+    import pyarrow.csv
+    from pandas.api.types import is_numeric_dtype
 
     safe = {}
     for name, column in table.items():
-        if column.dtype == object:
+        if is_numeric_dtype(column):
+            safe[str(name)] = pyarrow.array(column.to_numpy(), from_pandas=True)
+        else:
             code, words = pd.factorize(column)
-            column = pd.Series([*(quoted(str(word)) for word in words), ""], dtype=object).take(code)
-        safe[str(name)] = column.to_numpy()
-    pd.DataFrame(safe).to_csv(path, index=False, lineterminator="\n")
+            text = pyarrow.array([quoted(str(word)) for word in words], type=pyarrow.string())
+            safe[str(name)] = text.take(pyarrow.array(code, mask=code < 0))
+    ways = pyarrow.csv.WriteOptions(quoting_style="needed")
+    pyarrow.csv.write_csv(pyarrow.table(safe), path, ways)
     return path
 
 

@@ -51,7 +51,7 @@ class Prepared:
 
     @cached_property
     def _rows_of(self) -> dict[Any, Any]:
-        return {} if self.fate is None else dict(self.fate.groupby("species", sort=False).indices)
+        return {} if self.fate is None else dict(self.fate.groupby("species", sort=False, observed=True).indices)
 
     @property
     def single(self) -> bool:

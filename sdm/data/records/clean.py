@@ -16,7 +16,7 @@ from sdm.data.rasters.distance import to_lonlat
 from sdm.data.rasters.grid import Grid
 from sdm.data.rasters.stack import Stack
 from sdm.data.records.occurrences import Occurrences, project
-from sdm.data.records.rows import FILTERED, UNREADABLE, with_left_out
+from sdm.data.records.rows import FILTERED, MOVED, UNREADABLE, with_fate, with_left_out
 from sdm.data.records.thinning import Thinning, one_of_each, thin_by_bins
 from sdm.errors import DataError, OptionError
 
@@ -35,7 +35,6 @@ _WORDS = {
 }
 REASONS = ("kept", *list(_WORDS)[2:])  # the outcome of cleaning a record, by code; but for the first, why it is dropped
 KEPT, NO_COORDINATES, ZERO, SWAPPED, OUTSIDE, OUTSIDE_AREA, NODATA, NO_EFFORT, DUPLICATE, THINNED = range(len(REASONS))
-MOVED = "moved to the nearest cell with data"
 _TURNED = (
     "most would be inside with 360 added to their longitude, for the layers go beyond 180°: "
     "add it to the records, or bring the layers to -180 … 180"
@@ -318,11 +317,10 @@ def _count(
 
 def _fate(occurrences: Occurrences, reason: np.ndarray, snapped: np.ndarray) -> pd.DataFrame:
     """Return a line for every row of the file, in its order: what tells it apart, what became of it, and why."""
-    words = np.array(["", *(_WORDS[key] for key in REASONS[1:])], dtype=object)
-    fate = np.where(reason == KEPT, "kept", "left out").astype(object)
-    why = words[reason]
-    why[snapped[reason[snapped] == KEPT]] = MOVED
-    return with_left_out(occurrences.lines().assign(fate=fate, reason=why), occurrences.left_out)
+    code = reason.astype(np.int64)
+    code[snapped[reason[snapped] == KEPT]] = len(REASONS)
+    words = ["", *(_WORDS[key] for key in REASONS[1:]), MOVED]
+    return with_left_out(with_fate(occurrences.lines(), code, words), occurrences.left_out)
 
 
 def _mostly(turned: np.ndarray, code: np.ndarray, names: np.ndarray, reason: np.ndarray) -> frozenset[str]:

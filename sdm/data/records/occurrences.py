@@ -89,7 +89,8 @@ class Occurrences:
     def lines(self) -> pd.DataFrame:
         """Return what tells each record apart: its row in the file, identifier, species and coordinates."""
         row = self.row if len(self.row) else np.arange(len(self)) + 1
-        return pd.DataFrame(dict(zip(LEFT_OUT, (row, self.identifier, self.species, self.x, self.y))))
+        species = pd.Categorical(self.species)
+        return pd.DataFrame(dict(zip(LEFT_OUT, (row, self.identifier, species, self.x, self.y))))
 
     def leave_out(self, drop: np.ndarray, reason: str) -> "Occurrences":
         """Return the records without some, which are counted in a note and listed with the reason."""

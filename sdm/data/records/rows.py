@@ -5,12 +5,14 @@ rows are left out, counted and listed, and a file with too many of them is refus
 filters, and what is never a record of a wild living species, leave rows out in the same way.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import union_categoricals
 
 from sdm.data.records.columns import first_of
 from sdm.data.records.filters import RecordFilters
@@ -19,6 +21,8 @@ from sdm.errors import BadRowsError
 
 IDENTIFIERS = ("gbifid", "occurrenceid")
 UNREADABLE, FILTERED = "unreadable", "filtered"
+MOVED = "moved to the nearest cell with data"
+TOLD = (MOVED,)  # what is told of a row that is kept
 LEFT_OUT = ("row", "id", "species", "x", "y", "kind", "reason")  # columns of the table of rows that are left out
 _SHOWN = 3  # unreadable rows in a message
 
@@ -123,7 +127,19 @@ def with_left_out(fate: pd.DataFrame, left_out: pd.DataFrame) -> pd.DataFrame:
     """Put the rows that were left out on reading to the others with their fate, in the order of the file."""
     if not len(left_out):
         return fate
-    left = left_out.drop(columns="kind")
-    left.insert(len(left.columns) - 1, "fate", "left out")
-    both = pd.concat([fate, left[list(fate.columns)]], ignore_index=True)
-    return both.sort_values("row", kind="stable", ignore_index=True)
+    left = left_out.assign(fate="left out")
+    words = [name for name in fate.columns if str(fate[name].dtype) == "category"]
+    parts = {name: pd.concat([fate[name], left[name]], ignore_index=True) for name in fate.columns if name not in words}
+    parts |= {name: pd.Series(union_categoricals([fate[name], left[name].astype("category")])) for name in words}
+    both = pd.DataFrame({name: parts[name] for name in fate.columns})
+    return both.iloc[np.argsort(both["row"].to_numpy(), kind="stable")].reset_index(drop=True)
+
+
+def with_fate(lines: pd.DataFrame, code: np.ndarray, reasons: Sequence[str]) -> pd.DataFrame:
+    """Put to the lines of rows what became of them: `code` says which of the reasons each has, of which the first, and
+    those that are only to be told, leave the row in. Text is stored as categories, for there may be millions of rows.
+    """
+    kept = np.array([not reason or reason in TOLD for reason in reasons])
+    fate = pd.Categorical.from_codes(np.where(kept[code], 0, 1), pd.Index(["kept", "left out"]))
+    place, names = pd.factorize(pd.Series(reasons, dtype=object))
+    return lines.assign(fate=fate, reason=pd.Categorical.from_codes(place[code], pd.Index(names)))

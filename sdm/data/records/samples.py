@@ -10,7 +10,7 @@ from pandas.api.types import is_numeric_dtype
 
 from sdm.data.records.columns import PRESENCE, SPECIES, coordinate_pair, first_of, named_column, species_column
 from sdm.data.records.occurrences import as_text, check_file, species_of_rows
-from sdm.data.records.rows import LEFT_OUT, FileRows, RowRules, with_left_out
+from sdm.data.records.rows import LEFT_OUT, FileRows, RowRules, with_fate, with_left_out
 from sdm.data.records.textfile import TextTable
 from sdm.errors import DataError
 
@@ -57,13 +57,13 @@ class Swd:
         """Return a line for every row of the file, in its order: what tells it apart, what became of it, and why."""
         text = self.table.select_dtypes(exclude="number")
         whole = self.table.notna().all(axis=1).to_numpy() & (text != "").all(axis=1).to_numpy()
-        why = np.where(whole, "", "without a value for every variable").astype(object)
+        why = np.where(whole, 0, 1)
         if self.effort is not None:
-            why[whole & ~(self.effort > 0)] = "where the sampling effort is zero or missing"
+            why[whole & ~(self.effort > 0)] = 2
         names = self.identifier if len(self.identifier) else np.full(len(why), "", dtype=object)
         lines = pd.DataFrame(dict(zip(LEFT_OUT, (self.row, names, self.species, self.x, self.y))))
-        fate = np.where(why == "", "kept", "left out").astype(object)
-        return with_left_out(lines.assign(fate=fate, reason=why), self.left_out)
+        reasons = ("", "without a value for every variable", "where the sampling effort is zero or missing")
+        return with_left_out(with_fate(lines, why, reasons), self.left_out)
 
     def sites(self) -> "Swd":
         """Return one row of each place where any species was found: the background of a target group. Rows are of one

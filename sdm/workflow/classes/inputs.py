@@ -18,7 +18,7 @@ from sdm.data.encode import Encoder
 from sdm.data.records.clean import Ledger, finish_cleaning, locate
 from sdm.data.records.columns import SPECIES, first_of, listed, named_column, species_column
 from sdm.data.records.occurrences import Occurrences, as_text
-from sdm.data.records.rows import with_left_out
+from sdm.data.records.rows import with_fate, with_left_out
 from sdm.data.records.textfile import SAMPLE_ROWS
 from sdm.data.site_sample import ClassSample
 from sdm.data.visits import SITE, site_groups
@@ -114,7 +114,8 @@ def _fate(points: Points, parts: dict[str, NDArray[np.bool_]], prepared: ClassPr
             table = prepared.ledgers[title].fate
         else:
             reason = prepared.failures.get(title, "")
-            table = points.records.lines().loc[rows].assign(fate="left out" if reason else "kept", reason=reason)
+            lines = points.records.lines().loc[rows]
+            table = with_fate(lines, np.zeros(len(lines), dtype=np.int64), [reason])
         table = table.rename(columns={"species": "class"})
         table.insert(2, "species", title)
         tables.append(table)

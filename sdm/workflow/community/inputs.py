@@ -10,7 +10,7 @@ from sdm.data.encode import Encoder
 from sdm.data.rasters.stack import Stack
 from sdm.data.records.clean import clean
 from sdm.data.records.occurrences import WGS84, Occurrences, project
-from sdm.data.records.rows import with_left_out
+from sdm.data.records.rows import with_fate, with_left_out
 from sdm.data.records.textfile import TextTable
 from sdm.data.site_sample import CommunitySample
 from sdm.data.sites import NamedColumns, SiteTable, read_site_table
@@ -87,7 +87,7 @@ def _whole(sites: SiteTable, notes: list[str]) -> tuple[SiteTable, pd.DataFrame,
         notes.append(f"{np.count_nonzero(~whole):,} sites without a value of every variable left out")
     kept = sites.take(whole)
     fate = _records(sites, WGS84).leave_out(~whole, "without a value of every variable")
-    lines = fate.lines().assign(fate="kept", reason="")
+    lines = with_fate(fate.lines(), np.zeros(len(fate), dtype=np.int64), [""])
     return kept, pd.DataFrame(kept.environment), _of_sites(with_left_out(lines, fate.left_out))
 
 
