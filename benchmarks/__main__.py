@@ -6,7 +6,7 @@ from itertools import takewhile
 
 ALL = (
     *("engine", "application", "structural", "path", "roots", "edges", "bias", "thinning", "nceas"),
-    *("transfer", "medn", "proportions", "survey"),
+    *("transfer", "medn", "proportions", "survey", "records"),
 )
 
 

@@ -130,9 +130,15 @@ def with_left_out(fate: pd.DataFrame, left_out: pd.DataFrame) -> pd.DataFrame:
     left = left_out.assign(fate="left out")
     words = [name for name in fate.columns if str(fate[name].dtype) == "category"]
     parts = {name: pd.concat([fate[name], left[name]], ignore_index=True) for name in fate.columns if name not in words}
-    parts |= {name: pd.Series(union_categoricals([fate[name], left[name].astype("category")])) for name in words}
+    parts |= {name: pd.Series(union_categoricals([_plain(fate[name]), _plain(left[name])])) for name in words}
     both = pd.DataFrame({name: parts[name] for name in fate.columns})
     return both.iloc[np.argsort(both["row"].to_numpy(), kind="stable")].reset_index(drop=True)
+
+
+def _plain(column: pd.Series) -> pd.Categorical:
+    """Return a column as categories that are plain objects, so that those of any two columns agree."""
+    code, names = pd.factorize(column)
+    return pd.Categorical.from_codes(code, pd.Index(names, dtype=object))
 
 
 def with_fate(lines: pd.DataFrame, code: np.ndarray, reasons: Sequence[str]) -> pd.DataFrame:
