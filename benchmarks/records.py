@@ -10,58 +10,15 @@ import numpy as np
 
 from benchmarks.tools.harness import in_fresh_process, once, peak_gigabytes, save, shared, table
 
-COLUMNS = [
-    "gbifID",
-    "datasetKey",
-    "occurrenceID",
-    "kingdom",
-    "phylum",
-    "class",
-    "order",
-    "family",
-    "genus",
-    "species",
-    "infraspecificEpithet",
-    "taxonRank",
-    "scientificName",
-    "verbatimScientificName",
-    "verbatimScientificNameAuthorship",
-    "countryCode",
-    "locality",
-    "stateProvince",
-    "occurrenceStatus",
-    "individualCount",
-    "publishingOrgKey",
-    "decimalLatitude",
-    "decimalLongitude",
-    "coordinateUncertaintyInMeters",
-    "coordinatePrecision",
-    "elevation",
-    "elevationAccuracy",
-    "depth",
-    "depthAccuracy",
-    "eventDate",
-    "day",
-    "month",
-    "year",
-    "taxonKey",
-    "speciesKey",
-    "basisOfRecord",
-    "institutionCode",
-    "collectionCode",
-    "catalogNumber",
-    "recordNumber",
-    "identifiedBy",
-    "dateIdentified",
-    "license",
-    "rightsHolder",
-    "recordedBy",
-    "typeStatus",
-    "establishmentMeans",
-    "lastInterpreted",
-    "mediaType",
-    "issue",
-]
+_NAMES = (
+    "gbifID datasetKey occurrenceID kingdom phylum class order family genus species infraspecificEpithet taxonRank "
+    "scientificName verbatimScientificName verbatimScientificNameAuthorship countryCode locality stateProvince "
+    "occurrenceStatus individualCount publishingOrgKey decimalLatitude decimalLongitude coordinateUncertaintyInMeters "
+    "coordinatePrecision elevation elevationAccuracy depth depthAccuracy eventDate day month year taxonKey speciesKey "
+    "basisOfRecord institutionCode collectionCode catalogNumber recordNumber identifiedBy dateIdentified license "
+    "rightsHolder recordedBy typeStatus establishmentMeans lastInterpreted mediaType issue"
+)
+COLUMNS = tuple(_NAMES.split())
 ROWS = 2_000_000
 FILE = Path(tempfile.gettempdir()) / "sdm_benchmark_gbif.csv"
 
