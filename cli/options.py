@@ -43,6 +43,12 @@ Json = Annotated[
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.", rich_help_panel=COMMON_PANEL)]
 Nodata = Annotated[float | None, typer.Option(help="A value that means 'no data', besides what the files say.")]
 Align = Annotated[str | None, typer.Option(help="Resample layers to the grid of this one ('first' for the first).")]
+Rename = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Rename layers by a pattern with fields in braces: 'wc2.1_10m_bio_{n}=bio{n}'.", metavar="FROM=TO"
+    ),
+]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that are there already.")]
 
 _COMMON: dict[str, Any] = {"quiet": Quiet, "verbose": Verbose, "as_json": Json, "debug": Debug}

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from sdm_cli.console import Console
-from sdm_cli.options import Align, Nodata, with_console
+from sdm_cli.options import Align, Nodata, Rename, with_console
 
 _ONE, _CLASSES, _JOINT = "Models of one species", "Class models", "Joint models"
 
@@ -32,6 +32,7 @@ def evaluate(
     y_column: Annotated[str | None, typer.Option(help="Column with the latitude or northing.")] = None,
     nodata: Nodata = None,
     align: Align = None,
+    rename: Rename = None,
     absences: Annotated[
         Path | None, typer.Option(help="Sites where the species was not found.", rich_help_panel=_ONE)
     ] = None,

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from sdm_cli.console import Console
-from sdm_cli.options import Align, Nodata, Overwrite, with_console
+from sdm_cli.options import Align, Nodata, Overwrite, Rename, with_console
 
 _ONE = "Models of one species, or of presence and absence"
 
@@ -40,6 +40,7 @@ def predict(
     ] = None,
     nodata: Nodata = None,
     align: Align = None,
+    rename: Rename = None,
     threads: Annotated[int, typer.Option(min=1, help="Threads for reading and predicting.")] = 2,
     overwrite: Overwrite = False,
 ) -> None:

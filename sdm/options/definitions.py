@@ -19,6 +19,7 @@ from sdm.options.kinds import (
     Numbers,
     Places,
     Positive,
+    Renames,
     Section,
     Words,
     Years,
@@ -104,6 +105,10 @@ class LayerOptions(Section):
     )
     categorical: Words = option([], "Layers whose values are categories.", "togglelayertype")
     nodata: float | None = option(None, "A value that means 'no data', besides what the files say.", allow_inf_nan=True)
+    rename: Renames = option(
+        {},
+        "Rename layers by a pattern with fields in braces, also in projections: 'wc2.1_10m_bio_{n}=bio{n}'.",
+    )
     align: str | None = option(None, "Resample layers to the grid of this layer ('first' for the first).")
 
 

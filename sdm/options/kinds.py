@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
+from sdm.data.rasters.names import read_renames
 from sdm.features.classes import parse_classes, parse_families
 
 
@@ -102,6 +103,7 @@ _NUMBERS: dict[str, Any] = {"anyOf": [_TEXT, {"type": "array", "items": {"type":
 Words = Annotated[list[str], BeforeValidator(_words), WithJsonSchema(_TEXTS)]
 Files = Annotated[list[str], BeforeValidator(_list), WithJsonSchema(_TEXTS)]
 Places = Annotated[dict[str, str], BeforeValidator(read_places), WithJsonSchema(_NAMED)]
+Renames = Annotated[dict[str, str], BeforeValidator(read_renames), WithJsonSchema(_NAMED)]
 Classes = Annotated[str, BeforeValidator(_classes), WithJsonSchema(_TEXTS)]
 Families = Annotated[str, BeforeValidator(_families), WithJsonSchema(_TEXTS)]
 Numbers = Annotated[list[NotNegative], BeforeValidator(_words), WithJsonSchema(_NUMBERS), Field(min_length=1)]

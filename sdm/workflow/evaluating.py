@@ -40,6 +40,7 @@ def evaluate_files(
     y_column: str | None = None,
     nodata: float | None = None,
     align: str | None = None,
+    rename: Mapping[str, str] | Sequence[str] | None = None,
     truth: str | Path | None = None,
     seed: int | None = None,
 ) -> Evaluation:
@@ -62,8 +63,8 @@ def evaluate_files(
         Of a class model, as for `sdm classify`; unless given, those that it was fitted with.
     site_column
         Of a joint model whose variables are in a second table: the column that names sites in both.
-    crs, x_column, y_column, nodata, align
-        How coordinates and layers are read.
+    crs, x_column, y_column, nodata, align, rename
+        How coordinates and layers are read; `rename` as for `predict_files`.
 
     Raises
     ------
@@ -83,7 +84,7 @@ def evaluate_files(
     loaded = load_model(given.pop("model"))
     task = task_for(loaded.kind)
     records = {"occurrences": {name: given.pop(name) for name in ("crs", "x_column", "y_column")}}
-    read = {"layers": {name: given.pop(name) for name in ("nodata", "align")}}
+    read = {"layers": {name: given.pop(name) for name in ("nodata", "align", "rename")}}
     found = {"occurrences.file": str(given.pop("presences")), "layers.files": given.pop("layers")}
     options = make_options(records, read, found)
     numbers = task.evaluate(loaded, options, **chosen_options(loaded, given, task.evaluates_with))

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.layers import open_stack
+from sdm.data.rasters.names import names_meant
 from sdm.data.rasters.stack import Stack
 from sdm.data.records.filters import RecordFilters, read_length, read_years
 from sdm.data.records.rows import RowRules
@@ -37,13 +38,15 @@ def row_rules(options: RunOptions, *, absences: bool = False) -> RowRules:
 
 def open_layers(options: RunOptions, files: Sequence[str] | None = None, names: Sequence[str] | None = None) -> Stack:
     """Open the layers of a run, or others (for a projection) under the same options."""
-    chosen = options.layers.files if files is None else files
+    own = options.layers
+    chosen = own.files if files is None else files
     return open_stack(
         list(chosen) if len(chosen) > 1 else chosen[0],
-        categorical=[name for name in options.layers.categorical if names is None or name in names],
-        nodata=options.layers.nodata,
-        align=options.layers.align,
+        categorical=own.categorical if names is None else names_meant(own.categorical, names),
+        nodata=own.nodata,
+        align=own.align,
         names=names,
+        rename=own.rename,
     )
 
 

@@ -36,12 +36,18 @@ def check_categories(model: FittedModel) -> None:
 
 
 def open_for(
-    model: FittedModel, layers: Sequence[str], *, nodata: float | None = None, align: str | None = None
+    model: FittedModel,
+    layers: Sequence[str],
+    *,
+    nodata: float | None = None,
+    align: str | None = None,
+    rename: Mapping[str, str] | None = None,
 ) -> Stack:
-    """Open the layers that a model needs, in its order."""
+    """Open the layers that a model needs, in its order, and under its names."""
     check_categories(model)
     files = list(layers) if len(layers) > 1 else layers[0]
-    return open_stack(files, categorical=model.categorical, nodata=nodata, align=align, names=model.names)
+    categorical, names = model.categorical, model.names
+    return open_stack(files, categorical=categorical, nodata=nodata, align=align, names=names, rename=rename)
 
 
 def values_at(stack: Stack, records: Occurrences, what: str, notices: list[str]) -> tuple[Array, Index]:

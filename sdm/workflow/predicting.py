@@ -1,6 +1,6 @@
 """A model file of any kind on a folder of layers."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +10,7 @@ from sdm.data.rasters.area import StudyArea
 from sdm.errors import OutputError
 from sdm.files import refuse_existing
 from sdm.models.file import load_model
+from sdm.options.reading import make_options
 from sdm.types import Progress
 from sdm.workflow.model_inputs import chosen_options, open_for
 from sdm.workflow.registry import task_for
@@ -39,6 +40,7 @@ def predict_files(
     area: str | Path | None = None,
     nodata: float | None = None,
     align: str | None = None,
+    rename: Mapping[str, str] | Sequence[str] | None = None,
     threads: int = 2,
     overwrite: bool = False,
     progress: Progress | None = None,
@@ -63,8 +65,8 @@ def predict_files(
         Of a model of one species, or of presence and absence: write presence and absence by this cutoff.
     area : path, optional
         Polygons outside which nothing is drawn.
-    nodata, align
-        As for `open_stack`.
+    nodata, align, rename
+        As for `open_stack`; rules of renaming may be texts too, such as ``"wc2.1_10m_bio_{n}=bio{n}"``.
     progress : callable, optional
         Called with windows done, windows in all, and what is going on.
 
@@ -84,12 +86,13 @@ def predict_files(
     loaded, output = load_model(model), Path(output)
     task = task_for(loaded.kind)
     ways = chosen_options(loaded, {"scale": scale, "threshold": threshold}, task.maps_with)
+    rules = make_options({"layers.rename": rename}).layers.rename
     files = task.map_places(output)
     _check_places(files, overwrite)
     with ExitStack() as held:
         for file in sorted(files) or [output]:
             held.enter_context(claim(file, overwrite=overwrite, folder=not files))
-        stack = open_for(loaded, layers, nodata=nodata, align=align)
+        stack = open_for(loaded, layers, nodata=nodata, align=align, rename=rules)
         inside = None if area is None else StudyArea.read(area, stack.crs)
         if inside is not None:
             inside.check(stack)

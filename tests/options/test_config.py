@@ -56,6 +56,7 @@ EXAMPLES: dict[str, tuple[Any, Any]] = {
     "layers.files": ("/data/layers", ["/data/layers"]),
     "layers.categorical": ("soil, landcover", ["soil", "landcover"]),
     "layers.nodata": ("-1e30", -1e30),
+    "layers.rename": ("wc_{n}=bio{n}", {"wc_{n}": "bio{n}"}),
     "layers.align": ("first", "first"),
     "background.kind": ("target-group", "target-group"),
     "background.points": ("all", "all"),

@@ -1,17 +1,19 @@
 """Layers as they lie in files: found, named, and checked to share one grid."""
 
-import difflib
 import glob
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rasterio.crs import CRS
 from rasterio.env import set_gdal_config
 
 from sdm.data.rasters.grid import Grid
+from sdm.data.rasters.names import counted, match_names, rename_layers
+from sdm.data.rasters.netcdf import PLAIN, band_names
 from sdm.data.rasters.stack import Layer, Stack, open_raster
 from sdm.errors import DataError, OptionError
 
@@ -27,11 +29,18 @@ DOUBTFUL = frozenset({".grd", ".map"})  # suffixes that other programs use as we
 
 @dataclass(frozen=True)
 class _Band:
-    """A band of a file that may become a layer: its own grid and the size of its blocks."""
+    """A band of a file that may become a layer: its own grid, the size of its blocks, and its other names: the one that
+    goes by the file where two files have a variable in common, and that of earlier versions."""
 
     layer: Layer
     grid: Grid
     block: tuple[int, int]
+    by_file: str
+    formerly: str
+
+    def called(self, name: str) -> "_Band":
+        """Return the band under another name."""
+        return replace(self, layer=replace(self.layer, name=name))
 
 
 def open_stack(
@@ -41,6 +50,7 @@ def open_stack(
     nodata: float | None = None,
     align: str | None = None,
     names: Sequence[str] | None = None,
+    rename: Mapping[str, str] | None = None,
 ) -> Stack:
     """Find the layers, check that they share one grid, and return them as a stack; no values are read yet.
 
@@ -49,7 +59,8 @@ def open_stack(
     layers
         A folder, a pattern such as ``climate/bio*.tif``, a file of one or more bands, or a list of these.
         A layer is called after its file, without suffix; in a file of several bands, after the band's
-        description, else ``file_1``, ``file_2``, ...; in NetCDF of several variables, after the variable.
+        description, else ``file_1``, ``file_2``, ...; in NetCDF after the variable, with the month or date of
+        each time step: ``tas_jan``, ``tas_2041-01``.
     categorical
         Names of layers whose values are classes.
     nodata
@@ -58,18 +69,24 @@ def open_stack(
         None: grids must match. ``"first"`` or the name of a layer: resample the others to its grid,
         bilinear, or nearest cell for categorical layers.
     names
-        Use these layers only, in this order; else all, sorted by name.
+        Use these layers only, in this order; else all, sorted by name. Layers whose names are spelt otherwise are
+        found, and called as asked here (see `sdm.data.rasters.names`).
+    rename
+        New names of layers by patterns of their names, such as ``{"wc2.1_10m_bio_{n}": "bio{n}"}``.
     """
     if "GDAL_CACHEMAX" not in os.environ:
         set_gdal_config("GDAL_CACHEMAX", GDAL_CACHE_BYTES)
     notices: list[str] = []
-    bands = _one_crs(_find(layers, names, notices), notices)
+    bands = _one_crs(_find(layers, names, rename or {}, notices), notices)
     known = [item.layer.name for item in bands]
-    classes = {categorical} if isinstance(categorical, str) else set(categorical)
-    for name in sorted(classes):
-        _check_name(name, known, "categorical layer")
+    given = sorted({categorical} if isinstance(categorical, str) else set(categorical))
+    meant = match_names(given, known, what="categorical layer", error=OptionError)
+    classes = set(meant.found.values())
+    notices += meant.notices
     if align not in (None, "first"):
-        _check_name(str(align), known, "layer to align to")
+        meant = match_names([align], known, what="layer to align to", error=OptionError)
+        align = meant.found[align]
+        notices += meant.notices
     # "first" is the first that the user named, before sorting.
     grid = next(item.grid for item in bands if align in (None, "first", item.layer.name))
     order = known if names is None else list(names)
@@ -95,36 +112,84 @@ def open_stack(
     )
 
 
-def _find(layers: str | Path | Sequence[str | Path], names: Sequence[str] | None, notices: list[str]) -> list[_Band]:
+def _find(
+    layers: str | Path | Sequence[str | Path],
+    names: Sequence[str] | None,
+    rules: Mapping[str, str],
+    notices: list[str],
+) -> list[_Band]:
     """Return the bands of all files that the user means, those called `names` if given, in the user's order."""
     bands: list[_Band] = []
     failed: list[DataError] = []
     for path, sure in _files([layers] if isinstance(layers, str | Path) else layers):
         try:
-            bands += _bands(path)
+            bands += _bands(path, notices)
         except DataError as problem:
             if sure:
                 failed.append(problem)
             else:
                 notices.append(f"file '{Path(path).name}' is not a raster that GDAL reads: left out")
-    known = [item.layer.name for item in bands]
-    if names is not None:
-        bands = [item for item in bands if item.layer.name in names]
-        missing = [name for name in names if name not in known]
-    # A damaged file does not matter if all layers that were asked for are elsewhere.
-    if failed and (names is None or missing):
+    if failed and names is None:
         raise failed[0]
-    if names is not None and missing and known:
-        _check_name(missing[0], known, "layer", DataError)
+    bands = _renamed(_told_apart(bands, notices), rules, notices)
+    if names is not None and bands:
+        bands = _asked_for(bands, names, failed, notices)
     taken: dict[str, str] = {}
     for item in bands:
         if item.layer.name in taken:
             where = f"'{taken[item.layer.name]}' and '{item.layer.path}'"
-            raise DataError(f"two layers are called '{item.layer.name}', in {where}: rename or leave out one of them")
+            raise DataError(
+                f"two layers are called '{item.layer.name}', in {where}: leave out one of them, or give it another name"
+            )
         taken[item.layer.name] = item.layer.path
     if not bands:
-        raise DataError(f"no raster layer found in '{layers}': expected files such as .tif, .asc, .vrt or .nc")
+        raise (
+            failed[0]
+            if failed
+            else DataError(f"no raster layer found in '{layers}': expected files such as .tif, .asc, .vrt or .nc")
+        )
     return bands
+
+
+def _told_apart(bands: list[_Band], notices: list[str]) -> list[_Band]:
+    """Call layers after their files where several files have one variable of the same name."""
+    files: dict[str, set[str]] = {}
+    for item in bands:
+        files.setdefault(item.layer.name, set()).add(item.layer.path)
+    shared = {item.layer.path for item in bands if len(files[item.layer.name]) > 1 and item.by_file != item.layer.name}
+    if not shared:
+        return bands
+    out = [item.called(item.by_file) if item.layer.path in shared else item for item in bands]
+    new = [item.layer.name for item in out if item.layer.path in shared]
+    notices.append(
+        f"{len(shared):,} files have a variable of the same name: {counted(len(new), 'layer')} called after the files: "
+        f"{', '.join(new)}"
+    )
+    return out
+
+
+def _renamed(bands: list[_Band], rules: Mapping[str, str], notices: list[str]) -> list[_Band]:
+    """Rename layers by the user's rules."""
+    if not rules:
+        return bands
+    new, told = rename_layers([item.layer.name for item in bands], rules)
+    notices += told
+    return [item.called(name) for item, name in zip(bands, new)]
+
+
+def _asked_for(
+    bands: list[_Band], names: Sequence[str], failed: Sequence[DataError], notices: list[str]
+) -> list[_Band]:
+    """Return the bands of these names, however they are spelt, and call them so."""
+    formerly = {item.layer.name: item.formerly for item in bands}
+    try:
+        meant = match_names(names, [item.layer.name for item in bands], formerly=formerly)
+    except DataError as problem:
+        # A damaged file does not matter if all layers that were asked for are elsewhere.
+        raise failed[0] if failed else problem from None
+    notices += meant.notices
+    asked = {found: name for name, found in meant.found.items()}
+    return [item.called(asked[item.layer.name]) for item in bands if item.layer.name in asked]
 
 
 def _files(places: Sequence[str | Path]) -> Iterator[tuple[str, bool]]:
@@ -147,31 +212,43 @@ def _files(places: Sequence[str | Path]) -> Iterator[tuple[str, bool]]:
             raise DataError(f"'{text}' does not exist: expected a folder, a pattern or a raster file")
 
 
-def _bands(path: str, variable: str | None = None) -> list[_Band]:
+def _bands(path: str, notices: list[str], variable: str | None = None) -> list[_Band]:
     """Return the bands of a file, or of the variables in it."""
     with open_raster(path) as data:
         if data.count == 0 and data.subdatasets:
             parts = [(sub, sub.rsplit(":", 1)[-1].strip('/"')) for sub in data.subdatasets]
-            return [
-                band for sub, name in parts if not name.endswith(("_bnds", "_bounds")) for band in _bands(sub, name)
-            ]
+            fields = [(sub, name) for sub, name in parts if not name.endswith(("_bnds", "_bounds"))]
+            return [band for sub, name in fields for band in _bands(sub, notices, name)]
         t = data.transform
         if not (t.a and t.e and np.isfinite([*t[:6], t.a * data.width, t.e * data.height]).all()):
             raise DataError(f"layer '{Path(path).name}' has cells of {t.a:g} by {t.e:g}: expected a size above zero")
         if data.transform.b or data.transform.d:
             raise DataError(f"layer '{Path(path).name}' has a rotated grid: make it north-up with gdalwarp first")
-        stem = variable or Path(path).stem
         grid = Grid(width=data.width, height=data.height, transform=data.transform, crs=data.crs)
         bands = []
-        for band in data.indexes:
-            name = stem if data.count == 1 else data.descriptions[band - 1] or f"{stem}_{band}"
+        for band, (name, by_file, formerly) in zip(data.indexes, _names(data, path, variable, notices)):
             dtype, code = data.dtypes[band - 1], data.nodatavals[band - 1]
             if dtype.startswith("complex"):
                 raise DataError(f"layer '{name}' has complex numbers: expected one real number per cell")
             layer = Layer(name, path, band, dtype, scale=data.scales[band - 1], offset=data.offsets[band - 1])
             layer = layer if code is None else _with_nodata(layer, code)
-            bands.append(_Band(layer, grid, data.block_shapes[band - 1]))
+            bands.append(_Band(layer, grid, data.block_shapes[band - 1], by_file, formerly))
         return bands
+
+
+def _names(data: Any, path: str, variable: str | None, notices: list[str]) -> list[tuple[str, str, str]]:
+    """Return the names of the bands of an open file or variable: the best, the one by its file, the former one."""
+    stem = variable or Path(path).stem
+    old = [stem if data.count == 1 else text or f"{stem}_{k}" for k, text in enumerate(data.descriptions, start=1)]
+    if data.driver != "netCDF":
+        return [(name, name, name) for name in old]
+    tags = [data.tags(band) for band in data.indexes]
+    own = variable or tags[0].get("NETCDF_VARNAME", stem)
+    own = stem if PLAIN.fullmatch(own) and variable is None else own
+    names, told = band_names(own, tags, data.tags())
+    if told:
+        notices.append(f"variable '{own}' has {told}: {counted(len(names), 'layer')} called {names[0]} to {names[-1]}")
+    return list(zip(names, band_names(stem, tags, data.tags())[0], old))
 
 
 def _with_nodata(layer: Layer, code: float) -> Layer:
@@ -187,14 +264,6 @@ def _with_nodata(layer: Layer, code: float) -> Layer:
             f"{code:g} as option): leave out --nodata or --align"
         )
     return replace(layer, nodata=(*layer.nodata, float(code)))
-
-
-def _check_name(name: str, known: list[str], kind: str, error: type[Exception] = OptionError) -> None:
-    """Raise an error with the nearest name if there is no such layer."""
-    if name not in known:
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean '{near[0]}'? " if near else ""
-        raise error(f"{kind} '{name}' does not exist: {hint}The layers are {', '.join(sorted(known))}")
 
 
 def _one_crs(bands: list[_Band], notices: list[str]) -> list[_Band]:

@@ -15,6 +15,7 @@ import difflib
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from sdm.errors import DataError, SdmError
@@ -177,6 +178,15 @@ def match_names(
     return NameMatch({name: search.found[name] for name in wanted}, search.notices)
 
 
+def names_meant(given: Sequence[str], known: Sequence[str]) -> list[str]:
+    """Return the names among `known` that are meant by those given, leaving out what means none of them."""
+    meant: list[str] = []
+    for name in given:
+        with suppress(SdmError):
+            meant += match_names([name], known).found.values()
+    return meant
+
+
 class _Search:
     """Names that are looked for, those found so far, and what is to be told of them."""
 
@@ -294,13 +304,13 @@ def _rule(pattern: str, name: str) -> re.Pattern[str]:
     return re.compile("".join(f"(?P<{part}>.+?)" if k % 2 else re.escape(part) for k, part in enumerate(parts)))
 
 
-def rename(names: Sequence[str], rules: Mapping[str, str]) -> tuple[list[str], list[str]]:
+def rename_layers(names: Sequence[str], rules: Mapping[str, str]) -> tuple[list[str], list[str]]:
     """Rename layers by the first rule whose pattern is a whole name; fields take as little as possible, from the left.
     Return the names, of which those without a rule are as before, and what the user should be told.
 
     Examples
     --------
-    >>> rename(["wc2.1_10m_bio_1", "elev"], {"wc2.1_10m_bio_{n}": "bio{n}"})[0]
+    >>> rename_layers(["wc2.1_10m_bio_1", "elev"], {"wc2.1_10m_bio_{n}": "bio{n}"})[0]
     ['bio1', 'elev']
     """
     new, used = list(names), {pattern: list[int]() for pattern in rules}

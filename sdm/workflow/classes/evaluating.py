@@ -101,7 +101,7 @@ def _selection(model: ClassModel, file: str | Path, notices: list[str]) -> dict[
 def _from_layers(model: ClassModel, options: RunOptions, notices: list[str]) -> tuple[Array, Any, NDArray[np.int64]]:
     """Return the layers' values at the points, labels `(n,)` or proportions `(n, C)` in the model's order, and rows."""
     layers = options.layers
-    stack = open_for(model, layers.files, nodata=layers.nodata, align=layers.align)
+    stack = open_for(model, layers.files, nodata=layers.nodata, align=layers.align, rename=layers.rename)
     records = read_class_points(options, str(options.occurrences.file), notices).records
     notices += stack.notices
     shares = [records.numbers(label) for label in model.labels] if options.classes.proportions else None

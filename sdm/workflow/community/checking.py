@@ -47,7 +47,7 @@ def _check_species(states: States, names: tuple[str, ...], found: Findings) -> N
 
 def _check_environment(community: Community, options: RunOptions, found: Findings) -> None:
     """Look for constant variables."""
-    sample = community.sample(options.layers.categorical)
+    sample = community.sample()
     for name, column in zip(sample.names, sample.values.T):
         if (column == column[0]).all():
             found.warnings.append(f"variable '{name}' has one value at all sites: it cannot tell them apart")

@@ -50,7 +50,7 @@ class CommunityPlan:
 
 def plan_community(community: Community, options: RunOptions, stack: Stack | None) -> CommunityPlan:
     """Divide the sites, visits to one site together; what cannot work is refused before anything is fitted."""
-    sample = community.sample(options.layers.categorical)
+    sample = community.sample()
     if not options.test.percent:
         return CommunityPlan(sample, split_sites(sample, options, stack))
     train = set_sites_aside(sample, options)
@@ -79,7 +79,7 @@ def fit_community(
     community: Community, plan: CommunityPlan, options: RunOptions, progress: Progress | None = None
 ) -> JointFit:
     """Fit with edges, without, and a GLM to all sites, and test all on held-out ones."""
-    x, y, categorical = community.environment, community.sites.labels, options.layers.categorical
+    x, y, categorical = community.environment, community.sites.labels, community.categorical
     values, group, split = plan.table.values, community.sites.group, plan.split
     joint = make_model(options, community.edges, categorical).fit(x, y, WHAT["joint"], group)
     notes, stacked = list(joint.notes_), joint

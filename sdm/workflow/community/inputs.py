@@ -32,13 +32,14 @@ class Community:
     edges: str | list[tuple[str, str]] = "tree"  # the graph, as `JointModel` takes it
     notes: list[str] = field(default_factory=list)
     fate: pd.DataFrame = field(default_factory=pd.DataFrame)  # every row of the table of sites, and what became of it
+    categorical: list[str] = field(default_factory=list)  # names of variables whose values are categories
 
-    def sample(self, categorical: list[str]) -> CommunitySample:
+    def sample(self) -> CommunitySample:
         """Return the sites as numbers, to be divided."""
         sites, names = self.sites, tuple(map(str, self.environment.columns))
-        values = Encoder.learn(self.environment, categorical).encode(self.environment)
+        values = Encoder.learn(self.environment, self.categorical).encode(self.environment)
         return CommunitySample(
-            "sites", names, tuple(categorical), values, sites.labels, sites.x, sites.y, sites.group, sites.fold
+            "sites", names, tuple(self.categorical), values, sites.labels, sites.x, sites.y, sites.group, sites.fold
         )
 
 
@@ -70,12 +71,13 @@ def read_community(options: RunOptions) -> Community:
             x, y = project(sites.x, sites.y, options.occurrences.crs, WGS84)
             sites = replace(sites, x=x, y=y)
     species_names(sites.labels, list(environment.columns))
-    text = [f"'{name}'" for name in options.layers.categorical if environment[name].dtype == object]
+    categorical = list(stack.categorical) if stack is not None else options.layers.categorical
+    text = [f"'{name}'" for name in categorical if environment[name].dtype == object]
     if options.predict.projections and text:
         raise DataError(f"variable {text[0]} has classes of text, which layers cannot hold: leave out --projections")
     projections = open_projections(options, list(environment.columns))
     notes += projection_notices(projections)
-    return Community(sites, environment, stack, projections, read_graph(own.graph), notes, fate)
+    return Community(sites, environment, stack, projections, read_graph(own.graph), notes, fate, categorical)
 
 
 def _whole(sites: SiteTable, notes: list[str]) -> tuple[SiteTable, pd.DataFrame, pd.DataFrame]:

@@ -39,7 +39,7 @@ def evaluate_species(
         raise OptionError("--truth needs --layers: the prediction is compared with it cell by cell")
     notices: list[str] = []
     if layers.files:
-        stack = open_for(model, layers.files, nodata=layers.nodata, align=layers.align)
+        stack = open_for(model, layers.files, nodata=layers.nodata, align=layers.align, rename=layers.rename)
         notices += stack.notices
         found = read_occurrences(file, crs=own.crs, x_column=own.x_column, y_column=own.y_column)
         records = _of_species(found, species, model)
