@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import typer
 
-from sdm.errors import OptionError, OutputError, SdmError
+from sdm.errors import OptionError, OutputError, SdmError, hide_address, hide_secrets
 from sdm.files import to_json
 from sdm_cli.exit_codes import CUT_OFF, INTERRUPTED, TERMINATED
 
@@ -96,7 +96,7 @@ class Console:
 
     def _fail(self, message: str, code: int = 1) -> NoReturn:
         if self.debug:
-            traceback.print_exc()
+            print(hide_secrets(traceback.format_exc()), end="", file=sys.stderr)
         if self.as_json:
             with suppress(OSError, OutputError):  # it may be the output that failed
                 self.result(error=message)
@@ -112,8 +112,9 @@ class _Plain(logging.Formatter):
 
 
 def plain(text: str) -> str:
-    """Show what a terminal would obey (colours, moves of the cursor, text turned round) as \\x1b and the like."""
-    return _OBEYED.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    """Show what a terminal would obey (colours, moves of the cursor, text turned round) as \\x1b and the like, and no
+    secrets of addresses."""
+    return _OBEYED.sub(lambda found: found[0].encode("unicode_escape").decode(), hide_secrets(text))
 
 
 _OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -128,7 +129,13 @@ def _print(text: str) -> None:
         raise OutputError(f"standard output cannot be written ({error.strerror or error})") from error
 
 
+def _typed(word: str) -> str:
+    """Return a word of the command without the secrets of an address, also in NAME=ADDRESS."""
+    place = re.search(r"[a-z][a-z0-9+.\-]+://|/vsi", word, re.IGNORECASE)
+    return word if place is None else word[: place.start()] + hide_address(word[place.start() :])
+
+
 def command_line() -> str:
     """Return the command as it was typed."""
-    typed = shlex.join(["sdm", *sys.argv[1:]])
+    typed = shlex.join(["sdm", *(_typed(word) for word in sys.argv[1:])])
     return typed.encode(errors="backslashreplace").decode()  # names of files need not be text

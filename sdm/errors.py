@@ -1,8 +1,45 @@
 """Errors of the user's input: each message says what happened, what was found and expected, and what to do."""
 
+import re
+
+HIDDEN = "***"
+"""What stands for a secret."""
+_ADDRESS = re.compile(r"(?:[a-z][a-z0-9+.\-]+:/+|/vsi[a-z0-9_]+(?=[/?]))[^\s'\"<>]*", re.IGNORECASE)
+_USER = re.compile(r"(:/+)([^/?]*)@")
+_NO_SECRET = re.compile(r"(?:\$\{\w+\}|:)*")
+
+
+def hide_secrets(text: str) -> str:
+    """Return a text in which addresses show neither users and passwords nor the values that they ask with; names of
+    environment variables stay.
+
+    Examples
+    --------
+    >>> hide_secrets("no file at https://bob:pw@host/x.tif?token=abc&user=${USER}")
+    'no file at https://***@host/x.tif?token=***&user=${USER}'
+    """
+    return _ADDRESS.sub(lambda found: hide_address(found[0]), text)
+
+
+def hide_address(address: str) -> str:
+    """Return one whole address, whatever letters it has, without its secrets."""
+    bare, question, query = address.partition("?")
+    bare = _USER.sub(lambda found: f"{found[1]}{_hidden(found[2])}@", bare)
+    parts = (part.partition("=") for part in re.split("[&#;]", query))
+    values = "&".join(f"{key}={_hidden(value)}" if sign else _hidden(key) for key, sign, value in parts)
+    return f"{bare}{question}{values}"
+
+
+def _hidden(value: str) -> str:
+    return value if _NO_SECRET.fullmatch(value) else HIDDEN
+
 
 class SdmError(Exception):
-    """A mistake that the user can mend; the command line prints it in one line, without a traceback."""
+    """A mistake that the user can mend; the command line prints it in one line, without a traceback. Its text shows no
+    secret of an address."""
+
+    def __init__(self, *parts: object) -> None:
+        super().__init__(*(hide_secrets(part) if isinstance(part, str) else part for part in parts))
 
 
 class DataError(SdmError, ValueError):

@@ -141,16 +141,35 @@ def sample_backgrounds(
         return summary, [draw.candidates(window, array, valid, strength) for draw in draws]
 
     summary = Summary.empty(len(stack.layers))
-    for _, (part, candidates) in stack.scan(compute=compute, threads=threads):
+    near = _near(stack, study_areas, lookup_cells)
+    for _, (part, candidates) in near.scan(compute=compute, threads=threads):
         summary = summary + part
         for draw, cells in zip(draws, candidates):
             draw.add(cells)
-    summary.check(stack)
+    if near.reach is None:
+        summary.check(stack)
+    elif not any(draw.n_valid for draw in draws):  # is it the layers, or the study area?
+        stack.summary(threads=threads).check(stack)
+    whole = summary if near.reach is None else None
     values = None if lookup is None else lookup.values
     return [
-        replace(draw.result(), presence_values=values, summary=summary, notices=draw.notices(None if n == "all" else n))
+        replace(draw.result(), presence_values=values, summary=whole, notices=draw.notices(None if n == "all" else n))
         for draw in draws
     ]
+
+
+def _near(
+    stack: Stack, study_areas: Sequence[StudyArea | None], lookup_cells: tuple[np.ndarray, np.ndarray] | None
+) -> Stack:
+    """Return the stack, of which only the study areas and the cells to look up are read, if there are areas."""
+    boxes = [area.bounds for area in study_areas if area is not None]
+    if len(boxes) < len(study_areas) or not boxes:
+        return stack
+    if lookup_cells is not None and len(lookup_cells[0]):
+        x, y = stack.xy(*lookup_cells)
+        boxes.append((x.min(), y.min(), x.max(), y.max()))
+    left, bottom, right, top = zip(*boxes)
+    return stack.within((min(left), min(bottom), max(right), max(top)))
 
 
 class _Cells(NamedTuple):

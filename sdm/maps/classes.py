@@ -73,6 +73,7 @@ def write_class_maps(
     (one band per class, called by its name), ``class`` (bytes with a colour table, 0 is no data, or 255 where 0 is a
     class) and ``entropy`` (nats). The other arguments are those of `sdm.maps.species.predict_raster`."""
     check_variables(model.names, stack)
+    stack = stack.within(None if study_area is None else study_area.bounds)
     codes = np.array(class_codes(model.labels), dtype=np.uint8)
 
     def bands(window: Window, values: NDArray[np.floating]) -> Bands:

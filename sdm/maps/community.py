@@ -81,6 +81,7 @@ def write_maps(
     `stacked` is the model without edges, for the maps of `places.richness` that need it. The other arguments are those
     of `sdm.maps.species.predict_raster`."""
     check_variables(joint.encoder.names, stack)
+    stack = stack.within(None if study_area is None else study_area.bounds)
     wanted = [name for name in RICHNESS if name in places.richness]
     single_models = stacked if any(name not in OF_ONE_MODEL for name in wanted) else None
     if single_models is None and any(name not in OF_ONE_MODEL for name in wanted):

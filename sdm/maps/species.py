@@ -58,6 +58,7 @@ def predict_raster(
         Called with windows done, windows in all, and what is going on.
     """
     check_variables(model.names, stack)
+    stack = stack.within(None if study_area is None else study_area.bounds)
     nodata, dtype = (NODATA, "float32") if threshold is None else (BINARY_NODATA, "uint8")
     describe = {"model_id": model_id(model), "scale": scale, "software": f"sdm {__version__}", **(tags or {})}
 
@@ -92,6 +93,7 @@ def write_spread_maps(
     `paths` say where to write which of `sdm.assess.uncertainty.STATISTICS`; the rest is as for `predict_raster`."""
     for model in models:
         check_variables(model.names, stack)
+    stack = stack.within(None if study_area is None else study_area.bounds)
     describe = {"replicates": str(len(models)), "scale": scale, "software": f"sdm {__version__}", **(tags or {})}
     step = max(1, SPREAD // len(models))  # cells at a time, so that memory does not grow with the replicates
 

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
+from sdm.addresses import is_remote, place_stem
 from sdm.data.rasters.names import read_renames
 from sdm.features.classes import parse_classes, parse_families
 
@@ -30,11 +31,19 @@ def read_places(value: Any) -> Any:
     parts = [value] if isinstance(value, str) else value
     if not _several(parts):
         return value
-    pairs = [part.split("=", 1) if "=" in part else (Path(part).name, part) for part in map(str, parts)]
+    pairs = [_named_place(part) for part in map(str, parts)]
     names = [name.strip() for name, _ in pairs]
     if twice := [name for name in names if names.count(name) > 1]:
         raise ValueError(f"different names, got '{twice[0]}' twice; write name=folder")
     return dict(zip(names, (place for _, place in pairs)))
+
+
+def _named_place(text: str) -> tuple[str, str]:
+    """Return name and place of `name=folder`, or of a place alone; an address may hold a '=' of its own."""
+    name, sign, place = text.partition("=")
+    if sign and not is_remote(name):
+        return name, place
+    return (place_stem(text) if is_remote(text) else Path(text).name), text
 
 
 def _classes(value: Any) -> Any:

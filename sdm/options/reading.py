@@ -15,7 +15,8 @@ import yaml
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
-from sdm.errors import OptionError
+from sdm.addresses import is_remote
+from sdm.errors import OptionError, hide_address, hide_secrets
 from sdm.options.definitions import AREA_WORDS, GRAPH_WORDS, GROUP_WORD, PRESETS, RunOptions, Section
 from sdm.options.kinds import read_places
 from sdm.reading import load_yaml
@@ -120,7 +121,7 @@ def _located(name: str, value: Any, folder: Path) -> Any:
 def rebase(value: Any, folder: Path) -> Any:
     """Make paths relative to a folder absolute; what GDAL alone understands (URLs, subdatasets) stays."""
     if isinstance(value, str):
-        special = "://" in value or value.startswith("/vsi") or value.count(":") > 1
+        special = is_remote(value) or value.startswith("/vsi") or value.count(":") > 1
         special |= value in (*AREA_WORDS, GROUP_WORD, *GRAPH_WORDS)
         return value if special else os.path.abspath(folder / os.path.expanduser(value))
     if isinstance(value, dict):
@@ -240,7 +241,7 @@ def explain(error: ValidationError) -> list[str]:
 
 def shortened(value: Any) -> str:
     """Return a value as it is shown in messages."""
-    text = repr(value)
+    text = hide_secrets(repr(value))
     return text if len(text) <= 80 else f"{text[:60]}… ({len(text):,} characters)"
 
 
@@ -253,12 +254,22 @@ def dump_yaml(options: RunOptions, wanted: Container[str] | None = None) -> str:
     for dotted in PATHS:
         section, name = dotted.split(".")
         tree[section][name] = _located(dotted, tree[section][name], Path.cwd())
+    tree = _without_secrets(tree)
     for leaf in leaves() if wanted is not None else ():
         home = tree[leaf.section] if leaf.section else tree
         if wanted is not None and leaf.dotted not in wanted and home.get(leaf.name) == leaf.field.get_default():
             home.pop(leaf.name, None)
     tree = {name: value for name, value in tree.items() if value != {}}
     return yaml.safe_dump(tree, sort_keys=False, allow_unicode=True)
+
+
+def _without_secrets(value: Any) -> Any:
+    """Return options in which addresses have no secrets."""
+    if isinstance(value, dict):
+        return {key: _without_secrets(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_without_secrets(item) for item in value]
+    return hide_address(value) if isinstance(value, str) and is_remote(value) else value
 
 
 def template() -> str:

@@ -1,8 +1,8 @@
 """What runs of every kind read alike: the layers, the projections, and the names of species that were asked for."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
+from sdm.addresses import place_suffix
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.layers import open_stack
 from sdm.data.rasters.names import names_meant
@@ -18,7 +18,7 @@ SWD_SUFFIXES = (".csv", ".tsv", ".txt", ".swd")
 
 def is_swd(files: Sequence[str]) -> bool:
     """Tell whether the 'layers' are a table of samples with their values."""
-    return len(files) == 1 and Path(files[0]).suffix.lower() in SWD_SUFFIXES
+    return len(files) == 1 and place_suffix(files[0]) in SWD_SUFFIXES
 
 
 def row_rules(options: RunOptions, *, absences: bool = False) -> RowRules:

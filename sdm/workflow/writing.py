@@ -6,6 +6,7 @@ from pathlib import Path
 from platform import python_version
 from typing import TYPE_CHECKING, Any
 
+from sdm.errors import HIDDEN, hide_secrets
 from sdm.files import to_json
 from sdm.maps.vectors import write_points
 from sdm.options.applies import applies
@@ -76,8 +77,14 @@ def write_run(task: Task, options: RunOptions, folder: Path, command: str, verb:
     head = f"# Repeat with: {verb or task.command} run.yaml -o FOLDER\n"
     wanted = {leaf.dotted for leaf in leaves() if applies(leaf, task.options_of)}
     text = dump_yaml(options.model_copy(update={"kind": task.options_of}), wanted)
+    if HIDDEN in text:
+        head += (
+            f"# Secrets of addresses are not stored: write them in place of {HIDDEN}, or as environment variables such "
+            "as ${TOKEN}, or give\n# the layers again: "
+            f"{verb or task.command} run.yaml LAYERS -o FOLDER\n"
+        )
     (folder / "run.yaml").write_text(head + text, encoding="utf-8")
-    (folder / "command.txt").write_text(command + "\n", encoding="utf-8")
+    (folder / "command.txt").write_text(hide_secrets(command) + "\n", encoding="utf-8")
 
 
 def versions() -> dict[str, str]:

@@ -1,12 +1,12 @@
 """The content of the cells of a stack, gathered while its windows go by: ranges, and values at given cells."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rasterio.windows import Window
 
+from sdm.addresses import place_name
 from sdm.errors import DataError
 
 
@@ -53,7 +53,7 @@ class Summary:
         for layer, count in zip(stack.layers, self.count):
             if count == 0:
                 raise DataError(
-                    f"layer '{Path(layer.path).name}' has no valid cell among {stack.n_cells:,}: "
+                    f"layer '{place_name(layer.path)}' has no valid cell among {stack.n_cells:,}: "
                     "check its nodata value, or leave it out"
                 )
         if self.n_valid == 0:

@@ -12,6 +12,7 @@ import numpy as np
 from rasterio.windows import Window
 
 from sdm._jit import jit
+from sdm.addresses import place_name
 from sdm.data.rasters.cells import all_valid
 from sdm.data.rasters.distance import DEGREE_KM, cell_km
 from sdm.data.rasters.layers import open_stack
@@ -31,7 +32,7 @@ class RasterEffort:
     @property
     def name(self) -> str:
         """The file's name."""
-        return Path(self.stack.layers[0].path).name
+        return place_name(self.stack.layers[0].path)
 
     def window(self, window: Window) -> np.ndarray:
         """Return the effort in the cells of a window; may be called from several threads."""
@@ -56,7 +57,7 @@ def open_effort(path: str | Path, stack: Stack, *, nodata: float | None = None, 
     value that means "no data", beside what the file says; `align` resamples it (bilinear) if its grid is another one.
     """
     effort = open_stack(path, nodata=nodata)
-    name = Path(path).name
+    name = place_name(str(path))
     if len(effort.layers) != 1:
         raise DataError(f"bias raster '{name}' holds {len(effort.layers)} layers: expected one band of sampling effort")
     grid = effort if effort.crs is not None else replace(effort, crs=stack.crs)

@@ -11,6 +11,7 @@ import numpy as np
 from rasterio.crs import CRS
 from rasterio.env import set_gdal_config
 
+from sdm.addresses import is_remote, place_name, place_stem
 from sdm.data.rasters.grid import Grid
 from sdm.data.rasters.names import counted, match_names, rename_layers
 from sdm.data.rasters.netcdf import PLAIN, band_names
@@ -128,7 +129,7 @@ def _find(
             if sure:
                 failed.append(problem)
             else:
-                notices.append(f"file '{Path(path).name}' is not a raster that GDAL reads: left out")
+                notices.append(f"file '{place_name(path)}' is not a raster that GDAL reads: left out")
     if failed and names is None:
         raise failed[0]
     bands = _renamed(_told_apart(bands, notices), rules, notices)
@@ -196,11 +197,11 @@ def _files(places: Sequence[str | Path]) -> Iterator[tuple[str, bool]]:
     """Yield the files that are meant, and whether each is surely meant to be a raster."""
     for place in places:
         path, text = Path(place), str(place)
-        if path.is_dir():
+        if not is_remote(text) and path.is_dir():
             for file in sorted(path.iterdir()):
                 if file.suffix.lower() in SUFFIXES and file.is_file():
                     yield str(file), file.suffix.lower() not in DOUBTFUL
-        elif path.exists() or "://" in text or text.startswith("/vsi") or text.count(":") > 1:
+        elif is_remote(text) or path.exists() or text.startswith("/vsi") or text.count(":") > 1:
             yield text, True
         elif any(c in text for c in "*?["):
             matches = sorted(glob.glob(text, recursive=True))
@@ -221,9 +222,9 @@ def _bands(path: str, notices: list[str], variable: str | None = None) -> list[_
             return [band for sub, name in fields for band in _bands(sub, notices, name)]
         t = data.transform
         if not (t.a and t.e and np.isfinite([*t[:6], t.a * data.width, t.e * data.height]).all()):
-            raise DataError(f"layer '{Path(path).name}' has cells of {t.a:g} by {t.e:g}: expected a size above zero")
+            raise DataError(f"layer '{place_name(path)}' has cells of {t.a:g} by {t.e:g}: expected a size above zero")
         if data.transform.b or data.transform.d:
-            raise DataError(f"layer '{Path(path).name}' has a rotated grid: make it north-up with gdalwarp first")
+            raise DataError(f"layer '{place_name(path)}' has a rotated grid: make it north-up with gdalwarp first")
         grid = Grid(width=data.width, height=data.height, transform=data.transform, crs=data.crs)
         bands = []
         for band, (name, by_file, formerly) in zip(data.indexes, _names(data, path, variable, notices)):
@@ -238,7 +239,7 @@ def _bands(path: str, notices: list[str], variable: str | None = None) -> list[_
 
 def _names(data: Any, path: str, variable: str | None, notices: list[str]) -> list[tuple[str, str, str]]:
     """Return the names of the bands of an open file or variable: the best, the one by its file, the former one."""
-    stem = variable or Path(path).stem
+    stem = variable or place_stem(path)
     old = [stem if data.count == 1 else text or f"{stem}_{k}" for k, text in enumerate(data.descriptions, start=1)]
     if data.driver != "netCDF":
         return [(name, name, name) for name in old]

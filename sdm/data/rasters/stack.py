@@ -1,13 +1,14 @@
 """A stack of layers on one grid, read window by window in bounded memory."""
 
 import itertools
+import math
 import threading
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -19,6 +20,8 @@ from rasterio.errors import NotGeoreferencedWarning, RasterioError
 from rasterio.vrt import WarpedVRT
 from rasterio.windows import Window
 
+from sdm.addresses import gdal_place, is_remote, place_suffix
+from sdm.data.rasters import remote
 from sdm.data.rasters.cells import CellLookup, Summary
 from sdm.data.rasters.grid import Grid
 from sdm.errors import DataError
@@ -30,17 +33,32 @@ _OPENING = threading.Lock()  # Python's warning filters are shared by all thread
 
 def open_raster(path: str) -> Any:
     """Open a raster, without warnings."""
-    refuse_special(path)
     # GDAL takes an ASCII grid for integers if its first 100 kB hold no point, and then cuts off all decimals.
-    options = {"datatype": "Float32"} if path.lower().endswith(".asc") else {}
+    options = {"datatype": "Float32"} if place_suffix(path) == ".asc" else {}
     with _OPENING, warnings.catch_warnings():
         warnings.simplefilter("ignore", NotGeoreferencedWarning)
+        if is_remote(path):
+            return _open_remote(path, options)
+        refuse_special(path)
         try:
             return rasterio.open(path, **options)
         except (RasterioError, OSError) as problem:
             raise DataError(
                 f"layer '{Path(path).name}' cannot be opened: {_reason(problem)}; expected a raster that GDAL reads"
             ) from problem
+
+
+def _open_remote(path: str, options: dict[str, str]) -> Any:
+    """Open a raster over the network, again if the connection was cut."""
+    remote.be_patient()
+    attempts = remote.Attempts(path)
+    while True:
+        try:
+            with remote.opening():
+                return rasterio.open(gdal_place(path), **options)
+        except (RasterioError, OSError) as problem:
+            attempts.failed(_reason(problem))
+        remote.forget(path)
 
 
 def _reason(problem: BaseException) -> str:
@@ -71,6 +89,7 @@ class Stack(Grid):
     block: tuple[int, int]  # rows and columns of the largest block in the files; windows are aligned to it
     dtype: np.dtype  # of what is read: float32 where it holds every stored type exactly, else float64
     notices: tuple[str, ...] = ()
+    reach: Window | None = None  # the cells that are read; without data outside
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -86,6 +105,20 @@ class Stack(Grid):
     def categorical(self) -> tuple[str, ...]:
         """Names of the categorical layers."""
         return tuple(layer.name for layer in self.layers if layer.categorical)
+
+    def within(self, box: tuple[float, float, float, float] | None) -> "Stack":
+        """Return the stack on the same grid, of which cells outside a box (left, bottom, right, top) are not read, and
+        have no data; all of it if there is no box."""
+        if box is None:
+            return self
+        t = self.transform
+        cols = sorted((x - t.c) / t.a for x in (box[0], box[2]))
+        rows = sorted((y - t.f) / t.e for y in (box[1], box[3]))
+        # One more cell on each side, for what rounding may do to a cell's centre.
+        first = [max(0, math.floor(low) - 1) for low, _ in (rows, cols)]
+        last = [min(size, math.ceil(high) + 1) for (_, high), size in zip((rows, cols), (self.height, self.width))]
+        size = [max(0, end - start) for start, end in zip(first, last)]
+        return replace(self, reach=Window(first[1], first[0], size[1], size[0]))
 
     def reader(self) -> "StackReader":
         """Open the files; use it in a ``with`` statement, in one thread at a time."""
@@ -164,17 +197,20 @@ class StackReader(ExitStack):
     def __init__(self, stack: Stack) -> None:
         super().__init__()
         self.stack = stack
-        self._data: list[Any] = []
-        files: dict[str, Any] = {}
+        self._data: list[Any] = [None] * len(stack.layers)
         try:
-            for layer in stack.layers:
-                if layer.path not in files:
-                    files[layer.path] = self.enter_context(open_raster(layer.path))
-                source = files[layer.path]
-                self._data.append(self.enter_context(self._warp(source, layer)) if layer.resample else source)
+            for path in dict.fromkeys(stack.paths):
+                self._open(path)
         except BaseException:
             self.close()
             raise
+
+    def _open(self, path: str) -> None:
+        """Open a file, or open it anew, for all of its layers."""
+        source = self.enter_context(open_raster(path))
+        for k, layer in enumerate(self.stack.layers):
+            if layer.path == path:
+                self._data[k] = self.enter_context(self._warp(source, layer)) if layer.resample else source
 
     def _warp(self, source: Any, layer: Layer) -> WarpedVRT:
         grid = self.stack
@@ -186,17 +222,23 @@ class StackReader(ExitStack):
 
     def read(self, window: Window) -> np.ndarray:
         """Return a window of all layers as (V, h, w), NaN where a layer has no data."""
+        reach = self.stack.reach
+        if reach is None:
+            return self._values(window)
+        array = np.full((len(self._data), int(window.height), int(window.width)), np.nan, dtype=self.stack.dtype)
+        top, left = max(window.row_off, reach.row_off), max(window.col_off, reach.col_off)
+        height = min(window.row_off + window.height, reach.row_off + reach.height) - top
+        width = min(window.col_off + window.width, reach.col_off + reach.width) - left
+        if height > 0 and width > 0:
+            rows, cols = slice(top - window.row_off, None), slice(left - window.col_off, None)
+            array[:, rows, cols][:, :height, :width] = self._values(Window(left, top, width, height))
+        return array
+
+    def _values(self, window: Window) -> np.ndarray:
         shape = (len(self._data), int(window.height), int(window.width))
         array = np.empty(shape, dtype=self.stack.dtype)
-        for layer, data, plane in zip(self.stack.layers, self._data, array):
-            try:
-                data.read(layer.band, window=window, out=plane)
-            except (RasterioError, OSError) as problem:
-                rows = f"{int(window.row_off)}-{int(window.row_off + window.height) - 1}"
-                raise DataError(
-                    f"layer '{Path(layer.path).name}' cannot be read at rows {rows}: {_reason(problem)}; "
-                    "the file is damaged, get it again"
-                ) from problem
+        for k, (layer, plane) in enumerate(zip(self.stack.layers, array)):
+            self._read(k, window, plane)
             for code in layer.nodata:
                 plane[plane == code] = np.nan
             if layer.dtype.startswith("float"):
@@ -205,3 +247,23 @@ class StackReader(ExitStack):
                 plane *= layer.scale
                 plane += layer.offset
         return array
+
+    def _read(self, k: int, window: Window, out: np.ndarray) -> None:
+        """Read a window of one layer; over the network again, if the connection was cut."""
+        layer = self.stack.layers[k]
+        rows = f"at rows {int(window.row_off)}-{int(window.row_off + window.height) - 1}"
+        attempts = remote.Attempts(layer.path, f"read {rows}") if is_remote(layer.path) else None
+        while True:
+            try:
+                self._data[k].read(layer.band, window=window, out=out)
+                return
+            except (RasterioError, OSError) as problem:
+                if attempts is None:
+                    raise DataError(
+                        f"layer '{Path(layer.path).name}' cannot be read {rows}: {_reason(problem)}; the file is "
+                        "damaged, get it again"
+                    ) from problem
+                attempts.failed(_reason(problem))
+            with _OPENING:
+                remote.forget(layer.path)
+            self._open(layer.path)

@@ -1,0 +1,88 @@
+"""Addresses that GDAL reads over a network: recognised, called by their files, and shown without their secrets.
+
+The user before an ``@`` and the values after a ``?`` may be secrets (passwords, tokens, signatures), so neither is ever
+shown or stored. A secret may be left to the environment: ``https://host/bio1.tif?token=${TOKEN}`` is kept as it is
+written, and the variable is read when the file is opened.
+"""
+
+import os
+import re
+from pathlib import PurePosixPath
+from urllib.parse import unquote
+
+from sdm.errors import HIDDEN, OptionError, hide_secrets
+
+_SCHEMES = {"http": "/vsicurl/http://", "https": "/vsicurl/https://", "ftp": "/vsicurl/ftp://", "s3": "/vsis3/"}
+_SCHEMES |= {"gs": "/vsigs/", "az": "/vsiaz/", "abfs": "/vsiadls/", "oss": "/vsioss/"}
+_REMOTE = re.compile(r"[a-z][a-z0-9+.\-]+://|.*/vsi(?:curl|s3|gs|az|adls|oss|swift|hdfs|webhdfs)", re.IGNORECASE)
+_VARIABLE = re.compile(r"\$\{(\w+)\}")
+
+
+def is_remote(place: str) -> bool:
+    """Whether a place is an address of a network rather than a file of this machine.
+
+    Examples
+    --------
+    >>> [is_remote(place) for place in ("https://host/x.tif", "/vsis3/bucket/x.tif", "layers/x.tif", "C:/x.tif")]
+    [True, True, False, False]
+    """
+    return _REMOTE.match(place) is not None and not place.startswith("file://")
+
+
+def place_name(place: str) -> str:
+    """Return the name of the file at a place, without folders; of an address, without what it asks of the server.
+
+    Examples
+    --------
+    >>> place_name("https://bob:secret@host/a/bio1.tif?token=x.y/z"), place_name("layers/bio1.tif")
+    ('bio1.tif', 'bio1.tif')
+    """
+    if not is_remote(place):
+        return PurePosixPath(place.replace(os.sep, "/")).name
+    # GDAL's own way to give options: /vsicurl?max_retry=3&url=https%3A%2F%2Fhost%2Fx.tif
+    if inner := re.search(r"/vsicurl\?(?:.*&)?url=([^&]*)", place):
+        return place_name(unquote(inner[1]))
+    bare, _, rest = place.partition("?")
+    variable = re.search(r"\"?:([^:/\"]+)$", rest or bare)  # of a NetCDF file: NETCDF:"/vsicurl/https://host/x.nc":tas
+    name = PurePosixPath(bare).name.strip('"')
+    return f"{name}:{variable[1]}" if rest and variable else name.replace('":', ":")
+
+
+def place_stem(place: str) -> str:
+    """Return the name of the file at a place without its suffix."""
+    return PurePosixPath(place_name(place)).stem
+
+
+def place_suffix(place: str) -> str:
+    """Return the suffix of the file at a place, such as ``.tif``, in small letters."""
+    return PurePosixPath(place_name(place)).suffix.lower()
+
+
+def gdal_place(place: str) -> str:
+    """Return what GDAL opens: addresses in its own way of writing, with the variables of the environment filled in."""
+    if not is_remote(place):
+        return place
+    if HIDDEN in place:
+        raise OptionError(
+            f"the secret of '{place}' was not stored ({HIDDEN}): give the layers again, with it or with the name of an "
+            "environment variable in its place, such as ${TOKEN}"
+        )
+    for name in _VARIABLE.findall(place):
+        if name not in os.environ:
+            raise OptionError(f"the environment variable {name} is not set, which '{place}' needs: set it first")
+    filled = _VARIABLE.sub(lambda found: os.environ[found[1]], place)
+    scheme, _, rest = filled.partition("://")
+    return _SCHEMES[scheme.lower()] + rest if scheme.lower() in _SCHEMES else filled
+
+
+def without_secrets(text: str, place: str = "") -> str:
+    """Return a text in which no address shows its secrets, nor those of the place that it is about."""
+    secrets = {place, gdal_place(place)} if place and HIDDEN not in place else set()
+    for whole in sorted(secrets, key=len, reverse=True):
+        text = text.replace(whole, hide_secrets(whole))
+        bare, _, query = whole.partition("?")
+        user = re.search(r"://([^/]*)@", bare)
+        for part in (query, unquote(query), user[1] if user else ""):
+            if part and not _VARIABLE.fullmatch(part):
+                text = text.replace(part, HIDDEN)
+    return hide_secrets(text)
