@@ -47,13 +47,15 @@ class _Discreet(logging.Filter):
 
 
 _DISCREET = _Discreet()
+_ours: dict[str, str] = {}  # what was set here, and may be set anew when the environment has changed
 
 
 def be_patient() -> None:
     """Give GDAL timeouts and further tries, unless the user has set some, and keep secrets out of its log."""
     for name, value in _PATIENCE.items():
-        if get_gdal_config(name) in (None, value):  # nobody's, or ours of an earlier time
-            set_gdal_config(name, os.environ.get(name, value))
+        if str(get_gdal_config(name)) in ("None", _ours.get(name)):
+            _ours[name] = os.environ.get(name, str(value))
+            set_gdal_config(name, _ours[name])
     for name in _LOGGERS:
         logging.getLogger(name).addFilter(_DISCREET)  # once, however often it is asked
 
