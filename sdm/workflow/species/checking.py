@@ -13,7 +13,7 @@ from sdm.data.records.occurrences import Occurrences
 from sdm.data.records.weights import uncertain_beyond_cell
 from sdm.errors import DataError
 from sdm.options.definitions import AREA_WORDS, GROUP_WORD, RunOptions
-from sdm.workflow.inputs import check_layers, is_swd, open_layers, open_projections, read_area
+from sdm.workflow.inputs import check_layers, is_swd, open_layers, open_projections, projection_notices, read_area
 from sdm.workflow.species.inputs import (
     background_points,
     clean_located,
@@ -49,8 +49,10 @@ def check_species_run(options: RunOptions, found: Findings) -> None:
     found.warnings += [text for text in stack.notices if not text.startswith("categorical")]
     found.attempt(lambda: check_layers(stack, options, found))
     for title, place in options.predict.projections.items():
-        if found.attempt(lambda one={title: place}: open_projections(options, stack.names, one)):  # type: ignore[misc]
+        there = found.attempt(lambda one={title: place}: open_projections(options, stack.names, one))  # type: ignore[misc]
+        if there:
             found.facts.append(f"projection {title} has all layers")
+            found.warnings += projection_notices(there, stack.notices)
     area = found.attempt(lambda: _area(options, stack))
     group = found.attempt(lambda: read_group(options, records))
     effort = found.attempt(lambda: _effort(options, stack, group, found))
