@@ -14,7 +14,9 @@ from sdm.errors import HIDDEN, OptionError, hide_secrets
 
 _SCHEMES = {"http": "/vsicurl/http://", "https": "/vsicurl/https://", "ftp": "/vsicurl/ftp://", "s3": "/vsis3/"}
 _SCHEMES |= {"gs": "/vsigs/", "az": "/vsiaz/", "abfs": "/vsiadls/", "oss": "/vsioss/"}
-_REMOTE = re.compile(r"[a-z][a-z0-9+.\-]+://|.*/vsi(?:curl|s3|gs|az|adls|oss|swift|hdfs|webhdfs)", re.IGNORECASE)
+_REMOTE = re.compile(
+    rf"(?:[a-z]+\+)?(?:{'|'.join(_SCHEMES)})://|.*/vsi(?:curl|s3|gs|az|adls|oss|swift|hdfs|webhdfs)", re.IGNORECASE
+)
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
@@ -26,7 +28,7 @@ def is_remote(place: str) -> bool:
     >>> [is_remote(place) for place in ("https://host/x.tif", "/vsis3/bucket/x.tif", "layers/x.tif", "C:/x.tif")]
     [True, True, False, False]
     """
-    return _REMOTE.match(place) is not None and not place.startswith("file://")
+    return _REMOTE.match(place) is not None
 
 
 def place_name(place: str) -> str:

@@ -15,7 +15,6 @@ import yaml
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
-from sdm.addresses import is_remote
 from sdm.errors import OptionError, hide_address, hide_secrets
 from sdm.options.definitions import AREA_WORDS, GRAPH_WORDS, GROUP_WORD, PRESETS, RunOptions, Section
 from sdm.options.kinds import read_places
@@ -121,7 +120,7 @@ def _located(name: str, value: Any, folder: Path) -> Any:
 def rebase(value: Any, folder: Path) -> Any:
     """Make paths relative to a folder absolute; what GDAL alone understands (URLs, subdatasets) stays."""
     if isinstance(value, str):
-        special = is_remote(value) or value.startswith("/vsi") or value.count(":") > 1
+        special = "://" in value or value.startswith("/vsi") or value.count(":") > 1
         special |= value in (*AREA_WORDS, GROUP_WORD, *GRAPH_WORDS)
         return value if special else os.path.abspath(folder / os.path.expanduser(value))
     if isinstance(value, dict):
@@ -269,7 +268,7 @@ def _without_secrets(value: Any) -> Any:
         return {key: _without_secrets(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_without_secrets(item) for item in value]
-    return hide_address(value) if isinstance(value, str) and is_remote(value) else value
+    return hide_address(value) if isinstance(value, str) and ("://" in value or "/vsi" in value) else value
 
 
 def template() -> str:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import rasterio
 import yaml
+from affine import Affine
 from ranges import Site, serve
 from rasterio.shutil import copy
 from shapely.geometry import box
@@ -113,7 +114,7 @@ def test_a_small_study_of_large_layers_fetches_little(world, tmp_path: Path) -> 
     folder, rng = tmp_path / "site", np.random.default_rng(5)
     folder.mkdir()
     profile = {"driver": "GTiff", "width": 2048, "height": 2048, "count": 1, "dtype": "float32", "crs": "EPSG:4326"}
-    transform = rasterio.transform.from_origin(0, 20.48, 0.01, 0.01)
+    transform = Affine(0.01, 0, 0, 0, -0.01, 20.48)
     for name in ("heat", "rain"):
         with rasterio.open(tmp_path / "plain.tif", "w", **profile, transform=transform) as data:
             data.write(rng.normal(size=(2048, 2048)).astype("float32"), 1)

@@ -80,12 +80,13 @@ def open_stack(
     notices: list[str] = []
     bands = _one_crs(_find(layers, names, rename or {}, notices), notices)
     known = [item.layer.name for item in bands]
+    formerly = {item.layer.name: item.formerly for item in bands}
     given = sorted({categorical} if isinstance(categorical, str) else set(categorical))
-    meant = match_names(given, known, what="categorical layer", error=OptionError)
+    meant = match_names(given, known, formerly=formerly, what="categorical layer", error=OptionError)
     classes = set(meant.found.values())
     notices += meant.notices
     if align not in (None, "first"):
-        meant = match_names([align], known, what="layer to align to", error=OptionError)
+        meant = match_names([align], known, formerly=formerly, what="layer to align to", error=OptionError)
         align = meant.found[align]
         notices += meant.notices
     # "first" is the first that the user named, before sorting.
@@ -201,7 +202,7 @@ def _files(places: Sequence[str | Path]) -> Iterator[tuple[str, bool]]:
             for file in sorted(path.iterdir()):
                 if file.suffix.lower() in SUFFIXES and file.is_file():
                     yield str(file), file.suffix.lower() not in DOUBTFUL
-        elif is_remote(text) or path.exists() or text.startswith("/vsi") or text.count(":") > 1:
+        elif "://" in text or path.exists() or text.startswith("/vsi") or text.count(":") > 1:
             yield text, True
         elif any(c in text for c in "*?["):
             matches = sorted(glob.glob(text, recursive=True))

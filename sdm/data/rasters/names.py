@@ -253,7 +253,7 @@ def _common_rule(missing: Sequence[str], free: Sequence[str]) -> str | None:
     keys = {spelling_key(name) for name in free}
     rules = set()
     for name in free:
-        for place in re.finditer(re.escape(parts[0].lstrip("0")), name):
+        for place in re.finditer(re.escape(parts[0].lstrip("0") or parts[0]), name):
             head, tail = name[: place.start()].rstrip("0"), name[place.end() :]
             if all(spelling_key(f"{head}{part}{tail}") in keys for part in parts):
                 rules.add(f"{head}{{name}}{tail}={before}{{name}}{after}")

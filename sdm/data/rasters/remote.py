@@ -78,14 +78,21 @@ class Attempts:
     def failed(self, reason: str) -> None:
         """Note why a try failed; raise if another one would not help."""
         self.reason, self.done = reason, self.done + 1
-        limits = (get_gdal_config(name) for name in ("GDAL_HTTP_TIMEOUT", "GDAL_HTTP_LOW_SPEED_TIME"))
         waited = monotonic() - self.began
-        if waited >= min(float(limit) for limit in limits if limit is not None):
+        if any(0 < limit <= waited for limit in map(_seconds, ("GDAL_HTTP_TIMEOUT", "GDAL_HTTP_LOW_SPEED_TIME"))):
             self.reason = f"timed out: nothing came for {waited:.0f} s"
         answered = any(re.search(pattern, self.reason, re.IGNORECASE) for pattern, _ in _KINDS)
         if answered or self.done == TRIES:
             raise network_error(self.place, self.reason, self.doing) from None
         self.began = monotonic()
+
+
+def _seconds(name: str) -> float:
+    """Return a time that GDAL is set to; 0 if it is none."""
+    try:
+        return float(get_gdal_config(name) or 0)
+    except (TypeError, ValueError):
+        return 0.0
 
 
 def forget(place: str) -> None:

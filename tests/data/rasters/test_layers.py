@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 import rasterio
+from climate import netcdf
 
 from sdm.data.rasters.layers import open_stack
 from sdm.errors import DataError, OptionError
@@ -303,3 +304,49 @@ def test_grassland_layers(shared):
     assert len(stack.names) == 13
     assert stack.crs.to_epsg() == 25833
     assert stack.summary().n_valid == 17_479
+
+
+def test_netcdf_layers_are_called_after_variable_and_time(tmp_path, whole):
+    values = np.arange(24, dtype="float32").reshape(2, 3, 4)
+    path = netcdf(tmp_path / "x.nc", {"tas": values, "pr": values * 2}, times=[15, 45], units="days since 2041-1-1")
+    stack = open_stack(path)
+    assert stack.names == ("pr_2041-01", "pr_2041-02", "tas_2041-01", "tas_2041-02")
+    np.testing.assert_array_equal(whole(stack), np.concatenate([values * 2, values]))
+    assert (
+        "variable 'tas' has 2 times from 2041-01 to 2041-02: 2 layers are called tas_2041-01 to tas_2041-02"
+        in stack.notices
+    )
+    one = netcdf(tmp_path / "present.nc", {"tas": values[:1]}, times=[15])
+    assert open_stack(one).names == ("tas",)
+    assert open_stack(one, names=["TAS"]).names == ("TAS",)
+
+
+def test_netcdf_variables_without_a_name_of_their_own_and_models_of_earlier_versions(tmp_path):
+    values = np.arange(12, dtype="float32").reshape(3, 4)
+    for name in ("bio1", "bio12"):
+        netcdf(tmp_path / f"{name}.nc", {"Band1": values})
+    assert open_stack(tmp_path).names == ("bio1", "bio12")
+    for folder, variables in (("same", ("index", "index")), ("own", ("tas", "pr"))):
+        (tmp_path / folder).mkdir()
+        for name, variable in zip(("bio1", "bio12"), variables):
+            netcdf(tmp_path / folder / f"{name}.nc", {variable: values})
+    stack = open_stack(tmp_path / "same")
+    assert stack.names == ("bio1", "bio12")
+    assert any("2 files have a variable of the same name" in text for text in stack.notices)
+    assert open_stack(tmp_path / "own").names == ("pr", "tas")
+    old = open_stack(tmp_path / "own", names=["bio1", "bio12"], categorical=["bio12"])
+    assert [(layer.name, layer.path[-8:]) for layer in old.layers] == [("bio1", "/bio1.nc"), ("bio12", "bio12.nc")]
+    assert old.categorical == ("bio12",)
+    assert any("tas as bio1, pr as bio12" in text for text in old.notices)
+
+
+def test_rename_must_leave_names_apart(landscape):
+    with pytest.raises(DataError, match="two layers are called 'x'"):
+        open_stack(landscape, rename={"{n}ain": "x", "{n}eat": "x"})
+    stack = open_stack(landscape, rename={"h{n}": "warm{n}"}, categorical=["cover"])
+    assert stack.names == ("cover", "rain", "warmeat")
+    assert "1 layer is renamed by --rename 'h{n}=warm{n}': heat to warmeat" in stack.notices
+
+
+def test_addresses_of_files_are_read_as_before(landscape):
+    assert open_stack(f"file://{landscape / 'heat.tif'}").names == ("heat",)
