@@ -72,9 +72,17 @@ def gdal_place(place: str) -> str:
     for name in _VARIABLE.findall(place):
         if name not in os.environ:
             raise OptionError(f"the environment variable {name} is not set, which '{place}' needs: set it first")
-    filled = _VARIABLE.sub(lambda found: os.environ[found[1]], place)
-    scheme, _, rest = filled.partition("://")
-    return _SCHEMES[scheme.lower()] + rest if scheme.lower() in _SCHEMES else filled
+    return _VARIABLE.sub(lambda found: os.environ[found[1]], _gdal_spelling(place))
+
+
+def part_place(place: str, variable: str) -> str:
+    """Return the place of one variable of a NetCDF file at an address."""
+    return f'NETCDF:"{_gdal_spelling(place)}":{variable}'
+
+
+def _gdal_spelling(place: str) -> str:
+    scheme, _, rest = place.partition("://")
+    return _SCHEMES[scheme.lower()] + rest if scheme.lower() in _SCHEMES else place
 
 
 def without_secrets(text: str, place: str = "") -> str:

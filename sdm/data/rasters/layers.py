@@ -11,7 +11,7 @@ import numpy as np
 from rasterio.crs import CRS
 from rasterio.env import set_gdal_config
 
-from sdm.addresses import is_remote, place_name, place_stem
+from sdm.addresses import is_remote, part_place, place_name, place_stem
 from sdm.data.rasters.grid import Grid
 from sdm.data.rasters.names import counted, match_names, rename_layers
 from sdm.data.rasters.netcdf import PLAIN, band_names
@@ -220,6 +220,8 @@ def _bands(path: str, notices: list[str], variable: str | None = None) -> list[_
         if data.count == 0 and data.subdatasets:
             parts = [(sub, sub.rsplit(":", 1)[-1].strip('/"')) for sub in data.subdatasets]
             fields = [(sub, name) for sub, name in parts if not name.endswith(("_bnds", "_bounds"))]
+            if data.driver == "netCDF" and is_remote(path):  # rasterio leaves out the quotes that addresses need
+                fields = [(part_place(path, name), name) for _, name in fields]
             return [band for sub, name in fields for band in _bands(sub, notices, name)]
         t = data.transform
         if not (t.a and t.e and np.isfinite([*t[:6], t.a * data.width, t.e * data.height]).all()):

@@ -17,6 +17,7 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 
 from sdm.errors import DataError, SdmError
 
@@ -39,8 +40,14 @@ _MODELS = (
 """Climate models of CMIP5 and CMIP6, as the files of WorldClim and CHELSA are called."""
 _ADDED = "collection, resolution, period, climate model, scenario, version"
 _YEAR = r"(?:1[6-9]|20|21)\d\d"
-_BESIDE = "|".join(
-    (
+_SOURCE = re.compile(r"(?<![^\W_])(?:wc\d|worldclim|chelsa|v\.?\d+(?:\.\d+)+)(?![^\W_])")
+_SAME_WORD = {"bioc": "bio"}  # WorldClim's files of the future are called bioc, their variables bio
+
+
+@cache
+def _providers() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return what providers add to a variable, and a year; compiled when first needed, for it takes 10 ms."""
+    parts = (
         r"wc\d(?:[._]\d)?[_\-. ](?:10m|5m|2[._]5m|30s)",
         r"wc\d\.\d|worldclim(?:[_\-. ]?v?\d(?:\.\d)?)?|chelsa(?:[_\-. ]cmip[56])?|cmip[56]",
         r"v\.?\d+(?:\.\d+)+",
@@ -48,11 +55,8 @@ _BESIDE = "|".join(
         r"ssp\d*(?:[._]\d)?|rcp\d*(?:[._]\d)?|present|current|historical|baseline|future|past",
         *(re.escape(model).replace(r"\-", r"[\-_.]") for model in sorted(_MODELS, key=len, reverse=True)),
     )
-)
-_PROVIDERS = re.compile(rf"(?<![^\W_])(?:{_BESIDE})(?![^\W_])")
-_ONE_YEAR = re.compile(rf"(?<![^\W_]){_YEAR}(?![^\W_])")
-_SOURCE = re.compile(r"(?<![^\W_])(?:wc\d|worldclim|chelsa|v\.?\d+(?:\.\d+)+)(?![^\W_])")
-_SAME_WORD = {"bioc": "bio"}  # WorldClim's files of the future are called bioc, their variables bio
+    added, year = (re.compile(rf"(?<![^\W_])(?:{text})(?![^\W_])") for text in ("|".join(parts), _YEAR))
+    return added, year
 
 
 def name_pieces(name: str) -> Key:
@@ -107,9 +111,10 @@ def variable_key(name: str) -> Key:
     ('reflectance', '1640')
     """
     text = unicodedata.normalize("NFC", name).casefold()
-    rest = _PROVIDERS.sub(" ", text)
+    added, year = _providers()
+    rest = added.sub(" ", text)
     if rest != text:
-        rest = _ONE_YEAR.sub(" ", rest)
+        rest = year.sub(" ", rest)
     pieces = _joined(tuple(_SAME_WORD.get(piece, piece) for piece in name_pieces(rest)))
     return () if all(_is_number(piece) for piece in pieces) else pieces
 

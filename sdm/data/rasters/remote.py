@@ -25,6 +25,10 @@ _PATIENCE = {
 }
 _LOGGERS = ("rasterio", "rasterio._base", "rasterio._env", "rasterio._err", "rasterio._io", "rasterio.env")
 _KINDS = (
+    (
+        r"AWS_|access.key|credential|authenti",
+        "the store wants to know who asks ({reason}): set its keys, or for public data AWS_NO_SIGN_REQUEST=YES",
+    ),
     (r"response code: 40[13]", "the server refuses it ({reason}): check the user, password, token or signature"),
     (r"response code: 4(?:04|10)", "there is no such file on the server ({reason}): check the address"),
     (r"response code: 429", "the server is asked too often ({reason}): try again later, or with --threads 1"),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import rasterio
 from affine import Affine
+from climate import netcdf
 from ranges import serve
 from rasterio.shutil import copy
 from rasterio.windows import Window
@@ -119,6 +120,33 @@ def test_lasting_trouble_is_told_in_one_sentence_without_secrets(site, trouble, 
     assert "\n" not in said
     assert caught.value.__cause__ is None
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("variables", [("tas",), ("tas", "pr")])
+def test_netcdf_from_a_server(site, folder, variables, monkeypatch):
+    monkeypatch.setenv("SITE_TOKEN", TOKEN)
+    values = np.arange(12, dtype="float32").reshape(3, 4)
+    netcdf(folder / "x.nc", {name: values + k for k, name in enumerate(variables)})
+    try:
+        stack = open_stack(site.url("x.nc", user=USER, query="?token=${SITE_TOKEN}"))
+    except DataError as error:
+        pytest.skip(f"NetCDF is read over a network only where the system lets GDAL handle page faults: {error}")
+    assert stack.names == tuple(sorted(variables))
+    assert TOKEN not in str(stack.paths)
+    with stack.reader() as reader:
+        np.testing.assert_array_equal(reader.read(Window(0, 0, 4, 3))[-1], values)
+
+
+def test_a_store_that_wants_keys(tmp_path, monkeypatch):
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_NO_SIGN_REQUEST", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("CPL_AWS_AUTODETECT_EC2", "NO")
+    monkeypatch.setenv("CPL_AWS_CREDENTIALS_FILE", str(tmp_path / "none"))
+    with pytest.raises(
+        DataError, match=r"layer 'x.tif' at 's3://bucket/x.tif' cannot .* wants to know who asks .*AWS_"
+    ):
+        open_stack("s3://bucket/x.tif")
 
 
 def test_a_server_that_is_not_there(folder):

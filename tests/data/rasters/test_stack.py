@@ -65,3 +65,22 @@ def test_stack_can_be_sent_to_another_process(stack, whole):
     copy = pickle.loads(pickle.dumps(stack))  # noqa: S301
     assert copy == stack
     np.testing.assert_array_equal(whole(copy), whole(stack))
+
+
+coordinates = st.floats(-5, 60, allow_nan=False).map(lambda value: round(value * 4) / 4)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40)
+@given(x=st.tuples(coordinates, coordinates), y=st.tuples(coordinates, coordinates), budget=st.integers(1, 60_000))
+def test_within_a_box_every_cell_is_read_and_far_from_it_none(stack, landscape, x, y, budget, naive):
+    left, right, bottom, top = min(x), max(x), min(y), max(y)
+    near = stack.within((left, bottom, right, top))
+    result = np.zeros((3, 60, 90), dtype="float32")
+    for window, array in near.scan(near.windows(budget=budget * 12), threads=2):
+        result[(slice(None), *window.toslices())] = array
+    xs, ys = stack.xy(np.zeros(90), np.arange(90))[0], stack.xy(np.arange(60), np.zeros(60))[1]
+    inside = np.outer((ys >= bottom) & (ys <= top), (xs >= left) & (xs <= right))
+    far = ~np.outer((ys >= bottom - 2 * 0.5) & (ys <= top + 2 * 0.5), (xs >= left - 2 * 0.5) & (xs <= right + 2 * 0.5))
+    expected = naive(landscape, stack.names)
+    np.testing.assert_array_equal(result[:, inside], expected[:, inside])
+    assert np.isnan(result[:, far]).all()
