@@ -4,9 +4,10 @@ import sys
 from importlib import import_module
 from itertools import takewhile
 
+INPUTS = ("thinning", "records")  # of files and records, in a folder of their own
 ALL = (
-    *("engine", "application", "structural", "path", "roots", "edges", "bias", "thinning", "nceas"),
-    *("transfer", "medn", "proportions", "survey", "records"),
+    *("engine", "application", "structural", "path", "roots", "edges", "bias", "nceas"),
+    *("transfer", "medn", "proportions", "survey", *INPUTS),
 )
 
 
@@ -18,7 +19,7 @@ def main() -> None:
         sys.exit(f"no benchmark called {', '.join(unknown)}; there are {', '.join(ALL)}")
     for name in given or ALL:
         sys.argv = [name, *options]
-        import_module(f"benchmarks.{name}").main()
+        import_module(f"benchmarks.{'inputs.' if name in INPUTS else ''}{name}").main()
 
 
 if __name__ == "__main__":

@@ -106,7 +106,8 @@ def test_all_presences_elsewhere(world, tmp_path: Path, refused) -> None:
 
 def test_text_in_a_column_of_numbers_has_a_row_number(world, tmp_path: Path, refused) -> None:
     body = [list(point) for point in points(world)]
-    body[17][1] = "12°30'"
+    for row in body[17:30]:
+        row[1] = "12°30'"
     message = refused(write_table(tmp_path / "records.csv", HEAD, body), world.layers)
     assert "row 19" in message
     assert "'longitude'" in message

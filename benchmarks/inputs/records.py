@@ -110,9 +110,9 @@ def main() -> None:
     rows = []
     for count in dict.fromkeys([most // 4, most]):
         write(FILE, count)
-        rows += [in_fresh_process("benchmarks.records", name) for name in ("read_and_clean", "with_filters")]
+        rows += [in_fresh_process("benchmarks.inputs.records", name) for name in ("read_and_clean", "with_filters")]
     table("Records of GBIF, 50 columns, cleaned against 14 layers (limits for 2,000,000: 10 s, 1.5 GB)", rows)
-    peer = in_fresh_process("benchmarks.records", "plain_pandas")
+    peer = in_fresh_process("benchmarks.inputs.records", "plain_pandas")
     ratio = rows[-2]["read and cleaned, s"] / peer["seconds"]
     table("Reading alone, by pandas", [{**peer, "ours, read and cleaned, relative to it": ratio}])
     save("records", {"records": rows, "pandas": peer, "ratio": ratio})
