@@ -76,6 +76,7 @@ class KernelEffort:
     bandwidth: float  # standard deviation of the kernel in km
     n_sites: int
     name: str  # where the sites come from
+    notes: tuple[str, ...] = ()
 
     def window(self, window: Window) -> np.ndarray:
         """Return the effort in the cells of a window."""

@@ -105,7 +105,7 @@ def _from_layers(model: ClassModel, options: RunOptions, notices: list[str]) -> 
     records = read_class_points(options, str(options.occurrences.file), notices).records
     notices += stack.notices
     shares = [records.numbers(label) for label in model.labels] if options.classes.proportions else None
-    values, index = values_at(stack, records, "points", notices)
+    values, index = values_at(stack, records, "points", notices, options.occurrences.drop_suspicious)
     target = records.species.astype(str) if shares is None else np.column_stack(shares)
     return values, target[index], records.row[index]
 

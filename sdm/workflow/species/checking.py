@@ -10,6 +10,7 @@ from sdm.data.rasters.effort import Effort, KernelEffort
 from sdm.data.rasters.stack import Stack
 from sdm.data.records.clean import clean, locate
 from sdm.data.records.occurrences import Occurrences
+from sdm.data.records.suspicious import Suspicion
 from sdm.data.records.weights import uncertain_beyond_cell
 from sdm.errors import DataError
 from sdm.options.definitions import AREA_WORDS, GROUP_WORD, RunOptions
@@ -106,7 +107,9 @@ def _check_others(
             found.warnings += points.notices
     if options.test.file is not None:
         sites = read_survey(options, options.test.file)
-        tests, _ = clean(sites.take(~sites.absent), stack, study_area=area)
+        suspicion = Suspicion.of(options.occurrences.drop_suspicious)
+        tests, ledger = clean(sites.take(~sites.absent), stack, study_area=area, suspicion=suspicion)
+        found.warnings += ledger.notices("test records")
         absent = int(np.count_nonzero(sites.absent))
         also = f", {absent:,} absences beside" if absent else ""
         found.facts.append(f"{options.test.file}: {sum(map(len, tests.values())):,} usable test records{also}")
@@ -120,10 +123,12 @@ def _check_records(
     options: RunOptions,
     found: Findings,
 ) -> None:
-    located = locate(records, stack, study_area=area)
+    located = locate(records, stack, study_area=area, suspicion=Suspicion.of(options.occurrences.drop_suspicious))
     accessible_areas(options, located)
     values = stack.sample(*located.cells, threads=options.threads)
     points, ledger = clean_located(located, np.asarray(values), options, effort)
+    found.facts += located.tell_turned()
+    found.warnings += ledger.suspicions()
     if options.test.fold_column:
         labels = records.labels(options.test.fold_column)
         names = ", ".join(np.unique(labels)[:10].tolist())

@@ -43,7 +43,7 @@ def evaluate_species(
         notices += stack.notices
         found = read_occurrences(file, crs=own.crs, x_column=own.x_column, y_column=own.y_column)
         records = _of_species(found, species, model)
-        present = values_at(stack, records.take(~records.absent), "presences", notices)[0]
+        present = values_at(stack, records.take(~records.absent), "presences", notices, own.drop_suspicious)[0]
         others, against = _others(stack, records, absences, background, own.crs, seed, notices)
     else:
         present, others, against = _from_tables(model, file, absences, background, species)
