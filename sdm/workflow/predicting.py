@@ -95,7 +95,7 @@ def predict_files(
             inside.check(stack)
         ways |= {"clamp": clamp, "study_area": inside, "threads": threads, "progress": progress}
         maps = task.map(loaded, stack, output, overwrite, **ways)
-    return Prediction(**vars(maps), kind=loaded.kind, notices=list(stack.notices))
+    return Prediction(**vars(maps), kind=loaded.kind, notices=[*stack.notices, *(inside.notes if inside else ())])
 
 
 def _check_places(files: Sequence[Path], overwrite: bool) -> None:

@@ -1,6 +1,5 @@
-"""Vector files, and the study area that they outline."""
+"""The study area, outlined by polygons."""
 
-import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,50 +9,8 @@ from rasterio.crs import CRS
 from rasterio.windows import Window
 
 from sdm.data.rasters.grid import Grid
+from sdm.data.vectors import read_vector, split_layer
 from sdm.errors import DataError
-from sdm.reading import refuse_special
-
-
-def read_vector(path: str | Path, layer: str | None = None) -> tuple[Any, list[str]]:
-    """Read any vector file; return a GeoDataFrame (or a DataFrame, for Parquet without geometry) and notes. A file of
-    several layers needs `layer`."""
-    import geopandas
-    import pyogrio
-
-    path = Path(path)
-    if not path.exists():
-        raise DataError(f"file '{path}' does not exist: check the path")
-    refuse_special(path)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            if path.suffix.lower() in {".parquet", ".geoparquet", ".pq"}:
-                return _read_parquet(path), []
-            names = [str(name) for name in pyogrio.list_layers(path)[:, 0]]
-            if layer is not None and layer not in names:
-                raise DataError(
-                    f"file '{path.name}' has no layer '{layer}', only {', '.join(names)}: name one of these"
-                )
-            if layer is None and len(names) > 1:
-                raise DataError(f"file '{path.name}' has the layers {', '.join(names)}: say which one to read")
-            frame = geopandas.read_file(path, layer=layer)
-        except (OSError, RuntimeError, ValueError) as problem:
-            if isinstance(problem, DataError):
-                raise
-            reason = " ".join(str(problem).split())
-            raise DataError(f"file '{path.name}' cannot be read as a vector file: {reason}") from problem
-    # DeprecationWarnings are between the libraries, not for the user.
-    return frame, [str(w.message) for w in caught if not issubclass(w.category, DeprecationWarning | FutureWarning)]
-
-
-def _read_parquet(path: Path) -> Any:
-    """Read GeoParquet, or a plain table when the file carries no geometry."""
-    import geopandas
-    import pyarrow.parquet
-
-    if b"geo" in (pyarrow.parquet.read_schema(path).metadata or {}):
-        return geopandas.read_parquet(path)
-    return pyarrow.parquet.read_table(path).to_pandas()
 
 
 @dataclass(frozen=True)
@@ -67,8 +24,8 @@ class StudyArea:
     @classmethod
     def read(cls, path: str | Path, crs: CRS | str | None, *, layer: str | None = None) -> "StudyArea":
         """Read the polygons of any vector file and reproject them to `crs`, that of the stack."""
-        frame, notes = read_vector(path, layer)
-        name = Path(path).name
+        frame, notes = read_vector(path, layer, kind="polygon")
+        name = split_layer(path)[0].name
         polygons = (
             frame[frame.geom_type.isin(["Polygon", "MultiPolygon"])] if hasattr(frame, "geom_type") else frame[:0]
         )

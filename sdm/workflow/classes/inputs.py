@@ -83,6 +83,7 @@ def _recorded(options: RunOptions) -> ClassPrepared:
         prepared.stack = open_layers(options)
         prepared.notices += prepared.stack.notices
         prepared.study_area = read_area(options, prepared.stack)
+        prepared.notices += prepared.study_area.notes if prepared.study_area else []
     elif options.occurrences.drop_suspicious:
         raise OptionError("occurrences.drop_suspicious needs layers, and a table was given: leave such rows out")
     else:
@@ -334,6 +335,7 @@ def _drawn(options: RunOptions) -> ClassPrepared:
             raise DataError(f"the raster of classes '{raster.name}' has {len(extra)} bands: expected one")
         name = extra[0]
     area = read_area(options, stack)
+    notices += area.notes if area else []
     drawn = sample_background(
         both, n=options.classes.raster_points, seed=options.seed, study_area=area, threads=options.threads
     )

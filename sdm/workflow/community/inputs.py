@@ -63,6 +63,8 @@ def read_community(options: RunOptions) -> Community:
     rules = row_rules(options, absences=True)
     sites = read_site_table(options.occurrences.file, wanted, table=table, layers=layers, rules=rules)
     notes = [*sites.notes, *(stack.notices if stack else ())]
+    if options.occurrences.layer is not None:
+        raise OptionError("occurrences.layer does not apply to sites, which are read from text tables: leave it out")
     if stack is None and options.occurrences.drop_suspicious:
         raise OptionError("occurrences.drop_suspicious needs layers, and tables were given: leave such sites out")
     if stack is not None:

@@ -76,6 +76,7 @@ def read_survey(options: RunOptions, file: str) -> Occurrences:
         columns=wanted,
         numeric=[own.record_weights] if own.record_weights not in (None, UNCERTAINTY) else [],
         rules=row_rules(options),
+        layer=own.layer if file == own.file else None,
     )
     if records.absent.all():
         raise DataError(f"file '{Path(file).name}' holds absences only ({len(records):,}): expected presences")
@@ -132,6 +133,8 @@ def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
     prepared.effort = effort = sampling.make_effort(options, stack, group)
     places: list[StudyArea | None] = [*prepared.areas.values()] or [area]
     points = background_points(options, group)
+    for other in (points, group):
+        notices += [text for text in (other.layer_notes if other is not None else ()) if text not in notices]
     backgrounds = sampling.make_backgrounds(options, stack, places, points, effort, located.cells)
     values = backgrounds[0].presence_values
     if values is None:
@@ -196,6 +199,7 @@ def _read_tests(prepared: SpeciesPrepared, options: RunOptions, file: str) -> No
     stack = cast("Stack", prepared.stack)
     try:
         records = read_survey(options, file)
+        prepared.notices += [text for text in records.layer_notes if text not in prepared.notices]
         suspicion = Suspicion.of(options.occurrences.drop_suspicious)
         ways: dict[str, Any] = {"study_area": prepared.study_area, "suspicion": suspicion}
         prepared.tests, ledger = clean(records.take(~records.absent), stack, **ways)
@@ -236,6 +240,7 @@ def _prepare_swd(options: RunOptions) -> SpeciesPrepared:
         "predict.projections": (options.predict.projections, "use 'sdm predict' afterwards"),
         "background.area": (options.background.area, "leave out the rows outside it"),
         "background.bias": (options.background.bias, "name a column of sampling effort as background.effort_column"),
+        "occurrences.layer": (options.occurrences.layer, "leave it out, for a table has no layers"),
         "occurrences.drop_suspicious": (options.occurrences.drop_suspicious, "leave such rows out beforehand"),
         "occurrences.thin_distance": (options.occurrences.thin_distance, "thin the table beforehand"),
         "occurrences.thin_bins": (options.occurrences.thin_bins, "thin the table beforehand"),
