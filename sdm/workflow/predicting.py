@@ -90,7 +90,7 @@ def predict_files(
         for file in sorted(files) or [output]:
             held.enter_context(claim(file, overwrite=overwrite, folder=not files))
         stack = open_for(loaded, layers, nodata=nodata, align=align)
-        inside = None if area is None else StudyArea.read(area, stack.crs)
+        inside = None if area is None else StudyArea.read(area, stack.crs, grid=stack)
         if inside is not None:
             inside.check(stack)
         ways |= {"clamp": clamp, "study_area": inside, "threads": threads, "progress": progress}
