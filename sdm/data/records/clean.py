@@ -53,6 +53,7 @@ REASONS = ("kept", *list(_WORDS)[2:])  # the outcome of cleaning a record, by co
 (KEPT, NO_COORDINATES, ZERO, IMPOSSIBLE, SWAPPED, OUTSIDE, EQUAL, WHOLE, REPEATED, OUTSIDE_AREA, IN_SEA, NODATA,
  NO_EFFORT, DUPLICATE, THINNED) = range(len(REASONS))  # fmt: skip
 _DROPPED = {"equal": EQUAL, "whole": WHOLE, "repeated": REPEATED}  # the reasons of flags, where they are dropped for it
+_CERTAIN = sum(bit for name, bit in BITS.items() if name not in _DROPPED)
 
 
 @dataclass(frozen=True)
@@ -112,8 +113,8 @@ class Ledger:
     degrees: bool = True  # False if coordinates were taken for degrees but cannot be
     fate: pd.DataFrame = field(default_factory=pd.DataFrame)  # every row of the file, and what became of it
     flags: np.ndarray | None = None  # of all records, in file order; None if suspicious ones were not looked for
-    dropped_flags: frozenset[str] = frozenset()  # whose records were dropped
-    turned: tuple[str, ...] = ()  # a line about longitudes brought to the convention of the layers; "{}": which points
+    suspicious: tuple[str, ...] = ()  # a line about them; "{}" stands for what the points are
+    turned: tuple[str, ...] = ()  # a line about longitudes brought to the convention of the layers
 
     def rows(self) -> list[dict[str, str | int]]:
         """Return one flat dictionary per species, for a table."""
@@ -139,7 +140,7 @@ class Ledger:
 
     def suspicions(self, what: str = "records") -> list[str]:
         """Return a line about suspicious coordinates; none if there are none, or they were not looked for."""
-        return [] if self.flags is None else tell_suspicious(self.flags, self.dropped_flags, what)
+        return [text.format(what) for text in self.suspicious]
 
     def check(self, species: str) -> None:
         """Raise DataError, saying where the records went, if a species has none left."""
@@ -272,12 +273,14 @@ def finish_cleaning(
             else:
                 points[name] = presences
     snapped = located.record[moved[located.cell]]
+    # Of a record that is dropped for another reason it does not matter that it has equal coordinates too.
+    lost = ~np.isin(reason, (KEPT, *_DROPPED.values(), DUPLICATE, THINNED))
     return points, Ledger(
         counts=_count(located.occurrences, code, names, reason, snapped),
         degrees=_may_be_degrees(located.occurrences),
         fate=_fate(located.occurrences, reason, snapped, flags),
         flags=flags if located.suspicion is not None else None,
-        dropped_flags=dropped,
+        suspicious=tuple(tell_suspicious(np.where(lost, flags & _CERTAIN, flags), dropped, "{}")),
         turned=tuple(located.tell_turned("{}")),
     )
 

@@ -141,8 +141,7 @@ def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
         values = stack.sample(*located.cells, threads=options.threads)
     kept, ledger = clean_located(located, values, options, effort)
     prepared.ledger, prepared.fate, prepared.fate_crs = ledger, ledger.fate, records.crs
-    notices += located.tell_turned()
-    prepared.warnings += ledger.suspicions()
+    notices += ledger.notices()
     own = dict(zip(prepared.areas, backgrounds))
     labels = records.labels(options.test.fold_column) if options.test.fold_column else None
     notices += sampling.tell(options, effort, backgrounds[0])

@@ -151,7 +151,7 @@ def test_records_in_the_sea_are_dropped_before_any_is_moved(tmp_path, write_rast
 
 def test_what_is_named_is_dropped_and_counted(stack):
     """The landscape is x 10..55, y 20..50."""
-    x, y = [20.0, 33.1234, 21.1234, 120.5, 0.0, 22.2222], [30.0, 33.1234, 30.4321, 99.0, 0.0, 22.2]
+    x, y = [20.0, 33.1234, 21.1234, 120.5, 0.0, 22.2222, 9.1234], [30.0, 33.1234, 30.4321, 99.0, 0.0, 22.2, 9.1234]
     found = records(x, y)
     _, ledger = clean(found, stack, suspicion=Suspicion())
     assert ledger.counts["a"]["kept"] == 4
