@@ -8,7 +8,7 @@ import numpy as np
 from rasterio.crs import CRS
 from rasterio.windows import Window
 
-from sdm.data.rasters.globe import mend_polygon, open_at, over_grid, seam
+from sdm.data.rasters.globe import mend_polygon, open_at, over_grid, seam, turns_over
 from sdm.data.rasters.grid import Grid, same_crs
 from sdm.data.vectors import read_vector, split_layer
 from sdm.errors import DataError
@@ -53,6 +53,10 @@ class StudyArea:
             shapes = _projected(polygons.set_geometry(shapes, crs=polygons.crs), source, target, name)
         shapes = [shapely.make_valid(shape) for shape in shapes]
         if grid is not None:
+            if count := sum(any(turns_over(shape, grid)) for shape in shapes):
+                left, _, right, _ = grid.bounds
+                own = f"those of the layers ({left:g} … {right:g}°)"
+                notes.append(f"study area '{name}': the longitudes of {count:,} polygons brought to {own} by 360°")
             shapes = [over_grid(shape, grid) for shape in shapes]
         return cls(tuple(shapes), str(path), notes)
 

@@ -98,16 +98,21 @@ def _turn(area: Any, degrees: float) -> Any:
     return translate(area, degrees) if degrees else area
 
 
+def turns_over(area: Any, grid: Grid) -> list[int]:
+    """Return by how many degrees an area must be turned to lie on a grid in degrees; 0 for other grids."""
+    if grid.crs is None or not grid.crs.is_geographic:
+        return [0]
+    left, _, right, _ = grid.bounds
+    west, _, east, _ = area.bounds
+    return [turn for turn in (-720, -360, 0, 360, 720) if west + turn < right and left < east + turn]
+
+
 def over_grid(area: Any, grid: Grid) -> Any:
     """Repeat an area in degrees by whole turns wherever it meets a grid in degrees, so that none of it is lost beyond
     an edge."""
     import shapely
 
-    if grid.crs is None or not grid.crs.is_geographic:
-        return area
-    left, _, right, _ = grid.bounds
-    west, _, east, _ = area.bounds
-    turns = [turn for turn in (-720, -360, 0, 360, 720) if west + turn < right and left < east + turn]
+    turns = turns_over(area, grid)
     return shapely.union_all([_turn(area, turn) for turn in turns]) if turns else area
 
 

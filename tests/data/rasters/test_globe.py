@@ -64,6 +64,8 @@ def test_a_polygon_across_the_date_line(tmp_path, grid, form):
     assert len([note for note in area.notes if "1 polygons with edges of more than 180°" in note]) == (
         form == "jumping"
     )
+    told = any("the longitudes of 1 polygons brought to those of the layers" in note for note in area.notes)
+    assert told == (grid != "-180" if form == "in two" else grid in ("-180", "-210"))
     area.check(layers)
 
 
