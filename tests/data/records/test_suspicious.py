@@ -21,7 +21,7 @@ def records(x, y, species="a", crs="EPSG:4326") -> Occurrences:
 
 
 def words(x, y, species="a", crs="EPSG:4326"):
-    return flag_words(flag_coordinates(records(x, y, species, crs))).tolist()
+    return list(flag_words(flag_coordinates(records(x, y, species, crs))))
 
 
 def scattered(n, decimals, seed=1, low=(5, 45), high=(15, 55)):
