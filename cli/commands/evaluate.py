@@ -30,6 +30,13 @@ def evaluate(
     crs: Annotated[str | None, typer.Option(help="Coordinate system of the records.")] = None,
     x_column: Annotated[str | None, typer.Option(help="Column with the longitude or easting.")] = None,
     y_column: Annotated[str | None, typer.Option(help="Column with the latitude or northing.")] = None,
+    layer: Annotated[
+        str | None, typer.Option(help="Layer of the records' file, if it has several (other files: file.gpkg:NAME).")
+    ] = None,
+    drop_suspicious: Annotated[
+        list[str] | None,
+        typer.Option(help="Drop records with suspicious coordinates: all, or names of flags, as for 'sdm fit'."),
+    ] = None,
     nodata: Nodata = None,
     align: Align = None,
     rename: Rename = None,

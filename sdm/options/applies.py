@@ -10,7 +10,7 @@ from sdm.options.reading import Leaf, leaves
 # The word of a whole section ends with a dot; a word after a minus is an exception.
 _EVERY = {
     "kind", "seed", "threads", "layers.", "occurrences.file", "occurrences.species", "occurrences.crs",
-    "occurrences.x_column", "occurrences.y_column", "occurrences.snap",
+    "occurrences.x_column", "occurrences.y_column", "occurrences.snap", "occurrences.drop_suspicious",
     "occurrences.max_uncertainty", "occurrences.uncertainty_column", "occurrences.years", "occurrences.basis",
     "occurrences.exclude_issues", "occurrences.where", "occurrences.max_bad_rows", "fit.features", "fit.knots",
     "fit.tolerance",
@@ -24,7 +24,8 @@ _SPECIES = {
     "processes", "-occurrences.response", "-occurrences.site_column",
 }  # fmt: skip
 _CLASSES = {
-    "occurrences.response", "occurrences.site_column", "occurrences.species_column", "occurrences.keep_duplicates",
+    "occurrences.response", "occurrences.layer", "occurrences.site_column", "occurrences.species_column",
+    "occurrences.keep_duplicates",
     "background.area", "fit.model", "fit.families", "fit.lam", "fit.beta", "fit.multiplier", "fit.regularization",
     "fit.entropy", "fit.penalty_folds", "fit.smoothing", "fit.ratio", "test.file", "test.importance", "test.repeats",
     "test.jackknife", "test.null_models", "predict.threshold", "output.curves", "output.uncertainty",

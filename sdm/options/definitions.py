@@ -21,6 +21,7 @@ from sdm.options.kinds import (
     Positive,
     Renames,
     Section,
+    Suspicious,
     Words,
     Years,
     option,
@@ -48,6 +49,15 @@ class OccurrenceOptions(Section):
         None,
         "With a response, or several species: the column that names the sites (default: site, plot, station or the "
         "like). Visits to one name, or to one place, are tested together; two tables are joined by it.",
+    )
+    layer: str | None = option(
+        None, "Layer of a GeoPackage, or of another file with several; for other files write file.gpkg:NAME."
+    )
+    drop_suspicious: Suspicious = option(
+        [],
+        "Drop records with suspicious coordinates: all, or some of equal (longitude and latitude), whole (degrees), "
+        "repeated (one point of many species), sea (on nodata, far from data); zero, impossible and swapped ones are "
+        "dropped in any case.",
     )
     snap: int = option(0, "Move records on nodata to the nearest valid cell, at most N cells away.", ge=0, le=1000)
     keep_duplicates: bool | None = option(

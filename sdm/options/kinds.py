@@ -126,6 +126,11 @@ ClassSets = Annotated[list[str], BeforeValidator(_class_sets), WithJsonSchema(_T
 Penalties = Annotated[
     list[Literal["l1", "none", "smoothed_l1", "l2", "l2sq", "elastic"]], BeforeValidator(_words), WithJsonSchema(_TEXTS)
 ]
+Suspicious = Annotated[
+    list[Literal["all", "zero", "impossible", "swapped", "equal", "whole", "repeated", "sea"]],
+    BeforeValidator(_words),
+    WithJsonSchema(_TEXTS),
+]
 Crs = Annotated[str, BeforeValidator(lambda value: f"EPSG:{value}" if str(value).isdigit() else value)]
 Length = Annotated[str, _checked("read_length"), WithJsonSchema(_TEXT)]
 Years = Annotated[str, _checked("read_years"), WithJsonSchema({"anyOf": [_TEXT, {"type": "integer"}]})]

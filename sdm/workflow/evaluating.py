@@ -11,6 +11,8 @@ from sdm.options.reading import make_options
 from sdm.workflow.model_inputs import chosen_options
 from sdm.workflow.registry import task_for
 
+_RECORDS = ("crs", "x_column", "y_column", "layer", "drop_suspicious")  # options that say how records are read
+
 
 @dataclass(frozen=True)
 class Evaluation:
@@ -38,6 +40,8 @@ def evaluate_files(
     crs: str | None = None,
     x_column: str | None = None,
     y_column: str | None = None,
+    layer: str | None = None,
+    drop_suspicious: Sequence[str] | None = None,
     nodata: float | None = None,
     align: str | None = None,
     rename: Mapping[str, str] | Sequence[str] | None = None,
@@ -63,8 +67,8 @@ def evaluate_files(
         Of a class model, as for `sdm classify`; unless given, those that it was fitted with.
     site_column
         Of a joint model whose variables are in a second table: the column that names sites in both.
-    crs, x_column, y_column, nodata, align, rename
-        How coordinates and layers are read; `rename` as for `predict_files`.
+    crs, x_column, y_column, layer, drop_suspicious, nodata, align, rename
+        How coordinates and layers are read, as for `sdm fit`; `rename` as for `predict_files`.
 
     Raises
     ------
@@ -83,7 +87,7 @@ def evaluate_files(
         raise OptionError(f"seed={seed}: expected a number of at least 0")
     loaded = load_model(given.pop("model"))
     task = task_for(loaded.kind)
-    records = {"occurrences": {name: given.pop(name) for name in ("crs", "x_column", "y_column")}}
+    records = {"occurrences": {name: given.pop(name) for name in _RECORDS}}
     read = {"layers": {name: given.pop(name) for name in ("nodata", "align", "rename")}}
     found = {"occurrences.file": str(given.pop("presences")), "layers.files": given.pop("layers")}
     options = make_options(records, read, found)

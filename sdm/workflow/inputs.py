@@ -77,7 +77,7 @@ def read_area(options: RunOptions, stack: Stack) -> StudyArea | None:
     """Read the polygons of the study area, if it is a file."""
     if options.background.area is None or options.background.area in AREA_WORDS:
         return None
-    return StudyArea.read(options.background.area, stack.crs)
+    return StudyArea.read(options.background.area, stack.crs, grid=stack)
 
 
 def check_species(wanted: Sequence[str], known: Sequence[str], source: str) -> None:

@@ -11,6 +11,7 @@ from sdm.data.rasters.layers import open_stack
 from sdm.data.rasters.stack import Stack
 from sdm.data.records.clean import clean
 from sdm.data.records.occurrences import Occurrences
+from sdm.data.records.suspicious import Suspicion
 from sdm.data.records.textfile import TextTable
 from sdm.errors import DataError, OptionError
 from sdm.models.interface import FittedModel
@@ -50,7 +51,9 @@ def open_for(
     return open_stack(files, categorical=categorical, nodata=nodata, align=align, names=names, rename=rename)
 
 
-def values_at(stack: Stack, records: Occurrences, what: str, notices: list[str]) -> tuple[Array, Index]:
+def values_at(
+    stack: Stack, records: Occurrences, what: str, notices: list[str], drop_suspicious: Sequence[str] = ()
+) -> tuple[Array, Index]:
     """Return the layers' values at records, each record by itself, and which records those are.
 
     Records that cannot be used are left out, and `notices` gets a line that says how many `what` they are.
@@ -58,7 +61,9 @@ def values_at(stack: Stack, records: Occurrences, what: str, notices: list[str])
     if not len(records):
         return np.empty((0, len(stack.names))), np.empty(0, dtype=np.int64)
     named = replace(records, species=np.full(len(records), what, dtype=object))
-    points, ledger = clean(named, stack, remove_duplicates=False)
+    suspicion = Suspicion.of(drop_suspicious, names=False)
+    points, ledger = clean(named, stack, remove_duplicates=False, suspicion=suspicion)
+    notices += ledger.notices(what)
     if ledger.describe(what):
         notices.append(f"{what} left out: {ledger.describe(what)}")
     return np.asarray(points[what].values, dtype=np.float64), points[what].index

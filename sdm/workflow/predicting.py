@@ -93,12 +93,12 @@ def predict_files(
         for file in sorted(files) or [output]:
             held.enter_context(claim(file, overwrite=overwrite, folder=not files))
         stack = open_for(loaded, layers, nodata=nodata, align=align, rename=rules)
-        inside = None if area is None else StudyArea.read(area, stack.crs)
+        inside = None if area is None else StudyArea.read(area, stack.crs, grid=stack)
         if inside is not None:
             inside.check(stack)
         ways |= {"clamp": clamp, "study_area": inside, "threads": threads, "progress": progress}
         maps = task.map(loaded, stack, output, overwrite, **ways)
-    return Prediction(**vars(maps), kind=loaded.kind, notices=list(stack.notices))
+    return Prediction(**vars(maps), kind=loaded.kind, notices=[*stack.notices, *(inside.notes if inside else ())])
 
 
 def _check_places(files: Sequence[Path], overwrite: bool) -> None:

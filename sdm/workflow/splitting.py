@@ -2,14 +2,15 @@
 
 import logging
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdm.assess.splits.folds import Fold, Split, by_group
 from sdm.assess.splits.methods import own_folds, split_table
-from sdm.data.rasters.distance import DEGREE_KM, to_lonlat
+from sdm.data.rasters.distance import to_lonlat
+from sdm.data.rasters.globe import in_one_piece, near, seam
 from sdm.data.rasters.stack import Stack
 from sdm.data.site_folds import check_folds, fold_numbers, number_sites, training_rows
 from sdm.data.site_sample import SiteSample
@@ -222,7 +223,8 @@ def _arguments(table: SampleTable, options: RunOptions, how: str, stack: Stack |
         case "environment":
             return {"k": folds, "seed": options.seed, **around}
         case "block":
-            return {"size": own.block_size, "k": folds, "seed": options.seed, **around}
+            globe = _on_globe(table, stack)
+            return {"size": own.block_size, "k": folds, "seed": options.seed, "geographic": globe, **around}
         case "equal-blocks":
             return {"orientation": own.orientation, **around}
         case "checkerboard":
@@ -248,29 +250,42 @@ def _board(stack: Stack | None) -> dict[str, Any]:
 
 
 def _placed(table: SampleTable, how: str, stack: Stack | None) -> SampleTable:
-    """Return the table with coordinates for a division by distance: degrees for a buffer, km for blocks.
-
-    Blocks of layers in degrees are squares of the sinusoidal projection, which keeps areas.
-    """
-    if how not in ("block", "buffer"):
+    """Return the table with coordinates for a division in space: degrees for a buffer, degrees or km for blocks, and
+    longitudes without a jump at the date line where they are halved."""
+    if how not in ("block", "buffer", "equal-blocks"):
         return table
-    places = [(table.presence_x, table.presence_y), (table.background_x, table.background_y)]
-    crs = None if stack is None else stack.crs
-    if how == "block" and crs is not None and not crs.is_geographic:
-        unit = float(crs.linear_units_factor[1]) / 1000
-        placed = [(unit * x, unit * y) for x, y in places]
+    (x, y), (around_x, around_y) = (table.presence_x, table.presence_y), (table.background_x, table.background_y)
+    if how == "equal-blocks":
+        degrees = _may_be_degrees(x, y) if stack is None else stack.crs is not None and stack.crs.is_geographic
+        x, around_x = in_one_piece(x, around_x) if degrees else (x, around_x)
+    elif how == "block" and not _on_globe(table, stack):
+        unit = float(cast(Any, stack).crs.linear_units_factor[1]) / 1000
+        x, y, around_x, around_y = (unit * part for part in (x, y, around_x, around_y))
     else:
-        placed = [_degrees(x, y, stack, f"test.split={how}") for x, y in places]
-        if how == "block":
-            middle = float(np.mean(placed[1][0]))
-            placed = [(DEGREE_KM * (x - middle) * np.cos(np.radians(y)), DEGREE_KM * y) for x, y in placed]
-    (x, y), (around_x, around_y) = placed
+        x, y = _degrees(x, y, stack, f"test.split={how}")
+        around_x, around_y = _degrees(around_x, around_y, stack, f"test.split={how}")
     return replace(table, presence_x=x, presence_y=y, background_x=around_x, background_y=around_y)
+
+
+def _on_globe(table: SampleTable, stack: Stack | None) -> bool:
+    """Whether blocks are measured in degrees: of tables, of layers in degrees, and where a map of the world is cut open
+    between the points."""
+    if stack is None or stack.crs is None or stack.crs.is_geographic:
+        return True
+    x, y = (np.concatenate(pair) for pair in zip(*((x, y) for _, x, y in table.points())))
+    lon, lat = to_lonlat(x, y, stack, "test.split=block")
+    edge = seam(stack.crs, float(np.clip(np.nanmedian(lat), -80, 80)))
+    return edge is not None and bool(in_one_piece(near(lon, edge - 180))[0].max() > edge)
 
 
 def _degrees(x: Array, y: Array, stack: Stack | None, what: str) -> tuple[Array, Array]:
     if stack is not None:
         return to_lonlat(x, y, stack, what)
-    if np.any(np.abs(x) > 360) or np.any(np.abs(y) > 90):  # those that are missing are the split's to refuse
+    if not _may_be_degrees(x, y):
         raise DataError(f"{what} measures km from degrees, and the table's coordinates are none: give layers")
     return x, y
+
+
+def _may_be_degrees(x: Array, y: Array) -> bool:
+    """Whether coordinates of a table can be degrees; those that are missing are the split's to refuse."""
+    return not (np.any(np.abs(x) > 360) or np.any(np.abs(y) > 90))

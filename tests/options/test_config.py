@@ -39,6 +39,8 @@ EXAMPLES: dict[str, tuple[Any, Any]] = {
     "occurrences.x_column": ("east", "east"),
     "occurrences.y_column": ("north", "north"),
     "occurrences.site_column": ("plot", "plot"),
+    "occurrences.layer": ("plots", "plots"),
+    "occurrences.drop_suspicious": ("whole, sea", ["whole", "sea"]),
     "occurrences.snap": ("2", 2),
     "occurrences.keep_duplicates": ("true", True),
     "occurrences.thin_distance": ("10", 10.0),

@@ -88,7 +88,7 @@ IN_SPACE: dict[str, Callable[..., Split]] = {
 def split_table(table: "SampleTable", method: str = "random", **options: Any) -> Split:
     """Divide the records of a table by any of `METHODS`; options are those of the method's own function.
 
-    `random(k, seed)`, `leave-one-out()`, `block(size, k, seed)`, `equal-blocks(orientation)`,
+    `random(k, seed)`, `leave-one-out()`, `block(size, k, seed, geographic)`, `equal-blocks(orientation)`,
     `checkerboard(origin, cell, aggregation)`, `buffer(radius, geographic)`, `environment(k, seed)`,
     `own(labels, background_labels)`, `bootstrap(replicates, seed, strata)`, `subsample(replicates, percent, seed)`.
     Those that divide the background too also take `background`, `full` or `partition`; all take `noun`, what messages

@@ -6,11 +6,12 @@ import numpy as np
 
 from sdm.assess.splits.folds import Fold, Split, by_group, check_background, enough, located
 from sdm.assess.splits.kmeans import kmeans, nearest
+from sdm.data.rasters.distance import DEGREE_KM, EARTH_KM
+from sdm.data.rasters.globe import in_one_piece
 from sdm.errors import DataError, OptionError
 from sdm.types import Array, Index
 
 ORIENTATIONS = ("lat_lon", "lon_lat", "lat_lat", "lon_lon")
-EARTH = 6371.0088  # mean radius, km
 
 
 def blocks(
@@ -20,11 +21,14 @@ def blocks(
     k: int = 5,
     *,
     seed: int = 1,
+    geographic: bool = False,
     background: str = "full",
     noun: str = "presences",
 ) -> Split:
     """Lay a grid of squares of side `size` over the points and put whole squares into `k` folds.
 
+    The side is in the units of the coordinates, or in kilometres on the globe if they are `geographic` (degrees): then
+    points on both sides of the date line, or of a pole, are as near to each other as they are on the ground.
     Squares go to folds from the fullest on, each to the fold that holds the fewest presences so far (ties, and the
     order among squares that are equally full, by the seed); squares without presences are dealt out in the same way by
     their background points.
@@ -32,8 +36,10 @@ def blocks(
     if not (np.isfinite(size) and size > 0):
         raise OptionError(f"size={size!r}: expected the side of a block, a positive number in the units of the layers")
     located(xy, background_xy, noun)
-    corner = np.minimum(xy.min(axis=0), background_xy.min(axis=0))
-    cells = np.floor((np.vstack([xy, background_xy]) - corner) / size).astype(np.int64)
+    if geographic:
+        cells = _blocks_on_globe(xy, background_xy, size)
+    else:
+        cells = _squares(np.vstack([xy, background_xy]), size)
     _, square = np.unique(cells, axis=0, return_inverse=True)
     square = square.ravel()
     n_squares = int(square.max()) + 1
@@ -45,6 +51,32 @@ def blocks(
         )
     fold = _deal(held, around, k, np.random.default_rng(seed))[square]
     return by_group("block", fold[: len(xy)], fold[len(xy) :], background, noun=noun)
+
+
+def _squares(xy: Array, size: float) -> Index:
+    """Return column and row of the square that holds each point; the first begins at the lowest coordinates."""
+    return np.floor((xy - xy.min(axis=0)) / size).astype(np.int64)
+
+
+def _blocks_on_globe(xy: Array, background_xy: Array, size: float) -> Index:
+    """Return two numbers for the block of each point, in degrees; blocks have sides of about `size` km.
+
+    Where points are less than half a turn apart, blocks are squares of the sinusoidal projection, which keeps areas.
+    Farther around the globe it is torn, and near the poles skewed: there blocks are parts of belts of latitude, each
+    divided into as many as its middle is long, so that the last lies beside the first, and few are round a pole.
+    """
+    lon = np.concatenate(in_one_piece(np.concatenate([xy[:, 0], background_xy[:, 0]])))
+    lat = np.concatenate([xy[:, 1], background_xy[:, 1]])
+    if np.ptp(lon) <= 180:
+        middle = float(np.mean(lon[len(xy) :]))
+        return _squares(DEGREE_KM * np.column_stack([(lon - middle) * np.cos(np.radians(lat)), lat]), size)
+    height = size / DEGREE_KM
+    low = float(lat.min())
+    belt = np.minimum(np.floor((lat - low) / height), np.ceil((90 - low) / height) - 1)
+    half = np.minimum(low + (belt + 0.5) * height, (low + belt * height + 90) / 2)  # the last ends at the pole
+    parts = np.maximum(1, np.round(360 * np.cos(np.radians(half)) / height))
+    turn = np.clip((lon - lon.min()) / 360, 0, np.nextafter(1, 0))
+    return np.column_stack([np.floor(turn * parts), belt]).astype(np.int64)
 
 
 def _deal(held: Index, around: Index, k: int, rng: np.random.Generator) -> Index:
@@ -192,7 +224,7 @@ def _distance(xy: Array, place: Array, geographic: bool) -> Array:
     lon, lat = np.radians(xy).T
     lon0, lat0 = np.radians(place)
     half = np.sin((lat - lat0) / 2) ** 2 + np.cos(lat) * np.cos(lat0) * np.sin((lon - lon0) / 2) ** 2
-    arc: Array = 2 * EARTH * np.arcsin(np.sqrt(np.clip(half, 0.0, 1.0)))
+    arc: Array = 2 * EARTH_KM * np.arcsin(np.sqrt(np.clip(half, 0.0, 1.0)))
     return arc
 
 

@@ -1,6 +1,5 @@
-"""Vector files, and the study area that they outline."""
+"""The study area, outlined by polygons."""
 
-import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -9,51 +8,10 @@ import numpy as np
 from rasterio.crs import CRS
 from rasterio.windows import Window
 
-from sdm.data.rasters.grid import Grid
+from sdm.data.rasters.globe import mend_polygon, open_at, over_grid, seam, turns_over
+from sdm.data.rasters.grid import Grid, same_crs
+from sdm.data.vectors import read_vector, split_layer
 from sdm.errors import DataError
-from sdm.reading import refuse_special
-
-
-def read_vector(path: str | Path, layer: str | None = None) -> tuple[Any, list[str]]:
-    """Read any vector file; return a GeoDataFrame (or a DataFrame, for Parquet without geometry) and notes. A file of
-    several layers needs `layer`."""
-    import geopandas
-    import pyogrio
-
-    path = Path(path)
-    if not path.exists():
-        raise DataError(f"file '{path}' does not exist: check the path")
-    refuse_special(path)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            if path.suffix.lower() in {".parquet", ".geoparquet", ".pq"}:
-                return _read_parquet(path), []
-            names = [str(name) for name in pyogrio.list_layers(path)[:, 0]]
-            if layer is not None and layer not in names:
-                raise DataError(
-                    f"file '{path.name}' has no layer '{layer}', only {', '.join(names)}: name one of these"
-                )
-            if layer is None and len(names) > 1:
-                raise DataError(f"file '{path.name}' has the layers {', '.join(names)}: say which one to read")
-            frame = geopandas.read_file(path, layer=layer)
-        except (OSError, RuntimeError, ValueError) as problem:
-            if isinstance(problem, DataError):
-                raise
-            reason = " ".join(str(problem).split())
-            raise DataError(f"file '{path.name}' cannot be read as a vector file: {reason}") from problem
-    # DeprecationWarnings are between the libraries, not for the user.
-    return frame, [str(w.message) for w in caught if not issubclass(w.category, DeprecationWarning | FutureWarning)]
-
-
-def _read_parquet(path: Path) -> Any:
-    """Read GeoParquet, or a plain table when the file carries no geometry."""
-    import geopandas
-    import pyarrow.parquet
-
-    if b"geo" in (pyarrow.parquet.read_schema(path).metadata or {}):
-        return geopandas.read_parquet(path)
-    return pyarrow.parquet.read_table(path).to_pandas()
 
 
 @dataclass(frozen=True)
@@ -65,27 +23,42 @@ class StudyArea:
     notes: list[str] = field(default_factory=list)
 
     @classmethod
-    def read(cls, path: str | Path, crs: CRS | str | None, *, layer: str | None = None) -> "StudyArea":
-        """Read the polygons of any vector file and reproject them to `crs`, that of the stack."""
-        frame, notes = read_vector(path, layer)
-        name = Path(path).name
+    def read(
+        cls, path: str | Path, crs: CRS | str | None, *, layer: str | None = None, grid: Grid | None = None
+    ) -> "StudyArea":
+        """Read the polygons of any vector file and reproject them to `crs`, that of the stack.
+
+        Polygons in degrees may cross the date line or go round a pole. With `grid`, layers in degrees, they are brought
+        to its longitudes: -180 … 180°, 0 … 360° or any other.
+        """
+        import shapely
+
+        frame, notes = read_vector(path, layer, kind="polygon")
+        name = split_layer(path)[0].name
         polygons = (
             frame[frame.geom_type.isin(["Polygon", "MultiPolygon"])] if hasattr(frame, "geom_type") else frame[:0]
         )
         if len(polygons) == 0:
             raise DataError(f"study area '{name}' holds no polygon: give a vector file of polygons")
-        if polygons.crs is None:
-            notes.append(f"study area '{name}' has no CRS: taken to be in that of the layers")
-        elif crs is not None:
-            try:
-                polygons = polygons.to_crs(CRS.from_user_input(crs).to_wkt())
-            except (RuntimeError, ValueError) as problem:  # of pyproj
-                raise DataError(
-                    f"study area '{name}' cannot be brought into the layers' coordinate system: {problem}"
-                ) from problem
         if len(polygons) < len(frame):
             notes.append(f"study area '{name}': {len(frame) - len(polygons):,} features that are not polygons left out")
-        return cls(tuple(polygons.geometry.make_valid()), str(path), notes)
+        target = None if crs is None else CRS.from_user_input(crs)
+        source = target if polygons.crs is None else CRS.from_wkt(polygons.crs.to_wkt())
+        if polygons.crs is None:
+            notes.append(f"study area '{name}' has no CRS: taken to be in that of the layers")
+        shapes = list(polygons.geometry)
+        if source is not None and source.is_geographic:
+            shapes = _mended(shapes, grid, name, notes)
+        if source is not None and target is not None and not same_crs(source, target):
+            shapes = _projected(polygons.set_geometry(shapes, crs=polygons.crs), source, target, name)
+        shapes = [shapely.make_valid(shape) for shape in shapes]
+        if grid is not None:
+            if count := sum(any(turns_over(shape, grid)) for shape in shapes):
+                left, _, right, _ = grid.bounds
+                own = f"those of the layers ({left:g} … {right:g}°)"
+                notes.append(f"study area '{name}': the longitudes of {count:,} polygons brought to {own} by 360°")
+            shapes = [over_grid(shape, grid) for shape in shapes]
+        return cls(tuple(shapes), str(path), notes)
 
     @property
     def bounds(self) -> tuple[float, float, float, float]:
@@ -132,3 +105,48 @@ class StudyArea:
 def _overlap(one: tuple[float, float, float, float], other: tuple[float, float, float, float]) -> bool:
     """Whether two boxes (left, bottom, right, top) share some area."""
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+
+
+def _mended(shapes: list[Any], grid: Grid | None, name: str, notes: list[str]) -> list[Any]:
+    """Return polygons in degrees that cross the date line in one piece. One whose edges jump by more than half a turn
+    may also be meant to go the long way round: it does where it meets the layers on that way only."""
+    out, crossing = [], 0
+    for shape in shapes:
+        mended = mend_polygon(shape)
+        if mended is not shape and grid is not None and _meets(shape, grid) and not _meets(mended, grid):
+            mended = shape
+        crossing += mended is not shape
+        out.append(mended)
+    if crossing:
+        notes.append(
+            f"study area '{name}': {crossing:,} polygons with edges of more than 180° taken to cross the date line; if "
+            "they are meant to go the other way round, give their edges more corners"
+        )
+    return out
+
+
+def _meets(shape: Any, grid: Grid) -> bool:
+    """Whether polygons in degrees lie on layers in degrees."""
+    import shapely
+
+    if grid.crs is None or not grid.crs.is_geographic:
+        return True
+    return bool(over_grid(shapely.make_valid(shape), grid).intersects(shapely.box(*grid.bounds)))
+
+
+def _projected(polygons: Any, source: CRS, target: CRS, name: str) -> list[Any]:
+    """Return polygons in another coordinate reference system; degrees are cut where a map of the world is."""
+    left, bottom, right, top = polygons.total_bounds
+    try:
+        if source.is_geographic and not target.is_geographic:
+            edge = seam(target, float(np.clip((bottom + top) / 2, -80, 80)))
+            if edge is not None and not edge - 360 <= left <= right <= edge:
+                polygons = polygons.set_geometry([open_at(shape, edge) for shape in polygons.geometry])
+        shapes = list(polygons.to_crs(target.to_wkt()).geometry)
+        # What is beyond ±180° may have been brought back corner by corner.
+        torn = target.is_geographic and (not source.is_geographic or left < -180 or right > 180)
+        return [mend_polygon(shape) for shape in shapes] if torn else shapes
+    except (RuntimeError, ValueError) as problem:  # of pyproj
+        raise DataError(
+            f"study area '{name}' cannot be brought into the layers' coordinate system: {problem}"
+        ) from problem

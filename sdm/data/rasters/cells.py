@@ -7,6 +7,7 @@ import numpy as np
 from rasterio.windows import Window
 
 from sdm.addresses import place_name
+from sdm.data.rasters.grid import Grid
 from sdm.errors import DataError
 
 
@@ -80,3 +81,25 @@ class CellLookup:
         inside = np.flatnonzero((col >= 0) & (col < window.width))
         row = self._rows[first:last][inside] - window.row_off
         self.values[self._order[first:last][inside]] = array[:, row, col[inside]].T
+
+
+def disc(reach: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the steps in rows and columns to cells at most so many cells away, the nearest first, without the cell
+    itself; of equally near ones the northernmost, then the westernmost."""
+    side = int(reach)
+    dr, dc = (part.ravel() for part in np.mgrid[-side : side + 1, -side : side + 1])
+    distance = dr**2 + dc**2
+    order = np.lexsort((dc, dr, distance))
+    order = order[(distance[order] > 0) & (distance[order] <= reach**2)]
+    return dr[order], dc[order]
+
+
+def neighbours(
+    grid: Grid, rows: np.ndarray, cols: np.ndarray, dr: np.ndarray, dc: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return rows and columns of the neighbours of each cell, and which of them are cells: over the date line too,
+    where the layers go round the globe."""
+    r, c = rows[:, None] + dr, cols[:, None] + dc
+    if grid.is_round:
+        c = c % grid.width
+    return r, c, (r >= 0) & (r < grid.height) & (c >= 0) & (c < grid.width)

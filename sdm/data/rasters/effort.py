@@ -15,6 +15,7 @@ from sdm._jit import jit
 from sdm.addresses import place_name
 from sdm.data.rasters.cells import all_valid
 from sdm.data.rasters.distance import DEGREE_KM, cell_km
+from sdm.data.rasters.globe import in_one_piece
 from sdm.data.rasters.layers import open_stack
 from sdm.data.rasters.stack import Stack
 from sdm.errors import DataError, OptionError
@@ -77,6 +78,7 @@ class KernelEffort:
     bandwidth: float  # standard deviation of the kernel in km
     n_sites: int
     name: str  # where the sites come from
+    notes: tuple[str, ...] = ()
 
     def window(self, window: Window) -> np.ndarray:
         """Return the effort in the cells of a window."""
@@ -122,8 +124,8 @@ def kernel_effort(
     auto = bandwidth == "auto"
     width = max(_scott(stack, at[:, 0], at[:, 1]), high, float(wide.max())) if auto else float(bandwidth)
     sigma = width / np.maximum(wide, 1e-6), np.full(stack.width, width / high)
-    density = _blur(sites, *sigma)
-    density /= np.where(valid, _blur(valid.astype(np.float64), *sigma), np.nan)
+    density = _blur(sites, *sigma, stack.is_round)
+    density /= np.where(valid, _blur(valid.astype(np.float64), *sigma, stack.is_round), np.nan)
     return KernelEffort(density, width, len(at), name)
 
 
@@ -131,6 +133,7 @@ def _scott(stack: Stack, rows: np.ndarray, cols: np.ndarray) -> float:
     """Return Scott's bandwidth for two dimensions, in km."""
     x, y = stack.xy(rows, cols)
     if stack.crs is not None and stack.crs.is_geographic:
+        x = in_one_piece(x)[0]
         x, y = (x - x.mean()) * np.cos(np.deg2rad(y)) * DEGREE_KM, y * DEGREE_KM
     else:
         wide, high = cell_km(stack, rows[:1], "a kernel-density effort surface")
@@ -138,18 +141,19 @@ def _scott(stack: Stack, rows: np.ndarray, cols: np.ndarray) -> float:
     return float(np.sqrt(0.5 * (np.var(x) + np.var(y))) * len(x) ** (-1 / 6))
 
 
-def _blur(values: np.ndarray, across: np.ndarray, down: np.ndarray) -> np.ndarray:
-    """Smooth along rows with a width for each row, then along columns; widths are in cells. Where they are many cells,
-    sums of square blocks of cells are smoothed, and what lies between their centres is interpolated: the bandwidth
-    grows by less than 1 %, and the time does not depend on it."""
+def _blur(values: np.ndarray, across: np.ndarray, down: np.ndarray, is_round: bool = False) -> np.ndarray:
+    """Smooth along rows with a width for each row, then along columns; widths are in cells. On a map that `is_round`
+    the kernel goes on from the last column to the first, at most half a turn. Where widths are many cells, sums of
+    square blocks of cells are smoothed, and what lies between their centres is interpolated: the bandwidth grows by
+    less than 1 %, and the time does not depend on it."""
     factor = int(min(across.min(), down.min()) / FINE)
     if factor > 1:
         sums = _blocks(_blocks(values, factor).T, factor).T
-        coarse = _blur(sums, across[::factor] / factor, down[::factor] / factor) / factor**2
-        return _between(_between(coarse, factor, len(values)).T, factor, values.shape[1]).T
+        coarse = _blur(sums, across[::factor] / factor, down[::factor] / factor, is_round) / factor**2
+        return _between(_between(coarse, factor, len(values)).T, factor, values.shape[1], is_round).T
     once, twice = np.zeros(values.shape), np.zeros(values.shape[::-1])
-    _smear(values, across, REACH, once)
-    _smear(np.ascontiguousarray(once.T), down, REACH, twice)
+    _smear(values, across, REACH, is_round, once)
+    _smear(np.ascontiguousarray(once.T), down, REACH, False, twice)
     return np.ascontiguousarray(twice.T)
 
 
@@ -158,25 +162,32 @@ def _blocks(values: np.ndarray, factor: int) -> np.ndarray:
     return np.add.reduceat(values, np.arange(0, len(values), factor), axis=0)
 
 
-def _between(values: np.ndarray, factor: int, count: int) -> np.ndarray:
-    """Interpolate between rows that stand for `factor` rows each."""
-    place = np.clip((np.arange(count) + 0.5) / factor - 0.5, 0, len(values) - 1)
+def _between(values: np.ndarray, factor: int, count: int, is_round: bool = False) -> np.ndarray:
+    """Interpolate between rows that stand for `factor` rows each; the last lies beside the first if that `is_round`."""
+    place = (np.arange(count) + 0.5) / factor - 0.5
+    if is_round:
+        before = np.floor(place).astype(np.int64)
+        share = (place - before)[:, None]
+        return values[before % len(values)] * (1 - share) + values[(before + 1) % len(values)] * share
+    place = np.clip(place, 0, len(values) - 1)
     low = np.minimum(place.astype(np.int64), max(len(values) - 2, 0))
     share = (place - low)[:, None]
     return values[low] * (1 - share) + values[np.minimum(low + 1, len(values) - 1)] * share
 
 
 @jit
-def _smear(values, sigma, reach, out):  # type: ignore[no-untyped-def]
-    """out[r, j] = Σ_c values[r, c] exp(-(j - c)²/2σ_r²) over |j - c| ≤ reach σ_r, at least the cell itself."""
+def _smear(values, sigma, reach, is_round, out):  # type: ignore[no-untyped-def]
+    """out[r, j] = Σ_c values[r, c] exp(-(j - c)²/2σ_r²) over |j - c| ≤ reach σ_r, at least the cell itself; j is taken
+    modulo the columns if they go round."""
     rows, cols = values.shape
     kernel = np.empty(cols)
     for r in range(rows):
-        far = int(min(reach * sigma[r], cols - 1.0))
+        far = int(min(reach * sigma[r], (cols - 1.0) // 2 if is_round else cols - 1.0))
         for k in range(far + 1):
             kernel[k] = np.exp(-0.5 * (k / sigma[r]) ** 2)
         for c in range(cols):
             value = values[r, c]
             if value != 0:
-                for j in range(max(0, c - far), min(cols, c + far + 1)):
-                    out[r, j] += value * kernel[abs(j - c)]
+                first, last = (c - far, c + far) if is_round else (max(0, c - far), min(cols - 1, c + far))
+                for j in range(first, last + 1):
+                    out[r, j % cols] += value * kernel[abs(j - c)]

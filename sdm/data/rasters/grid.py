@@ -69,6 +69,26 @@ class Grid:
         y = self.transform.f + (np.asarray(rows) + 0.5) * self.transform.e
         return x, y
 
+    @property
+    def is_round(self) -> bool:
+        """Whether the columns go once round the globe, so that the first lies beside the last."""
+        left, _, right, _ = self.bounds
+        return self.crs is not None and self.crs.is_geographic and abs(right - left - 360) < abs(self.transform.a) / 100
+
+    def turned(self, x: ArrayLike) -> np.ndarray:
+        """Return longitudes in the convention of the grid, -180 … 180, 0 … 360 or any other: those that lie beyond its
+        edges are turned by 360° where that brings them between them. Others, and coordinates that are not degrees, are
+        as they were."""
+        x = np.asarray(x, dtype=np.float64)
+        if self.crs is None or not self.crs.is_geographic:
+            return x
+        left, _, right, _ = self.bounds
+        slack = GRID_TOLERANCE * abs(self.transform.a)
+        with np.errstate(invalid="ignore"):
+            away = ((x < left - slack) | (x > right + slack)) & (np.abs(x) <= 360)
+            other = x - 360 * np.floor((x - left) / 360)
+            return np.where(away & (other <= right + slack), other, x)
+
     def lonlat(self, rows: np.ndarray, cols: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return longitude and latitude (WGS 84) of fractional rows and columns; whole numbers are cell corners."""
         from rasterio.warp import transform as reproject

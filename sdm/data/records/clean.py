@@ -12,11 +12,22 @@ import pandas as pd
 from rasterio.crs import CRS
 
 from sdm.data.rasters.area import StudyArea
+from sdm.data.rasters.cells import disc, neighbours
 from sdm.data.rasters.distance import to_lonlat
 from sdm.data.rasters.grid import Grid
 from sdm.data.rasters.stack import Stack
 from sdm.data.records.occurrences import Occurrences, project
 from sdm.data.records.rows import FILTERED, MOVED, UNREADABLE, with_fate, with_left_out
+from sdm.data.records.suspicious import (
+    BITS,
+    SEA_CELLS,
+    Suspicion,
+    flag_coordinates,
+    flag_words,
+    impossible,
+    in_the_sea,
+    tell_suspicious,
+)
 from sdm.data.records.thinning import Thinning, one_of_each, thin_by_bins
 from sdm.errors import DataError, OptionError
 
@@ -25,20 +36,24 @@ _WORDS = {
     FILTERED: "left out by filters",
     "no_coordinates": "without coordinates",
     "zero_coordinates": "at (0, 0)",
+    "impossible": "with a latitude beyond ±90° or a longitude beyond ±360°",
     "swapped": "with longitude and latitude swapped, it seems",
     "outside_extent": "outside the extent of the layers",
+    "equal_coordinates": "with longitude equal to latitude",
+    "whole_degrees": "at whole degrees",
+    "repeated_point": "at one point of many species",
     "outside_area": "outside the study area",
+    "in_the_sea": "on nodata and far from any cell with data",
     "nodata": "on nodata",
     "no_effort": "where the sampling effort is zero or missing",
     "duplicates": "in a cell that had one already",
     "thinned": "left out by thinning",
 }
 REASONS = ("kept", *list(_WORDS)[2:])  # the outcome of cleaning a record, by code; but for the first, why it is dropped
-KEPT, NO_COORDINATES, ZERO, SWAPPED, OUTSIDE, OUTSIDE_AREA, NODATA, NO_EFFORT, DUPLICATE, THINNED = range(len(REASONS))
-_TURNED = (
-    "most would be inside with 360 added to their longitude, for the layers go beyond 180°: "
-    "add it to the records, or bring the layers to -180 … 180"
-)
+(KEPT, NO_COORDINATES, ZERO, IMPOSSIBLE, SWAPPED, OUTSIDE, EQUAL, WHOLE, REPEATED, OUTSIDE_AREA, IN_SEA, NODATA,
+ NO_EFFORT, DUPLICATE, THINNED) = range(len(REASONS))  # fmt: skip
+_DROPPED = {"equal": EQUAL, "whole": WHOLE, "repeated": REPEATED}  # the reasons of flags, where they are dropped for it
+_CERTAIN = sum(bit for name, bit in BITS.items() if name not in _DROPPED)
 
 
 @dataclass(frozen=True)
@@ -54,12 +69,18 @@ class Located:
     rows: np.ndarray  # with `cols`, the distinct cells that hold a record, in row-major order
     cols: np.ndarray
     cell: np.ndarray  # for each of `record`, its cell as an index into `rows` and `cols`
-    turned: np.ndarray  # whether a record is outside, but would be inside a whole turn further east
+    turned: np.ndarray  # whether 360° were added to a record's longitude, or subtracted, to bring it to the layers
+    flags: np.ndarray  # of suspicious coordinates, bits of `sdm.data.records.suspicious`; 0 if they are not looked for
+    suspicion: Suspicion | None = None
 
     @property
     def cells(self) -> tuple[np.ndarray, np.ndarray]:
         """Rows and columns to look up, for ``sample_background(..., lookup_cells=located.cells)``."""
         return self.rows, self.cols
+
+    def tell_turned(self, what: str = "records") -> list[str]:
+        """Return a line about longitudes that were brought to the convention of the layers; none if none was."""
+        return _tell_turned(int(np.count_nonzero(self.turned)), self.stack, what)
 
 
 @dataclass(frozen=True)
@@ -91,7 +112,9 @@ class Ledger:
     counts: dict[str, dict[str, int]]  # by species, in order of appearance
     degrees: bool = True  # False if coordinates were taken for degrees but cannot be
     fate: pd.DataFrame = field(default_factory=pd.DataFrame)  # every row of the file, and what became of it
-    turned: frozenset[str] = frozenset()  # species mostly west of layers beyond 180°, inside with longitude + 360
+    flags: np.ndarray | None = None  # of all records, in file order; None if suspicious ones were not looked for
+    suspicious: tuple[str, ...] = ()  # a line about them; "{}" stands for what the points are
+    turned: tuple[str, ...] = ()  # a line about longitudes brought to the convention of the layers
 
     def rows(self) -> list[dict[str, str | int]]:
         """Return one flat dictionary per species, for a table."""
@@ -108,12 +131,16 @@ class Ledger:
 
     def describe(self, species: str) -> str:
         """Return in words where the dropped records of a species went; empty if none was dropped."""
-        return f"{self._drops(species)}; {_TURNED}" if species in self.turned else self._drops(species)
-
-    def _drops(self, species: str) -> str:
-        """Return how many records of a species were dropped for what reason."""
         count = self.counts[species]
         return ", ".join(f"{count[key]:,} {words}" for key, words in _WORDS.items() if count[key])
+
+    def notices(self, what: str = "records") -> list[str]:
+        """Return what is to be said of all records together: longitudes that were turned, suspicious coordinates."""
+        return [text.format(what) for text in self.turned] + self.suspicions(what)
+
+    def suspicions(self, what: str = "records") -> list[str]:
+        """Return a line about suspicious coordinates; none if there are none, or they were not looked for."""
+        return [text.format(what) for text in self.suspicious]
 
     def check(self, species: str) -> None:
         """Raise DataError, saying where the records went, if a species has none left."""
@@ -123,49 +150,69 @@ class Ledger:
         hint = "check --crs and the layers"
         if not self.degrees:
             hint = "the coordinates are not degrees, give their CRS with --crs (for instance --crs EPSG:25833)"
-        elif species in self.turned:
-            hint = _TURNED
         elif count["no_effort"]:
             hint = "the effort must be above 0 where the species was found, so check the bias raster"
         elif count["nodata"]:
             hint += ", or try --snap 1"
-        raise DataError(f"{species}: none of {count['read']:,} records can be used ({self._drops(species)}): {hint}")
+        raise DataError(f"{species}: none of {count['read']:,} records can be used ({self.describe(species)}): {hint}")
 
 
-def locate(occurrences: Occurrences, stack: Stack, *, study_area: StudyArea | None = None) -> Located:
-    """Find the cell of every record, and drop those that have none, or one outside the study area; reads no raster."""
-    x, y = project(occurrences.x, occurrences.y, occurrences.crs, stack.crs)
+def locate(
+    occurrences: Occurrences,
+    stack: Stack,
+    *,
+    study_area: StudyArea | None = None,
+    suspicion: Suspicion | None = None,
+) -> Located:
+    """Find the cell of every record, and drop those that have none, or one outside the study area; reads no raster.
+
+    Longitudes are brought to the convention of the layers, such as 0 … 360°. With `suspicion` records with suspicious
+    coordinates are flagged, and those that it names are dropped.
+    """
+    given, y = project(occurrences.x, occurrences.y, occurrences.crs, stack.crs)
+    x = stack.turned(given)
     rows, cols = stack.rowcol(x, y)
     inside = rows >= 0
+    turned = inside & (x != given)
+    x = np.where(turned, x, given)
+    flags, degrees = np.zeros(len(x), dtype=np.uint8), CRS.from_user_input(occurrences.crs).is_geographic
+    if suspicion is not None:
+        flags = flag_coordinates(occurrences, names=suspicion.names, degrees=degrees and stack.crs is not None)
     # The first reason that applies counts, so the last to be written is the first in rank.
     reason = np.where(inside, KEPT, OUTSIDE).astype(np.int8)
     if study_area is not None:
         reason[inside] = np.where(study_area.contains(stack, rows[inside], cols[inside]), KEPT, OUTSIDE_AREA)
-    turned = _turned(x, y, stack, inside)
-    reason[_swapped(occurrences, stack, inside | turned)] = SWAPPED
+    for name, why in reversed(_DROPPED.items()):
+        if suspicion is not None and name in suspicion.drop:
+            reason[inside & (flags & BITS[name] > 0)] = why
+    if degrees:
+        swapped = _swapped(occurrences, stack, inside)
+        reason[swapped] = SWAPPED
+        flags[swapped] |= BITS["swapped"]
+    if degrees and stack.crs is not None:
+        reason[impossible(occurrences.x, occurrences.y)] = IMPOSSIBLE
     reason[(occurrences.x == 0) & (occurrences.y == 0)] = ZERO
     reason[~(np.isfinite(occurrences.x) & np.isfinite(occurrences.y))] = NO_COORDINATES
     record = np.flatnonzero(reason == KEPT)
     flat, cell = np.unique(rows[record] * stack.width + cols[record], return_inverse=True)
-    return Located(occurrences, stack, x, y, reason, record, flat // stack.width, flat % stack.width, cell, turned)
-
-
-def _turned(x: np.ndarray, y: np.ndarray, grid: Grid, inside: np.ndarray) -> np.ndarray:
-    """Return which points are outside, but would be inside with 360° added: layers of 0 … 360°, points of ±180°."""
-    if grid.crs is None or not grid.crs.is_geographic or grid.bounds[2] <= 180:
-        return np.zeros(len(x), dtype=bool)
-    return ~inside & (grid.rowcol(x + 360, y)[0] >= 0)
+    cells = flat // stack.width, flat % stack.width, cell
+    return Located(occurrences, stack, x, y, reason, record, *cells, turned, flags, suspicion)
 
 
 def _swapped(occurrences: Occurrences, grid: Grid, placed: np.ndarray) -> np.ndarray:
-    """Return which records have no place, but would be one, or inside, if longitude and latitude were swapped."""
+    """Return which records, in degrees, are outside, but would be inside if longitude and latitude were swapped."""
     x, y = occurrences.x, occurrences.y
-    if not CRS.from_user_input(occurrences.crs).is_geographic:
-        return np.zeros(len(x), dtype=bool)
-    suspect = ~placed & (np.abs(x) <= 90) & (np.abs(y) <= 180)
-    rows, _ = grid.rowcol(*project(y[suspect], x[suspect], occurrences.crs, grid.crs))
-    suspect[suspect] = (np.abs(y[suspect]) > 90) | (rows >= 0)
+    suspect = ~placed & (np.abs(x) <= 90) & (np.abs(y) <= 90)
+    east, north = project(y[suspect], x[suspect], occurrences.crs, grid.crs)
+    suspect[suspect] = grid.rowcol(grid.turned(east), north)[0] >= 0
     return suspect
+
+
+def _tell_turned(count: int, grid: Grid, what: str) -> list[str]:
+    """Say how many longitudes were brought to the convention of the layers."""
+    left, _, right, _ = grid.bounds
+    layers = f"those of the layers ({left:g} … {right:g}°)"
+    return [f"the longitudes of {count:,} {what} brought to {layers} by 360°"] if count else []
 
 
 def finish_cleaning(
@@ -189,9 +236,18 @@ def finish_cleaning(
     if not snap >= 0:
         raise OptionError(f"snap is {snap}: expected a number of cells, 0 or more")
     stack, reason = located.stack, located.reason.copy()
-    rows, cols, values, moved = _snap(located, values, snap)
-    record, cell = located.record, located.cell
-    for why, good in ((NODATA, ~np.isnan(values).any(axis=1)), (NO_EFFORT, _looked_at(effort, rows, cols))):
+    record, cell, flags = located.record, located.cell, located.flags.copy()
+    dropped: frozenset[str] = frozenset()
+    sea = np.zeros(len(located.rows), dtype=bool)
+    if located.suspicion is not None:
+        dropped = located.suspicion.drop
+        sea = in_the_sea(stack, located.rows, located.cols, values)
+        flags[record[sea[cell]]] |= BITS["sea"]
+        sea &= "sea" in dropped
+        dropped |= {"sea"} if snap <= SEA_CELLS else set()  # on nodata, and not moved
+    rows, cols, values, moved = _snap(located, values, snap, sea)
+    usable_cells = {IN_SEA: ~sea, NODATA: ~np.isnan(values).any(axis=1), NO_EFFORT: _looked_at(effort, rows, cols)}
+    for why, good in usable_cells.items():
         usable = good[cell]
         reason[record[~usable]] = why
         record, cell = record[usable], cell[usable]
@@ -217,11 +273,15 @@ def finish_cleaning(
             else:
                 points[name] = presences
     snapped = located.record[moved[located.cell]]
+    # Of a record that is dropped for another reason it does not matter that it has equal coordinates too.
+    lost = ~np.isin(reason, (KEPT, *_DROPPED.values(), DUPLICATE, THINNED))
     return points, Ledger(
         counts=_count(located.occurrences, code, names, reason, snapped),
         degrees=_may_be_degrees(located.occurrences),
-        fate=_fate(located.occurrences, reason, snapped),
-        turned=_mostly(located.turned, code, names, reason),
+        fate=_fate(located.occurrences, reason, snapped, flags),
+        flags=flags if located.suspicion is not None else None,
+        suspicious=tuple(tell_suspicious(np.where(lost, flags & _CERTAIN, flags), dropped, "{}")),
+        turned=tuple(located.tell_turned("{}")),
     )
 
 
@@ -261,9 +321,10 @@ def clean(
     snap: float = 0,
     remove_duplicates: bool = True,
     study_area: StudyArea | None = None,
+    suspicion: Suspicion | None = None,
 ) -> tuple[dict[str, CleanPoints], Ledger]:
     """Clean the records of all species against a stack, in one call; at least one species must have a record left."""
-    located = locate(occurrences, stack, study_area=study_area)
+    located = locate(occurrences, stack, study_area=study_area, suspicion=suspicion)
     values = stack.sample(*located.cells)
     points, ledger = finish_cleaning(located, values, snap=snap, remove_duplicates=remove_duplicates)
     if not points:
@@ -271,21 +332,17 @@ def clean(
     return points, ledger
 
 
-def _snap(located: Located, values: np.ndarray, snap: float) -> tuple[np.ndarray, ...]:
-    """Return rows, columns and values of the cells after moving those without data, and which were moved."""
+def _snap(located: Located, values: np.ndarray, snap: float, lost: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return rows, columns and values of the cells after moving those without data, and which were moved; those that
+    are `lost` are not."""
     rows, cols, values = located.rows.copy(), located.cols.copy(), values.copy()
     moved = np.zeros(len(rows), dtype=bool)
-    bad = np.flatnonzero(np.isnan(values).any(axis=1))
-    reach, stack = int(snap), located.stack
-    dr, dc = (part.ravel() for part in np.mgrid[-reach : reach + 1, -reach : reach + 1])
-    distance = dr**2 + dc**2
-    order = np.lexsort((dc, dr, distance))
-    order = order[(distance[order] > 0) & (distance[order] <= snap**2)]
-    step = max(1, 1_000_000 // max(1, len(order)))  # bounds the memory
-    for start in range(0, len(bad) if len(order) else 0, step):
+    bad = np.flatnonzero(np.isnan(values).any(axis=1) & ~lost)
+    stack, (dr, dc) = located.stack, disc(snap)
+    step = max(1, 1_000_000 // max(1, len(dr)))  # bounds the memory
+    for start in range(0, len(bad) if len(dr) else 0, step):
         batch = bad[start : start + step]
-        r, c = rows[batch, None] + dr[order], cols[batch, None] + dc[order]
-        inside = (r >= 0) & (r < stack.height) & (c >= 0) & (c < stack.width)
+        r, c, inside = neighbours(stack, rows[batch], cols[batch], dr, dc)
         flat, back = np.unique(r[inside] * stack.width + c[inside], return_inverse=True)
         sampled = stack.sample(flat // stack.width, flat % stack.width)
         good = np.zeros(r.shape, dtype=bool)
@@ -315,19 +372,14 @@ def _count(
     return counts
 
 
-def _fate(occurrences: Occurrences, reason: np.ndarray, snapped: np.ndarray) -> pd.DataFrame:
-    """Return a line for every row of the file, in its order: what tells it apart, what became of it, and why."""
+def _fate(occurrences: Occurrences, reason: np.ndarray, snapped: np.ndarray, flags: np.ndarray) -> pd.DataFrame:
+    """Return a line for every row of the file, in its order: what tells it apart, what became of it, and why; and what
+    is suspicious about its coordinates."""
     code = reason.astype(np.int64)
     code[snapped[reason[snapped] == KEPT]] = len(REASONS)
     words = ["", *(_WORDS[key] for key in REASONS[1:]), MOVED]
-    return with_left_out(with_fate(occurrences.lines(), code, words), occurrences.left_out)
-
-
-def _mostly(turned: np.ndarray, code: np.ndarray, names: np.ndarray, reason: np.ndarray) -> frozenset[str]:
-    """Return the species more than half of whose records with coordinates are outside by a whole turn."""
-    placed = np.bincount(code[reason != NO_COORDINATES], minlength=len(names))
-    away = np.bincount(code[turned & (reason == OUTSIDE)], minlength=len(names))
-    return frozenset(str(name) for name in names[2 * away > placed])
+    lines = with_fate(occurrences.lines(), code, words).assign(flags=flag_words(flags))
+    return with_left_out(lines, occurrences.left_out)
 
 
 def _may_be_degrees(occurrences: Occurrences) -> bool:

@@ -11,12 +11,12 @@ from pandas.api.types import is_numeric_dtype
 from rasterio.crs import CRS
 from rasterio.errors import CRSError
 
-from sdm.data.rasters.area import read_vector
 from sdm.data.rasters.grid import crs_name, same_crs
 from sdm.data.records.columns import PRESENCE, find_columns, first_of, named_column, species_column
 from sdm.data.records.filters import uncertainty_metres
 from sdm.data.records.rows import FILTERED, IDENTIFIERS, LEFT_OUT, FileRows, RowRules
 from sdm.data.records.textfile import SAMPLE_ROWS, TextTable, column_key, in_zip, numbers
+from sdm.data.vectors import VECTOR, read_vector, split_layer
 from sdm.errors import DataError, OptionError
 from sdm.reading import refuse_special
 
@@ -24,7 +24,6 @@ from sdm.reading import refuse_special
 # them are read those that the user names.
 GBIF = frozenset({"gbifid", "coordinateuncertaintyinmeters", "coordinateprecision"})
 GBIF_WORDS = frozenset({"basisofrecord", "occurrencestatus", "issue"})  # that hold few different words
-VECTOR = frozenset({".gpkg", ".geojson", ".json", ".shp", ".parquet", ".geoparquet", ".pq", ".fgb", ".kml", ".gml"})
 WGS84 = "EPSG:4326"
 ABSENT = ("0", "0.0", "absent", "absence", "no", "false")
 
@@ -64,6 +63,11 @@ class Occurrences:
         if name is None:
             return np.zeros(len(self), dtype=bool)
         return self.extra[name].astype("str").str.strip().str.lower().isin(ABSENT).to_numpy()
+
+    @property
+    def layer_notes(self) -> list[str]:
+        """Notes about the layer of a file with several; all there is to say of a file beside that of the records."""
+        return [note for note in self.notes if note.startswith("layer '")]
 
     def uncertainty(self, column: str | None = None) -> np.ndarray | None:
         """Return how far each record may be from its coordinates, in metres, as `uncertainty_metres` finds it."""
@@ -132,7 +136,7 @@ def read_occurrences(
     species_column, x_column, y_column
         Names of columns that are not found by themselves.
     layer
-        Of a vector file with several.
+        Of a vector file with several; ``file.gpkg:layer`` as `path` says it too.
     columns
         Other columns to read; of most files all are read anyway.
     numeric
@@ -143,12 +147,14 @@ def read_occurrences(
         What the names in `species_column` are, for messages; None where records have no name, and all get that of the
         file.
     """
-    path = Path(path)
+    path, layer = split_layer(path, layer)
     check_file(path)
     _crs(crs or WGS84)
     wanted = (species_column, x_column, y_column)
     if path.suffix.lower() in VECTOR or in_zip(path, (".shp",)):
         records = _read_vector(path, layer, wanted, numeric, rules, noun)
+    elif layer is not None:
+        raise OptionError(f"file '{path.name}' is a text table, which has no layer '{layer}': leave it out")
     else:
         records = _read_text(TextTable(path), wanted, columns, numeric, rules, noun)
     if len(records) == 0:
@@ -288,7 +294,7 @@ def _read_vector(
     noun: str | None,
 ) -> Occurrences:
     """Make records of the points of a vector file; several points of a feature are several records."""
-    frame, notes = read_vector(path, layer)
+    frame, notes = read_vector(path, layer, kind="point")
     if not hasattr(frame, "geometry"):  # Parquet without geometry
         sample = [[str(v) for v in line] for line in frame.head(SAMPLE_ROWS).to_numpy()]
         columns = find_columns([str(c) for c in frame.columns], sample, wanted, path.name)

@@ -127,7 +127,8 @@ def with_left_out(fate: pd.DataFrame, left_out: pd.DataFrame) -> pd.DataFrame:
     """Put the rows that were left out on reading to the others with their fate, in the order of the file."""
     if not len(left_out):
         return fate
-    left = left_out.assign(fate="left out")
+    other = {name: "" for name in fate.columns if name not in left_out.columns}
+    left = left_out.assign(**other | {"fate": "left out"})
     words = [name for name in fate.columns if str(fate[name].dtype) == "category"]
     parts = {name: pd.concat([fate[name], left[name]], ignore_index=True) for name in fate.columns if name not in words}
     parts |= {name: pd.Series(union_categoricals([_plain(fate[name]), _plain(left[name])])) for name in words}

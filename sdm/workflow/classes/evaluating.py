@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from sdm.assess.measures.classes import measure_classes
 from sdm.conditional.targets import scale_proportions
 from sdm.data.records.columns import named_column
-from sdm.data.records.occurrences import VECTOR, as_text
+from sdm.data.records.occurrences import as_text
 from sdm.data.records.textfile import numbers
+from sdm.data.vectors import VECTOR, split_layer
 from sdm.errors import DataError, OptionError
 from sdm.models.classes import ClassModel
 from sdm.options.definitions import ClassOptions, RunOptions
@@ -91,7 +92,7 @@ def _selection(model: ClassModel, file: str | Path, notices: list[str]) -> dict[
     """Return the choice of records that a model was fitted with, as far as a file has its columns."""
     stored = model.meta.get("select")
     known: dict[str, str] = stored if isinstance(stored, dict) else {}
-    if known and Path(file).suffix.lower() not in VECTOR:
+    if known and split_layer(file)[0].suffix.lower() not in VECTOR:
         header = open_text(file).header
         known = {column: value for column, value in known.items() if column in header}
     notices += [f"only records with {column}={value}, as the model was fitted" for column, value in known.items()]
@@ -105,7 +106,7 @@ def _from_layers(model: ClassModel, options: RunOptions, notices: list[str]) -> 
     records = read_class_points(options, str(options.occurrences.file), notices).records
     notices += stack.notices
     shares = [records.numbers(label) for label in model.labels] if options.classes.proportions else None
-    values, index = values_at(stack, records, "points", notices)
+    values, index = values_at(stack, records, "points", notices, options.occurrences.drop_suspicious)
     target = records.species.astype(str) if shares is None else np.column_stack(shares)
     return values, target[index], records.row[index]
 

@@ -19,6 +19,7 @@ from sdm.data.records.clean import Ledger, finish_cleaning, locate
 from sdm.data.records.columns import SPECIES, first_of, listed, named_column, species_column
 from sdm.data.records.occurrences import Occurrences, as_text
 from sdm.data.records.rows import with_fate, with_left_out
+from sdm.data.records.suspicious import Suspicion
 from sdm.data.records.textfile import SAMPLE_ROWS
 from sdm.data.site_sample import ClassSample
 from sdm.data.visits import SITE, site_groups
@@ -82,6 +83,9 @@ def _recorded(options: RunOptions) -> ClassPrepared:
         prepared.stack = open_layers(options)
         prepared.notices += prepared.stack.notices
         prepared.study_area = read_area(options, prepared.stack)
+        prepared.notices += prepared.study_area.notes if prepared.study_area else []
+    elif options.occurrences.drop_suspicious:
+        raise OptionError("occurrences.drop_suspicious needs layers, and a table was given: leave such rows out")
     else:
         prepared.notices.append("a table has no map: use 'sdm predict' with layers")
     parts = _models(points, options, prepared)
@@ -218,9 +222,11 @@ def _look_up(
     """Return values, x, y, cell and record of all points that can be used, and the record cleaning summary."""
     stack, keep = prepared.stack, options.occurrences.keep_duplicates
     assert stack is not None  # noqa: S101 - there are layers
-    located = locate(records, stack, study_area=prepared.study_area)
+    suspicion = Suspicion.of(options.occurrences.drop_suspicious, names=False)
+    located = locate(records, stack, study_area=prepared.study_area, suspicion=suspicion)
     at_cells = stack.sample(*located.cells, threads=options.threads)
     clean, ledger = finish_cleaning(located, at_cells, snap=options.occurrences.snap, remove_duplicates=keep is False)
+    prepared.notices += ledger.notices("points")
     for name in records.species_names:
         ledger.check(name)
     parts = list(clean.values())
@@ -329,6 +335,7 @@ def _drawn(options: RunOptions) -> ClassPrepared:
             raise DataError(f"the raster of classes '{raster.name}' has {len(extra)} bands: expected one")
         name = extra[0]
     area = read_area(options, stack)
+    notices += area.notes if area else []
     drawn = sample_background(
         both, n=options.classes.raster_points, seed=options.seed, study_area=area, threads=options.threads
     )

@@ -54,9 +54,14 @@ def read_class_points(options: RunOptions, file: str, notices: list[str]) -> Poi
             columns=_beside(options),
             numeric=classes.proportions,
             rules=row_rules(options, absences=own.response is not None),
+            layer=own.layer if file == own.file else None,
             noun=None if column is None else "class",
         )
         points = Points(records)
+    elif own.layer is not None:
+        raise OptionError(
+            f"occurrences.layer={own.layer!r} needs points and layers, and a table was given: leave it out"
+        )
     else:
         points = _read_table(options, file, column)
         records = points.records

@@ -11,6 +11,7 @@ from sdm.data.rasters.stack import Stack
 from sdm.data.records.clean import clean
 from sdm.data.records.occurrences import WGS84, Occurrences, project
 from sdm.data.records.rows import with_fate, with_left_out
+from sdm.data.records.suspicious import Suspicion
 from sdm.data.records.textfile import TextTable
 from sdm.data.site_sample import CommunitySample
 from sdm.data.sites import NamedColumns, SiteTable, read_site_table
@@ -63,6 +64,10 @@ def read_community(options: RunOptions) -> Community:
     rules = row_rules(options, absences=True)
     sites = read_site_table(options.occurrences.file, wanted, table=table, layers=layers, rules=rules)
     notes = [*sites.notes, *(stack.notices if stack else ())]
+    if options.occurrences.layer is not None:
+        raise OptionError("occurrences.layer does not apply to sites, which are read from text tables: leave it out")
+    if stack is None and options.occurrences.drop_suspicious:
+        raise OptionError("occurrences.drop_suspicious needs layers, and tables were given: leave such sites out")
     if stack is not None:
         sites, environment, fate = _look_up(sites, stack, options, notes)
     else:
@@ -110,7 +115,9 @@ def _look_up(
     """Take the environment from layers; sites that lie in one cell each count."""
     own = options.occurrences
     records = _records(sites, own.crs or WGS84)
-    points, ledger = clean(records, stack, snap=own.snap, remove_duplicates=False)
+    suspicion = Suspicion.of(own.drop_suspicious, names=False)
+    points, ledger = clean(records, stack, snap=own.snap, remove_duplicates=False, suspicion=suspicion)
+    notes += ledger.notices("sites")
     found = points["sites"]
     if ledger.describe("sites"):
         notes.append(f"sites left out: {ledger.describe('sites')}")

@@ -1,7 +1,5 @@
 """What would go wrong in a run over species, found without fitting."""
 
-from pathlib import Path
-
 import numpy as np
 
 from sdm.data.background import background_from_points
@@ -10,7 +8,9 @@ from sdm.data.rasters.effort import Effort, KernelEffort
 from sdm.data.rasters.stack import Stack
 from sdm.data.records.clean import clean, locate
 from sdm.data.records.occurrences import Occurrences
+from sdm.data.records.suspicious import Suspicion
 from sdm.data.records.weights import uncertain_beyond_cell
+from sdm.data.vectors import split_layer
 from sdm.errors import DataError
 from sdm.options.definitions import AREA_WORDS, GROUP_WORD, RunOptions
 from sdm.workflow.inputs import check_layers, is_swd, open_layers, open_projections, projection_notices, read_area
@@ -40,7 +40,7 @@ def check_species_run(options: RunOptions, found: Findings) -> None:
     if stack is None:
         own = options.background
         for extra in filter(None, (own.file, options.test.file, own.area, own.target_group, own.bias)):
-            if extra not in (*AREA_WORDS, GROUP_WORD) and not Path(extra).exists():
+            if extra not in (*AREA_WORDS, GROUP_WORD) and not split_layer(extra)[0].exists():
                 found.problems.append(f"file '{extra}' does not exist: check the path")
         return
     size = f"{stack.width:,} × {stack.height:,} cells"
@@ -53,7 +53,7 @@ def check_species_run(options: RunOptions, found: Findings) -> None:
         if there:
             found.facts.append(f"projection {title} has all layers")
             found.warnings += projection_notices(there, stack.notices)
-    area = found.attempt(lambda: _area(options, stack))
+    area = found.attempt(lambda: _area(options, stack, found))
     group = found.attempt(lambda: read_group(options, records))
     effort = found.attempt(lambda: _effort(options, stack, group, found))
     if records is not None:
@@ -68,10 +68,11 @@ def _check_tables(options: RunOptions, found: Findings) -> None:
         _count(species, table.n_presences, found)
 
 
-def _area(options: RunOptions, stack: Stack) -> StudyArea | None:
+def _area(options: RunOptions, stack: Stack, found: Findings) -> StudyArea | None:
     area = read_area(options, stack)
     if area is not None:
         area.check(stack)
+        found.facts += area.notes
     return area
 
 
@@ -103,12 +104,15 @@ def _check_others(
         grouped = options.background.kind == GROUP_WORD
         points = background_from_points(stack, given, study_area=area, effort=effort, one_per_cell=grouped)
         what = "sites of the target group" if grouped else "usable background points"
-        found.facts.append(f"{given.source}: {len(points):,} {what}")
+        found.facts += [*given.layer_notes, f"{given.source}: {len(points):,} {what}"]
         if not grouped:  # of a group, several records in a cell are what is expected
             found.warnings += points.notices
     if options.test.file is not None:
         sites = read_survey(options, options.test.file)
-        tests, _ = clean(sites.take(~sites.absent), stack, study_area=area)
+        found.facts += sites.layer_notes
+        suspicion = Suspicion.of(options.occurrences.drop_suspicious)
+        tests, ledger = clean(sites.take(~sites.absent), stack, study_area=area, suspicion=suspicion)
+        found.warnings += ledger.notices("test records")
         absent = int(np.count_nonzero(sites.absent))
         also = f", {absent:,} absences beside" if absent else ""
         found.facts.append(f"{options.test.file}: {sum(map(len, tests.values())):,} usable test records{also}")
@@ -122,10 +126,12 @@ def _check_records(
     options: RunOptions,
     found: Findings,
 ) -> None:
-    located = locate(records, stack, study_area=area)
+    located = locate(records, stack, study_area=area, suspicion=Suspicion.of(options.occurrences.drop_suspicious))
     accessible_areas(options, located)
     values = stack.sample(*located.cells, threads=options.threads)
     points, ledger = clean_located(located, np.asarray(values), options, effort)
+    found.facts += located.tell_turned()
+    found.warnings += ledger.suspicions()
     if options.test.fold_column:
         labels = records.labels(options.test.fold_column)
         names = ", ".join(np.unique(labels)[:10].tolist())

@@ -41,9 +41,10 @@ def evaluate_species(
     if layers.files:
         stack = open_for(model, layers.files, nodata=layers.nodata, align=layers.align, rename=layers.rename)
         notices += stack.notices
-        found = read_occurrences(file, crs=own.crs, x_column=own.x_column, y_column=own.y_column)
+        found = read_occurrences(file, crs=own.crs, x_column=own.x_column, y_column=own.y_column, layer=own.layer)
+        notices += found.layer_notes
         records = _of_species(found, species, model)
-        present = values_at(stack, records.take(~records.absent), "presences", notices)[0]
+        present = values_at(stack, records.take(~records.absent), "presences", notices, own.drop_suspicious)[0]
         others, against = _others(stack, records, absences, background, own.crs, seed, notices)
     else:
         present, others, against = _from_tables(model, file, absences, background, species)
@@ -78,12 +79,16 @@ def _others(
     """Return the values at what presences are compared with, and what that is."""
     absent = values_at(stack, records.take(records.absent), "absences", notices)[0]
     if absences is not None:
-        more = values_at(stack, read_occurrences(absences, crs=crs), "absences", notices)[0]
+        away = read_occurrences(absences, crs=crs)
+        notices += away.layer_notes
+        more = values_at(stack, away, "absences", notices)[0]
         return np.vstack([absent, more]), "absence"
     if background is None and len(absent):
         return absent, "absence"
     if background is not None and not background.isdigit():
-        return values_at(stack, read_occurrences(background, crs=crs), "background points", notices)[0], "background"
+        points = read_occurrences(background, crs=crs)
+        notices += points.layer_notes
+        return values_at(stack, points, "background points", notices)[0], "background"
     drawn = sample_background(stack, n=int(background or 10_000), seed=seed)
     notices += drawn.notices
     return np.asarray(drawn.values, dtype=np.float64), "background"

@@ -14,6 +14,7 @@ from sdm.data.records.clean import CleanPoints, Ledger, Located, clean, finish_c
 from sdm.data.records.occurrences import Occurrences, read_occurrences
 from sdm.data.records.rows import RowRules
 from sdm.data.records.samples import Swd, read_swd
+from sdm.data.records.suspicious import Suspicion
 from sdm.data.records.thinning import Thinning
 from sdm.data.records.weights import UNCERTAINTY, uncertain_beyond_cell
 from sdm.data.table import SampleTable, Survey
@@ -75,6 +76,7 @@ def read_survey(options: RunOptions, file: str) -> Occurrences:
         columns=wanted,
         numeric=[own.record_weights] if own.record_weights not in (None, UNCERTAINTY) else [],
         rules=row_rules(options),
+        layer=own.layer if file == own.file else None,
     )
     if records.absent.all():
         raise DataError(f"file '{Path(file).name}' holds absences only ({len(records):,}): expected presences")
@@ -124,19 +126,22 @@ def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
     projections = open_projections(options, stack.names)
     notices = [*records.notes, *stack.notices, *(area.notes if area else [])]
     notices += projection_notices(projections, stack.notices)
-    located = locate(records, stack, study_area=area)
+    located = locate(records, stack, study_area=area, suspicion=Suspicion.of(options.occurrences.drop_suspicious))
     group = read_group(options, everyone)
     prepared = SpeciesPrepared(stack=stack, study_area=area, projections=projections, notices=notices)
     prepared.areas = sampling.accessible_areas(options, located)
     prepared.effort = effort = sampling.make_effort(options, stack, group)
     places: list[StudyArea | None] = [*prepared.areas.values()] or [area]
     points = background_points(options, group)
+    for other in (points, group):
+        notices += [text for text in (other.layer_notes if other is not None else ()) if text not in notices]
     backgrounds = sampling.make_backgrounds(options, stack, places, points, effort, located.cells)
     values = backgrounds[0].presence_values
     if values is None:
         values = stack.sample(*located.cells, threads=options.threads)
     kept, ledger = clean_located(located, values, options, effort)
     prepared.ledger, prepared.fate, prepared.fate_crs = ledger, ledger.fate, records.crs
+    notices += ledger.notices()
     own = dict(zip(prepared.areas, backgrounds))
     labels = records.labels(options.test.fold_column) if options.test.fold_column else None
     notices += sampling.tell(options, effort, backgrounds[0])
@@ -193,10 +198,14 @@ def _read_tests(prepared: SpeciesPrepared, options: RunOptions, file: str) -> No
     stack = cast("Stack", prepared.stack)
     try:
         records = read_survey(options, file)
-        prepared.tests, ledger = clean(records.take(~records.absent), stack, study_area=prepared.study_area)
-        prepared.surveys = _surveys(records, stack, prepared.study_area)
+        prepared.notices += [text for text in records.layer_notes if text not in prepared.notices]
+        suspicion = Suspicion.of(options.occurrences.drop_suspicious)
+        ways: dict[str, Any] = {"study_area": prepared.study_area, "suspicion": suspicion}
+        prepared.tests, ledger = clean(records.take(~records.absent), stack, **ways)
+        prepared.surveys = _surveys(records, stack, ways)
     except DataError as error:
         raise DataError(f"test records: {error}") from error
+    prepared.notices += ledger.notices("test records")
     for species in ledger.counts:
         if ledger.describe(species):
             prepared.notices.append(f"test records of {species} left out: {ledger.describe(species)}")
@@ -208,12 +217,12 @@ def _read_tests(prepared: SpeciesPrepared, options: RunOptions, file: str) -> No
             prepared.notices.append(f"no test record of {species} in {file}")
 
 
-def _surveys(records: Occurrences, stack: Stack, area: StudyArea | None) -> dict[str, Survey]:
+def _surveys(records: Occurrences, stack: Stack, ways: dict[str, Any]) -> dict[str, Survey]:
     """Look up the sites of every species that has absences; each visit counts, several in one cell too."""
     if not records.absent.any():
         return {}
     here, away = (
-        clean(records.take(some), stack, remove_duplicates=False, study_area=area)[0]
+        clean(records.take(some), stack, remove_duplicates=False, **ways)[0]
         for some in (~records.absent, records.absent)
     )
     return {
@@ -230,6 +239,8 @@ def _prepare_swd(options: RunOptions) -> SpeciesPrepared:
         "predict.projections": (options.predict.projections, "use 'sdm predict' afterwards"),
         "background.area": (options.background.area, "leave out the rows outside it"),
         "background.bias": (options.background.bias, "name a column of sampling effort as background.effort_column"),
+        "occurrences.layer": (options.occurrences.layer, "leave it out, for a table has no layers"),
+        "occurrences.drop_suspicious": (options.occurrences.drop_suspicious, "leave such rows out beforehand"),
         "occurrences.thin_distance": (options.occurrences.thin_distance, "thin the table beforehand"),
         "occurrences.thin_bins": (options.occurrences.thin_bins, "thin the table beforehand"),
     }

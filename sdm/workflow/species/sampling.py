@@ -1,6 +1,7 @@
 """What a run does about sampling bias: effort, target group, accessible area, thinning, weights of records."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -78,9 +79,12 @@ def make_effort(options: RunOptions, stack: Stack, group: Occurrences | None) ->
         return None
     if group is None or own.bias != GROUP_WORD:
         return open_effort(own.bias, stack, nodata=options.layers.nodata, align=options.layers.align is not None)
-    rows, cols = locate(group, stack).cells
+    located = locate(group, stack)
+    rows, cols = located.cells
     name = f"target group {Path(group.source).name}"
-    return kernel_effort(stack, rows, cols, bandwidth=own.bandwidth, name=name, threads=options.threads)
+    effort = kernel_effort(stack, rows, cols, bandwidth=own.bandwidth, name=name, threads=options.threads)
+    said = located.tell_turned("records of the target group") if own.target_group else []
+    return replace(effort, notes=tuple(said))
 
 
 def make_backgrounds(
@@ -134,6 +138,7 @@ def tell(options: RunOptions, effort: Effort | None, background: Background) -> 
     if options.background.kind == GROUP_WORD:
         told.append(f"background: {len(background):,} sites of the target group, one record per cell")
     if isinstance(effort, KernelEffort):
+        told += effort.notes
         kernel = f"a kernel of {effort.bandwidth:.3g} km over {effort.n_sites:,} sites"
         told.append(f"sampling effort of the {effort.name}: {kernel}, written to effort.tif")
     if effort is not None:

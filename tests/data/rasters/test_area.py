@@ -8,8 +8,9 @@ from affine import Affine
 from rasterio.crs import CRS
 from rasterio.windows import Window
 
-from sdm.data.rasters.area import StudyArea, read_vector
+from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.grid import Grid
+from sdm.data.vectors import read_vector
 from sdm.errors import DataError
 
 WGS84 = CRS.from_epsg(4326)
@@ -84,8 +85,10 @@ def test_layer_of_a_vector_file_must_be_clear(tmp_path):
 
     for name in ("one", "two"):
         geopandas.GeoDataFrame(geometry=[rectangle(0, 0, 1, 1)], crs=4326).to_file(tmp_path / "a.gpkg", layer=name)
-    with pytest.raises(DataError, match="layers one, two"):
-        read_vector(tmp_path / "a.gpkg")
+    with pytest.raises(
+        DataError, match=r"several layers, one \(Polygon\), two.*name the one to read, as in a.gpkg:one"
+    ):
+        read_vector(tmp_path / "a.gpkg", kind="polygon")
     with pytest.raises(DataError, match="no layer 'three'"):
         read_vector(tmp_path / "a.gpkg", "three")
     assert len(StudyArea.read(tmp_path / "a.gpkg", WGS84, layer="two").geometries) == 1

@@ -236,3 +236,19 @@ def test_bandwidth(tmp_path, write_raster):
 def test_a_group_without_a_record_on_land(stack):
     with pytest.raises(DataError, match="no effort to estimate"):
         kernel_effort(stack, np.array([2]), np.array([2]), name="moths.csv")
+
+
+@pytest.mark.parametrize("bandwidth", [300, 3000, "auto"])
+def test_effort_goes_over_the_date_line(tmp_path, write_raster, bandwidth):
+    """Sites at 179° make -179° well visited: the same surface as on a globe that is cut elsewhere."""
+    rng = np.random.default_rng(3)
+    land = np.where(rng.random((60, 120)) < 0.8, 1, -1).astype("int16")
+    rows, cols = rng.integers(10, 50, 80), rng.integers(50, 70, 80)
+    place = {"origin": (-180.0, 90.0), "cell": 3.0, "nodata": -1}
+    middle = open_stack(write_raster(tmp_path / "a.tif", land, **place))
+    cut = open_stack(write_raster(tmp_path / "b.tif", np.roll(land, 60, axis=1), **place))
+    here = kernel_effort(middle, rows, cols, bandwidth=bandwidth)
+    there = kernel_effort(cut, rows, (cols + 60) % 120, bandwidth=bandwidth)
+    assert here.bandwidth == pytest.approx(there.bandwidth)
+    assert here.bandwidth < 4000
+    np.testing.assert_allclose(np.roll(here.surface, 60, axis=1), there.surface, rtol=1e-9, atol=1e-12)

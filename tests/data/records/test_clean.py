@@ -56,7 +56,7 @@ def test_each_reason(stack):
     """The landscape is x 10..55, y 20..50, with nodata in x 10..15, y 45..50 and x 50..55, y 20..25."""
     x = [20, 20.1, np.nan, 0, 30, 40, 100, 12, 20]
     y = [30, 30.1, 30, 0, 15, 130, 40, 48, 30.6]
-    # swapped: (30, 15) is south of the extent, but (15, 30) is in it; (40, 130) has no latitude
+    # swapped: (30, 15) is south of the extent, but (15, 30) is in it; (40, 130) is nowhere
     points, ledger = clean(records(x, y), stack)
     assert ledger.counts["a"] == {
         "read": 9,
@@ -64,9 +64,14 @@ def test_each_reason(stack):
         "filtered": 0,
         "no_coordinates": 1,
         "zero_coordinates": 1,
-        "swapped": 2,
+        "impossible": 1,
+        "swapped": 1,
         "outside_extent": 1,
+        "equal_coordinates": 0,
+        "whole_degrees": 0,
+        "repeated_point": 0,
         "outside_area": 0,
+        "in_the_sea": 0,
         "nodata": 1,
         "no_effort": 0,
         "duplicates": 1,
@@ -79,7 +84,7 @@ def test_each_reason(stack):
     assert ledger.fate["fate"].tolist() == ["kept", *["left out"] * 7, "kept"]
     why = ["", "in a cell that had one already", "without coordinates", "at (0, 0)"]
     assert ledger.fate["reason"].tolist()[:4] == why
-    assert "2 with longitude and latitude swapped" in ledger.describe("a")
+    assert "1 with longitude and latitude swapped" in ledger.describe("a")
     assert ledger.rows()[0]["species"] == "a"
     assert json.loads(json.dumps(ledger.as_dict())) == ledger.counts
     assert ledger.total()["read"] == 9
@@ -142,7 +147,7 @@ def test_no_record_left_says_where_they_went(stack):
 
 
 def test_forgotten_crs_is_guessed_in_the_message(stack):
-    with pytest.raises(DataError, match=r"2 outside the extent.*not degrees, give their CRS with --crs"):
+    with pytest.raises(DataError, match=r"2 with a latitude beyond ±90.*not degrees, give their CRS with --crs"):
         clean(records([262750, 263250], [6557250, 6558750]), stack)
 
 
@@ -183,29 +188,50 @@ def global_stack(tmp_path, write_raster, left, width=36):
     return open_stack(write_raster(tmp_path / "a.tif", array, origin=(left, 90.0), cell=10.0))
 
 
-def test_layers_of_0_to_360_degrees_give_a_hint(tmp_path, write_raster):
+@SETTINGS
+@given(
+    st.lists(st.tuples(st.integers(-3599, 3599), st.integers(-899, 899)), min_size=1, max_size=30),
+    st.sampled_from([(-180.0, 36), (0.0, 36), (-20.0, 36), (160.0, 6), (-200.0, 5), (20.0, 10)]),
+)
+def test_longitudes_come_to_the_layers_convention(tmp_path, write_raster, places, layers):
     """Many climate models count longitude from 0 to 360: all of America would be 'outside', or 'swapped'."""
-    stack = global_stack(tmp_path, write_raster, 0.0)
-    hint = r"most would be inside with 360 added to their longitude, for the layers go beyond 180°"
-    west = records([-60, -65, -70, np.nan], [10, -10, 5, 1])
-    with pytest.raises(DataError, match=rf"1 without coordinates, 3 outside the extent of the layers\): {hint}"):
-        clean(west, stack)
-    species = ["a", "a", "a", "b", "b", "b"]
-    points, ledger = clean(records([-60, -65, 20, 20, 30, -60], [10, 5, 5, 5, 5, 5], species), stack)
-    assert [len(points[name]) for name in "ab"] == [1, 2]
-    assert ledger.turned == {"a"}
-    assert ledger.describe("a").startswith("2 outside the extent of the layers; most would be inside with 360")
-    assert ledger.describe("b") == "1 outside the extent of the layers"
-    moved, _ = clean(records(west.x + 360, west.y), stack)
-    assert len(moved["a"]) == 3
+    stack = global_stack(tmp_path, write_raster, *layers)
+    x, y = np.array(places).T / 10 + 0.03
+    located = locate(records(x, y), stack)
+    left, _, right, _ = stack.bounds
+    for k in range(len(x)):
+        turns = [x[k], *(x[k] + turn for turn in (-360, 360, -720, 720))]
+        there = [at for at in turns if left <= at <= right]
+        if not there:
+            assert located.reason[k] in (REASONS.index("outside_extent"), REASONS.index("swapped"))
+        else:
+            assert located.reason[k] == 0
+            assert located.x[k] in [pytest.approx(at, abs=1e-9) for at in there]
+            assert located.turned[k] == (located.x[k] != x[k])
+            assert located.x[k] == x[k] or not left <= x[k] <= right
 
 
-@pytest.mark.parametrize("left, width", [(-180.0, 36), (0.0, 18)])
-def test_other_layers_give_no_such_hint(tmp_path, write_raster, left, width):
-    stack = global_stack(tmp_path, write_raster, left, width)
-    _, ledger = finish_cleaning(located := locate(records([-190, -200], [80, 80]), stack), stack.sample(*located.cells))
-    assert not ledger.turned
-    assert ledger.describe("a") == "2 outside the extent of the layers"
+@pytest.mark.parametrize("left, x", [(0.0, -75.0), (-180.0, 285.0)])
+def test_turned_longitudes_are_told_and_found_in_the_same_cell(tmp_path, write_raster, left, x):
+    stack = global_stack(tmp_path, write_raster, left)
+    points, ledger = clean(records([x, x - 10, 20, np.nan], [5, 5, 5, 5]), stack)
+    assert len(points["a"]) == 3
+    assert ledger.describe("a") == "1 without coordinates"
+    own = f"({left:g} … {left + 360:g}°)"
+    assert ledger.notices() == [f"the longitudes of 2 records brought to those of the layers {own} by 360°"]
+    east = points["a"].x[:2]
+    np.testing.assert_allclose(np.mod(east, 360), [285, 275])
+    assert ((east >= left) & (east <= left + 360)).all()
+
+
+def test_snapping_crosses_the_date_line(tmp_path, write_raster):
+    """The nearest cell with data may be the first column, seen from the last."""
+    array = np.full((18, 36), 255, dtype="uint8")
+    array[9, 0] = 1
+    stack = open_stack(write_raster(tmp_path / "a.tif", array, origin=(-180.0, 90.0), cell=10.0, nodata=255))
+    points, ledger = clean(records([175.0], [-5.0]), stack, snap=1)
+    assert (points["a"].rows.tolist(), points["a"].cols.tolist()) == ([9], [0])
+    assert ledger.counts["a"]["snapped"] == 1
 
 
 def test_bradypus(shared):

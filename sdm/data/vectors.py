@@ -1,0 +1,103 @@
+"""Vector files: points and polygons in any format that GDAL reads, and the layers of files that have several."""
+
+import re
+import warnings
+from pathlib import Path
+from typing import Any, Literal
+
+from sdm.errors import DataError, OptionError, SdmError
+from sdm.reading import refuse_special
+
+VECTOR = frozenset(
+    {".gpkg", ".geojson", ".json", ".shp", ".parquet", ".geoparquet", ".pq", ".fgb", ".kml", ".gml", ".sqlite"}
+)
+_NAMED = re.compile(rf"(.+?(?:{'|'.join(map(re.escape, sorted((*VECTOR, '.zip'))))})):(.+)", re.IGNORECASE)
+Kind = Literal["point", "polygon"]
+
+
+def split_layer(path: str | Path, layer: str | None = None) -> tuple[Path, str | None]:
+    """Return the file and the layer of ``file.gpkg:layer``, or of a path and a layer by itself; None if none is named.
+
+    Examples
+    --------
+    >>> file, layer = split_layer("plots.gpkg:2024")
+    >>> file.name, layer
+    ('plots.gpkg', '2024')
+    """
+    named = None if Path(path).exists() else _NAMED.fullmatch(str(path))
+    if named is None:
+        return Path(path), layer
+    if layer not in (None, named[2]):
+        raise OptionError(f"'{Path(path).name}' names a layer, and so does --layer {layer}: give one of them")
+    return Path(named[1]), named[2]
+
+
+def read_vector(path: str | Path, layer: str | None = None, *, kind: Kind | None = None) -> tuple[Any, list[str]]:
+    """Read any vector file; return a GeoDataFrame (or a DataFrame, for Parquet without geometry) and notes.
+
+    Of a file of several layers one is named, as `layer` or in ``file.gpkg:layer``; or else it is the only one of its
+    `kind`, which a note says.
+    """
+    import geopandas
+    import pyogrio
+
+    path, layer = split_layer(path, layer)
+    if not path.exists():
+        raise DataError(f"file '{path}' does not exist: check the path")
+    refuse_special(path)
+    notes: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            if path.suffix.lower() in {".parquet", ".geoparquet", ".pq"}:
+                if layer is not None:
+                    raise OptionError(f"file '{path.name}' has no layers: leave out '{layer}'")
+                return _read_parquet(path), []
+            known = {str(name): str(shape or "") for name, shape in pyogrio.list_layers(path)}
+            if layer is None and len(known) > 1:
+                layer = _only_one(known, kind, path)
+                others = ", ".join(name for name in known if name != layer)
+                notes.append(f"layer '{layer}' of '{path.name}' is read, the only one of {kind}s (others: {others})")
+            elif layer is not None and layer not in known:
+                raise DataError(
+                    f"file '{path.name}' has no layer '{layer}', only {', '.join(known)}: name one of these"
+                )
+            frame = geopandas.read_file(path, layer=layer)
+        except (OSError, RuntimeError, ValueError) as problem:
+            if isinstance(problem, SdmError):
+                raise
+            reason = " ".join(str(problem).split())
+            raise DataError(f"file '{path.name}' cannot be read as a vector file: {reason}") from problem
+    # DeprecationWarnings are between the libraries, not for the user.
+    notes += [str(w.message) for w in caught if not issubclass(w.category, DeprecationWarning | FutureWarning)]
+    return frame, notes
+
+
+def _only_one(known: dict[str, str], kind: Kind | None, path: Path) -> str:
+    """Return the only layer that can hold what is wanted, or raise with the names of those that can."""
+    # A layer of mixed or unknown shapes may hold any; one without shapes is a table, such as the styles of QGIS.
+    able = [name for name, shape in known.items() if shape and (kind is None or _may_hold(shape, kind))]
+    if len(able) == 1 and kind is not None and kind.title() in known[able[0]]:
+        return able[0]
+    listed = ", ".join(f"{name} ({shape or 'a table'})" for name, shape in known.items())
+    if not able:
+        raise DataError(f"file '{path.name}' has no layer of {kind}s, only {listed}: give another file")
+    also = f" (of the records also: --layer {able[0]})" if kind == "point" else ""
+    raise DataError(
+        f"file '{path.name}' has several layers, {listed}: name the one to read, as in {path.name}:{able[0]}{also}"
+    )
+
+
+def _may_hold(shape: str, kind: Kind) -> bool:
+    """Whether a layer of this type of geometry may hold points, or polygons."""
+    return kind.title() in shape or not any(word in shape for word in ("Point", "Line", "Polygon"))
+
+
+def _read_parquet(path: Path) -> Any:
+    """Read GeoParquet, or a plain table when the file carries no geometry."""
+    import geopandas
+    import pyarrow.parquet
+
+    if b"geo" in (pyarrow.parquet.read_schema(path).metadata or {}):
+        return geopandas.read_parquet(path)
+    return pyarrow.parquet.read_table(path).to_pandas()
