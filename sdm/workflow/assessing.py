@@ -40,6 +40,7 @@ class Assessed:
             numbers["cross_validation"] = {
                 "method": split.method,
                 **({"background": split.background} if split.background else {}),
+                **({} if split.blocks is None else {"blocks": split.blocks.numbers()}),
                 "rows": self.validation.rows,
                 "mean": self.validation.mean,
             }

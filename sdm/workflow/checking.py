@@ -45,7 +45,8 @@ def _check_splits(task: Task, options: RunOptions, found: Findings) -> None:
         plan = found.attempt(partial(task.plan, prepared, name, options))
         if plan is not None and plan.split is not None:
             of = "" if prepared.single else f"{name}: "
-            found.facts.append(f"{of}{len(plan.split.folds)} folds, divided by: {plan.split.method}")
+            blocks = "" if plan.split.blocks is None else f" of {plan.split.blocks.text}"
+            found.facts.append(f"{of}{len(plan.split.folds)} folds, divided by: {plan.split.method}{blocks}")
 
 
 def _check_output(options: RunOptions, found: Findings, command: str) -> None:

@@ -117,7 +117,8 @@ def average_linkage(distance: Array) -> list[Merge]:
     for step in range(n - 1):
         i, j = (int(k) for k in np.unravel_index(int(np.argmin(d)), d.shape))
         i, j = min(i, j), max(i, j)
-        merges.append(Merge(*sorted((label[i], label[j])), float(d[i, j]), size[i] + size[j]))
+        low, high = sorted((label[i], label[j]))
+        merges.append(Merge(low, high, float(d[i, j]), size[i] + size[j]))
         d[i] = (size[i] * d[i] + size[j] * d[j]) / (size[i] + size[j])
         d[:, i], d[i, i] = d[i], np.inf
         d[j], d[:, j] = np.inf, np.inf

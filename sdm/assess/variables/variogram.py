@@ -10,10 +10,11 @@ of the ranges over the variables, as in blockCV (Valavi and others 2019).
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from sdm.assess.splits.spatial import EARTH
+from sdm.assess.splits.sphere import great_circle
 from sdm.errors import DataError
 from sdm.types import Array, Index
 
@@ -44,10 +45,9 @@ class Variogram:
 
     def curve(self, h: Array) -> Array:
         """Return the fitted semivariance at distances."""
-        if self.model == "":
-            return np.zeros_like(h)
-        scale = self.range_km / MODELS[self.model] if np.isfinite(self.range_km) else np.nan
-        return self.nugget + (self.sill * _shape(self.model, h / scale) if np.isfinite(scale) else 0.0 * h)
+        if self.state in ("constant", "none"):
+            return np.full_like(h, self.nugget)
+        return self.nugget + self.sill * _shape(self.model, h * MODELS[self.model] / self.range_km)
 
 
 @dataclass(frozen=True)
@@ -72,21 +72,31 @@ class Autocorrelation:
             )
             spread = f" ({low if low == high else f'{low} to {high}'} km)"
         what = f"the median range of autocorrelation of {len(used)} variables{spread} at {self.points:,} points"
-        return f"{kilometres(self.size_km)} km: {what if used else self.note}{f'; {self.note}' if used and self.note else ''}"
+        told = [text for text in (what if used else "", self.note) if text]
+        return f"{kilometres(self.size_km)} km: {'; '.join(told)}"
 
-    def rows(self) -> list[dict[str, float | int | str]]:
-        """Return one row per variable."""
-        return [
-            {
-                "variable": one.variable,
-                "range km": one.range_km,
-                "model": one.model,
-                "nugget": one.nugget,
-                "sill": one.sill,
-                "state": one.state,
-            }
-            for one in self.variograms
-        ]
+    def numbers(self) -> dict[str, Any]:
+        """Return the size and the range of every variable (None without autocorrelation), for the results."""
+        ranges = {one.variable: one.range_km if np.isfinite(one.range_km) else None for one in self.variograms}
+        states = {one.variable: one.state for one in self.variograms}
+        return {
+            "size_km": self.size_km,
+            "points": self.points,
+            "ranges_km": ranges,
+            "states": states,
+            "text": self.text,
+        }
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row per variable and distance, with the model that was fitted."""
+        rows = []
+        for one in self.variograms:
+            about = {"range km": one.range_km, "model": one.model, "nugget": one.nugget, "sill": one.sill}
+            fitted = one.curve(one.distance)
+            for h, gamma, count, curve in zip(one.distance, one.semivariance, one.pairs, fitted):
+                point = {"distance km": float(h), "pairs": int(count), "semivariance": float(gamma)}
+                rows.append({"variable": one.variable, **point, "fitted": float(curve), **about, "state": one.state})
+        return rows
 
 
 def kilometres(km: float) -> str:
@@ -134,13 +144,6 @@ def measure_autocorrelation(
             fitted = replace(fitted, state="none", nugget=mean, sill=0.0, range_km=np.nan)
         found.append(fitted)
     return _suggest(tuple(found), len(lonlat), extent, float(bin_distance[0]))
-
-
-def great_circle(one: Array, other: Array) -> Array:
-    """Return the distances of points in degrees `(n, 2)` in km, pair by pair."""
-    (lon, lat), (lon0, lat0) = np.radians(one).T, np.radians(other).T
-    half = np.sin((lat - lat0) / 2) ** 2 + np.cos(lat) * np.cos(lat0) * np.sin((lon - lon0) / 2) ** 2
-    return np.asarray(2 * EARTH * np.arcsin(np.sqrt(np.clip(half, 0.0, 1.0))))
 
 
 def _neighbours(apart: Array, n: int) -> tuple[Index, Index]:

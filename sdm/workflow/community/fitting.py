@@ -134,11 +134,16 @@ def describe_fit(run: JointFit, options: RunOptions) -> dict[str, Any]:
         "edges": len(joint.forest.edges),
         "stacked": {key: stacked.meta[key] for key in keys},
         "training": run.training,
-        "test": None if tested is None else {"method": tested.method, "folds": tested.folds, "mean": tested.mean},
+        "test": None if tested is None else _tested(tested),
         "tuning": run.tuning,
         "kept": {"share": KEPT, "weights": sum(row["kept"] for row in survivors(joint))},
         "settings": options.joint.model_dump(),
     }
+
+
+def _tested(tested: SiteTest) -> dict[str, Any]:
+    found = {"method": tested.method, "folds": tested.folds, "mean": tested.mean}
+    return found if tested.blocks is None else {**found, "blocks": tested.blocks.numbers()}
 
 
 def survivors(model: FittedJoint) -> list[dict[str, Any]]:

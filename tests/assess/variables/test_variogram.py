@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from sdm.assess.splits.spatial import EARTH
+from sdm.assess.splits.sphere import great_circle
 from sdm.assess.variables import variogram
-from sdm.assess.variables.variogram import great_circle, measure_autocorrelation
+from sdm.assess.variables.variogram import measure_autocorrelation
+from sdm.data.rasters.distance import EARTH_KM
 from sdm.errors import DataError
 
 FACTOR = 1.6  # an estimate of a range is within this factor of the truth, for the median of several fields
@@ -116,4 +117,4 @@ def test_the_extent_is_the_largest_distance() -> None:
         largest = great_circle(lonlat[one], lonlat[other]).max()
         assert 0.97 * largest <= variogram._extent(lonlat) <= largest * (1 + 1e-12)
     poles = np.array([[0.0, 90.0], [0.0, -90.0], *places(20, 3).tolist()])
-    assert variogram._extent(poles) == pytest.approx(np.pi * EARTH)
+    assert variogram._extent(poles) == pytest.approx(np.pi * EARTH_KM)
