@@ -40,6 +40,10 @@ class SiteSample:
         parts: dict[str, Any] = {name: getattr(self, name)[at] for name in ("values", "x", "y", "group")}
         return replace(self, target=target, folds=None if self.folds is None else self.folds[at], **parts)
 
+    def environment(self) -> tuple[str, np.ndarray]:
+        """Return what stands for the environment, over which variables are correlated: its name, and the variables."""
+        return "sites", self.values
+
     def pick(self, names: Sequence[str]) -> Self:
         """Return the sample with some of its variables, in its own order."""
         at = [v for v, name in enumerate(self.names) if name in names]

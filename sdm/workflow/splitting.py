@@ -126,8 +126,8 @@ def _divide(table: SampleTable, options: RunOptions, how: str, stack: Stack | No
             found = _measure_blocks(table, options, stack, noun)
         except DataError:
             raise OptionError(f"{needs}, as in --block-size 100") from None
-        hint = f"--block-size {_rounded(found.size_km)}, or --block-size auto"
-        raise OptionError(f"{needs}. The variables at these {noun} suggest {hint} ({found.text})")
+        hint = f"--block-size {_rounded(found.size_km)} (or auto)"
+        raise OptionError(f"{needs}. The variables at these {noun} suggest {hint}: {found.text}")
     found = _measure_blocks(table, options, stack, noun)
     side = found.size_km
     for _ in range(SMALLER):

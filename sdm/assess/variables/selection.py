@@ -1,12 +1,18 @@
 """Which variables to leave out: of those that are correlated the less important, and those that others add up to."""
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 
 import numpy as np
 
+from sdm.assess.assessor import Assessor
+from sdm.assess.fits import run_all
+from sdm.assess.splits.folds import Divisible
 from sdm.assess.variables.correlation import Collinearity, inflation_factors
 from sdm.errors import DataError
+from sdm.estimators.params import Parameters
+from sdm.types import Progress
 
 EQUAL = 1e-9  # relative difference below which two numbers are equal, and the order of the variables decides
 
@@ -94,3 +100,20 @@ def drop_inflated(found: Collinearity, limit: float, names: Sequence[str] | None
         gone = left.pop(equal[-1])
         out.append(Dropped(found.names[gone], "vif", largest))
     return out
+
+
+def single_gains(
+    table: Divisible,
+    estimator: Parameters,
+    names: Sequence[str],
+    assessor: Assessor,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+) -> dict[str, float]:
+    """Return the training gain, in nats, of a model with each of some variables alone; each of them varies."""
+    jobs = [(table, estimator, assessor, table.names.index(name)) for name in names]
+    return dict(zip(names, run_all(_single_gain, jobs, executor, progress, "single variables")))
+
+
+def _single_gain(table: Divisible, estimator: Parameters, assessor: Assessor, column: int) -> float:
+    return assessor.gains(assessor.fit(table, estimator, [column]), table, None, [column])[0][0]

@@ -100,8 +100,14 @@ def check_cutoff(labels: Sequence[str], option: str) -> None:
         raise OptionError(f"{option} is for presence and absence, and the classes are {listed}: leave it out")
 
 
-def fit_classes(plan: ClassPlan, prepared: ClassPrepared, options: RunOptions, progress: Progress | None) -> ClassFit:
-    """Fit one class model and measure it."""
+def fit_classes(
+    plan: ClassPlan,
+    prepared: ClassPrepared,
+    options: RunOptions,
+    progress: Progress | None,
+    nested: tuple[ClassSample, Split] | None = None,
+) -> ClassFit:
+    """Fit one class model and measure it; `nested` as for `assess`."""
     table, test = plan.table, plan.test
     log.info("fitting %d classes to %s sites", len(table.class_names), f"{len(table):,}")
     if progress:
@@ -115,7 +121,8 @@ def fit_classes(plan: ClassPlan, prepared: ClassPrepared, options: RunOptions, p
         notes.append("no feature predicts held-out sites better than the classes' frequencies: the model has none")
     model = _with_record(fitted.model_, table, prepared, options)
     bases = base, _as_chosen(base, fitted)
-    assessed = assess(table, options, *bases, plan.split, assessor=CLASSES, test=test, progress=progress)
+    ways: dict[str, Any] = {"assessor": CLASSES, "test": test, "nested": nested, "progress": progress}
+    assessed = assess(table, options, *bases, plan.split, **ways)
     measures = {
         kind: measure_classes(model.distributions(one.values), targets_of(one, model.classes), model.shares)
         for kind, one in (("training", table), ("test", test))

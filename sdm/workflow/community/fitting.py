@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from sdm._version import __version__
+from sdm.assess.measures.community import marginal_loss
 from sdm.assess.splits.folds import Fold, Split
+from sdm.data.encode import Encoder
 from sdm.data.rasters.stack import Stack
 from sdm.data.site_sample import CommunitySample
 from sdm.estimators.community import JointModel
@@ -56,6 +58,20 @@ def plan_community(community: Community, options: RunOptions, stack: Stack | Non
     train = set_sites_aside(sample, options)
     fold = Fold("1", np.flatnonzero(train), np.flatnonzero(~train))
     return CommunityPlan(sample, Split("percent", (fold,), None, None, "full"))
+
+
+def glm_gains(sample: CommunitySample, names: Sequence[str]) -> dict[str, float]:
+    """Return the gain of a GLM with one continuous variable alone over the constant model, in nats per site."""
+    species = tuple(map(str, sample.target.columns))
+    labels = read_labels(sample.target, species, len(sample))
+    shares = np.array([float(np.mean(known[known >= 0])) for known in labels.T])
+    constant = marginal_loss(labels, np.broadcast_to(shares, labels.shape))
+    gains = {}
+    for name in names:
+        x = sample.values[:, [sample.names.index(name)]]
+        model = fit_glm(x, labels, Encoder((name,), (), {}), species)
+        gains[name] = constant - marginal_loss(labels, model.predict_proba(x))
+    return gains
 
 
 def make_model(options: RunOptions, graph: Any, categorical: Sequence[str]) -> JointModel:

@@ -83,9 +83,14 @@ def plan_species(
 
 
 def fit_species(
-    plan: SpeciesPlan, options: RunOptions, progress: Progress | None = None, *, survey: Survey | None = None
+    plan: SpeciesPlan,
+    options: RunOptions,
+    progress: Progress | None = None,
+    *,
+    survey: Survey | None = None,
+    nested: tuple[SampleTable, Split] | None = None,
 ) -> SpeciesFit:
-    """Fit one species and measure the result, also on the sites of a survey."""
+    """Fit one species and measure the result, also on the sites of a survey; `nested` as for `assess`."""
     table, test, split = plan.table, plan.test, plan.split
     fitted = fit_variables(table, options, progress=progress)
     structure = describe_structure(fitted) if isinstance(fitted, StructMaxent) else None
@@ -99,7 +104,7 @@ def fit_species(
         fit = options.fit.model_copy(update={"lam": structure.lam, "beta": structure.beta})
         known = options.model_copy(update={"fit": fit})
     base, single = (estimator(one, table.categorical) for one in (options, known))
-    assessed = assess(table, options, base, single, split, test=values, progress=progress)
+    assessed = assess(table, options, base, single, split, test=values, nested=nested, progress=progress)
     if options.test.importance:
         assessed.permutation = permutation_importance(
             model, table.presence, table.background, repeats=options.test.repeats, seed=options.seed
