@@ -139,7 +139,7 @@ def _divide(table: SampleTable, options: RunOptions, how: str, stack: Stack | No
     else:
         raise wrong
     if side < found.size_km:
-        was = f"the range is {kilometres(found.size_km)} km, but the {noun} lie in too few blocks of that side"
+        was = f"the {noun} lie in too few blocks of {kilometres(found.size_km)} km, so blocks are smaller"
         found = replace(found, size_km=side, note="; ".join(filter(None, [found.note, was])))
     return replace(split, blocks=found)
 

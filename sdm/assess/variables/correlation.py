@@ -29,21 +29,20 @@ class Collinearity:
         return average_linkage(1.0 - np.abs(self.pearson))
 
     def groups(self, limit: float) -> list[tuple[str, ...]]:
-        """Return variables that are linked by correlations above a limit; those that are linked to none are left out.
+        """Return variables that join while their mean |r| is above a limit; those that join none are left out.
 
-        Two variables of a group need not be correlated above the limit themselves, if a third is with both.
+        They are the branches right of the dashed line of the picture.
         """
-        near = np.abs(self.pearson) > limit
-        rest, found = set(range(len(self.names))), []
-        while rest:
-            group, todo = set(), {min(rest)}
-            while todo:
-                group |= todo
-                todo = {int(v) for u in todo for v in np.flatnonzero(near[u])} - group
-            rest -= group
-            if len(group) > 1:
-                found.append(tuple(self.names[v] for v in sorted(group)))
-        return found
+        n = len(self.names)
+        members: dict[int, list[int]] = {v: [v] for v in range(n)}
+        for k, merge in enumerate(self.merges()):
+            if merge.height >= 1.0 - limit:
+                break
+            members[n + k] = sorted(members.pop(merge.first) + members.pop(merge.second))
+        return sorted(
+            (tuple(self.names[v] for v in group) for group in members.values() if len(group) > 1),
+            key=lambda group: self.names.index(group[0]),
+        )
 
 
 def measure_collinearity(values: Array, names: Sequence[str], categorical: Sequence[str] = ()) -> Collinearity:

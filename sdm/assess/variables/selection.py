@@ -33,7 +33,7 @@ class Dropped:
             return f"r = {self.value:.2f} with {self.other}"
         if self.by == "vif":
             return "VIF infinite: a sum of others" if np.isinf(self.value) else f"VIF {self.value:.3g}"
-        return f"importance {self.value:.4f} nats at held-out records"
+        return f"importance {self.value:.3g} nats"
 
 
 def drop_correlated(

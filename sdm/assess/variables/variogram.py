@@ -71,7 +71,8 @@ class Autocorrelation:
                 kilometres(km) if km <= cap else f"more than {kilometres(cap)}" for km in (ranges[0], ranges[-1])
             )
             spread = f" ({low if low == high else f'{low} to {high}'} km)"
-        what = f"the median range of autocorrelation of {len(used)} variables{spread} at {self.points:,} points"
+        noun = "variable" if len(used) == 1 else "variables"
+        what = f"the median range of autocorrelation of {len(used)} {noun}{spread} at {self.points:,} points"
         told = [text for text in (what if used else "", self.note) if text]
         return f"{kilometres(self.size_km)} km: {'; '.join(told)}"
 
@@ -267,6 +268,6 @@ def _suggest(found: tuple[Variogram, ...], points: int, extent: float, shortest:
         else:
             notes.append(f"{len(none)} of {len(varying)} variables are not autocorrelated ({', '.join(none[:5])})")
     if size > cap:
-        notes.append(f"the median range, {kilometres(size)} km, is beyond a third of the extent, which is taken")
+        notes.append("the median range is beyond a third of the extent, which is taken")
         size = cap
     return Autocorrelation(size, found, points, extent, "; ".join(notes))

@@ -114,7 +114,8 @@ def draw_reduction(rows: Sequence[Mapping[str, Any]], path: Path) -> Path:
         axes.grid(alpha=0.3)
     loss.set_ylabel("Held-out loss (nats)")
     score.set_ylabel("Held-out AUC")
-    loss.set_title(f"Reduced to {rows[chosen]['variables']} variables (dashed line)", size=11)
+    left = rows[chosen]["variables"]
+    loss.set_title(f"Reduced to {left} variable{'' if left == 1 else 's'} (dashed line)", size=11)
     labels = ["all" if not row["dropped"] else f"− {safe_text(str(row['dropped']), 22)}" for row in rows]
     score.set_xticks(x, labels, rotation=60, ha="right", size=8)
     return save(figure, path)

@@ -79,9 +79,16 @@ def class_estimator(options: RunOptions, categorical: Sequence[str]) -> Conditio
 
 
 def plan_classes(
-    sample: ClassSample, options: RunOptions, test: ClassSample | None = None, stack: Stack | None = None
+    sample: ClassSample,
+    options: RunOptions,
+    test: ClassSample | None = None,
+    stack: Stack | None = None,
+    whole: ClassSample | None = None,
 ) -> ClassPlan:
-    """Divide the sites; what cannot work is refused before anything is fitted."""
+    """Divide the sites; what cannot work is refused before anything is fitted.
+
+    `whole` are the training sites with all variables, where some were left out: folds depend on all of them.
+    """
     if options.predict.threshold is not None:
         check_cutoff(sample.class_names, "predict.threshold")
     if options.output.surfaces:
@@ -90,7 +97,7 @@ def plan_classes(
     if test is None:
         train = set_sites_aside(sample, options)
         sample, test = sample.take(train), None if train.all() else sample.take(~train)
-    return ClassPlan(sample, test, split_sites(sample, options, stack))
+    return ClassPlan(sample, test, split_sites(sample if whole is None else whole, options, stack))
 
 
 def check_cutoff(labels: Sequence[str], option: str) -> None:

@@ -68,7 +68,8 @@ class ClassTask(Task):
 
     def plan(self, prepared: ClassPrepared, name: str, options: RunOptions) -> ClassPlan:
         """Divide the sites of one model."""
-        return plan_classes(prepared.tables[name], options, prepared.tests.get(name), prepared.stack)
+        whole = prepared.chosen[name].table if name in prepared.chosen else None
+        return plan_classes(prepared.tables[name], options, prepared.tests.get(name), prepared.stack, whole)
 
     def fit(self, prepared: ClassPrepared, name: str, options: RunOptions, progress: Progress | None) -> ClassFit:
         """Fit and measure one class model."""
@@ -85,7 +86,7 @@ class ClassTask(Task):
         return replace(prepared, tables=tables, tests=tests, **narrow_layers(prepared, variables))
 
     def single_estimator(self, options: RunOptions, categorical: Sequence[str]) -> Any:
-        """Return the estimator of the options without trees, and with the l1 penalty of the tables where it is chosen."""
+        """Return the estimator of the options without trees; penalties that are chosen are l1, by the tables."""
         fit, changed = options.fit, dict[str, Any]()
         if fit.model == "structural" or ":" in fit.features:
             changed |= {"model": "maxent", "features": "auto"}

@@ -50,11 +50,16 @@ class CommunityPlan:
     split: Split | None
 
 
-def plan_community(community: Community, options: RunOptions, stack: Stack | None) -> CommunityPlan:
-    """Divide the sites, visits to one site together; what cannot work is refused before anything is fitted."""
+def plan_community(
+    community: Community, options: RunOptions, stack: Stack | None, whole: CommunitySample | None = None
+) -> CommunityPlan:
+    """Divide the sites, visits to one site together; what cannot work is refused before anything is fitted.
+
+    `whole` are the sites with all variables, where some were left out: folds depend on all of them.
+    """
     sample = community.sample()
     if not options.test.percent:
-        return CommunityPlan(sample, split_sites(sample, options, stack))
+        return CommunityPlan(sample, split_sites(sample if whole is None else whole, options, stack))
     train = set_sites_aside(sample, options)
     fold = Fold("1", np.flatnonzero(train), np.flatnonzero(~train))
     return CommunityPlan(sample, Split("percent", (fold,), None, None, "full"))

@@ -65,7 +65,8 @@ class CommunityTask(Task):
 
     def plan(self, prepared: Prepared, name: str, options: RunOptions) -> CommunityPlan:
         """Divide the sites."""
-        return plan_community(prepared.tables[name], options, prepared.stack)
+        whole = prepared.chosen[name].table if name in prepared.chosen else None
+        return plan_community(prepared.tables[name], options, prepared.stack, whole)
 
     def fit(self, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None) -> JointFit:
         """Fit the joint model beside single models and a GLM, and test all of them."""

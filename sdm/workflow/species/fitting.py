@@ -67,19 +67,24 @@ class SpeciesPlan:
 
 
 def plan_species(
-    table: SampleTable, options: RunOptions, test: tuple[Array, Array, Array] | None = None, stack: Stack | None = None
+    table: SampleTable,
+    options: RunOptions,
+    test: tuple[Array, Array, Array] | None = None,
+    stack: Stack | None = None,
+    whole: SampleTable | None = None,
 ) -> SpeciesPlan:
     """Divide the records of one species; what is wrong with folds and pairs is said before any work.
 
     `test` are values, x and y of test records, if `test.percent` does not set some aside; splits that need distances or
-    cells need the layers (`stack`).
+    cells need the layers (`stack`). `whole` is the training part with all variables, where some were left out: folds
+    depend on all of them.
     """
     if table.n_presences < 2:
         raise DataError(f"{table.species}: one usable presence only, expected at least 2 (better 10 or more)")
     if test is None:
         table, test = set_aside(table, options)
     read_pairs(options.output.surfaces, table.names)
-    return SpeciesPlan(table, test, make_split(table, options, stack))
+    return SpeciesPlan(table, test, make_split(table if whole is None else whole, options, stack))
 
 
 def fit_species(

@@ -71,7 +71,8 @@ class SpeciesTask(Task):
         """Divide the records of one species."""
         points = prepared.tests.get(name)
         test = None if points is None else (np.asarray(points.values, dtype=np.float64), points.x, points.y)
-        return plan_species(prepared.tables[name], options, test, stack=prepared.stack)
+        whole = prepared.chosen[name].table if name in prepared.chosen else None
+        return plan_species(prepared.tables[name], options, test, stack=prepared.stack, whole=whole)
 
     def fit(self, prepared: SpeciesPrepared, name: str, options: RunOptions, progress: Progress | None) -> Any:
         """Fit and measure the model of one species."""

@@ -128,11 +128,29 @@ def test_constant_variables_and_categories_take_no_part() -> None:
     assert alone.merges() == []
 
 
-def test_groups_are_linked_by_a_chain() -> None:
+def test_groups_are_the_branches_of_the_dendrogram() -> None:
     rng = np.random.default_rng(5)
     a, c, d = rng.normal(size=(3, 4000))
-    found = measure_collinearity(np.column_stack([a, (a + c) / 2**0.5, c, d]), ("a", "between", "c", "d"))
-    assert found.groups(0.6) == [("a", "between", "c")]
+    columns = [a, c, a + 0.3 * rng.normal(size=4000), d, c - 0.2 * rng.normal(size=4000)]
+    found = measure_collinearity(np.column_stack(columns), ("a", "c", "a2", "d", "c2"))
+    assert found.groups(0.7) == [("a", "a2"), ("c", "c2")]
+    assert found.groups(0.99) == []
+
+
+@given(st.integers(0, 10_000), st.floats(0.2, 0.95))
+@settings(max_examples=25, deadline=None)
+def test_groups_are_scipys(seed: int, limit: float) -> None:
+    found = measure_collinearity(sample(seed, v=8), names(8))
+    theirs = linkage(squareform(1 - np.abs(found.pearson), checks=False), "average")
+    label = fcluster(theirs, np.nextafter(1 - limit, 0), "distance")
+    expected = {tuple(found.names[k] for k in np.flatnonzero(label == g)) for g in set(label.tolist())}
+    assert set(found.groups(limit)) == {group for group in expected if len(group) > 1}
+
+
+def test_what_is_correlated_with_neither_of_two_that_are_kept_stays() -> None:
+    rng = np.random.default_rng(5)
+    a, c = rng.normal(size=(2, 4000))
+    found = measure_collinearity(np.column_stack([a, (a + c) / 2**0.5, c]), ("a", "between", "c"))
     dropped, _ = drop_correlated(found, 0.6, lambda some: {"a": 1.0, "between": 0.5, "c": 0.4})
     assert [one.variable for one in dropped] == ["between"], "a and c are not correlated, so both stay"
 
