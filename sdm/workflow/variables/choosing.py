@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from sdm.assess.splits.folds import Split
-from sdm.assess.variables.choice import VariableChoice, listed_drops
+from sdm.assess.variables.choice import LISTED, VariableChoice, listed_drops
 from sdm.assess.variables.correlation import measure_collinearity
 from sdm.assess.variables.reduction import reduce_variables
 from sdm.assess.variables.selection import Dropped, drop_correlated, drop_inflated
@@ -85,6 +85,28 @@ def uncorrelated(
         gone = {one.variable for one in dropped}
         dropped += drop_inflated(found, own.drop_vif, [name for name in found.names if name not in gone])
     return VariableChoice(tuple(table.names), tuple(dropped), found, noun, gains)
+
+
+def check_choice(table: Any, options: RunOptions) -> list[str]:
+    """Say what can be known of the choice without fitting: variables that are correlated, and large VIF."""
+    own, (noun, values) = options.layers, table.environment()
+    found = measure_collinearity(values, table.names, table.categorical)
+    over, facts = f"over {found.n:,} {noun}", []
+    if own.drop_correlated is not None:
+        near = (abs(found.pearson) > own.drop_correlated).sum(axis=1) > 1
+        names = [name for name, is_near in zip(found.names, near) if is_near]
+        some = f"{len(names)} of {len(table.names)} variables have |r| above {own.drop_correlated:g} with another"
+        facts.append(f"{some}, {over}{f': {name_list(names)}' if names else ''}")
+    if own.drop_vif is not None:
+        gone = drop_inflated(found, own.drop_vif)
+        some = f"{len(gone)} of {len(table.names)} variables have a VIF above {own.drop_vif:g}, one after the other"
+        facts.append(f"{some}, {over}{f': {listed_drops(gone)}' if gone else ''}")
+    return facts
+
+
+def name_list(names: Sequence[str]) -> str:
+    """List names, the first few of many."""
+    return ", ".join(names[:LISTED]) + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
 
 
 def chosen_in_folds(
