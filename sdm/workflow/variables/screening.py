@@ -164,8 +164,8 @@ def _size(table: Any) -> int:
 
 
 def _pooled(tables: Sequence[Any]) -> Array:
-    """Return the environment of all models: one that several share counts once."""
-    parts = {values.tobytes(): values for _, values in (table.environment() for table in tables)}
+    """Return the environment of all models: one that several share, in whatever order, counts once."""
+    parts = {np.sort(values, axis=0).tobytes(): values for _, values in (table.environment() for table in tables)}
     return np.vstack(list(parts.values()))
 
 
