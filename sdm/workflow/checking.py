@@ -9,7 +9,7 @@ from sdm.files import refuse_existing
 from sdm.options.definitions import RunOptions
 from sdm.workflow.registry import task_of
 from sdm.workflow.task import Findings, Task
-from sdm.workflow.variables.choosing import check_choice, chooses
+from sdm.workflow.variables.choosing import chooses, foresee_choice
 
 
 def check_run(options: RunOptions) -> Findings:
@@ -46,7 +46,7 @@ def _check_splits(task: Task, options: RunOptions, found: Findings) -> None:
         plan = found.attempt(partial(task.plan, prepared, name, options))
         of = "" if prepared.single else f"{name}: "
         if plan is not None and chooses(options):
-            facts = found.attempt(partial(check_choice, plan.table, options))
+            facts = found.attempt(partial(foresee_choice, plan.table, options))
             found.facts += [f"{of}{text}" for text in facts or ()]
         if plan is not None and plan.split is not None:
             blocks = "" if plan.split.blocks is None else f" of {plan.split.blocks.text}"

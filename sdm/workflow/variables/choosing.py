@@ -87,7 +87,7 @@ def uncorrelated(
     return VariableChoice(tuple(table.names), tuple(dropped), found, noun, gains)
 
 
-def check_choice(table: Any, options: RunOptions) -> list[str]:
+def foresee_choice(table: Any, options: RunOptions) -> list[str]:
     """Say what can be known of the choice without fitting: variables that are correlated, and large VIF."""
     own, (noun, values) = options.layers, table.environment()
     found = measure_collinearity(values, table.names, table.categorical)
