@@ -26,15 +26,17 @@ from sdm_cli.app import app
 result = CliRunner().invoke(app, sys.argv[1:])
 assert result.exit_code == 0, result.output
 scale = 1e9 if sys.platform == "darwin" else 1e6
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / scale
-print("RESULT" + json.dumps({"seconds": time.perf_counter() - began, "peak GB": peak}))
+used = resource.getrusage(resource.RUSAGE_SELF)
+found = {"seconds": time.perf_counter() - began, "processor seconds": used.ru_utime + used.ru_stime}
+print("RESULT" + json.dumps({**found, "peak GB": used.ru_maxrss / scale}))
 """
 READ = """
 import json, sys, time
 from sdm.data.rasters.layers import open_stack
-began = time.perf_counter()
+began, used = time.perf_counter(), time.process_time()
 values = sum(array.size for _, array in open_stack(sys.argv[1]).scan(threads=2))
-print("RESULT" + json.dumps({"values": values, "reading once": time.perf_counter() - began}))
+found = {"values": values, "reading once": time.perf_counter() - began}
+print("RESULT" + json.dumps({**found, "reading, processor": time.process_time() - used}))
 """
 MAKE = "import sys; from benchmarks.inputs.variables import make_layers as m; m(*sys.argv[1:]); print('RESULT{}')"
 
