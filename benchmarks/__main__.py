@@ -4,7 +4,7 @@ import sys
 from importlib import import_module
 from itertools import takewhile
 
-INPUTS = ("thinning", "records")  # of files and records, in a folder of their own
+INPUTS = ("thinning", "records", "variables")  # of files and records, in a folder of their own
 ALL = (
     *("engine", "application", "structural", "path", "roots", "edges", "bias", "nceas"),
     *("transfer", "medn", "proportions", "survey", *INPUTS),

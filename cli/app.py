@@ -20,6 +20,7 @@ from sdm_cli.commands.predict import predict
 from sdm_cli.commands.report import report
 from sdm_cli.commands.simulate import simulate
 from sdm_cli.commands.tune import tune
+from sdm_cli.commands.variables import variables
 from sdm_cli.console import Terminated, exit_code, plain
 from sdm_cli.options import normalize
 
@@ -37,9 +38,11 @@ app = typer.Typer(
     Without data of your own:  sdm simulate demo, which says what to do next
 
     Before a long run:  sdm check records.csv layers/
+
+    Which variables to keep:  sdm variables records.csv layers/
     """,
 )
-for command in (fit, tune, path, classify, joint, check):
+for command in (fit, tune, path, classify, joint, check, variables):
     app.command(context_settings={"token_normalize_func": normalize})(command)
 for command in (predict, evaluate, report, info, init, schema, simulate):
     app.command()(command)

@@ -5,15 +5,23 @@ of presences and background, `sdm.assess.class_assessor.CLASSES` for samples of 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from sdm.assess.fits import fit_table, with_setting
-from sdm.assess.measures.basic import auc, gain
-from sdm.assess.measures.presence_only import HIGHER, HeldOut, hold_out, measure_presences, measure_whole, pooled
+from sdm.assess.measures.basic import auc, gain, relative_gain
+from sdm.assess.measures.presence_only import (
+    FLOOR,
+    HIGHER,
+    HeldOut,
+    hold_out,
+    measure_presences,
+    measure_whole,
+    pooled,
+)
 from sdm.assess.splits.folds import Fold, Split
 from sdm.data.table import SampleTable
 from sdm.errors import DataError
@@ -102,6 +110,13 @@ class Assessor(ABC):
     def gains(self, fitted: Any, table: Any, test: Any, columns: list[int]) -> tuple[Gains, Gains]:
         """Return gain and AUC of a fit to some columns at training and at test; NaN without test (None)."""
 
+    @abstractmethod
+    def quality(self, fitted: Any, test: Any) -> Callable[[list[Array]], float]:
+        """Return how good a fit is at a held-out part, in nats, as a function of the columns of its `values`.
+
+        So the values of a variable can be shuffled; more is better.
+        """
+
     def average(self, rows: Sequence[Row], held: Sequence[Any], *, training: bool = False) -> dict[str, float]:
         """Return `<measure>.avg` and `<measure>.sd` over folds, with those at the training part if they are wanted."""
         keys = [name for name in self.averaged if training or not name.endswith(".train")]
@@ -185,6 +200,17 @@ class PresenceOnly(Assessor):
     def values(self, table: SampleTable) -> Array:
         """Return the variables at presences and background."""
         return np.vstack([table.presence, table.background])
+
+    def quality(self, fitted: Maxent, test: SampleTable) -> Callable[[list[Array]], float]:
+        """Return the gain of held-out presences over presences and background together."""
+        model, m = fitted.model_, test.n_presences
+        floor = 0.0 if model.alpha == 1.0 else FLOOR
+
+        def gained(columns: list[Array]) -> float:
+            raw = model.predict_columns(columns, "raw")
+            return relative_gain(raw[:m], raw, floor=floor)
+
+        return gained
 
     def gains(self, fitted: Maxent, table: SampleTable, test: Array | None, columns: list[int]) -> tuple[Gains, Gains]:
         """Return the regularised training gain, that at test records `(k, V)`, and AUCs against the training domain."""

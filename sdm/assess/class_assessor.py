@@ -1,6 +1,6 @@
 """How class models are fitted to samples of sites, and measured at sites that they have not seen."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -155,6 +155,13 @@ class Classes(Assessor):
     def values(self, table: ClassSample) -> Array:
         """Return the variables at the sites."""
         return table.values
+
+    def quality(self, fitted: ConditionalMaxent, test: ClassSample) -> Callable[[list[Array]], float]:
+        """Return the log loss of held-out sites, with its sign changed."""
+        if len(test) < 2:
+            raise DataError("a fold holds one site, where nothing can be shuffled: use folds of more, as --folds 5")
+        model, targets = fitted.model_, targets_of(test, fitted.model_.classes)
+        return lambda columns: -measure_classes(model.column_distributions(columns), targets).log_loss
 
     def gains(
         self, fitted: ConditionalMaxent, table: ClassSample, test: ClassSample | None, columns: list[int]

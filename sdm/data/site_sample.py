@@ -1,5 +1,6 @@
 """Samples of survey sites: the variables at every visit and what was found there, divided for testing by site."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -38,6 +39,20 @@ class SiteSample:
         target = self.target.iloc[at].reset_index(drop=True) if hasattr(self.target, "iloc") else self.target[at]
         parts: dict[str, Any] = {name: getattr(self, name)[at] for name in ("values", "x", "y", "group")}
         return replace(self, target=target, folds=None if self.folds is None else self.folds[at], **parts)
+
+    def environment(self) -> tuple[str, np.ndarray]:
+        """Return what stands for the environment, over which variables are correlated: its name, and the variables."""
+        return "sites", self.values
+
+    def pick(self, names: Sequence[str]) -> Self:
+        """Return the sample with some of its variables, in its own order."""
+        at = [v for v, name in enumerate(self.names) if name in names]
+        return replace(
+            self,
+            names=tuple(self.names[v] for v in at),
+            categorical=tuple(name for name in self.categorical if name in names),
+            values=np.ascontiguousarray(self.values[:, at]),
+        )
 
     @property
     def label(self) -> Index | None:

@@ -81,6 +81,22 @@ class SampleTable:
         taken: dict[str, Any] = {name: None if part is None else part[which] for name, (part, which) in parts.items()}
         return replace(self, **taken)
 
+    def environment(self) -> tuple[str, np.ndarray]:
+        """Return what stands for the environment, over which variables are correlated: its name, and the variables."""
+        return "background points", self.background
+
+    def pick(self, names: Sequence[str]) -> "SampleTable":
+        """Return the table with some of its variables, in its own order."""
+        at = [v for v, name in enumerate(self.names) if name in names]
+        return replace(
+            self,
+            names=tuple(self.names[v] for v in at),
+            categorical=tuple(name for name in self.categorical if name in names),
+            presence=np.ascontiguousarray(self.presence[:, at]),
+            background=np.ascontiguousarray(self.background[:, at]),
+            levels={name: words for name, words in self.levels.items() if name in names},
+        )
+
     @classmethod
     def from_stack(
         cls,

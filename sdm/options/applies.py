@@ -34,8 +34,11 @@ _CLASSES = {
 APPLIES: dict[str, set[str]] = {
     "species": _EVERY | _SPECIES,
     "classes": _EVERY | _CLASSES,
-    "community": _EVERY | {"occurrences.site_column", "joint."},
+    "community": _EVERY | {"occurrences.site_column", "joint.", "-layers.reduce", "-layers.reduce_to"},
 }
+_REDUCED = "a joint model has no permutation importance, and choosing C in every fit of every step would take hours"
+REASONS = {("community", "layers.reduce"): _REDUCED, ("community", "layers.reduce_to"): _REDUCED}
+"""Why an option does not apply to a kind of model, where that is not plain."""
 
 
 def applies(leaf: Leaf, kind: str) -> bool:
@@ -59,4 +62,6 @@ def misplaced(options: RunOptions, kind: str) -> Iterator[Leaf]:
 def check_applies(options: RunOptions, kind: str, called: str) -> None:
     """Raise OptionError for an option that was chosen and does not apply to this kind of model (`called` so)."""
     for leaf in misplaced(options, kind):
-        raise OptionError(f"{leaf.dotted}={value_of(options, leaf)!r} does not apply to {called}: leave it out")
+        reason = REASONS.get((kind, leaf.dotted))
+        why = f" ({reason})" if reason else ""
+        raise OptionError(f"{leaf.dotted}={value_of(options, leaf)!r} does not apply to {called}{why}: leave it out")

@@ -120,6 +120,25 @@ class LayerOptions(Section):
         "Rename layers by a pattern with fields in braces, also in projections: 'wc2.1_10m_bio_{n}=bio{n}'.",
     )
     align: str | None = option(None, "Resample layers to the grid of this layer ('first' for the first).")
+    drop_correlated: float | None = option(
+        None,
+        "Of continuous variables whose correlation |r| exceeds this number (often 0.7), keep the one that tells most "
+        "by itself, by its gain; categories are kept.",
+        gt=0,
+        lt=1,
+    )
+    drop_vif: float | None = option(
+        None,
+        "Leave out the continuous variable with the largest variance inflation factor, again and again, until none "
+        "exceeds this number (often 10).",
+        ge=1,
+    )
+    reduce: bool = option(
+        False,
+        "Leave out the variable that matters least at held-out records, again and again, while the held-out loss gets "
+        "worse by no more than its standard error.",
+    )
+    reduce_to: Count | None = option(None, "The same down to N variables, whatever the loss.")
 
 
 class BackgroundOptions(Section):
@@ -279,7 +298,11 @@ class TestOptions(Section):
     validation_background: Literal["full", "partition"] = option(
         "full", "What a fold is measured against: the whole background, or the part that lies with it."
     )
-    block_size: Positive | None = option(None, "For --split block: the side of a square in km.")
+    block_size: Literal["auto"] | Positive | None = option(
+        None,
+        "For --split block: the side of a square in km; auto: the range of spatial autocorrelation of the variables at "
+        "the records (median over variables).",
+    )
     radius: NotNegative | None = option(
         None, "For --split buffer: records within N km of the one held out do not train."
     )

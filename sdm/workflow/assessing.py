@@ -40,6 +40,7 @@ class Assessed:
             numbers["cross_validation"] = {
                 "method": split.method,
                 **({"background": split.background} if split.background else {}),
+                **({} if split.blocks is None else {"blocks": split.blocks.numbers()}),
                 "rows": self.validation.rows,
                 "mean": self.validation.mean,
             }
@@ -63,22 +64,26 @@ def assess(
     *,
     assessor: Assessor = PRESENCE_ONLY,
     test: Any = None,
+    nested: tuple[Any, Split] | None = None,
     progress: Progress | None = None,
 ) -> Assessed:
     """Fit again to parts of the data, in every way that the options ask for, and measure.
 
     The estimator `base` is fitted to folds, and chooses penalties in each of them; `single`, with the penalties that
     were chosen, for the jackknife and null models. `test` are values at test records, or a sample of test sites.
+    `nested` are the table with all variables and folds that choose among them, in place of the table and its folds.
     """
     assessed, own = Assessed(), options.test
     with workers(options.processes) as pool:
         common: dict[str, Any] = {"assessor": assessor, "executor": pool, "progress": progress}
         if split is not None:
             keep = options.output.uncertainty
-            assessed.validation = cross_validate(table, base, split, keep_models=keep, **common)
+            whole, folds = (table, split) if nested is None else nested
+            assessed.validation = cross_validate(whole, base, folds, keep_models=keep, **common)
         if own.jackknife:
             assessed.jackknife = jackknife(table, single, test, **common)
         if own.null_models and split is not None:
-            nulls = null_models(table, single, split, iterations=own.null_models, seed=options.seed, **common)
+            whole, folds = (table, split) if nested is None else nested
+            nulls = null_models(whole, single, folds, iterations=own.null_models, seed=options.seed, **common)
             assessed.nulls = nulls
     return assessed

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 PICTURES = (
     "importance", "jackknife", "jackknife_test_gain", "jackknife_test_auc", "folds", "calibration", "bands", "tune",
+    "variograms", "correlation", "reduction",
 )  # fmt: skip  # names in `plots/` that are not a variable's
 
 
@@ -34,6 +35,7 @@ def write_assessment(fitted: Any, folder: Path, name: str, files: Files) -> None
         "jackknife": ("jackknife", [asdict(row) for row in found.jackknife]),
         "cross-validation": ("crossValidation", found.validation.rows if found.validation else []),
         "folds": ("folds", fold_rows(fitted.table, found)),
+        "variograms": ("variograms", variogram_rows(found)),
         "null models": ("nullModels", [asdict(test) for test in found.nulls.tests] if found.nulls else []),
         "calibration": ("calibration", found.survey["calibration"] if found.survey else []),
         "bands": ("bands", band_rows(fitted)),
@@ -106,6 +108,12 @@ def fold_rows(table: Any, found: Assessed) -> list[dict[str, Any]]:
     ]
 
 
+def variogram_rows(found: Assessed) -> list[dict[str, Any]]:
+    """Return the variograms that the size of blocks comes from; none if it was given."""
+    blocks = None if found.validation is None else found.validation.split.blocks
+    return [] if blocks is None else blocks.rows()
+
+
 def band_rows(fitted: Any) -> list[dict[str, Any]]:
     """Return the responses over the replicates in long form."""
     return [
@@ -141,6 +149,7 @@ def surface_rows(fitted: Any) -> list[dict[str, Any]]:
 def draw_assessment(fitted: Any, stack: "Stack | None", options: RunOptions, folder: Path, files: Files) -> None:
     """Draw what was measured to `plots/`; the importance of variables, which nobody asked for, only with curves."""
     from sdm.report.figures import assessment as figures
+    from sdm.report.figures.variables import draw_variograms
 
     found = fitted.assessed
     scale = fitted.scale
@@ -166,6 +175,8 @@ def draw_assessment(fitted: Any, stack: "Stack | None", options: RunOptions, fol
             geographic=stack is not None and stack.crs is not None and stack.crs.is_geographic,
             title=f"{fitted.name}: {len(split.folds)} folds, {split.method}{measured}",
         )
+    if split is not None and split.blocks is not None:
+        todo["variograms"] = partial(draw_variograms, split.blocks)
     if found.survey is not None:
         todo["calibration"] = partial(figures.draw_calibration, found.survey["calibration"])
     if fitted.bands:

@@ -9,6 +9,7 @@ from sdm.files import refuse_existing
 from sdm.options.definitions import RunOptions
 from sdm.workflow.registry import task_of
 from sdm.workflow.task import Findings, Task
+from sdm.workflow.variables.choosing import chooses, foresee_choice
 
 
 def check_run(options: RunOptions) -> Findings:
@@ -43,9 +44,13 @@ def _check_splits(task: Task, options: RunOptions, found: Findings) -> None:
     found.problems += [text for text in prepared.failures.values() if not known]
     for name in prepared.tables:
         plan = found.attempt(partial(task.plan, prepared, name, options))
+        of = "" if prepared.single else f"{name}: "
+        if plan is not None and chooses(options):
+            facts = found.attempt(partial(foresee_choice, plan.table, options))
+            found.facts += [f"{of}{text}" for text in facts or ()]
         if plan is not None and plan.split is not None:
-            of = "" if prepared.single else f"{name}: "
-            found.facts.append(f"{of}{len(plan.split.folds)} folds, divided by: {plan.split.method}")
+            blocks = "" if plan.split.blocks is None else f" of {plan.split.blocks.text}"
+            found.facts.append(f"{of}{len(plan.split.folds)} folds, divided by: {plan.split.method}{blocks}")
 
 
 def _check_output(options: RunOptions, found: Findings, command: str) -> None:

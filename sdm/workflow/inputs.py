@@ -1,6 +1,8 @@
 """What runs of every kind read alike: the layers, the projections, and the names of species that were asked for."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 from sdm.addresses import place_suffix
 from sdm.data.rasters.area import StudyArea
@@ -11,7 +13,7 @@ from sdm.data.records.filters import RecordFilters, read_length, read_years
 from sdm.data.records.rows import RowRules
 from sdm.errors import DataError, OptionError
 from sdm.options.definitions import AREA_WORDS, RunOptions
-from sdm.workflow.task import Findings
+from sdm.workflow.task import Findings, Prepared
 
 SWD_SUFFIXES = (".csv", ".tsv", ".txt", ".swd")
 
@@ -71,6 +73,20 @@ def projection_notices(projections: dict[str, Stack], known: Sequence[str] = ())
         for text in stack.notices
         if text not in known
     ]
+
+
+def with_layers(stack: Stack, names: Sequence[str]) -> Stack:
+    """Return a stack with some of its layers, in its own order."""
+    return replace(stack, layers=tuple(layer for layer in stack.layers if layer.name in names))
+
+
+def narrow_layers(prepared: Prepared, names: Sequence[str]) -> dict[str, Any]:
+    """Return the layers and projections of a run with some of the variables, as fields of its inputs."""
+    stack = None if prepared.stack is None else with_layers(prepared.stack, names)
+    return {
+        "stack": stack,
+        "projections": {title: with_layers(one, names) for title, one in prepared.projections.items()},
+    }
 
 
 def read_area(options: RunOptions, stack: Stack) -> StudyArea | None:

@@ -17,6 +17,7 @@ from sdm.report.tables import table_text
 from sdm.types import Progress
 from sdm.workflow.registry import task_of
 from sdm.workflow.task import ModelResult, Prepared, Task
+from sdm.workflow.variables.choosing import choice_notes, choose_variables, chooses, nests, write_choice
 from sdm.workflow.writing import write_fate, write_model
 
 log = logging.getLogger("sdm")
@@ -151,17 +152,29 @@ class _Job:
     def one(self, name: str, folder: Path) -> ModelResult:
         """Fit one model and write its results in one step."""
         began = perf_counter()
-        chosen, options = None, self.options
+        chosen, options, prepared = None, self.options, self.prepared
+        if chooses(options):
+            prepared = choose_variables(self.task, prepared, name, options, self.progress)
         if self.choose is not None:
-            chosen = self.choose(self.task, self.prepared, name, options, self.progress)
+            chosen = self.choose(self.task, prepared, name, options, self.progress)
             options = chosen.options
-        fitted = self.task.fit(self.prepared, name, options, self.progress)
+        fitted = self.task.fit(prepared, name, options, self.progress)
         if chosen is not None:
             fitted.numbers[chosen.what] = chosen.numbers
+        variables = prepared.chosen.get(name)
+        if variables is not None:
+            fitted.numbers["variable_selection"] = variables.numbers()
+            fitted.notes[:0] = choice_notes(variables, options, self.task.chooses_in_folds and nests(options))
         log.debug("%s fitted and measured in %.1f s", name, perf_counter() - began)
         with staging(folder, overwrite=options.output.overwrite) as stage:
-            also = None if chosen is None else chosen.write
-            result = write_model(self.task, fitted, self.prepared, options, stage, self.command, self.progress, also)
+
+            def also(place: Path, files: dict[str, Any]) -> None:
+                if variables is not None:
+                    write_choice(variables, options, place, files)
+                if chosen is not None:
+                    chosen.write(place, files)
+
+            result = write_model(self.task, fitted, prepared, options, stage, self.command, self.progress, also)
         log.debug("%s done in %.1f s", name, perf_counter() - began)
         return replace(result, folder=folder)
 

@@ -7,8 +7,9 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.assess.splits.folds import Fold, Split, by_group
+from sdm.assess.splits.folds import Fold, Split, by_group, located
 from sdm.assess.splits.methods import own_folds, split_table
+from sdm.assess.variables.variogram import Autocorrelation, kilometres, measure_autocorrelation
 from sdm.data.rasters.distance import to_lonlat
 from sdm.data.rasters.globe import in_one_piece, near, seam
 from sdm.data.rasters.stack import Stack
@@ -23,6 +24,8 @@ log = logging.getLogger("sdm")
 
 FOLDS = 5  # where a division needs a number and none was given
 SUBSAMPLE = 25.0  # percent
+ENOUGH = 500  # points for variograms: fewer records are joined by background
+SMALLER = 12  # times that blocks are made smaller by a fifth, until the records lie in enough of them
 # Divisions that make as many folds as they make, and those that leave the background whole.
 COUNTED = ("leave-one-out", "equal-blocks", "checkerboard", "buffer", "own")
 WHOLE = ("random", "leave-one-out", "bootstrap", "subsample")
@@ -58,7 +61,6 @@ def check_testing(options: RunOptions) -> None:
         f"test.split={own.split} makes folds, and replicates by {own.replicate_kind} are none: give one of them": (
             drawn and own.split != "random"
         ),
-        "test.split=block needs the side of a square in km: add --block-size, as in --block-size 100": box and not size,
         "test.block_size is that of test.split=block: add --split block": size and not box,
         "test.split=buffer needs a distance in km: add --radius, as in --radius 50": away and not radius,
         "test.radius is that of test.split=buffer: add --split buffer": radius and not away,
@@ -104,9 +106,62 @@ def make_split(table: SampleTable, options: RunOptions, stack: Stack | None = No
     if how is None:
         return None
     try:
-        return split_table(_placed(table, how, stack), how, **_arguments(table, options, how, stack))
+        return _divide(table, options, how, stack)
     except DataError as error:
         raise DataError(f"{table.species}: {error}") from error
+
+
+def _divide(table: SampleTable, options: RunOptions, how: str, stack: Stack | None, **more: Any) -> Split:
+    """Divide a table; where the size of blocks is to be measured, or was not given, measure it first.
+
+    Records that lie in fewer blocks than there are folds get smaller ones, and the note says so.
+    """
+    arguments, placed = _arguments(table, options, how, stack) | more, _placed(table, how, stack)
+    if how != "block" or isinstance(options.test.block_size, float):
+        return split_table(placed, how, **arguments)
+    noun = arguments.get("noun", "records")
+    if options.test.block_size is None:
+        needs = "test.split=block needs the side of a square in km: add --block-size"
+        try:
+            found = _measure_blocks(table, options, stack, noun)
+        except DataError:
+            raise OptionError(f"{needs}, as in --block-size 100") from None
+        hint = f"--block-size {_rounded(found.size_km)} (or auto)"
+        raise OptionError(f"{needs}. The variables at these {noun} suggest {hint}: {found.text}")
+    found = _measure_blocks(table, options, stack, noun)
+    side = found.size_km
+    for _ in range(SMALLER):
+        try:
+            split = split_table(placed, how, **arguments | {"size": side})
+            break
+        except DataError as error:
+            wrong, side = error, 0.8 * side
+    else:
+        raise wrong
+    if side < found.size_km:
+        was = f"the {noun} lie in too few blocks of {kilometres(found.size_km)} km, so blocks are smaller"
+        found = replace(found, size_km=side, note="; ".join(filter(None, [found.note, was])))
+    return replace(split, blocks=found)
+
+
+def _measure_blocks(table: SampleTable, options: RunOptions, stack: Stack | None, noun: str) -> Autocorrelation:
+    """Measure the range of autocorrelation at the records; few of them are joined by points of the background."""
+    columns = [v for v, name in enumerate(table.names) if name not in table.categorical]
+    x, y, values = table.presence_x, table.presence_y, table.presence
+    if len(x) < ENOUGH and table.background is not table.presence:
+        some = np.random.default_rng([options.seed, 23]).permutation(table.n_background)[: ENOUGH - len(x)]
+        x, y = np.concatenate([x, table.background_x[some]]), np.concatenate([y, table.background_y[some]])
+        values = np.vstack([values, table.background[some]])
+        noun = f"{noun} and background points"
+    located(np.column_stack([x, y]), np.empty((0, 2)), noun)
+    lonlat = np.column_stack(_degrees(x, y, stack, "test.split=block"))
+    names = [table.names[v] for v in columns]
+    return measure_autocorrelation(lonlat, values[:, columns], names, seed=options.seed, noun=noun)
+
+
+def _rounded(km: float) -> str:
+    """Return a distance with two digits, as a person would type it."""
+    return f"{float(f'{km:.2g}'):g}"
 
 
 def set_sites_aside(sites: SiteSample, options: RunOptions) -> NDArray[np.bool_]:
@@ -162,12 +217,13 @@ def _split_by_site(sites: SiteSample, options: RunOptions, how: str, stack: Stac
     at = np.unique(member, return_index=True)[1]
     x, y, values = sites.x[at], sites.y[at], sites.values[at]
     table = SampleTable(sites.title, sites.names, sites.categorical, values, values, x, y, x, y)
-    arguments = _arguments(table, options, how, stack) | {"noun": "sites"}
+    arguments: dict[str, Any] = {"noun": "sites"}
     if how == "bootstrap":
         arguments["strata"] = kind
-    split = split_table(_placed(table, how, stack), how, **arguments)
-    folds = [Fold(fold.name, *(_visits(part, member) for part in (fold.train, fold.test))) for fold in split.folds]
-    return Split(split.method, tuple(folds), None if split.group is None else split.group[member], None, "full")
+    split = _divide(table, options, how, stack, **arguments)
+    folds = [Fold(fold.name, _visits(fold.train, member), _visits(fold.test, member)) for fold in split.folds]
+    group = None if split.group is None else split.group[member]
+    return Split(split.method, tuple(folds), group, None, "full", split.blocks)
 
 
 def _visits(places: Index, member: Index) -> Index:

@@ -20,6 +20,7 @@ from sdm.types import Progress
 if TYPE_CHECKING:
     import pandas as pd
 
+    from sdm.assess.variables.choice import VariableChoice
     from sdm.data.rasters.area import StudyArea
     from sdm.data.rasters.stack import Stack
     from sdm.data.records.clean import Ledger
@@ -42,6 +43,7 @@ class Prepared:
     warnings: list[str] = field(default_factory=list)  # what could mislead, whatever the model
     fate: "pd.DataFrame | None" = None  # every row of the file of records or sites, and what became of it
     fate_crs: str = "EPSG:4326"  # of its coordinates, which are those of the file
+    chosen: "dict[str, VariableChoice]" = field(default_factory=dict)  # where variables were left out, by model
 
     def fate_of(self, name: str) -> "pd.DataFrame | None":
         """Return the rows of one model; all of them if it is the only one."""
@@ -133,6 +135,7 @@ class Task(ABC):
     command: ClassVar[str]  # that makes one, such as `sdm classify`
     options_of: ClassVar[str]  # the kind whose options apply: that of the task unless it says otherwise
     assessor: ClassVar[Any] = None  # how models are fitted again and measured, for kinds that can be tuned
+    chooses_in_folds: ClassVar[bool] = False  # whether `fit` lets folds choose variables (`chosen_in_folds`)
     maps_with: ClassVar[tuple[str, ...]] = ()  # options of `sdm predict` that apply to this kind alone or to some
     evaluates_with: ClassVar[tuple[str, ...]] = ()  # and those of `sdm evaluate`; others are refused
 
@@ -199,6 +202,23 @@ class Task(ABC):
     def estimator(self, options: RunOptions, categorical: Sequence[str]) -> Any:
         """Return the estimator that the options describe, not fitted; `sdm tune` changes its settings."""
         raise OptionError(f"'sdm tune' does not apply to {self.called}: use '{self.command}'")
+
+    def narrow(self, prepared: Any, name: str, variables: Sequence[str]) -> Any:
+        """Return the inputs with some of the variables of one model: its table, test data, layers and projections."""
+        raise OptionError(f"no variable can be left out of {self.called}: leave out --drop-correlated and the like")
+
+    def single_gains(
+        self, table: Any, options: RunOptions, names: Sequence[str], executor: Any = None, progress: Any = None
+    ) -> dict[str, float]:
+        """Return the training gain of a model with each of some variables alone: which to keep of those that agree."""
+        from sdm.assess.variables.selection import single_gains
+
+        base = self.single_estimator(options, table.categorical)
+        return single_gains(table, base, names, self.assessor, executor, progress)
+
+    def single_estimator(self, options: RunOptions, categorical: Sequence[str]) -> Any:
+        """Return the estimator of `single_gains`: that of the options, without anything that takes long to choose."""
+        return self.estimator(options, categorical)
 
     # Other commands
 

@@ -29,6 +29,7 @@ COMMANDS = (
     "curve learning",
     "curve sensitivity",
     "check",
+    "variables",
     "predict",
     "evaluate",
     "report",

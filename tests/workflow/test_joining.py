@@ -197,7 +197,6 @@ def test_a_graph_from_a_table(tmp_path: Path) -> None:
         ({"split": "leave-one-out", "folds": 3}, "makes folds of its own number"),
         ({"test_percent": 20, "folds": 3}, "not both"),
         ({"learner": "m3n", "shrinkage": 5}, "joint.shrinkage is for the learner laplace"),
-        ({"split": "block"}, "--block-size"),
     ],
 )
 def test_options_that_say_nothing_are_refused(given, said) -> None:

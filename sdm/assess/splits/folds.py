@@ -6,12 +6,15 @@ The validation background is stated: with `full`, every fold trains and is measu
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
 import numpy as np
 
 from sdm.errors import DataError, OptionError
 from sdm.types import Array, Index
+
+if TYPE_CHECKING:  # a size of blocks is given; none of its code is needed
+    from sdm.assess.variables.variogram import Autocorrelation
 
 BACKGROUNDS = ("full", "partition")
 
@@ -26,6 +29,9 @@ class Divisible(Protocol):
     def take(self, rows: Index, background: Index | None = None, /) -> Self:
         """Return some of the presences or sites, and some (or all) of the background where there is one."""
 
+    def pick(self, names: Sequence[str], /) -> Self:
+        """Return the same with some of the variables."""
+
 
 Table = TypeVar("Table", bound=Divisible)
 
@@ -39,14 +45,18 @@ class Fold:
     test: Index
     background_train: Index | None = None  # None stands for all background points
     background_test: Index | None = None
+    variables: tuple[str, ...] | None = None  # that the fold chose by its own training part; None stands for all
 
     def training(self, table: Table) -> Table:
         """Return the part of a table to fit on."""
-        return table.take(self.train, self.background_train)
+        return self._chosen(table.take(self.train, self.background_train))
 
     def testing(self, table: Table) -> Table:
         """Return the part of a table to measure on."""
-        return table.take(self.test, self.background_test)
+        return self._chosen(table.take(self.test, self.background_test))
+
+    def _chosen(self, part: Table) -> Table:
+        return part if self.variables is None else part.pick(self.variables)
 
 
 @dataclass(frozen=True)
@@ -58,6 +68,7 @@ class Split:
     group: Index | None  # (m,): the fold (from 0) in which each presence is held out; None if several, or none
     background_group: Index | None  # (n,): the same of background points that are divided; −1: never held out
     background: str  # what a fold is measured against: "full" or "partition"; "" for survey sites, which need none
+    blocks: "Autocorrelation | None" = None  # where the size of blocks comes from, if it was measured
 
 
 def by_group(

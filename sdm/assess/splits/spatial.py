@@ -6,7 +6,8 @@ import numpy as np
 
 from sdm.assess.splits.folds import Fold, Split, by_group, check_background, enough, located
 from sdm.assess.splits.kmeans import kmeans, nearest
-from sdm.data.rasters.distance import DEGREE_KM, EARTH_KM
+from sdm.assess.splits.sphere import great_circle
+from sdm.data.rasters.distance import DEGREE_KM
 from sdm.data.rasters.globe import in_one_piece
 from sdm.errors import DataError, OptionError
 from sdm.types import Array, Index
@@ -221,11 +222,7 @@ def _distance(xy: Array, place: Array, geographic: bool) -> Array:
     if not geographic:
         plain: Array = np.hypot(xy[:, 0] - place[0], xy[:, 1] - place[1])
         return plain
-    lon, lat = np.radians(xy).T
-    lon0, lat0 = np.radians(place)
-    half = np.sin((lat - lat0) / 2) ** 2 + np.cos(lat) * np.cos(lat0) * np.sin((lon - lon0) / 2) ** 2
-    arc: Array = 2 * EARTH_KM * np.arcsin(np.sqrt(np.clip(half, 0.0, 1.0)))
-    return arc
+    return great_circle(xy, place[None])
 
 
 def environmental_clusters(

@@ -76,6 +76,7 @@ CLASSES = Page(
         sections.SURVEY,
         PageSection("curves", "Response curves", sections.class_curves),
         sections.IMPORTANCE,
+        sections.VARIABLES,
         sections.TUNING,
         sections.VALIDATION,
         sections.NULL,

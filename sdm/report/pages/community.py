@@ -121,6 +121,7 @@ COMMUNITY = Page(
         PageSection("each", "Species", each, template="community/each"),
         PageSection("features", "Features", features, "Features that survived", "community/features"),
         sections.RECORDS,
+        sections.VARIABLES,
         sections.SETTINGS,
         sections.ODMAP,
     ),

@@ -157,6 +157,24 @@ def tuning(results: Results) -> Context | None:
     }
 
 
+def variable_section(results: Results) -> Context | None:
+    """Return which variables were left out and why, with the pictures of correlations and of the reduction."""
+    found = results.tree("variable_selection")
+    if not found:
+        return None
+    pictures = {name: results.plot(f"{name}.png") for name in ("correlation", "reduction")}
+    return {
+        "candidates": found.get("candidates"),
+        "kept": found.get("kept") if isinstance(found.get("kept"), list) else [],
+        "dropped": rows_of(found.get("dropped")),
+        "constant": found.get("constant") if isinstance(found.get("constant"), list) else [],
+        "points": found.get("points"),
+        "over": found.get("over"),
+        "steps": rows_of(found.get("steps")),
+        **{name: None if path is None else embed(path) for name, path in pictures.items()},
+    }
+
+
 def validation(results: Results) -> Context | None:
     """Return the table of folds, means with their deviations, and where the folds lie."""
     found = results.tree("cross_validation")
@@ -170,7 +188,10 @@ def validation(results: Results) -> Context | None:
         if not key.endswith(".sd")
     ]
     columns = [key for key in rows[0] if not isinstance(rows[0][key], (dict, list))]
+    blocks, picture = found.get("blocks"), results.plot("variograms.png")
     context = {"method": found.get("method"), "places": fold_map(results)}
+    if isinstance(blocks, dict):
+        context |= {"blocks": blocks.get("text"), "variograms": None if picture is None else embed(picture)}
     if results.kind == "species":
         context["background"] = found.get("background")
     return {**context, "rows": rows, "columns": columns, "averages": averages}
@@ -280,6 +301,7 @@ MAP = PageSection("map", "Map", shown_map)
 THRESHOLDS = PageSection("thresholds", "Thresholds", thresholds)
 IMPORTANCE = PageSection("importance", "Importance", importance, "Importance of the variables")
 TUNING = PageSection("tuning", "Choice of settings", tuning, "How the settings were chosen")
+VARIABLES = PageSection("variables", "Variables", variable_section, "Variables that were kept and left out")
 VALIDATION = PageSection("validation", "Cross-validation", validation)
 SURVEY = PageSection("survey", "Survey and calibration", survey_section)
 NULL = PageSection("null", "Null models", null_model_section)

@@ -85,6 +85,7 @@ SPECIES = Page(
         PageSection(
             "structure", "Structure", structure, "Structure: families, rules, interactions", "species/structure"
         ),
+        sections.VARIABLES,
         sections.TUNING,
         sections.VALIDATION,
         sections.SURVEY,

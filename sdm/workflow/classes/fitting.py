@@ -79,9 +79,16 @@ def class_estimator(options: RunOptions, categorical: Sequence[str]) -> Conditio
 
 
 def plan_classes(
-    sample: ClassSample, options: RunOptions, test: ClassSample | None = None, stack: Stack | None = None
+    sample: ClassSample,
+    options: RunOptions,
+    test: ClassSample | None = None,
+    stack: Stack | None = None,
+    whole: ClassSample | None = None,
 ) -> ClassPlan:
-    """Divide the sites; what cannot work is refused before anything is fitted."""
+    """Divide the sites; what cannot work is refused before anything is fitted.
+
+    `whole` are the training sites with all variables, where some were left out: folds depend on all of them.
+    """
     if options.predict.threshold is not None:
         check_cutoff(sample.class_names, "predict.threshold")
     if options.output.surfaces:
@@ -90,7 +97,7 @@ def plan_classes(
     if test is None:
         train = set_sites_aside(sample, options)
         sample, test = sample.take(train), None if train.all() else sample.take(~train)
-    return ClassPlan(sample, test, split_sites(sample, options, stack))
+    return ClassPlan(sample, test, split_sites(sample if whole is None else whole, options, stack))
 
 
 def check_cutoff(labels: Sequence[str], option: str) -> None:
@@ -100,8 +107,14 @@ def check_cutoff(labels: Sequence[str], option: str) -> None:
         raise OptionError(f"{option} is for presence and absence, and the classes are {listed}: leave it out")
 
 
-def fit_classes(plan: ClassPlan, prepared: ClassPrepared, options: RunOptions, progress: Progress | None) -> ClassFit:
-    """Fit one class model and measure it."""
+def fit_classes(
+    plan: ClassPlan,
+    prepared: ClassPrepared,
+    options: RunOptions,
+    progress: Progress | None,
+    nested: tuple[ClassSample, Split] | None = None,
+) -> ClassFit:
+    """Fit one class model and measure it; `nested` as for `assess`."""
     table, test = plan.table, plan.test
     log.info("fitting %d classes to %s sites", len(table.class_names), f"{len(table):,}")
     if progress:
@@ -115,7 +128,8 @@ def fit_classes(plan: ClassPlan, prepared: ClassPrepared, options: RunOptions, p
         notes.append("no feature predicts held-out sites better than the classes' frequencies: the model has none")
     model = _with_record(fitted.model_, table, prepared, options)
     bases = base, _as_chosen(base, fitted)
-    assessed = assess(table, options, *bases, plan.split, assessor=CLASSES, test=test, progress=progress)
+    ways: dict[str, Any] = {"assessor": CLASSES, "test": test, "nested": nested, "progress": progress}
+    assessed = assess(table, options, *bases, plan.split, **ways)
     measures = {
         kind: measure_classes(model.distributions(one.values), targets_of(one, model.classes), model.shares)
         for kind, one in (("training", table), ("test", test))

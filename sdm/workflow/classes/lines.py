@@ -42,6 +42,7 @@ def class_result_lines(result: ModelResult) -> list[str]:
         constant = measure_text(found["mean"]["loss.const.val.avg"])
         scores = f"AUC {mean['auc']}, TSS {mean['tss']}, log loss {mean['loss']} (constant model {constant})"
         out.append(line(f"{len(found['rows'])} folds", f"{scores} ({found['method']})"))
+        out += shared.block_lines(result, found)
     out += [*shared.null_lines(result), *shared.importance_lines(result)]
     return [*out, *result.file_lines(OPENED_FIRST)]
 

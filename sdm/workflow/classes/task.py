@@ -1,5 +1,7 @@
 """The task of classes: a target class, or presence and absence, at every site."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,10 +20,11 @@ from sdm.workflow.classes.fitting import ClassFit, ClassPlan, check_cutoff, clas
 from sdm.workflow.classes.inputs import ClassPrepared, check_inputs, prepare_classes
 from sdm.workflow.classes.lines import class_evaluation_lines, class_info_lines, class_result_lines
 from sdm.workflow.classes.writing import write_classes
-from sdm.workflow.inputs import check_layers, open_layers
+from sdm.workflow.inputs import check_layers, narrow_layers, open_layers
 from sdm.workflow.species.task import threshold_on_scale
 from sdm.workflow.splitting import check_testing
 from sdm.workflow.task import FEW, Findings, MapResult, Task
+from sdm.workflow.variables.choosing import chosen_in_folds
 
 BESIDE = ("class", "entropy")  # maps of `sdm predict` beside the probabilities
 LISTED = 12  # classes whose shares are printed
@@ -37,6 +40,7 @@ class ClassTask(Task):
     called: ClassVar[str] = "a class model"
     command: ClassVar[str] = "sdm classify"
     assessor: ClassVar[Any] = CLASSES
+    chooses_in_folds: ClassVar[bool] = True
     maps_with: ClassVar[tuple[str, ...]] = ("threshold",)
     evaluates_with: ClassVar[tuple[str, ...]] = ("class_column", "proportions", "select")
     lines = staticmethod(class_result_lines)
@@ -64,11 +68,31 @@ class ClassTask(Task):
 
     def plan(self, prepared: ClassPrepared, name: str, options: RunOptions) -> ClassPlan:
         """Divide the sites of one model."""
-        return plan_classes(prepared.tables[name], options, prepared.tests.get(name), prepared.stack)
+        whole = prepared.chosen[name].table if name in prepared.chosen else None
+        return plan_classes(prepared.tables[name], options, prepared.tests.get(name), prepared.stack, whole)
 
     def fit(self, prepared: ClassPrepared, name: str, options: RunOptions, progress: Progress | None) -> ClassFit:
         """Fit and measure one class model."""
-        return fit_classes(self.plan(prepared, name, options), prepared, options, progress)
+        plan = self.plan(prepared, name, options)
+        nested = chosen_in_folds(self, prepared, name, plan.split, options, progress)
+        return fit_classes(plan, prepared, options, progress, nested)
+
+    def narrow(self, prepared: ClassPrepared, name: str, variables: Sequence[str]) -> ClassPrepared:
+        """Return the inputs with some of the variables of one model."""
+        tables, tests = (
+            {title: one.pick(variables) if title == name else one for title, one in part.items()}
+            for part in (prepared.tables, prepared.tests)
+        )
+        return replace(prepared, tables=tables, tests=tests, **narrow_layers(prepared, variables))
+
+    def single_estimator(self, options: RunOptions, categorical: Sequence[str]) -> Any:
+        """Return the estimator of the options without trees; penalties that are chosen are l1, by the tables."""
+        fit, changed = options.fit, dict[str, Any]()
+        if fit.model == "structural" or ":" in fit.features:
+            changed |= {"model": "maxent", "features": "auto"}
+        changed |= {"multiplier": 1.0} if fit.multiplier in (None, "auto") else {}
+        changed |= {"regularization": "l1"} if fit.regularization in (None, "auto") else {}
+        return class_estimator(options.model_copy(update={"fit": fit.model_copy(update=changed)}), categorical)
 
     def repeat(self, options: RunOptions, name: str) -> RunOptions:
         """Return the options with one species, if there are several."""

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from sdm._version import __version__
+from sdm.assess.measures.community import marginal_loss
 from sdm.assess.splits.folds import Fold, Split
+from sdm.data.encode import Encoder
 from sdm.data.rasters.stack import Stack
 from sdm.data.site_sample import CommunitySample
 from sdm.estimators.community import JointModel
@@ -48,14 +50,33 @@ class CommunityPlan:
     split: Split | None
 
 
-def plan_community(community: Community, options: RunOptions, stack: Stack | None) -> CommunityPlan:
-    """Divide the sites, visits to one site together; what cannot work is refused before anything is fitted."""
+def plan_community(
+    community: Community, options: RunOptions, stack: Stack | None, whole: CommunitySample | None = None
+) -> CommunityPlan:
+    """Divide the sites, visits to one site together; what cannot work is refused before anything is fitted.
+
+    `whole` are the sites with all variables, where some were left out: folds depend on all of them.
+    """
     sample = community.sample()
     if not options.test.percent:
-        return CommunityPlan(sample, split_sites(sample, options, stack))
+        return CommunityPlan(sample, split_sites(sample if whole is None else whole, options, stack))
     train = set_sites_aside(sample, options)
     fold = Fold("1", np.flatnonzero(train), np.flatnonzero(~train))
     return CommunityPlan(sample, Split("percent", (fold,), None, None, "full"))
+
+
+def glm_gains(sample: CommunitySample, names: Sequence[str]) -> dict[str, float]:
+    """Return the gain of a GLM with one continuous variable alone over the constant model, in nats per site."""
+    species = tuple(map(str, sample.target.columns))
+    labels = read_labels(sample.target, species, len(sample))
+    shares = np.array([float(np.mean(known[known >= 0])) for known in labels.T])
+    constant = marginal_loss(labels, np.broadcast_to(shares, labels.shape))
+    gains = {}
+    for name in names:
+        x = sample.values[:, [sample.names.index(name)]]
+        model = fit_glm(x, labels, Encoder((name,), (), {}), species)
+        gains[name] = constant - marginal_loss(labels, model.predict_proba(x))
+    return gains
 
 
 def make_model(options: RunOptions, graph: Any, categorical: Sequence[str]) -> JointModel:
@@ -134,11 +155,16 @@ def describe_fit(run: JointFit, options: RunOptions) -> dict[str, Any]:
         "edges": len(joint.forest.edges),
         "stacked": {key: stacked.meta[key] for key in keys},
         "training": run.training,
-        "test": None if tested is None else {"method": tested.method, "folds": tested.folds, "mean": tested.mean},
+        "test": None if tested is None else _tested(tested),
         "tuning": run.tuning,
         "kept": {"share": KEPT, "weights": sum(row["kept"] for row in survivors(joint))},
         "settings": options.joint.model_dump(),
     }
+
+
+def _tested(tested: SiteTest) -> dict[str, Any]:
+    found = {"method": tested.method, "folds": tested.folds, "mean": tested.mean}
+    return found if tested.blocks is None else {**found, "blocks": tested.blocks.numbers()}
 
 
 def survivors(model: FittedJoint) -> list[dict[str, Any]]:

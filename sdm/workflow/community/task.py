@@ -1,5 +1,7 @@
 """The task of communities: several species at the same sites, in one joint model."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -12,10 +14,11 @@ from sdm.options.definitions import JointOptions, RunOptions
 from sdm.types import Progress
 from sdm.workflow.community.checking import check_community
 from sdm.workflow.community.evaluating import evaluate_joint
-from sdm.workflow.community.fitting import CommunityPlan, JointFit, fit_community, plan_community
+from sdm.workflow.community.fitting import CommunityPlan, JointFit, fit_community, glm_gains, plan_community
 from sdm.workflow.community.inputs import read_community
 from sdm.workflow.community.lines import joint_evaluation_lines, joint_info_lines, joint_result_lines
 from sdm.workflow.community.writing import write_joint
+from sdm.workflow.inputs import narrow_layers
 from sdm.workflow.splitting import check_testing
 from sdm.workflow.task import MapResult, Prepared, Task
 
@@ -62,11 +65,25 @@ class CommunityTask(Task):
 
     def plan(self, prepared: Prepared, name: str, options: RunOptions) -> CommunityPlan:
         """Divide the sites."""
-        return plan_community(prepared.tables[name], options, prepared.stack)
+        whole = prepared.chosen[name].table if name in prepared.chosen else None
+        return plan_community(prepared.tables[name], options, prepared.stack, whole)
 
     def fit(self, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None) -> JointFit:
         """Fit the joint model beside single models and a GLM, and test all of them."""
         return fit_community(prepared.tables[name], self.plan(prepared, name, options), options, progress)
+
+    def narrow(self, prepared: Prepared, name: str, variables: Sequence[str]) -> Prepared:
+        """Return the inputs with some of the variables of the environment."""
+        community, layers = prepared.tables[name], narrow_layers(prepared, variables)
+        names = [column for column in community.environment.columns if column in variables]
+        table = replace(community, environment=community.environment[names], **layers)
+        return replace(prepared, tables={name: table}, **layers)
+
+    def single_gains(
+        self, table: Any, options: RunOptions, names: Sequence[str], executor: Any = None, progress: Any = None
+    ) -> dict[str, float]:
+        """Return by how much a GLM with one variable alone, of all species, is better than the constant model."""
+        return glm_gains(table, names)
 
     def summary_row(self, numbers: dict[str, Any]) -> dict[str, Any]:
         """Return the main numbers; a run has one community, and no table of several."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from sdm.assess.measures.community import best_cutoffs, marginal_loss, measure_community, species_auc, species_tss
 from sdm.assess.splits.folds import Split
+from sdm.assess.variables.variogram import Autocorrelation
 from sdm.joint.inference import States
 from sdm.models.community import FittedJoint
 from sdm.types import Array, Index, Progress
@@ -37,6 +38,7 @@ class SiteTest:
     folds: list[dict[str, Any]] = field(default_factory=list)  # `fold`, `sites`, and the measures of models by name
     mean: dict[str, dict[str, Any]] = field(default_factory=dict)  # over folds, of every model
     notes: list[str] = field(default_factory=list)
+    blocks: Autocorrelation | None = None  # where the size of blocks comes from, if it was measured
 
 
 @contextmanager
@@ -82,7 +84,7 @@ def measure_folds(
 
     `fit` is called with the name of a model, a graph, the training sites, the species to learn, and what to call it.
     """
-    out = SiteTest(split.method)
+    out = SiteTest(split.method, blocks=split.blocks)
     for k, fold in enumerate(split.folds):
         learnt = [s for s in range(len(species)) if {0, 1} <= set(labels[fold.train, s].tolist())]
         names = [species[s] for s in learnt]

@@ -34,6 +34,12 @@ def write_joint(
     prevalence = labels.mean(skipna=True).to_dict()
     common = [prevalence[name] for name in joint.species]
     files["network"] = draw_network(joint.species, joint.forest, edges, common, folder / "network.png").name
+    blocks = None if fitted.testing is None else fitted.testing.blocks
+    if blocks is not None:
+        from sdm.report.figures.variables import draw_variograms
+
+        files["variograms"] = write_rows(folder / "variograms.csv", blocks.rows()).name
+        files["variogram picture"] = draw_variograms(blocks, folder / "variograms.png").name
     maps = _write_all_maps(fitted, options, folder, files, progress) if options.output.map else {}
     fitted.numbers |= {"prevalence": prevalence, "associations": edges, "maps": maps, "effects": effects}
     return []

@@ -67,25 +67,35 @@ class SpeciesPlan:
 
 
 def plan_species(
-    table: SampleTable, options: RunOptions, test: tuple[Array, Array, Array] | None = None, stack: Stack | None = None
+    table: SampleTable,
+    options: RunOptions,
+    test: tuple[Array, Array, Array] | None = None,
+    stack: Stack | None = None,
+    whole: SampleTable | None = None,
 ) -> SpeciesPlan:
     """Divide the records of one species; what is wrong with folds and pairs is said before any work.
 
     `test` are values, x and y of test records, if `test.percent` does not set some aside; splits that need distances or
-    cells need the layers (`stack`).
+    cells need the layers (`stack`). `whole` is the training part with all variables, where some were left out: folds
+    depend on all of them.
     """
     if table.n_presences < 2:
         raise DataError(f"{table.species}: one usable presence only, expected at least 2 (better 10 or more)")
     if test is None:
         table, test = set_aside(table, options)
     read_pairs(options.output.surfaces, table.names)
-    return SpeciesPlan(table, test, make_split(table, options, stack))
+    return SpeciesPlan(table, test, make_split(table if whole is None else whole, options, stack))
 
 
 def fit_species(
-    plan: SpeciesPlan, options: RunOptions, progress: Progress | None = None, *, survey: Survey | None = None
+    plan: SpeciesPlan,
+    options: RunOptions,
+    progress: Progress | None = None,
+    *,
+    survey: Survey | None = None,
+    nested: tuple[SampleTable, Split] | None = None,
 ) -> SpeciesFit:
-    """Fit one species and measure the result, also on the sites of a survey."""
+    """Fit one species and measure the result, also on the sites of a survey; `nested` as for `assess`."""
     table, test, split = plan.table, plan.test, plan.split
     fitted = fit_variables(table, options, progress=progress)
     structure = describe_structure(fitted) if isinstance(fitted, StructMaxent) else None
@@ -99,7 +109,7 @@ def fit_species(
         fit = options.fit.model_copy(update={"lam": structure.lam, "beta": structure.beta})
         known = options.model_copy(update={"fit": fit})
     base, single = (estimator(one, table.categorical) for one in (options, known))
-    assessed = assess(table, options, base, single, split, test=values, progress=progress)
+    assessed = assess(table, options, base, single, split, test=values, nested=nested, progress=progress)
     if options.test.importance:
         assessed.permutation = permutation_importance(
             model, table.presence, table.background, repeats=options.test.repeats, seed=options.seed

@@ -88,6 +88,7 @@ def _assessment_lines(result: ModelResult) -> list[str]:
         )
         how = f"({found['method']}, {found['background']} background)"
         out.append(line(f"{len(found['rows'])} folds", f"{scores}, gain {mean['gain.val.avg']:.4f} {how}"))
+        out += block_lines(result, found)
     out += null_lines(result)
     if "presence_absence" in n:
         found = n["presence_absence"]
@@ -96,6 +97,11 @@ def _assessment_lines(result: ModelResult) -> list[str]:
         )
         out.append(line("survey", f"{scores} ({found['presences']:,} presences, {found['absences']:,} absences)"))
     return [*out, *importance_lines(result)]
+
+
+def block_lines(result: ModelResult, found: dict[str, Any]) -> list[str]:
+    """Say how large blocks are, where that was measured."""
+    return [result.line("blocks of", found["blocks"]["text"])] if "blocks" in found else []
 
 
 def null_lines(result: ModelResult) -> list[str]:

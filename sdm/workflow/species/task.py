@@ -1,5 +1,7 @@
 """The task of species: presences compared with a background, one model per species."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -8,11 +10,13 @@ import numpy as np
 from sdm.assess.assessor import PRESENCE_ONLY
 from sdm.commit import publishing
 from sdm.data.rasters.stack import Stack
+from sdm.data.table import Survey
 from sdm.errors import OptionError
 from sdm.maps.species import predict_raster
 from sdm.models.species import SCALES, Model
-from sdm.options.definitions import RunOptions
+from sdm.options.definitions import FitOptions, RunOptions
 from sdm.types import Progress
+from sdm.workflow.inputs import narrow_layers
 from sdm.workflow.species.checking import check_species_run
 from sdm.workflow.species.evaluating import evaluate_species
 from sdm.workflow.species.fitting import SpeciesPlan, check_model, estimator, fit_species, plan_species
@@ -22,12 +26,14 @@ from sdm.workflow.species.sampling import check_sampling
 from sdm.workflow.species.writing import write_shared, write_species
 from sdm.workflow.splitting import check_testing
 from sdm.workflow.task import MapResult, Prepared, Task
+from sdm.workflow.variables.choosing import chosen_in_folds
 
 MAP_SCALES = tuple(scale for scale in SCALES if scale != "link")
 IN_SUMMARY = (
     "training_presences", "features_with_weight", "regularized_gain", "gain", "auc_train", "log_loss_train",
     "auc_test", "log_loss_test", "entropy", "gap",
 )  # fmt: skip
+SINGLE_KNOTS = 50  # of models of one variable, for its gain: four times faster than all, and within 0.01 nats
 IN_SUMMARY_OF_FOLDS = ("auc.val.avg", "cbi.val.avg", "or.10p.avg", "loss.val.avg")
 
 
@@ -38,6 +44,7 @@ class SpeciesTask(Task):
     called: ClassVar[str] = "a model of one species"
     command: ClassVar[str] = "sdm fit"
     assessor: ClassVar[Any] = PRESENCE_ONLY
+    chooses_in_folds: ClassVar[bool] = True
     maps_with: ClassVar[tuple[str, ...]] = ("scale", "threshold")
     evaluates_with: ClassVar[tuple[str, ...]] = ("absences", "background", "species", "truth", "seed")
     lines = staticmethod(species_result_lines)
@@ -65,11 +72,33 @@ class SpeciesTask(Task):
         """Divide the records of one species."""
         points = prepared.tests.get(name)
         test = None if points is None else (np.asarray(points.values, dtype=np.float64), points.x, points.y)
-        return plan_species(prepared.tables[name], options, test, stack=prepared.stack)
+        whole = prepared.chosen[name].table if name in prepared.chosen else None
+        return plan_species(prepared.tables[name], options, test, stack=prepared.stack, whole=whole)
 
     def fit(self, prepared: SpeciesPrepared, name: str, options: RunOptions, progress: Progress | None) -> Any:
         """Fit and measure the model of one species."""
-        return fit_species(self.plan(prepared, name, options), options, progress, survey=prepared.surveys.get(name))
+        plan, survey = self.plan(prepared, name, options), prepared.surveys.get(name)
+        nested = chosen_in_folds(self, prepared, name, plan.split, options, progress)
+        return fit_species(plan, options, progress, survey=survey, nested=nested)
+
+    def narrow(self, prepared: SpeciesPrepared, name: str, variables: Sequence[str]) -> SpeciesPrepared:
+        """Return the inputs with some of the variables of one species."""
+        table = prepared.tables[name]
+        at = [v for v, variable in enumerate(table.names) if variable in variables]
+        tests, surveys = dict(prepared.tests), dict(prepared.surveys)
+        if name in tests:
+            tests[name] = replace(tests[name], values=tests[name].values[:, at])
+        if name in surveys:
+            surveys[name] = Survey(surveys[name].presence[:, at], surveys[name].absence[:, at])
+        tables = {**prepared.tables, name: table.pick(variables)}
+        return replace(prepared, tables=tables, tests=tests, surveys=surveys, **narrow_layers(prepared, variables))
+
+    def single_estimator(self, options: RunOptions, categorical: Sequence[str]) -> Any:
+        """Return a maxent model of the options with a few knots; of other models, one with default features."""
+        own = options.fit
+        fit = own if own.model == "maxent" else FitOptions(multiplier=own.multiplier, entropy=own.entropy)
+        fit = fit if fit.knots is not None else fit.model_copy(update={"knots": SINGLE_KNOTS})
+        return estimator(options.model_copy(update={"fit": fit}), categorical)
 
     def repeat(self, options: RunOptions, name: str) -> RunOptions:
         """Return the options with one species."""

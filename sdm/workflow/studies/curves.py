@@ -17,6 +17,7 @@ from sdm.workers import workers
 from sdm.workflow.registry import task_for
 from sdm.workflow.species.fitting import estimator
 from sdm.workflow.species.inputs import prepare_species
+from sdm.workflow.variables.choosing import choice_notes, choose_variables, chooses
 from sdm.workflow.writing import write_run
 
 KINDS = ("learning", "sensitivity")
@@ -53,8 +54,13 @@ def _draw(options: RunOptions, kind: str, target: Path, command: str, progress: 
     """Measure and draw into a folder that is held for it."""
     prepared = prepare_species(options)
     result = CurveResult(target, failures=dict(prepared.failures), notices=list(prepared.notices))
+    task = task_for("species")
     for species, table in prepared.tables.items():
         try:
+            if chooses(options):
+                narrowed = choose_variables(task, prepared, species, options, progress)
+                table, chosen = narrowed.tables[species], narrowed.chosen[species]
+                result.notices += [f"{species}: {text}" for text in choice_notes(chosen, options, nested=False)]
             result.points[species] = measure_curve(table, options, kind, progress)
         except SdmError as error:
             if len(prepared.tables) == 1:

@@ -24,6 +24,7 @@ from sdm.workflow.run import Chosen, RunResult, run
 from sdm.workflow.splitting import with_default_folds
 from sdm.workflow.studies.strata_path import StrataTask
 from sdm.workflow.task import Prepared, Task
+from sdm.workflow.variables.choosing import refuse_choice
 
 
 def run_path(options: RunOptions, *, command: str = "", progress: Progress | None = None) -> RunResult:
@@ -33,6 +34,7 @@ def run_path(options: RunOptions, *, command: str = "", progress: Progress | Non
     `sp_coefficients.csv` and `sp_path.png` beside. For strata see `sdm.workflow.studies.strata_path`.
     """
     if options.path.strata is not None:
+        refuse_choice(options, "strata, which have no variables")
         return run(options, task=StrataTask(), command=command, progress=progress)
     if options.fit.model != "maxent" or options.fit.regularization not in (None, "l1"):
         given = options.fit.regularization if options.fit.model == "maxent" else f"a {options.fit.model} model"

@@ -1,0 +1,116 @@
+"""The variables of a model that were kept, those that were left out, and why."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sdm.assess.variables.correlation import Collinearity, inflation_factors
+from sdm.assess.variables.reduction import ReductionStep
+from sdm.assess.variables.selection import Dropped
+
+LISTED = 12  # variables that a note names
+
+
+@dataclass(frozen=True)
+class VariableChoice:
+    """What became of the variables of one model."""
+
+    names: tuple[str, ...]  # all, in the order of the layers
+    dropped: tuple[Dropped, ...]
+    found: Collinearity
+    noun: str  # what the correlations are over: background points, or sites
+    gains: dict[str, float] = field(default_factory=dict)  # of single variables, those that were needed
+    steps: tuple[ReductionStep, ...] = ()
+    table: Any = None  # what the choice was made on: the training part, with all variables
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """The variables of the model."""
+        gone = {one.variable for one in self.dropped}
+        return tuple(name for name in self.names if name not in gone)
+
+    def left_out(self, by: str) -> list[Dropped]:
+        """Return what was left out for one reason."""
+        return [one for one in self.dropped if one.by == by]
+
+    def numbers(self) -> dict[str, Any]:
+        """Return the choice for the results (JSON values)."""
+        rows = [
+            {
+                "variable": one.variable,
+                "by": one.by,
+                "value": one.value if np.isfinite(one.value) else None,
+                "reason": one.reason,
+                **({"kept_instead": one.other} if one.other else {}),
+            }
+            for one in self.dropped
+        ]
+        steps = [
+            row | {key: value if _known(value) else None for key, value in row.items()} for row in self.step_rows()
+        ]
+        return {
+            "candidates": len(self.names),
+            "kept": list(self.kept),
+            "dropped": rows,
+            "constant": list(self.found.constant),
+            "points": self.found.n,
+            "over": self.noun,
+            "gains": self.gains,
+            **({"steps": steps} if steps else {}),
+        }
+
+    def step_rows(self) -> list[dict[str, Any]]:
+        """Return one row per step of the reduction."""
+        return [step.row() for step in self.steps]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row per variable."""
+        gone = {one.variable: one for one in self.dropped}
+        factors = dict(zip(self.found.names, self.found.vif.tolist()))
+        left = [k for k, name in enumerate(self.found.names) if name not in gone]
+        after = inflation_factors(self.found.pearson[np.ix_(left, left)]).tolist()
+        among = dict(zip((self.found.names[k] for k in left), after))
+        rows = []
+        for name in self.names:
+            other, r = self.closest(name)
+            rows.append(
+                {
+                    "variable": name,
+                    "kept": name not in gone,
+                    "left out by": gone[name].by if name in gone else "",
+                    "reason": gone[name].reason if name in gone else self.remark(name),
+                    "VIF among all": factors.get(name, ""),
+                    "VIF among kept": among.get(name, ""),
+                    "single gain": self.gains.get(name, ""),
+                    "most correlated with": other,
+                    "r": r,
+                }
+            )
+        return rows
+
+    def closest(self, name: str) -> tuple[str, float | str]:
+        """Return the variable that one is most correlated with, and how much; nothing for those that take no part."""
+        if name not in self.found.names or len(self.found.names) < 2:
+            return "", ""
+        k = self.found.names.index(name)
+        others = np.abs(self.found.pearson[k])
+        others[k] = -1.0
+        best = int(np.argmax(others))
+        return self.found.names[best], float(self.found.pearson[k, best])
+
+    def remark(self, name: str) -> str:
+        """Say why a variable takes no part in correlations."""
+        if name in self.found.categorical:
+            return "categories take no part"
+        return "one value" if name in self.found.constant else ""
+
+
+def _known(value: Any) -> bool:
+    return not isinstance(value, float) or bool(np.isfinite(value))
+
+
+def listed_drops(dropped: list[Dropped]) -> str:
+    """Name what was left out and why, the first few of many."""
+    text = ", ".join(f"{one.variable} ({one.reason})" for one in dropped[:LISTED])
+    return text + (f" and {len(dropped) - LISTED} more" if len(dropped) > LISTED else "")

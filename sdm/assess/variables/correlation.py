@@ -1,0 +1,133 @@
+"""Which variables say the same: correlations, variance inflation factors, and how variables group."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sdm.errors import DataError
+from sdm.types import Array, Index
+
+LEAST = 3  # points that a correlation needs
+SINGULAR = 1e-12  # an eigenvalue of the correlation matrix below this, per variable, is zero
+
+
+@dataclass(frozen=True)
+class Collinearity:
+    """How the continuous variables of a sample hang together; those with one value, and categories, take no part."""
+
+    names: tuple[str, ...]  # continuous variables that vary
+    pearson: Array  # (V, V)
+    spearman: Array
+    vif: Array  # (V,), infinite where a variable is a sum of others
+    n: int  # points
+    constant: tuple[str, ...] = ()  # continuous variables with one value
+    categorical: tuple[str, ...] = ()
+
+    def merges(self) -> list["Merge"]:
+        """Return how the variables join into groups, the most correlated first (average linkage on 1 − |r|)."""
+        return average_linkage(1.0 - np.abs(self.pearson))
+
+    def groups(self, limit: float) -> list[tuple[str, ...]]:
+        """Return variables that join while their mean |r| is above a limit; those that join none are left out.
+
+        They are the branches right of the dashed line of the picture.
+        """
+        n = len(self.names)
+        members: dict[int, list[int]] = {v: [v] for v in range(n)}
+        for k, merge in enumerate(self.merges()):
+            if merge.height >= 1.0 - limit:
+                break
+            members[n + k] = sorted(members.pop(merge.first) + members.pop(merge.second))
+        return sorted(
+            (tuple(self.names[v] for v in group) for group in members.values() if len(group) > 1),
+            key=lambda group: self.names.index(group[0]),
+        )
+
+
+def measure_collinearity(values: Array, names: Sequence[str], categorical: Sequence[str] = ()) -> Collinearity:
+    """Measure the correlations of variables over points: `values` is `(n, V)`, without missing values."""
+    if len(values) < LEAST:
+        raise DataError(f"{len(values)} points are too few to correlate variables: expected at least {LEAST}")
+    classes = tuple(name for name in names if name in categorical)
+    numeric = [v for v, name in enumerate(names) if name not in categorical]
+    varies = [v for v in numeric if values[:, v].min() < values[:, v].max()]
+    x = np.asarray(values, dtype=np.float64)[:, varies]
+    pearson = correlation_matrix(x)
+    ranked = np.column_stack([average_ranks(column) for column in x.T]) if varies else x
+    constant = tuple(names[v] for v in numeric if v not in varies)
+    kept = tuple(names[v] for v in varies)
+    return Collinearity(
+        kept, pearson, correlation_matrix(ranked), inflation_factors(pearson), len(x), constant, classes
+    )
+
+
+def correlation_matrix(x: Array) -> Array:
+    """Return Pearson's correlations of columns that vary; exactly symmetric, with ones on the diagonal."""
+    centred = x - x.mean(axis=0)
+    largest = np.abs(centred).max(axis=0, initial=0.0) if len(x) else np.ones(x.shape[1])
+    centred = centred / np.where(largest > 0, largest, 1.0)  # squares of very small or large numbers stay in range
+    centred /= np.sqrt(np.sum(centred**2, axis=0))
+    r = np.clip(centred.T @ centred, -1.0, 1.0)
+    r = 0.5 * (r + r.T)
+    np.fill_diagonal(r, 1.0)
+    return np.asarray(r)
+
+
+def average_ranks(values: Array) -> Array:
+    """Return the ranks of values from 1 on; equal ones share the mean of theirs."""
+    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(count)
+    return np.asarray((last - 0.5 * (count - 1))[place.ravel()], dtype=np.float64)
+
+
+def inflation_factors(r: Array) -> Array:
+    """Return the variance inflation factor 1 / (1 − R²) of every variable, R² being that of a regression on the others.
+
+    They are the diagonal of the inverse correlation matrix, `Σ_k u_jk² / λ_k` over its eigenvectors; a variable with a
+    part in an eigenvector of eigenvalue zero is a sum of others, and its factor is infinite.
+    """
+    if not len(r):
+        return np.empty(0)
+    eigenvalue, vector = np.linalg.eigh(r)
+    zero = eigenvalue <= SINGULAR * len(r)
+    part = vector**2
+    factors = part[:, ~zero] @ (1.0 / eigenvalue[~zero])
+    return np.where(part[:, zero].sum(axis=1) > 1e-8, np.inf, np.maximum(factors, 1.0))
+
+
+@dataclass(frozen=True)
+class Merge:
+    """Two groups that join: numbers below V are variables, V + k is what merge k made."""
+
+    first: int
+    second: int
+    height: float  # the mean distance of their variables
+    size: int
+
+
+def average_linkage(distance: Array) -> list[Merge]:
+    """Join the two nearest groups again and again, by the mean distance of their members; ties by the first of them."""
+    n = len(distance)
+    d = distance.astype(np.float64).copy()
+    np.fill_diagonal(d, np.inf)
+    label, size = list(range(n)), [1] * n
+    merges: list[Merge] = []
+    for step in range(n - 1):
+        i, j = (int(k) for k in np.unravel_index(int(np.argmin(d)), d.shape))
+        i, j = min(i, j), max(i, j)
+        low, high = sorted((label[i], label[j]))
+        merges.append(Merge(low, high, float(d[i, j]), size[i] + size[j]))
+        d[i] = (size[i] * d[i] + size[j] * d[j]) / (size[i] + size[j])
+        d[:, i], d[i, i] = d[i], np.inf
+        d[j], d[:, j] = np.inf, np.inf
+        label[i], size[i] = n + step, size[i] + size[j]
+    return merges
+
+
+def leaf_order(merges: Sequence[Merge], n: int) -> Index:
+    """Return the variables in the order in which a dendrogram shows them."""
+    members: dict[int, list[int]] = {v: [v] for v in range(n)}
+    for k, merge in enumerate(merges):
+        members[n + k] = members.pop(merge.first) + members.pop(merge.second)
+    return np.array([v for group in members.values() for v in group], dtype=np.int64)

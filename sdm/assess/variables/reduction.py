@@ -1,0 +1,104 @@
+"""Backward elimination: the variable that matters least at held-out records is left out, again and again."""
+
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sdm.assess.assessor import Assessor, Row
+from sdm.assess.fits import run_all
+from sdm.assess.importance import permute_variables
+from sdm.assess.splits.folds import Divisible, Fold, Split
+from sdm.assess.variables.selection import EQUAL
+from sdm.errors import DataError
+from sdm.estimators.params import Parameters
+from sdm.types import Array, Progress
+
+
+@dataclass(frozen=True)
+class ReductionStep:
+    """A set of variables, and how good the model is at held-out records with it."""
+
+    names: tuple[str, ...]
+    dropped: str  # the variable that the set before had; empty for all
+    importance: float  # that it had there: by how much shuffling it raised the held-out loss, nats; NaN for all
+    loss: float  # held-out, nats; the mean over folds
+    error: float  # its standard error; NaN for one fold
+    auc: float
+    kept: bool  # whether the rule goes on from here; the last set that is kept is the choice
+
+    def row(self) -> dict[str, Any]:
+        """Return it under the names of the table."""
+        return {
+            "variables": len(self.names),
+            "dropped": self.dropped,
+            "importance": self.importance,
+            "held-out loss": self.loss,
+            "standard error": self.error,
+            "AUC": self.auc,
+            "kept": self.kept,
+        }
+
+
+def reduce_variables(
+    table: Divisible,
+    estimator: Parameters,
+    split: Split,
+    assessor: Assessor,
+    *,
+    to: int | None = None,
+    repeats: int = 10,
+    seed: int = 1,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+) -> list[ReductionStep]:
+    """Fit to every fold, shuffle each variable at its held-out records, leave out the least important, and repeat.
+
+    It goes on while the held-out loss is at most the least so far plus the standard error of that (over folds), or down
+    to a number of variables (`to`) whatever the loss. Of variables that matter equally little the last is left out.
+    """
+    names, dropped, importance = table.names, "", float("nan")
+    steps: list[ReductionStep] = []
+    best: ReductionStep | None = None
+    while True:
+        jobs = [(table, estimator, fold, assessor, names, repeats, seed) for fold in split.folds]
+        text = f"reducing, {len(names)} variables"
+        rows, held, drops = zip(*run_all(_measure, jobs, executor, progress, text))
+        mean = assessor.average(rows, held)
+        loss = mean["loss.val.avg"]
+        if not np.isfinite(loss):
+            raise DataError(f"the held-out loss with {len(names)} variables is not finite: leave out --reduce")
+        error = mean["loss.val.sd"] / np.sqrt(len(split.folds))
+        limit = None if best is None else best.loss + (best.error if np.isfinite(best.error) else 0.0)
+        kept = to is not None or limit is None or loss <= limit
+        step = ReductionStep(names, dropped, importance, loss, error, mean["auc.val.avg"], kept)
+        steps.append(step)
+        best = step if best is None or loss < best.loss else best
+        if not kept or len(names) <= (1 if to is None else to):
+            return steps
+        average = np.mean(drops, axis=0)
+        least = np.flatnonzero(average <= average.min() + EQUAL * max(abs(float(average.min())), 1.0))[-1]
+        dropped, importance = names[least], float(average[least])
+        names = tuple(name for name in names if name != dropped)
+
+
+def _measure(
+    table: Divisible,
+    estimator: Parameters,
+    fold: Fold,
+    assessor: Assessor,
+    names: tuple[str, ...],
+    repeats: int,
+    seed: int,
+) -> tuple[Row, Any, Array]:
+    """Fit to a fold, measure it, and shuffle every variable at what it holds out."""
+    train, test = (part.pick(names) for part in (fold.training(table), fold.testing(table)))
+    try:
+        fitted = assessor.fit(train, estimator)
+    except DataError as error:
+        raise DataError(f"fold {fold.name}: {error}") from error
+    row, held = assessor.measure_fold(fitted, train, test)
+    rng = np.random.default_rng([seed, 29])
+    shuffled = permute_variables(assessor.quality(fitted, test), assessor.values(test), names, repeats, rng)
+    return row, held, np.array([one.drop for one in shuffled])

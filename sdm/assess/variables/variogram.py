@@ -1,0 +1,273 @@
+"""How far apart places must be for their environment to differ: variograms, and the size of blocks that they suggest.
+
+The empirical variogram of a variable is half the mean squared difference of its values at two points, against their
+distance along great circles. A model (spherical or exponential) is fitted by weighted least squares, with weights
+`N / h²` (pairs over squared distance), as gstat does. The range of a spherical model is where it becomes flat; that of
+an exponential one is taken where it has 95 % of its height (three times its parameter). A variable whose nearest
+neighbours are no more alike than after shuffling has no autocorrelation. The suggested side of a block is the median
+of the ranges over the variables, as in blockCV (Valavi and others 2019).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from sdm.assess.splits.sphere import great_circle
+from sdm.errors import DataError
+from sdm.types import Array, Index
+
+LEAST = 10  # points that a variogram needs
+PAIRS = 1_000_000  # at most, of points drawn at random where there are more
+BINS = 20  # of distance
+FEWEST = 30  # pairs in a bin; bins with fewer join the next
+REACH = 0.5  # of the largest extent: pairs farther apart are few, and all at the border
+CAP = 1 / 3  # of the largest extent: larger blocks leave too few of them
+WEAK = 0.1  # share of the variance that depends on distance, below which there is no autocorrelation to speak of
+SHUFFLES, CHANCE = 199, 0.05  # of the test whether neighbours are alike
+MODELS = {"spherical": 1.0, "exponential": 3.0}  # ranges in units of the parameter
+
+
+@dataclass(frozen=True)
+class Variogram:
+    """The variogram of one variable, and the model that fits it best."""
+
+    variable: str
+    distance: Array  # km, the mean of the pairs of each bin
+    semivariance: Array
+    pairs: Index
+    model: str  # one of `MODELS`; "" where the variable does not vary
+    nugget: float
+    sill: float  # the height above the nugget
+    range_km: float  # NaN without autocorrelation; larger than was looked at where the variogram still rises
+    state: str  # "ok", "none" (no autocorrelation), "beyond" (the range exceeds the cap) or "constant"
+
+    def curve(self, h: Array) -> Array:
+        """Return the fitted semivariance at distances."""
+        if self.state in ("constant", "none"):
+            return np.full_like(h, self.nugget)
+        return self.nugget + self.sill * _shape(self.model, h * MODELS[self.model] / self.range_km)
+
+
+@dataclass(frozen=True)
+class Autocorrelation:
+    """The side of blocks that the variograms of all variables suggest."""
+
+    size_km: float
+    variograms: tuple[Variogram, ...]
+    points: int
+    extent_km: float  # the diagonal of the points' bounding box
+    note: str = ""  # what to know of the number
+
+    @property
+    def text(self) -> str:
+        """The number and where it comes from, in one line."""
+        used = [one for one in self.variograms if one.state in ("ok", "beyond")]
+        ranges, cap = sorted(one.range_km for one in used), CAP * self.extent_km
+        spread = ""
+        if len(used) > 1:
+            low, high = (
+                kilometres(km) if km <= cap else f"more than {kilometres(cap)}" for km in (ranges[0], ranges[-1])
+            )
+            spread = f" ({low if low == high else f'{low} to {high}'} km)"
+        noun = "variable" if len(used) == 1 else "variables"
+        what = f"the median range of autocorrelation of {len(used)} {noun}{spread} at {self.points:,} points"
+        told = [text for text in (what if used else "", self.note) if text]
+        return f"{kilometres(self.size_km)} km: {'; '.join(told)}"
+
+    def numbers(self) -> dict[str, Any]:
+        """Return the size and the range of every variable (None without autocorrelation), for the results."""
+        ranges = {one.variable: one.range_km if np.isfinite(one.range_km) else None for one in self.variograms}
+        states = {one.variable: one.state for one in self.variograms}
+        return {
+            "size_km": self.size_km,
+            "points": self.points,
+            "ranges_km": ranges,
+            "states": states,
+            "text": self.text,
+        }
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row per variable and distance, with the model that was fitted."""
+        rows = []
+        for one in self.variograms:
+            about = {"range km": one.range_km, "model": one.model, "nugget": one.nugget, "sill": one.sill}
+            fitted = one.curve(one.distance)
+            for h, gamma, count, curve in zip(one.distance, one.semivariance, one.pairs, fitted):
+                point = {"distance km": float(h), "pairs": int(count), "semivariance": float(gamma)}
+                rows.append({"variable": one.variable, **point, "fitted": float(curve), **about, "state": one.state})
+        return rows
+
+
+def kilometres(km: float) -> str:
+    """Return a distance as text: three digits, or whole km."""
+    return f"{km:,.0f}" if km >= 100 else f"{km:.3g}"
+
+
+def measure_autocorrelation(
+    lonlat: Array, values: Array, names: Sequence[str], *, seed: int = 1, noun: str = "records"
+) -> Autocorrelation:
+    """Fit the variograms of variables `(n, V)` at points in degrees `(n, 2)`, and suggest a size of blocks.
+
+    More points than `PAIRS` can pair are drawn at random by the seed. Pairs at one place say nothing of distance, and
+    are left out.
+    """
+    places = np.unique(lonlat, axis=0)
+    if len(places) < LEAST:
+        raise DataError(
+            f"{len(places)} places of {noun} are too few to measure spatial autocorrelation, expected {LEAST} or more: "
+            "give the side of a block in km, as in --block-size 100"
+        )
+    most = int((1 + np.sqrt(1 + 8 * PAIRS)) / 2)
+    if len(lonlat) > most:
+        some = np.sort(np.random.default_rng([seed, 17]).permutation(len(lonlat))[:most])
+        lonlat, values = lonlat[some], values[some]
+    first, second = np.triu_indices(len(lonlat), 1)
+    apart = great_circle(lonlat[first], lonlat[second])
+    extent = _extent(lonlat)
+    neighbour = _neighbours(apart, len(lonlat))
+    near = (apart > 0) & (apart <= REACH * extent)
+    first, second, apart = first[near], second[near], apart[near]
+    bins, bin_distance, pairs = _bins(apart, REACH * extent)
+    if len(pairs) < 3:
+        raise DataError(
+            f"{len(lonlat)} {noun} make too few pairs at different distances to measure spatial autocorrelation: give "
+            "the side of a block in km, as in --block-size 100"
+        )
+    found = []
+    for v, name in enumerate(names):
+        column = np.asarray(values[:, v], dtype=np.float64)
+        half = np.bincount(bins, 0.5 * (column[first] - column[second]) ** 2, len(pairs)) / pairs
+        fitted = _fit(name, bin_distance, half, pairs, CAP * extent)
+        if fitted.state != "constant" and not _alike(column, neighbour, seed):
+            mean = float(np.average(half, weights=pairs))
+            fitted = replace(fitted, state="none", nugget=mean, sill=0.0, range_km=np.nan)
+        found.append(fitted)
+    return _suggest(tuple(found), len(lonlat), extent, float(bin_distance[0]))
+
+
+def _neighbours(apart: Array, n: int) -> tuple[Index, Index]:
+    """Return every point with the nearest that lies at another place; `apart` are the pairs of the upper triangle."""
+    square = np.full((n, n), np.inf)
+    square[np.triu_indices(n, 1)] = np.where(apart > 0, apart, np.inf)
+    square = np.minimum(square, square.T)
+    return np.arange(n), square.argmin(axis=1)
+
+
+def _alike(values: Array, neighbour: tuple[Index, Index], seed: int) -> bool:
+    """Tell whether neighbours are more alike than after shuffling (a test at 5 %)."""
+    rng = np.random.default_rng([seed, 19])
+    first, second = neighbour
+
+    def differ(column: Array) -> float:
+        return float(np.mean((column[first] - column[second]) ** 2))
+
+    own = differ(values)
+    as_near = sum(differ(rng.permutation(values)) <= own for _ in range(SHUFFLES))
+    return (1 + as_near) / (1 + SHUFFLES) <= CHANCE
+
+
+def _extent(lonlat: Array) -> float:
+    """Return the largest distance of the points that lie farthest out in space, also across the date line."""
+    lon, lat = np.radians(lonlat).T
+    space = np.column_stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)])
+    rng = np.random.default_rng(0)
+    ways = np.vstack([np.eye(3), rng.normal(size=(60, 3))])
+    outer = np.unique(np.concatenate([(space @ ways.T).argmin(axis=0), (space @ ways.T).argmax(axis=0)]))
+    one, other = np.triu_indices(len(outer), 1)
+    return float(great_circle(lonlat[outer][one], lonlat[outer][other]).max())
+
+
+def _bins(apart: Array, reach: float) -> tuple[Index, Array, Index]:
+    """Return the bin of every pair, and the mean distance and number of pairs of every bin; narrow ones come first."""
+    edges = reach * (np.arange(1, BINS + 1) / BINS) ** 1.5
+    bins = np.minimum(np.searchsorted(edges, apart), BINS - 1)
+    count = np.bincount(bins, minlength=BINS)
+    group, held, place = np.empty(BINS, dtype=np.int64), 0, 0
+    for k in range(BINS):
+        group[k] = place
+        held += int(count[k])
+        if held >= FEWEST:
+            held, place = 0, place + 1
+    if held and place:  # what is left over goes with the last
+        group[group == place] = place - 1
+    bins = group[bins]
+    pairs = np.bincount(bins)
+    return bins, np.bincount(bins, apart) / np.maximum(pairs, 1), pairs
+
+
+def _shape(model: str, u: Array) -> Array:
+    """Return a model's rise from 0 to 1 with distance, in units of its parameter."""
+    if model == "exponential":
+        return np.asarray(1.0 - np.exp(-u))
+    inside = np.minimum(u, 1.0)
+    return np.asarray(1.5 * inside - 0.5 * inside**3)
+
+
+def _fit(name: str, h: Array, gamma: Array, pairs: Index, cap: float) -> Variogram:
+    """Fit nugget, height and range: the first two exactly for each of many ranges, the range by ever finer steps."""
+    if not gamma.max() > 0:
+        return Variogram(name, h, gamma, pairs, "", 0.0, 0.0, np.nan, "constant")
+    scaled, weight = gamma / gamma.max(), pairs / h**2
+    weight = weight / weight.sum()
+    best: tuple[float, str, float, float, float] | None = None
+    for model, factor in MODELS.items():
+        low, high = np.log(h[0] / (3 * factor)), np.log(10 * h[-1] / factor)
+        for _ in range(4):
+            steps = np.linspace(low, high, 60)
+            fits = [_heights(_shape(model, h / np.exp(step)), scaled, weight) for step in steps]
+            k = int(np.argmin([error for error, _, _ in fits]))
+            low, high = steps[max(k - 1, 0)], steps[min(k + 1, len(steps) - 1)]
+        error, nugget, sill = fits[k]
+        if best is None or error < best[0] * (1 - 1e-9):
+            best = (error, model, nugget, sill, factor * float(np.exp(steps[k])))
+    assert best is not None  # noqa: S101 - there are models
+    _, model, nugget, sill, reach = best
+    top = float(gamma.max())
+    state = "ok"
+    if sill < WEAK * (nugget + sill) or reach < h[0]:
+        state, nugget, sill, reach = "none", float(np.average(scaled, weights=pairs)), 0.0, np.nan
+    elif reach > cap:
+        state = "beyond"
+    return Variogram(name, h, gamma, pairs, model, nugget * top, sill * top, reach, state)
+
+
+def _heights(rise: Array, gamma: Array, weight: Array) -> tuple[float, float, float]:
+    """Return the least squared error of `nugget + sill · rise` with neither below zero, and both."""
+    mean_r, mean_g = float(weight @ rise), float(weight @ gamma)
+    spread = float(weight @ (rise - mean_r) ** 2)
+    sill = float(weight @ ((rise - mean_r) * (gamma - mean_g))) / spread if spread > 0 else 0.0
+    nugget = mean_g - sill * mean_r
+    if sill < 0:
+        nugget, sill = mean_g, 0.0
+    elif nugget < 0:
+        nugget, sill = 0.0, max(float(weight @ (rise * gamma)) / max(float(weight @ rise**2), 1e-300), 0.0)
+    return float(weight @ (gamma - nugget - sill * rise) ** 2), nugget, sill
+
+
+def _suggest(found: tuple[Variogram, ...], points: int, extent: float, shortest: float) -> Autocorrelation:
+    """Take the median of the ranges: the shortest distance without autocorrelation, at most a third of the extent."""
+    varying = [one for one in found if one.state != "constant"]
+    if not varying:
+        raise DataError(
+            "no continuous variable varies at these places, so none tells how large blocks should be: give the side of "
+            "a block in km, as in --block-size 100"
+        )
+    ranges = [shortest if one.state == "none" else one.range_km for one in varying]
+    size, cap = float(np.median(ranges)), CAP * extent
+    notes = []
+    if constant := [one.variable for one in found if one.state == "constant"]:
+        notes.append(f"{len(constant)} with one value left out ({', '.join(constant[:5])})")
+    if none := [one.variable for one in varying if one.state == "none"]:
+        if len(none) == len(varying):
+            notes.append(
+                f"no variable is autocorrelated at {points:,} points, so blocks are as small as their distances can "
+                "tell, and random folds would do"
+            )
+        else:
+            notes.append(f"{len(none)} of {len(varying)} variables are not autocorrelated ({', '.join(none[:5])})")
+    if size > cap:
+        notes.append("the median range is beyond a third of the extent, which is taken")
+        size = cap
+    return Autocorrelation(size, found, points, extent, "; ".join(notes))

@@ -1,0 +1,135 @@
+"""Blocks whose size is the range of autocorrelation at the records."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from terminal import BARE, as_json, fail, files, model_answer, picture, rows, sdm, succeed
+
+POINTS = ("--background-points", 600)
+AUTO = ("--split", "block", "--block-size", "auto", "--folds", 3)
+CATEGORICAL = ("--categorical", "landcover")
+
+
+def test_blocks_of_records(world, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    words = ("fit", world.records, world.layers, *BARE, *POINTS)
+    answer = model_answer(*words, *AUTO, "-o", out)
+    blocks = answer["cross_validation"]["blocks"]
+    ranges = blocks["ranges_km"]
+    assert set(ranges) == {"elevation", "precipitation", "slope", "temperature"}, "categories have no variogram"
+    assert blocks["size_km"] <= np.median([km for km in ranges.values() if km is not None]) * (1 + 1e-9)
+    name = answer["name"].replace(" ", "_")
+    table = rows(out / f"{name}_variograms.csv")
+    assert {row["variable"] for row in table} == set(ranges)
+    assert all(int(row["pairs"]) > 0 and float(row["semivariance"]) >= 0 for row in table)
+    assert picture(out / "plots" / "variograms.png").std() > 10
+    page = (out / f"{name}.html").read_text(encoding="utf-8")
+    assert "Blocks of " in page
+    fixed = model_answer(
+        *words, "--split", "block", "--block-size", blocks["size_km"], "--folds", 3, "-o", tmp_path / "b"
+    )
+    assert fixed["cross_validation"]["rows"] == answer["cross_validation"]["rows"], "the size is all that is measured"
+    said = succeed(*words, *AUTO, "-o", tmp_path / "c").stdout
+    assert re.search(r"blocks of +[\d.,]+ km: the median range of autocorrelation of 4 variables", said)
+
+
+def test_the_run_file_measures_it_again(world, tmp_path: Path) -> None:
+    words = ("fit", world.records, world.layers, *BARE, *POINTS, *AUTO)
+    one = model_answer(*words, "-o", tmp_path / "one")
+    two = model_answer("fit", tmp_path / "one" / "run.yaml", "-o", tmp_path / "two")
+    assert one["cross_validation"] == two["cross_validation"]
+
+
+def test_a_size_is_suggested_where_none_was_given(world, tmp_path: Path) -> None:
+    words = ("fit", world.records, world.layers, *BARE, *POINTS)
+    said = fail(*words, "--split", "block", "-o", tmp_path / "out", code=2)
+    size = float(re.search(r"suggest --block-size ([\d.]+) \(or auto\)", said)[1])
+    measured = model_answer(*words, *AUTO, "-o", tmp_path / "auto")["cross_validation"]["blocks"]
+    assert size == pytest.approx(float(f"{measured['size_km']:.2g}"), rel=0.3)
+    assert not (tmp_path / "out").exists()
+    check = sdm("check", world.records, world.layers, *CATEGORICAL, *POINTS, "--split", "block")
+    assert check.exit_code == 1
+    assert "suggest --block-size" in check.stdout
+    fine = succeed("check", world.records, world.layers, *CATEGORICAL, *POINTS, *AUTO).stdout
+    assert "divided by: block of " in fine
+
+
+def test_classes_and_communities(world, tmp_path: Path) -> None:
+    words = (
+        "fit",
+        world.survey,
+        world.layers,
+        *CATEGORICAL,
+        "--response",
+        "presence",
+        "--fc",
+        "l",
+        "--rm",
+        1,
+        "--no-map",
+    )
+    answer = as_json(*words, "--no-curves", *AUTO, "-o", tmp_path / "classes")
+    sizes = [model["numbers"]["cross_validation"]["blocks"]["size_km"] for model in answer["models"]]
+    assert sizes[0] == pytest.approx(sizes[1]), "both species were looked for at the same sites"
+    for model in answer["models"]:
+        assert (Path(model["folder"]) / "plots" / "variograms.png").exists()
+    out = tmp_path / "joint"
+    words = ("joint", world.survey, world.layers, *CATEGORICAL, "--learner", "crf-l2", "--cost", 1, "--no-map")
+    joint = model_answer(*words, *AUTO, "-o", out)
+    assert joint["test"]["blocks"]["size_km"] == pytest.approx(sizes[0])
+    assert {"variograms.csv", "variograms.png"} <= set(files(out))
+    assert "blocks of " in succeed(*words, *AUTO, "-o", tmp_path / "again").stdout
+    none = fail(*words, "--split", "block", "-o", tmp_path / "none", code=2)
+    assert "The variables at these sites suggest --block-size" in none
+
+
+def test_tuning_uses_it(world, tmp_path: Path) -> None:
+    words = ("tune", world.records, world.layers, *CATEGORICAL, *POINTS, "--no-map", "--no-curves")
+    answer = model_answer(*words, "--feature-sets", "l", "--multipliers", "1,2", *AUTO, "-o", tmp_path / "out")
+    assert answer["tuning"]["method"] == "block"
+    assert answer["cross_validation"]["blocks"]["size_km"] > 0
+
+
+def test_few_records_need_a_size(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    lines = ["species,longitude,latitude,a,b"]
+    for k in range(40):
+        where = f"{10 + 0.1 * (k % 8)},{45}"
+        lines.append(f"{'sp' if k < 8 else 'background'},{where},{rng.normal()},{rng.normal()}")
+    table = tmp_path / "swd.csv"
+    table.write_text("\n".join(lines) + "\n")
+    words = ("fit", table, "--fc", "l", "--no-curves", "-o", tmp_path / "out", "--split", "block", "--folds", 2)
+    said = fail(*words, "--block-size", "auto")
+    assert "8 places of records and background points are too few to measure spatial autocorrelation" in said
+    assert "as in --block-size 100" in fail(*words, code=2)
+
+
+def test_a_table_without_coordinates_has_no_blocks(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    lines = [
+        "species,longitude,latitude,a",
+        *(f"{'sp' if k < 30 else 'background'},,,{rng.normal()}" for k in range(90)),
+    ]
+    table = tmp_path / "swd.csv"
+    table.write_text("\n".join(lines) + "\n")
+    words = ("fit", table, "--fc", "l", "--no-curves", "-o", tmp_path / "out", *AUTO)
+    assert "have no coordinates" in fail(*words)
+
+
+@pytest.mark.parametrize("size", ["0", "-5", "automatic"])
+def test_sizes_that_make_no_sense(world, tmp_path: Path, size: str) -> None:
+    words = (
+        "fit",
+        world.records,
+        world.layers,
+        *BARE,
+        "--split",
+        "block",
+        "--block-size",
+        size,
+        "-o",
+        tmp_path / "out",
+    )
+    assert "test.block_size" in fail(*words, code=2)
