@@ -193,7 +193,8 @@ def write_background(
     table: SampleTable, prepared: SpeciesPrepared, options: RunOptions, folder: Path, files: Files
 ) -> None:
     """Write the background points, which are cells of layers; where all cells are background, there is no need."""
-    if prepared.stack is None or (options.background.points == "all" and options.background.file is None):
+    everywhere = options.background.points == "all" and options.background.file is None
+    if prepared.stack is None or everywhere or options.path.strata is not None:
         return
     points = pd.DataFrame({"x": table.background_x, "y": table.background_y})
     if table.weights is not None:
