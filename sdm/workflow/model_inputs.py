@@ -48,7 +48,7 @@ def open_for(
     align: str | None = None,
     rename: Mapping[str, str] | None = None,
 ) -> Stack:
-    """Open the layers that a model needs, in its order, and under its names; untagged codes of "no data" are refused."""
+    """Open the layers that a model needs, in its order and under its names; untagged codes of "no data" are refused."""
     check_categories(model)
     files = list(layers) if len(layers) > 1 else layers[0]
     categorical, names = model.categorical, model.names
