@@ -8,6 +8,7 @@ import rasterio
 from terminal import as_json, fail, model_answer, rows, succeed
 
 from sdm import load_model
+from sdm.models.interface import ModelVariable
 
 NAMES = {1: "water", 2: "forest", 3: "meadow", 4: "bog", 5: "rock", 6: "rock", 7: "town"}
 
@@ -117,3 +118,12 @@ def test_target_classes_of_a_named_raster(named, tmp_path: Path) -> None:
     assert "does not know class" in fail(
         *("evaluate", model, "--sites", points, "--class-column", "x", "--layers", named.layers)
     )
+
+
+def test_variables_of_earlier_files_have_no_names() -> None:
+    record = {"name": "cover", "categorical": True, "lo": 1.0, "hi": 3.0, "classes": [1, 3], "labels": None}
+    variable = ModelVariable.from_record(record)
+    assert variable.category_names == ("1", "3")
+    assert variable.titled({3.0: "bog"}).category_names == ("1", "bog")
+    with pytest.raises(ValueError, match="2 categories with 1 names"):
+        ModelVariable.from_record({**record, "titles": ["bog"]})
