@@ -14,7 +14,7 @@ from rasterio.errors import RasterioError
 from rasterio.windows import Window
 
 from sdm.addresses import is_remote
-from sdm.data.rasters.categories import Categories, read_categories
+from sdm.data.categories import Categories, read_categories
 from sdm.data.rasters.stack import Layer, Stack, open_raster
 from sdm.data.untagged import Extremes, Untagged, refuse_untagged
 from sdm.data.variables import CLASSES, hint

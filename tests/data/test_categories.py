@@ -9,7 +9,7 @@ import rasterio
 from affine import Affine
 from rasterio.shutil import copy
 
-from sdm.data.rasters.categories import Categories, read_categories
+from sdm.data.categories import Categories, read_categories
 from sdm.data.rasters.examine import examine
 from sdm.data.rasters.layers import open_stack
 
