@@ -41,7 +41,12 @@ Json = Annotated[
     bool, typer.Option("--json", help="Print one machine-readable result on stdout.", rich_help_panel=COMMON_PANEL)
 ]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.", rich_help_panel=COMMON_PANEL)]
-Nodata = Annotated[float | None, typer.Option(help="A value that means 'no data', besides what the files say.")]
+Nodata = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Values that mean 'no data', besides what the files say: -9999, landcover=255, or none.", metavar="TEXT"
+    ),
+]
 Align = Annotated[str | None, typer.Option(help="Resample layers to the grid of this one ('first' for the first).")]
 Rename = Annotated[
     list[str] | None,

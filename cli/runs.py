@@ -37,12 +37,15 @@ def do_run(
         run = fit_all
     with console.progress() as progress:
         result = run(options, command=command_line(), progress=progress)
+    warnings: dict[str, None] = {}  # what is wrong with the inputs is the same for all models, and said once
     for model in result.models:
         console.lines(model.lines)
         for note in model.notes:
             console.log.info("  note        %s", note)
         for text in model.warnings:
-            console.log.warning("warning: %s", text)
+            if text not in warnings:
+                console.log.warning("warning: %s", text)
+            warnings[text] = None
     if len(result.models) > 1:
         good = len(result.models) - len(result.failed)
         console.say(f"\n{good} of {len(result.models)} species fitted; summary: {result.folder / 'summary.csv'}")
@@ -52,7 +55,6 @@ def do_run(
     for model in result.models:
         fields = {key: value for key, value in asdict(model).items() if key not in ("lines", "warnings")}
         answers.append({**fields, "folder": None if model.folder is None else str(model.folder)})
-    warnings = [text for model in result.models for text in model.warnings]
-    console.result(folder=str(result.folder), models=answers, notices=result.notices, warnings=warnings)
+    console.result(folder=str(result.folder), models=answers, notices=result.notices, warnings=[*warnings])
     if result.failed:
         raise typer.Exit(1)

@@ -48,6 +48,8 @@ def _draw(console: Console, given: dict[str, Any], inputs: list[str] | None, kin
         result = run_curve(options, kind, command=command_line(), progress=progress)
     for notice in result.notices:
         console.log.info(notice)
+    for warning in result.warnings:
+        console.log.warning("warning: %s", warning)
     for species, points in result.points.items():
         console.say(f"\n{species}")
         for label in dict.fromkeys(point.label for point in points):
@@ -69,6 +71,6 @@ def _draw(console: Console, given: dict[str, Any], inputs: list[str] | None, kin
         for name, points in result.points.items()
     ]
     models += [{"name": name, "kind": kind, "error": reason} for name, reason in result.failures.items()]
-    console.result(folder=str(result.folder), models=models, notices=result.notices)
+    console.result(folder=str(result.folder), models=models, notices=result.notices, warnings=result.warnings)
     if result.failures:
         raise typer.Exit(1)

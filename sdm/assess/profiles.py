@@ -51,11 +51,7 @@ def response_grid(model: DescribesVariables, v: int, points: int = POINTS) -> Ar
 def class_names(model: DescribesVariables, v: int) -> tuple[str, ...] | None:
     """Return the names of a categorical variable's classes."""
     variable = model.variables[v]
-    if not variable.categorical:
-        return None
-    if variable.labels is not None:
-        return tuple(variable.labels[int(code)] for code in variable.classes)
-    return tuple(f"{code:g}" for code in variable.classes)
+    return variable.category_names if variable.categorical else None
 
 
 def typical(model: DescribesVariables, presences: Array) -> Array:

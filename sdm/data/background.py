@@ -20,6 +20,7 @@ from sdm.data.rasters.cells import CellLookup, Summary
 from sdm.data.rasters.stack import Stack
 from sdm.data.records.clean import finish_cleaning, locate
 from sdm.data.records.occurrences import Occurrences
+from sdm.data.untagged import refuse_values
 from sdm.errors import DataError, OptionError
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def sample_backgrounds(
     def compute(window: Window, array: np.ndarray) -> tuple[Summary, list[_Candidates]]:
         if lookup is not None:
             lookup.take(window, array)  # windows do not overlap, so neither do the writes
-        summary, valid = Summary.of(array)
+        summary, valid = Summary.of(array, stack.layers)
         strength = None if effort is None else np.asarray(effort(window), dtype=np.float64)
         return summary, [draw.candidates(window, array, valid, strength) for draw in draws]
 
@@ -297,6 +298,7 @@ def background_from_points(
     points = replace(occurrences, species=np.full(len(occurrences), "background", dtype=object))
     located = locate(points, stack, study_area=study_area)
     values = stack.sample(*located.cells)
+    refuse_values(values, stack, "background points")
     points_by_species, ledger = finish_cleaning(
         located, values, remove_duplicates=one_per_cell, effort=None if effort is None else effort.at
     )

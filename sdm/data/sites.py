@@ -22,6 +22,7 @@ from sdm.data.records.filters import RecordFilters
 from sdm.data.records.occurrences import ABSENT, as_text
 from sdm.data.records.rows import LEFT_OUT, FileRows, RowRules
 from sdm.data.records.textfile import TextTable, column_key, to_numbers
+from sdm.data.variables import matching, not_a_variable, numbers_rows
 from sdm.data.visits import SITE, site_groups
 from sdm.errors import DataError, OptionError
 
@@ -60,7 +61,8 @@ class NamedColumns:
     """Columns that the user named; None or empty to find them."""
 
     species: Sequence[str] = ()  # names, patterns such as `sp_*`, or beginnings of names
-    environment: Sequence[str] = ()
+    environment: Sequence[str] = ()  # names or patterns
+    exclude: Sequence[str] = ()  # names or patterns of columns that are no environment
     categorical: Sequence[str] = ()
     site: str | None = None
     x: str | None = None
@@ -86,6 +88,8 @@ def read_site_table(
     _check_columns([part for part in (first, other) if part], wanted)
     first = first.wide()
     second = None if other is None else first.join(other, wanted)
+    if not layers:
+        wanted, told = _expanded(first if second is None else second, wanted)
     species = _species(first, wanted, only_table=second is None and not layers)
     labels = pd.DataFrame({name: first.labels(name) for name in species})
     unused, notes = _unused_columns(first, species, wanted, only_table=second is None and not layers)
@@ -93,7 +97,7 @@ def read_site_table(
     if not layers:
         taken = {*species, *unused} if second is None else set()
         environment, more = _environment(first if second is None else second, taken, wanted)
-        notes += more
+        notes += [*told, *more]
     fold = next((part.frame[wanted.fold] for part in (first, second) if part and wanted.fold in part.frame), None)
     if wanted.fold is not None and fold is None:
         named_column(wanted.fold, list(first.frame.columns), first.name)
@@ -338,11 +342,14 @@ def _environment(table: _Table, species: Collection[str], wanted: NamedColumns) 
     """Return the columns of the environment, and messages about them."""
     notes = []
     chosen: dict[str, np.ndarray] = {}
-    for word in wanted.environment:
-        named_column(word, [str(name) for name in table.frame.columns], table.name)
-    names = list(wanted.environment) or [name for name in table.free_columns(wanted) if name not in species]
+    names = [name for name in wanted.environment if name not in wanted.exclude]
+    if not wanted.environment:
+        free = [name for name in table.free_columns(wanted) if name not in species and name not in wanted.exclude]
+        idle = [name for name in free if name not in wanted.categorical and numbers_rows(name, table.frame[name])]
+        notes += [not_a_variable(name) for name in idle]
+        names = [name for name in free if name not in idle]
     for name in wanted.categorical:
-        if name not in names:
+        if name not in names and name not in wanted.exclude:
             raise OptionError(f"categorical '{name}' is no column of the environment: there are {', '.join(names)}")
     for name in names:
         column = _flags(table.frame[name])
@@ -357,7 +364,27 @@ def _environment(table: _Table, species: Collection[str], wanted: NamedColumns) 
             f"table '{table.name}' has no column for the environment: name some with --environment, or give a table of "
             "it, or layers, after the sites"
         )
-    return pd.DataFrame(chosen), [*notes, f"environment: {listed(list(chosen))}"]
+    return pd.DataFrame(chosen), notes
+
+
+def _expanded(table: _Table, wanted: NamedColumns) -> tuple[NamedColumns, list[str]]:
+    """Replace patterns of the environment by the columns that they match, and say which are left out; coordinates and
+    the like, and columns that number the rows, must be named in full."""
+    columns, free = [str(name) for name in table.frame.columns], table.free_columns(wanted)
+    environment: list[str] = []
+    notes: list[str] = []
+    for word in wanted.environment:
+        found = [word] if word in columns else matching(word, free, "variables", "column", table.name)
+        for name in found:
+            if name not in wanted.environment and numbers_rows(name, table.frame[name]):
+                notes.append(not_a_variable(name))
+            elif name not in environment:
+                environment.append(name)
+    exclude = [name for word in wanted.exclude for name in matching(word, columns, "exclude", "column", table.name)]
+    if wanted.environment and not set(environment) - set(exclude):
+        asked = ",".join([*wanted.environment, *(f"not {word}" for word in wanted.exclude)])
+        raise OptionError(f"layers.variables={asked} leaves no column of '{table.name}' to use: name others")
+    return replace(wanted, environment=environment, exclude=exclude), notes
 
 
 def _coordinates(*tables: _Table | None) -> tuple[np.ndarray, np.ndarray]:

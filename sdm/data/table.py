@@ -44,6 +44,7 @@ class SampleTable:
     folds: np.ndarray | None = None  # labels, if a column of them was named
     background_folds: np.ndarray | None = None
     levels: dict[str, tuple[str, ...]] = field(default_factory=dict)  # classes that came as text, by code
+    titles: dict[str, dict[float, str]] = field(default_factory=dict)  # names of categories that layers' files have
     sampling: dict[str, Any] = field(default_factory=dict)  # the background, effort, its treatment, thinning
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()  # what could mislead
@@ -127,6 +128,7 @@ class SampleTable:
             presence_weights=presence_weights,
             presence_base=None if equal else base,
             folds=folds,
+            titles=stack.titles,
         )
 
     @classmethod

@@ -30,7 +30,7 @@ def model_variables(domain: Domain, encoder: Encoder) -> tuple[ModelVariable, ..
 def feature_names(families: Sequence[Family], variables: Sequence[ModelVariable]) -> list[str]:
     """Return the name of every feature of some families, with or without a weight."""
     names = [variable.name for variable in variables]
-    labels = {v: a.labels for v, a in enumerate(variables) if a.labels is not None}
+    labels = {v: named for v, a in enumerate(variables) if (named := a.names_by_code) is not None}
     out: list[str] = []
     for family in families:
         if isinstance(family, GrownFamily):

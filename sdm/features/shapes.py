@@ -1,7 +1,7 @@
 """Trees and monomials with their weights: what a model keeps of growing families."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -36,7 +36,7 @@ class Shapes:
         """Return the variables of every shape."""
         return [*(tree.var for tree in self.trees), *(m.var for m in self.monomials)]
 
-    def names(self, variables: Sequence[str], labels: dict[int, tuple[str, ...]] | None = None) -> list[str]:
+    def names(self, variables: Sequence[str], labels: Mapping[int, Mapping[int, str]] | None = None) -> list[str]:
         """Write each shape as a person reads it: a tree as the rules under which it is one."""
         trees = [tree.describe(list(variables), labels) for tree in self.trees]
         return [*(f"tree[{text}]" for text in trees), *(m.name(list(variables)) for m in self.monomials)]

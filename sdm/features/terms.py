@@ -131,14 +131,14 @@ class Terms:
         slope[scaled] = 1.0 / span[scaled]
         return slope
 
-    def names(self, variables: Sequence[str], labels: Mapping[int, Sequence[str]] | None = None) -> list[str]:
+    def names(self, variables: Sequence[str], labels: Mapping[int, Mapping[int, str]] | None = None) -> list[str]:
         """Write each term as a person reads it; `labels` names the classes of categorical variables by code."""
         return [self._name(j, variables, labels or {}) for j in range(len(self))]
 
-    def _name(self, j: int, variables: Sequence[str], labels: Mapping[int, Sequence[str]]) -> str:
+    def _name(self, j: int, variables: Sequence[str], labels: Mapping[int, Mapping[int, str]]) -> str:
         v, kind = int(self.var[j]), int(self.kind[j])
         name, other, knot = variables[v], variables[self.other[j]], f"{self.knot[j]:.10g}"
         if kind == CATEGORY:
-            return f"({name}={labels[v][int(self.knot[j])] if v in labels else knot})"
+            return f"({name}={labels.get(v, {}).get(int(self.knot[j]), knot)})"
         smooth = name, f"{name}^2", f"{name}*{other}"
         return (*smooth, f"hinge({name}, {knot}..)", f"hinge({name}, ..{knot})", f"threshold({name}, {knot})")[kind]

@@ -53,6 +53,14 @@ def class_codes(labels: Sequence[str]) -> list[int]:
     return list(range(1, len(labels) + 1))
 
 
+def map_codes(model: ClassModel) -> list[int]:
+    """Return the classes' values on the map: those of the raster that the classes were drawn from, where it has names
+    for them and its values fit into a byte; else as for `class_codes`."""
+    known = [model.codes.get(label) for label in model.labels]
+    whole = [code for code in known if code is not None and 0 <= code <= MOST]
+    return whole if len(set(whole)) == len(model.labels) else class_codes(model.labels)
+
+
 def no_class(codes: Sequence[int] | NDArray[np.uint8]) -> int:
     """Return the value of cells without a class: 0, or 255 where 0 is a class."""
     return 255 if 0 in codes else 0
@@ -74,7 +82,7 @@ def write_class_maps(
     class) and ``entropy`` (nats). The other arguments are those of `sdm.maps.species.predict_raster`."""
     check_variables(model.names, stack)
     stack = stack.within(None if study_area is None else study_area.bounds)
-    codes = np.array(class_codes(model.labels), dtype=np.uint8)
+    codes = np.array(map_codes(model), dtype=np.uint8)
 
     def bands(window: Window, values: NDArray[np.floating]) -> Bands:
         """Compute a window's maps, in the order of `KINDS`."""

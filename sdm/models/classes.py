@@ -44,6 +44,13 @@ class ClassModel(FeatureModel):
         return tuple(map(label_text, self.classes))
 
     @property
+    def codes(self) -> dict[str, int]:
+        """The values that classes had in the raster that they were drawn from, where it has names for them."""
+        stored = self.meta.get("codes")
+        known = stored.items() if isinstance(stored, dict) else ()
+        return {str(label): code for label, code in known if isinstance(code, int) and label in self.labels}
+
+    @property
     def shares(self) -> Array | None:
         """Each class's share of the training sites, `(C, 1)`: the constant model; None if the file does not say."""
         stored = self.meta.get("shares")

@@ -1,5 +1,6 @@
 """A fitted joint model: it predicts, and a file keeps it."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -97,8 +98,19 @@ class FittedJoint(FittedModel):
     @property
     def feature_names(self) -> list[str]:
         """The site features, as a person reads them; the last one is the bias."""
-        labels = {self.encoder.names.index(name): labels for name, labels in self.encoder.labels.items()}
+        known = self._titles() | {name: dict(enumerate(words)) for name, words in self.encoder.labels.items()}
+        labels = {self.encoder.names.index(name): named for name, named in known.items()}
         return [*self.features.raw_terms().names(self.encoder.names, labels), "bias"]
+
+    def _titles(self) -> dict[str, dict[int, str]]:
+        """Return the names that layers' files have for categories, by variable and code; what is none is left out."""
+        stored = self.meta.get("category_names")
+        known = stored.items() if isinstance(stored, dict) else ()
+        named = {name: codes for name, codes in known if name in self.encoder.categorical and isinstance(codes, dict)}
+        return {
+            name: {int(code): str(text) for code, text in codes.items() if re.fullmatch(r"-?[0-9]{1,9}", str(code))}
+            for name, codes in named.items()
+        }
 
     def effects(self) -> list[dict[str, Any]]:
         """Return one row per species and feature: `weight`, and its `sd` (NaN where the sites do not inform it)."""

@@ -5,8 +5,8 @@ A kind of model is one class with this interface; `sdm.models.file` finds the cl
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
@@ -105,6 +105,30 @@ class ModelVariable:
     hi: float
     classes: tuple[float, ...] = ()
     labels: tuple[str, ...] | None = None  # names of categories that came as text; code `k` is `labels[k]`
+    titles: tuple[str, ...] | None = None  # names that a layer's file has for categories, in the order of `classes`
+
+    @property
+    def category_names(self) -> tuple[str, ...]:
+        """What the categories are called: by their names where there are some, else by their codes."""
+        if self.labels is not None:
+            return tuple(self.labels[int(code)] for code in self.classes)
+        return self.titles or tuple(f"{code:g}" for code in self.classes)
+
+    @property
+    def names_by_code(self) -> dict[int, str] | None:
+        """The names of categories by their codes; None where there are no names."""
+        if self.labels is not None:
+            return dict(enumerate(self.labels))
+        return None if self.titles is None else dict(zip(map(int, self.classes), self.titles))
+
+    def titled(self, known: Mapping[float, str]) -> "ModelVariable":
+        """Return the variable with names for its categories, as far as they are known; a name is one category's only,
+        so where several codes share it, they have their code beside it."""
+        if not self.categorical or self.labels is not None or not any(code in known for code in self.classes):
+            return self
+        if any(code != round(code) for code in self.classes):
+            return self
+        return replace(self, titles=tuple(category_titles(self.classes, known)))
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> "ModelVariable":
@@ -113,7 +137,18 @@ class ModelVariable:
         if not (bounded(np.array([lo, hi])) and lo <= hi):
             raise ValueError(f"a variable from {lo} to {hi}")
         classes, words = tuple(map(float, record["classes"])), None if labels is None else tuple(map(str, labels))
-        return cls(str(record["name"]), bool(record["categorical"]), lo, hi, classes, words)
+        titles = record.get("titles")  # files of earlier versions have none
+        named = None if titles is None else tuple(map(str, titles))
+        if named is not None and len(named) != len(classes):
+            raise ValueError(f"{len(classes)} categories with {len(named)} names")
+        return cls(str(record["name"]), bool(record["categorical"]), lo, hi, classes, words, named)
+
+
+def category_titles(codes: Sequence[float], known: Mapping[float, str]) -> list[str]:
+    """Return the names of categories; a code without one is called by its number, and a name that several have gets the
+    number too."""
+    words = [known.get(code, f"{code:g}") for code in codes]
+    return [f"{word} ({code:g})" if words.count(word) > 1 else word for code, word in zip(codes, words)]
 
 
 class FeatureModel(FittedModel):
@@ -141,7 +176,7 @@ class FeatureModel(FittedModel):
     @property
     def feature_names(self) -> list[str]:
         """The features with a weight, as a person reads them: terms, trees and monomials."""
-        labels = {v: a.labels for v, a in enumerate(self.variables) if a.labels is not None}
+        labels = {v: named for v, a in enumerate(self.variables) if (named := a.names_by_code) is not None}
         return [*self.terms.names(self.names, labels), *self.shapes.names(self.names, labels)]
 
     def check_columns(self, columns: Sequence[NDArray[np.floating]]) -> None:

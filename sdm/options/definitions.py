@@ -15,6 +15,7 @@ from sdm.options.kinds import (
     Files,
     Folds,
     Length,
+    Nodata,
     NotNegative,
     Numbers,
     Places,
@@ -114,7 +115,18 @@ class LayerOptions(Section):
         "environmentallayers",
     )
     categorical: Words = option([], "Layers whose values are categories.", "togglelayertype")
-    nodata: float | None = option(None, "A value that means 'no data', besides what the files say.", allow_inf_nan=True)
+    variables: Words = option(
+        [],
+        "Use only these variables: names or patterns such as 'bio*' of layers, or of columns of a table.",
+        "environment",
+        formerly="joint.environment",
+    )
+    exclude: Words = option([], "Leave these variables out: names or patterns.")
+    nodata: Nodata = option(
+        [],
+        "Values that mean 'no data', besides what the files say: -9999, several with commas between, or landcover=255 "
+        "for one variable; none: what the files say is all, and a number that looks like such a value is a true one.",
+    )
     rename: Renames = option(
         {},
         "Rename layers by a pattern with fields in braces, also in projections: 'wc2.1_10m_bio_{n}=bio{n}'.",
@@ -416,9 +428,6 @@ class JointOptions(Section):
         "variational", "Laplace: the variational algorithm of Zhu and Xing (2009), or the exact posterior."
     )
     rounds: Count = option(3, "Laplace: rounds of the variational algorithm.")
-    environment: Words = option(
-        [], "Columns of the table, or layers, that are the environment (default: all that are not species)."
-    )
 
 
 class RunOptions(Section):

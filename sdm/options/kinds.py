@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from sdm.addresses import is_remote, place_stem
+from sdm.data.nodata import NodataCodes
 from sdm.data.rasters.names import read_renames
 from sdm.features.classes import parse_classes, parse_families
 
@@ -79,6 +80,14 @@ def _positive(text: str) -> bool:
         return False
 
 
+def _nodata(value: Any) -> Any:
+    """Check values that mean "no data"; numbers are kept as text, as they were written."""
+    words = _words(value)
+    if _several(words):
+        NodataCodes.read(words)
+    return words
+
+
 def _folds(value: int) -> int:
     if value == 1:
         raise ValueError("0 (no cross-validation) or at least 2 folds")
@@ -116,6 +125,9 @@ Renames = Annotated[dict[str, str], BeforeValidator(read_renames), WithJsonSchem
 Classes = Annotated[str, BeforeValidator(_classes), WithJsonSchema(_TEXTS)]
 Families = Annotated[str, BeforeValidator(_families), WithJsonSchema(_TEXTS)]
 Numbers = Annotated[list[NotNegative], BeforeValidator(_words), WithJsonSchema(_NUMBERS), Field(min_length=1)]
+_CODE: dict[str, Any] = {"type": ["string", "number"]}
+_CODES: dict[str, Any] = {"anyOf": [_CODE, {"type": "array", "items": _CODE}]}
+Nodata = Annotated[list[str], BeforeValidator(_nodata), WithJsonSchema(_CODES)]
 _COUNTS: dict[str, Any] = {"anyOf": [_TEXT, {"type": "array", "items": {"type": "integer", "minimum": 1}}]}
 
 NumberList = Annotated[list[NotNegative], BeforeValidator(_words), WithJsonSchema(_NUMBERS)]

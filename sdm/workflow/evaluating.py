@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sdm.data.nodata import NodataGiven
 from sdm.errors import OptionError
 from sdm.models.file import load_model
 from sdm.options.reading import make_options
@@ -42,7 +43,7 @@ def evaluate_files(
     y_column: str | None = None,
     layer: str | None = None,
     drop_suspicious: Sequence[str] | None = None,
-    nodata: float | None = None,
+    nodata: NodataGiven = None,
     align: str | None = None,
     rename: Mapping[str, str] | Sequence[str] | None = None,
     truth: str | Path | None = None,

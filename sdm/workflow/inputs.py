@@ -5,12 +5,15 @@ from dataclasses import replace
 from typing import Any
 
 from sdm.addresses import place_suffix
+from sdm.data.nodata import NodataCodes
 from sdm.data.rasters.area import StudyArea
+from sdm.data.rasters.examine import examine, refuse_codes_in
 from sdm.data.rasters.layers import open_stack
 from sdm.data.rasters.names import names_meant
 from sdm.data.rasters.stack import Stack
 from sdm.data.records.filters import RecordFilters, read_length, read_years
 from sdm.data.records.rows import RowRules
+from sdm.data.variables import VariableChoice, matching
 from sdm.errors import DataError, OptionError
 from sdm.options.definitions import AREA_WORDS, RunOptions
 from sdm.workflow.task import Findings, Prepared
@@ -38,18 +41,40 @@ def row_rules(options: RunOptions, *, absences: bool = False) -> RowRules:
     return RowRules(filters, own.max_bad_rows)
 
 
-def open_layers(options: RunOptions, files: Sequence[str] | None = None, names: Sequence[str] | None = None) -> Stack:
-    """Open the layers of a run, or others (for a projection) under the same options."""
-    own = options.layers
-    chosen = own.files if files is None else files
-    return open_stack(
+def open_layers(
+    options: RunOptions,
+    files: Sequence[str] | None = None,
+    names: Sequence[str] | None = None,
+    *,
+    refuse: bool = True,
+) -> Stack:
+    """Open the layers of a run, or others (for a projection) under the same options, and look at a few blocks of each.
+
+    Layers with an untagged code of "no data" are refused, unless all their cells are looked at next (`check_layers`).
+    """
+    chosen, own = options.layers.files if files is None else files, options.layers
+    stack = open_stack(
         list(chosen) if len(chosen) > 1 else chosen[0],
         categorical=own.categorical if names is None else names_meant(own.categorical, names),
         nodata=own.nodata,
         align=own.align,
         names=names,
         rename=own.rename,
+        variables=own.variables if names is None else (),
+        exclude=own.exclude if names is None else (),
     )
+    if names is None:
+        for pattern in NodataCodes.read(own.nodata).patterns:
+            matching(pattern, stack.names, "nodata", "layer")
+    stack = examine(stack)
+    if refuse:
+        refuse_codes_in(stack)
+    return stack
+
+
+def choice_of(options: RunOptions) -> VariableChoice:
+    """Return which variables of a table are to be used."""
+    return VariableChoice(tuple(options.layers.variables), tuple(options.layers.exclude))
 
 
 def open_projections(
@@ -107,12 +132,10 @@ def check_species(wanted: Sequence[str], known: Sequence[str], source: str) -> N
 def check_layers(stack: Stack, options: RunOptions, found: Findings) -> None:
     """Read the layers once: damaged files, layers without data, constant layers, no cell valid in all."""
     summary = stack.summary(threads=options.threads)
-    summary.check(stack)
+    found.attempt(lambda: summary.check(stack))
+    found.warnings += stack.warnings
     found.facts.append(f"{summary.n_valid:,} of {stack.n_cells:,} cells have a value in every layer")
     for k, name in enumerate(stack.names):
         low, high = float(summary.minimum[k]), float(summary.maximum[k])
         if low == high:
             found.warnings.append(f"layer '{name}' has one value everywhere ({low:g}): it cannot tell places apart")
-        elif stack.layers[k].dtype in ("uint8", "int8") and not stack.layers[k].categorical:
-            numbers = f"whole numbers from {low:g} to {high:g}"
-            found.warnings.append(f"layer '{name}' holds {numbers}: if they are classes, use --categorical {name}")

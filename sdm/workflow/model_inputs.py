@@ -7,12 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from sdm.data.nodata import NodataGiven
+from sdm.data.rasters.examine import examine, refuse_codes_in
 from sdm.data.rasters.layers import open_stack
 from sdm.data.rasters.stack import Stack
 from sdm.data.records.clean import clean
 from sdm.data.records.occurrences import Occurrences
 from sdm.data.records.suspicious import Suspicion
 from sdm.data.records.textfile import TextTable
+from sdm.data.untagged import refuse_values
+from sdm.data.variables import said_variables
 from sdm.errors import DataError, OptionError
 from sdm.models.interface import FittedModel
 from sdm.types import Array, Index
@@ -40,15 +44,18 @@ def open_for(
     model: FittedModel,
     layers: Sequence[str],
     *,
-    nodata: float | None = None,
+    nodata: NodataGiven = None,
     align: str | None = None,
     rename: Mapping[str, str] | None = None,
 ) -> Stack:
-    """Open the layers that a model needs, in its order, and under its names."""
+    """Open the layers that a model needs, in its order and under its names; untagged codes of "no data" are refused."""
     check_categories(model)
     files = list(layers) if len(layers) > 1 else layers[0]
     categorical, names = model.categorical, model.names
-    return open_stack(files, categorical=categorical, nodata=nodata, align=align, names=names, rename=rename)
+    stack = open_stack(files, categorical=categorical, nodata=nodata, align=align, names=names, rename=rename)
+    stack = examine(stack)
+    refuse_codes_in(stack)
+    return replace(stack, notices=(*stack.notices, said_variables(stack.names, stack.categorical)))
 
 
 def values_at(
@@ -64,6 +71,7 @@ def values_at(
     suspicion = Suspicion.of(drop_suspicious, names=False)
     points, ledger = clean(named, stack, remove_duplicates=False, suspicion=suspicion)
     notices += ledger.notices(what)
+    refuse_values(points[what].values, stack, what)
     if ledger.describe(what):
         notices.append(f"{what} left out: {ledger.describe(what)}")
     return np.asarray(points[what].values, dtype=np.float64), points[what].index

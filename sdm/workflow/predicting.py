@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sdm.commit import claim
+from sdm.data.nodata import NodataGiven
 from sdm.data.rasters.area import StudyArea
 from sdm.errors import OutputError
 from sdm.files import refuse_existing
@@ -38,7 +39,7 @@ def predict_files(
     clamp: bool = True,
     threshold: str | float | None = None,
     area: str | Path | None = None,
-    nodata: float | None = None,
+    nodata: NodataGiven = None,
     align: str | None = None,
     rename: Mapping[str, str] | Sequence[str] | None = None,
     threads: int = 2,

@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
+from sdm.data.untagged import UntaggedNodata
 from sdm.errors import BadRowsError, OptionError, SdmError
 from sdm.files import safe_name
 from sdm.options.applies import check_applies
@@ -113,7 +114,8 @@ class Findings:
             return step()
         except SdmError as error:
             self.bad_rows |= isinstance(error, BadRowsError)
-            if str(error) not in self.problems:
+            again = isinstance(error, UntaggedNodata) and any("--nodata none" in text for text in self.problems)
+            if str(error) not in self.problems and not again:  # counted in all cells, then again in a few
                 self.problems.append(str(error))
             return None
 

@@ -159,7 +159,7 @@ def test_true_and_false_are_1_and_0(tmp_path: Path) -> None:
         ("a,b\n1,0\n0,1\n", {}, DataError, "has species only.*--environment"),
         ("a,b\n1,5\n0,6\n", {"layers": True}, DataError, "no coordinates to look layers up at"),
         ("a,b\n1,5\n0,6\n", {"wanted": NamedColumns(species=["c"])}, OptionError, "no species column 'c'.*it has a, b"),
-        ("a,b\n1,5\n0,6\n", {"wanted": NamedColumns(environment=["c"])}, OptionError, "no column 'c'"),
+        ("a,b\n1,5\n0,6\n", {"wanted": NamedColumns(environment=["c"])}, OptionError, "'c' matches no column"),
         ("a,b\n1,5\n0,6\n", {"wanted": NamedColumns(categorical=["c"])}, OptionError, "categorical 'c'"),
         ("a,b\n1,5\n0,6\n", {"wanted": NamedColumns(fold="part")}, OptionError, "no column 'part'"),
         ("a,b\n1,\n0,\n", {}, DataError, "no column for the environment"),

@@ -57,7 +57,9 @@ EXAMPLES: dict[str, tuple[Any, Any]] = {
     "occurrences.max_bad_rows": ("20", 20.0),
     "layers.files": ("/data/layers", ["/data/layers"]),
     "layers.categorical": ("soil, landcover", ["soil", "landcover"]),
-    "layers.nodata": ("-1e30", -1e30),
+    "layers.variables": ("bio1, slope*", ["bio1", "slope*"]),
+    "layers.exclude": ("bio2", ["bio2"]),
+    "layers.nodata": ("-1e30, landcover=255", ["-1e30", "landcover=255"]),
     "layers.rename": ("wc_{n}=bio{n}", {"wc_{n}": "bio{n}"}),
     "layers.align": ("first", "first"),
     "layers.drop_correlated": ("0.7", 0.7),
@@ -159,7 +161,6 @@ EXAMPLES: dict[str, tuple[Any, Any]] = {
     "joint.shrinkage": ("25", 25.0),
     "joint.posterior": ("exact", "exact"),
     "joint.rounds": ("8", 8),
-    "joint.environment": ("heat, rain", ["heat", "rain"]),
 }
 SPELLINGS = [(leaf.dotted, word) for leaf in LEAVES.values() for word in leaf.spellings]
 

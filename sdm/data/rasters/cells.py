@@ -1,5 +1,6 @@
 """The content of the cells of a stack, gathered while its windows go by: ranges, and values at given cells."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +9,7 @@ from rasterio.windows import Window
 
 from sdm.addresses import place_name
 from sdm.data.rasters.grid import Grid
+from sdm.data.untagged import Extremes, Untagged, refuse_untagged
 from sdm.errors import DataError
 
 
@@ -28,35 +30,48 @@ class Summary:
     maximum: np.ndarray
     count: np.ndarray
     n_valid: int
+    ends: tuple[Extremes, ...] = ()  # of each layer, where numbers that may be codes of "no data" were looked for
 
     @classmethod
     def empty(cls, n_layers: int) -> "Summary":
         """Return the summary of no cell at all."""
-        return cls(np.full(n_layers, np.inf), np.full(n_layers, -np.inf), np.zeros(n_layers, dtype=np.int64), 0)
+        none = (Extremes(0),) * n_layers
+        return cls(np.full(n_layers, np.inf), np.full(n_layers, -np.inf), np.zeros(n_layers, dtype=np.int64), 0, none)
 
     @classmethod
-    def of(cls, array: np.ndarray) -> tuple["Summary", np.ndarray]:
-        """Return the summary of a (V, h, w) array, and which of its cells are valid in all layers."""
+    def of(cls, array: np.ndarray, layers: Sequence[Any] = ()) -> tuple["Summary", np.ndarray]:
+        """Return the summary of a (V, h, w) array, and which of its cells are valid in all layers. With `layers`, as a
+        stack has them, untagged codes of "no data" are looked for too."""
         valid = all_valid(array)
         flat = array.reshape(len(array), -1)
         count = np.array([np.count_nonzero(plane == plane) for plane in flat], dtype=np.int64)
         # fmin and fmax step over NaN, and give NaN only where there is nothing else.
         low = np.fmin.reduce(flat, axis=1, initial=np.inf).astype(np.float64)
         high = np.fmax.reduce(flat, axis=1, initial=-np.inf).astype(np.float64)
-        return cls(low, high, count, int(np.count_nonzero(valid))), valid
+        ends = tuple(
+            Extremes(int(n)) if layer.trusted or layer.resample else Extremes.of(plane, layer.scaling, (a, b), int(n))
+            for layer, plane, a, b, n in zip(layers, flat, low.tolist(), high.tolist(), count)
+        )
+        return cls(low, high, count, int(np.count_nonzero(valid)), ends), valid
 
     def __add__(self, other: "Summary") -> "Summary":
         low, high = np.minimum(self.minimum, other.minimum), np.maximum(self.maximum, other.maximum)
-        return Summary(low, high, self.count + other.count, self.n_valid + other.n_valid)
+        ends = tuple(a + b for a, b in zip(self.ends, other.ends))
+        return Summary(low, high, self.count + other.count, self.n_valid + other.n_valid, ends)
 
     def check(self, stack: Any) -> None:
-        """Raise DataError if a layer has no data at all, or no cell has data in all layers."""
+        """Raise DataError if a layer has no data at all, or an untagged code of it; or no cell has data in all."""
         for layer, count in zip(stack.layers, self.count):
             if count == 0:
                 raise DataError(
                     f"layer '{place_name(layer.path)}' has no valid cell among {stack.n_cells:,}: "
                     "check its nodata value, or leave it out"
                 )
+        pairs = zip(stack.layers, self.ends)
+        found = [Untagged.found_in(layer.name, ends, layer.dtype, dict(layer.classes)) for layer, ends in pairs]
+        whole = {one.variable: one for one in found if one is not None}
+        # At the border a few cells are enough, and where the border is only the first look knows.
+        refuse_untagged([*({one.variable: one for one in stack.untagged} | whole).values()], of="layer", places="cells")
         if self.n_valid == 0:
             least = stack.names[int(np.argmin(self.count))]
             raise DataError(

@@ -13,6 +13,7 @@ from rasterio.windows import Window
 
 from sdm._jit import jit
 from sdm.addresses import place_name
+from sdm.data.nodata import NodataGiven
 from sdm.data.rasters.cells import all_valid
 from sdm.data.rasters.distance import DEGREE_KM, cell_km
 from sdm.data.rasters.globe import in_one_piece
@@ -53,7 +54,7 @@ class RasterEffort:
         return self.stack.sample(rows, cols)[:, 0].astype(np.float64)
 
 
-def open_effort(path: str | Path, stack: Stack, *, nodata: float | None = None, align: bool = False) -> RasterEffort:
+def open_effort(path: str | Path, stack: Stack, *, nodata: NodataGiven = None, align: bool = False) -> RasterEffort:
     """Open a raster (one band) of sampling effort on the grid of the layers; no values are read yet. `nodata` is a
     value that means "no data", beside what the file says; `align` resamples it (bilinear) if its grid is another one.
     """

@@ -4,6 +4,7 @@ import glob
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,12 @@ from rasterio.crs import CRS
 from rasterio.env import set_gdal_config
 
 from sdm.addresses import is_remote, part_place, place_name, place_stem
+from sdm.data.nodata import NodataCodes, NodataGiven
 from sdm.data.rasters.grid import Grid
 from sdm.data.rasters.names import counted, match_names, rename_layers
 from sdm.data.rasters.netcdf import PLAIN, band_names
 from sdm.data.rasters.stack import Layer, Stack, open_raster
+from sdm.data.variables import choose_variables
 from sdm.errors import DataError, OptionError
 
 __all__ = ["Layer", "Stack", "open_stack"]
@@ -48,10 +51,12 @@ def open_stack(
     layers: str | Path | Sequence[str | Path],
     *,
     categorical: Sequence[str] = (),
-    nodata: float | None = None,
+    nodata: NodataGiven = None,
     align: str | None = None,
     names: Sequence[str] | None = None,
     rename: Mapping[str, str] | None = None,
+    variables: Sequence[str] = (),
+    exclude: Sequence[str] = (),
 ) -> Stack:
     """Find the layers, check that they share one grid, and return them as a stack; no values are read yet.
 
@@ -65,7 +70,8 @@ def open_stack(
     categorical
         Names of layers whose values are classes.
     nodata
-        A stored value that means "no data" in every layer, beside what the files say.
+        Stored values that mean "no data", beside what the files say: a number for every layer, several of them,
+        ``"landcover=255"`` for one layer; ``"none"`` says that what the files say is all (`sdm.data.untagged`).
     align
         None: grids must match. ``"first"`` or the name of a layer: resample the others to its grid,
         bilinear, or nearest cell for categorical layers.
@@ -74,17 +80,25 @@ def open_stack(
         found, and called as asked here (see `sdm.data.rasters.names`).
     rename
         New names of layers by patterns of their names, such as ``{"wc2.1_10m_bio_{n}": "bio{n}"}``.
+    variables, exclude
+        Names or patterns of layers to use, in this order, and of layers to leave out (`sdm.data.variables`).
     """
     if "GDAL_CACHEMAX" not in os.environ:
         set_gdal_config("GDAL_CACHEMAX", GDAL_CACHE_BYTES)
     notices: list[str] = []
-    bands = _one_crs(_find(layers, names, rename or {}, notices), notices)
-    known = [item.layer.name for item in bands]
+    codes = NodataCodes.read(nodata)
+    bands = _find(layers, names, rename or {}, notices)
+    every = [item.layer.name for item in bands]
     formerly = {item.layer.name: item.formerly for item in bands}
     given = sorted({categorical} if isinstance(categorical, str) else set(categorical))
-    meant = match_names(given, known, formerly=formerly, what="categorical layer", error=OptionError)
+    meant = match_names(given, every, formerly=formerly, what="categorical layer", error=OptionError)
     classes = set(meant.found.values())
     notices += meant.notices
+    if variables or exclude:
+        names = choose_variables(sorted(every), variables, exclude, "layer")
+        bands, classes = [item for item in bands if item.layer.name in names], classes & set(names)
+    bands = _one_crs(bands, notices)
+    known = [item.layer.name for item in bands]
     if align not in (None, "first"):
         meant = match_names([align], known, formerly=formerly, what="layer to align to", error=OptionError)
         align = meant.found[align]
@@ -94,8 +108,7 @@ def open_stack(
     order = known if names is None else list(names)
     bands = sorted(bands, key=lambda item: order.index(item.layer.name) if names else item.layer.name)
     chosen = _one_grid(bands, grid, align, classes, notices)
-    if nodata is not None:
-        chosen = [_with_nodata(layer, nodata) for layer in chosen]
+    chosen = [replace(reduce(_with_nodata, codes.of(a.name), a), trusted=codes.trusts(a.name)) for a in chosen]
     notices += [
         f"layer '{layer.name}': value = stored value × {layer.scale:g} + {layer.offset:g}, as its file says"
         for layer in chosen

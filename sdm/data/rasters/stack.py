@@ -24,6 +24,7 @@ from sdm.addresses import gdal_place, is_remote, place_suffix
 from sdm.data.rasters import remote
 from sdm.data.rasters.cells import CellLookup, Summary
 from sdm.data.rasters.grid import Grid
+from sdm.data.untagged import Untagged
 from sdm.errors import DataError
 from sdm.reading import refuse_special
 
@@ -79,6 +80,13 @@ class Layer:
     offset: float = 0.0
     categorical: bool = False
     resample: bool = False  # to the grid of the stack, on reading
+    trusted: bool = False  # no number of it is an untagged code of "no data"
+    classes: tuple[tuple[float, str], ...] = ()  # names that its file has for values
+
+    @property
+    def scaling(self) -> tuple[float, float]:
+        """What stored numbers are multiplied by, and what is added then."""
+        return self.scale, self.offset
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +98,8 @@ class Stack(Grid):
     dtype: np.dtype  # of what is read: float32 where it holds every stored type exactly, else float64
     notices: tuple[str, ...] = ()
     reach: Window | None = None  # the cells that are read; without data outside
+    warnings: tuple[str, ...] = ()
+    untagged: tuple[Untagged, ...] = ()  # codes of "no data" that a first look at the layers found
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -119,6 +129,11 @@ class Stack(Grid):
         last = [min(size, math.ceil(high) + 1) for (_, high), size in zip((rows, cols), (self.height, self.width))]
         size = [max(0, end - start) for start, end in zip(first, last)]
         return replace(self, reach=Window(first[1], first[0], size[1], size[0]))
+
+    @property
+    def titles(self) -> dict[str, dict[float, str]]:
+        """The names that files have for the values of categorical layers, by layer and value."""
+        return {layer.name: dict(layer.classes) for layer in self.layers if layer.categorical and layer.classes}
 
     def reader(self) -> "StackReader":
         """Open the files; use it in a ``with`` statement, in one thread at a time."""
@@ -169,7 +184,7 @@ class Stack(Grid):
     def summary(self, *, threads: int = 2) -> Summary:
         """Return the range and the number of valid cells of every layer, from one pass over the files."""
         total = Summary.empty(len(self.layers))
-        for _, part in self.scan(compute=lambda _, array: Summary.of(array)[0], threads=threads):
+        for _, part in self.scan(compute=lambda _, array: Summary.of(array, self.layers)[0], threads=threads):
             total = total + part
         return total
 

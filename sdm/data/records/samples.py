@@ -1,6 +1,6 @@
 """Samples with data (SWD): tables of records that carry the values of the variables."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -8,10 +8,13 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
+from sdm.data.nodata import NodataCodes, NodataGiven
 from sdm.data.records.columns import PRESENCE, SPECIES, coordinate_pair, first_of, named_column, species_column
 from sdm.data.records.occurrences import as_text, check_file, species_of_rows
 from sdm.data.records.rows import LEFT_OUT, FileRows, RowRules, with_fate, with_left_out
 from sdm.data.records.textfile import TextTable
+from sdm.data.untagged import blank_codes, refuse_codes
+from sdm.data.variables import VariableChoice, not_a_variable, numbers_rows
 from sdm.errors import DataError
 
 
@@ -91,13 +94,18 @@ def read_swd(
     fold_column: str | None = None,
     text_columns: Sequence[str] = (),
     rules: RowRules | None = None,
+    choice: VariableChoice | None = None,
+    nodata: NodataGiven = None,
+    like: Collection[str] = (),
 ) -> Swd:
     """Read a table of samples with data.
 
     A row is background if its species is called ``background``, or if a column such as ``presence`` or ``occ`` says 0.
     Coordinates are optional. All other columns that hold numbers are variables, unless `variables` names them; those
-    with weights, effort, folds and text are none. `categorical` columns hold classes, as numbers or text. `rules` say
-    which rows take part.
+    with weights, effort, folds and text are none, nor are those that `choice` leaves out, and those that only number
+    the rows (unless `choice` names them in full, or they are variables of another table, `like`). `categorical` columns
+    hold classes, as numbers or text. `nodata` are values that are missing values (`sdm.data.nodata`), and `rules`
+    say which rows take part.
     """
     check_file(Path(path))
     text = TextTable(Path(path))
@@ -130,7 +138,15 @@ def read_swd(
     if absent := [name for name in [*(variables or ()), *categorical] if name not in rest]:
         raise DataError(f"table '{text.path.name}' has no variable '{absent[0]}': the variables are {', '.join(rest)}")
     table, notes = {}, list(text.notes)
-    for name in rest if variables is None else variables:
+    choice, chosen = choice or VariableChoice(), list(variables or ())
+    if variables is None:
+        chosen = choice.of(rest, "column", text.path.name)
+        asked = {*like, *categorical, *choice.variables}
+        places = len(np.unique(np.column_stack([x, y]), axis=0)) if np.isfinite(x).all() else None
+        idle = [name for name in chosen if name not in asked and numbers_rows(name, frame[name], places)]
+        notes += [not_a_variable(name) for name in idle]
+        chosen = [name for name in chosen if name not in idle]
+    for name in chosen:
         values = frame[name]
         if name in categorical:
             table[name] = values.to_numpy() if is_numeric_dtype(values) else values.to_numpy(dtype=object)
@@ -151,4 +167,7 @@ def read_swd(
     swd = replace(swd, text=text_table, row=rows.row, identifier=rows.identifier, left_out=rows.left_out(species, x, y))
     if not keep.any():
         raise DataError(f"table '{text.path.name}' holds no row of use ({'; '.join(rows.notes)})")
-    return swd if keep.all() else swd.take(keep)
+    swd, codes = swd if keep.all() else swd.take(keep), NodataCodes.read(nodata)
+    cleaned, blanked = blank_codes(swd.table, codes)
+    refuse_codes(cleaned, codes, text.path.name)
+    return replace(swd, table=cleaned, notes=(*swd.notes, *blanked))

@@ -10,7 +10,7 @@ A tree is its list of splits in the order of growth: split `s` sends cells of le
 whose class is in the set) to the new leaf `s + 1`. The first `k` splits are the tree with `k` internal nodes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,14 +43,16 @@ class Tree:
         """Identify the tree."""
         return self.leaf.tobytes(), self.var.tobytes(), self.threshold.tobytes(), self.classes, self.label.tobytes()
 
-    def rules(self, names: list[str], labels: dict[int, tuple[str, ...]] | None = None, where: int = 1) -> list[str]:
+    def rules(
+        self, names: list[str], labels: Mapping[int, Mapping[int, str]] | None = None, where: int = 1
+    ) -> list[str]:
         """Write each leaf with label 1 (or 0, if that is `where`) as a readable conjunction of conditions."""
         paths: list[list[str]] = [[]]
         for s in range(self.size):
             name, parent = names[self.var[s]], paths[self.leaf[s]]
             if self.classes[s]:
-                known = (labels or {}).get(int(self.var[s]))
-                words = ", ".join(known[int(c)] if known else f"{c:g}" for c in self.classes[s])
+                known = (labels or {}).get(int(self.var[s]), {})
+                words = ", ".join(known.get(int(c), f"{c:g}") for c in self.classes[s])
                 yes, no = f"{name} in {{{words}}}", f"{name} not in {{{words}}}"
             else:
                 yes, no = f"{name} ≥ {self.threshold[s]:.6g}", f"{name} < {self.threshold[s]:.6g}"
@@ -58,7 +60,7 @@ class Tree:
             paths[self.leaf[s]] = [*parent, no]
         return [" and ".join(path) or "everywhere" for path, label in zip(paths, self.label) if label == where]
 
-    def describe(self, names: list[str], labels: dict[int, tuple[str, ...]] | None = None) -> str:
+    def describe(self, names: list[str], labels: Mapping[int, Mapping[int, str]] | None = None) -> str:
         """Write where the tree is one, or where it is not if that is shorter."""
         ones, zeros = self.rules(names, labels), self.rules(names, labels, where=0)
         if len(" or ".join(zeros)) < len(" or ".join(ones)) and zeros:

@@ -86,7 +86,7 @@ class CurvePainter:
         curve = isinstance(chart, LineChart)
         self.line.set_visible(curve)
         self.range.set_visible(curve)
-        self.texts = [(0.57, 0.97, chart.title, "ma"), (0.57, 0.02, drawable(chart.x_label), "md")]
+        self.texts = [(0.57, 0.97, chart.title, "ma"), (0.57, 0.01, drawable(chart.x_label), "md")]
         self.beside = chart.y_label
         y = [v or 0.0 for v in chart.groups[0].values] if isinstance(chart, ColumnChart) else chart.lines[0].y
         low, high = chart.y_range or _limits(y)
@@ -103,10 +103,18 @@ class CurvePainter:
             names = chart.names
             left, right = -0.6, len(names) - 0.4
             self.bars = self.axes.bar(range(len(names)), y, color=INK, width=0.7)
-            step = -(-len(names) // 14)
-            across = [(k, drawable(names[k], 8)) for k in range(0, len(names), step)]
+            across = self._name_ticks(names)
         self.axes.set_xlim(left, right)
         self._draw_axes([((x - left) / (right - left), text) for x, text in across], low, high)
+
+    def _name_ticks(self, names: Sequence[str]) -> list[tuple[float, str]]:
+        """Return the names of bars, as many as fit; where they would touch, every other one is a line lower."""
+        step = -(-len(names) // 14)
+        room = self.figure.get_figwidth() * self.figure.dpi * WIDTH * step / (len(names) + 0.2) - 4
+        if all(_font().getlength(drawable(name, 8)) <= room for name in names[::step]):
+            return [(k, drawable(names[k], 8)) for k in range(0, len(names), step)]
+        letters = max(3, min(12, int(2 * room / _font().getlength("n"))))
+        return [(k, "\n" * (j % 2) + drawable(names[k], letters)) for j, k in enumerate(range(0, len(names), step))]
 
     def _draw_axes(self, across: list[tuple[float, str]], low: float, high: float) -> None:
         """Draw the two axes with their ticks as one line, and place the labels."""
@@ -115,7 +123,7 @@ class CurvePainter:
         for share, text in across:
             x = LEFT + share * WIDTH
             path += [(x, BOTTOM), (x, BOTTOM - 0.015), (np.nan, np.nan)]
-            self.texts.append((x, BOTTOM - 0.03, text, "ma"))
+            self.texts.append((x, BOTTOM - 0.03 - 0.045 * text.count("\n"), text.lstrip("\n"), "ma"))
         for share, text in up:
             y = BOTTOM + share * HEIGHT
             path += [(LEFT, y), (LEFT - 0.01, y), (np.nan, np.nan)]

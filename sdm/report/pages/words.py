@@ -169,8 +169,7 @@ def variables(results: Results) -> list[tuple[str, str, str]]:
     for name in model.names:
         kind, variable, seen = "categorical" if name in model.categorical else "continuous", known.get(name), ""
         if variable is not None and variable.categorical:
-            labels = variable.labels or [f"{c:g}" for c in variable.classes]
-            seen = f"{len(variable.classes)} categories: " + ", ".join(map(str, list(labels)[:12]))
+            seen = f"{len(variable.classes)} categories: " + ", ".join(variable.category_names[:12])
             seen += ", …" if len(variable.classes) > 12 else ""
         elif variable is not None:
             seen = f"{figure(variable.lo, 6)} to {figure(variable.hi, 6)}"

@@ -10,9 +10,12 @@ from numpy.typing import NDArray
 
 from sdm.assess.measures.classes import measure_classes
 from sdm.conditional.targets import scale_proportions
+from sdm.data.nodata import NodataCodes
 from sdm.data.records.columns import named_column
 from sdm.data.records.occurrences import as_text
 from sdm.data.records.textfile import numbers
+from sdm.data.untagged import blank_codes, refuse_codes
+from sdm.data.variables import said_variables
 from sdm.data.vectors import VECTOR, split_layer
 from sdm.errors import DataError, OptionError
 from sdm.models.classes import ClassModel
@@ -133,7 +136,11 @@ def _from_table(model: ClassModel, options: RunOptions, notices: list[str]) -> t
         name: frame[name] if name in model.categorical else numbers(frame[name], row, text.path.name)
         for name in model.names
     }
-    values = model.encoder.encode(pd.DataFrame(columns))
+    codes = NodataCodes.read(options.layers.nodata)
+    table, blanked = blank_codes(pd.DataFrame(columns), codes)
+    refuse_codes(table, codes, text.path.name)
+    notices += [*blanked, said_variables(model.names, model.categorical)]
+    values = model.encoder.encode(table)
     if shares:
         return values, np.column_stack([numbers(frame[name], row, text.path.name) for name in shares]), row
     return values, as_text(frame[label]), row
@@ -146,6 +153,7 @@ def _targets(model: ClassModel, target: Any, rows: NDArray[np.int64], source: st
     if target.ndim == 2:
         return scale_proportions(target, rows)
     place = {label: c for c, label in enumerate(model.labels)}
+    place |= {str(code): place[label] for label, code in model.codes.items() if str(code) not in place}
     strange = target[[label not in place for label in target.tolist()]]
     if strange.size:
         names = [f"'{name}'" for name in sorted(set(strange.tolist()))]
@@ -155,6 +163,6 @@ def _targets(model: ClassModel, target: Any, rows: NDArray[np.int64], source: st
             f"it knows {', '.join(model.labels)}: rename such points, or leave them out"
         )
     codes = np.array([place[label] for label in target.tolist()])
-    for c in sorted(set(range(len(place))) - set(codes.tolist())):
+    for c in sorted(set(range(len(model.labels))) - set(codes.tolist())):
         notices.append(f"no point of class '{model.labels[c]}': nothing is known of how well it is found")
-    return np.eye(len(place))[codes].T.copy()
+    return np.eye(len(model.labels))[codes].T.copy()

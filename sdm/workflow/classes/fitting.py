@@ -208,7 +208,9 @@ def _roc(curve: Curve, absences: Array | None) -> list[dict[str, float]]:
 def _with_record(model: ClassModel, table: ClassSample, prepared: ClassPrepared, options: RunOptions) -> ClassModel:
     """Add to a model where it came from, for whoever maps or measures it later."""
     named = [prepared.levels.get(variable.name) for variable in model.variables]
+    titles = {} if prepared.stack is None else prepared.stack.titles
     variables = tuple(replace(a, labels=b) if b else a for a, b in zip(model.variables, named))
+    variables = tuple(variable.titled(titles.get(variable.name, {})) for variable in variables)
     colours = {
         label: "#{:02x}{:02x}{:02x}".format(*c) for label, c in prepared.colours.items() if label in model.labels
     }
@@ -220,6 +222,7 @@ def _with_record(model: ClassModel, table: ClassSample, prepared: ClassPrepared,
         "proportions": classes.proportions,
         "select": {**classes.select, **({column: table.title} if column else {})},
         "colours": colours,
+        "codes": {label: code for label, code in prepared.codes.items() if label in model.labels},
     }
     record = {name: value for name, value in record.items() if value or name == "seed"}
     return replace(model, variables=variables, meta={**model.meta, **record})

@@ -3,7 +3,9 @@
 Presence and absence in a column (`occurrences.response`) are two classes, and every species has a sample of its own.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from numpy.typing import NDArray
 from sdm.conditional.targets import check_classes, scale_proportions
 from sdm.data.background import sample_background
 from sdm.data.encode import Encoder
+from sdm.data.rasters.layers import open_stack
 from sdm.data.records.clean import Ledger, finish_cleaning, locate
 from sdm.data.records.columns import SPECIES, first_of, listed, named_column, species_column
 from sdm.data.records.occurrences import Occurrences, as_text
@@ -22,9 +25,12 @@ from sdm.data.records.rows import with_fate, with_left_out
 from sdm.data.records.suspicious import Suspicion
 from sdm.data.records.textfile import SAMPLE_ROWS
 from sdm.data.site_sample import ClassSample
+from sdm.data.untagged import refuse_values
+from sdm.data.variables import hint_columns, said_variables
 from sdm.data.visits import SITE, site_groups
 from sdm.errors import DataError, OptionError
 from sdm.models.classes import label_text
+from sdm.models.interface import category_titles
 from sdm.options.definitions import RunOptions
 from sdm.types import Array, Colour, Index
 from sdm.workflow.classes.points import Points, is_absence, read_class_points
@@ -40,6 +46,7 @@ class ClassPrepared(Prepared):
     ledgers: dict[str, Ledger] = field(default_factory=dict)  # the record cleaning summaries
     levels: dict[str, tuple[str, ...]] = field(default_factory=dict)  # categories of variables that came as text
     colours: dict[str, Colour] = field(default_factory=dict)  # that a raster of classes gives them
+    codes: dict[str, int] = field(default_factory=dict)  # the values of named classes in that raster
     species_column: str | None = None  # tells the species of a response apart
 
 
@@ -70,6 +77,8 @@ def prepare_classes(options: RunOptions) -> ClassPrepared:
         prepared.notices += projection_notices(prepared.projections, prepared.stack.notices)
     elif options.predict.projections:
         raise OptionError("predict.projections needs layers, and a table was given: use 'sdm predict' afterwards")
+    for sample in list(prepared.tables.values())[:1]:
+        prepared.notices.append(said_variables(sample.names, sample.categorical))
     for title, sample in prepared.tables.items():
         prepared.tables[title] = _frequent(sample, options, prepared.notices)
     return prepared
@@ -82,12 +91,14 @@ def _recorded(options: RunOptions) -> ClassPrepared:
     if options.layers.files:
         prepared.stack = open_layers(options)
         prepared.notices += prepared.stack.notices
+        prepared.warnings += prepared.stack.warnings
         prepared.study_area = read_area(options, prepared.stack)
         prepared.notices += prepared.study_area.notes if prepared.study_area else []
     elif options.occurrences.drop_suspicious:
         raise OptionError("occurrences.drop_suspicious needs layers, and a table was given: leave such rows out")
     else:
         prepared.notices.append("a table has no map: use 'sdm predict' with layers")
+        prepared.warnings += [] if points.table is None else hint_columns(points.table, options.layers.categorical)
     parts = _models(points, options, prepared)
     whole = points if len(parts) == 1 else points.without_left_out()  # those are of no model
     for title, rows in parts.items():
@@ -225,6 +236,7 @@ def _look_up(
     suspicion = Suspicion.of(options.occurrences.drop_suspicious, names=False)
     located = locate(records, stack, study_area=prepared.study_area, suspicion=suspicion)
     at_cells = stack.sample(*located.cells, threads=options.threads)
+    refuse_values(at_cells, stack, "cells of the points")
     clean, ledger = finish_cleaning(located, at_cells, snap=options.occurrences.snap, remove_duplicates=keep is False)
     prepared.notices += ledger.notices("points")
     for name in records.species_names:
@@ -329,11 +341,12 @@ def _drawn(options: RunOptions) -> ClassPrepared:
         both, stack = stack, open_layers(options, names=names)
         name = inside[0]
     else:
-        both = open_layers(options, [*options.layers.files, str(raster)])
-        extra = [name for name in both.names if name not in stack.names]
-        if len(extra) != 1:
-            raise DataError(f"the raster of classes '{raster.name}' has {len(extra)} bands: expected one")
-        name = extra[0]
+        bands = open_stack(str(raster)).names
+        if len(bands) != 1:
+            raise DataError(f"the raster of classes '{raster.name}' has {len(bands)} bands: expected one")
+        name = bands[0]
+        files = options.layers.files if _among(raster, options.layers.files) else [*options.layers.files, str(raster)]
+        both = open_layers(options, files, [*stack.names, name])
     area = read_area(options, stack)
     notices += area.notes if area else []
     drawn = sample_background(
@@ -345,10 +358,29 @@ def _drawn(options: RunOptions) -> ClassPrepared:
     if (odd := codes[codes != np.round(codes)]).size:
         raise DataError(f"the raster of classes '{raster.name}' has the value {odd[0]:g}: expected whole numbers")
     title, target = options.classes.title or name, codes.astype(np.int64)
+    named, colours = _named_classes(target, dict(both.layers[both.names.index(name)].classes)), _colour_table(raster)
+    if named:
+        notices.append(f"names of the classes, from the raster: {listed([f'{c} {n}' for c, n in named.items()])}")
+        target = np.array([named[code] for code in target.tolist()])
+        colours = {named[code]: colours[str(code)] for code in named if str(code) in colours}
     variables = tuple(stack.names), tuple(stack.categorical)
     sample = ClassSample(title, *variables, values[:, order], target, drawn.x, drawn.y, np.arange(len(codes)))
-    colours = _colour_table(raster)
-    return ClassPrepared({title: sample}, stack=stack, study_area=area, notices=notices, colours=colours)
+    prepared = ClassPrepared({title: sample}, stack=stack, study_area=area, notices=notices, colours=colours)
+    prepared.warnings += stack.warnings
+    prepared.codes = {label: code for code, label in named.items()}
+    return prepared
+
+
+def _named_classes(codes: NDArray[np.int64], known: dict[float, str]) -> dict[int, str]:
+    """Return what the classes of a raster are called, by their values; empty if its file has no name for any."""
+    present = np.unique(codes).tolist()
+    return dict(zip(present, category_titles(present, known))) if any(code in known for code in present) else {}
+
+
+def _among(raster: Path, files: Sequence[str]) -> bool:
+    """Tell whether a raster is one of the layers' files, though it is not among the variables that were chosen."""
+    places = [Path(match).resolve() for file in files for match in (file, *glob(file))]
+    return raster.resolve() in places or raster.resolve().parent in places
 
 
 def _colour_table(raster: Path) -> dict[str, Colour]:

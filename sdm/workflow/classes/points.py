@@ -15,7 +15,7 @@ from sdm.data.records.textfile import TextTable, column_key
 from sdm.data.visits import SITE
 from sdm.errors import DataError, OptionError
 from sdm.options.definitions import RunOptions
-from sdm.workflow.inputs import row_rules
+from sdm.workflow.inputs import choice_of, row_rules
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,14 @@ def _read_table(options: RunOptions, file: str, column: str | None) -> Points:
     named += [options.test.fold_column, first_of(header, SITE), first_of(header, SPECIES) if own.response else None]
     wanted = list(dict.fromkeys(named_column(name, header, Path(file).name) for name in named if name))
     rules = row_rules(options, absences=own.response is not None)
-    swd = read_swd(file, categorical=options.layers.categorical, text_columns=wanted, rules=rules)
+    swd = read_swd(
+        file,
+        categorical=options.layers.categorical,
+        text_columns=wanted,
+        choice=choice_of(options),
+        nodata=options.layers.nodata,
+        rules=rules,
+    )
     label = swd.text[named_column(column, header, Path(file).name)].to_numpy(dtype=object) if column else swd.species
     records = Occurrences(
         label, swd.x, swd.y, own.crs or "EPSG:4326", swd.row, swd.text.reset_index(drop=True), swd.source, swd.notes

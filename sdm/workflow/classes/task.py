@@ -119,7 +119,7 @@ class ClassTask(Task):
     def check(self, options: RunOptions, found: Findings) -> None:
         """Look for what is wrong with layers and sites."""
         if options.layers.files:
-            stack = found.attempt(lambda: open_layers(options))
+            stack = found.attempt(lambda: open_layers(options, refuse=False))
             if stack is not None:
                 found.facts.append(f"{len(stack.names)} layers of {stack.width:,} × {stack.height:,} cells")
                 found.attempt(lambda: check_layers(stack, options, found))
@@ -127,6 +127,7 @@ class ClassTask(Task):
         if prepared is None:
             return
         found.facts += prepared.notices
+        found.warnings += [text for text in prepared.warnings if text not in found.warnings]
         for title, sample in prepared.tables.items():
             counts = sample.shares.sum(axis=1)
             listed = ", ".join(f"{count:,.6g} {name}" for count, name in zip(counts[:LISTED], sample.class_names))

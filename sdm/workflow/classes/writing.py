@@ -11,7 +11,7 @@ from sdm.assess.measures.classes import ClassMeasures, ClassProfile
 from sdm.assess.uncertainty import STATISTICS
 from sdm.data.rasters.stack import Stack
 from sdm.files import safe_name, safe_names
-from sdm.maps.classes import class_codes, write_class_maps
+from sdm.maps.classes import map_codes, write_class_maps
 from sdm.models.classes import ClassModel
 from sdm.models.colours import hex_colour
 from sdm.models.file import save_model
@@ -118,7 +118,7 @@ def _class_rows(fitted: ClassFit, kind: str, measures: ClassMeasures) -> list[di
     samples = [sample for sample in (fitted.table, fitted.test) if sample is not None]
     counts: Any = sum(targets_of(sample, model.classes).sum(axis=1) for sample in samples)
     columns: dict[str, Any] = {
-        "code": class_codes(model.labels),
+        "code": map_codes(model),
         "class": model.labels,
         "colour": map(hex_colour, model.colours),
         "sites": counts.astype(float).tolist(),

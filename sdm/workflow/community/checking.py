@@ -19,6 +19,7 @@ def check_community(options: RunOptions, found: Findings) -> None:
     if community is None:
         return
     found.facts += community.notes
+    found.warnings += community.warnings
     labels, names = community.sites.labels, tuple(community.sites.labels.columns)
     found.facts.append(f"{Path(community.sites.source).name}: {len(labels):,} usable sites")
     edges = community.edges

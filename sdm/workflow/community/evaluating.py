@@ -9,7 +9,7 @@ from sdm.data.records.columns import PRESENCE, SPECIES, first_of
 from sdm.errors import DataError
 from sdm.joint.labels import read_labels
 from sdm.models.community import FittedJoint
-from sdm.options.definitions import JointOptions, RunOptions
+from sdm.options.definitions import RunOptions
 from sdm.workflow.community.inputs import read_community
 from sdm.workflow.community.testing import measure
 from sdm.workflow.inputs import is_swd
@@ -33,10 +33,9 @@ def evaluate_joint(model: FittedJoint, options: RunOptions, *, site_column: str 
     update = {
         "occurrences": options.occurrences.model_copy(update={"species": known, "site_column": site_column}),
         "layers": layers.model_copy(update={"categorical": list(model.encoder.categorical)}),
-        "joint": JointOptions(environment=list(model.encoder.names)),
     }
     options = options.model_copy(update=update)
-    community = read_community(options)
+    community = read_community(options, model.encoder.names)
     labels = community.sites.labels
     found = [name for name in model.species if name in labels.columns]
     if not found:

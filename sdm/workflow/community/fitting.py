@@ -17,6 +17,7 @@ from sdm.estimators.community import JointModel
 from sdm.estimators.glm import fit_glm
 from sdm.joint.labels import read_labels
 from sdm.models.community import FittedJoint
+from sdm.models.interface import category_titles
 from sdm.options.definitions import GRAPH_WORDS, RunOptions
 from sdm.types import Progress
 from sdm.workflow.community.inputs import Community
@@ -139,7 +140,17 @@ def fit_community(
 def _record(options: RunOptions, community: Community) -> dict[str, Any]:
     graph = options.joint.graph if options.joint.graph in GRAPH_WORDS else Path(options.joint.graph).name
     record = {"version": __version__, "seed": options.seed, "graph": graph, "features": feature_classes(options)}
-    return {**record, "source": Path(community.sites.source).name}
+    return {**record, "source": Path(community.sites.source).name, **_category_names(community)}
+
+
+def _category_names(community: Community) -> dict[str, Any]:
+    """Return the names that the layers' files have for the categories of the sites, by variable and code."""
+    out = {}
+    for name, known in ({} if community.stack is None else community.stack.titles).items():
+        codes = [code for code in np.unique(community.environment[name]).tolist() if code == round(code)]
+        if any(code in known for code in codes):
+            out[name] = dict(zip((str(int(code)) for code in codes), category_titles(codes, known)))
+    return {"category_names": out} if out else {}
 
 
 def describe_fit(run: JointFit, options: RunOptions) -> dict[str, Any]:

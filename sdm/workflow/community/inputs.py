@@ -1,5 +1,6 @@
 """What a joint model is fitted to: sites with several species, their environment, and the graph of species."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from sdm.data.encode import Encoder
+from sdm.data.nodata import NodataCodes
 from sdm.data.rasters.stack import Stack
 from sdm.data.records.clean import clean
 from sdm.data.records.occurrences import WGS84, Occurrences, project
@@ -15,6 +17,8 @@ from sdm.data.records.suspicious import Suspicion
 from sdm.data.records.textfile import TextTable
 from sdm.data.site_sample import CommunitySample
 from sdm.data.sites import NamedColumns, SiteTable, read_site_table
+from sdm.data.untagged import blank_codes, refuse_codes, refuse_values
+from sdm.data.variables import hint_columns, said_variables
 from sdm.errors import DataError, OptionError
 from sdm.joint.labels import species_names
 from sdm.options.definitions import GRAPH_WORDS, RunOptions
@@ -33,27 +37,32 @@ class Community:
     edges: str | list[tuple[str, str]] = "tree"  # the graph, as `JointModel` takes it
     notes: list[str] = field(default_factory=list)
     fate: pd.DataFrame = field(default_factory=pd.DataFrame)  # every row of the table of sites, and what became of it
-    categorical: list[str] = field(default_factory=list)  # names of variables whose values are categories
+    categorical: tuple[str, ...] = ()  # variables whose values are categories
+    warnings: list[str] = field(default_factory=list)
 
     def sample(self) -> CommunitySample:
         """Return the sites as numbers, to be divided."""
-        sites, names = self.sites, tuple(map(str, self.environment.columns))
-        values = Encoder.learn(self.environment, self.categorical).encode(self.environment)
+        sites, names, categorical = self.sites, tuple(map(str, self.environment.columns)), self.categorical
+        values = Encoder.learn(self.environment, categorical).encode(self.environment)
         return CommunitySample(
-            "sites", names, tuple(self.categorical), values, sites.labels, sites.x, sites.y, sites.group, sites.fold
+            "sites", names, categorical, values, sites.labels, sites.x, sites.y, sites.group, sites.fold
         )
 
 
-def read_community(options: RunOptions) -> Community:
-    """Read the sites, their environment, and the graph."""
+def read_community(options: RunOptions, names: Sequence[str] | None = None) -> Community:
+    """Read the sites, their environment, and the graph. `names` are the variables of a model that is there already."""
+    if names is not None:
+        own_layers = options.layers.model_copy(update={"variables": list(names), "exclude": []})
+        options = options.model_copy(update={"layers": own_layers})
     if options.occurrences.file is None:
         raise OptionError("no table of sites: give it first, as in 'sdm joint sites.csv layers/ -o results'")
     files, own = options.layers.files, options.joint
     layers = bool(files) and not is_swd(files)
-    stack = open_layers(options, names=own.environment or None) if layers else None
+    stack = open_layers(options, names=names) if layers else None
     wanted = NamedColumns(
         species=options.occurrences.species,
-        environment=() if layers else own.environment,
+        environment=() if layers else options.layers.variables,
+        exclude=() if layers else options.layers.exclude,
         categorical=() if layers else options.layers.categorical,
         site=options.occurrences.site_column,
         x=options.occurrences.x_column,
@@ -71,18 +80,25 @@ def read_community(options: RunOptions) -> Community:
     if stack is not None:
         sites, environment, fate = _look_up(sites, stack, options, notes)
     else:
-        sites, environment, fate = _whole(sites, notes)
+        codes = NodataCodes.read(options.layers.nodata)
+        cleaned, blanked = blank_codes(sites.environment, codes)
+        refuse_codes(cleaned, codes, Path(table or sites.source).name)
+        notes += blanked
+        sites, environment, fate = _whole(replace(sites, environment=cleaned), notes)
         if options.occurrences.crs is not None:  # distances between sites of a table are measured from degrees
             x, y = project(sites.x, sites.y, options.occurrences.crs, WGS84)
             sites = replace(sites, x=x, y=y)
     species_names(sites.labels, list(environment.columns))
-    categorical = list(stack.categorical) if stack is not None else options.layers.categorical
+    known = stack.categorical if stack is not None else options.layers.categorical
+    categorical = tuple(name for name in known if name in environment.columns)
+    notes.append(said_variables(list(environment.columns), categorical))
+    warnings = hint_columns(environment, categorical) if stack is None else list(stack.warnings)
     text = [f"'{name}'" for name in categorical if environment[name].dtype == object]
     if options.predict.projections and text:
         raise DataError(f"variable {text[0]} has classes of text, which layers cannot hold: leave out --projections")
     projections = open_projections(options, list(environment.columns))
     notes += projection_notices(projections)
-    return Community(sites, environment, stack, projections, read_graph(own.graph), notes, fate, categorical)
+    return Community(sites, environment, stack, projections, read_graph(own.graph), notes, fate, categorical, warnings)
 
 
 def _whole(sites: SiteTable, notes: list[str]) -> tuple[SiteTable, pd.DataFrame, pd.DataFrame]:
@@ -119,6 +135,7 @@ def _look_up(
     points, ledger = clean(records, stack, snap=own.snap, remove_duplicates=False, suspicion=suspicion)
     notes += ledger.notices("sites")
     found = points["sites"]
+    refuse_values(found.values, stack, "sites")
     if ledger.describe("sites"):
         notes.append(f"sites left out: {ledger.describe('sites')}")
     kept = replace(sites.take(found.index), x=found.x, y=found.y)

@@ -59,9 +59,8 @@ class CommunityTask(Task):
         """Read the sites, their environment, and the graph."""
         community = read_community(options)
         stack, projections = community.stack, community.projections
-        return Prepared(
-            {NAME: community}, stack=stack, projections=projections, notices=community.notes, fate=community.fate
-        )
+        shared: dict[str, Any] = {"notices": community.notes, "warnings": community.warnings, "fate": community.fate}
+        return Prepared({NAME: community}, stack=stack, projections=projections, **shared)
 
     def plan(self, prepared: Prepared, name: str, options: RunOptions) -> CommunityPlan:
         """Divide the sites."""

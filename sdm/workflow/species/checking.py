@@ -10,6 +10,7 @@ from sdm.data.records.clean import clean, locate
 from sdm.data.records.occurrences import Occurrences
 from sdm.data.records.suspicious import Suspicion
 from sdm.data.records.weights import uncertain_beyond_cell
+from sdm.data.variables import said_variables
 from sdm.data.vectors import split_layer
 from sdm.errors import DataError
 from sdm.options.definitions import AREA_WORDS, GROUP_WORD, RunOptions
@@ -33,7 +34,7 @@ def check_species_run(options: RunOptions, found: Findings) -> None:
         return
     file = options.occurrences.file
     records = found.attempt(lambda: read_records(options, file))
-    stack = found.attempt(lambda: open_layers(options))
+    stack = found.attempt(lambda: open_layers(options, refuse=False))
     if records is not None:
         found.facts.append(f"{file}: {len(records):,} records of {len(records.species_names):,} species")
         found.facts += records.notes
@@ -44,7 +45,8 @@ def check_species_run(options: RunOptions, found: Findings) -> None:
                 found.problems.append(f"file '{extra}' does not exist: check the path")
         return
     size = f"{stack.width:,} × {stack.height:,} cells"
-    found.facts.append(f"{len(stack.names)} layers of {size}: {', '.join(stack.names)}")
+    found.facts.append(f"{len(stack.names)} layers of {size}")
+    found.facts.append(said_variables(stack.names, stack.categorical))
     found.facts += [text for text in stack.notices if text.startswith("categorical")]
     found.warnings += [text for text in stack.notices if not text.startswith("categorical")]
     found.attempt(lambda: check_layers(stack, options, found))
@@ -64,6 +66,8 @@ def check_species_run(options: RunOptions, found: Findings) -> None:
 def _check_tables(options: RunOptions, found: Findings) -> None:
     prepared = prepare_species(options)
     found.problems += prepared.failures.values()
+    found.facts += prepared.notices
+    found.warnings += prepared.warnings
     for species, table in prepared.tables.items():
         _count(species, table.n_presences, found)
 

@@ -14,6 +14,7 @@ from sdm.data.rasters.stack import Stack
 from sdm.data.records.occurrences import Occurrences, read_occurrences
 from sdm.data.records.samples import read_swd
 from sdm.data.table import Survey
+from sdm.data.variables import said_variables
 from sdm.errors import DataError, OptionError
 from sdm.models.species import Model
 from sdm.options.definitions import RunOptions
@@ -47,7 +48,8 @@ def evaluate_species(
         present = values_at(stack, records.take(~records.absent), "presences", notices, own.drop_suspicious)[0]
         others, against = _others(stack, records, absences, background, own.crs, seed, notices)
     else:
-        present, others, against = _from_tables(model, file, absences, background, species)
+        tables = _from_tables(model, file, absences, background, species, layers.nodata, notices)
+        present, others, against = tables
     numbers = {"species": model.meta.get("species"), "notices": notices, **_measure(model, present, others, against)}
     if truth is not None:
         numbers["truth_correlation"] = _against_truth(model, stack, truth, seed)
@@ -108,19 +110,28 @@ def _against_truth(model: Model, stack: Stack, truth: str | Path, seed: int) -> 
 
 
 def _from_tables(
-    model: Model, presences: str | Path, absences: str | Path | None, background: str | None, species: str | None
+    model: Model,
+    presences: str | Path,
+    absences: str | Path | None,
+    background: str | None,
+    species: str | None,
+    nodata: list[str],
+    notices: list[str],
 ) -> tuple[Array, Array, str]:
-    """Take the variables from the columns of the files."""
+    """Take the variables from the columns of the files; `notices` get what is to be said of them."""
     if background is not None and background.isdigit():
         hint = "needs --layers to draw points from; or give a table of background"
         raise OptionError(f"--background {background} {hint}")
-    known: dict[str, Any] = {"categorical": list(model.categorical), "variables": model.names}
+    known: dict[str, Any] = {"categorical": list(model.categorical), "variables": model.names, "nodata": nodata}
     table = read_swd(presences, **known)
     if species is not None and species not in table.species_names:
         raise OptionError(f"species '{species}' is not in {presences}; there are {', '.join(table.species_names[:10])}")
     present = table.table[~table.is_background if species is None else table.species == species]
     others = absences or background
-    rest = table.table[table.is_background] if others is None else read_swd(others, **known).table
+    second = None if others is None else read_swd(others, **known)
+    rest = table.table[table.is_background] if second is None else second.table
+    notices += dict.fromkeys([*table.notes, *(() if second is None else second.notes)])
+    notices.append(said_variables(model.names, model.categorical))
     if not len(rest):
         raise OptionError(f"{presences} has no absences or background: give --layers, --absences or --background")
     against = "absence" if absences else "background" if background else "absence or background"

@@ -198,6 +198,7 @@ def _with_record(model: Model, table: SampleTable, options: RunOptions) -> Model
     """Add to a model where it came from."""
     labels = [table.levels.get(variable.name) for variable in model.variables]
     variables = tuple(replace(a, labels=b) if b else a for a, b in zip(model.variables, labels))
+    variables = tuple(variable.titled(table.titles.get(variable.name, {})) for variable in variables)
     record = {"species": table.species, "seed": options.seed, "background_points": table.n_background}
     record["sampling"] = table.sampling
     return replace(model, variables=variables, meta={**model.meta, **record})

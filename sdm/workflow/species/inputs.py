@@ -1,6 +1,6 @@
 """From files to tables: what each species is fitted on, with one pass over the layers."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
@@ -18,10 +18,13 @@ from sdm.data.records.suspicious import Suspicion
 from sdm.data.records.thinning import Thinning
 from sdm.data.records.weights import UNCERTAINTY, uncertain_beyond_cell
 from sdm.data.table import SampleTable, Survey
+from sdm.data.untagged import UntaggedNodata
+from sdm.data.variables import hint_columns, said_variables
 from sdm.errors import DataError, OptionError
 from sdm.options.definitions import GROUP_WORD, RunOptions
 from sdm.workflow.inputs import (
     check_species,
+    choice_of,
     is_swd,
     open_layers,
     open_projections,
@@ -124,11 +127,13 @@ def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
     area = read_area(options, stack)
     records = _choose_species(everyone, options.occurrences.species)
     projections = open_projections(options, stack.names)
-    notices = [*records.notes, *stack.notices, *(area.notes if area else [])]
+    used = said_variables(stack.names, stack.categorical)
+    notices = [*records.notes, *stack.notices, used, *(area.notes if area else [])]
     notices += projection_notices(projections, stack.notices)
     located = locate(records, stack, study_area=area, suspicion=Suspicion.of(options.occurrences.drop_suspicious))
     group = read_group(options, everyone)
     prepared = SpeciesPrepared(stack=stack, study_area=area, projections=projections, notices=notices)
+    prepared.warnings += stack.warnings
     prepared.areas = sampling.accessible_areas(options, located)
     prepared.effort = effort = sampling.make_effort(options, stack, group)
     places: list[StudyArea | None] = [*prepared.areas.values()] or [area]
@@ -255,7 +260,7 @@ def _prepare_swd(options: RunOptions) -> SpeciesPrepared:
             "occurrences.record_weights=uncertainty needs layers, whose cells it compares with: name a column"
         )
     table = _read_table(options, str(options.occurrences.file), alone=not (place or grouped), weights=weights)
-    background = _read_table(options, place[0]) if place else None
+    background = _read_table(options, place[0], like=table.table.columns) if place else None
     if grouped:
         if background is None:
             check_group([name for name in table.species_names if name != "background"], table.source)
@@ -263,7 +268,9 @@ def _prepare_swd(options: RunOptions) -> SpeciesPrepared:
     said = sampling.describe(options, rows=table.source if background is None else background.source)
     wanted = options.occurrences.species
     check_species(wanted, table.species_names, table.source)
-    prepared = SpeciesPrepared(notices=[*table.notes, *(background.notes if background else ())])
+    notes = dict.fromkeys([*table.notes, *(background.notes if background else ())])
+    prepared = SpeciesPrepared(notices=[*notes, said_variables([str(name) for name in table.table], table.categorical)])
+    prepared.warnings += hint_columns(table.table if background is None else background.table, table.categorical)
     prepared.notices.append("tables of samples have no map: use 'sdm predict' with layers")
     prepared.fate = table.fate()
     if wanted:
@@ -278,13 +285,23 @@ def _prepare_swd(options: RunOptions) -> SpeciesPrepared:
     return prepared
 
 
-def _read_table(options: RunOptions, file: str, alone: bool = False, weights: str | None = None) -> Swd:
-    """Read a table of samples; if it is alone, it must hold background too."""
+def _read_table(
+    options: RunOptions, file: str, alone: bool = False, weights: str | None = None, like: Collection[str] = ()
+) -> Swd:
+    """Read a table of samples; if it is alone, it must hold background too. `like` are the variables of another."""
     hint = "no layers were given: give a folder of them, or a table of background points, after the occurrence file"
     columns: dict[str, Any] = {"weight_column": weights, "fold_column": options.test.fold_column}
-    columns["effort_column"] = options.background.effort_column
+    columns |= {"effort_column": options.background.effort_column, "choice": choice_of(options), "like": like}
     try:
-        table = read_swd(file, categorical=options.layers.categorical, rules=row_rules(options), **columns)
+        table = read_swd(
+            file,
+            categorical=options.layers.categorical,
+            rules=row_rules(options),
+            nodata=options.layers.nodata,
+            **columns,
+        )
+    except UntaggedNodata:
+        raise
     except DataError as error:
         raise DataError(f"{error} ({hint})" if alone else str(error)) from error
     if alone and not table.is_background.any():

@@ -32,6 +32,7 @@ class CurveResult:
     files: dict[str, list[str]] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
     notices: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
 
 def run_curve(options: RunOptions, kind: str, *, command: str = "", progress: Progress | None = None) -> CurveResult:
@@ -55,6 +56,7 @@ def _draw(options: RunOptions, kind: str, target: Path, command: str, progress: 
     prepared = prepare_species(options)
     result = CurveResult(target, failures=dict(prepared.failures), notices=list(prepared.notices))
     task = task_for("species")
+    result.warnings += prepared.warnings
     for species, table in prepared.tables.items():
         try:
             if chooses(options):

@@ -171,11 +171,12 @@ def strata_options(options: RunOptions) -> RunOptions:
         if wrong:
             raise OptionError(f"{what} does not go with strata: {instead}")
     classes = list(dict.fromkeys([*options.layers.categorical, *([] if squares else [strata])]))
+    chosen = [*options.layers.variables, *(classes[-1:] if options.layers.variables and not squares else [])]
     # Nothing is drawn for strata; clusters of the environment are found on background points.
     points = own.points if options.test.split == "environment" else 1
     treatment = "prior" if own.bias else own.bias_treatment
     update = {
-        "layers": options.layers.model_copy(update={"files": files, "categorical": classes}),
+        "layers": options.layers.model_copy(update={"files": files, "categorical": classes, "variables": chosen}),
         "background": own.model_copy(update={"points": points, "bias_treatment": treatment}),
         "fit": FitOptions(),
         "path": options.path.model_copy(update={"strata": strata}),

@@ -302,7 +302,7 @@ def test_names_that_clash_with_variables(world, tmp_path: Path) -> None:
         (("--rm", "2"), "fit.multiplier=2.0 does not apply to a joint model"),
         (("--learner", "svm"), "joint.learner='svm'"),
         (("--cost", "-1"), "joint.cost"),
-        (("--environment", "frost"), "no column 'frost'"),
+        (("--environment", "frost"), "'frost' matches no column of 'sites.csv'"),
         (("--species", "bear"), "no species column 'bear'"),
         (("--split", "block", "--folds", "3"), "--block-size"),
     ],

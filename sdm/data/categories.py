@@ -1,0 +1,171 @@
+"""Names that raster files have for their values: category names, attribute tables and colours.
+
+GDAL keeps the names of classes and raster attribute tables in a file `<raster>.aux.xml` (in a `.vrt` they are part of
+it), and Esri programs keep attribute tables in `<raster>.vat.dbf`. Rasterio reads neither, so they are read here, with
+limits on size, and without any definition of entities (which could make a small file fill the memory).
+"""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+MOST_BYTES = 16 << 20
+MOST_ROWS = 65_536
+VALUE, NAME = "5", "2"  # usage of columns of an attribute table: values of cells (or their range), and names
+TEXT = "2"  # a type of columns
+# Names of columns of names, without case and punctuation, the best first.
+NAMES = ("classname", "classnames", "category", "categoryname", "class", "label", "labels", "name", "names",
+         "description", "descript", "desc", "landcover", "legend", "type", "typename")  # fmt: skip
+NOTHING = frozenset({"", "nodata", "no data", "no_data", "null", "none", "n/a", "na", "missing", "unclassified"})
+
+
+@dataclass(frozen=True)
+class Categories:
+    """What a file says of the values of a band: names of some of them, and whether they have colours."""
+
+    names: dict[float, str] = field(default_factory=dict)
+    coloured: bool = False
+
+
+def read_categories(path: str, band: int, data: Any) -> Categories:
+    """Return the names that a band's file, which is open as `data`, has for values, and whether they have colours."""
+    names: dict[float, str] = {}
+    for source in (_from_tags(data), _from_xml(path, band), _from_dbf(path) if band == 1 else {}):
+        names = {value: text.strip() for value, text in source.items() if text.strip().lower() not in NOTHING}
+        if names:
+            break
+    return Categories(names, _coloured(data, band))
+
+
+def _coloured(data: Any, band: int) -> bool:
+    """Tell whether a band has a table of colours."""
+    if data.dtypes[band - 1] not in ("uint8", "uint16"):
+        return False
+    try:
+        return bool(data.colormap(band))
+    except ValueError:  # it has none
+        return False
+
+
+def _from_tags(data: Any) -> dict[float, str]:
+    """Return the names in the tags of a map of classes that sdm wrote."""
+    tags = {key.removeprefix("class_"): text for key, text in data.tags().items() if key.startswith("class_")}
+    return {float(code): text for code, text in tags.items() if code.isdecimal()}
+
+
+def _from_xml(path: str, band: int) -> dict[float, str]:
+    """Return the names in GDAL's file beside a raster, or in a virtual raster."""
+    place = Path(path) if path.lower().endswith(".vrt") else Path(f"{path}.aux.xml")
+    content = _content(place)
+    if content is None or b"<!DOCTYPE" in content or b"<!ENTITY" in content or b"\0" in content:
+        return {}
+    try:
+        root = ElementTree.fromstring(content)  # noqa: S314 - it defines no entity, and is not large
+    except ElementTree.ParseError:
+        return {}
+    for item in root:
+        if item.tag in ("PAMRasterBand", "VRTRasterBand") and item.get("band", "1") == str(band):
+            table = item.find("GDALRasterAttributeTable")
+            named = {} if table is None else _from_table(table)
+            words = [part.text or "" for part in item.iterfind("CategoryNames/Category")]
+            return named or {float(code): text for code, text in enumerate(words)}
+    return {}
+
+
+def _from_table(table: ElementTree.Element) -> dict[float, str]:
+    """Return the names in a raster attribute table."""
+    if table.get("tableType", "thematic") != "thematic":
+        return {}
+    columns = [
+        tuple((item.findtext(tag) or "") for tag in ("Name", "Type", "Usage")) for item in table.iterfind("FieldDefn")
+    ]
+    value = _place(columns, VALUE, ("value", "values", "code", "gridcode"))
+    words = [k for k, (_, kind, _) in enumerate(columns) if kind == TEXT]
+    named = _place(columns, NAME, ())
+    named = named if named is not None else _best([columns[k][0] for k in words], words)
+    start, step = table.get("Row0Min"), table.get("BinSize")
+    if named is None or (value is None and start is None):
+        return {}
+    out: dict[float, str] = {}
+    for k, row in enumerate(table.iterfind("Row")):
+        cells = [part.text or "" for part in row.iterfind("F")]
+        try:
+            code = float(start or 0) + k * float(step or 1) if value is None else float(cells[value])
+            out[code] = cells[named]
+        except (ValueError, IndexError):
+            continue
+        if len(out) >= MOST_ROWS:
+            break
+    return out
+
+
+def _place(columns: list[tuple[str, ...]], usage: str, names: tuple[str, ...]) -> int | None:
+    """Return the column of a usage, or of a name."""
+    for k, column in enumerate(columns):
+        if column[2] == usage:
+            return k
+    numbers = [k for k, column in enumerate(columns) if column[1] != TEXT]
+    return next((k for k in numbers if columns[k][0].strip().lower() in names), None)
+
+
+def _best(titles: list[str], places: list[int]) -> int | None:
+    """Return the place of the column that is most likely to hold names; the first if none is known."""
+    keys = ["".join(letter for letter in title.lower() if letter.isalnum()) for title in titles]
+    known = [places[keys.index(name)] for name in NAMES if name in keys]
+    return next(iter([*known, *places]), None)
+
+
+def _from_dbf(path: str) -> dict[float, str]:
+    """Return the names in the attribute table of an Esri program (dBASE)."""
+    content = _content(Path(f"{path}.vat.dbf")) or _content(Path(path).with_suffix(".vat.dbf"))
+    if content is None or len(content) < 33:
+        return {}
+    try:
+        rows, start, size = struct.unpack("<IHH", content[4:12])
+        fields = list(_fields(content, start))
+        value = next(field for field in fields if field[0].lower() in ("value", "code", "gridcode"))
+        words = [k for k, field in enumerate(fields) if field[1] == "C"]
+        best = _best([fields[k][0] for k in words], words)
+        if best is None:
+            return {}
+        named, out = fields[best], {}
+        for k in range(min(rows, MOST_ROWS)):
+            row = content[start + k * size : start + (k + 1) * size]
+            if len(row) == size and row[:1] != b"*":
+                out[float(_text(row, value))] = _text(row, named)
+        return out
+    except (StopIteration, ValueError, struct.error):
+        return {}
+
+
+def _fields(content: bytes, start: int) -> Iterator[tuple[str, str, int, int]]:
+    """Yield name, type, place and length of the columns of a dBASE table."""
+    place = 1
+    for at in range(32, min(start, len(content)) - 31, 32):
+        if content[at] == 0x0D:
+            return
+        name = content[at : at + 11].split(b"\0")[0].decode("ascii", "replace")
+        length = content[at + 16]
+        yield name, chr(content[at + 11]), place, length
+        place += length
+
+
+def _text(row: bytes, field: tuple[str, str, int, int]) -> str:
+    raw = row[field[2] : field[2] + field[3]]
+    try:
+        return raw.decode("utf-8").strip()
+    except UnicodeDecodeError:
+        return raw.decode("cp1252", "replace").strip()
+
+
+def _content(path: Path) -> bytes | None:
+    """Return the content of a file of reasonable size; None if there is none, or it is no plain file."""
+    try:
+        if not path.is_file() or path.stat().st_size > MOST_BYTES:
+            return None
+        return path.read_bytes()
+    except OSError:
+        return None

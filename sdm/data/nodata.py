@@ -1,0 +1,66 @@
+"""Values that mean "no data", as a user writes them: `-9999`, several of them, `landcover=255`, or `none`."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from sdm.errors import OptionError
+
+TRUST = "none"
+EXPECTED = "expected a number, several with commas between, variable=number, or 'none' (only what the files say)"
+
+
+@dataclass(frozen=True)
+class NodataCodes:
+    """Codes of "no data" by the names (or patterns) of the variables that they are for; None means that what the files
+    say is all there is."""
+
+    entries: tuple[tuple[str, float | None], ...] = ()
+
+    @classmethod
+    def read(cls, given: "NodataGiven") -> "NodataCodes":
+        """Read what was written: a number, text, or several of them."""
+        if isinstance(given, NodataCodes):
+            return given
+        parts = [] if given is None else [given] if isinstance(given, str | float | int) else list(given)
+        words = [word.strip() for part in parts for word in str(part).split(",") if word.strip()]
+        entries = []
+        for word in words:
+            name, equals, text = word.rpartition("=")
+            entries.append((name.strip() if equals else "*", _number(text.strip(), word)))
+        everywhere = {value for name, value in entries if name == "*"}
+        if None in everywhere and len(everywhere) > 1:
+            raise OptionError(f"nodata={','.join(words)}: 'none' means that there is no other value: give one of them")
+        return cls(tuple(entries))
+
+    def of(self, name: str) -> tuple[float, ...]:
+        """Return the codes of a variable."""
+        return tuple(value for pattern, value in self.entries if value is not None and _meant(pattern, name))
+
+    def trusts(self, name: str) -> bool:
+        """Tell whether no number of a variable is to be taken for a code that the files do not know of."""
+        return any(value is None and _meant(pattern, name) for pattern, value in self.entries)
+
+    @property
+    def patterns(self) -> list[str]:
+        """The names, or patterns, of single variables."""
+        return [pattern for pattern, _ in self.entries if pattern != "*"]
+
+
+NodataGiven = NodataCodes | float | str | Sequence[float | str] | None
+"""How codes may be given."""
+
+
+def _meant(pattern: str, name: str) -> bool:
+    return pattern == name or fnmatchcase(name, pattern)
+
+
+def _number(text: str, word: str) -> float | None:
+    if text.lower() == TRUST:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        raise OptionError(f"nodata={word}: {EXPECTED}") from None
+    return math.nan if math.isnan(value) else value

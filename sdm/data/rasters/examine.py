@@ -1,0 +1,140 @@
+"""A first look at layers: a few blocks of each, for untagged codes of "no data" and for numbers that look like classes.
+
+A run reads all of its layers later, so the look is kept small: blocks in the corners, at the edges and inside, about
+600,000 cells of a layer, and fewer where reading a part is dear (a file that is one block, text, a web address).
+"""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from rasterio.errors import RasterioError
+from rasterio.windows import Window
+
+from sdm.addresses import is_remote
+from sdm.data.categories import Categories, read_categories
+from sdm.data.rasters.stack import Layer, Stack, open_raster
+from sdm.data.untagged import Extremes, Untagged, refuse_untagged
+from sdm.data.variables import CLASSES, hint
+
+CELLS = 600_000  # to look at in a layer
+LEAST, MOST = 5, 64  # blocks
+TOO_LARGE = 4_000_000  # cells of a block that is not read for this
+SAMPLE = 4_000  # cells of a block whose different numbers are counted
+# Where blocks are taken, as shares of the way down and across: corners, the middle, edges, the inside.
+PLACES = (
+    (0, 0), (1, 1), (0.5, 0.5), (0, 1), (1, 0), (0, 0.5), (1, 0.5), (0.5, 0), (0.5, 1),
+    (0.25, 0.25), (0.75, 0.75), (0.25, 0.75), (0.75, 0.25),
+)  # fmt: skip
+SEQUENTIAL = ("AAIGrid", "GRASSASCIIGrid", "XYZ")  # a row of them is found by reading all rows before
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a few blocks of a layer hold: its ends, and its different whole numbers (None: others, or too many)."""
+
+    ends: Extremes
+    numbers: tuple[float, ...] | None
+
+
+def examine(stack: Stack) -> Stack:
+    """Look at every layer; return the stack with the names of classes, with warnings about layers that look like
+    classes, and with the untagged codes that were found."""
+    layers, warnings, found = [], [], []
+    with ExitStack() as opened:
+        files: dict[str, Any] = {}
+        for layer in stack.layers:
+            data = files.get(layer.path)
+            if data is None:
+                data = files[layer.path] = opened.enter_context(open_raster(layer.path))
+            categories = read_categories(layer.path, layer.band, data)
+            layer = replace(layer, classes=tuple(sorted(categories.names.items())))
+            layers.append(layer)
+            look = _look(layer, data)
+            code = None
+            if not layer.trusted:
+                code = Untagged.found_in(layer.name, look.ends, layer.dtype, categories.names)
+                found += [] if code is None else [code]
+            if not layer.categorical:
+                warnings += _hint(layer.name, categories, look, code)
+    return replace(stack, layers=tuple(layers), warnings=(*stack.warnings, *warnings), untagged=tuple(found))
+
+
+def refuse_codes_in(stack: Stack) -> None:
+    """Raise DataError if layers were found to have untagged codes of "no data"."""
+    refuse_untagged(stack.untagged, of="layer", places="cells", sampled=True)
+
+
+def _look(layer: Layer, data: Any) -> Look:
+    """Read a few blocks of a layer; what cannot be read is left to the run, which says so."""
+    ends, numbers = Extremes(0), np.empty(0)
+    whole = True
+    for window in _windows(layer, data):
+        try:
+            block = np.asarray(data.read(layer.band, window=window), dtype=np.float64)
+        except (RasterioError, OSError):
+            break
+        block[np.isin(block, layer.nodata) | ~np.isfinite(block)] = np.nan
+        part = Extremes.of(block)
+        ends += _with_border(part, block, window, data)
+        if whole:
+            some = block.ravel()[:: max(1, block.size // SAMPLE)]
+            some = some[np.isfinite(some)]
+            numbers = np.unique(np.concatenate([numbers, some]))
+            whole = numbers.size <= CLASSES + len(ends.codes) and bool(np.all(numbers == np.round(numbers)))
+    return Look(ends, tuple(numbers.tolist()) if whole and numbers.size else None)
+
+
+def _with_border(part: Extremes, block: np.ndarray, window: Window, data: Any) -> Extremes:
+    """Add how many cells at the border of the raster have a code."""
+    edge = np.zeros(block.shape, dtype=bool)
+    edge[0] |= window.row_off == 0
+    edge[-1] |= window.row_off + window.height == data.height
+    edge[:, 0] |= window.col_off == 0
+    edge[:, -1] |= window.col_off + window.width == data.width
+    values = block[edge]
+    counts = {code: int(np.count_nonzero(values == code)) for code in part.codes}
+    return replace(part, border=counts, border_cells=int(np.count_nonzero(values == values)))
+
+
+def _windows(layer: Layer, data: Any) -> Iterator[Window]:
+    """Yield the blocks to look at."""
+    height, width = data.block_shapes[layer.band - 1]
+    height, width = min(height, data.height), min(width, data.width)
+    if data.height * data.width <= CELLS // 4:
+        yield Window(0, 0, data.width, data.height)
+        return
+    if height * width > TOO_LARGE:
+        return
+    if width == data.width:  # strips: some together are one block
+        height = min(data.height, max(height, CELLS // MOST // width))
+    count = min(MOST, max(LEAST, CELLS // (height * width)))
+    down, across = -(-data.height // height), -(-data.width // width)
+    if data.driver in SEQUENTIAL:
+        places: list[tuple[float, float]] = [(0, 0)]
+    elif is_remote(layer.path):
+        places = list(PLACES[:3])
+    elif across == 1:
+        places = [(share, 0) for share in np.linspace(0, 1, min(count, down))]
+    else:
+        places = list(PLACES[:count])
+    for row, col in dict.fromkeys((round(y * (down - 1)), round(x * (across - 1))) for y, x in places):
+        top, left = row * height, col * width
+        yield Window(left, top, min(width, data.width - left), min(height, data.height - top))
+
+
+def _hint(name: str, categories: Categories, look: Look, code: Untagged | None) -> list[str]:
+    """Say that a layer which is not categorical looks as if it were."""
+    todo = f"--categorical {name}"
+    if categories.names:
+        some = ", ".join(f"{value:g} {text}" for value, text in list(categories.names.items())[:3])
+        more = f", and {len(categories.names) - 3} more" if len(categories.names) > 3 else ""
+        return [f"layer '{name}' has names for its values ({some}{more}): they are classes, so add {todo}"]
+    if categories.coloured:
+        return [f"layer '{name}' has a colour for each of its values, as maps of classes have: use {todo}"]
+    numbers = [number for number in look.numbers or () if code is None or number != code.code]
+    if 3 <= len(numbers) <= CLASSES and look.ends.cells >= 10 * len(numbers):
+        return [hint("layer", name, numbers)]
+    return []
