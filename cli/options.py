@@ -81,14 +81,16 @@ def with_run_options(
     sections: Collection[str] = (),
     kinds: Collection[str] = ("species", "classes"),
     name: str | None = None,
+    only: Collection[str] | None = None,
 ) -> Callable[..., None]:
-    """Give a command a console, and every option of a run, after its own parameters.
+    """Give a command a console, and every option of a run (or `only` some), after its own parameters.
 
     The function is called as `function(console, given, **own)`: `given` holds the options that were typed. The help of
     the command shows the options that apply to its `kinds` of models; sections that belong to one command are shown
     only if they are among its `sections`.
     """
-    options = {leaf.dotted.replace(".", "__"): leaf for leaf in leaves()}
+    chosen = [leaf for leaf in leaves() if only is None or leaf.dotted in only]
+    options = {leaf.dotted.replace(".", "__"): leaf for leaf in chosen}
     parameters = [p for p in inspect.signature(function).parameters.values() if p.name not in ("console", "given")]
     parameters += [_parameter(key, leaf, hidden=_hidden(leaf, sections, kinds)) for key, leaf in options.items()]
 

@@ -1,19 +1,22 @@
 """`sdm evaluate`: a model on records that it has not seen."""
 
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from sdm.options.applies import READING
 from sdm_cli.console import Console
-from sdm_cli.options import Align, Nodata, Rename, with_console
+from sdm_cli.options import with_run_options
 
 _ONE, _CLASSES, _JOINT = "Models of one species", "Class models", "Joint models"
 
 
-@with_console
+@partial(with_run_options, kinds=("species", "classes", "community"), only=READING)
 def evaluate(
     console: Console,
+    given: dict[str, Any],
     model: Annotated[Path, typer.Argument(help="A model file (.npz) of sdm fit, sdm classify or sdm joint.")],
     presences: Annotated[
         Path,
@@ -27,19 +30,6 @@ def evaluate(
     layers: Annotated[
         list[str] | None, typer.Option(help="The model's layers; not needed if the files have its variables.")
     ] = None,
-    crs: Annotated[str | None, typer.Option(help="Coordinate system of the records.")] = None,
-    x_column: Annotated[str | None, typer.Option(help="Column with the longitude or easting.")] = None,
-    y_column: Annotated[str | None, typer.Option(help="Column with the latitude or northing.")] = None,
-    layer: Annotated[
-        str | None, typer.Option(help="Layer of the records' file, if it has several (other files: file.gpkg:NAME).")
-    ] = None,
-    drop_suspicious: Annotated[
-        list[str] | None,
-        typer.Option(help="Drop records with suspicious coordinates: all, or names of flags, as for 'sdm fit'."),
-    ] = None,
-    nodata: Nodata = None,
-    align: Align = None,
-    rename: Rename = None,
     absences: Annotated[
         Path | None, typer.Option(help="Sites where the species was not found.", rich_help_panel=_ONE)
     ] = None,
@@ -100,10 +90,10 @@ def evaluate(
 
     sdm evaluate results/joint.npz --sites new_sites.csv --layers layers/   (one 0/1 column per species)
     """
-    given = {name: value for name, value in locals().items() if name != "console"}
+    own = {name: value for name, value in locals().items() if name not in ("console", "given")}
     from sdm.workflow.evaluating import evaluate_files
 
-    found = evaluate_files(**given)
+    found = evaluate_files(**own, **{dotted.rpartition(".")[2]: value for dotted, value in given.items()})
     for notice in found.notices:
         console.log.info(notice)
     console.lines(found.lines)

@@ -41,6 +41,15 @@ REASONS = {("community", "layers.reduce"): _REDUCED, ("community", "layers.reduc
 """Why an option does not apply to a kind of model, where that is not plain."""
 
 
+# Those that say how records and layers are read, for commands that take a model and no run.
+READING = (
+    "occurrences.crs", "occurrences.x_column", "occurrences.y_column", "occurrences.layer",
+    "occurrences.drop_suspicious", "occurrences.uncertainty_column", "occurrences.max_uncertainty",
+    "occurrences.years", "occurrences.basis", "occurrences.exclude_issues", "occurrences.where",
+    "occurrences.max_bad_rows", "layers.nodata", "layers.align", "layers.rename",
+)  # fmt: skip
+
+
 def applies(leaf: Leaf, kind: str) -> bool:
     """Tell whether an option applies to a kind of model."""
     words = APPLIES[kind]

@@ -5,14 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sdm.data.nodata import NodataGiven
 from sdm.errors import OptionError
 from sdm.models.file import load_model
+from sdm.options.applies import READING
 from sdm.options.reading import make_options
 from sdm.workflow.model_inputs import chosen_options
 from sdm.workflow.registry import task_for
-
-_RECORDS = ("crs", "x_column", "y_column", "layer", "drop_suspicious")  # options that say how records are read
 
 
 @dataclass(frozen=True)
@@ -38,16 +36,9 @@ def evaluate_files(
     proportions: Sequence[str] | None = None,
     select: Mapping[str, str] | Sequence[str] | None = None,
     site_column: str | None = None,
-    crs: str | None = None,
-    x_column: str | None = None,
-    y_column: str | None = None,
-    layer: str | None = None,
-    drop_suspicious: Sequence[str] | None = None,
-    nodata: NodataGiven = None,
-    align: str | None = None,
-    rename: Mapping[str, str] | Sequence[str] | None = None,
     truth: str | Path | None = None,
     seed: int | None = None,
+    **reading: Any,
 ) -> Evaluation:
     """Measure a model file on records or sites.
 
@@ -68,8 +59,8 @@ def evaluate_files(
         Of a class model, as for `sdm classify`; unless given, those that it was fitted with.
     site_column
         Of a joint model whose variables are in a second table: the column that names sites in both.
-    crs, x_column, y_column, layer, drop_suspicious, nodata, align, rename
-        How coordinates and layers are read, as for `sdm fit`; `rename` as for `predict_files`.
+    **reading
+        Options of a run that say how records and layers are read (`READING`), by name: `crs`, `where` and others.
 
     Raises
     ------
@@ -83,15 +74,16 @@ def evaluate_files(
     >>> evaluate_files("results/habitat.npz", "new_plots.csv", layers=["layers/"]).numbers["log_loss"]  # doctest: +SKIP
     0.412
     """
-    given = dict(locals())  # the arguments by their names
+    given = {name: value for name, value in locals().items() if name != "reading"}  # the arguments by their names
+    known = {dotted.rpartition(".")[2]: dotted for dotted in READING}
+    if strange := [name for name in reading if name not in known]:
+        raise OptionError(f"{strange[0]} is no option of an evaluation: there are {', '.join(known)}")
     if seed is not None and seed < 0:
         raise OptionError(f"seed={seed}: expected a number of at least 0")
     loaded = load_model(given.pop("model"))
     task = task_for(loaded.kind)
-    records = {"occurrences": {name: given.pop(name) for name in _RECORDS}}
-    read = {"layers": {name: given.pop(name) for name in ("nodata", "align", "rename")}}
     found = {"occurrences.file": str(given.pop("presences")), "layers.files": given.pop("layers")}
-    options = make_options(records, read, found)
+    options = make_options({known[name]: value for name, value in reading.items()}, found)
     numbers = task.evaluate(loaded, options, **chosen_options(loaded, given, task.evaluates_with))
     notices, warnings = numbers.pop("notices"), numbers.pop("warnings", [])
     return Evaluation(loaded.kind, numbers, task.evaluation_lines(numbers), notices, warnings)

@@ -13,7 +13,7 @@ from sdm.conditional.targets import scale_proportions
 from sdm.data.nodata import NodataCodes
 from sdm.data.records.columns import named_column
 from sdm.data.records.occurrences import as_text
-from sdm.data.records.textfile import numbers
+from sdm.data.records.rows import FileRows
 from sdm.data.untagged import blank_codes, refuse_codes
 from sdm.data.variables import said_variables
 from sdm.data.vectors import VECTOR, split_layer
@@ -23,6 +23,7 @@ from sdm.options.definitions import ClassOptions, RunOptions
 from sdm.options.reading import make_options
 from sdm.types import Array
 from sdm.workflow.classes.points import read_class_points, selected
+from sdm.workflow.inputs import row_rules
 from sdm.workflow.model_inputs import check_columns, open_for, open_text, values_at
 
 
@@ -122,28 +123,27 @@ def _from_table(model: ClassModel, options: RunOptions, notices: list[str]) -> t
     wanted = model.labels if options.classes.proportions else []
     shares = [named_column(name, text.header, text.path.name) for name in wanted]
     check_columns(model, text)
-    frame, row = text.read(as_text=set() if shares else {label})
-    keep = selected(frame, options.classes.select, text.path.name)
+    rows = FileRows.read(text, set() if shares else {label}, rules=row_rules(options, absences=True))
+    columns: dict[str, Any] = {
+        name: rows.frame[name] if name in model.categorical else rows.numbers(name) for name in model.names
+    }
+    proportions = [rows.numbers(name) for name in shares]
+    rows.leave_out(~selected(rows.frame, options.classes.select, text.path.name), "that were not selected")
     if not shares:
-        empty = as_text(frame[label]) == ""
-        if lost := int(np.count_nonzero(empty & keep)):
-            notices.append(f"{lost:,} rows without a class left out")
-        keep &= ~empty
+        rows.leave_out(as_text(rows.frame[label]) == "", "without a class")
+    keep = rows.sift()
+    notices += rows.notes
     if not keep.any():
         raise DataError(f"file '{text.path.name}' has no row with a class: expected one row per point")
-    frame, row = frame.loc[keep].reset_index(drop=True), row[keep]
-    columns = {
-        name: frame[name] if name in model.categorical else numbers(frame[name], row, text.path.name)
-        for name in model.names
-    }
+    row, columns = rows.row[keep], {name: np.asarray(column)[keep] for name, column in columns.items()}
     codes = NodataCodes.read(options.layers.nodata)
     table, blanked = blank_codes(pd.DataFrame(columns), codes)
     refuse_codes(table, codes, text.path.name)
     notices += [*blanked, said_variables(model.names, model.categorical)]
     values = model.encoder.encode(table)
     if shares:
-        return values, np.column_stack([numbers(frame[name], row, text.path.name) for name in shares]), row
-    return values, as_text(frame[label]), row
+        return values, np.column_stack(proportions)[keep], row
+    return values, as_text(rows.frame[label])[keep], row
 
 
 def _targets(model: ClassModel, target: Any, rows: NDArray[np.int64], source: str, notices: list[str]) -> Array:

@@ -12,6 +12,7 @@ from sdm.data.background import sample_background
 from sdm.data.rasters.layers import open_stack
 from sdm.data.rasters.stack import Stack
 from sdm.data.records.occurrences import Occurrences, read_occurrences
+from sdm.data.records.rows import RowRules
 from sdm.data.records.samples import read_swd
 from sdm.data.table import Survey
 from sdm.data.variables import said_variables
@@ -19,6 +20,7 @@ from sdm.errors import DataError, OptionError
 from sdm.models.species import Model
 from sdm.options.definitions import RunOptions
 from sdm.types import Array
+from sdm.workflow.inputs import row_rules
 from sdm.workflow.model_inputs import open_for, values_at
 
 
@@ -42,13 +44,15 @@ def evaluate_species(
     if layers.files:
         stack = open_for(model, layers.files, nodata=layers.nodata, align=layers.align, rename=layers.rename)
         notices += stack.notices
-        found = read_occurrences(file, crs=own.crs, x_column=own.x_column, y_column=own.y_column, layer=own.layer)
-        notices += found.layer_notes
+        found = read_occurrences(
+            file, crs=own.crs, x_column=own.x_column, y_column=own.y_column, layer=own.layer, rules=row_rules(options)
+        )
+        notices += found.notes
         records = _of_species(found, species, model)
         present = values_at(stack, records.take(~records.absent), "presences", notices, own.drop_suspicious)[0]
         others, against = _others(stack, records, absences, background, own.crs, seed, notices)
     else:
-        tables = _from_tables(model, file, absences, background, species, layers.nodata, notices)
+        tables = _from_tables(model, options, absences, background, species, notices)
         present, others, against = tables
     numbers = {"species": model.meta.get("species"), "notices": notices, **_measure(model, present, others, against)}
     if truth is not None:
@@ -111,24 +115,25 @@ def _against_truth(model: Model, stack: Stack, truth: str | Path, seed: int) -> 
 
 def _from_tables(
     model: Model,
-    presences: str | Path,
+    options: RunOptions,
     absences: str | Path | None,
     background: str | None,
     species: str | None,
-    nodata: list[str],
     notices: list[str],
 ) -> tuple[Array, Array, str]:
     """Take the variables from the columns of the files; `notices` get what is to be said of them."""
     if background is not None and background.isdigit():
         hint = "needs --layers to draw points from; or give a table of background"
         raise OptionError(f"--background {background} {hint}")
-    known: dict[str, Any] = {"categorical": list(model.categorical), "variables": model.names, "nodata": nodata}
-    table = read_swd(presences, **known)
+    presences, rules = str(options.occurrences.file), row_rules(options)
+    known: dict[str, Any] = {"categorical": list(model.categorical), "variables": model.names}
+    known["nodata"] = options.layers.nodata
+    table = read_swd(presences, rules=rules, **known)
     if species is not None and species not in table.species_names:
         raise OptionError(f"species '{species}' is not in {presences}; there are {', '.join(table.species_names[:10])}")
     present = table.table[~table.is_background if species is None else table.species == species]
     others = absences or background
-    second = None if others is None else read_swd(others, **known)
+    second = None if others is None else read_swd(others, rules=RowRules(most_bad=rules.most_bad), **known)
     rest = table.table[table.is_background] if second is None else second.table
     notices += dict.fromkeys([*table.notes, *(() if second is None else second.notes)])
     notices.append(said_variables(model.names, model.categorical))

@@ -141,3 +141,22 @@ def test_communities(tmp_path: Path) -> None:
         assert one["reason"] == reason
         assert one["fate"] == ("left out" if reason else "kept")
     assert sorted(answer["species"]) == ["fox", "hen", "owl", "vole"]
+
+
+def test_evaluate_takes_the_same_filters(world, messy: Path, tmp_path: Path) -> None:
+    fitted = model_answer("fit", world.records, world.layers, *PLAIN, "-o", tmp_path / "out")
+    model = tmp_path / "out" / fitted["files"]["model"]
+    words = ("evaluate", model, "--presences", messy, "--layers", world.layers)
+    answer = model_answer(*words, "--years", "1970-", "--where", "gbifID > 1029", "--max-uncertainty", "1km")
+    assert answer["presences"] == 20
+    assert any(
+        "30 rows that do not satisfy" in text or "rows that do not satisfy" in text for text in answer["notices"]
+    )
+    assert "rows cannot be read" in fail(*words, "--max-bad-rows", 0)
+    table = pd.read_csv(world.survey).assign(heat=range(300), odd=[k % 2 for k in range(300)])
+    table.to_csv(tmp_path / "survey.csv", index=False)
+    classes = ("--class-column", "presence", "--variables", "heat", "--multiplier", 1, "--no-report")
+    fitted = model_answer("classify", tmp_path / "survey.csv", *classes, "--fc", "l", "-o", tmp_path / "classes")
+    model = tmp_path / "classes" / fitted["files"]["model"]
+    answer = model_answer("evaluate", model, "--sites", tmp_path / "survey.csv", "--where", "odd == 1")
+    assert answer["sites"] == 150
