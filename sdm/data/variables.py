@@ -28,18 +28,18 @@ FEWEST = 5  # rows below which nothing is said of numbers that are all different
 
 
 @dataclass(frozen=True)
-class VariableChoice:
+class NamedVariables:
     """Variables to use, and variables to leave out: names or patterns."""
 
     variables: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
 
     def of(self, known: Sequence[str], what: str, source: str = "") -> list[str]:
-        """Return the names that are chosen, as `choose_variables` does."""
-        return choose_variables(known, self.variables, self.exclude, what, source)
+        """Return the names that are chosen, as `select_variables` does."""
+        return select_variables(known, self.variables, self.exclude, what, source)
 
 
-def choose_variables(
+def select_variables(
     known: Sequence[str], variables: Collection[str], exclude: Collection[str], what: str, source: str = ""
 ) -> list[str]:
     """Return the names that are chosen: those of `variables`, in that order (all if it is empty), without `exclude`.

@@ -13,7 +13,7 @@ from sdm.data.rasters.names import names_meant
 from sdm.data.rasters.stack import Stack
 from sdm.data.records.filters import RecordFilters, read_length, read_years
 from sdm.data.records.rows import RowRules
-from sdm.data.variables import VariableChoice, matching
+from sdm.data.variables import NamedVariables, matching
 from sdm.errors import DataError, OptionError
 from sdm.options.definitions import AREA_WORDS, RunOptions
 from sdm.workflow.task import Findings, Prepared
@@ -72,9 +72,9 @@ def open_layers(
     return stack
 
 
-def choice_of(options: RunOptions) -> VariableChoice:
+def choice_of(options: RunOptions) -> NamedVariables:
     """Return which variables of a table are to be used."""
-    return VariableChoice(tuple(options.layers.variables), tuple(options.layers.exclude))
+    return NamedVariables(tuple(options.layers.variables), tuple(options.layers.exclude))
 
 
 def open_projections(

@@ -1,7 +1,8 @@
 """A first look at layers: a few blocks of each, for untagged codes of "no data" and for numbers that look like classes.
 
 A run reads all of its layers later, so the look is kept small: blocks in the corners, at the edges and inside, about
-600,000 cells of a layer, and fewer where reading a part is dear (a file that is one block, text, a web address).
+600,000 cells of a layer, and fewer where reading a part is dear (text); none of a file that is one large block, or that
+lies on a server, whose windows are looked at when the run reads them.
 """
 
 from collections.abc import Iterator
@@ -103,10 +104,10 @@ def _windows(layer: Layer, data: Any) -> Iterator[Window]:
     """Yield the blocks to look at."""
     height, width = data.block_shapes[layer.band - 1]
     height, width = min(height, data.height), min(width, data.width)
-    if data.height * data.width <= CELLS // 4:
+    if data.height * data.width <= CELLS // 4 and not is_remote(layer.path):
         yield Window(0, 0, data.width, data.height)
         return
-    if height * width > TOO_LARGE:
+    if height * width > TOO_LARGE or is_remote(layer.path):
         return
     if width == data.width:  # strips: some together are one block
         height = min(data.height, max(height, CELLS // MOST // width))
@@ -114,8 +115,6 @@ def _windows(layer: Layer, data: Any) -> Iterator[Window]:
     down, across = -(-data.height // height), -(-data.width // width)
     if data.driver in SEQUENTIAL:
         places: list[tuple[float, float]] = [(0, 0)]
-    elif is_remote(layer.path):
-        places = list(PLACES[:3])
     elif across == 1:
         places = [(share, 0) for share in np.linspace(0, 1, min(count, down))]
     else:

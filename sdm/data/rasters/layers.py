@@ -18,7 +18,7 @@ from sdm.data.rasters.grid import Grid
 from sdm.data.rasters.names import counted, match_names, rename_layers
 from sdm.data.rasters.netcdf import PLAIN, band_names
 from sdm.data.rasters.stack import Layer, Stack, open_raster
-from sdm.data.variables import choose_variables
+from sdm.data.variables import select_variables
 from sdm.errors import DataError, OptionError
 
 __all__ = ["Layer", "Stack", "open_stack"]
@@ -95,7 +95,7 @@ def open_stack(
     classes = set(meant.found.values())
     notices += meant.notices
     if variables or exclude:
-        names = choose_variables(sorted(every), variables, exclude, "layer")
+        names = select_variables(sorted(every), variables, exclude, "layer")
         bands, classes = [item for item in bands if item.layer.name in names], classes & set(names)
     bands = _one_crs(bands, notices)
     known = [item.layer.name for item in bands]

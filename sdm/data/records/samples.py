@@ -14,7 +14,7 @@ from sdm.data.records.occurrences import as_text, check_file, species_of_rows
 from sdm.data.records.rows import LEFT_OUT, FileRows, RowRules, with_fate, with_left_out
 from sdm.data.records.textfile import TextTable
 from sdm.data.untagged import blank_codes, refuse_codes
-from sdm.data.variables import VariableChoice, not_a_variable, numbers_rows
+from sdm.data.variables import NamedVariables, not_a_variable, numbers_rows
 from sdm.errors import DataError
 
 
@@ -94,7 +94,7 @@ def read_swd(
     fold_column: str | None = None,
     text_columns: Sequence[str] = (),
     rules: RowRules | None = None,
-    choice: VariableChoice | None = None,
+    choice: NamedVariables | None = None,
     nodata: NodataGiven = None,
     like: Collection[str] = (),
 ) -> Swd:
@@ -138,7 +138,7 @@ def read_swd(
     if absent := [name for name in [*(variables or ()), *categorical] if name not in rest]:
         raise DataError(f"table '{text.path.name}' has no variable '{absent[0]}': the variables are {', '.join(rest)}")
     table, notes = {}, list(text.notes)
-    choice, chosen = choice or VariableChoice(), list(variables or ())
+    choice, chosen = choice or NamedVariables(), list(variables or ())
     if variables is None:
         chosen = choice.of(rest, "column", text.path.name)
         asked = {*like, *categorical, *choice.variables}

@@ -9,7 +9,7 @@ import pytest
 from terminal import BARE, as_json, fail, model_answer, sdm, succeed
 
 from sdm import load_model
-from sdm.data.variables import choose_variables, hint_columns, numbers_rows
+from sdm.data.variables import hint_columns, numbers_rows, select_variables
 from sdm.errors import OptionError
 
 
@@ -222,12 +222,12 @@ def test_a_site_may_have_several_rows() -> None:
 
 def test_choosing_keeps_the_order_of_the_user() -> None:
     known = ["bio1", "bio12", "bio2", "x[1]", "slope"]
-    assert choose_variables(known, [], [], "layer") == known
-    assert choose_variables(known, ["slope", "bio1*"], [], "layer") == ["slope", "bio1", "bio12"]
-    assert choose_variables(known, ["x[1]"], [], "layer") == ["x[1]"]
-    assert choose_variables(known, [], ["bio?"], "layer") == ["bio12", "x[1]", "slope"]
+    assert select_variables(known, [], [], "layer") == known
+    assert select_variables(known, ["slope", "bio1*"], [], "layer") == ["slope", "bio1", "bio12"]
+    assert select_variables(known, ["x[1]"], [], "layer") == ["x[1]"]
+    assert select_variables(known, [], ["bio?"], "layer") == ["bio12", "x[1]", "slope"]
     with pytest.raises(OptionError, match="leaves no layer"):
-        choose_variables(known, ["slope"], ["slope"], "layer")
+        select_variables(known, ["slope"], ["slope"], "layer")
 
 
 def test_columns_with_few_numbers_are_hinted_at() -> None:
