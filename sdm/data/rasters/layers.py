@@ -109,13 +109,13 @@ def open_stack(
     bands = sorted(bands, key=lambda item: order.index(item.layer.name) if names else item.layer.name)
     chosen = _one_grid(bands, grid, align, classes, notices)
     chosen = [replace(reduce(_with_nodata, codes.of(a.name), a), trusted=codes.trusts(a.name)) for a in chosen]
-    notices += [
-        f"layer '{layer.name}': value = stored value × {layer.scale:g} + {layer.offset:g}, as its file says"
-        for layer in chosen
-        if (layer.scale, layer.offset) != (1, 0)
-    ]
+    for scale, offset in dict.fromkeys((layer.scale, layer.offset) for layer in chosen):
+        if (scale, offset) != (1, 0):
+            scaled = [layer.name for layer in chosen if (layer.scale, layer.offset) == (scale, offset)]
+            rule = f"value = stored value × {scale:g} + {offset:g}, as their files say"
+            notices.append(f"{counted(len(scaled), 'layer')}: {rule}: {', '.join(scaled)}")
     if classes:
-        notices.append(f"categorical layers: {', '.join(sorted(classes))}")
+        notices.append(f"categorical layers: {', '.join(sorted(classes))} ({len(classes)})")
     blocks = [(64, grid.width) if layer.resample else item.block for layer, item in zip(chosen, bands)]
     return Stack(
         **vars(grid),
@@ -294,28 +294,32 @@ def _one_crs(bands: list[_Band], notices: list[str]) -> list[_Band]:
         crs, source = CRS.from_epsg(4326), "WGS 84, for their coordinates look like degrees"
     names = ", ".join(item.layer.name for item in bare)
     notices.append(
-        f"layers without coordinate reference system ({names}): taken to be in {source}"
+        f"{counted(len(bare), 'layer')} without coordinate reference system ({names}): taken to be in {source}"
         if crs
-        else f"no layer has a coordinate reference system ({names}): points must be in the coordinates of the layers"
+        else f"no layer has a coordinate reference system ({len(bare)}: {names}): points must be in the coordinates of "
+        "the layers"
     )
     return [replace(item, grid=replace(item.grid, crs=item.grid.crs or crs)) for item in bands]
 
 
 def _one_grid(bands: list[_Band], grid: Grid, align: str | None, classes: set[str], notices: list[str]) -> list[Layer]:
     """Check every layer against the grid of the stack; mark those to resample if `align` allows it."""
-    chosen, near = [], []
+    chosen, near, other = [], [], list[str]()
     for item in bands:
         name, difference = item.layer.name, item.grid.difference(grid)
         if difference and (align is None or grid.crs is None):
-            todo = "use --align first to resample" if grid.crs else "give the layers a coordinate system first"
-            raise DataError(f"layer '{name}' {difference}: {todo}")
-        if difference:
-            notices.append(
-                f"layer '{name}' {difference}: resampled ({'nearest cell' if name in classes else 'bilinear'})"
-            )
+            other.append(f"'{name}' {difference}")
+        elif difference:
+            how = "nearest cell" if name in classes else "bilinear"
+            notices.append(f"1 layer, '{name}' {difference}: resampled ({how})")
         elif item.grid.transform != grid.transform:
             near.append(name)
         chosen.append(replace(item.layer, categorical=name in classes, resample=bool(difference)))
+    if other:
+        todo = "use --align first to resample" if grid.crs else "give the layers a coordinate system first"
+        more = f"; and {counted(len(other) - 3, 'layer')} more" if len(other) > 3 else ""
+        raise DataError(f"layer {'; layer '.join(other[:3])}{more}: {todo}")
     if near:
-        notices.append(f"grids that differ by less than 1e-6 of a cell are taken as one: {', '.join(near)}")
+        what = f"{counted(len(near), 'grid')} that differ by less than 1e-6 of a cell are taken as one"
+        notices.append(f"{what}: {', '.join(near)}")
     return chosen

@@ -24,6 +24,7 @@ from sdm.data.records.occurrences import Occurrences, as_text
 from sdm.data.records.rows import with_fate, with_left_out
 from sdm.data.records.suspicious import Suspicion
 from sdm.data.records.textfile import SAMPLE_ROWS
+from sdm.data.records.weights import uncertain_beyond_cell
 from sdm.data.site_sample import ClassSample
 from sdm.data.untagged import refuse_values
 from sdm.data.variables import hint_columns, said_variables
@@ -242,6 +243,10 @@ def _look_up(
     for name in records.species_names:
         ledger.check(name)
     parts = list(clean.values())
+    title = options.classes.title or Path(records.source).name
+    for part in parts:
+        doubt = uncertain_beyond_cell(records, part, stack, options.occurrences.uncertainty_column)
+        prepared.warnings += [] if doubt is None else [f"{title}, class {part.species}: {doubt}"]
     values = np.vstack([part.values for part in parts]).astype(np.float64)
     x, y, rows, cols, index = (
         np.concatenate([getattr(part, name) for part in parts]) for name in ("x", "y", "rows", "cols", "index")
@@ -292,7 +297,9 @@ def _frequent(sample: ClassSample, options: RunOptions, notices: list[str]) -> C
     classes, count = np.unique(sample.target, return_counts=True)
     if least is not None and (count < least).any():
         rare = classes[count < least]
-        notices.append(f"classes of fewer than {least} records left out: {', '.join(map(str, rare))}")
+        lost = int(count[count < least].sum())
+        what = f"{rare.size:,} classes of fewer than {least} records left out, {lost:,} records in all"
+        notices.append(f"{what}: {', '.join(map(str, rare))}")
         sample = sample.take(~np.isin(sample.target, rare))
         classes, count = np.unique(sample.target, return_counts=True)
     if classes.size > 1 and count.min() < 2:

@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+import pandas as pd
 
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.effort import Effort
 from sdm.data.rasters.stack import Stack
 from sdm.data.records.clean import CleanPoints, Ledger, Located, clean, finish_cleaning, locate
+from sdm.data.records.columns import listed
 from sdm.data.records.occurrences import Occurrences, read_occurrences
 from sdm.data.records.rows import RowRules
 from sdm.data.records.samples import Swd, read_swd
@@ -126,6 +128,7 @@ def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
     stack = open_layers(options)
     area = read_area(options, stack)
     records = _choose_species(everyone, options.occurrences.species)
+    records = _told_of_lost(records)
     projections = open_projections(options, stack.names)
     used = said_variables(stack.names, stack.categorical)
     notices = [*records.notes, *stack.notices, used, *(area.notes if area else [])]
@@ -190,7 +193,22 @@ def clean_located(
     )
 
 
+def _told_of_lost(records: Occurrences) -> Occurrences:
+    """Say which species have no record left after reading."""
+    known = set(records.species_names)
+    lost = [str(name) for name in pd.unique(records.left_out["species"]) if name and name not in known]
+    if not lost:
+        return records
+    note = f"{len(lost):,} species have no record left after reading, and are not modelled: {listed(lost)}"
+    return replace(records, notes=(*records.notes, note))
+
+
 def _choose_species(records: Occurrences, wanted: Sequence[str]) -> Occurrences:
+    for name in set(wanted) - set(records.species_names):
+        lost = records.left_out[records.left_out["species"] == name]
+        if len(lost):
+            why = ", ".join(f"{count:,} {reason}" for reason, count in lost["reason"].value_counts().items())
+            raise DataError(f"{name}: none of {len(lost):,} records can be used ({why}): change the filters")
     check_species(wanted, records.species_names, records.source)
     if not wanted:
         return records

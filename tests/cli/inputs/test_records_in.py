@@ -6,6 +6,7 @@ from pathlib import Path
 import geopandas
 import pandas as pd
 import pytest
+import rasterio
 from community import write_community
 from terminal import BARE, as_json, fail, model_answer, rows, sdm
 
@@ -160,3 +161,38 @@ def test_evaluate_takes_the_same_filters(world, messy: Path, tmp_path: Path) -> 
     model = tmp_path / "classes" / fitted["files"]["model"]
     answer = model_answer("evaluate", model, "--sites", tmp_path / "survey.csv", "--where", "odd == 1")
     assert answer["sites"] == 150
+
+
+def test_species_that_filters_leave_nothing_of_are_named(world, tmp_path: Path) -> None:
+    table = pd.read_csv(world.both)
+    first, second = table["species"].unique()
+    table["year"] = [1950 if name == first else 1990 for name in table["species"]]
+    table.to_csv(tmp_path / "both.csv", index=False)
+    words = ("fit", tmp_path / "both.csv", world.layers, *PLAIN, "--years", "1970-")
+    answer = model_answer(*words, "-o", tmp_path / "out")
+    assert answer["name"] == second
+    assert f"1 species have no record left after reading, and are not modelled: {first}" in answer["notices"]
+    said = fail(*words, "--species", first, "-o", tmp_path / "none")
+    assert f"{first}: none of 60 records can be used (60 not from 1970–): change the filters" in said
+
+
+def test_uncertain_points_of_classes(world, tmp_path: Path) -> None:
+    table = pd.read_csv(world.survey)
+    table["coordinateUncertaintyInMeters"] = 50_000
+    table.to_csv(tmp_path / "survey.csv", index=False)
+    words = ("--class-column", "presence", "--fc", "l", "--multiplier", 1, "--no-map", "--no-report", "--no-curves")
+    answer = as_json("classify", tmp_path / "survey.csv", world.layers, *words, "-o", tmp_path / "out")
+    assert sum("less certain than a cell is wide" in text for text in answer["warnings"]) == 2
+
+
+def test_check_names_all_layers_of_another_grid(own) -> None:
+    for name in ("slope", "temperature"):
+        with rasterio.open(own.layers / f"{name}.tif") as source:
+            profile = {**source.profile, "height": 40}
+            values = source.read()[:, :40]
+        with rasterio.open(own.layers / f"{name}.tif", "w", **profile) as out:
+            out.write(values)
+    result = sdm("check", own.records, own.layers, "--categorical", "landcover", "--json")
+    (problem,) = [text for text in json.loads(result.stdout)["problems"] if "cells" in text]
+    assert "'slope' has 48×40 cells" in problem
+    assert "'temperature' has 48×40 cells" in problem
