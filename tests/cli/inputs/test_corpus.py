@@ -1,12 +1,16 @@
 """Realistic files through `check` and `fit`: the model is the one that is known from the plain files."""
 
+from datetime import date
 from pathlib import Path
 from typing import Any
 
+import climate
 import corpus
+import numpy as np
 import pandas as pd
 import pytest
-from terminal import BARE, as_json, fail, model_answer
+import rasterio
+from terminal import BARE, as_json, fail, model_answer, read
 
 PLAIN = (*BARE, "--no-report")
 SAME = ("training_presences", "background_points", "regularized_gain", "auc_train", "log_loss_train")
@@ -84,3 +88,50 @@ def test_nodata_without_a_tag(world, tmp_path: Path) -> None:
     assert answer["training_presences"] == 60
     free = model_answer("fit", world.records, layers, *PLAIN, "--nodata", "none", "-o", tmp_path / "free")
     assert free["regularized_gain"] != answer["regularized_gain"]
+
+
+@pytest.mark.parametrize("write", [climate.worldclim, climate.chelsa])
+def test_names_of_climate_providers(world, known, tmp_path: Path, write) -> None:
+    """Layers under the names of WorldClim 2.1 or CHELSA 2.1, for present and future: the model is that of the plain
+    files, and finds its variables in the future's files."""
+    names = sorted(path.stem for path in world.layers.glob("*.tif"))
+    places = {"present": world.layers, "future": world.folder / "warmer"}
+    files = {k: {n: folder / f"{name}.tif" for n, name in enumerate(names, 1)} for k, folder in places.items()}
+    present = write(tmp_path / "present", files["present"])
+    if write is climate.worldclim:
+        future: Any = climate.worldclim_future(tmp_path / "future", files["future"])
+    else:
+        future = climate.chelsa(tmp_path / "future", files["future"], "2041-2070_gfdl-esm4_ssp126")
+    place = names.index("landcover") + 1
+    cover = f"wc2.1_10m_bio_{place}" if write is climate.worldclim else f"CHELSA_bio{place}_1981-2010_V.2.1"
+    words = (world.records, present, "--categorical", cover, "--projections", f"then={future}")
+    assert as_json("check", *words)["problems"] == []
+    plain = ("--fc", "lq", "--no-curves", "--no-report")
+    answer = model_answer("fit", *words, *plain, "-o", tmp_path / "out")
+    for key in SAME:
+        assert answer[key] == pytest.approx(known[key], abs=1e-6), key
+    (projected,) = (tmp_path / "out").glob("*_then.tif")
+    there = ("--categorical", "landcover", "--projections", f"then={places['future']}")
+    model_answer("fit", world.records, world.layers, *there, *plain, "-o", tmp_path / "plain")
+    (expected,) = (tmp_path / "plain").glob("*_then.tif")
+    np.testing.assert_allclose(read(projected).filled(-1), read(expected).filled(-1), atol=1e-4)
+
+
+def test_netcdf_with_months(world, tmp_path: Path) -> None:
+    with rasterio.open(world.layers / "temperature.tif") as data:
+        values = data.read(1, masked=True).astype("float32").filled(np.nan)
+        place = {"x0": data.bounds.left, "y0": data.bounds.bottom, "cell": data.transform.a}
+    months = values + np.arange(12, dtype="float32")[:, None, None] % 7
+    later = (date(2042, 1, 1) - date(1850, 1, 1)).days
+    for name, start in (("present", 0), ("future", later)):
+        times = [start + 15 + 30.4 * k for k in range(12)]
+        climate.netcdf(tmp_path / f"{name}.nc", {"tas": months}, times=times, **place)
+    words = (world.records, tmp_path / "present.nc", "--projections", f"then={tmp_path / 'future.nc'}")
+    checked = as_json("check", *words)
+    assert checked["problems"] == []
+    answer = model_answer("fit", *words, "--fc", "l", "--no-curves", "--no-report", "-o", tmp_path / "out")
+    assert answer["training_presences"] == 60
+    assert any("tas_jan" in text and "tas_dec" in text for text in answer["notices"])
+    (now,) = (path for path in (tmp_path / "out").glob("*.tif") if not path.stem.endswith("_then"))
+    (then,) = (tmp_path / "out").glob("*_then.tif")
+    np.testing.assert_array_equal(read(now).filled(-1), read(then).filled(-1))
