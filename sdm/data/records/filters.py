@@ -49,9 +49,10 @@ class RecordFilters:
         """The condition on columns, read."""
         return None if self.where is None else Condition.parse(self.where)
 
-    def columns(self) -> list[str]:
-        """Return names of columns that are needed, where a file has more than are read."""
-        wanted = list(self.condition.columns) if self.condition else []
+    def columns(self, header: list[str], source: str) -> list[str]:
+        """Return names of columns that are needed, where a file has more than are read; raise OptionError if the
+        condition names one that it does not have."""
+        wanted = self.condition.columns_of(header, source) if self.condition else []
         wanted += ["issue", "issues", "hasGeospatialIssues"] if self.exclude_issues else []
         return [*wanted, "year", "eventDate"] if self.years else wanted
 

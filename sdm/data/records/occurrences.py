@@ -224,7 +224,7 @@ def _read_text(
     species = species if noun else None
     only, words = None, {species}
     if "gbifid" in map(column_key, text.header):
-        filters = rules.filters.columns() if rules else []
+        filters = rules.filters.columns(text.header, text.path.name) if rules else []
         more = GBIF | GBIF_WORDS | {column_key(name) for name in (*columns, *numeric, *filters)}
         only = [name for name in text.header if column_key(name) in more or name in (species, x, y)]
         words |= {name for name in only if column_key(name) in GBIF_WORDS}

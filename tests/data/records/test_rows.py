@@ -79,6 +79,11 @@ def test_a_filter_without_its_column_is_refused(tmp_path, filters, said):
         read_occurrences(path, rules=RowRules(RecordFilters(**filters)))
 
 
+def test_a_condition_on_a_column_that_is_not_there_names_all_that_are(gbif):
+    with pytest.raises(OptionError, match="no column 'nosuch': it has .*, occurrenceStatus, elevation; text stands"):
+        read_occurrences(gbif, rules=RowRules(RecordFilters(where="nosuch > 1")))
+
+
 def test_a_basis_that_no_row_has_names_those_there_are(gbif):
     with pytest.raises(OptionError, match=r"no row .* has basisOfRecord SIGHTING: there are HUMAN_OBSERVATION, PRES"):
         read_occurrences(gbif, rules=RowRules(RecordFilters(basis=("SIGHTING",))))
