@@ -85,10 +85,10 @@ class Condition:
         """Return the columns of a file that the condition names; raise OptionError if one is not there."""
         return [_column_of(name, header, source) for name in self.columns]
 
-    def holds(self, table: pd.DataFrame, source: str) -> tuple[np.ndarray, int]:
-        """Return which rows of a table satisfy the condition, and how many have no value that would decide it."""
+    def holds(self, table: pd.DataFrame, source: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return which rows of a table satisfy the condition, and which have no value that would decide it."""
         truth = self._node(table, source)
-        return truth.yes, int(np.count_nonzero(~(truth.yes | truth.no)))
+        return truth.yes, ~(truth.yes | truth.no)
 
 
 class _Parser:

@@ -85,7 +85,9 @@ class FileRows:
         """Leave out what cannot be read and what the filters refuse; return which rows are kept."""
         self._leave_out_unreadable()
         for drop in self.rules.filters.drops(self.frame, self.source):
-            self.leave_out(drop.which, drop.reason, drop.more, say_none=drop.asked)
+            unknown = 0 if drop.unknown is None else int(np.count_nonzero(drop.unknown & self.keep))
+            more = f"{unknown:,} {drop.more}" if unknown else ""
+            self.leave_out(drop.which, drop.reason, more, say_none=drop.asked)
         return self.keep
 
     def _leave_out_unreadable(self) -> None:

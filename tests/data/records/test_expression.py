@@ -66,8 +66,8 @@ def test_meaning(text: str, rows: list[int]) -> None:
 
 
 def test_rows_without_a_value_are_counted() -> None:
-    assert Condition.parse("year > 1970").holds(TABLE, "t.csv")[1] == 1
-    assert Condition.parse("year > 1970 or basis == 'A'").holds(TABLE, "t.csv")[1] == 1
+    assert Condition.parse("year > 1970").holds(TABLE, "t.csv")[1].sum() == 1
+    assert Condition.parse("year > 1970 or basis == 'A'").holds(TABLE, "t.csv")[1].sum() == 1
 
 
 @pytest.mark.parametrize(
@@ -157,4 +157,4 @@ def test_against_a_slow_evaluation(text: str, rows: list[tuple[int | None, int |
     truth = [slowly(ast.parse(text, mode="eval").body, dict(zip("ab", row))) for row in rows]
     holds, unknown = Condition.parse(text).holds(table, "t.csv")
     assert holds.tolist() == [value is True for value in truth]
-    assert unknown == truth.count(None)
+    assert unknown.sum() == truth.count(None)
