@@ -159,3 +159,20 @@ def test_parts_of_a_file_are_read_as_one(tmp_path, monkeypatch):
     assert parts.labels("plot").tolist() == whole.labels("plot").tolist()
     assert parts.labels("plot")[:2].tolist() == ["000", "001"]
     assert parts.left_out["row"].tolist() == whole.left_out["row"].tolist() == [13]
+
+
+ONE = "species,x,y,remark\n" + "A b,1,2,x\n" * 5
+
+
+@pytest.mark.parametrize("rest, until", [("", "the end of the file"), ('A b,1,2,"y\n', "5 rows later")])
+def test_a_lone_quotation_mark_does_not_swallow_rows(tmp_path, rest, until):
+    path = tmp_path / "r.csv"
+    path.write_text(ONE + 'A b,1,2,"x\n' + "A b,1,2,x\n" * 4 + rest + "A b,1,2,x\n", encoding="utf-8")
+    with pytest.raises(DataError, match=f"row 7: text begins with a quotation mark that is not closed until {until}"):
+        read_occurrences(path)
+
+
+def test_remarks_of_several_lines_are_read(tmp_path):
+    path = tmp_path / "r.csv"
+    path.write_text(ONE + 'A b,1,2,"seen, twice,\nlate, by three, of us, in rain\n\n"\n' + ONE[19:], encoding="utf-8")
+    assert len(read_occurrences(path)) == 11
