@@ -139,7 +139,8 @@ def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
     places: list[StudyArea | None] = [*prepared.areas.values()] or [area]
     points = background_points(options, group)
     for other in (points, group):
-        notices += [text for text in (other.layer_notes if other is not None else ()) if text not in notices]
+        if other is not None and other.source != records.source:
+            notices += [text for text in other.notes_beside if text not in notices]
     backgrounds = sampling.make_backgrounds(options, stack, places, points, effort, located.cells)
     values = backgrounds[0].presence_values
     if values is None:
@@ -203,7 +204,7 @@ def _read_tests(prepared: SpeciesPrepared, options: RunOptions, file: str) -> No
     stack = cast("Stack", prepared.stack)
     try:
         records = read_survey(options, file)
-        prepared.notices += [text for text in records.layer_notes if text not in prepared.notices]
+        prepared.notices += [text for text in records.notes_beside if text not in prepared.notices]
         suspicion = Suspicion.of(options.occurrences.drop_suspicious)
         ways: dict[str, Any] = {"study_area": prepared.study_area, "suspicion": suspicion}
         prepared.tests, ledger = clean(records.take(~records.absent), stack, **ways)

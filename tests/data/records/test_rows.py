@@ -161,6 +161,14 @@ def test_parts_of_a_file_are_read_as_one(tmp_path, monkeypatch):
     assert parts.left_out["row"].tolist() == whole.left_out["row"].tolist() == [13]
 
 
+def test_species_that_filters_leave_without_a_row_are_named(tmp_path):
+    path = tmp_path / "r.csv"
+    path.write_text("species,x,y,year\nA,1,2,1990\nB,1,2,1950\nC,1,2,1950\nA,1,2,1950\n", encoding="utf-8")
+    notes = read_occurrences(path, rules=RowRules(RecordFilters(years=(1970, None)))).notes
+    assert "2 species without any row left: B, C" in notes
+    assert not any("any row left" in note for note in read_occurrences(path).notes)
+
+
 ONE = "species,x,y,remark\n" + "A b,1,2,x\n" * 5
 
 
