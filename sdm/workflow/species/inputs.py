@@ -269,7 +269,10 @@ def _prepare_swd(options: RunOptions) -> SpeciesPrepared:
     said = sampling.describe(options, rows=table.source if background is None else background.source)
     wanted = options.occurrences.species
     check_species(wanted, table.species_names, table.source)
-    notes = dict.fromkeys([*table.notes, *(background.notes if background else ())])
+    notes = dict.fromkeys(table.notes)
+    if background is not None and background.source != table.source:
+        name = Path(background.source).name
+        notes |= dict.fromkeys(f"{name}: {note}" if note[:1].isdigit() else note for note in background.notes)
     prepared = SpeciesPrepared(notices=[*notes, said_variables([str(name) for name in table.table], table.categorical)])
     prepared.warnings += hint_columns(table.table if background is None else background.table, table.categorical)
     prepared.notices.append("tables of samples have no map: use 'sdm predict' with layers")

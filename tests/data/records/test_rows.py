@@ -7,6 +7,7 @@ from sdm.data.records import textfile
 from sdm.data.records.filters import RecordFilters, read_length, read_years, uncertainty_metres
 from sdm.data.records.occurrences import read_occurrences
 from sdm.data.records.rows import RowRules
+from sdm.data.records.samples import read_swd
 from sdm.errors import DataError, OptionError
 
 HEADER = "gbifID\tspecies\tdecimalLongitude\tdecimalLatitude\tcoordinateUncertaintyInMeters\tcoordinatePrecision"
@@ -167,6 +168,15 @@ def test_species_that_filters_leave_without_a_row_are_named(tmp_path):
     notes = read_occurrences(path, rules=RowRules(RecordFilters(years=(1970, None)))).notes
     assert "2 species without any row left: B, C" in notes
     assert not any("any row left" in note for note in read_occurrences(path).notes)
+
+
+def test_a_sample_without_a_species_is_no_species(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("species,x,y,heat\nA,1,2,3.5\n,1,3,4.5\nA,2,2,1.5\n", encoding="utf-8")
+    table = read_swd(path)
+    assert (table.species_names, table.row.tolist()) == (["A"], [2, 4])
+    assert table.fate()["reason"].tolist() == ["", "without a species name", ""]
+    assert len(read_swd(path, like=["heat"]).row) == 3  # of background nobody wants the name
 
 
 ONE = "species,x,y,remark\n" + "A b,1,2,x\n" * 5
