@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from sdm.data.nodata import NodataCodes
 from sdm.errors import DataError
@@ -191,15 +192,28 @@ def refuse_untagged(found: Sequence[Untagged], *, of: str, places: str, sampled:
 
 def refuse_values(values: np.ndarray, stack: Any, places: str) -> None:
     """Raise DataError if values (n, V) of a stack's layers at points hold codes that no file knows of. Rows that are
-    alike count once. `places` is what the points are."""
+    alike count once, unless several layers have a code there. `places` is what the points are."""
     layers = [(k, layer) for k, layer in enumerate(stack.layers) if not layer.trusted and not layer.resample]
-    if any(Extremes.of(values[:, k], layer.scaling).codes for k, layer in layers):
-        values = np.unique(values, axis=0)
+    ends = [Extremes.of(values[:, k], layer.scaling) for k, layer in layers]
+    if any(one.codes for one in ends):
+        stored = [np.isin(values[:, k], _values_of(one, layer.scaling)) for (k, layer), one in zip(layers, ends)]
+        values = values[_counts(pd.DataFrame(values), stored)]
     found = [
         Untagged.found_in(layer.name, Extremes.of(values[:, k], layer.scaling), layer.dtype, dict(layer.classes))
         for k, layer in layers
     ]
     refuse_untagged([one for one in found if one is not None], of="layer", places=places, sampled=True)
+
+
+def _values_of(ends: Extremes, scaling: tuple[float, float] = (1.0, 0.0)) -> list[float]:
+    """Return the values of a variable that are sure codes."""
+    return [code * scaling[0] + scaling[1] for code in ends.codes if is_sure_code(code)]
+
+
+def _counts(table: pd.DataFrame, held: Sequence[np.ndarray]) -> np.ndarray:
+    """Return which rows count: of those that are alike the first; and all that have sure codes in two variables (or in
+    the only one), as rows of the sea do, which are alike wherever they lie. `held` says where each variable has one."""
+    return ~table.duplicated().to_numpy() | (np.sum(held, axis=0) >= min(2, len(held)))
 
 
 def blank_codes(table: Any, codes: NodataCodes) -> tuple[Any, list[str]]:
@@ -219,13 +233,14 @@ def blank_codes(table: Any, codes: NodataCodes) -> tuple[Any, list[str]]:
 
 
 def refuse_codes(table: Any, codes: NodataCodes, source: str) -> None:
-    """Raise DataError if columns of a data frame hold codes that nobody named. Rows that are alike count once: visits
-    to one site have one value each time."""
+    """Raise DataError if columns of a data frame hold codes that nobody named. Rows that are alike count once (visits
+    to one site have one value each time), unless several variables have a code there."""
     numeric = [name for name in table.columns if table[name].dtype.kind in "iuf" and not codes.trusts(str(name))]
     ends = {name: Extremes.of(table[name].to_numpy(dtype=np.float64)) for name in numeric}
     if not any(Untagged.found_in(str(name), one) for name, one in ends.items()):
         return
-    distinct = table.drop_duplicates()
+    held = [np.isin(table[name].to_numpy(dtype=np.float64), _values_of(one)) for name, one in ends.items()]
+    distinct = table[_counts(table, held)]
     found = []
     for name in numeric:
         one = Untagged.found_in(str(name), Extremes.of(distinct[name].to_numpy(dtype=np.float64)))

@@ -7,7 +7,15 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from sdm.data.nodata import NodataCodes
-from sdm.data.untagged import Extremes, Untagged, blank_codes, may_be_code, refuse_codes, refuse_untagged
+from sdm.data.untagged import (
+    Extremes,
+    Untagged,
+    UntaggedNodata,
+    blank_codes,
+    may_be_code,
+    refuse_codes,
+    refuse_untagged,
+)
 from sdm.errors import DataError, OptionError
 
 RNG = np.random.default_rng(7)
@@ -192,3 +200,12 @@ def test_codes_are_read_as_people_write_them(given_, of_a, of_b, trusted) -> Non
 def test_codes_that_are_none_are_refused(text: str) -> None:
     with pytest.raises(OptionError, match="nodata="):
         NodataCodes.read(text)
+
+
+@pytest.mark.parametrize("names", [["heat", "rain"], ["heat"]])
+def test_rows_of_the_sea_are_alike_and_count_all_the_same(names: list[str]) -> None:
+    land = np.random.default_rng(1).uniform(0, 30, (100, len(names)))
+    table = pd.DataFrame(np.vstack([land, np.full((50, len(names)), -9999.0)]), columns=names)
+    with pytest.raises(UntaggedNodata, match=r"column 'heat' has the value -9999 in 33 % of its rows \(50 of 150\)"):
+        refuse_codes(table, NodataCodes(), "samples.csv")
+    refuse_codes(table.iloc[:101], NodataCodes(), "samples.csv")  # one row proves nothing

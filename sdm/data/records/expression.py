@@ -34,6 +34,7 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq, "=": operator.eq, "!=": operator.ne, "<>": operator.ne,
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
+_TRUTH = {"true": 1.0, "false": 0.0}  # as a file of text has them, which are read as True and False
 _WORDS = frozenset({"and", "or", "not", "in", "is", "like", "missing"})
 
 
@@ -80,10 +81,14 @@ class Condition:
         node = parser.whole()
         return cls(text, tuple(dict.fromkeys(parser.columns)), node)
 
-    def holds(self, table: pd.DataFrame, source: str) -> tuple[np.ndarray, int]:
-        """Return which rows of a table satisfy the condition, and how many have no value that would decide it."""
+    def columns_of(self, header: list[str], source: str) -> list[str]:
+        """Return the columns of a file that the condition names; raise OptionError if one is not there."""
+        return [_column_of(name, header, source) for name in self.columns]
+
+    def holds(self, table: pd.DataFrame, source: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return which rows of a table satisfy the condition, and which have no value that would decide it."""
         truth = self._node(table, source)
-        return truth.yes, int(np.count_nonzero(~(truth.yes | truth.no)))
+        return truth.yes, ~(truth.yes | truth.no)
 
 
 class _Parser:
@@ -175,7 +180,9 @@ class _Parser:
             return self._turned(negated, self._membership(left))
         if self._take("like"):
             pattern = re.compile(translate(self._literal(text_only=True)), re.IGNORECASE)
-            return self._turned(negated, lambda table, source: _like(left.of(table, source), pattern))
+            return self._turned(
+                negated, lambda table, source: _by_value(left.of(table, source), lambda column: _like(column, pattern))
+            )
         sign = None if negated else self._take(*_COMPARE)
         if sign is None:
             self._refuse("expected a comparison such as ==, !=, <, >=, in, like or 'is missing'")
@@ -183,6 +190,10 @@ class _Parser:
         if left.column is None and right.column is None:
             self._refuse("expected a column on one side of the comparison")
         compare = _COMPARE[str(sign)]
+        if right.column is None:
+            return lambda table, source: _by_value(
+                left.of(table, source), lambda column: _compared(column, right.value, compare)
+            )
         return lambda table, source: _compared(left.of(table, source), right.of(table, source), compare)
 
     @staticmethod
@@ -197,7 +208,7 @@ class _Parser:
             values.append(self._literal())
         if not self._take(")"):
             self._refuse("expected a comma or a closing bracket")
-        return lambda table, source: _any_of(left.of(table, source), values)
+        return lambda table, source: _by_value(left.of(table, source), lambda column: _any_of(column, values))
 
     def _literal(self, text_only: bool = False) -> Any:
         kind, value, _ = self.tokens[self.at] if self.at < len(self.tokens) else ("", "", 0)
@@ -228,13 +239,15 @@ class _Side:
         """Return the column of a table, or the value."""
         if self.column is None:
             return self.value
-        header = [str(name) for name in table.columns]
-        if self.column not in header:
-            try:
-                return table[named_column(self.column, header, source)]
-            except OptionError as error:
-                raise OptionError(f"{error}; text stands in single quotation marks: '{self.column}'") from error
-        return table[self.column]
+        return table[_column_of(self.column, [str(name) for name in table.columns], source)]
+
+
+def _column_of(name: str, header: list[str], source: str) -> str:
+    """Return the column that a condition names."""
+    try:
+        return named_column(name, header, source)
+    except OptionError as error:
+        raise OptionError(f"{error}; text stands in single quotation marks: '{name}'") from error
 
 
 def _joined(operation: Callable[[Any, Any], Any], parts: list[_Node], table: pd.DataFrame, source: str) -> _Truth:
@@ -244,9 +257,18 @@ def _joined(operation: Callable[[Any, Any], Any], parts: list[_Node], table: pd.
     return truth
 
 
+def _by_value(column: pd.Series, test: Callable[[pd.Series], _Truth]) -> _Truth:
+    """Return a test of a column; text is tested once for all rows that have it."""
+    if is_numeric_dtype(column):
+        return test(column)
+    code, names = pd.factorize(column)
+    truth = test(pd.Series(names, dtype=object))
+    return _Truth(np.append(truth.yes, False)[code], np.append(truth.no, False)[code])
+
+
 def _compared(left: Any, right: Any, compare: Callable[[Any, Any], Any]) -> _Truth:
-    """Compare two sides: as numbers if one is a number or all are, else as text."""
-    sides = [left, right]
+    """Compare two sides: as numbers if one is a number or all are, else as text; true and false are 1 and 0."""
+    sides = [_as_truth(left, right), _as_truth(right, left)]
     if any(isinstance(side, float) or (isinstance(side, pd.Series) and is_numeric_dtype(side)) for side in sides):
         one, two = (_as_numbers(side) for side in sides)
         known = ~(np.isnan(one) | np.isnan(two))
@@ -256,6 +278,14 @@ def _compared(left: Any, right: Any, compare: Callable[[Any, Any], Any]) -> _Tru
     n = max(len(side) if isinstance(side, pd.Series) else 1 for side in sides)
     yes, known = np.broadcast_to(compare(one, two), (n,)), np.broadcast_to(known, (n,))
     return _Truth(yes & known, ~yes & known)
+
+
+def _as_truth(side: Any, other: Any) -> Any:
+    """Return a side; 1 or 0 if it is the word true or false, and the other is a column of these."""
+    if isinstance(side, str) and side.strip().lower() in _TRUTH and isinstance(other, pd.Series):
+        kinds = {type(value) for value in pd.unique(other.dropna()).tolist()}
+        return _TRUTH[side.strip().lower()] if kinds == {bool} else side
+    return side
 
 
 def _missing(column: Any, absent: bool) -> _Truth:
@@ -272,8 +302,8 @@ def _any_of(column: Any, values: list[Any]) -> _Truth:
 
 def _like(column: Any, pattern: re.Pattern[str]) -> _Truth:
     words = _as_words(column)
-    names, code = np.unique(words, return_inverse=True)
-    yes = np.array([pattern.match(name) is not None for name in names.tolist()], dtype=bool)[code.ravel()]
+    code, names = pd.factorize(words)
+    yes = np.array([pattern.match(name) is not None for name in names], dtype=bool)[code]
     return _Truth(yes & (words != ""), ~yes & (words != ""))
 
 
@@ -286,9 +316,10 @@ def _as_numbers(side: Any) -> np.ndarray:
 
 
 def _as_words(side: Any) -> np.ndarray:
-    """Return a side as text, empty where there is nothing; whole numbers have no decimal point."""
+    """Return a side as text, empty where there is nothing; whole numbers have no decimal point. Rows of one text share
+    it: an array of the width of the longest would not fit in memory."""
     if not isinstance(side, pd.Series):
-        return np.array([f"{side:g}" if isinstance(side, float) else str(side)])
+        return np.array([f"{side:g}" if isinstance(side, float) else str(side)], dtype=object)
     code, names = pd.factorize(side)
     words = [str(int(v)) if isinstance(v, float) and v.is_integer() else str(v).strip() for v in names.tolist()]
-    return np.array([*words, ""], dtype=str)[code]
+    return np.array([*words, ""], dtype=object)[code]

@@ -24,12 +24,13 @@ _LENGTH = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(m|km)\s*", re.IGNORECASE)
 
 
 class Drop(NamedTuple):
-    """Rows to leave out: ``12 rows {reason} left out ({more})``."""
+    """Rows to leave out: ``12 rows {reason} left out ({count} {more})``."""
 
     reason: str
     which: np.ndarray
     asked: bool = True  # by the user, who is told of it even if no row is left out
-    more: str = ""
+    more: str = ""  # what is said of the number of `unknown` rows
+    unknown: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -49,9 +50,10 @@ class RecordFilters:
         """The condition on columns, read."""
         return None if self.where is None else Condition.parse(self.where)
 
-    def columns(self) -> list[str]:
-        """Return names of columns that are needed, where a file has more than are read."""
-        wanted = list(self.condition.columns) if self.condition else []
+    def columns(self, header: list[str], source: str) -> list[str]:
+        """Return names of columns that are needed, where a file has more than are read; raise OptionError if the
+        condition names one that it does not have."""
+        wanted = self.condition.columns_of(header, source) if self.condition else []
         wanted += ["issue", "issues", "hasGeospatialIssues"] if self.exclude_issues else []
         return [*wanted, "year", "eventDate"] if self.years else wanted
 
@@ -70,8 +72,8 @@ class RecordFilters:
             yield from self._issues(table, header, source)
         if self.condition is not None:
             holds, unknown = self.condition.holds(table, source)
-            more = f"{unknown:,} of them have no value to tell" if unknown else ""
-            yield Drop(f'that do not satisfy "{self.condition.text}"', ~holds, more=more)
+            more = "of them have no value to tell"
+            yield Drop(f'that do not satisfy "{self.condition.text}"', ~holds, more=more, unknown=unknown)
 
     def _basis(self, table: pd.DataFrame, header: list[str], source: str) -> Iterator[Drop]:
         name = first_of(header, ("basisofrecord",))
@@ -93,10 +95,9 @@ class RecordFilters:
         if metres is None:
             wanted = "coordinateUncertaintyInMeters or coordinatePrecision"
             raise OptionError(_no_column(source, wanted, "--max-uncertainty", header))
-        unknown = int(np.count_nonzero(np.isnan(metres)))
-        kept = f"{unknown:,} of unknown uncertainty are kept" if unknown else ""
+        kept = "of unknown uncertainty are kept"
         with np.errstate(invalid="ignore"):
-            yield Drop(f"less certain than {length_text(most)}", metres > most, more=kept)
+            yield Drop(f"less certain than {length_text(most)}", metres > most, more=kept, unknown=np.isnan(metres))
 
     def _years(
         self, table: pd.DataFrame, header: list[str], source: str, first: int | None, last: int | None

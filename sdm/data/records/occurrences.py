@@ -1,5 +1,6 @@
 """Records of where species were found, read from tables and vector files."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,6 +26,7 @@ from sdm.reading import refuse_special
 GBIF = frozenset({"gbifid", "coordinateuncertaintyinmeters", "coordinateprecision"})
 GBIF_WORDS = frozenset({"basisofrecord", "occurrencestatus", "issue"})  # that hold few different words
 WGS84 = "EPSG:4326"
+_LEFT_OUT = re.compile(r"[1-9][\d,]* rows .*left out")
 ABSENT = ("0", "0.0", "absent", "absence", "no", "false")
 
 
@@ -65,9 +67,14 @@ class Occurrences:
         return self.extra[name].astype("str").str.strip().str.lower().isin(ABSENT).to_numpy()
 
     @property
-    def layer_notes(self) -> list[str]:
-        """Notes about the layer of a file with several; all there is to say of a file beside that of the records."""
-        return [note for note in self.notes if note.startswith("layer '")]
+    def notes_beside(self) -> list[str]:
+        """What there is to say of a file beside that of the records: its layer if it has several, and rows left out."""
+        name = Path(self.source).name
+        return [
+            note if note.startswith("layer '") else f"{name}: {note}"
+            for note in self.notes
+            if note.startswith("layer '") or _LEFT_OUT.match(note)
+        ]
 
     def uncertainty(self, column: str | None = None) -> np.ndarray | None:
         """Return how far each record may be from its coordinates, in metres, as `uncertainty_metres` finds it."""
@@ -224,7 +231,7 @@ def _read_text(
     species = species if noun else None
     only, words = None, {species}
     if "gbifid" in map(column_key, text.header):
-        filters = rules.filters.columns() if rules else []
+        filters = rules.filters.columns(text.header, text.path.name) if rules else []
         more = GBIF | GBIF_WORDS | {column_key(name) for name in (*columns, *numeric, *filters)}
         only = [name for name in text.header if column_key(name) in more or name in (species, x, y)]
         words |= {name for name in only if column_key(name) in GBIF_WORDS}
@@ -272,6 +279,7 @@ def _sifted(
     keep = rows.sift()
     if species_column is not None:
         rows.leave_out(species == "", f"without a {'species name' if noun == 'species' else noun}")
+        rows.tell_gone(species, noun)
     records = Occurrences(
         species=species,
         x=x,

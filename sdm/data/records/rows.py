@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import union_categoricals
 
-from sdm.data.records.columns import first_of
+from sdm.data.records.columns import first_of, listed
 from sdm.data.records.filters import RecordFilters
 from sdm.data.records.textfile import TextTable, to_numbers
 from sdm.errors import BadRowsError
@@ -85,8 +85,20 @@ class FileRows:
         """Leave out what cannot be read and what the filters refuse; return which rows are kept."""
         self._leave_out_unreadable()
         for drop in self.rules.filters.drops(self.frame, self.source):
-            self.leave_out(drop.which, drop.reason, drop.more, say_none=drop.asked)
+            unknown = 0 if drop.unknown is None else int(np.count_nonzero(drop.unknown & self.keep))
+            more = f"{unknown:,} {drop.more}" if unknown else ""
+            self.leave_out(drop.which, drop.reason, more, say_none=drop.asked)
         return self.keep
+
+    def tell_gone(self, species: np.ndarray, noun: str | None) -> None:
+        """Say which species, or classes, have no row left."""
+        if self.keep.all() or not self.keep.any():
+            return
+        code, names = pd.factorize(species)
+        left = np.bincount(code[self.keep], minlength=len(names))
+        if gone := [str(name) for name, count in zip(names, left) if name and not count]:
+            what = noun if noun == "species" or len(gone) == 1 else "classes"
+            self.notes.append(f"{len(gone):,} {what} without any row left: {listed(gone)}")
 
     def _leave_out_unreadable(self) -> None:
         at = np.array(sorted(self._bad), dtype=np.int64)

@@ -163,6 +163,8 @@ def read_swd(
     text_table = pd.DataFrame({name: as_text(frame[name]) for name in text_columns}, index=range(len(frame)))
     weight, effort, fold = [*beside, None][:3]
     keep = rows.sift()
+    if named[0] is not None and not text_columns and not len(like):  # one beside another is background, of no species
+        rows.leave_out(species == "", "without a species name")
     swd = Swd(species, x, y, pd.DataFrame(table), kept, str(path), (*notes, *rows.notes), weight, effort, fold)
     swd = replace(swd, text=text_table, row=rows.row, identifier=rows.identifier, left_out=rows.left_out(species, x, y))
     if not keep.any():

@@ -154,11 +154,14 @@ class TextTable:
                 continue
             except (pd.errors.ParserError, pd.errors.EmptyDataError) as problem:
                 reason = re.sub(r".*C error: ", "", " ".join(str(problem).split()))
+                if opened := re.fullmatch(r"EOF inside string starting at row (\d+)", reason):
+                    raise DataError(self._unclosed(int(opened[1]) + 1, "the end of the file")) from problem
                 raise DataError(f"file '{self.path.name}' cannot be read as a table: {reason}") from problem
         if encoding in ("cp1252", "latin-1"):
             self.notes.append(f"the file is not UTF-8: read as {encoding}")
         row = np.arange(len(frame) + len(self.too_long)) + self.skip + 1
         row = row[~np.isin(row, self.too_long)]
+        self._refuse_swallowed(frame, row)
         if strict and self.too_long:
             raise DataError(
                 f"file '{self.path.name}' has more fields in row {self.too_long[0]} than the header, which has "
@@ -168,6 +171,33 @@ class TextTable:
         if not full.any():
             raise DataError(f"file '{self.path.name}' has a header but no record: expected one row per record")
         return (frame, row) if full.all() else (frame[full].reset_index(drop=True), row[full])
+
+    def _refuse_swallowed(self, frame: pd.DataFrame, row: np.ndarray) -> None:
+        """Raise DataError if a cell holds whole rows of the table: what one lone quotation mark opens, the next closes.
+
+        Lines of a remark are told from rows by the columns of numbers.
+        """
+        width = len(self.header)
+        wide = [cells for cells in self.sample if len(cells) == width]
+        numeric = [k for k in range(width) if wide and all(is_number(cells[k]) for cells in wide)]
+        if self.quoting == csv.QUOTE_NONE or not numeric:
+            return
+        for name in frame.columns:
+            if is_numeric_dtype(frame[name]):
+                continue
+            code, texts = pd.factorize(frame[name])
+            for k in (k for k, text in enumerate(texts) if "\n" in str(text)):
+                lines = [line.split(self.delimiter) for line in str(texts[k]).splitlines()[1:]]
+                held = [cells for cells in lines if len(cells) == width and all(is_number(cells[k]) for k in numeric)]
+                if held:
+                    raise DataError(self._unclosed(int(row[np.flatnonzero(code == k)[0]]), f"{len(held):,} rows later"))
+
+    def _unclosed(self, row: int, until: str) -> str:
+        """Say that a quotation mark swallows rows."""
+        return (
+            f"file '{self.path.name}', row {row}: text begins with a quotation mark that is not closed until {until}, "
+            "so the rows between would be lost; remove the mark, or close it"
+        )
 
     def _read_chunks(self, encoding: str, kinds: dict[str, Any], options: dict[str, Any]) -> pd.DataFrame:
         """Read a table in parts and put them together; a column that is numbers in one and text in another is text."""

@@ -136,6 +136,10 @@ def _fate(points: Points, parts: dict[str, NDArray[np.bool_]], prepared: ClassPr
         table.insert(2, "species", title)
         tables.append(table)
     whole = pd.concat(tables, ignore_index=True)
+    column = prepared.species_column
+    if column is not None:
+        nameless = as_text(points.records.extra[column]) == ""
+        points = points.leave_out(nameless, f"without a species in column '{column}'")
     lost = points.records.left_out[~points.records.left_out["row"].isin(whole["row"])]
     lost = lost.rename(columns={"species": "class"})
     lost.insert(2, "species", "")

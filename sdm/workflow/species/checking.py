@@ -108,12 +108,13 @@ def _check_others(
         grouped = options.background.kind == GROUP_WORD
         points = background_from_points(stack, given, study_area=area, effort=effort, one_per_cell=grouped)
         what = "sites of the target group" if grouped else "usable background points"
-        found.facts += [*given.layer_notes, f"{given.source}: {len(points):,} {what}"]
+        found.facts += given.notes_beside if given.source != options.occurrences.file else []
+        found.facts.append(f"{given.source}: {len(points):,} {what}")
         if not grouped:  # of a group, several records in a cell are what is expected
             found.warnings += points.notices
     if options.test.file is not None:
         sites = read_survey(options, options.test.file)
-        found.facts += sites.layer_notes
+        found.facts += sites.notes_beside
         suspicion = Suspicion.of(options.occurrences.drop_suspicious)
         tests, ledger = clean(sites.take(~sites.absent), stack, study_area=area, suspicion=suspicion)
         found.warnings += ledger.notices("test records")

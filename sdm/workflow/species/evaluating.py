@@ -86,14 +86,14 @@ def _others(
     absent = values_at(stack, records.take(records.absent), "absences", notices)[0]
     if absences is not None:
         away = read_occurrences(absences, crs=crs)
-        notices += away.layer_notes
+        notices += away.notes_beside
         more = values_at(stack, away, "absences", notices)[0]
         return np.vstack([absent, more]), "absence"
     if background is None and len(absent):
         return absent, "absence"
     if background is not None and not background.isdigit():
         points = read_occurrences(background, crs=crs)
-        notices += points.layer_notes
+        notices += points.notes_beside
         return values_at(stack, points, "background points", notices)[0], "background"
     drawn = sample_background(stack, n=int(background or 10_000), seed=seed)
     notices += drawn.notices

@@ -142,7 +142,8 @@ def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
     places: list[StudyArea | None] = [*prepared.areas.values()] or [area]
     points = background_points(options, group)
     for other in (points, group):
-        notices += [text for text in (other.layer_notes if other is not None else ()) if text not in notices]
+        if other is not None and other.source != records.source:
+            notices += [text for text in other.notes_beside if text not in notices]
     backgrounds = sampling.make_backgrounds(options, stack, places, points, effort, located.cells)
     values = backgrounds[0].presence_values
     if values is None:
@@ -221,7 +222,7 @@ def _read_tests(prepared: SpeciesPrepared, options: RunOptions, file: str) -> No
     stack = cast("Stack", prepared.stack)
     try:
         records = read_survey(options, file)
-        prepared.notices += [text for text in records.layer_notes if text not in prepared.notices]
+        prepared.notices += [text for text in records.notes_beside if text not in prepared.notices]
         suspicion = Suspicion.of(options.occurrences.drop_suspicious)
         ways: dict[str, Any] = {"study_area": prepared.study_area, "suspicion": suspicion}
         prepared.tests, ledger = clean(records.take(~records.absent), stack, **ways)
@@ -286,7 +287,10 @@ def _prepare_swd(options: RunOptions) -> SpeciesPrepared:
     said = sampling.describe(options, rows=table.source if background is None else background.source)
     wanted = options.occurrences.species
     check_species(wanted, table.species_names, table.source)
-    notes = dict.fromkeys([*table.notes, *(background.notes if background else ())])
+    notes = dict.fromkeys(table.notes)
+    if background is not None and background.source != table.source:
+        name = Path(background.source).name
+        notes |= dict.fromkeys(f"{name}: {note}" if note[:1].isdigit() else note for note in background.notes)
     prepared = SpeciesPrepared(notices=[*notes, said_variables([str(name) for name in table.table], table.categorical)])
     prepared.warnings += hint_columns(table.table if background is None else background.table, table.categorical)
     prepared.notices.append("tables of samples have no map: use 'sdm predict' with layers")

@@ -104,10 +104,22 @@ def test_check_tells_of_bad_rows_and_everything_else_at_once(world, messy: Path)
     assert any("1 at (0, 0)" in text for text in answer["warnings"])
 
 
+def test_rows_left_out_of_other_files_are_told(world, messy: Path, tmp_path: Path) -> None:
+    points = pd.read_csv(world.records)[["longitude", "latitude"]].astype(object)
+    points.loc[3, "latitude"] = "n/k"
+    points.to_csv(tmp_path / "visits.csv", index=False)
+    words = ("--background-file", tmp_path / "visits.csv", "--test", messy)
+    said = "1 rows that cannot be read left out: row"
+    fitted = model_answer("fit", world.records, world.layers, *PLAIN, *words, "-o", tmp_path / "out")
+    for answer in (fitted, as_json("check", world.records, world.layers, *words)):
+        assert [text.split(": ")[0] for text in answer["notices"] if said in text] == ["visits.csv", "messy.csv"]
+
+
 def test_classes(world, tmp_path: Path) -> None:
     table = pd.read_csv(world.survey).astype(object)
     table["effort_class"] = ["low", "high"] * (len(table) // 2)
     table.loc[3, "latitude"] = "n/k"
+    table.loc[8, "species"] = ""
     table.to_csv(tmp_path / "survey.csv", index=False)
     words = ("--response", "presence", "--where", "effort_class == 'low'", "--no-map", "--no-report", "--multiplier", 1)
     answer = as_json("fit", tmp_path / "survey.csv", world.layers, *words, "--fc", "l", "-o", tmp_path / "out")
@@ -115,6 +127,7 @@ def test_classes(world, tmp_path: Path) -> None:
     fate = rows(tmp_path / "out" / "records_fate.csv")
     assert [int(row["row"]) for row in fate] == list(range(2, len(table) + 2))
     assert fate[3]["reason"] == "column 'latitude': 'n/k' is not a number"
+    assert fate[8]["reason"] == "without a species in column 'species'"
     kept = {row["species"] for row in fate if row["fate"] == "kept"}
     assert kept == {model["name"] for model in answer["models"]}
     for model in answer["models"]:

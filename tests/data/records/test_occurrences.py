@@ -187,7 +187,7 @@ def test_nothing_but_absences(tmp_path):
         (b"species;lon;lat\na;1,5;y\nb;x;2\n", "row 3, column 'lon': 'x' is not a number"),
         (b"species,lon,lat\na,1,2\n\na, b,1,2\nb,1,x\n", "row 4, more fields than the 3 of the header"),
         (b"species,lon,lat\n" + b"a,1,2\n" * 300 + b"a,b,1,2\n" * 20, "20 of 320 rows cannot be read .row 302, more"),
-        (b'species,lon,lat\n"a,1,2\n', "cannot be read as a table"),
+        (b'species,lon,lat\n"a,1,2\n', "not closed until the end of the file"),
         (b"\x89PNG\r\n\x1a\n\0\0\0", "is not text"),
         (b"PK\x03\x04 an Excel file", "is not text.*save it as CSV"),
     ],

@@ -7,6 +7,7 @@ from sdm.data.records import textfile
 from sdm.data.records.filters import RecordFilters, read_length, read_years, uncertainty_metres
 from sdm.data.records.occurrences import read_occurrences
 from sdm.data.records.rows import RowRules
+from sdm.data.records.samples import read_swd
 from sdm.errors import DataError, OptionError
 
 HEADER = "gbifID\tspecies\tdecimalLongitude\tdecimalLatitude\tcoordinateUncertaintyInMeters\tcoordinatePrecision"
@@ -32,7 +33,7 @@ def gbif(tmp_path):
     "filters, kept, said",
     [
         ({}, "1 2 3 4", "1 rows with basisOfRecord=FOSSIL_SPECIMEN left out"),
-        ({"max_uncertainty": 5000.0}, "1 4", "2 rows less certain than 5 km left out (2 of unknown uncertainty are"),
+        ({"max_uncertainty": 5000.0}, "1 4", "2 rows less certain than 5 km left out (1 of unknown uncertainty are"),
         ({"max_uncertainty": 20_000.0}, "1 2 3 4", "0 rows less certain than 20 km left out"),
         ({"years": (1985, 2005)}, "2 3", "1 rows without a year left out"),
         ({"years": (None, 1985)}, "1", "2 rows not from –1985 left out"),
@@ -41,6 +42,7 @@ def gbif(tmp_path):
         ({"exclude_issues": ("ZERO_COORDINATE",)}, "1 3 4", "1 rows with the issue ZERO_COORDINATE left out"),
         ({"exclude_issues": ("geospatial",)}, "1 4", "0 rows with the issue COORDINATE_INVALID left out"),
         ({"where": "elevation > 15"}, "2 4", "2 rows that do not satisfy \"elevation > 15\" left out (1 of"),
+        ({"where": "elevation > 15", "exclude_issues": ("geospatial",)}, "4", "1 rows that do not satisfy"),
         ({"where": "decimalLatitude < 2"}, "", ""),
         ({"keep_absences": True}, "1 2 3 4 6", "FOSSIL"),
     ],
@@ -77,6 +79,11 @@ def test_a_filter_without_its_column_is_refused(tmp_path, filters, said):
     path.write_text("species,lon,lat\noak,1,2\n")
     with pytest.raises(OptionError, match=said):
         read_occurrences(path, rules=RowRules(RecordFilters(**filters)))
+
+
+def test_a_condition_on_a_column_that_is_not_there_names_all_that_are(gbif):
+    with pytest.raises(OptionError, match=r"no column 'nosuch': it has .*, occurrenceStatus, elevation; text stands"):
+        read_occurrences(gbif, rules=RowRules(RecordFilters(where="nosuch > 1")))
 
 
 def test_a_basis_that_no_row_has_names_those_there_are(gbif):
@@ -153,3 +160,37 @@ def test_parts_of_a_file_are_read_as_one(tmp_path, monkeypatch):
     assert parts.labels("plot").tolist() == whole.labels("plot").tolist()
     assert parts.labels("plot")[:2].tolist() == ["000", "001"]
     assert parts.left_out["row"].tolist() == whole.left_out["row"].tolist() == [13]
+
+
+def test_species_that_filters_leave_without_a_row_are_named(tmp_path):
+    path = tmp_path / "r.csv"
+    path.write_text("species,x,y,year\nA,1,2,1990\nB,1,2,1950\nC,1,2,1950\nA,1,2,1950\n", encoding="utf-8")
+    notes = read_occurrences(path, rules=RowRules(RecordFilters(years=(1970, None)))).notes
+    assert "2 species without any row left: B, C" in notes
+    assert not any("any row left" in note for note in read_occurrences(path).notes)
+
+
+def test_a_sample_without_a_species_is_no_species(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("species,x,y,heat\nA,1,2,3.5\n,1,3,4.5\nA,2,2,1.5\n", encoding="utf-8")
+    table = read_swd(path)
+    assert (table.species_names, table.row.tolist()) == (["A"], [2, 4])
+    assert table.fate()["reason"].tolist() == ["", "without a species name", ""]
+    assert len(read_swd(path, like=["heat"]).row) == 3  # of background nobody wants the name
+
+
+ONE = "species,x,y,remark\n" + "A b,1,2,x\n" * 5
+
+
+@pytest.mark.parametrize("rest, until", [("", "the end of the file"), ('A b,1,2,"y\n', "5 rows later")])
+def test_a_lone_quotation_mark_does_not_swallow_rows(tmp_path, rest, until):
+    path = tmp_path / "r.csv"
+    path.write_text(ONE + 'A b,1,2,"x\n' + "A b,1,2,x\n" * 4 + rest + "A b,1,2,x\n", encoding="utf-8")
+    with pytest.raises(DataError, match=f"row 7: text begins with a quotation mark that is not closed until {until}"):
+        read_occurrences(path)
+
+
+def test_remarks_of_several_lines_are_read(tmp_path):
+    path = tmp_path / "r.csv"
+    path.write_text(ONE + 'A b,1,2,"seen, twice,\nlate, by three, of us, in rain\n\n"\n' + ONE[19:], encoding="utf-8")
+    assert len(read_occurrences(path)) == 11
