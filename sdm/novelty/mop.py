@@ -54,9 +54,7 @@ class Parity:
                 strict |= (values < self.reference.low[k]) | (values > self.reference.high[k])
         if not at:
             return np.zeros(len(columns[0]), dtype=np.float32), strict
-        missing = ~np.isfinite(np.column_stack([np.asarray(column, dtype=np.float64) for column in columns])).all(
-            axis=1
-        )
+        missing = np.logical_or.reduce([~np.isfinite(np.asarray(column, dtype=np.float64)) for column in columns])
         distance = np.full(len(x), np.nan, dtype=np.float32)
         known = np.flatnonzero(~missing)
         distance[known] = _mean_nearest((x[known] - self.mean) / self.scale, self.points, self.nearest)
