@@ -1,6 +1,5 @@
 """Maps of one species: its suitability, presence and absence by a threshold, and how much replicates agree."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,11 +17,6 @@ from sdm.models.interface import ValueModel
 from sdm.types import Progress
 
 SPREAD = 1 << 20  # predictions of all replicates that are held at once, in each thread
-
-
-def model_id(model: ValueModel) -> str:
-    """Return a short name for exactly this model."""
-    return hashlib.sha256(model.to_bytes()).hexdigest()[:16]
 
 
 def predict_raster(
@@ -60,7 +54,7 @@ def predict_raster(
     check_variables(model.names, stack)
     stack = stack.within(None if study_area is None else study_area.bounds)
     nodata, dtype = (NODATA, "float32") if threshold is None else (BINARY_NODATA, "uint8")
-    describe = {"model_id": model_id(model), "scale": scale, "software": f"sdm {__version__}", **(tags or {})}
+    describe = {"model_id": model.identity, "scale": scale, "software": f"sdm {__version__}", **(tags or {})}
 
     def score(window: Window, values: NDArray[np.floating]) -> NDArray[Any]:
         flat = values.reshape(values.shape[0], -1)

@@ -19,6 +19,7 @@ from sdm.joint.inference import States, marginals, maximise
 from sdm.joint.labels import as_states, read_labels
 from sdm.joint.likelihood import LogLoss
 from sdm.models.interface import Arrays, FittedModel, Header, read_terms, term_arrays, term_names
+from sdm.novelty.reference import Reference
 from sdm.types import Array
 
 _FEATURES = ("lo", "hi", "centre", "width", "mean", "spread")
@@ -45,6 +46,7 @@ class FittedJoint(FittedModel):
     variance: Array
     scale: float  # multiplies the scores of a max-margin model before they become probabilities; one for a CRF
     meta: dict[str, Any] = field(default_factory=dict)  # how the model came about; JSON values only
+    reference: Reference | None = field(default=None, repr=False)  # the environment that it was fitted to
 
     @cached_property
     def discriminant(self) -> Discriminant:

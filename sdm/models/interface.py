@@ -3,12 +3,13 @@
 A kind of model is one class with this interface; `sdm.models.file` finds the class by the format of a file.
 """
 
+import hashlib
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from sdm.data.encode import Encoder
 from sdm.errors import DataError
 from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms, bounded
+from sdm.novelty.reference import REFERENCE_ARRAYS, Reference
 from sdm.types import Array
 
 Header = dict[str, Any]
@@ -32,6 +34,7 @@ class FittedModel(ABC):
     archive: ClassVar[Archive]  # the format of its file
     scales: ClassVar[tuple[str, ...]]  # of predictions, the default first
     meta: dict[str, Any]  # how the model came about: status, gap, settings, data, seed, versions; JSON values only
+    reference: Reference | None = None  # the environment that it was fitted to; earlier files do not have it
 
     if TYPE_CHECKING:  # an attribute of some kinds, computed by others
 
@@ -87,12 +90,28 @@ class FittedModel(ABC):
 
     def to_bytes(self) -> bytes:
         """Return the content of its file; the same model gives the same bytes."""
-        return self.archive.pack(*self.to_file())
+        return self.archive.pack(*self.to_file(), None if self.reference is None else self.reference.to_arrays())
+
+    @property
+    def identity(self) -> str:
+        """A short name for exactly this model: what it predicts by, whatever it knows besides."""
+        return hashlib.sha256(self.archive.pack(*self.to_file())).hexdigest()[:16]
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a model of this kind; files of other kinds are refused, and the rest is as for `load_model`."""
-        return cls.archive.load(path, cls.array_names(), cls.from_file)
+        return cls.archive.load(path, cls.array_names(), cls._build, REFERENCE_ARRAYS)
+
+    @classmethod
+    def _build(cls, header: Header, arrays: Arrays) -> Self:
+        """Return the model of a file, with the environment that it was fitted to if the file has it."""
+        model = cls.from_file(header, arrays)
+        if "reference" not in arrays:
+            return model
+        categorical = [name in model.categorical for name in model.names]
+        known = Reference.from_arrays(arrays, categorical, len(model.bands))
+        whole: Self = replace(cast(Any, model), reference=known)
+        return whole
 
 
 @dataclass(frozen=True)
@@ -218,8 +237,13 @@ class ValueModel(DescribesVariables, Protocol):
     def from_raw(self, raw: Array | float, scale: str) -> Array:
         """Turn raw values into another scale."""
 
-    def to_bytes(self) -> bytes:
-        """Return the content of the model's file."""
+    @property
+    def identity(self) -> str:
+        """A short name for exactly this model."""
+
+    @property
+    def reference(self) -> Reference | None:
+        """The environment that it was fitted to."""
 
 
 def term_arrays(terms: Terms) -> Arrays:

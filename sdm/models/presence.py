@@ -1,7 +1,7 @@
 """The probability of presence of a class model, with the interface of a model that predicts one value."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +12,7 @@ from sdm.data.records.occurrences import ABSENT
 from sdm.errors import DataError, OptionError
 from sdm.models.classes import ClassModel
 from sdm.models.interface import ModelVariable
+from sdm.novelty.reference import Reference
 from sdm.types import Array
 
 
@@ -87,6 +88,14 @@ class PresenceOf:
             raise OptionError(f"scale={scale!r}: a class model predicts on the scale 'probability' alone")
         return np.asarray(raw, dtype=np.float64)
 
-    def to_bytes(self) -> bytes:
-        """Return the content of the class model's file."""
-        return self.model.to_bytes()
+    @property
+    def identity(self) -> str:
+        """A short name for exactly this class model."""
+        return self.model.identity
+
+    @property
+    def reference(self) -> Reference | None:
+        """The environment that the class model was fitted to; typical is where this class was."""
+        known = self.model.reference
+        one = None if known is None or known.typical is None else known.typical[self.c : self.c + 1]
+        return None if known is None else replace(known, typical=one)
