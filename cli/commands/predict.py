@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from sdm_cli.console import Console
-from sdm_cli.options import Align, Nodata, Overwrite, Rename, with_console
+from sdm_cli.options import Align, Extrapolation, Nodata, NoveltyMeasures, Overwrite, Rename, with_console
 
 _ONE = "Models of one species, or of presence and absence"
 
@@ -28,7 +28,9 @@ def predict(
             rich_help_panel=_ONE,
         ),
     ] = None,
-    clamp: Annotated[bool, typer.Option(help="Hold variables at the limits of their training ranges.")] = True,
+    extrapolation: Extrapolation = None,
+    novelty: NoveltyMeasures = None,
+    clamp: Annotated[bool | None, typer.Option("--clamp/--no-clamp", "--doclamp/--no-doclamp", hidden=True)] = None,
     threshold: Annotated[
         str | None,
         typer.Option(
@@ -50,11 +52,15 @@ def predict(
     probable class (`_class.tif`) and how undecided the classes are (`_entropy.tif`). A joint model gives a folder with
     a map of every species (`maps/`) and of their richness.
 
+    How much of the map is outside the environment that the model was trained on is said first; `--novelty` maps it.
+
     **Examples**
 
     sdm predict results/sp.npz future_layers/ -o future.tif
 
     sdm predict results/sp.npz layers/ --threshold 10p -o range.tif
+
+    sdm predict results/sp.npz future_layers/ --novelty mess -o future.tif   (also future_mess.tif, future_mod.tif)
 
     sdm predict results/habitat.npz future_layers/ -o future.tif   (classes: also future_class.tif, future_entropy.tif)
 

@@ -117,9 +117,11 @@ class ClassModel(FeatureModel):
         """The classes."""
         return self.labels
 
-    def column_values(self, columns: Sequence[NDArray[np.floating]], scale: str | None = None) -> Array:
+    def column_values(
+        self, columns: Sequence[NDArray[np.floating]], scale: str | None = None, clamp: bool = True
+    ) -> Array:
         """Predict the probability of every class from one array of numbers per variable."""
-        return self.column_distributions(columns)
+        return self.column_distributions(columns, clamp)
 
     def description(self) -> dict[str, Any]:
         """Return what `sdm info` prints."""

@@ -19,6 +19,7 @@ from sdm.data.encode import Encoder
 from sdm.errors import DataError
 from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms, bounded
+from sdm.novelty.ranges import TrainingRange
 from sdm.novelty.reference import REFERENCE_ARRAYS, Reference
 from sdm.types import Array
 
@@ -62,9 +63,17 @@ class FittedModel(ABC):
     def bands(self) -> tuple[str, ...]:
         """What is predicted, one band of a map each: the species, or every class."""
 
+    @property
+    def training_range(self) -> TrainingRange | None:
+        """The range that the model was trained on; None if its file does not say."""
+        return None if self.reference is None else TrainingRange.of(self.reference, self.names)
+
     @abstractmethod
-    def column_values(self, columns: Sequence[NDArray[np.floating]], scale: str | None = None) -> Array:
-        """Predict from one array of numbers per variable, in the order of `names`: one row per band."""
+    def column_values(
+        self, columns: Sequence[NDArray[np.floating]], scale: str | None = None, clamp: bool = True
+    ) -> Array:
+        """Predict from one array of numbers per variable, in the order of `names`: one row per band; variables are
+        held at the limits of their training ranges unless `clamp` is off."""
 
     def values(self, x: Any, scale: str | None = None) -> Array:
         """Predict from a data frame, a mapping or rows of numbers: one row per point, one column per band."""
@@ -192,6 +201,12 @@ class FeatureModel(FittedModel):
         lo = np.array([-np.inf if variable.categorical else variable.lo for variable in self.variables])
         return lo, np.array([np.inf if variable.categorical else variable.hi for variable in self.variables])
 
+    @cached_property
+    def training_range(self) -> TrainingRange:
+        """The range that the model was trained on."""
+        classes = [np.array(sorted(a.classes)) if a.categorical else None for a in self.variables]
+        return TrainingRange(self.names, *self.limits, tuple(classes))
+
     @property
     def feature_names(self) -> list[str]:
         """The features with a weight, as a person reads them: terms, trees and monomials."""
@@ -242,8 +257,8 @@ class ValueModel(DescribesVariables, Protocol):
         """A short name for exactly this model."""
 
     @property
-    def reference(self) -> Reference | None:
-        """The environment that it was fitted to."""
+    def training_range(self) -> TrainingRange | None:
+        """The range that it was trained on."""
 
 
 def term_arrays(terms: Terms) -> Arrays:

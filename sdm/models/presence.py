@@ -1,7 +1,7 @@
 """The probability of presence of a class model, with the interface of a model that predicts one value."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +12,7 @@ from sdm.data.records.occurrences import ABSENT
 from sdm.errors import DataError, OptionError
 from sdm.models.classes import ClassModel
 from sdm.models.interface import ModelVariable
-from sdm.novelty.reference import Reference
+from sdm.novelty.ranges import TrainingRange
 from sdm.types import Array
 
 
@@ -94,8 +94,6 @@ class PresenceOf:
         return self.model.identity
 
     @property
-    def reference(self) -> Reference | None:
-        """The environment that the class model was fitted to; typical is where this class was."""
-        known = self.model.reference
-        one = None if known is None or known.typical is None else known.typical[self.c : self.c + 1]
-        return None if known is None else replace(known, typical=one)
+    def training_range(self) -> TrainingRange:
+        """The range that the class model was trained on."""
+        return self.model.training_range

@@ -119,9 +119,11 @@ class Model(FeatureModel):
         """The species."""
         return (str(self.meta.get("species", "")),)
 
-    def column_values(self, columns: Sequence[NDArray[np.floating]], scale: str | None = None) -> Array:
+    def column_values(
+        self, columns: Sequence[NDArray[np.floating]], scale: str | None = None, clamp: bool = True
+    ) -> Array:
         """Predict one band from one array of numbers per variable."""
-        return self.predict_columns(columns, scale or self.scale)[None]
+        return self.predict_columns(columns, scale or self.scale, clamp)[None]
 
     def from_scores(self, theta: Array, scale: str = "cloglog") -> Array:
         """Turn scores `λ·f(x)` into an output scale.

@@ -10,6 +10,7 @@ from sdm.data.nodata import NodataGiven
 from sdm.data.rasters.area import StudyArea
 from sdm.errors import OutputError
 from sdm.files import refuse_existing
+from sdm.maps.novelty import novelty_places, read_measures
 from sdm.models.file import load_model
 from sdm.options.reading import make_options
 from sdm.types import Progress
@@ -36,7 +37,9 @@ def predict_files(
     output: str | Path,
     *,
     scale: str | None = None,
-    clamp: bool = True,
+    extrapolation: str | None = None,
+    novelty: str | Sequence[str] | None = None,
+    clamp: bool | None = None,
     threshold: str | float | None = None,
     area: str | Path | None = None,
     nodata: NodataGiven = None,
@@ -60,8 +63,15 @@ def predict_files(
         gets `maps/<species>.tif`, `maps/<species>_present.tif`, `richness.tif` and `labeled_richness.tif`.
     scale : {"cloglog", "raw", "cumulative", "logistic"}, optional
         Of a model of one species; cloglog unless given.
-    clamp : bool
-        Hold variables at the limits of their training ranges.
+    extrapolation : {"clamp", "free", "none", "fade"}, optional
+        Outside the training range: hold variables at its limits (the default); do not; predict nothing; or, of one
+        species, reduce the clamped prediction by its difference from the free one.
+    novelty : str or sequence of str, optional
+        Measures of novelty to map beside it, of ``mess``, ``exdet``, ``mop``, ``clamping`` and ``limiting``: such as
+        `<stem>_mess.tif` and, with the most dissimilar variable, `<stem>_mod.tif`. How much of the map is outside the
+        training range is among the numbers in any case.
+    clamp : bool, optional
+        The earlier name of extrapolation: True is clamp, and False is free.
     threshold : str or float, optional
         Of a model of one species, or of presence and absence: write presence and absence by this cutoff.
     area : path, optional
@@ -86,9 +96,14 @@ def predict_files(
     """
     loaded, output = load_model(model), Path(output)
     task = task_for(loaded.kind)
-    ways = chosen_options(loaded, {"scale": scale, "threshold": threshold}, task.maps_with)
-    rules = make_options({"layers.rename": rename}).layers.rename
+    given = make_options({"layers.rename": rename, "predict.extrapolation": extrapolation, "predict.clamp": clamp})
+    chosen = given.predict.extrapolation
+    task.check_extrapolation(chosen)
+    measures, rules = read_measures(novelty), given.layers.rename
+    words = {"scale": scale, "threshold": threshold, "novelty": measures}
+    ways = chosen_options(loaded, words | ({} if chosen == "clamp" else {"extrapolation": chosen}), task.maps_with)
     files = task.map_places(output)
+    files += list(novelty_places(measures, output).values()) if files else []
     _check_places(files, overwrite)
     with ExitStack() as held:
         for file in sorted(files) or [output]:
@@ -97,7 +112,7 @@ def predict_files(
         inside = None if area is None else StudyArea.read(area, stack.crs, grid=stack)
         if inside is not None:
             inside.check(stack)
-        ways |= {"clamp": clamp, "study_area": inside, "threads": threads, "progress": progress}
+        ways |= {"study_area": inside, "threads": threads, "progress": progress}
         maps = task.map(loaded, stack, output, overwrite, **ways)
     return Prediction(**vars(maps), kind=loaded.kind, notices=[*stack.notices, *(inside.notes if inside else ())])
 
