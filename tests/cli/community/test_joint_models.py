@@ -92,6 +92,12 @@ def test_a_study_area_and_no_clamping(run: Path, world, tmp_path: Path) -> None:
     np.testing.assert_array_equal(values[:24].filled(0), read(run / "richness_warmer.tif")[:24].filled(0))
     succeed(*words, "--no-clamp", "-o", tmp_path / "free")
     assert not np.array_equal(read(tmp_path / "free" / "richness.tif"), values)
+    words = (*words, "--extrapolation", "none", "--novelty", "mess,clamping")
+    found = model_answer(*words, "-o", tmp_path / "none")
+    mess, none = read(tmp_path / "none" / "mess.tif"), read(tmp_path / "none" / "richness.tif")
+    assert mess.count() == values.count(), "novelty is known where nothing is predicted"
+    assert values.count() - none.count() == (mess < 0).sum() == found["outside"]["cells"] > 0
+    assert found["files"]["mod"] == str(tmp_path / "none" / "mod.tif")
 
 
 @pytest.mark.parametrize(
