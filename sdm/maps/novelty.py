@@ -100,7 +100,7 @@ class Novelty:
         self, columns: Sequence[NDArray[Any]], predicted: Array | None = None, clamped: bool = True
     ) -> dict[str, NDArray[Any]]:
         """Return the maps at points given as one column per variable, by name: floats, NaN where a value is missing,
-        and bytes, of which maps of variables have 255 there.
+        and bytes, 255 there.
 
         `predicted` is the model's prediction there, `(bands, n)`, `clamped` or not; without it, it is computed. Some
         points are measured at a time, so that memory does not grow with their number.
@@ -125,7 +125,7 @@ class Novelty:
             out["exdet_variable"] = _numbered(out["exdet_variable"], 0)
             out["exdet_variable"][np.isnan(out["exdet"])] = NONE
         if "mop" in out:
-            out["mop_strict"] = out["mop_strict"].astype(np.uint8)
+            out["mop_strict"] = np.where(np.isnan(out["mop"]), NONE, out["mop_strict"]).astype(np.uint8)
         if predicted is None and {"clamping", "limiting"} & set(self.measures):
             predicted = self.model.column_values(columns, self.scale, clamped)
         if "clamping" in self.measures and predicted is not None:

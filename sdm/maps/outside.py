@@ -46,7 +46,8 @@ class Outside:
         if not self.outside:
             return f"outside the training range: no cell of {self.cells:,}"
         share = _percent(self.outside / self.cells)
-        size = f"{self.outside:,} of {self.cells:,} cells ({share}, {self.outside_km2:,.0f} km²)"
+        area = f", {self.outside_km2:,.0f} km²" if self.km2 else ""
+        size = f"{self.outside:,} of {self.cells:,} cells ({share}{area})"
         listed = [self._shares(self.variables)] if any(cells for cells, _ in self.variables.values()) else []
         if any(cells for cells, _ in self.unseen.values()):
             listed.append(f"categories that were not in training: {self._shares(self.unseen)}")

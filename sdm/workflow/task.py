@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from sdm.data.rasters.stack import Stack
     from sdm.data.records.clean import Ledger
     from sdm.maps.novelty import NoveltyMaps
+    from sdm.types import Array
 
 FEW = 10  # records below which results are rough
 Files = dict[str, Any]  # names of files in a folder, by what they are
@@ -253,6 +254,10 @@ class Task(ABC):
 
         `ways` are the options of `maps_with` that were given, and `study_area`, `threads` and `progress`.
         """
+
+    def table_columns(self, model: Any, values: "Array", scale: str | None) -> dict[str, Sequence[Any]]:
+        """Return the columns of predictions that `sdm predict` adds to a table, from one row of `values` per band."""
+        return {f"probability {band}": row.tolist() for band, row in zip(model.bands, values)}
 
     @abstractmethod
     def evaluate(self, model: Any, options: RunOptions, **ways: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import numpy as np
 import pandas as pd
@@ -155,6 +155,7 @@ class TextTable:
             except (pd.errors.ParserError, pd.errors.EmptyDataError) as problem:
                 reason = re.sub(r".*C error: ", "", " ".join(str(problem).split()))
                 raise DataError(f"file '{self.path.name}' cannot be read as a table: {reason}") from problem
+        self.encoding = encoding
         if encoding in ("cp1252", "latin-1"):
             self.notes.append(f"the file is not UTF-8: read as {encoding}")
         row = np.arange(len(frame) + len(self.too_long)) + self.skip + 1
@@ -168,6 +169,15 @@ class TextTable:
         if not full.any():
             raise DataError(f"file '{self.path.name}' has a header but no record: expected one row per record")
         return (frame, row) if full.all() else (frame[full].reset_index(drop=True), row[full])
+
+    def texts(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield the rows of data as they are written, each with its number in the file; after `read`, which finds the
+        encoding."""
+        with self._open() as file, io.TextIOWrapper(file, encoding=self.encoding, newline="") as stream:
+            for _ in range(self.skip):
+                stream.readline()
+            rows = csv.reader(stream, delimiter=self.delimiter, quoting=cast(Any, self.quoting))
+            yield from enumerate(rows, start=self.skip + 1)
 
     def _read_chunks(self, encoding: str, kinds: dict[str, Any], options: dict[str, Any]) -> pd.DataFrame:
         """Read a table in parts and put them together; a column that is numbers in one and text in another is text."""

@@ -5,6 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+
 from sdm.assess.class_assessor import CLASSES
 from sdm.commit import publishing
 from sdm.data.rasters.stack import Stack
@@ -15,7 +17,7 @@ from sdm.maps.species import predict_raster
 from sdm.models.classes import ClassModel
 from sdm.models.presence import PresenceOf
 from sdm.options.definitions import AREA_WORDS, RunOptions
-from sdm.types import Progress
+from sdm.types import Array, Progress
 from sdm.workflow.classes.evaluating import evaluate_classes
 from sdm.workflow.classes.fitting import ClassFit, ClassPlan, check_cutoff, class_estimator, fit_classes, plan_classes
 from sdm.workflow.classes.inputs import ClassPrepared, check_inputs, prepare_classes
@@ -140,6 +142,13 @@ class ClassTask(Task):
     def map_places(self, output: Path) -> list[Path]:
         """Return the probabilities, and beside them the most probable class and the entropy."""
         return [output, *(output.with_name(f"{output.stem}_{what}.tif") for what in BESIDE)]
+
+    def table_columns(self, model: ClassModel, values: Array, scale: str | None) -> dict[str, Sequence[Any]]:
+        """Return the probability of every class, and the most probable class."""
+        known = ~np.isnan(values).any(axis=0)
+        best = np.where(known, np.argmax(np.where(known, values, 0.0), axis=0), -1)
+        chosen = ["" if c < 0 else model.labels[c] for c in best]
+        return {**super().table_columns(model, values, scale), "class": chosen}
 
     def map(self, model: ClassModel, stack: Stack, output: Path, overwrite: bool, **ways: Any) -> MapResult:
         """Write the probabilities, the most probable class and the entropy; or presence and absence by a cutoff."""

@@ -17,7 +17,7 @@ from sdm.maps.species import predict_raster
 from sdm.models.extrapolation import EXTRAPOLATIONS
 from sdm.models.species import SCALES, Model
 from sdm.options.definitions import FitOptions, RunOptions
-from sdm.types import Progress
+from sdm.types import Array, Progress
 from sdm.workflow.inputs import narrow_layers
 from sdm.workflow.species.checking import check_species_run
 from sdm.workflow.species.evaluating import evaluate_species
@@ -121,6 +121,10 @@ class SpeciesTask(Task):
     def map_places(self, output: Path) -> list[Path]:
         """Return the one map."""
         return [output]
+
+    def table_columns(self, model: Model, values: Array, scale: str | None) -> dict[str, Sequence[Any]]:
+        """Return the one column, called after its scale."""
+        return {scale or model.scale: values[0].tolist()}
 
     def map(self, model: Model, stack: Stack, output: Path, overwrite: bool, **ways: Any) -> MapResult:
         """Write one map: suitability, or presence and absence by a threshold."""

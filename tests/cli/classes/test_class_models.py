@@ -130,6 +130,15 @@ def test_novelty_and_extrapolation(run: Path, world, tmp_path: Path) -> None:
     none = model_answer(*words, "--extrapolation", "none", "-o", tmp_path / "none.tif")
     assert found["cells"] - none["cells"] == outside.sum()
     assert not read(tmp_path / "none_class.tif")[outside.filled(False)].count()
+    with rasterio.open(tmp_path / "map.tif") as data:
+        row, col = np.argwhere(~data.read(1, masked=True).mask)[::113].T
+        points = write_table(tmp_path / "p.csv", ("x", "y"), list(zip(*data.xy(row, col))))
+    succeed("predict", run / "habitat.npz", points, "--layers", world.folder / "warmer", "-o", tmp_path / "out.csv")
+    for k, label in enumerate(ClassModel.load(run / "habitat.npz").labels, start=1):
+        column = [float(line[f"probability {label}"]) for line in rows(tmp_path / "out.csv")]
+        np.testing.assert_allclose(column, read(tmp_path / "map.tif", k)[row, col], rtol=1e-5)
+        chosen = [line["class"] == label for line in rows(tmp_path / "out.csv")]
+        assert all(one >= 1 / len(found["shares"]) for one, best in zip(column, chosen) if best)
     for word in (("--extrapolation", "fade"), ("--novelty", "limiting")):
         assert "appl" in fail(*words, *word, "-o", tmp_path / "no.tif", code=2)
 
