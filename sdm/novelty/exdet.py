@@ -68,7 +68,7 @@ class Extrapolation:
         at = [k for k, category in enumerate(self.categorical) if not category]
         if len(inside) and at and self.greatest > 0:
             points = np.column_stack([np.asarray(columns[k], dtype=np.float64)[inside] for k in at]) - self.mean
-            distance, cause = _mahalanobis(points, self.inverse, self.without)
+            distance, cause = _mahalanobis(points, self.inverse, self.without, self.greatest)
             relative = distance / self.greatest
             novelty[inside] = relative
             beyond = relative > 1
@@ -97,8 +97,9 @@ def _inverse(covariance: Array, scale: Array) -> Array:
 
 
 @jit
-def _mahalanobis(points, inverse, without):  # type: ignore[no-untyped-def]
-    """Return the squared distances of points from the mean, and without which variable each falls most."""
+def _mahalanobis(points, inverse, without, greatest):  # type: ignore[no-untyped-def]
+    """Return the squared distances of points from the mean, and without which variable each falls most, where it is
+    above the greatest of the reference."""
     n, k = points.shape
     out, cause = np.empty(n), np.zeros(n, dtype=np.int64)
     for i in range(n):
@@ -109,6 +110,8 @@ def _mahalanobis(points, inverse, without):  # type: ignore[no-untyped-def]
                 part += inverse[a, b] * points[i, b]
             total += part * points[i, a]
         out[i] = total
+        if total <= greatest:
+            continue
         least = np.inf
         for j in range(k):
             rest = 0.0

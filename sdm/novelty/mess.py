@@ -21,6 +21,7 @@ from sdm.types import Array
 
 UNSEEN = -100.0
 _BINS = 4096  # of a table that finds the place of a value among the sorted ones
+_BLOCK = 16_384  # points at a time, which stay in the cache
 
 
 @dataclass(frozen=True)
@@ -29,43 +30,56 @@ class Similarity:
 
     sorted: tuple[Array, ...]  # by variable
     begins: tuple[NDArray[np.int64], ...]
+    bounds: tuple[
+        Array, ...
+    ]  # the least similarity of each bin: where that is not less than another's, none is looked up
     categorical: tuple[bool, ...]
 
     @classmethod
     def of(cls, reference: Reference) -> "Similarity":
         """Return the similarity to a reference."""
-        columns, begins = [], []
+        columns, begins, bounds = [], [], []
         for k, category in enumerate(reference.categorical):
             column = reference.classes(k) if category else np.sort(reference.values[:, k])
             edges = np.linspace(column[0], column[-1], _BINS + 1)
             columns.append(column)
-            begins.append(np.searchsorted(column, edges).astype(np.int64))
-        return cls(tuple(columns), tuple(begins), reference.categorical)
+            begin = np.searchsorted(column, edges).astype(np.int64)
+            begins.append(begin)
+            # Rounding may put a value one bin too far, so a bound is that of its neighbours too.
+            first, last = begin[np.maximum(np.arange(_BINS) - 1, 0)], begin[np.minimum(np.arange(_BINS) + 2, _BINS)]
+            ends = 200.0 * np.stack([first, last]) / len(column)
+            bounds.append(np.minimum(ends, 200.0 - ends).min(axis=0) - 1e-9)
+        return cls(tuple(columns), tuple(begins), tuple(bounds), reference.categorical)
 
     def measure(self, columns: Sequence[NDArray[Any]]) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
         """Return MESS and the least similar variable, its number from 0, of points given as one column per variable;
         NaN and 255 where a value is missing. Of equally dissimilar variables the first counts."""
         n = len(columns[0])
-        least, which = np.full(n, np.inf, dtype=np.float32), np.zeros(n, dtype=np.uint8)
-        for k, (column, known, begin) in enumerate(zip(columns, self.sorted, self.begins)):
-            if self.categorical[k]:
-                _fold_classes(column, known, k, least, which)
-            else:
-                _fold(column, known, begin, k, least, which)
-        return least, which
+        out, which = np.empty(n, dtype=np.float32), np.zeros(n, dtype=np.uint8)
+        for start in range(0, n, _BLOCK):
+            some = slice(start, start + _BLOCK)
+            least = np.full(len(which[some]), np.inf)  # in double precision, in which equal values are equal
+            for k, column in enumerate(columns):
+                self._fold(k, column[some], k, least, which[some])
+            out[some] = least
+        return out, which
+
+    def _fold(self, variable: int, column: NDArray[Any], k: int, least: Array, which: NDArray[np.uint8]) -> None:
+        """Take the similarity of one variable, called `k`, where it is less than that of those before."""
+        if self.categorical[variable]:
+            _fold_classes(column, self.sorted[variable], k, least, which)
+        else:
+            _fold(column, self.sorted[variable], self.begins[variable], self.bounds[variable], k, least, which)
 
     def of_variable(self, variable: int, column: NDArray[Any]) -> NDArray[np.float32]:
         """Return the similarity of one variable at points."""
-        least, which = np.full(len(column), np.inf, dtype=np.float32), np.zeros(len(column), dtype=np.uint8)
-        if self.categorical[variable]:
-            _fold_classes(column, self.sorted[variable], 0, least, which)
-        else:
-            _fold(column, self.sorted[variable], self.begins[variable], 0, least, which)
-        return least
+        least, which = np.full(len(column), np.inf), np.zeros(len(column), dtype=np.uint8)
+        self._fold(variable, column, 0, least, which)
+        return least.astype(np.float32)
 
 
 @jit
-def _fold(column, known, begin, k, least, which):  # type: ignore[no-untyped-def]
+def _fold(column, known, begin, bound, k, least, which):  # type: ignore[no-untyped-def]
     """Take the similarity of one variable where it is less than that of those before."""
     n, low, high = known.size, known[0], known[known.size - 1]
     span = high - low
@@ -86,6 +100,8 @@ def _fold(column, known, begin, k, least, which):  # type: ignore[no-untyped-def
             similar = 100.0 * (high - value) / span
         else:
             at = min(int((value - low) * scale), begin.size - 2)
+            if bound[at] >= least[i]:
+                continue
             first, last = begin[at], begin[at + 1]
             # Rounding may put a value one bin too far: widen until it is between.
             while first > 0 and known[first - 1] >= value:

@@ -155,3 +155,12 @@ def test_mop_of_a_large_reference_is_drawn_by_a_seed() -> None:
     assert one.tolist() == two.tolist()
     whole = Parity.of(reference, points=5000).measure([np.zeros(1), np.zeros(1)])[0][0]
     assert one[0] == pytest.approx(whole, rel=0.3)
+
+
+@pytest.mark.parametrize("n", [7, 13, 999])
+def test_of_equally_dissimilar_variables_the_first_counts(n: int) -> None:
+    """Also where their similarity is no number of single precision."""
+    column = np.random.default_rng(n).normal(size=n)
+    reference = Reference.of(np.column_stack([column, column, column]), ["a", "b", "c"], [])
+    points = np.random.default_rng(1).normal(0, 1.5, 500)
+    assert not Similarity.of(reference).measure([points, points, points])[1].any()
