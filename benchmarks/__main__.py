@@ -5,9 +5,11 @@ from importlib import import_module
 from itertools import takewhile
 
 INPUTS = ("thinning", "records", "variables")  # of files and records, in a folder of their own
+SCENARIOS = ("novelty",)  # of projections, in a folder of their own
+FOLDERS = {**dict.fromkeys(INPUTS, "inputs."), **dict.fromkeys(SCENARIOS, "scenarios.")}
 ALL = (
     *("engine", "application", "structural", "path", "roots", "edges", "bias", "nceas"),
-    *("transfer", "medn", "proportions", "survey", *INPUTS),
+    *("transfer", "medn", "proportions", "survey", *INPUTS, *SCENARIOS),
 )
 
 
@@ -19,7 +21,7 @@ def main() -> None:
         sys.exit(f"no benchmark called {', '.join(unknown)}; there are {', '.join(ALL)}")
     for name in given or ALL:
         sys.argv = [name, *options]
-        import_module(f"benchmarks.{'inputs.' if name in INPUTS else ''}{name}").main()
+        import_module(f"benchmarks.{FOLDERS.get(name, '')}{name}").main()
 
 
 if __name__ == "__main__":

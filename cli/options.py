@@ -54,6 +54,23 @@ Rename = Annotated[
         help="Rename layers by a pattern with fields in braces: 'wc2.1_10m_bio_{n}=bio{n}'.", metavar="FROM=TO"
     ),
 ]
+Extrapolation = Annotated[
+    str | None,
+    typer.Option(
+        help="Outside the training range: hold variables at its limits (clamp, the default), do not (free), predict "
+        "nothing (none), or reduce the prediction by the effect of clamping (fade; one species).",
+        metavar="clamp|free|none|fade",
+    ),
+]
+NoveltyMeasures = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--novelty",
+        help="Also map how novel the environment is: mess (and the most dissimilar variable), exdet, mop, clamping "
+        "(its effect), limiting (the variable that keeps suitability low); several with commas.",
+        metavar="MEASURES",
+    ),
+]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that are there already.")]
 
 _COMMON: dict[str, Any] = {"quiet": Quiet, "verbose": Verbose, "as_json": Json, "debug": Debug}

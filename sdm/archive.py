@@ -38,16 +38,28 @@ class Archive:
     """A kind of file."""
 
     format: str  # the format that its header names, such as `sdm-model`
-    version: int  # the newest that this program reads, and the one it writes
+    version: int  # of files without optional arrays; with them it is one more, which earlier programs refuse
     header: str  # the entry of the header, such as `model.json`
     title: str  # its name in messages, such as `model file`
 
-    def pack(self, fields: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
-        """Return the content of a file: `fields` (JSON values) in the header, and the arrays; no more than `load`
-        reads."""
+    @property
+    def newest(self) -> int:
+        """The newest version that this program reads."""
+        return self.version + 1
+
+    def pack(
+        self,
+        fields: Mapping[str, Any],
+        arrays: Mapping[str, NDArray[Any]],
+        optional: Mapping[str, NDArray[Any]] | None = None,
+    ) -> bytes:
+        """Return the content of a file: `fields` (JSON values) in the header, and the arrays, also optional ones; no
+        more than `load` reads."""
+        version = self.newest if optional else self.version
+        arrays = {**arrays, **(optional or {})}
         if (size := sum(array.nbytes for array in arrays.values())) > LIMIT // 2:  # what is written can be read again
             raise OutputError(f"the {self.title} has {size >> 20} MB of weights, expected at most {LIMIT >> 21}")
-        header: dict[str, Any] = {"format": self.format, "version": self.version, **fields}
+        header: dict[str, Any] = {"format": self.format, "version": version, **fields}
         header["digest"] = digest(header, arrays)
         out = io.BytesIO()
         archive = _Unfinished(out, "w", zipfile.ZIP_DEFLATED)
@@ -64,15 +76,17 @@ class Archive:
         path: str | os.PathLike[str],
         names: Sequence[str],
         build: Callable[[dict[str, Any], dict[str, NDArray[Any]]], T],
+        optional: Sequence[str] = (),
     ) -> T:
-        """Read the header and the arrays called `names`, check them, and return the result of `build`; whatever that
-        raises means a damaged file, and every mistake of the file is a ModelFileError."""
+        """Read the header and the arrays called `names`, and those of the `optional` ones that are there; check them,
+        and return the result of `build`. Whatever that raises means a damaged file, and every mistake of the file is
+        a ModelFileError."""
         path = Path(path)
         if kind := special(path):
             raise ModelFileError(f"{path} is {kind}: expected a {self.title} (.npz) written by sdm")
         try:
             with zipfile.ZipFile(path) as archive:
-                return build(*self._read(archive, path, names))
+                return build(*self._read(archive, path, names, optional))
         except FileNotFoundError as error:
             raise ModelFileError(f"{path} does not exist: expected a {self.title} (.npz) written by sdm") from error
         except ModelFileError:
@@ -83,21 +97,22 @@ class Archive:
             ) from error
 
     def _read(
-        self, archive: zipfile.ZipFile, path: Path, names: Sequence[str]
+        self, archive: zipfile.ZipFile, path: Path, names: Sequence[str], optional: Sequence[str]
     ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         _check_size(archive, path)
-        if self.header not in archive.namelist():
+        there = set(archive.namelist())
+        if self.header not in there:
             raise ModelFileError(f"{path} has no {self.header}: expected a {self.title} (.npz) written by sdm")
         header: dict[str, Any] = json.loads(_entry(archive, self.header, HEADER_LIMIT))
         if header.get("format") != self.format:
             format_found = header.get("format")
             raise ModelFileError(f"{path} is not a {self.title}: its header says {format_found!r}, not '{self.format}'")
-        if int(header["version"]) > self.version:
+        if int(header["version"]) > self.newest:
             newer = f"{self.title.split()[0]} format {header['version']}"
-            raise ModelFileError(f"{path} has {newer}, this program reads up to {self.version}: update sdm to open it")
+            raise ModelFileError(f"{path} has {newer}, this program reads up to {self.newest}: update sdm to open it")
         arrays = {
             name: np.lib.format.read_array(io.BytesIO(_entry(archive, f"{name}.npy")), allow_pickle=False)
-            for name in names
+            for name in (*names, *(name for name in optional if f"{name}.npy" in there))
         }
         if digest(header, arrays) != header["digest"]:
             raise ModelFileError(

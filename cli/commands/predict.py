@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 
 from sdm_cli.console import Console
-from sdm_cli.options import Align, Nodata, Overwrite, Rename, with_console
+from sdm_cli.options import Align, Extrapolation, Nodata, NoveltyMeasures, Overwrite, Rename, with_console
 
+_TABLE = "Tables of points"
 _ONE = "Models of one species, or of presence and absence"
 
 
@@ -15,9 +16,17 @@ _ONE = "Models of one species, or of presence and absence"
 def predict(
     console: Console,
     model: Annotated[Path, typer.Argument(help="A model file (.npz) of sdm fit, sdm classify or sdm joint.")],
-    layers: Annotated[list[str], typer.Argument(help="A folder, a pattern or files with the model's variables.")],
+    layers: Annotated[
+        list[str],
+        typer.Argument(help="Layers (a folder, a pattern, files) with the model's variables, or a table of points."),
+    ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="The GeoTIFF to write; of a joint model, the folder of its maps.")
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            help="The GeoTIFF to write; of a joint model, the folder of its maps; of a table, a table.",
+        ),
     ],
     scale: Annotated[
         str | None,
@@ -28,7 +37,9 @@ def predict(
             rich_help_panel=_ONE,
         ),
     ] = None,
-    clamp: Annotated[bool, typer.Option(help="Hold variables at the limits of their training ranges.")] = True,
+    extrapolation: Extrapolation = None,
+    novelty: NoveltyMeasures = None,
+    clamp: Annotated[bool | None, typer.Option("--clamp/--no-clamp", "--doclamp/--no-doclamp", hidden=True)] = None,
     threshold: Annotated[
         str | None,
         typer.Option(
@@ -37,6 +48,21 @@ def predict(
     ] = None,
     area: Annotated[
         Path | None, typer.Option("--study-area", "--area", help="Polygons outside which nothing is drawn.")
+    ] = None,
+    values_from: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--layers", help="Layers with the values at the coordinates (default: columns).", rich_help_panel=_TABLE
+        ),
+    ] = None,
+    x_column: Annotated[
+        str | None, typer.Option(help="Column with the longitude or easting.", rich_help_panel=_TABLE)
+    ] = None,
+    y_column: Annotated[
+        str | None, typer.Option(help="Column with the latitude or northing.", rich_help_panel=_TABLE)
+    ] = None,
+    crs: Annotated[
+        str | None, typer.Option(help="Coordinate system (default: WGS 84).", rich_help_panel=_TABLE)
     ] = None,
     nodata: Nodata = None,
     align: Align = None,
@@ -50,17 +76,23 @@ def predict(
     probable class (`_class.tif`) and how undecided the classes are (`_entropy.tif`). A joint model gives a folder with
     a map of every species (`maps/`) and of their richness.
 
+    How much of the map is outside the environment that the model was trained on is said first; `--novelty` maps it.
+
     **Examples**
 
     sdm predict results/sp.npz future_layers/ -o future.tif
 
     sdm predict results/sp.npz layers/ --threshold 10p -o range.tif
 
+    sdm predict results/sp.npz future_layers/ --novelty mess -o future.tif   (also future_mess.tif, future_mod.tif)
+
+    sdm predict results/sp.npz sites.csv -o sites_predicted.csv   (variables are columns; or --layers future_layers/)
+
     sdm predict results/habitat.npz future_layers/ -o future.tif   (classes: also future_class.tif, future_entropy.tif)
 
     sdm predict results/joint.npz future_layers/ -o future   (several species: future/maps/, future/richness.tif)
     """
-    given = {name: value for name, value in locals().items() if name != "console"}
+    given = {name: value for name, value in locals().items() if name != "console"} | {"values_from": values_from or ()}
     from sdm.workflow.predicting import predict_files
 
     with console.progress() as progress:

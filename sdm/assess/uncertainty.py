@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm.errors import OptionError
+from sdm.models.extrapolation import extrapolated
 from sdm.models.interface import ValueModel
 from sdm.types import Array
 
@@ -47,12 +48,18 @@ def predict_spread(
     models: Sequence[ValueModel],
     columns: Sequence[NDArray[np.floating]],
     scale: str = "cloglog",
-    clamp: bool = True,
+    extrapolation: str = "clamp",
     interval: float = INTERVAL,
 ) -> Spread:
     """Predict one window with every replicate's model and summarise; `columns` as for their `predict_columns`."""
     _check(len(models), interval)
-    return summarise([model.predict_columns(columns, scale, clamp) for model in models], interval)
+    return summarise([_predicted(model, columns, scale, extrapolation) for model in models], interval)
+
+
+def _predicted(model: ValueModel, columns: Sequence[NDArray[np.floating]], scale: str, extrapolation: str) -> Array:
+    """Return a replicate's predictions."""
+    values = model.predict_columns(columns, scale, extrapolation != "free")
+    return extrapolated(model, values, lambda: model.predict_columns(columns, scale, False), columns, extrapolation)
 
 
 def _quantile(ordered: Array, level: float) -> Array:

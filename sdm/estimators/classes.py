@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Self, cast
 
 import numpy as np
@@ -15,7 +16,7 @@ from sdm.conditional.problem import ClassProblem, halved, multiplied
 from sdm.conditional.targets import numbered, read_targets, site_weights
 from sdm.data.encode import Encoder
 from sdm.errors import OptionError
-from sdm.estimators.model_parts import feature_names, model_variables, used_features
+from sdm.estimators.model_parts import feature_names, model_variables, training_reference, used_features
 from sdm.estimators.params import Classifier
 from sdm.estimators.sample import effective_size
 from sdm.features.classes import parse_classes, parse_families
@@ -207,7 +208,8 @@ class ConditionalMaxent(Classifier):
         }
         if growing:
             record |= {"lambda": self.lam_, "beta": self.beta_}
-        self.model_ = self._model(domain, record)
+        seen = training_reference(domain, list(targets * domain.q0))
+        self.model_ = replace(self._model(domain, record), reference=seen)
         return self.model_
 
     def _solve(

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from sdm.data.encode import Encoder
 from sdm.errors import DataError, OptionError
+from sdm.estimators.model_parts import training_reference
 from sdm.estimators.params import Parameters
+from sdm.features.domain import Domain
 from sdm.features.knots import Knots
 from sdm.joint import graph as graphs
 from sdm.joint.discriminant import Discriminant, LabelledSites
@@ -158,7 +160,9 @@ class JointModel(Parameters):
         known = np.zeros(0) if spread is None else spread
         scale = 1.0 if learner.is_crf else float(best_scale(discriminant, sites, weights))
         shape = (encoder, site_features, self.species_, self.forest_)
-        self.fitted_ = FittedJoint(*shape, weights, known, scale, self._record(learner, sites))
+        present = (labels == 1).astype(np.float64)
+        seen = training_reference(Domain(x, encoder.names, encoder.categorical), list(present.T))
+        self.fitted_ = FittedJoint(*shape, weights, known, scale, self._record(learner, sites), seen)
         return self
 
     def _record(self, learner: Learner, sites: LabelledSites) -> dict[str, Any]:

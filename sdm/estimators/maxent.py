@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sdm._version import __version__
 from sdm.data.encode import Encoder
 from sdm.errors import DataError, OptionError
-from sdm.estimators.model_parts import feature_names, model_variables, weighted_features
+from sdm.estimators.model_parts import feature_names, model_variables, training_reference, weighted_features
 from sdm.estimators.params import Classifier
 from sdm.estimators.sample import ADD, build_domain
 from sdm.features.classes import parse_classes
@@ -274,7 +274,8 @@ class Maxent(Classifier):
         }
         variables, entropy = model_variables(domain, data.encoder), float(-(solution.p[used] @ np.log(raw[used])))
         scales = (entropy, float(self.prevalence), cumulative_table(raw, solution.p), self.unseen)
-        model = Model(variables, terms, float(self.entropy), solution.tau, domain.n, *scales, meta, shapes)
+        seen = training_reference(domain, [data.sample])
+        model = Model(variables, terms, float(self.entropy), solution.tau, domain.n, *scales, meta, shapes, seen)
         if self.temperature == 1.0:
             return model
         return with_temperature(model, self.feature_set_.scores(self.coef_), domain.q0, float(self.temperature))

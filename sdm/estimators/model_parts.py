@@ -15,6 +15,7 @@ from sdm.features.growing.tree import Tree
 from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms
 from sdm.models.interface import ModelVariable
+from sdm.novelty.reference import VARIABLES, Reference, kept_rows
 from sdm.types import Array
 
 
@@ -25,6 +26,26 @@ def model_variables(domain: Domain, encoder: Encoder) -> tuple[ModelVariable, ..
         ModelVariable(a.name, a.categorical, a.lo, a.hi, values, encoder.labels.get(a.name))
         for a, values in zip(domain.variables, classes)
     )
+
+
+def training_reference(domain: Domain, masses: Sequence[Array]) -> Reference | None:
+    """Return the environment of a domain, with what is typical of each of some masses on its cells (where a species or
+    class was); None if there are more variables than maps of novelty can tell apart."""
+    if len(domain.variables) > VARIABLES:
+        return None
+    categorical = tuple(a.categorical for a in domain.variables)
+    rows = kept_rows(domain.codes, categorical)
+    values = np.column_stack([a.values[code[rows]] for a, code in zip(domain.variables, domain.codes)])
+    return Reference(values, categorical, np.array([_typical(domain, mass) for mass in masses]))
+
+
+def _typical(domain: Domain, mass: Array) -> list[float]:
+    """Return the mean of every variable over a mass on the cells, or the category with most of it."""
+    marginals = np.split(domain.measure(mass / mass.sum()).marginals, domain.start[1:-1])
+    return [
+        float(a.values[part.argmax()] if a.categorical else a.values @ part)
+        for a, part in zip(domain.variables, marginals)
+    ]
 
 
 def feature_names(families: Sequence[Family], variables: Sequence[ModelVariable]) -> list[str]:

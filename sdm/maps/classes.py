@@ -16,8 +16,10 @@ from sdm._version import __version__
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.stack import WINDOW_BYTES, Stack
 from sdm.errors import DataError
-from sdm.maps.rasters import NODATA, Raster, check_variables, computed, writing_cogs
+from sdm.maps.novelty import NoveltyMaps
+from sdm.maps.rasters import NODATA, Moments, Raster, check_variables, computed, writing_cogs
 from sdm.models.classes import ClassModel, shannon
+from sdm.models.extrapolation import EXTRAPOLATIONS, check_extrapolation, known_range
 from sdm.models.presence import presence_class
 from sdm.types import Progress
 
@@ -71,8 +73,9 @@ def write_class_maps(
     stack: Stack,
     paths: Mapping[str, Path],
     *,
-    clamp: bool = True,
+    extrapolation: str = "clamp",
     study_area: StudyArea | None = None,
+    novelty: NoveltyMaps | None = None,
     threads: int = 2,
     tags: dict[str, str] | None = None,
     progress: Progress | None = None,
@@ -81,35 +84,53 @@ def write_class_maps(
     (one band per class, called by its name), ``class`` (bytes with a colour table, 0 is no data, or 255 where 0 is a
     class) and ``entropy`` (nats). The other arguments are those of `sdm.maps.species.predict_raster`."""
     check_variables(model.names, stack)
+    check_extrapolation(extrapolation, EXTRAPOLATIONS[:3])
     stack = stack.within(None if study_area is None else study_area.bounds)
     codes = np.array(map_codes(model), dtype=np.uint8)
 
-    def bands(window: Window, values: NDArray[np.floating]) -> Bands:
-        """Compute a window's maps, in the order of `KINDS`."""
-        p = model.column_distributions(list(values.reshape(values.shape[0], -1)), clamp)
+    clamped = extrapolation != "free"
+    if novelty is not None:
+        novelty.start(stack)
+
+    def bands(window: Window, values: NDArray[np.floating]) -> tuple[Bands, list[NDArray[Any]]]:
+        """Compute a window's maps, in the order of `KINDS`, and those of novelty."""
+        columns = list(values.reshape(values.shape[0], -1))
+        p = model.column_distributions(columns, clamped)
         missing = np.isnan(p[0])
         if study_area is not None:
             missing |= ~study_area.mask(stack, window).ravel()
+        beside = [] if novelty is None else novelty.bands(window, columns, ~missing, p, clamped)
+        if extrapolation == "none":
+            missing |= known_range(model).outside(columns)
         best = codes[np.argmax(p, axis=0)]
         undecided = shannon(p).astype(np.float32)
         probability = p.astype(np.float32)
         best[missing], undecided[missing], probability[:, missing] = no_class(codes), NODATA, NODATA
         shape = values.shape[1:]
-        return probability.reshape(-1, *shape), best.reshape(1, *shape), undecided.reshape(1, *shape)
+        return (probability.reshape(-1, *shape), best.reshape(1, *shape), undecided.reshape(1, *shape)), beside
 
     tally = _Tally(no_class(codes))
     title = (tags or {}).get("title") or "class"
     windows, doing = _windows(stack, len(codes)), "mapping classes"
-    with writing_cogs(stack, _rasters(paths, title, model, codes), threads) as files:
-        for window, made in computed(stack, windows, bands, threads=threads, progress=progress, doing=doing):
+    rasters, moments = _rasters(paths, title, model, codes), [Moments() for _ in novelty.rasters] if novelty else []
+    beside = [] if novelty is None else novelty.rasters
+    with writing_cogs(stack, [*rasters, *beside], threads) as files:
+        for window, (made, new) in computed(stack, windows, bands, threads=threads, progress=progress, doing=doing):
             for file, band in zip(files, made):
                 file.write(band, window=window)
+            for file, band, count, raster in zip(files[len(KINDS) :], new, moments, beside):
+                file.write(band, 1, window=window)
+                count.add(band[band != band.dtype.type(raster.nodata)].astype(np.float64))
             tally.add(made)
         maps = tally.summary(codes)
         legend = {f"class_{code}": label for code, label in zip(codes, model.labels)}
         for kind, file in zip(KINDS, files):
             described = {"what": kind, "software": f"sdm {__version__}", **(tags or {})}
             file.update_tags(**described, **(legend if kind == "class" else {}))
+        if novelty is not None:
+            novelty.wrote([count.summary(raster.path) for count, raster in zip(moments, beside)])
+            for file, more in zip(files[len(KINDS) :], novelty.tags):
+                file.update_tags(**more)
     return maps
 
 

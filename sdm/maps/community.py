@@ -14,8 +14,10 @@ from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.stack import Stack
 from sdm.errors import DataError
 from sdm.files import safe_names
+from sdm.maps.novelty import NoveltyMaps
 from sdm.maps.rasters import BINARY_NODATA, NODATA, Raster, RasterSummary, check_variables, write_rasters
 from sdm.models.community import FittedJoint
+from sdm.models.extrapolation import EXTRAPOLATIONS, check_extrapolation, known_range
 from sdm.types import Array, Progress
 
 NUMBERS = 1 << 22  # features and marginals that are held at once, in each thread
@@ -72,8 +74,9 @@ def write_maps(
     stack: Stack,
     places: JointPlaces,
     *,
-    clamp: bool = True,
+    extrapolation: str = "clamp",
     study_area: StudyArea | None = None,
+    novelty: NoveltyMaps | None = None,
     threads: int = 2,
     progress: Progress | None = None,
 ) -> JointMaps:
@@ -81,6 +84,7 @@ def write_maps(
     `stacked` is the model without edges, for the maps of `places.richness` that need it. The other arguments are those
     of `sdm.maps.species.predict_raster`."""
     check_variables(joint.encoder.names, stack)
+    check_extrapolation(extrapolation, EXTRAPOLATIONS[:3])
     stack = stack.within(None if study_area is None else study_area.bounds)
     wanted = [name for name in RICHNESS if name in places.richness]
     single_models = stacked if any(name not in OF_ONE_MODEL for name in wanted) else None
@@ -89,13 +93,23 @@ def write_maps(
     names = joint.species
     step = max(1, NUMBERS // (joint.features.size + 8 * len(names)))
 
+    clamp = extrapolation != "free"
+    if novelty is not None:
+        novelty.start(stack)
+
     def bands(window: Window, values: NDArray[np.floating]) -> list[NDArray[Any]]:
         cells = values.reshape(values.shape[0], -1)
         levels = np.full((len(names) + len(wanted), cells.shape[1]), NODATA, dtype=np.float32)
         there = np.full((len(names), cells.shape[1]), BINARY_NODATA, dtype=np.uint8)
+        valid = np.isfinite(cells).all(axis=0)
+        if study_area is not None:
+            valid &= study_area.mask(stack, window).ravel()
+        beside = [] if novelty is None else novelty.bands(window, list(cells), valid, None, clamp)
+        if extrapolation == "none":
+            valid &= ~known_range(joint).outside(list(cells))
         for first in range(0, cells.shape[1], step):
             x = np.ascontiguousarray(cells[:, first : first + step].T, dtype=np.float64)
-            whole = np.isfinite(x).all(axis=1)
+            whole = valid[first : first + step]
             if whole.any():
                 at = np.arange(first, first + len(x))[whole]
                 labels, probability = joint.predict_both(x[whole], clamp)
@@ -103,18 +117,20 @@ def write_maps(
                 single = None if single_models is None else single_models.predict_proba(x[whole], clamp=clamp)
                 sums = _sums(labels, probability, single)
                 levels[len(names) :, at] = [sums[name] for name in wanted]
-        if study_area is not None:
-            outside = ~study_area.mask(stack, window).ravel()
-            levels[:, outside], there[:, outside] = NODATA, BINARY_NODATA
         shape = values.shape[1:]
         marginal, totals = levels[: len(names)], dict(zip(wanted, levels[len(names) :]))
         counts = [totals[name].astype(np.int16) if name == COUNT else totals[name] for name in wanted]
-        return [band.reshape(shape) for band in (*marginal, *there, *counts)]
+        return [*(band.reshape(shape) for band in (*marginal, *there, *counts)), *beside]
 
     rasters, tags = _rasters(joint, places, wanted)
+    if novelty is not None:
+        rasters, tags = [*rasters, *novelty.rasters], [*tags, *novelty.tags]
     summaries = iter(write_rasters(stack, rasters, bands, tags, threads=threads, progress=progress))
     species, present = ({name: next(summaries) for name in names} for _ in range(2))
-    return JointMaps(species, present, {name: next(summaries) for name in wanted})
+    maps = JointMaps(species, present, {name: next(summaries) for name in wanted})
+    if novelty is not None:
+        novelty.wrote(list(summaries))
+    return maps
 
 
 def _sums(labels: NDArray[np.int8], probability: Array, single: Array | None) -> dict[str, Array]:

@@ -1,6 +1,5 @@
 """Maps of one species: its suitability, presence and absence by a threshold, and how much replicates agree."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,16 +12,13 @@ from sdm._version import __version__
 from sdm.assess.uncertainty import predict_spread
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.stack import Stack
-from sdm.maps.rasters import BINARY_NODATA, NODATA, Raster, RasterSummary, check_variables, write_cog, write_rasters
+from sdm.maps.novelty import NoveltyMaps
+from sdm.maps.rasters import BINARY_NODATA, NODATA, Raster, RasterSummary, check_variables, write_rasters
+from sdm.models.extrapolation import extrapolated
 from sdm.models.interface import ValueModel
 from sdm.types import Progress
 
 SPREAD = 1 << 20  # predictions of all replicates that are held at once, in each thread
-
-
-def model_id(model: ValueModel) -> str:
-    """Return a short name for exactly this model."""
-    return hashlib.sha256(model.to_bytes()).hexdigest()[:16]
 
 
 def predict_raster(
@@ -31,9 +27,10 @@ def predict_raster(
     path: str | Path,
     *,
     scale: str = "cloglog",
-    clamp: bool = True,
+    extrapolation: str = "clamp",
     threshold: float | None = None,
     study_area: StudyArea | None = None,
+    novelty: NoveltyMaps | None = None,
     threads: int = 2,
     tags: dict[str, str] | None = None,
     progress: Progress | None = None,
@@ -48,10 +45,14 @@ def predict_raster(
         Replaced in one step when the map is complete.
     scale
         ``cloglog``, ``raw``, ``cumulative`` or ``logistic``; ``probability`` of a class model.
+    extrapolation
+        One of `sdm.models.extrapolation.EXTRAPOLATIONS`.
     threshold
         Write 1 where the prediction is at least this and 0 elsewhere (bytes, nodata 255).
     study_area
         Cells outside it are nodata.
+    novelty
+        What is written and counted beside the map.
     tags
         More tags for the file; model id, scale and version are always there.
     progress
@@ -60,21 +61,34 @@ def predict_raster(
     check_variables(model.names, stack)
     stack = stack.within(None if study_area is None else study_area.bounds)
     nodata, dtype = (NODATA, "float32") if threshold is None else (BINARY_NODATA, "uint8")
-    describe = {"model_id": model_id(model), "scale": scale, "software": f"sdm {__version__}", **(tags or {})}
+    describe = {"model_id": model.identity, "scale": scale, "software": f"sdm {__version__}", **(tags or {})}
 
-    def score(window: Window, values: NDArray[np.floating]) -> NDArray[Any]:
-        flat = values.reshape(values.shape[0], -1)
-        out = model.predict_columns(list(flat), scale, clamp)
-        missing = np.isnan(out)
+    clamped = extrapolation != "free"
+    if novelty is not None:
+        novelty.start(stack)
+
+    def bands(window: Window, values: NDArray[np.floating]) -> list[NDArray[Any]]:
+        columns = list(values.reshape(values.shape[0], -1))
+        out = model.predict_columns(columns, scale, clamped)
+        valid = ~np.isnan(out)
         if study_area is not None:
-            missing |= ~study_area.mask(stack, window).ravel()
+            valid &= study_area.mask(stack, window).ravel()
+        beside: list[NDArray[Any]] = []
+        if novelty is not None:
+            known = out[None] if model is novelty.model else None
+            beside = novelty.bands(window, columns, valid, known, clamped)
+        out = extrapolated(model, out, lambda: model.predict_columns(columns, scale, False), columns, extrapolation)
         band = (out if threshold is None else out >= threshold).astype(dtype)
-        band[missing] = nodata
-        return band.reshape(values.shape[1:])
+        band[~valid | np.isnan(out)] = nodata
+        return [band.reshape(values.shape[1:]), *beside]
 
-    return write_cog(
-        stack, Path(path), score, nodata=nodata, dtype=dtype, tags=describe, threads=threads, progress=progress
-    )
+    rasters, file_tags = [Raster(Path(path), dtype, nodata)], [describe]
+    if novelty is not None:
+        rasters, file_tags = [*rasters, *novelty.rasters], [*file_tags, *novelty.tags]
+    summary, *others = write_rasters(stack, rasters, bands, file_tags, threads=threads, progress=progress)
+    if novelty is not None:
+        novelty.wrote(others)
+    return summary
 
 
 def write_spread_maps(
@@ -83,7 +97,7 @@ def write_spread_maps(
     paths: Mapping[str, Path],
     *,
     scale: str = "cloglog",
-    clamp: bool = True,
+    extrapolation: str = "clamp",
     study_area: StudyArea | None = None,
     threads: int = 2,
     tags: dict[str, str] | None = None,
@@ -102,7 +116,7 @@ def write_spread_maps(
         out = np.empty((len(paths), flat.shape[1]), dtype=np.float32)
         for first in range(0, flat.shape[1], step):
             some = slice(first, first + step)
-            spread = predict_spread(models, list(flat[:, some]), scale, clamp)
+            spread = predict_spread(models, list(flat[:, some]), scale, extrapolation)
             for band, name in zip(out, paths):
                 part = getattr(spread, name)
                 band[some] = np.where(np.isnan(part), NODATA, part)

@@ -17,6 +17,7 @@ from sdm.models import interface as parts
 from sdm.models.colours import palette, recorded_colours
 from sdm.models.compiled import Compiled
 from sdm.models.interface import Arrays, FeatureModel, Header, ModelVariable
+from sdm.novelty.reference import Reference
 from sdm.types import Array, Colour, Label
 
 
@@ -37,6 +38,7 @@ class ClassModel(FeatureModel):
     weights: Array  # (C, T + S): of the terms, then the trees, then the monomials
     alpha: float = 1.0  # order of the entropy: 1 is softmax, 2 sparsemax
     meta: dict[str, Any] = field(default_factory=dict)  # how the model came about; JSON values only
+    reference: Reference | None = field(default=None, repr=False)  # the environment that it was fitted to
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -115,9 +117,11 @@ class ClassModel(FeatureModel):
         """The classes."""
         return self.labels
 
-    def column_values(self, columns: Sequence[NDArray[np.floating]], scale: str | None = None) -> Array:
+    def column_values(
+        self, columns: Sequence[NDArray[np.floating]], scale: str | None = None, clamp: bool = True
+    ) -> Array:
         """Predict the probability of every class from one array of numbers per variable."""
-        return self.column_distributions(columns)
+        return self.column_distributions(columns, clamp)
 
     def description(self) -> dict[str, Any]:
         """Return what `sdm info` prints."""

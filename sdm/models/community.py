@@ -19,6 +19,8 @@ from sdm.joint.inference import States, marginals, maximise
 from sdm.joint.labels import as_states, read_labels
 from sdm.joint.likelihood import LogLoss
 from sdm.models.interface import Arrays, FittedModel, Header, read_terms, term_arrays, term_names
+from sdm.novelty.ranges import TrainingRange
+from sdm.novelty.reference import Reference
 from sdm.types import Array
 
 _FEATURES = ("lo", "hi", "centre", "width", "mean", "spread")
@@ -45,6 +47,7 @@ class FittedJoint(FittedModel):
     variance: Array
     scale: float  # multiplies the scores of a max-margin model before they become probabilities; one for a CRF
     meta: dict[str, Any] = field(default_factory=dict)  # how the model came about; JSON values only
+    reference: Reference | None = field(default=None, repr=False)  # the environment that it was fitted to
 
     @cached_property
     def discriminant(self) -> Discriminant:
@@ -139,9 +142,18 @@ class FittedJoint(FittedModel):
         """The species."""
         return self.species
 
-    def column_values(self, columns: Sequence[NDArray[np.floating]], scale: str | None = None) -> Array:
+    @cached_property
+    def training_range(self) -> TrainingRange:
+        """The range over the sites; categories are known with the environment that the model was fitted to."""
+        if self.reference is not None:
+            return TrainingRange.of(self.reference, self.names)
+        return TrainingRange(self.names, self.features.lo, self.features.hi, (None,) * len(self.names))
+
+    def column_values(
+        self, columns: Sequence[NDArray[np.floating]], scale: str | None = None, clamp: bool = True
+    ) -> Array:
         """Predict the probability of every species from one array of numbers per variable."""
-        return self.predict_proba(np.column_stack(columns).astype(np.float64)).T
+        return self.predict_proba(np.column_stack(columns).astype(np.float64), clamp=clamp).T
 
     def description(self) -> dict[str, Any]:
         """Return what `sdm info` prints."""

@@ -3,12 +3,13 @@
 A kind of model is one class with this interface; `sdm.models.file` finds the class by the format of a file.
 """
 
+import hashlib
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,8 @@ from sdm.data.encode import Encoder
 from sdm.errors import DataError
 from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms, bounded
+from sdm.novelty.ranges import TrainingRange
+from sdm.novelty.reference import REFERENCE_ARRAYS, Reference
 from sdm.types import Array
 
 Header = dict[str, Any]
@@ -32,6 +35,7 @@ class FittedModel(ABC):
     archive: ClassVar[Archive]  # the format of its file
     scales: ClassVar[tuple[str, ...]]  # of predictions, the default first
     meta: dict[str, Any]  # how the model came about: status, gap, settings, data, seed, versions; JSON values only
+    reference: Reference | None = None  # the environment that it was fitted to; earlier files do not have it
 
     if TYPE_CHECKING:  # an attribute of some kinds, computed by others
 
@@ -59,9 +63,17 @@ class FittedModel(ABC):
     def bands(self) -> tuple[str, ...]:
         """What is predicted, one band of a map each: the species, or every class."""
 
+    @property
+    def training_range(self) -> TrainingRange | None:
+        """The range that the model was trained on; None if its file does not say."""
+        return None if self.reference is None else TrainingRange.of(self.reference, self.names)
+
     @abstractmethod
-    def column_values(self, columns: Sequence[NDArray[np.floating]], scale: str | None = None) -> Array:
-        """Predict from one array of numbers per variable, in the order of `names`: one row per band."""
+    def column_values(
+        self, columns: Sequence[NDArray[np.floating]], scale: str | None = None, clamp: bool = True
+    ) -> Array:
+        """Predict from one array of numbers per variable, in the order of `names`: one row per band; variables are
+        held at the limits of their training ranges unless `clamp` is off."""
 
     def values(self, x: Any, scale: str | None = None) -> Array:
         """Predict from a data frame, a mapping or rows of numbers: one row per point, one column per band."""
@@ -87,12 +99,28 @@ class FittedModel(ABC):
 
     def to_bytes(self) -> bytes:
         """Return the content of its file; the same model gives the same bytes."""
-        return self.archive.pack(*self.to_file())
+        return self.archive.pack(*self.to_file(), None if self.reference is None else self.reference.to_arrays())
+
+    @property
+    def identity(self) -> str:
+        """A short name for exactly this model: what it predicts by, whatever it knows besides."""
+        return hashlib.sha256(self.archive.pack(*self.to_file())).hexdigest()[:16]
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a model of this kind; files of other kinds are refused, and the rest is as for `load_model`."""
-        return cls.archive.load(path, cls.array_names(), cls.from_file)
+        return cls.archive.load(path, cls.array_names(), cls._build, REFERENCE_ARRAYS)
+
+    @classmethod
+    def _build(cls, header: Header, arrays: Arrays) -> Self:
+        """Return the model of a file, with the environment that it was fitted to if the file has it."""
+        model = cls.from_file(header, arrays)
+        if "reference" not in arrays:
+            return model
+        categorical = [name in model.categorical for name in model.names]
+        known = Reference.from_arrays(arrays, categorical, len(model.bands))
+        whole: Self = replace(cast(Any, model), reference=known)
+        return whole
 
 
 @dataclass(frozen=True)
@@ -173,6 +201,12 @@ class FeatureModel(FittedModel):
         lo = np.array([-np.inf if variable.categorical else variable.lo for variable in self.variables])
         return lo, np.array([np.inf if variable.categorical else variable.hi for variable in self.variables])
 
+    @cached_property
+    def training_range(self) -> TrainingRange:
+        """The range that the model was trained on."""
+        classes = [np.array(sorted(a.classes)) if a.categorical else None for a in self.variables]
+        return TrainingRange(self.names, *self.limits, tuple(classes))
+
     @property
     def feature_names(self) -> list[str]:
         """The features with a weight, as a person reads them: terms, trees and monomials."""
@@ -218,8 +252,13 @@ class ValueModel(DescribesVariables, Protocol):
     def from_raw(self, raw: Array | float, scale: str) -> Array:
         """Turn raw values into another scale."""
 
-    def to_bytes(self) -> bytes:
-        """Return the content of the model's file."""
+    @property
+    def identity(self) -> str:
+        """A short name for exactly this model."""
+
+    @property
+    def training_range(self) -> TrainingRange | None:
+        """The range that it was trained on."""
 
 
 def term_arrays(terms: Terms) -> Arrays:

@@ -12,6 +12,7 @@ from sdm.data.records.occurrences import ABSENT
 from sdm.errors import DataError, OptionError
 from sdm.models.classes import ClassModel
 from sdm.models.interface import ModelVariable
+from sdm.novelty.ranges import TrainingRange
 from sdm.types import Array
 
 
@@ -87,6 +88,12 @@ class PresenceOf:
             raise OptionError(f"scale={scale!r}: a class model predicts on the scale 'probability' alone")
         return np.asarray(raw, dtype=np.float64)
 
-    def to_bytes(self) -> bytes:
-        """Return the content of the class model's file."""
-        return self.model.to_bytes()
+    @property
+    def identity(self) -> str:
+        """A short name for exactly this class model."""
+        return self.model.identity
+
+    @property
+    def training_range(self) -> TrainingRange:
+        """The range that the class model was trained on."""
+        return self.model.training_range

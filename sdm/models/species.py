@@ -16,6 +16,7 @@ from sdm.maxent.entropy import Entropy
 from sdm.models import interface as parts
 from sdm.models.compiled import Compiled
 from sdm.models.interface import Arrays, FeatureModel, Header, ModelVariable
+from sdm.novelty.reference import Reference
 from sdm.types import Array
 
 SCALES = ("raw", "cumulative", "cloglog", "logistic", "link")
@@ -52,6 +53,8 @@ class Model(FeatureModel):
         Trees and monomials with a weight.
     meta : dict
         How the model came about: status, gap, gain, settings, data, seed, versions. JSON values only.
+    reference : Reference or None
+        The environment that it was fitted to (background and presences); earlier files do not have it.
     """
 
     kind: ClassVar[str] = "species"
@@ -71,6 +74,7 @@ class Model(FeatureModel):
     unseen: str = "zero"
     meta: dict[str, Any] = field(default_factory=dict)
     shapes: Shapes = field(default_factory=Shapes)
+    reference: Reference | None = field(default=None, repr=False)
 
     @property
     def weights(self) -> Array:
@@ -115,9 +119,11 @@ class Model(FeatureModel):
         """The species."""
         return (str(self.meta.get("species", "")),)
 
-    def column_values(self, columns: Sequence[NDArray[np.floating]], scale: str | None = None) -> Array:
+    def column_values(
+        self, columns: Sequence[NDArray[np.floating]], scale: str | None = None, clamp: bool = True
+    ) -> Array:
         """Predict one band from one array of numbers per variable."""
-        return self.predict_columns(columns, scale or self.scale)[None]
+        return self.predict_columns(columns, scale or self.scale, clamp)[None]
 
     def from_scores(self, theta: Array, scale: str = "cloglog") -> Array:
         """Turn scores `λ·f(x)` into an output scale.

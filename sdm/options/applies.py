@@ -16,7 +16,8 @@ _EVERY = {
     "fit.tolerance",
     "fit.max_iterations", "test.percent", "test.folds", "test.split", "test.block_size", "test.radius",
     "test.orientation", "test.aggregation", "test.fold_column", "test.replicates", "test.replicate_kind",
-    "predict.clamp", "predict.projections", "output.folder", "output.overwrite", "output.map", "output.report",
+    "predict.clamp", "predict.extrapolation", "predict.projections",
+    "output.folder", "output.overwrite", "output.map", "output.report",
     "output.gpkg",
 }  # fmt: skip
 _SPECIES = {

@@ -350,7 +350,12 @@ class PredictOptions(Section):
     """The map."""
 
     scale: Literal["cloglog", "raw", "cumulative", "logistic"] = option("cloglog", "Scale of the map.", "outputformat")
-    clamp: bool = option(True, "Hold variables at the limits of their training ranges.", "doclamp")
+    extrapolation: Literal["clamp", "free", "none", "fade"] = option(
+        "clamp",
+        "Outside the training range. clamp: variables are held at its limits; free: they are not; none: nothing is "
+        "predicted there; fade: the clamped prediction, less its difference from the free one (one species).",
+    )
+    clamp: bool | None = option(None, "The earlier name of extrapolation: true is clamp, and false is free.", "doclamp")
     threshold: Literal["mtp", "10p", "maxsss", "equal"] | float | None = option(
         None,
         "Also write a map of presence and absence, with this cutoff: mtp, 10p, maxsss, equal, or a value.",
@@ -367,6 +372,11 @@ class PredictOptions(Section):
         "zero", "A category that was not in training: it has no effect (zero), or the run stops (error)."
     )
     projections: Places = option({}, "Other layers to map the model on: name=folder, or a folder.", "projectionlayers")
+
+    @property
+    def clamped(self) -> bool:
+        """Whether response curves hold variables at the limits of their training ranges."""
+        return self.extrapolation != "free"
 
 
 class OutputOptions(Section):

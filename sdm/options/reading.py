@@ -130,6 +130,10 @@ def rebase(value: Any, folder: Path) -> Any:
     return value
 
 
+_CLAMP = {"true": "clamp", "yes": "clamp", "on": "clamp", "1": "clamp"}
+_CLAMP |= {"false": "free", "no": "free", "off": "free", "0": "free"}
+
+
 def make_options(*sources: Mapping[str, Any]) -> RunOptions:
     """Merge sources, later ones first, and check them all at once.
 
@@ -141,7 +145,7 @@ def make_options(*sources: Mapping[str, Any]) -> RunOptions:
     chosen: dict[str, Any] = {}
     problems: list[str] = []
     for source in sources:
-        for name, value in _flat(source):
+        for name, value in _renamed(dict(_flat(source)), problems):
             if name not in flags:
                 problems.append(_unknown(name, value))
             elif isinstance(value, bool) and not flags[name]:
@@ -170,6 +174,19 @@ def _flat(source: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             continue
         else:
             yield WHERE.get(str(key), str(key)), value
+
+
+def _renamed(source: dict[str, Any], problems: list[str]) -> Iterator[tuple[str, Any]]:
+    """Yield the options of a source, `predict.clamp` as the extrapolation that it stands for."""
+    for name, value in source.items():
+        word = _CLAMP.get(str(value).lower()) if name == "predict.clamp" else None
+        if word is None:
+            yield name, value
+        elif source.get("predict.extrapolation") in (None, word):
+            yield "predict.extrapolation", word
+        else:
+            other = shortened(source["predict.extrapolation"])
+            problems.append(f"predict.clamp={value} is predict.extrapolation={word}, got {other} too: give one of them")
 
 
 def _settle_points(chosen: dict[str, Any]) -> None:
@@ -249,7 +266,7 @@ def dump_yaml(options: RunOptions, wanted: Container[str] | None = None) -> str:
 
     `wanted` are the dotted names to write, all by default; whatever was chosen is written too.
     """
-    tree = options.model_dump(mode="json", exclude={"output": {"overwrite"}})
+    tree = options.model_dump(mode="json", exclude={"output": {"overwrite"}, "predict": {"clamp"}})
     for dotted in PATHS:
         section, name = dotted.split(".")
         tree[section][name] = _located(dotted, tree[section][name], Path.cwd())

@@ -1,21 +1,26 @@
-"""A model file of any kind on a folder of layers."""
+"""A model file of any kind on a folder of layers, or a table of points."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from sdm.commit import claim
 from sdm.data.nodata import NodataGiven
 from sdm.data.rasters.area import StudyArea
-from sdm.errors import OutputError
+from sdm.errors import OptionError, OutputError
 from sdm.files import refuse_existing
+from sdm.maps.novelty import novelty_places, read_measures
 from sdm.models.file import load_model
+from sdm.models.interface import FittedModel
 from sdm.options.reading import make_options
 from sdm.types import Progress
+from sdm.workflow.inputs import is_swd
 from sdm.workflow.model_inputs import chosen_options, open_for
+from sdm.workflow.projecting.tables import PointLayers, check_table, predict_table
 from sdm.workflow.registry import task_for
-from sdm.workflow.task import MapResult
+from sdm.workflow.task import MapResult, Task
 
 
 @dataclass(frozen=True)
@@ -36,38 +41,56 @@ def predict_files(
     output: str | Path,
     *,
     scale: str | None = None,
-    clamp: bool = True,
+    extrapolation: str | None = None,
+    novelty: str | Sequence[str] | None = None,
+    clamp: bool | None = None,
     threshold: str | float | None = None,
     area: str | Path | None = None,
     nodata: NodataGiven = None,
     align: str | None = None,
     rename: Mapping[str, str] | Sequence[str] | None = None,
+    values_from: Sequence[str] = (),
+    x_column: str | None = None,
+    y_column: str | None = None,
+    crs: str | None = None,
     threads: int = 2,
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> Prediction:
-    """Write the maps of a model file over layers.
+    """Write the maps of a model file over layers, or its predictions for the rows of a table.
 
     Parameters
     ----------
     model : path
         Written by `sdm fit`, `sdm classify` or `sdm joint`, or by `save` in Python.
     layers : sequence of str
-        A folder, a pattern, or files, with the model's variables.
+        A folder, a pattern, or files, with the model's variables; or one table (.csv, .tsv, .txt) of points.
     output : path
         The GeoTIFF to write. Of a class model it has the probabilities, one band per class; the most probable class and
         the entropy go beside it, to `<stem>_class.tif` and `<stem>_entropy.tif`. Of a joint model it is a folder: it
-        gets `maps/<species>.tif`, `maps/<species>_present.tif`, `richness.tif` and `labeled_richness.tif`.
+        gets `maps/<species>.tif`, `maps/<species>_present.tif`, `richness.tif` and `labeled_richness.tif`. Of a table
+        of points it is that table again, with columns of predictions, and of novelty where asked for.
     scale : {"cloglog", "raw", "cumulative", "logistic"}, optional
         Of a model of one species; cloglog unless given.
-    clamp : bool
-        Hold variables at the limits of their training ranges.
+    extrapolation : {"clamp", "free", "none", "fade"}, optional
+        Outside the training range: hold variables at its limits (the default); do not; predict nothing; or, of one
+        species, reduce the clamped prediction by its difference from the free one.
+    novelty : str or sequence of str, optional
+        Measures of novelty to map beside it, of ``mess``, ``exdet``, ``mop``, ``clamping`` and ``limiting``: such as
+        `<stem>_mess.tif` and, with the most dissimilar variable, `<stem>_mod.tif`. How much of the map is outside the
+        training range is among the numbers in any case.
+    clamp : bool, optional
+        The earlier name of extrapolation: True is clamp, and False is free.
     threshold : str or float, optional
         Of a model of one species, or of presence and absence: write presence and absence by this cutoff.
     area : path, optional
         Polygons outside which nothing is drawn.
     nodata, align, rename
         As for `open_stack`; rules of renaming may be texts too, such as ``"wc2.1_10m_bio_{n}=bio{n}"``.
+    values_from : sequence of str
+        For a table: layers that hold the values at its coordinates. Without them its columns are the variables.
+    x_column, y_column, crs : str, optional
+        For a table with `values_from`: its coordinates (default: found by their names, longitude and latitude).
     progress : callable, optional
         Called with windows done, windows in all, and what is going on.
 
@@ -86,20 +109,54 @@ def predict_files(
     """
     loaded, output = load_model(model), Path(output)
     task = task_for(loaded.kind)
-    ways = chosen_options(loaded, {"scale": scale, "threshold": threshold}, task.maps_with)
-    rules = make_options({"layers.rename": rename}).layers.rename
+    given = make_options({"layers.rename": rename, "predict.extrapolation": extrapolation, "predict.clamp": clamp})
+    chosen = given.predict.extrapolation
+    task.check_extrapolation(chosen)
+    measures, rules = read_measures(novelty), given.layers.rename
+    words = {"scale": scale, "threshold": threshold, "novelty": measures}
+    ways = chosen_options(loaded, words | ({} if chosen == "clamp" else {"extrapolation": chosen}), task.maps_with)
+    reading: dict[str, Any] = {"nodata": nodata, "align": align, "rename": rules}
+    at: dict[str, Any] = {"files": values_from, "x_column": x_column, "y_column": y_column, "crs": crs}
+    if is_swd(layers):
+        for name, value in (("threshold", threshold), ("study-area", area)):
+            if value is not None:
+                raise OptionError(f"--{name} does not apply to predictions for a table: leave it out")
+        return _predict_rows(task, loaded, Path(layers[0]), output, PointLayers(**at, **reading), overwrite, ways)
+    if any(at.values()):
+        raise OptionError("--layers, --x-column, --y-column and --crs are for a table of points, got layers to map")
     files = task.map_places(output)
+    files += list(novelty_places(measures, output).values()) if files else []
     _check_places(files, overwrite)
     with ExitStack() as held:
         for file in sorted(files) or [output]:
             held.enter_context(claim(file, overwrite=overwrite, folder=not files))
-        stack = open_for(loaded, layers, nodata=nodata, align=align, rename=rules)
+        stack = open_for(loaded, layers, **reading)
         inside = None if area is None else StudyArea.read(area, stack.crs, grid=stack)
         if inside is not None:
             inside.check(stack)
-        ways |= {"clamp": clamp, "study_area": inside, "threads": threads, "progress": progress}
+        ways |= {"study_area": inside, "threads": threads, "progress": progress}
         maps = task.map(loaded, stack, output, overwrite, **ways)
     return Prediction(**vars(maps), kind=loaded.kind, notices=[*stack.notices, *(inside.notes if inside else ())])
+
+
+def _predict_rows(
+    task: Task,
+    model: FittedModel,
+    points: Path,
+    output: Path,
+    layers: PointLayers,
+    overwrite: bool,
+    ways: dict[str, Any],
+) -> Prediction:
+    """Write the predictions for the rows of a table."""
+    check_table(points, output)
+    if ways.get("scale") not in (None, *model.scales):
+        raise OptionError(f"scale={ways['scale']!r}: expected one of {', '.join(model.scales)}")
+    _check_places([output], overwrite)
+    notices: list[str] = []
+    with claim(output, overwrite=overwrite, folder=False):
+        made = predict_table(task, model, points, output, notices, layers, **ways)
+    return Prediction(**vars(made), kind=model.kind, notices=notices)
 
 
 def _check_places(files: Sequence[Path], overwrite: bool) -> None:

@@ -5,7 +5,7 @@ hand. `sdm.workflow.registry` lists the tasks; CONTRIBUTING.md shows how to add 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from sdm.data.rasters.area import StudyArea
     from sdm.data.rasters.stack import Stack
     from sdm.data.records.clean import Ledger
+    from sdm.maps.novelty import NoveltyMaps
+    from sdm.types import Array
 
 FEW = 10  # records below which results are rough
 Files = dict[str, Any]  # names of files in a folder, by what they are
@@ -128,6 +130,12 @@ class MapResult:
     numbers: dict[str, Any]
     lines: list[str]
 
+    def with_novelty(self, novelty: "NoveltyMaps", places: "Mapping[str, Path]") -> "MapResult":
+        """Return the same with what was written and counted beside the maps; how much is outside is said first."""
+        written = [f"written: {places[name]} ({text})" for name, text in novelty.texts.items()]
+        files, numbers = {**self.files, **places}, {**self.numbers, **novelty.numbers}
+        return MapResult(files, numbers, [*novelty.lines, *self.lines, *written])
+
 
 class Task(ABC):
     """What a run must know of one kind of model; a method that is a plain function can be set as a `staticmethod`."""
@@ -140,6 +148,7 @@ class Task(ABC):
     chooses_in_folds: ClassVar[bool] = False  # whether `fit` lets folds choose variables (`chosen_in_folds`)
     maps_with: ClassVar[tuple[str, ...]] = ()  # options of `sdm predict` that apply to this kind alone or to some
     evaluates_with: ClassVar[tuple[str, ...]] = ()  # and those of `sdm evaluate`; others are refused
+    extrapolates_with: ClassVar[tuple[str, ...]] = ("clamp", "free", "none")  # values of `predict.extrapolation`
 
     # Options
 
@@ -152,6 +161,13 @@ class Task(ABC):
         if options.kind not in (None, self.options_of):
             raise OptionError(f"kind={options.kind!r} does not apply to {self.called}: leave it out")
         check_applies(options, self.options_of, self.called)
+        self.check_extrapolation(options.predict.extrapolation)
+
+    def check_extrapolation(self, word: str) -> None:
+        """Raise for an extrapolation that does not apply."""
+        if word not in self.extrapolates_with:
+            known = ", ".join(self.extrapolates_with)
+            raise OptionError(f"predict.extrapolation={word} does not apply to {self.called}: expected one of {known}")
 
     def __init_subclass__(cls) -> None:
         if "kind" in cls.__dict__ and "options_of" not in cls.__dict__:
@@ -236,8 +252,12 @@ class Task(ABC):
     def map(self, model: Any, stack: "Stack", output: Path, overwrite: bool, **ways: Any) -> MapResult:
         """Write the maps of a model over layers.
 
-        `ways` are the options of `maps_with` that were given, and `clamp`, `study_area`, `threads` and `progress`.
+        `ways` are the options of `maps_with` that were given, and `study_area`, `threads` and `progress`.
         """
+
+    def table_columns(self, model: Any, values: "Array", scale: str | None) -> dict[str, Sequence[Any]]:
+        """Return the columns of predictions that `sdm predict` adds to a table, from one row of `values` per band."""
+        return {f"probability {band}": row.tolist() for band, row in zip(model.bands, values)}
 
     @abstractmethod
     def evaluate(self, model: Any, options: RunOptions, **ways: Any) -> dict[str, Any]:

@@ -72,7 +72,7 @@ def test_the_map_does_not_depend_on_windows_or_threads(layers: Path, model: Mode
 
 def test_every_cell_is_predicted(layers: Path, model: Model, tmp_path: Path) -> None:
     stack = stack_of(layers, model)
-    predict_raster(model, stack, tmp_path / "map.tif", scale="logistic", clamp=False)
+    predict_raster(model, stack, tmp_path / "map.tif", scale="logistic", extrapolation="free")
     with stack.reader() as reader:
         values = reader.read(Window(0, 0, 420, 300)).reshape(3, -1).astype(np.float64)
     expected = model.predict(values.T, "logistic", clamp=False)

@@ -238,8 +238,8 @@ def test_edited_weights_are_noticed(content, tmp_path):
 
 
 def test_a_newer_version_says_to_update(content, tmp_path):
-    path = rewrite(content, tmp_path / "i.npz", header={"version": Model.archive.version + 1}, sign=True)
-    refused(path, f"format {Model.archive.version + 1}, this program reads up to {Model.archive.version}: update sdm")
+    path = rewrite(content, tmp_path / "i.npz", header={"version": Model.archive.newest + 1}, sign=True)
+    refused(path, f"format {Model.archive.newest + 1}, this program reads up to {Model.archive.newest}: update sdm")
 
 
 @pytest.mark.parametrize(

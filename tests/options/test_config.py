@@ -114,6 +114,7 @@ EXAMPLES: dict[str, tuple[Any, Any]] = {
     "test.jackknife": ("true", True),
     "test.null_models": ("100", 100),
     "predict.scale": ("raw", "raw"),
+    "predict.extrapolation": ("free", "free"),
     "predict.clamp": ("false", False),
     "predict.threshold": ("10p", "10p"),
     "predict.temperature": ("0.5", 0.5),
@@ -185,7 +186,10 @@ def test_no_spelling_means_two_options() -> None:
 def test_python_and_run_file_know_every_spelling(dotted: str, word: str, tmp_path: Path) -> None:
     text, expected = EXAMPLES[dotted]
     python = make_options({word: text})
-    assert value_of(python, dotted) == expected
+    if dotted == "predict.clamp":  # an earlier name with other values
+        assert (python.predict.clamp, python.predict.extrapolation) == (None, "free")
+    else:
+        assert value_of(python, dotted) == expected
     trees = [f"{word}: '{text}'\n"]
     section = dotted.rpartition(".")[0]
     if section:
@@ -281,6 +285,23 @@ def test_none_stands_for_the_default() -> None:
 def test_later_sources_win_option_by_option() -> None:
     options = make_options({"fit": {"multiplier": 2, "knots": 5}}, {"rm": 3}, {"seed": 9})
     assert (options.fit.multiplier, options.fit.knots, options.seed) == (3.0, 5, 9)
+
+
+def test_clamping_on_or_off_is_read_as_the_extrapolation_that_it_was(tmp_path: Path) -> None:
+    assert make_options({"clamp": True}).predict.extrapolation == "clamp"
+    assert make_options({"doclamp": False}).predict.extrapolation == "free"
+    later = make_options({"predict": {"clamp": True}}, {"extrapolation": "none"})
+    assert later.predict.extrapolation == "none", "what is typed goes before what a run file has"
+    assert make_options({"extrapolation": "none"}, {"clamp": False}).predict.extrapolation == "free"
+    assert "clamp:" not in dump_yaml(make_options({"clamp": False})).replace("extrapolation: clamp", "")
+    with pytest.raises(OptionError, match=r"predict.clamp=False is predict.extrapolation=free, got 'none' too"):
+        make_options({"clamp": False, "extrapolation": "none"})
+    with pytest.raises(OptionError, match=r"predict.clamp='maybe': expected true or false"):
+        make_options({"clamp": "maybe"})
+    with pytest.raises(
+        OptionError, match=r"predict.extrapolation='nothing': expected 'clamp', 'free', 'none' or 'fade'"
+    ):
+        make_options({"extrapolation": "nothing"})
 
 
 def test_an_earlier_run_file_has_defaults_that_were_not_chosen(tmp_path: Path) -> None:

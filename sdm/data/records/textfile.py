@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import numpy as np
 import pandas as pd
@@ -157,6 +157,7 @@ class TextTable:
                 if opened := re.fullmatch(r"EOF inside string starting at row (\d+)", reason):
                     raise DataError(self._unclosed(int(opened[1]) + 1, "the end of the file")) from problem
                 raise DataError(f"file '{self.path.name}' cannot be read as a table: {reason}") from problem
+        self.encoding = encoding
         if encoding in ("cp1252", "latin-1"):
             self.notes.append(f"the file is not UTF-8: read as {encoding}")
         row = np.arange(len(frame) + len(self.too_long)) + self.skip + 1
@@ -198,6 +199,15 @@ class TextTable:
             f"file '{self.path.name}', row {row}: text begins with a quotation mark that is not closed until {until}, "
             "so the rows between would be lost; remove the mark, or close it"
         )
+
+    def texts(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield the rows of data as they are written, each with its number in the file; after `read`, which finds the
+        encoding."""
+        with self._open() as file, io.TextIOWrapper(file, encoding=self.encoding, newline="") as stream:
+            for _ in range(self.skip):
+                stream.readline()
+            rows = csv.reader(stream, delimiter=self.delimiter, quoting=cast(Any, self.quoting))
+            yield from enumerate(rows, start=self.skip + 1)
 
     def _read_chunks(self, encoding: str, kinds: dict[str, Any], options: dict[str, Any]) -> pd.DataFrame:
         """Read a table in parts and put them together; a column that is numbers in one and text in another is text."""

@@ -151,7 +151,7 @@ def fit_classes(
     if here is not None:
         _measure_presence(result, PresenceOf(model, here), out, options)
     if options.output.curves:
-        result.profiles = class_profiles(result.model, table.values, options.predict.clamp)
+        result.profiles = class_profiles(result.model, table.values, options.predict.clamped)
     result.numbers = _numbers(result, fitted, len(table) + (0 if test is None else len(test)))
     return result
 
@@ -186,7 +186,7 @@ def _measure_presence(result: ClassFit, presence: PresenceOf, out: Any, options:
         kind, values, here = "cross-validation", out.p[c][out.known], out.targets[c][out.known] >= 0.5
     if here.any() and not here.all():
         result.assessed.survey = {"of": kind, **measure_predictions(values[here], values[~here], known["maxsss"])}
-    seen = table.values, "probability", options.predict.clamp
+    seen = table.values, "probability", options.predict.clamped
     if options.output.curves:
         result.curves = [marginal(result.presence, v, *seen) for v in varying(result.presence)]
         replicates = [PresenceOf(one, c) for one in result.assessed.replicates]

@@ -5,16 +5,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+
 from sdm.assess.class_assessor import CLASSES
 from sdm.commit import publishing
 from sdm.data.rasters.stack import Stack
 from sdm.errors import OptionError
 from sdm.maps.classes import write_class_maps
+from sdm.maps.novelty import NoveltyMaps, novelty_places
 from sdm.maps.species import predict_raster
 from sdm.models.classes import ClassModel
 from sdm.models.presence import PresenceOf
 from sdm.options.definitions import AREA_WORDS, RunOptions
-from sdm.types import Progress
+from sdm.types import Array, Progress
 from sdm.workflow.classes.evaluating import evaluate_classes
 from sdm.workflow.classes.fitting import ClassFit, ClassPlan, check_cutoff, class_estimator, fit_classes, plan_classes
 from sdm.workflow.classes.inputs import ClassPrepared, check_inputs, prepare_classes
@@ -41,7 +44,7 @@ class ClassTask(Task):
     command: ClassVar[str] = "sdm classify"
     assessor: ClassVar[Any] = CLASSES
     chooses_in_folds: ClassVar[bool] = True
-    maps_with: ClassVar[tuple[str, ...]] = ("threshold",)
+    maps_with: ClassVar[tuple[str, ...]] = ("threshold", "extrapolation", "novelty")
     evaluates_with: ClassVar[tuple[str, ...]] = ("class_column", "proportions", "select")
     lines = staticmethod(class_result_lines)
     evaluation_lines = staticmethod(class_evaluation_lines)
@@ -140,25 +143,37 @@ class ClassTask(Task):
         """Return the probabilities, and beside them the most probable class and the entropy."""
         return [output, *(output.with_name(f"{output.stem}_{what}.tif") for what in BESIDE)]
 
+    def table_columns(self, model: ClassModel, values: Array, scale: str | None) -> dict[str, Sequence[Any]]:
+        """Return the probability of every class, and the most probable class."""
+        known = ~np.isnan(values).any(axis=0)
+        best = np.where(known, np.argmax(np.where(known, values, 0.0), axis=0), -1)
+        chosen = ["" if c < 0 else model.labels[c] for c in best]
+        return {**super().table_columns(model, values, scale), "class": chosen}
+
     def map(self, model: ClassModel, stack: Stack, output: Path, overwrite: bool, **ways: Any) -> MapResult:
         """Write the probabilities, the most probable class and the entropy; or presence and absence by a cutoff."""
         threshold, tags = ways.pop("threshold", None), {"title": str(model.meta.get("title", ""))}
+        measures = ways.pop("novelty", ())
+        places = novelty_places(measures, output)
         if threshold is not None:
             check_cutoff(model.labels, "--threshold")
             presence: Any = PresenceOf.of(model)
             level = threshold_on_scale(presence, threshold, "probability")
-            with publishing([output]) as (place,):
-                summary = predict_raster(
-                    presence, stack, place, scale="probability", threshold=level, tags=tags, **ways
-                )
-            return MapResult({"map": output}, summary.numbers, [f"written: {output} ({summary.text})"])
+            with publishing([output, *places.values()]) as (place, *beside):
+                novelty = NoveltyMaps(model, dict(zip(places, beside)), measures)
+                ways |= {"novelty": novelty, "threshold": level, "tags": tags}
+                summary = predict_raster(presence, stack, place, scale="probability", **ways)
+            result = MapResult({"map": output}, summary.numbers, [f"written: {output} ({summary.text})"])
+            return result.with_novelty(novelty, places)
         files = dict(zip(("probability", *BESIDE), self.map_places(output)))
-        with publishing(list(files.values())) as staged:
-            maps = write_class_maps(model, stack, dict(zip(files, staged)), tags=tags, **ways)
+        with publishing([*files.values(), *places.values()]) as staged:
+            novelty = NoveltyMaps(model, dict(zip(places, staged[len(files) :])), measures)
+            maps = write_class_maps(model, stack, dict(zip(files, staged)), tags=tags, novelty=novelty, **ways)
         numbers = maps.numbers(model.labels)
         shares = sorted(numbers["shares"].items(), key=lambda item: -item[1])
         listed = ", ".join(f"{name} {share:.1%}" for name, share in shares[:LISTED])
         more = f" ({len(shares) - LISTED} more)" if len(shares) > LISTED else ""
         lines = [f"written: {path} ({what})" for what, path in files.items()]
         entropy = f"mean entropy {numbers['mean_entropy']:.4f} nats"
-        return MapResult(files, numbers, [*lines, f"classes: {listed}{more} of {numbers['cells']:,} cells; {entropy}"])
+        lines.append(f"classes: {listed}{more} of {numbers['cells']:,} cells; {entropy}")
+        return MapResult(dict(files), numbers, lines).with_novelty(novelty, places)

@@ -60,7 +60,11 @@ def write_classes(
         for profile in fitted.profiles:
             draw_class_profile(profile, model.labels, model.colours, plots / f"{names[profile.variable]}.png")
     if options.output.map and prepared.stack is not None:
-        common: dict[str, Any] = {"clamp": options.predict.clamp, "threads": options.threads, "progress": progress}
+        common: dict[str, Any] = {
+            "extrapolation": options.predict.extrapolation,
+            "threads": options.threads,
+            "progress": progress,
+        }
         common["tags"] = {"title": fitted.name}
         raster, area = folder / f"{name}.tif", {"study_area": prepared.study_area}
         level = shared.cutoff(fitted.thresholds, options.predict.threshold)

@@ -9,6 +9,7 @@ from sdm.commit import staging
 from sdm.data.rasters.stack import Stack
 from sdm.errors import OptionError
 from sdm.maps.community import MAPS, OF_ONE_MODEL, PRESENT, JointPlaces, write_maps
+from sdm.maps.novelty import NoveltyMaps, novelty_places
 from sdm.models.community import FittedJoint
 from sdm.options.definitions import JointOptions, RunOptions
 from sdm.types import Progress
@@ -32,6 +33,7 @@ class CommunityTask(Task):
     kind: ClassVar[str] = "community"
     called: ClassVar[str] = "a joint model"
     command: ClassVar[str] = "sdm joint"
+    maps_with: ClassVar[tuple[str, ...]] = ("extrapolation", "novelty")
     evaluates_with: ClassVar[tuple[str, ...]] = ("site_column",)
     lines = staticmethod(joint_result_lines)
     evaluation_lines = staticmethod(joint_evaluation_lines)
@@ -101,6 +103,9 @@ class CommunityTask(Task):
         """Write two maps per species, probability and best joint labeling, and their sums, into a folder."""
         with staging(output, overwrite=overwrite, keep=True) as stage:
             (stage / MAPS).mkdir()
+            measures = ways.pop("novelty", ())
+            beside = {name: stage / f"{name}.tif" for name in novelty_places(measures, stage)}
+            ways["novelty"] = novelty = NoveltyMaps(model, beside, measures)
             maps = write_maps(model, None, stack, JointPlaces.within(stage, model.species, OF_ONE_MODEL), **ways)
         files: dict[str, Path] = {}
         numbers: dict[str, Any] = {}
@@ -112,4 +117,5 @@ class CommunityTask(Task):
                 what = {"what": name} if kind == "richness" else {"what": kind, "species": name}
                 numbers[key] = {**what, **one.numbers}
                 lines.append(f"written: {files[key]} ({one.text})")
-        return MapResult(files, {"maps": numbers}, lines)
+        places = {name: output / path.name for name, path in beside.items()}
+        return MapResult(files, {"maps": numbers}, lines).with_novelty(novelty, places)

@@ -75,7 +75,11 @@ def _write_all_maps(
     taken = ["difference", *(f"difference_{safe_name(title)}" for title in community.projections)]
     titles = safe_names(community.projections, taken=taken)
     found: dict[str, Any] = {}
-    common: dict[str, Any] = {"clamp": options.predict.clamp, "threads": options.threads, "progress": progress}
+    common: dict[str, Any] = {
+        "extrapolation": options.predict.extrapolation,
+        "threads": options.threads,
+        "progress": progress,
+    }
     for title, stack in {**stacks, **community.projections}.items():
         end = f"_{titles[title]}" if title else ""
         (folder / f"{MAPS}{end}").mkdir()

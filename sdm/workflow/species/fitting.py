@@ -122,7 +122,7 @@ def fit_species(
     if structure is not None:
         numbers["structure"] = structure.as_dict()
         model = replace(model, meta={**model.meta, "structure": structure.summary()})
-    scale, seen = options.predict.scale, (table.presence, options.predict.scale, options.predict.clamp)
+    scale, seen = options.predict.scale, (table.presence, options.predict.scale, options.predict.clamped)
     return SpeciesFit(
         table,
         values,
@@ -250,7 +250,7 @@ def _measure(table: SampleTable, fitted: Maxent, model: Model, test: Array | Non
 
 def _profiles(table: SampleTable, model: Model, options: RunOptions) -> list[Profile]:
     """Compute every variable's curves; a constant variable has none of its own."""
-    scale, clamp = options.predict.scale, options.predict.clamp
+    scale, clamp = options.predict.scale, options.predict.clamped
     out = []
     for v in varying(model):
         single = fit_variables(table, options, [v]).model_

@@ -12,10 +12,12 @@ from sdm.commit import publishing
 from sdm.data.rasters.stack import Stack
 from sdm.data.table import Survey
 from sdm.errors import OptionError
+from sdm.maps.novelty import NoveltyMaps, novelty_places
 from sdm.maps.species import predict_raster
+from sdm.models.extrapolation import EXTRAPOLATIONS
 from sdm.models.species import SCALES, Model
 from sdm.options.definitions import FitOptions, RunOptions
-from sdm.types import Progress
+from sdm.types import Array, Progress
 from sdm.workflow.inputs import narrow_layers
 from sdm.workflow.species.checking import check_species_run
 from sdm.workflow.species.evaluating import evaluate_species
@@ -45,7 +47,8 @@ class SpeciesTask(Task):
     command: ClassVar[str] = "sdm fit"
     assessor: ClassVar[Any] = PRESENCE_ONLY
     chooses_in_folds: ClassVar[bool] = True
-    maps_with: ClassVar[tuple[str, ...]] = ("scale", "threshold")
+    maps_with: ClassVar[tuple[str, ...]] = ("scale", "threshold", "extrapolation", "novelty")
+    extrapolates_with: ClassVar[tuple[str, ...]] = EXTRAPOLATIONS
     evaluates_with: ClassVar[tuple[str, ...]] = ("absences", "background", "species", "truth", "seed")
     lines = staticmethod(species_result_lines)
     evaluation_lines = staticmethod(species_evaluation_lines)
@@ -119,6 +122,10 @@ class SpeciesTask(Task):
         """Return the one map."""
         return [output]
 
+    def table_columns(self, model: Model, values: Array, scale: str | None) -> dict[str, Sequence[Any]]:
+        """Return the one column, called after its scale."""
+        return {scale or model.scale: values[0].tolist()}
+
     def map(self, model: Model, stack: Stack, output: Path, overwrite: bool, **ways: Any) -> MapResult:
         """Write one map: suitability, or presence and absence by a threshold."""
         scale, threshold = ways.pop("scale", None) or "cloglog", ways.pop("threshold", None)
@@ -126,9 +133,14 @@ class SpeciesTask(Task):
             raise OptionError(f"scale={scale!r}: expected one of {', '.join(MAP_SCALES)}")
         level = None if threshold is None else threshold_on_scale(model, threshold, scale)
         tags = {"species": str(model.meta.get("species", ""))}
-        with publishing([output]) as (place,):
-            summary = predict_raster(model, stack, place, scale=scale, threshold=level, tags=tags, **ways)
-        return MapResult({"map": output}, summary.numbers, [f"written: {output} ({summary.text})"])
+        measures = ways.pop("novelty", ())
+        places = novelty_places(measures, output)
+        with publishing([output, *places.values()]) as (place, *beside):
+            novelty = NoveltyMaps(model, dict(zip(places, beside)), measures, scale)
+            ways |= {"novelty": novelty, "threshold": level, "tags": tags}
+            summary = predict_raster(model, stack, place, scale=scale, **ways)
+        result = MapResult({"map": output}, summary.numbers, [f"written: {output} ({summary.text})"])
+        return result.with_novelty(novelty, places)
 
 
 def threshold_on_scale(model: Model, threshold: str | float, scale: str) -> float:

@@ -68,7 +68,7 @@ def write_species(
             pictures.append(painter.submit(_draw_structure, fitted.structure, shared.make_plots(folder, files)))
         pictures.append(painter.submit(shared.draw_assessment, fitted, stack, options, folder, files))
         if stack is not None and options.output.map:
-            common: dict[str, Any] = {key: getattr(options.predict, key) for key in ("scale", "clamp")}
+            common: dict[str, Any] = {key: getattr(options.predict, key) for key in ("scale", "extrapolation")}
             common |= {"threads": options.threads, "progress": progress, "tags": {"species": species}}
             raster = folder / f"{name}.tif"
             fitted.numbers["map"] = predict_raster(fitted.model, stack, raster, study_area=area, **common).numbers

@@ -118,6 +118,31 @@ def test_a_study_area_and_no_clamping(run: Path, world, tmp_path: Path) -> None:
     assert not np.array_equal(read(tmp_path / "free.tif"), read(tmp_path / "map.tif"))
 
 
+def test_novelty_and_extrapolation(run: Path, world, tmp_path: Path) -> None:
+    words = ("predict", run / "habitat.npz", world.folder / "warmer")
+    found = model_answer(*words, "--novelty", "mess,clamping", "-o", tmp_path / "map.tif")
+    outside = read(tmp_path / "map_mess.tif") < 0
+    assert found["outside"]["cells"] == outside.sum() > 0
+    succeed(*words, "--extrapolation", "free", "-o", tmp_path / "free.tif")
+    bands = range(1, len(found["shares"]) + 1)
+    differences = [abs(read(tmp_path / "map.tif", k) - read(tmp_path / "free.tif", k)) for k in bands]
+    np.testing.assert_allclose(read(tmp_path / "map_clamping.tif"), np.ma.max(differences, axis=0), atol=1e-6)
+    none = model_answer(*words, "--extrapolation", "none", "-o", tmp_path / "none.tif")
+    assert found["cells"] - none["cells"] == outside.sum()
+    assert not read(tmp_path / "none_class.tif")[outside.filled(False)].count()
+    with rasterio.open(tmp_path / "map.tif") as data:
+        row, col = np.argwhere(~data.read(1, masked=True).mask)[::113].T
+        points = write_table(tmp_path / "p.csv", ("x", "y"), list(zip(*data.xy(row, col))))
+    succeed("predict", run / "habitat.npz", points, "--layers", world.folder / "warmer", "-o", tmp_path / "out.csv")
+    for k, label in enumerate(ClassModel.load(run / "habitat.npz").labels, start=1):
+        column = [float(line[f"probability {label}"]) for line in rows(tmp_path / "out.csv")]
+        np.testing.assert_allclose(column, read(tmp_path / "map.tif", k)[row, col], rtol=1e-5)
+        chosen = [line["class"] == label for line in rows(tmp_path / "out.csv")]
+        assert all(one >= 1 / len(found["shares"]) for one, best in zip(column, chosen) if best)
+    for word in (("--extrapolation", "fade"), ("--novelty", "limiting")):
+        assert "appl" in fail(*words, *word, "-o", tmp_path / "no.tif", code=2)
+
+
 def test_layers_are_aligned_and_nodata_is_heard(run: Path, own, tmp_path: Path) -> None:
     shifted = own.layers / "elevation.tif"
     with rasterio.open(shifted) as data:

@@ -11,7 +11,7 @@ import rasterio
 from community import SPECIES, draw_community, write_community
 from shapely.geometry import box
 from sklearn.metrics import roc_auc_score
-from terminal import as_json, fail, files, model_answer, read, rows, succeed
+from terminal import as_json, fail, files, model_answer, read, rows, succeed, write_table
 
 from sdm.models.community import FittedJoint
 
@@ -92,6 +92,19 @@ def test_a_study_area_and_no_clamping(run: Path, world, tmp_path: Path) -> None:
     np.testing.assert_array_equal(values[:24].filled(0), read(run / "richness_warmer.tif")[:24].filled(0))
     succeed(*words, "--no-clamp", "-o", tmp_path / "free")
     assert not np.array_equal(read(tmp_path / "free" / "richness.tif"), values)
+    words = (*words, "--extrapolation", "none", "--novelty", "mess,clamping")
+    found = model_answer(*words, "-o", tmp_path / "none")
+    mess, none = read(tmp_path / "none" / "mess.tif"), read(tmp_path / "none" / "richness.tif")
+    assert mess.count() == values.count(), "novelty is known where nothing is predicted"
+    assert values.count() - none.count() == (mess < 0).sum() == found["outside"]["cells"] > 0
+    assert found["files"]["mod"] == str(tmp_path / "none" / "mod.tif")
+    with rasterio.open(tmp_path / "out" / "richness.tif") as data:
+        row, col = np.argwhere(~data.read(1, masked=True).mask)[::113].T
+        points = write_table(tmp_path / "p.csv", ("x", "y"), list(zip(*data.xy(row, col))))
+    succeed("predict", run / "joint.npz", points, "--layers", world.folder / "warmer", "-o", tmp_path / "p_out.csv")
+    names = FittedJoint.load(run / "joint.npz").species
+    sums = [sum(float(line[f"probability {name}"]) for name in names) for line in rows(tmp_path / "p_out.csv")]
+    np.testing.assert_allclose(sums, values[row, col], rtol=1e-5)
 
 
 @pytest.mark.parametrize(

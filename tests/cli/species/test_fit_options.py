@@ -53,7 +53,7 @@ def test_maxent_words_alone_are_a_whole_command(world, tmp_path: Path) -> None:
     )
     run = yaml.safe_load((tmp_path / "out" / "run.yaml").read_text())
     assert (run["background"]["points"], run["test"]["percent"], run["seed"]) == (500, 25.0, 3)
-    assert (run["predict"]["clamp"], run["output"]["curves"]) == (False, False)
+    assert (run["predict"]["extrapolation"], run["output"]["curves"]) == ("free", False)
     assert load_model(next((tmp_path / "out").glob("*.npz"))).meta["classes"].startswith("lq")
 
 

@@ -1,0 +1,269 @@
+"""Maps of novelty beside the map of a model: everything that was asked for, from one window of layers.
+
+| measure | maps |
+|---|---|
+| mess | `mess` (Elith, Kearney and Phillips 2010), `mod`: the most dissimilar variable |
+| exdet | `exdet` (Mesgaran, Cousens and Webber 2014), `exdet_variable`: the variable that causes it most |
+| mop | `mop` (Owens et al. 2013), `mop_strict`: 1 where a value is outside its range |
+| clamping | `clamping`: how much the prediction with clamping differs from the one without; of several the greatest |
+| limiting | `limiting`: the variable that keeps the prediction low (Elith, Kearney and Phillips 2010) |
+
+Maps of variables have their numbers, from 1 in the order of the model; 0 where there is none.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rasterio.windows import Window
+
+from sdm._version import __version__
+from sdm.data.rasters.grid import Grid
+from sdm.errors import DataError, OptionError
+from sdm.maps.outside import Outside, OutsideTally
+from sdm.maps.rasters import BINARY_NODATA, NODATA, Raster, RasterSummary
+from sdm.models.colours import palette
+from sdm.models.interface import FittedModel
+from sdm.models.presence import presence_class
+from sdm.novelty.exdet import NONE, Extrapolation
+from sdm.novelty.mess import Similarity
+from sdm.novelty.mop import Parity
+from sdm.types import Array, Colour
+
+MEASURES: dict[str, tuple[str, ...]] = {
+    "mess": ("mess", "mod"),
+    "exdet": ("exdet", "exdet_variable"),
+    "mop": ("mop", "mop_strict"),
+    "clamping": ("clamping",),
+    "limiting": ("limiting",),
+}
+OF_VARIABLES = ("mod", "exdet_variable", "limiting")  # maps with numbers of variables
+TITLES = {
+    "mess": "MESS (negative: outside the training range)",
+    "mod": "most dissimilar variable",
+    "exdet": "ExDet (below 0: type 1 novelty, above 1: type 2)",
+    "exdet_variable": "variable that causes the novelty most (0: not novel)",
+    "mop": "MOP (distance to the nearest 5 % of the training environment)",
+    "mop_strict": "strict extrapolation",
+    "clamping": "difference between predictions with and without clamping",
+    "limiting": "limiting variable (0: none)",
+}
+NUMBERS = 1 << 22  # features and predictions that are held at once, in each thread
+NO_VARIABLE: Colour = (220, 220, 220)
+
+
+def read_measures(words: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Return the measures of novelty that are asked for, each once: names, or one text with commas between them."""
+    listed = [words] if isinstance(words, str) else list(words or ())
+    names = [name.strip() for text in listed for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in MEASURES:
+            raise OptionError(f"novelty={name!r}: expected some of {', '.join(MEASURES)}")
+    return tuple(name for name in MEASURES if name in names)
+
+
+def novelty_places(measures: Sequence[str], beside: Path) -> dict[str, Path]:
+    """Return where the maps of some measures go, beside a map `<stem>.tif`: `<stem>_mess.tif`, `<stem>_mod.tif`, …"""
+    return {name: beside.with_name(f"{beside.stem}_{name}.tif") for one in measures for name in MEASURES[one]}
+
+
+class Novelty:
+    """Measures of novelty at points, for one model.
+
+    Parameters
+    ----------
+    model : FittedModel
+    measures : sequence of str
+        Some of `MEASURES`, as `read_measures` returns them.
+    scale : str, optional
+        Of the predictions that clamping and limiting compare.
+    """
+
+    def __init__(self, model: FittedModel, measures: Sequence[str], scale: str | None = None) -> None:
+        self.model, self.measures, self.scale = model, tuple(measures), scale
+        self._step = max(
+            1, NUMBERS // (len(model.bands) + len(model.names) + (len(model.feature_names) if measures else 0))
+        )
+        self.names = tuple(name for one in measures for name in MEASURES[one])
+        self.band = _one_band(model) if "limiting" in measures else 0
+        reference = model.reference
+        if reference is None:
+            if set(measures) - {"clamping"}:
+                raise DataError(_unknown(model))
+            return
+        makers: dict[str, Callable[..., Any]] = {"mess": Similarity.of, "exdet": Extrapolation.of, "mop": Parity.of}
+        self._made = {name: make(reference) for name, make in makers.items() if name in measures}
+
+    def measure(
+        self, columns: Sequence[NDArray[Any]], predicted: Array | None = None, clamped: bool = True
+    ) -> dict[str, NDArray[Any]]:
+        """Return the maps at points given as one column per variable, by name: floats, NaN where a value is missing,
+        and bytes, 255 there.
+
+        `predicted` is the model's prediction there, `(bands, n)`, `clamped` or not; without it, it is computed. Some
+        points are measured at a time, so that memory does not grow with their number.
+        """
+        parts = []
+        for first in range(0, max(len(columns[0]), 1), self._step):
+            some = slice(first, first + self._step)
+            known = None if predicted is None else predicted[:, some]
+            parts.append(self._measure([np.ascontiguousarray(column[some]) for column in columns], known, clamped))
+        return {name: np.concatenate([part[name] for part in parts]) for name in self.names}
+
+    def _measure(
+        self, columns: Sequence[NDArray[Any]], predicted: Array | None, clamped: bool
+    ) -> dict[str, NDArray[Any]]:
+        out: dict[str, NDArray[Any]] = {}
+        for name in ("mess", "exdet", "mop"):
+            if name in self.measures:
+                out |= zip(MEASURES[name], self._made[name].measure(columns))
+        if "mess" in out:
+            out["mod"] = _numbered(out["mod"])
+        if "exdet" in out:
+            out["exdet_variable"] = _numbered(out["exdet_variable"], 0)
+            out["exdet_variable"][np.isnan(out["exdet"])] = NONE
+        if "mop" in out:
+            out["mop_strict"] = np.where(np.isnan(out["mop"]), NONE, out["mop_strict"]).astype(np.uint8)
+        if predicted is None and {"clamping", "limiting"} & set(self.measures):
+            predicted = self.model.column_values(columns, self.scale, clamped)
+        if "clamping" in self.measures and predicted is not None:
+            other = self.model.column_values(columns, self.scale, not clamped)
+            out["clamping"] = np.abs(predicted - other).max(axis=0).astype(np.float32)
+        if "limiting" in self.measures and predicted is not None:
+            out["limiting"] = self._limiting(columns, predicted[self.band], clamped)
+        return out
+
+    def _limiting(self, columns: Sequence[NDArray[Any]], predicted: Array, clamped: bool) -> NDArray[np.uint8]:
+        """Return the variable whose replacement by what is typical of the presences raises the prediction most."""
+        typical = self.model.reference.typical[self.band]  # type: ignore[union-attr,index]
+        most, which = np.zeros(len(predicted)), np.zeros(len(predicted), dtype=np.uint8)
+        for k, value in enumerate(typical):
+            changed = list(columns)
+            changed[k] = np.full(len(predicted), value)
+            raised = self.model.column_values(changed, self.scale, clamped)[self.band] - predicted
+            better = raised > most
+            most[better], which[better] = raised[better], k + 1
+        which[np.isnan(predicted)] = NONE
+        return which
+
+
+class NoveltyMaps:
+    """What is written and counted beside the maps of a model, in the same pass over the layers.
+
+    Whoever writes the maps calls `start` with the grid, writes `rasters` with `tags` beside its own, and asks for the
+    `bands` of every window. Then `outside` says how much of the map is outside the training range.
+    """
+
+    def __init__(
+        self,
+        model: FittedModel,
+        places: Mapping[str, Path] | None = None,
+        measures: Sequence[str] = (),
+        scale: str = "",
+    ) -> None:
+        self.model, self.seen = model, model.training_range
+        self.novelty = Novelty(model, measures, scale or None)
+        self.places = dict(places or {})
+        self.summaries: dict[str, RasterSummary] = {}
+        self._tally: OutsideTally | None = None
+
+    def start(self, grid: Grid) -> None:
+        """Begin with the cells of a grid."""
+        self._tally = None if self.seen is None else OutsideTally(self.seen, grid)
+
+    @property
+    def rasters(self) -> list[Raster]:
+        """The files to write."""
+        return [self._raster(name) for name in self.novelty.names]
+
+    def _raster(self, name: str) -> Raster:
+        path, title = self.places[name], (TITLES[name],)
+        if name in OF_VARIABLES:
+            colours = dict(enumerate([NO_VARIABLE, *palette(len(self.model.names))]))
+            return Raster(path, "uint8", BINARY_NODATA, bands=title, colours=colours)
+        if name == "mop_strict":
+            return Raster(path, "uint8", BINARY_NODATA, bands=title)
+        return Raster(path, bands=title)
+
+    @property
+    def tags(self) -> list[dict[str, str]]:
+        """The tags of the files; those of variables say which number is which."""
+        common = {"model_id": self.model.identity, "software": f"sdm {__version__}"}
+        legend = {f"variable_{k}": name for k, name in enumerate(self.model.names, start=1)}
+        names = self.novelty.names
+        return [{**common, "what": TITLES[name], **(legend if name in OF_VARIABLES else {})} for name in names]
+
+    def bands(
+        self,
+        window: Window,
+        columns: Sequence[NDArray[Any]],
+        valid: NDArray[np.bool_],
+        predicted: Array | None = None,
+        clamped: bool = True,
+    ) -> list[NDArray[Any]]:
+        """Count a window, and return a band for every raster; `valid` are the cells that are on the map, the rest is as
+        for `Novelty.measure`."""
+        if self._tally is not None:
+            self._tally.add(window, columns, valid)
+        if not self.novelty.names:
+            return []
+        measured = self.novelty.measure(columns, predicted, clamped)
+        shape, out = (int(window.height), int(window.width)), []
+        for name in self.novelty.names:
+            band = measured[name]
+            band[~valid] = BINARY_NODATA if band.dtype == np.uint8 else NODATA
+            out.append(band.reshape(shape))
+        return out
+
+    def wrote(self, summaries: Sequence[RasterSummary]) -> None:
+        """Note what was written."""
+        self.summaries = dict(zip(self.novelty.names, summaries))
+
+    @property
+    def outside(self) -> Outside | None:
+        """How much of the map is outside the training range; None where the model does not know it."""
+        return None if self._tally is None else self._tally.summary()
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """What was counted, as JSON values."""
+        outside, maps = self.outside, {a: one.numbers for a, one in self.summaries.items() if a not in OF_VARIABLES}
+        return {**({} if outside is None else {"outside": outside.numbers}), **({"novelty": maps} if maps else {})}
+
+    @property
+    def lines(self) -> list[str]:
+        """What was counted, in words, before anything else that is said of a map."""
+        return [] if self.outside is None else [self.outside.line]
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """What each of the maps holds."""
+        of_names = {name: TITLES[name] for name in OF_VARIABLES}
+        return {name: of_names.get(name, one.text) for name, one in self.summaries.items()}
+
+
+def _numbered(variables: NDArray[np.uint8], none: int = NONE) -> NDArray[np.uint8]:
+    """Return numbers of variables from 1."""
+    return np.where(variables == NONE, none, variables + np.uint8(1)).astype(np.uint8)
+
+
+def _one_band(model: FittedModel) -> int:
+    """Return the band that a limiting variable limits: the only one, or presence."""
+    band = 0 if len(model.bands) == 1 else presence_class(model.bands)
+    if band is None or (model.reference is not None and model.reference.typical is None):
+        raise OptionError(
+            f"novelty=limiting applies to models that predict one value, this {model.called} predicts "
+            f"{len(model.bands)}: leave it out"
+        )
+    return band
+
+
+def _unknown(model: FittedModel) -> str:
+    if len(model.names) > NONE - 1:
+        return f"novelty tells {NONE - 1} variables apart, the model has {len(model.names)}: fit it with fewer"
+    return (
+        "the model file does not hold the environment that it was fitted to (it was written by an earlier version): "
+        "fit the model again to measure novelty"
+    )

@@ -1,0 +1,94 @@
+"""How many cells of a map are outside the training range of its model."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rasterio.crs import CRS
+from rasterio.windows import Window
+
+from sdm.data.rasters.grid import Grid
+from sdm.novelty.ranges import TrainingRange
+
+
+@dataclass(frozen=True)
+class Outside:
+    """Cells of a map that are outside the training range: in any variable, and in each; and their areas."""
+
+    cells: int
+    km2: float
+    outside: int
+    outside_km2: float
+    variables: dict[str, tuple[int, float]]  # numbers outside their range: cells, km²
+    unseen: dict[str, tuple[int, float]]  # categories that training did not have
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """The same as JSON values."""
+
+        def part(cells: int, km2: float) -> dict[str, Any]:
+            return {"cells": cells, "share": cells / self.cells if self.cells else 0.0, "km2": km2}
+
+        return {
+            "of_cells": self.cells,
+            "of_km2": self.km2,
+            **part(self.outside, self.outside_km2),
+            "variables": {name: part(*counted) for name, counted in self.variables.items()},
+            "unseen_categories": {name: part(*counted) for name, counted in self.unseen.items()},
+        }
+
+    @property
+    def line(self) -> str:
+        """The same in words."""
+        if not self.outside:
+            return f"outside the training range: no cell of {self.cells:,}"
+        share = _percent(self.outside / self.cells)
+        area = f", {self.outside_km2:,.0f} km²" if self.km2 else ""
+        size = f"{self.outside:,} of {self.cells:,} cells ({share}{area})"
+        listed = [self._shares(self.variables)] if any(cells for cells, _ in self.variables.values()) else []
+        if any(cells for cells, _ in self.unseen.values()):
+            listed.append(f"categories that were not in training: {self._shares(self.unseen)}")
+        return f"outside the training range: {size}: {'; '.join(listed)}"
+
+    def _shares(self, counted: dict[str, tuple[int, float]]) -> str:
+        ordered = sorted(counted.items(), key=lambda item: -item[1][0])
+        return ", ".join(f"{name} {_percent(cells / self.cells)}" for name, (cells, _) in ordered if cells)
+
+
+def _percent(share: float) -> str:
+    """Return a share above 0 as text."""
+    return f"{share:.1%}" if share >= 0.0005 else "under 0.1%"
+
+
+class OutsideTally:
+    """Cells outside the training range after some windows, counted by row of the grid, so that the order in which
+    threads finish does not matter."""
+
+    def __init__(self, seen: TrainingRange, grid: Grid) -> None:
+        self.seen, self.grid = seen, grid
+        self._rows = np.zeros((len(seen.names) + 2, grid.height), dtype=np.int64)
+        self._lock = Lock()
+
+    def add(self, window: Window, columns: Sequence[NDArray[Any]], valid: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Count the valid cells of one more window; return which of them are outside."""
+        width, first = int(window.width), int(window.row_off)
+        outside, counts = self.seen.mark(columns, valid, width)
+        totals = [mask.reshape(-1, width).sum(axis=1) for mask in (valid, outside)]
+        with self._lock:
+            self._rows[:, first : first + int(window.height)] += np.vstack([*totals, counts])
+        marked: NDArray[np.bool_] = outside
+        return marked
+
+    def summary(self) -> Outside:
+        """Return the counts, and exact areas (`Grid.cell_km2`; without a CRS, numbers that can be degrees are)."""
+        degrees = self.grid.crs is None and self.grid.looks_geographic
+        grid = replace(self.grid, crs=CRS.from_epsg(4326)) if degrees else self.grid
+        cells, km2 = self._rows.sum(axis=1), self._rows @ Grid.cell_km2(grid, np.arange(grid.height))
+        each = {name: (int(cells[k]), float(km2[k])) for k, name in enumerate(self.seen.names, start=2)}
+        listed = [name for name, known in zip(self.seen.names, self.seen.classes) if known is not None]
+        numbers = {name: counted for name, counted in each.items() if name not in listed}
+        total = int(cells[0]), float(km2[0]), int(cells[1]), float(km2[1])
+        return Outside(*total, numbers, {name: each[name] for name in listed})

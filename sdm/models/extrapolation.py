@@ -1,0 +1,54 @@
+"""What is predicted where variables are outside their training ranges."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm.errors import OptionError
+from sdm.novelty.ranges import TrainingRange
+from sdm.types import Array
+
+# Variables are held at the limits of their ranges; or are not; or nothing is predicted there; or the clamped prediction
+# is less by its difference from the free one (Java Maxent's fade by clamping).
+EXTRAPOLATIONS = ("clamp", "free", "none", "fade")
+
+
+class KnowsRange(Protocol):
+    """A model that knows the range it was trained on."""
+
+    @property
+    def training_range(self) -> TrainingRange | None:
+        """The range; None if its file does not say."""
+
+
+def check_extrapolation(word: str, known: Sequence[str] = EXTRAPOLATIONS) -> None:
+    """Raise for a word that is not among those `known`."""
+    if word not in known:
+        raise OptionError(f"extrapolation={word!r}: expected one of {', '.join(known)}")
+
+
+def known_range(model: KnowsRange) -> TrainingRange:
+    """Return the training range of a model; raise if its file does not say."""
+    if model.training_range is None:
+        raise OptionError(
+            "the model does not know the range it was trained on: fit it again, or use another --extrapolation"
+        )
+    return model.training_range
+
+
+def extrapolated(
+    model: KnowsRange,
+    values: Array,
+    free: Callable[[], Array],
+    columns: Sequence[NDArray[Any]],
+    extrapolation: str,
+) -> Array:
+    """Return predictions (last axis: points) as they are to be where variables are outside their ranges: `values` are
+    the predictions, free for ``free`` and else clamped, and `free` computes those without clamping."""
+    if extrapolation == "none":
+        return np.where(known_range(model).outside(columns), np.nan, values)
+    if extrapolation == "fade":
+        return np.maximum(values - np.abs(values - free()), 0.0)
+    return values

@@ -1,0 +1,126 @@
+"""Extrapolation detection (Mesgaran, Cousens and Webber 2014): novel values, novel combinations, and what causes them.
+
+Type 1 novelty is how far values are outside the ranges of the reference, in units of the range, summed over variables:
+0 inside, negative outside. Where it is 0, type 2 novelty is the squared Mahalanobis distance from the mean of the
+reference, relative to the greatest one of the reference: above 1 is a combination that was not there. Categories take
+no part in distances; one that was not seen is outside by 1.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm._jit import jit
+from sdm.novelty.reference import Reference
+from sdm.types import Array
+
+NONE = 255
+_RCOND = 1e-10  # directions in which the reference varies less than this, relative to the most, tell nothing
+
+
+@dataclass(frozen=True)
+class Extrapolation:
+    """Ranges, mean and inverse covariance of the reference."""
+
+    low: Array
+    high: Array
+    categorical: tuple[bool, ...]
+    classes: tuple[Array, ...]  # of categorical variables; empty for others
+    mean: Array  # of the continuous variables
+    inverse: Array  # of their covariance
+    without: Array  # (k, k, k): the inverse without each of them, with zeros in its place
+    greatest: float  # squared distance within the reference
+
+    @classmethod
+    def of(cls, reference: Reference) -> "Extrapolation":
+        """Return the measures of a reference."""
+        at = list(reference.continuous)
+        values = reference.values[:, at]
+        mean = values.mean(axis=0)
+        covariance = np.atleast_2d(np.cov(values, rowvar=False)) if len(values) > 1 else np.zeros((len(at), len(at)))
+        scale = np.sqrt(np.where(np.diag(covariance) > 0, np.diag(covariance), 1.0)) if at else np.ones(0)
+        inverse = _inverse(covariance, scale)
+        without = np.zeros((len(at), len(at), len(at)))
+        for j in range(len(at)):
+            rest = [k for k in range(len(at)) if k != j]
+            without[j][np.ix_(rest, rest)] = _inverse(covariance[np.ix_(rest, rest)], scale[rest])
+        away = values - mean
+        greatest = float(np.einsum("ij,jk,ik->i", away, inverse, away).max()) if at else 0.0
+        classes = tuple(reference.classes(k) if c else np.zeros(0) for k, c in enumerate(reference.categorical))
+        return cls(reference.low, reference.high, reference.categorical, classes, mean, inverse, without, greatest)
+
+    def measure(self, columns: Sequence[NDArray[Any]]) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
+        """Return the novelty of points given as one column per variable (below 0: type 1; above 1: type 2; NaN where a
+        value is missing), and the variable that causes it most: of type 1 that which is farthest outside, of type 2
+        that without which the distance falls most; 255 where nothing is novel."""
+        n, total, worst = len(columns[0]), np.zeros(len(columns[0])), np.zeros(len(columns[0]))
+        which = np.full(n, NONE, dtype=np.uint8)
+        for k, column in enumerate(columns):
+            outside = self._outside(k, column)
+            total += outside
+            further = outside < worst
+            worst[further], which[further] = outside[further], k
+        novelty = total.astype(np.float32)
+        inside = np.flatnonzero(total == 0)
+        at = [k for k, category in enumerate(self.categorical) if not category]
+        if len(inside) and at and self.greatest > 0:
+            points = np.column_stack([np.asarray(columns[k], dtype=np.float64)[inside] for k in at]) - self.mean
+            distance, cause = _mahalanobis(points, self.inverse, self.without, self.greatest)
+            relative = distance / self.greatest
+            novelty[inside] = relative
+            beyond = relative > 1
+            which[inside[beyond]] = np.array(at, dtype=np.uint8)[cause[beyond]]
+        which[np.isnan(novelty)] = NONE
+        return novelty, which
+
+    def _outside(self, variable: int, column: NDArray[Any]) -> Array:
+        """Return how far values of a variable are outside its range, at most 0; NaN where one is missing."""
+        values = np.asarray(column, dtype=np.float64)
+        if self.categorical[variable]:
+            seen = np.isin(values, self.classes[variable])
+            return np.where(np.isnan(values), np.nan, np.where(seen, 0.0, -1.0))
+        low, high = self.low[variable], self.high[variable]
+        span = high - low if high > low else 1.0
+        return np.minimum(np.minimum(values - low, high - values) / span, 0.0)
+
+
+def _inverse(covariance: Array, scale: Array) -> Array:
+    """Return the inverse of a covariance, of variables that were brought to one scale before."""
+    if not len(scale):
+        return np.zeros((0, 0))
+    correlation = covariance / np.outer(scale, scale)
+    inverse: Array = np.linalg.pinv(correlation, rcond=_RCOND, hermitian=True) / np.outer(scale, scale)
+    return inverse
+
+
+@jit
+def _mahalanobis(points, inverse, without, greatest):  # type: ignore[no-untyped-def]
+    """Return the squared distances of points from the mean, and without which variable each falls most, where it is
+    above the greatest of the reference."""
+    n, k = points.shape
+    out, cause = np.empty(n), np.zeros(n, dtype=np.int64)
+    for i in range(n):
+        total = 0.0
+        for a in range(k):
+            part = 0.0
+            for b in range(k):
+                part += inverse[a, b] * points[i, b]
+            total += part * points[i, a]
+        out[i] = total
+        if total <= greatest:
+            continue
+        least = np.inf
+        for j in range(k):
+            rest = 0.0
+            for a in range(k):
+                part = 0.0
+                for b in range(k):
+                    part += without[j, a, b] * points[i, b]
+                rest += part * points[i, a]
+            if rest < least:
+                least = rest
+                cause[i] = j
+    return out, cause

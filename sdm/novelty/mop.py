@@ -1,0 +1,81 @@
+"""Mobility-oriented parity (Owens et al. 2013): the mean distance of a place to the nearest share of the reference.
+
+Variables are brought to mean 0 and standard deviation 1 over the reference; categories take no part. A place where any
+variable is outside the range of the reference, or a category that was not seen, is strict extrapolation.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm._jit import jit
+from sdm.novelty.reference import Reference
+from sdm.types import Array
+
+POINTS = 2000  # of the reference that distances are measured to: drawn by a seed where there are more
+SHARE = 0.05
+
+
+@dataclass(frozen=True)
+class Parity:
+    """Points of the reference, on one scale."""
+
+    points: Array  # (n, k)
+    mean: Array
+    scale: Array
+    nearest: int  # how many of them count
+    reference: Reference
+
+    @classmethod
+    def of(cls, reference: Reference, *, share: float = SHARE, points: int = POINTS, seed: int = 1) -> "Parity":
+        """Return the parity with a reference: with the nearest `share` of its points, or of as many drawn from it."""
+        values = reference.values[:, list(reference.continuous)]
+        mean, deviation = values.mean(axis=0), values.std(axis=0, ddof=1) if len(values) > 1 else values.std(axis=0)
+        scale = np.where(deviation > 0, deviation, 1.0)
+        if len(values) > points:
+            values = values[np.sort(np.random.default_rng(seed).choice(len(values), points, replace=False))]
+        nearest = max(1, round(share * len(values)))
+        return cls(np.ascontiguousarray((values - mean) / scale), mean, scale, nearest, reference)
+
+    def measure(self, columns: Sequence[NDArray[Any]]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+        """Return the mean distance of points to the nearest points of the reference (NaN where a value is missing), and
+        where a value was never seen."""
+        at = self.reference.continuous
+        x = np.column_stack([np.asarray(columns[k], dtype=np.float64) for k in at]) if at else np.zeros((0, 0))
+        strict = np.zeros(len(columns[0]), dtype=bool)
+        for k, category in enumerate(self.reference.categorical):
+            values = np.asarray(columns[k], dtype=np.float64)
+            if category:
+                strict |= ~np.isin(values, self.reference.classes(k)) & np.isfinite(values)
+            else:
+                strict |= (values < self.reference.low[k]) | (values > self.reference.high[k])
+        if not at:
+            return np.zeros(len(columns[0]), dtype=np.float32), strict
+        missing = np.logical_or.reduce([~np.isfinite(np.asarray(column, dtype=np.float64)) for column in columns])
+        distance = np.full(len(x), np.nan, dtype=np.float32)
+        known = np.flatnonzero(~missing)
+        distance[known] = _mean_nearest((x[known] - self.mean) / self.scale, self.points, self.nearest)
+        return distance, strict & ~missing
+
+
+@jit
+def _mean_nearest(x, points, nearest):  # type: ignore[no-untyped-def]
+    """Return the mean distance of each row to its nearest points."""
+    out = np.empty(x.shape[0])
+    squares = np.empty(points.shape[0])
+    for i in range(x.shape[0]):
+        for j in range(points.shape[0]):
+            total = 0.0
+            for k in range(x.shape[1]):
+                away = x[i, k] - points[j, k]
+                total += away * away
+            squares[j] = total
+        chosen = np.partition(squares, nearest - 1)[:nearest]
+        total = 0.0
+        for j in range(nearest):
+            total += np.sqrt(chosen[j])
+        out[i] = total / nearest
+    return out

@@ -1,0 +1,75 @@
+"""The range that a model was trained on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm._jit import jit
+from sdm.novelty.reference import Reference
+from sdm.types import Array
+
+
+@dataclass(frozen=True)
+class TrainingRange:
+    """The least and the greatest value of V variables in training, and the categories that were there."""
+
+    names: tuple[str, ...]
+    low: Array  # (V,), minus infinity for categories
+    high: Array
+    classes: tuple[Array | None, ...]  # sorted; None for numbers, and for categories that the model does not list
+
+    @classmethod
+    def of(cls, reference: Reference, names: Sequence[str]) -> "TrainingRange":
+        """Return the range of a reference."""
+        category = np.array(reference.categorical, dtype=bool)
+        low, high = np.where(category, -np.inf, reference.low), np.where(category, np.inf, reference.high)
+        classes = tuple(reference.classes(k) if known else None for k, known in enumerate(category))
+        return cls(tuple(names), low, high, classes)
+
+    def mark(self, columns: Sequence[NDArray[Any]], valid: NDArray[np.bool_], width: int) -> tuple[Any, Any]:
+        """Return which of the valid cells are outside in any variable, and how many in each `(V, rows)` of `width`
+        cells."""
+        outside = np.zeros(len(valid), dtype=np.bool_)
+        counts = np.zeros((len(columns), len(valid) // width), dtype=np.int64)
+        for k, (column, known) in enumerate(zip(columns, self.classes)):
+            if known is None:
+                _mark_outside(column, self.low[k], self.high[k], valid, width, outside, counts[k])
+            else:
+                _mark_unseen(column, known, valid, width, outside, counts[k])
+        return outside, counts
+
+    def outside(self, columns: Sequence[NDArray[Any]]) -> NDArray[np.bool_]:
+        """Return which points have a value outside the range, or a category that training did not have."""
+        n = len(columns[0])
+        marked: NDArray[np.bool_] = self.mark(columns, np.ones(n, dtype=np.bool_), 1)[0]
+        return marked
+
+
+@jit
+def _mark_outside(column, low, high, valid, width, outside, counts):  # type: ignore[no-untyped-def]
+    """Mark and count the valid cells with a value outside a range."""
+    for row in range(counts.size):
+        count = 0
+        for i in range(row * width, (row + 1) * width):
+            if valid[i] and (column[i] < low or column[i] > high):
+                outside[i] = True
+                count += 1
+        counts[row] = count
+
+
+@jit
+def _mark_unseen(column, known, valid, width, outside, counts):  # type: ignore[no-untyped-def]
+    """Mark and count the valid cells with a category that is not known."""
+    for row in range(counts.size):
+        count = 0
+        for i in range(row * width, (row + 1) * width):
+            value = np.float64(column[i])
+            if valid[i] and value == value:
+                at = np.searchsorted(known, value)
+                if at == known.size or known[at] != value:
+                    outside[i] = True
+                    count += 1
+        counts[row] = count

@@ -1,0 +1,84 @@
+"""The environment that a model has seen: what other environments are compared with."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm.types import Array, Index
+
+VARIABLES = 254  # that a map of the most dissimilar one can tell apart
+ROWS = 12_000  # of a reference that a model keeps: 10,000 background points, and presences
+BYTES = 8 << 20  # and fewer where there are many variables
+_SEED = 1
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Values of V variables at the n places that a model was fitted to (presences and background, or sites)."""
+
+    values: Array  # (n, V), finite
+    categorical: tuple[bool, ...]  # which variables are categories
+    typical: Array | None = None  # (B, V): the mean (of categories the mode) where each of B species or classes was
+
+    @classmethod
+    def of(cls, values: Array, names: Sequence[str], categorical: Sequence[str]) -> "Reference":
+        """Return the reference of some rows; rows with a missing value are left out."""
+        rows = np.asarray(values, dtype=np.float64)
+        return cls(rows[np.isfinite(rows).all(axis=1)], tuple(name in categorical for name in names))
+
+    @cached_property
+    def continuous(self) -> tuple[int, ...]:
+        """The variables that are numbers."""
+        return tuple(k for k, category in enumerate(self.categorical) if not category)
+
+    @cached_property
+    def low(self) -> Array:
+        """The least value of each variable."""
+        return self.values.min(axis=0)
+
+    @cached_property
+    def high(self) -> Array:
+        """The greatest value of each variable."""
+        return self.values.max(axis=0)
+
+    def classes(self, variable: int) -> Array:
+        """Return the categories of a variable that were seen."""
+        return np.unique(self.values[:, variable])
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays that keep it in a file: one row per variable, in single precision where nothing is lost."""
+        single = self.values.astype(np.float32)
+        values = single if np.array_equal(single, self.values) else self.values
+        arrays: dict[str, NDArray[Any]] = {"reference": np.ascontiguousarray(values.T)}
+        return arrays if self.typical is None else {**arrays, "reference_typical": self.typical}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]], categorical: Sequence[bool], bands: int) -> "Reference":
+        """Return the reference that a file keeps; raise ValueError for what no fit writes."""
+        stored, typical = arrays["reference"], arrays.get("reference_typical")
+        shapes = stored.shape[:1] == (len(categorical),) and stored.ndim == 2 and stored.size
+        parts = [stored] if typical is None else [stored, typical]
+        sound = all(part.dtype in (np.float32, np.float64) and np.isfinite(part).all() for part in parts)
+        if not (shapes and sound and (typical is None or typical.shape == (bands, len(categorical)))):
+            raise ValueError("a reference that no fit writes")
+        return cls(np.ascontiguousarray(stored.T, dtype=np.float64), tuple(categorical), typical)
+
+
+REFERENCE_ARRAYS = ("reference", "reference_typical")
+
+
+def kept_rows(ranks: NDArray[Any], categorical: Sequence[bool]) -> Index:
+    """Return which of n places a model keeps, from `(V, n)` values or their ranks: all; or, of many, some at random
+    (always the same), those with the least and the greatest value of every variable, and one of every category."""
+    n = ranks.shape[1]
+    most = min(ROWS, BYTES // (8 * max(len(ranks), 1)))
+    if n <= most:
+        return np.arange(n)
+    drawn: list[Any] = [np.random.default_rng(_SEED).choice(n, most, replace=False)]
+    for values, category in zip(ranks, categorical):
+        drawn.append(np.unique(values, return_index=True)[1] if category else [values.argmin(), values.argmax()])
+    return np.unique(np.concatenate(drawn)).astype(np.int64)

@@ -1,0 +1,186 @@
+"""Predictions for the rows of a table: values in its columns, or taken from layers at its coordinates."""
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sdm.commit import publishing
+from sdm.data.records.columns import coordinate_pair, named_column
+from sdm.data.records.occurrences import WGS84, Occurrences, as_text
+from sdm.data.records.textfile import TextTable, numbers
+from sdm.errors import DataError, OptionError
+from sdm.maps.novelty import OF_VARIABLES, Novelty
+from sdm.maps.outside import Outside
+from sdm.models.extrapolation import extrapolated
+from sdm.models.interface import FittedModel
+from sdm.novelty.exdet import NONE
+from sdm.types import Array, Index
+from sdm.workflow.model_inputs import check_columns, open_for, open_text, values_at
+from sdm.workflow.task import MapResult, Task
+
+SUFFIXES = (".csv", ".tsv", ".txt")
+
+
+@dataclass(frozen=True)
+class PointLayers:
+    """Layers that the values at points are taken from, and how they and the points are read."""
+
+    files: Sequence[str] = ()
+    nodata: float | None = None
+    align: str | None = None
+    rename: Mapping[str, str] | None = None
+    x_column: str | None = None
+    y_column: str | None = None
+    crs: str | None = None
+
+
+def check_table(points: Path, output: Path) -> None:
+    """Raise if the predictions for a table cannot go where they are to go."""
+    if output.suffix.lower() not in SUFFIXES:
+        raise OptionError(f"{points} is a table, and so are its predictions: expected -o FILE.csv, got {output}")
+    if output.resolve() == points.resolve():
+        raise OptionError(f"{output} is the table itself: give the predictions another name")
+
+
+def predict_table(
+    task: Task,
+    model: FittedModel,
+    points: Path,
+    output: Path,
+    notices: list[str],
+    layers: PointLayers,
+    *,
+    scale: str | None = None,
+    extrapolation: str = "clamp",
+    novelty: Sequence[str] = (),
+) -> MapResult:
+    """Write a table again, with its rows and columns as they are, and columns with predictions and novelty beside."""
+    text = open_text(points)
+    x, row = _from_layers(model, text, layers, notices) if layers.files else _from_columns(model, text)
+    notices += text.notes
+    columns = list(np.ascontiguousarray(x.T))
+    clamped = extrapolation != "free"
+    measured = Novelty(model, novelty, scale)
+    base = model.column_values(columns, scale, clamped)
+    beside = measured.measure(columns, base, clamped) if novelty else {}
+    free = (lambda: model.column_values(columns, scale, False)) if extrapolation == "fade" else (lambda: base)
+    values = extrapolated(model, base, free, columns, extrapolation)
+    known = ~np.isnan(base).any(axis=0)
+    made = {**task.table_columns(model, values, scale), **{name: _texts(model, name, beside[name]) for name in beside}}
+    with publishing([output]) as (place,):
+        _write(place, text, row, made)
+    if gaps := int(np.count_nonzero(~known)):
+        notices.append(f"{gaps:,} of {len(row):,} rows have no prediction, because a value is missing")
+    outside = _outside(model, columns, known)
+    counted = {} if outside is None else {"outside": _row_numbers(outside)}
+    predicted = int(np.count_nonzero(~np.isnan(values).any(axis=0)))
+    lines = [] if outside is None else [outside.line.replace(" cells (", " rows (").replace("no cell", "no row")]
+    lines.append(f"written: {output} ({len(row):,} rows, {predicted:,} with a prediction: {', '.join(made)})")
+    return MapResult({"table": output}, {"rows": len(row), "predicted": predicted, **counted}, lines)
+
+
+def _from_columns(model: FittedModel, text: TextTable) -> tuple[Array, Index]:
+    """Return the values of a table's columns, in the order of the model, and the rows that they are in."""
+    check_columns(model, text)
+    labels = model.encoder.labels
+    frame, row = text.read(as_text=set(labels))
+    table = {
+        name: [word or None for word in as_text(frame[name])]
+        if name in labels
+        else numbers(frame[name], row, text.path.name)
+        for name in model.names
+    }
+    return model.encoder.encode(
+        {name: np.asarray(column, dtype=object) if name in labels else column for name, column in table.items()}
+    ), row
+
+
+def _from_layers(model: FittedModel, text: TextTable, layers: PointLayers, notices: list[str]) -> tuple[Array, Index]:
+    """Return the layers' values at a table's coordinates, NaN where there are none, and the rows."""
+    source = text.path.name
+    wanted = (layers.x_column, layers.y_column)
+    pair = [
+        found if name is None else named_column(name, text.header, source)
+        for name, found in zip(wanted, coordinate_pair(text.header))
+    ]
+    if None in pair:
+        raise DataError(
+            f"file '{source}' has no coordinate columns, at which layers have values; it has {', '.join(text.header)}: "
+            "name them with --x-column and --y-column"
+        )
+    frame, row = text.read(as_text=set())
+    x, y = (numbers(frame[name], row, source) for name in pair)
+    stack = open_for(model, layers.files, nodata=layers.nodata, align=layers.align, rename=layers.rename)
+    notices += stack.notices
+    nobody = np.full(len(row), "", dtype=object)
+    records = Occurrences(nobody, x, y, layers.crs or WGS84, row, source=str(text.path))
+    found, index = values_at(stack, records, "points", notices)
+    values = np.full((len(row), len(model.names)), np.nan)
+    values[index] = found
+    return values, row
+
+
+def _texts(model: FittedModel, name: str, values: Any) -> list[Any]:
+    """Return a column of novelty: variables by their names, empty where there is none."""
+    if name in OF_VARIABLES:
+        return ["" if k in (0, NONE) else model.names[k - 1] for k in values.tolist()]
+    if values.dtype == np.uint8:
+        return ["" if flag == NONE else flag for flag in values.tolist()]
+    return list(values.tolist())
+
+
+def _outside(model: FittedModel, columns: Sequence[Any], known: Any) -> Outside | None:
+    """Return how many of the rows are outside the training range; a row has no area."""
+    seen = model.training_range
+    if seen is None:
+        return None
+    outside, counts = seen.mark(columns, known, max(len(known), 1))
+    each = {name: (int(counts[k].sum()), 0.0) for k, name in enumerate(seen.names)}
+    listed = [name for name, classes in zip(seen.names, seen.classes) if classes is not None]
+    continuous = {name: part for name, part in each.items() if name not in listed}
+    return Outside(int(known.sum()), 0.0, int(outside.sum()), 0.0, continuous, {name: each[name] for name in listed})
+
+
+def _row_numbers(outside: Outside) -> dict[str, Any]:
+    """Return what was counted as JSON values, of rows in place of cells."""
+
+    def named(part: Mapping[str, Any]) -> dict[str, Any]:
+        return {"rows": part["cells"], "share": part["share"]}
+
+    numbers = outside.numbers
+    groups = {
+        key: {name: named(part) for name, part in numbers[key].items()} for key in ("variables", "unseen_categories")
+    }
+    return {"of_rows": numbers["of_cells"], **named(numbers), **groups}
+
+
+def _write(place: Path, text: TextTable, row: Index, made: Mapping[str, Sequence[Any]]) -> None:
+    """Write the rows of a table as they are, with new columns behind its own."""
+    names = _free_names(text, list(made))
+    at = {int(number): k for k, number in enumerate(row)}
+    with place.open("w", encoding="utf-8", newline="") as out:
+        writer = csv.writer(out, delimiter=text.delimiter, lineterminator="\n")
+        writer.writerow([*text.header, *names])
+        for number, cells in text.texts():
+            if (k := at.get(number)) is not None:
+                new = [_word(column[k], text.decimal) for column in made.values()]
+                writer.writerow([*cells, *[""] * (len(text.header) - len(cells)), *new])
+
+
+def _free_names(text: TextTable, names: Sequence[str]) -> list[str]:
+    """Return the names of new columns, different from those of the table."""
+    out = [name if name not in text.header else f"predicted {name}" for name in names]
+    if taken := [name for name in out if name in text.header]:
+        raise DataError(f"file '{text.path.name}' has a column '{taken[0]}' already: rename it, or leave it out")
+    return out
+
+
+def _word(value: Any, decimal: str) -> str:
+    """Return a value as a table has it; empty where there is none."""
+    if isinstance(value, float):
+        return "" if np.isnan(value) else f"{value:.9g}".replace(".", decimal)
+    return str(value)
