@@ -138,13 +138,14 @@ def choice_notes(choice: VariableChoice, options: RunOptions, nested: bool) -> l
     own, total = options.layers, len(choice.names)
     over = f"over {choice.found.n:,} {choice.noun}"
     limits = {"correlation": ("drop_correlated", own.drop_correlated), "vif": ("drop_vif", own.drop_vif)}
-    notes = []
+    notes, rest = [], total
     for by, (option, limit) in limits.items():
         if limit is None:
             continue
         gone = choice.left_out(by)
-        which = f"{len(gone)} of {total} variables left out, {over}: {listed_drops(gone)}" if gone else ""
-        notes.append(f"{option} {limit:g}: {which or f'no variable left out of {total}, {over}'}")
+        which = f"{len(gone)} of {rest} variables left out, {over}: {listed_drops(gone)}" if gone else ""
+        notes.append(f"{option} {limit:g}: {which or f'no variable left out of {rest}, {over}'}")
+        rest -= len(gone)
     if choice.steps:
         notes.append(_reduction_note(choice, options))
     if choice.dropped:

@@ -49,7 +49,10 @@ def test_of_correlated_variables_the_one_with_the_larger_gain_stays(redundant, t
 
 def test_the_run_file_repeats_it_and_the_model_predicts_from_the_layers_that_it_has(redundant, tmp_path: Path) -> None:
     words = ("fit", redundant.records, redundant.layers, *QUICK, *POINTS, "--drop-correlated", 0.7, "--drop-vif", 5)
-    succeed(*words, "-o", tmp_path / "one")
+    answer = model_answer(*words, "-o", tmp_path / "one")
+    gone = [row["by"] for row in answer["variable_selection"]["dropped"]]
+    rest = 8 - gone.count("correlation")  # from which the second rule starts
+    assert any(f"left out of {rest}," in note or f"of {rest} variables left out" in note for note in answer["notes"])
     assert yaml.safe_load((tmp_path / "one" / "run.yaml").read_text())["layers"]["drop_correlated"] == 0.7
     succeed("fit", tmp_path / "one" / "run.yaml", "-o", tmp_path / "two")
     (first,), (second,) = ((tmp_path / name).glob("*.npz") for name in ("one", "two"))
