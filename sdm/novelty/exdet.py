@@ -18,6 +18,7 @@ from sdm.novelty.reference import Reference
 from sdm.types import Array
 
 NONE = 255
+_RCOND_RANK = 1e-8  # and with less than this, inverses are taken without each variable
 _RCOND = 1e-10  # directions in which the reference varies less than this, relative to the most, tell nothing
 
 
@@ -31,7 +32,7 @@ class Extrapolation:
     classes: tuple[Array, ...]  # of categorical variables; empty for others
     mean: Array  # of the continuous variables
     inverse: Array  # of their covariance
-    without: Array  # (k, k, k): the inverse without each of them, with zeros in its place
+    without: Array  # (k, k, k): the inverse without each of them, with zeros in its place; empty where not needed
     greatest: float  # squared distance within the reference
 
     @classmethod
@@ -43,8 +44,11 @@ class Extrapolation:
         covariance = np.atleast_2d(np.cov(values, rowvar=False)) if len(values) > 1 else np.zeros((len(at), len(at)))
         scale = np.sqrt(np.where(np.diag(covariance) > 0, np.diag(covariance), 1.0)) if at else np.ones(0)
         inverse = _inverse(covariance, scale)
-        without = np.zeros((len(at), len(at), len(at)))
-        for j in range(len(at)):
+        # The distance without variable j is less by (S⁻¹x)_j² / (S⁻¹)_jj (Schur's complement) where S has an inverse.
+        regular = bool(at) and np.linalg.matrix_rank(covariance / np.outer(scale, scale), _RCOND_RANK) == len(at)
+        size = 0 if regular else len(at)
+        without = np.zeros((size, size, size))
+        for j in range(size):
             rest = [k for k in range(len(at)) if k != j]
             without[j][np.ix_(rest, rest)] = _inverse(covariance[np.ix_(rest, rest)], scale[rest])
         away = values - mean
@@ -102,24 +106,29 @@ def _mahalanobis(points, inverse, without, greatest):  # type: ignore[no-untyped
     above the greatest of the reference."""
     n, k = points.shape
     out, cause = np.empty(n), np.zeros(n, dtype=np.int64)
+    parts = np.empty(k)
     for i in range(n):
         total = 0.0
         for a in range(k):
             part = 0.0
             for b in range(k):
                 part += inverse[a, b] * points[i, b]
+            parts[a] = part
             total += part * points[i, a]
         out[i] = total
         if total <= greatest:
             continue
         least = np.inf
         for j in range(k):
-            rest = 0.0
-            for a in range(k):
-                part = 0.0
-                for b in range(k):
-                    part += without[j, a, b] * points[i, b]
-                rest += part * points[i, a]
+            if without.size:
+                rest = 0.0
+                for a in range(k):
+                    part = 0.0
+                    for b in range(k):
+                        part += without[j, a, b] * points[i, b]
+                    rest += part * points[i, a]
+            else:
+                rest = total - parts[j] * parts[j] / inverse[j, j]
             if rest < least:
                 least = rest
                 cause[i] = j

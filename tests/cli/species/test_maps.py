@@ -13,7 +13,6 @@ from terminal import QUICK, change_raster, picture, read, succeed
 
 from sdm._version import __version__
 from sdm.data.rasters.layers import open_stack
-from sdm.maps.species import model_id
 from sdm.models.file import load_model
 from sdm.simulate.world import simulate
 
@@ -36,7 +35,7 @@ def test_the_map_says_where_it_lies_and_what_it_is(fit, world) -> None:
         assert data.dtypes == ("float32",)
         assert data.nodata == -9999
         tags = data.tags()
-    assert tags["model_id"] == model_id(load_model(fit.model))
+    assert tags["model_id"] == load_model(fit.model).identity
     assert tags["scale"] == "cloglog"
     assert tags["software"] == f"sdm {__version__}"
     assert tags["species"].replace(" ", "_") == fit.name
