@@ -21,6 +21,7 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from sdm.data.records.columns import named_column
+from sdm.data.records.textfile import loose_numbers
 from sdm.errors import OptionError
 
 _LONGEST, _DEEPEST = 4000, 60
@@ -309,10 +310,7 @@ def _like(column: Any, pattern: re.Pattern[str]) -> _Truth:
 
 def _as_numbers(side: Any) -> np.ndarray:
     """Return a side as numbers, NaN where it is none."""
-    values = pd.Series([side]) if not isinstance(side, pd.Series) else side
-    kind = str(values.dtype)
-    plain = values.astype(float) if kind == "bool" else values.astype(object) if kind == "category" else values
-    return pd.to_numeric(plain, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    return loose_numbers(side if isinstance(side, pd.Series) else pd.Series([side]))
 
 
 def _as_words(side: Any) -> np.ndarray:

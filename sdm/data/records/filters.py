@@ -11,7 +11,7 @@ import pandas as pd
 
 from sdm.data.records.columns import UNCERTAINTY, first_of, listed, named_column
 from sdm.data.records.expression import Condition
-from sdm.data.records.textfile import column_key
+from sdm.data.records.textfile import column_key, loose_numbers
 from sdm.errors import OptionError
 
 DEGREE_METRES = 111_320.0  # of latitude: what a coordinate precision of one degree leaves open
@@ -172,8 +172,7 @@ def length_text(metres: float) -> str:
 
 
 def _above_zero(column: pd.Series) -> np.ndarray:
-    values = column.astype(object) if str(column.dtype) == "category" else column
-    number = pd.to_numeric(values, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    number = loose_numbers(column)
     return np.where(np.isfinite(number) & (number > 0), number, np.nan)
 
 

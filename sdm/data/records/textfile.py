@@ -270,6 +270,20 @@ def to_numbers(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     return np.append(number, np.nan)[code], np.flatnonzero(np.append(bad, False)[code])
 
 
+def loose_numbers(column: pd.Series) -> np.ndarray:
+    """Return a column as float64, NaN where it is empty or no number. A comma may be decimal, as in 12,5; in 1,500 it
+    may also divide thousands, so that is no number."""
+    if is_numeric_dtype(column):
+        return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    code, values = pd.factorize(column)
+    names = pd.Series(values, dtype=object)
+    number = pd.to_numeric(names, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan).copy()
+    words = names.astype(str)
+    comma = words.str.fullmatch(r"\s*-?\d+,(\d{1,2}|\d{4,})\s*").to_numpy(dtype=bool)
+    number[comma] = words[comma].str.replace(",", ".", regex=False).astype(float)
+    return np.append(number, np.nan)[code]
+
+
 def numbers(column: pd.Series, row: np.ndarray, source: str) -> np.ndarray:
     """Return a column as float64, NaN where it is empty; raise DataError at the first word."""
     number, bad = to_numbers(column)

@@ -22,6 +22,7 @@ TABLE = pd.DataFrame(
         "code": ["07", "7", "x", None],
         "other": [1960, 1980, 1, np.nan],
         "wild": [True, False, True, False],  # as "true" and "false" of a text file are read
+        "depth": ["1,5", "20,25", "1,500", "x"],  # the third may be one and a half, or fifteen hundred
         "native": [True, False, None, True],
     }
 )
@@ -58,6 +59,7 @@ TABLE = pd.DataFrame(
         ("native != 'true'", [1]),
         ("native not in ('true', 'x')", [1]),
         ("native = 1", [0, 3]),
+        ("depth > 1", [0, 1]),
     ],
 )
 def test_meaning(text: str, rows: list[int]) -> None:

@@ -162,6 +162,15 @@ def test_parts_of_a_file_are_read_as_one(tmp_path, monkeypatch):
     assert parts.left_out["row"].tolist() == whole.left_out["row"].tolist() == [13]
 
 
+def test_uncertainty_with_a_decimal_comma(tmp_path):
+    path = tmp_path / "r.csv"
+    text = 'species,x,y,coordinateUncertaintyInMeters\nA,1,2,"9000,5"\nA,1,2,"20,5"\nA,1,2,"1,500"\n'
+    path.write_text(text, encoding="utf-8")
+    found = read_occurrences(path, rules=RowRules(RecordFilters(max_uncertainty=1000.0)))
+    assert found.row.tolist() == [3, 4]
+    assert "1 rows less certain than 1 km left out (1 of unknown uncertainty are kept)" in found.notes
+
+
 def test_species_that_filters_leave_without_a_row_are_named(tmp_path):
     path = tmp_path / "r.csv"
     path.write_text("species,x,y,year\nA,1,2,1990\nB,1,2,1950\nC,1,2,1950\nA,1,2,1950\n", encoding="utf-8")
