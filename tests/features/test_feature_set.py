@@ -50,7 +50,7 @@ def test_names():
 
 def test_classes_read_by_their_labels():
     terms = Terms.build(KINDS.index("category"), np.array([0, 0]), knot=np.array([0.0, 1.0]))
-    assert terms.names(["soil"], {0: ("clay", "sand")}) == ["(soil=clay)", "(soil=sand)"]
+    assert terms.names(["soil"], {0: {0: "clay", 1: "sand"}}) == ["(soil=clay)", "(soil=sand)"]
 
 
 def test_java_drops_classes_without_presence_and_maxnet_keeps_them():

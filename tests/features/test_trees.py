@@ -127,7 +127,7 @@ def test_rules_read_well():
         ((), (2.0, 3.0)),
         np.array([0, 0, 1], np.int8),
     )
-    assert tree.rules(["bio1", "soil"], {1: ("clay", "loam", "peat", "sand")}) == [
+    assert tree.rules(["bio1", "soil"], {1: dict(enumerate(["clay", "loam", "peat", "sand"]))}) == [
         "bio1 ≥ 12.5 and soil in {peat, sand}"
     ]
     assert evaluate(tree, np.array([[13.0, 2.0], [13.0, 1.0], [12.0, 2.0]])).tolist() == [1, 0, 0]
