@@ -235,7 +235,7 @@ def _read_text(
         more = GBIF | GBIF_WORDS | {column_key(name) for name in (*columns, *numeric, *filters)}
         only = [name for name in text.header if column_key(name) in more or name in (species, x, y)]
         words |= {name for name in only if column_key(name) in GBIF_WORDS}
-    rows = FileRows.read(text, words, only, rules)
+    rows = FileRows.read(text, words, only, rules, as_numbers=[x, y, *numeric])
     notes = [*text.notes, ", ".join([*_from(species, noun), f"x from '{x}'", f"y from '{y}'"])]
     return _records(rows, (species, x, y), numeric, text.path, notes, noun)
 

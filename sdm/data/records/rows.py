@@ -5,7 +5,7 @@ rows are left out, counted and listed, and a file with too many of them is refus
 filters, and what is never a record of a wild living species, leave rows out in the same way.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
@@ -49,10 +49,15 @@ class FileRows:
 
     @classmethod
     def read(
-        cls, text: TextTable, as_text: set[str | None], only: list[str] | None = None, rules: RowRules | None = None
+        cls,
+        text: TextTable,
+        as_text: set[str | None],
+        only: list[str] | None = None,
+        rules: RowRules | None = None,
+        as_numbers: Collection[str] = (),
     ) -> "FileRows":
-        """Read a text table."""
-        rows = cls(*text.read(as_text, only, strict=False), text.path.name, rules)
+        """Read a text table; the rest is as for `TextTable.read`."""
+        rows = cls(*text.read(as_text, only, strict=False, as_numbers=as_numbers), text.path.name, rules)
         fault = f"more fields than the {len(text.header)} of the header"
         rows._lost = dict.fromkeys(text.too_long, fault)
         return rows

@@ -8,7 +8,7 @@ import re
 import warnings
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
@@ -125,9 +125,15 @@ class TextTable:
         return list(unique), list(data.values())
 
     def read(
-        self, as_text: set[str | None], only: list[str] | None = None, *, strict: bool = True
+        self,
+        as_text: set[str | None],
+        only: list[str] | None = None,
+        *,
+        strict: bool = True,
+        as_numbers: Collection[str] = (),
     ) -> tuple[pd.DataFrame, np.ndarray]:
-        """Return the table, and the number of each of its rows in the file; columns `as_text` stay text, as categories.
+        """Return the table, and the number of each of its rows in the file; columns `as_text` stay text, as categories;
+        of those `as_numbers` only what is no number does.
 
         Rows with more fields than the header are refused, or, unless `strict`, left out and listed in `too_long`.
         """
@@ -148,7 +154,7 @@ class TextTable:
         }
         for encoding in dict.fromkeys([self.encoding, "cp1252", "latin-1"]):
             try:
-                frame = self._read_chunks(encoding, kinds, options)
+                frame = self._read_chunks(encoding, kinds, options, as_numbers)
                 break
             except UnicodeDecodeError:
                 continue
@@ -209,7 +215,9 @@ class TextTable:
             rows = csv.reader(stream, delimiter=self.delimiter, quoting=cast(Any, self.quoting))
             yield from enumerate(rows, start=self.skip + 1)
 
-    def _read_chunks(self, encoding: str, kinds: dict[str, Any], options: dict[str, Any]) -> pd.DataFrame:
+    def _read_chunks(
+        self, encoding: str, kinds: dict[str, Any], options: dict[str, Any], as_numbers: Collection[str]
+    ) -> pd.DataFrame:
         """Read a table in parts and put them together; a column that is numbers in one and text in another is text."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", pd.errors.ParserWarning)
@@ -225,7 +233,9 @@ class TextTable:
             elif name in kinds:
                 columns[name] = union_categoricals([piece.array for piece in pieces])
             elif len({is_numeric_dtype(piece) for piece in pieces if piece.notna().any()}) > 1:
-                return self._read_chunks(encoding, kinds | {name: str}, options)
+                if name not in as_numbers:
+                    return self._read_chunks(encoding, kinds | {name: str}, options, as_numbers)
+                columns[name] = pd.Series(np.concatenate([piece.to_numpy(dtype=object) for piece in pieces]))
             else:
                 columns[name] = pd.concat(pieces, ignore_index=True)
         return pd.DataFrame(columns)
@@ -262,12 +272,20 @@ def to_numbers(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     """Return a column as float64, NaN where it is empty or no number, and the places of the latter."""
     if is_numeric_dtype(column):
         return column.to_numpy(dtype=np.float64, na_value=np.nan), np.zeros(0, dtype=np.int64)
-    code, values = pd.factorize(column)
+    number = pd.to_numeric(_objects(column), errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan).copy()
+    rest = np.flatnonzero(np.isnan(number) & column.notna().to_numpy())
+    code, values = pd.factorize(column.iloc[rest])
     words = pd.Series(values).astype("str").str.strip()
     words = words.str.replace(",", ".", regex=False).str.replace("−", "-", regex=False)
-    number = pd.to_numeric(words, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-    bad = np.isnan(number) & (words != "").to_numpy()
-    return np.append(number, np.nan)[code], np.flatnonzero(np.append(bad, False)[code])
+    again = pd.to_numeric(words, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    bad = np.isnan(again) & (words != "").to_numpy()
+    number[rest] = again[code]
+    return number, rest[bad[code]]
+
+
+def _objects(column: pd.Series) -> pd.Series:
+    """Return a column of categories as what they stand for, and others as they are."""
+    return column.astype(object) if str(column.dtype) == "category" else column
 
 
 def loose_numbers(column: pd.Series) -> np.ndarray:
