@@ -140,7 +140,8 @@ def read_swd(
     table, notes = {}, list(text.notes)
     choice, chosen = choice or NamedVariables(), list(variables or ())
     if variables is None:
-        chosen = choice.of(rest, "column", text.path.name)
+        shared = [name for name in rest if name in like]
+        chosen = shared or choice.of(rest, "column", text.path.name)  # what the other table has was chosen there
         asked = {*like, *categorical, *choice.variables}
         places = len(np.unique(np.column_stack([x, y]), axis=0)) if np.isfinite(x).all() else None
         idle = [name for name in chosen if name not in asked and numbers_rows(name, frame[name], places)]

@@ -6,13 +6,11 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-import pandas as pd
 
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.effort import Effort
 from sdm.data.rasters.stack import Stack
 from sdm.data.records.clean import CleanPoints, Ledger, Located, clean, finish_cleaning, locate
-from sdm.data.records.columns import listed
 from sdm.data.records.occurrences import Occurrences, read_occurrences
 from sdm.data.records.rows import RowRules
 from sdm.data.records.samples import Swd, read_swd
@@ -128,7 +126,6 @@ def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
     stack = open_layers(options)
     area = read_area(options, stack)
     records = _choose_species(everyone, options.occurrences.species)
-    records = _told_of_lost(records)
     projections = open_projections(options, stack.names)
     used = said_variables(stack.names, stack.categorical)
     notices = [*records.notes, *stack.notices, used, *(area.notes if area else [])]
@@ -192,16 +189,6 @@ def clean_located(
         thinning=Thinning(own.thin_distance, own.thin_bins, tuple(own.thin_variables), own.thin_tries, options.seed),
         uncertainty_column=own.uncertainty_column,
     )
-
-
-def _told_of_lost(records: Occurrences) -> Occurrences:
-    """Say which species have no record left after reading."""
-    known = set(records.species_names)
-    lost = [str(name) for name in pd.unique(records.left_out["species"]) if name and name not in known]
-    if not lost:
-        return records
-    note = f"{len(lost):,} species have no record left after reading, and are not modelled: {listed(lost)}"
-    return replace(records, notes=(*records.notes, note))
 
 
 def _choose_species(records: Occurrences, wanted: Sequence[str]) -> Occurrences:
@@ -279,7 +266,8 @@ def _prepare_swd(options: RunOptions) -> SpeciesPrepared:
             "occurrences.record_weights=uncertainty needs layers, whose cells it compares with: name a column"
         )
     table = _read_table(options, str(options.occurrences.file), alone=not (place or grouped), weights=weights)
-    background = _read_table(options, place[0], like=table.table.columns) if place else None
+    drawn = bool(place) and place[0] != options.background.target_group
+    background = _read_table(options, place[0], like=table.table.columns, filtered=not drawn) if place else None
     if grouped:
         if background is None:
             check_group([name for name in table.species_names if name != "background"], table.source)
@@ -308,9 +296,15 @@ def _prepare_swd(options: RunOptions) -> SpeciesPrepared:
 
 
 def _read_table(
-    options: RunOptions, file: str, alone: bool = False, weights: str | None = None, like: Collection[str] = ()
+    options: RunOptions,
+    file: str,
+    alone: bool = False,
+    weights: str | None = None,
+    like: Collection[str] = (),
+    filtered: bool = True,
 ) -> Swd:
-    """Read a table of samples; if it is alone, it must hold background too. `like` are the variables of another."""
+    """Read a table of samples; if it is alone, it must hold background too. `like` are the variables of another.
+    Filters are of records: a table of background is not `filtered`."""
     hint = "no layers were given: give a folder of them, or a table of background points, after the occurrence file"
     columns: dict[str, Any] = {"weight_column": weights, "fold_column": options.test.fold_column}
     columns |= {"effort_column": options.background.effort_column, "choice": choice_of(options), "like": like}
@@ -318,7 +312,7 @@ def _read_table(
         table = read_swd(
             file,
             categorical=options.layers.categorical,
-            rules=row_rules(options),
+            rules=row_rules(options) if filtered else RowRules(most_bad=options.occurrences.max_bad_rows),
             nodata=options.layers.nodata,
             **columns,
         )

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import geopandas
+import numpy as np
 import pandas as pd
 import pytest
 import rasterio
@@ -184,7 +185,7 @@ def test_species_that_filters_leave_nothing_of_are_named(world, tmp_path: Path) 
     words = ("fit", tmp_path / "both.csv", world.layers, *PLAIN, "--years", "1970-")
     answer = model_answer(*words, "-o", tmp_path / "out")
     assert answer["name"] == second
-    assert f"1 species have no record left after reading, and are not modelled: {first}" in answer["notices"]
+    assert [text for text in answer["notices"] if first in text] == [f"1 species without any row left: {first}"]
     said = fail(*words, "--species", first, "-o", tmp_path / "none")
     assert f"{first}: none of 60 records can be used (60 not from 1970–): change the filters" in said
 
@@ -209,3 +210,17 @@ def test_check_names_all_layers_of_another_grid(own) -> None:
     (problem,) = [text for text in json.loads(result.stdout)["problems"] if "cells" in text]
     assert "'slope' has 48×40 cells" in problem
     assert "'temperature' has 48×40 cells" in problem
+
+
+def test_filters_are_of_records_and_not_of_a_background_table(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    found = pd.DataFrame(
+        {"species": "fern", "x": 1.0, "y": 2.0, "heat": rng.normal(1, 1, 40), "year": [1950, 1990] * 20}
+    )
+    found.to_csv(tmp_path / "found.csv", index=False)
+    drawn = pd.DataFrame({"species": "background", "x": 1.0, "y": 2.0, "heat": rng.normal(size=200)})
+    drawn.to_csv(tmp_path / "drawn.csv", index=False)
+    words = ("--exclude", "year", "--fc", "l", "--no-curves", "--no-report", "-o", tmp_path / "out")
+    answer = model_answer("fit", tmp_path / "found.csv", tmp_path / "drawn.csv", "--years", "1970-", *words)
+    assert answer["training_presences"] == 20
+    assert answer["background_points"] == 220
