@@ -44,7 +44,7 @@ class Prepared:
     projections: "dict[str, Stack]" = field(default_factory=dict)  # other layers to map on, by name
     notices: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)  # what could mislead, whatever the model
-    fate: "pd.DataFrame | None" = None  # every row of the file of records or sites, and what became of it
+    fate: "pd.DataFrame | None" = None  # every row of the file of records or sites, and its fate
     fate_crs: str = "EPSG:4326"  # of its coordinates, which are those of the file
     chosen: "dict[str, VariableChoice]" = field(default_factory=dict)  # where variables were left out, by model
 

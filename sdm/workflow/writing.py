@@ -64,7 +64,7 @@ def write_model(
 def write_fate(
     prepared: Prepared, fate: "pd.DataFrame | None", options: RunOptions, folder: Path, files: dict[str, Any]
 ) -> None:
-    """Write what became of every record, and note the names of the files."""
+    """Write the fate of every record, and note the names of the files."""
     if fate is not None:
         files["fate of records"] = write_frame(folder / "records_fate.csv", fate).name
         if options.output.gpkg:

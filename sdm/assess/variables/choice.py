@@ -14,7 +14,7 @@ LISTED = 12  # variables that a note names
 
 @dataclass(frozen=True)
 class VariableChoice:
-    """What became of the variables of one model."""
+    """Which variables of one model are kept, and why the others are not."""
 
     names: tuple[str, ...]  # all, in the order of the layers
     dropped: tuple[Dropped, ...]

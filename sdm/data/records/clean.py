@@ -111,7 +111,7 @@ class Ledger:
 
     counts: dict[str, dict[str, int]]  # by species, in order of appearance
     degrees: bool = True  # False if coordinates were taken for degrees but cannot be
-    fate: pd.DataFrame = field(default_factory=pd.DataFrame)  # every row of the file, and what became of it
+    fate: pd.DataFrame = field(default_factory=pd.DataFrame)  # every row of the file, and its fate
     flags: np.ndarray | None = None  # of all records, in file order; None if suspicious ones were not looked for
     suspicious: tuple[str, ...] = ()  # a line about them; "{}" stands for what the points are
     turned: tuple[str, ...] = ()  # a line about longitudes brought to the convention of the layers
@@ -373,7 +373,7 @@ def _count(
 
 
 def _fate(occurrences: Occurrences, reason: np.ndarray, snapped: np.ndarray, flags: np.ndarray) -> pd.DataFrame:
-    """Return a line for every row of the file, in its order: what tells it apart, what became of it, and why; and what
+    """Return a line for every row of the file, in its order: what tells it apart, its fate, and why; and what
     is suspicious about its coordinates."""
     code = reason.astype(np.int64)
     code[snapped[reason[snapped] == KEPT]] = len(REASONS)

@@ -160,7 +160,7 @@ def _plain(column: pd.Series) -> pd.Categorical:
 
 
 def with_fate(lines: pd.DataFrame, code: np.ndarray, reasons: Sequence[str]) -> pd.DataFrame:
-    """Put to the lines of rows what became of them: `code` says which of the reasons each has, of which the first, and
+    """Put to the lines of rows their fate: `code` says which of the reasons each has, of which the first, and
     those that are only to be told, leave the row in. Text is stored as categories, for there may be millions of rows.
     """
     kept = np.array([not reason or reason in TOLD for reason in reasons])

@@ -57,7 +57,7 @@ class Swd:
         return [str(name) for name in pd.unique(self.species) if name != "background"]
 
     def fate(self) -> pd.DataFrame:
-        """Return a line for every row of the file, in its order: what tells it apart, what became of it, and why."""
+        """Return a line for every row of the file, in its order: what tells it apart, its fate, and why."""
         text = self.table.select_dtypes(exclude="number")
         whole = self.table.notna().all(axis=1).to_numpy() & (text != "").all(axis=1).to_numpy()
         why = np.where(whole, 0, 1)

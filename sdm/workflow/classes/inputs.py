@@ -123,7 +123,7 @@ def _recorded(options: RunOptions) -> ClassPrepared:
 
 
 def _fate(points: Points, parts: dict[str, NDArray[np.bool_]], prepared: ClassPrepared) -> pd.DataFrame:
-    """Return a line for every row of the file: its model and class, what became of it, and why."""
+    """Return a line for every row of the file: its model and class, its fate, and why."""
     tables = []
     for title, rows in parts.items():
         if title in prepared.ledgers:

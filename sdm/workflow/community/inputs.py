@@ -36,7 +36,7 @@ class Community:
     projections: dict[str, Stack] = field(default_factory=dict)  # other layers to map on, by name
     edges: str | list[tuple[str, str]] = "tree"  # the graph, as `JointModel` takes it
     notes: list[str] = field(default_factory=list)
-    fate: pd.DataFrame = field(default_factory=pd.DataFrame)  # every row of the table of sites, and what became of it
+    fate: pd.DataFrame = field(default_factory=pd.DataFrame)  # every row of the table of sites, and its fate
     categorical: tuple[str, ...] = ()  # variables whose values are categories
     warnings: list[str] = field(default_factory=list)
 

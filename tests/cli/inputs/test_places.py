@@ -18,7 +18,7 @@ def places(path: Path) -> list[tuple[str, float, float]]:
 
 
 def moved_layers(world, folder: Path, degrees: float) -> Path:
-    """Write the layers so many degrees farther east."""
+    """Write the layers some degrees farther east."""
     folder.mkdir()
     for path in world.layers.glob("*.tif"):
         with rasterio.open(path) as source:
@@ -30,7 +30,7 @@ def moved_layers(world, folder: Path, degrees: float) -> Path:
 
 
 def turned(path: Path, target: Path, degrees: float) -> Path:
-    """Write a table with longitudes so many degrees farther east, from -180 to 180."""
+    """Write a table with longitudes some degrees farther east, from -180 to 180."""
     table = rows(path)
     for row in table:
         row["longitude"] = round((float(row["longitude"]) + degrees + 180) % 360 - 180, 6)

@@ -1,4 +1,4 @@
-"""Records as they come: filters, rows that cannot be read, and what became of each, for every kind of model."""
+"""Records as they come: filters, rows that cannot be read, and the fate of each, for every kind of model."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Rows of files: filters, rows that cannot be read, and what became of each."""
+"""Rows of files: filters, rows that cannot be read, and the fate of each."""
 
 import numpy as np
 import pytest
