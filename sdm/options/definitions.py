@@ -389,7 +389,7 @@ class OutputOptions(Section):
     report: bool = option(True, "Write the page of each model (HTML, opens offline), and an index of several.")
     gpkg: bool = option(
         False,
-        "Also write the records with their fate (kept, or why not), and the background points, as GeoPackage, for a GIS.",
+        "Also write records with their fate (kept, or why not), and background points, as GeoPackage, for a GIS.",
     )
     uncertainty: bool = option(
         False, "Map the mean, deviation, and lower and upper limit (5 and 95 %) over the replicates or folds."

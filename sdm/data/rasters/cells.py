@@ -99,7 +99,7 @@ class CellLookup:
 
 
 def disc(reach: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the steps in rows and columns to cells at most N cells away, the nearest first, without the cell
+    """Return the steps in rows and columns to cells at most `reach` away, the nearest first, without the cell
     itself; of equally near ones the northernmost, then the westernmost."""
     side = int(reach)
     dr, dc = (part.ravel() for part in np.mgrid[-side : side + 1, -side : side + 1])
