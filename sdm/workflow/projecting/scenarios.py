@@ -1,0 +1,145 @@
+"""Scenarios: sets of layers of other times and places, found by a pattern of names or listed in a table.
+
+In a pattern, what stands in braces is a field: ``future/{gcm}_{ssp}_{period}/`` finds one scenario per folder, with the
+three fields read from its name; ``wc2.1_10m_bioc_{gcm}_{ssp}_{period}.tif`` one per file. The field ``{variable}``
+tells the layers of one scenario apart, where a folder holds the files of several:
+``CHELSA_{variable}_{period}_{gcm}_{ssp}_V.2.1.tif``.
+"""
+
+import glob
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sdm.data.records.textfile import TextTable, column_key
+from sdm.errors import DataError, OptionError
+
+VARIABLE = "variable"  # the field that tells the layers of one scenario apart
+TABLES = (".csv", ".tsv", ".txt")
+_FIELD = re.compile(r"\{([A-Za-z_]\w*)\}")
+_PLACES = ("layers", "folder", "file", "path")  # columns of a table that say where the layers are
+_TITLES = ("scenario", "name", "title")
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A set of layers to project a model to, and what is known of it."""
+
+    title: str
+    places: tuple[str, ...]  # a folder, a file, or files
+    fields: Mapping[str, str] = field(default_factory=dict)  # such as gcm, ssp and period
+
+
+def find_scenarios(wanted: Sequence[str] | Mapping[str, str]) -> list[Scenario]:
+    """Return the scenarios of patterns, tables, folders and files, or of a mapping of titles to these, sorted by title.
+
+    Raises
+    ------
+    DataError
+        If nothing is there, or two readings of a name are possible.
+    OptionError
+        If a pattern cannot be understood, or two scenarios have one title.
+    """
+    pairs = list(wanted.items()) if isinstance(wanted, Mapping) else [("", place) for place in wanted]
+    found: list[Scenario] = []
+    for title, place in pairs:
+        if _FIELD.search(place):
+            part = _by_pattern(place)
+        elif Path(place).suffix.lower() in TABLES:
+            part = _by_table(Path(place))
+        else:
+            part = [Scenario(title or Path(place).name, (place,))]
+        if title and len(part) > 1:
+            part = [Scenario(f"{title}_{one.title}", one.places, one.fields) for one in part]
+        elif title:
+            part = [Scenario(title, part[0].places, part[0].fields)]
+        found += part
+    titles = [one.title for one in found]
+    if twice := [title for title in titles if titles.count(title) > 1]:
+        raise OptionError(f"two scenarios are called '{twice[0]}': give them names, as in name=folder")
+    if not found:
+        raise OptionError("no scenarios: give a pattern such as 'future/{gcm}_{ssp}/', a table, or folders")
+    return sorted(found, key=lambda one: one.title)
+
+
+def field_names(scenarios: Sequence[Scenario]) -> list[str]:
+    """Return the fields that the scenarios have, in the order in which they come up."""
+    return list(dict.fromkeys(name for one in scenarios for name in one.fields))
+
+
+def _by_pattern(pattern: str) -> list[Scenario]:
+    """Return the scenarios whose folder or file names match a pattern."""
+    names = _FIELD.findall(pattern)
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise OptionError(f"pattern '{pattern}' has the field {{{twice[0]}}} twice: give every field a name of its own")
+    if "}{" in pattern:
+        raise OptionError(f"pattern '{pattern}' has two fields without anything between: they cannot be told apart")
+    places = sorted(_matching(pattern))
+    groups: dict[tuple[str, ...], list[str]] = {}
+    known = [name for name in names if name != VARIABLE]
+    for place in places:
+        values = _read_fields(pattern, place)
+        groups.setdefault(tuple(values[name] for name in known), []).append(place)
+    if not groups:
+        raise DataError(f"no file or folder matches '{pattern}': check the pattern, whose fields stand in braces")
+    if not known:
+        raise OptionError(f"pattern '{pattern}' has no field but {{{VARIABLE}}}: name what tells scenarios apart")
+    out = []
+    for values, there in groups.items():
+        if len(there) > 1 and VARIABLE not in names:
+            raise DataError(f"'{there[0]}' and '{there[1]}' are the same scenario by '{pattern}': add a field")
+        out.append(Scenario("_".join(values), tuple(there), dict(zip(known, values))))
+    return out
+
+
+def _matching(pattern: str) -> list[str]:
+    """Return the places that a pattern may mean: every field stands for anything but a slash."""
+    parts = _FIELD.split(pattern.rstrip("/"))
+    anything = "".join("*" if k % 2 else glob.escape(part) for k, part in enumerate(parts))
+    return [place for place in glob.glob(anything) if not Path(place).name.startswith(".")]
+
+
+def _read_fields(pattern: str, place: str) -> dict[str, str]:
+    """Return the values of the fields in a place; raise if there are two readings."""
+    parts = _FIELD.split(pattern.rstrip("/"))
+    readings = []
+    for lazy in ("?", ""):
+        text = "".join(f"(?P<{part}>[^/]+{lazy})" if k % 2 else re.escape(part) for k, part in enumerate(parts))
+        match = re.fullmatch(text, place)
+        readings.append({} if match is None else match.groupdict())
+    if readings[0] != readings[1]:
+        name = next(key for key in readings[0] if readings[0][key] != readings[1].get(key))
+        both = f"'{readings[0][name]}' or '{readings[1].get(name)}'"
+        raise DataError(
+            f"'{place}' can be read in two ways by '{pattern}': {{{name}}} may be {both}; write more of the name into "
+            "the pattern, or give a table of scenarios"
+        )
+    return readings[0]
+
+
+def _by_table(path: Path) -> list[Scenario]:
+    """Return the scenarios that a table lists: a column with their layers, and any others as fields. Paths are relative
+    to the table."""
+    if not path.is_file():
+        raise DataError(f"file '{path}' does not exist: expected a table of scenarios")
+    text = TextTable(path)
+    frame, row = text.read(as_text=set(text.header))
+    keys = {column_key(name): name for name in reversed(text.header)}
+    where = next((keys[key] for key in _PLACES if key in keys), None)
+    if where is None:
+        raise DataError(
+            f"table '{path.name}' has no column that says where the layers are: expected one called "
+            f"{', '.join(_PLACES)}; it has {', '.join(text.header)}"
+        )
+    called = next((keys[key] for key in _TITLES if key in keys), None)
+    fields = [name for name in text.header if name not in (where, called)]
+    out = []
+    for number, line in zip(row, frame.astype(object).where(frame.notna(), "").to_dict("records")):
+        place, values = str(line[where]).strip(), {name: str(line[name]).strip() for name in fields}
+        if not place:
+            raise DataError(f"table '{path.name}', row {number}: column '{where}' is empty")
+        there = place if "://" in place or place.startswith("/") else str(path.parent / place)
+        title = str(line[called]).strip() if called else "_".join(value for value in values.values() if value)
+        out.append(Scenario(title or Path(place).name, (there,), values))
+    return out
