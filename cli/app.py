@@ -17,6 +17,7 @@ from sdm_cli.commands.init import init, schema
 from sdm_cli.commands.joint import joint
 from sdm_cli.commands.path import path
 from sdm_cli.commands.predict import predict
+from sdm_cli.commands.project import project_models
 from sdm_cli.commands.report import report
 from sdm_cli.commands.simulate import simulate
 from sdm_cli.commands.tune import tune
@@ -40,10 +41,13 @@ app = typer.Typer(
     Before a long run:  sdm check records.csv layers/
 
     Which variables to keep:  sdm variables records.csv layers/
+
+    Other climates and places:  sdm project results/ --scenarios 'future/{gcm}_{ssp}/' --reference layers/ -o out
     """,
 )
 for command in (fit, tune, path, classify, joint, check, variables):
     app.command(context_settings={"token_normalize_func": normalize})(command)
+app.command("project", context_settings={"token_normalize_func": normalize})(project_models)
 for command in (predict, evaluate, report, info, init, schema, simulate):
     app.command()(command)
 

@@ -18,6 +18,7 @@ PANELS = {
     "fit": "Model",
     "test": "Testing",
     "predict": "Map",
+    "project": "Scenarios",
     "output": "Output",
     "tune": "Tuning",
     "curve": "Curves",
@@ -27,6 +28,7 @@ PANELS = {
     "": "General",
 }
 OF_ONE = ("tune", "curve", "path", "classes", "joint")  # sections of one command
+OF_PROJECT = ("project.models", "project.area")  # options of `sdm project` alone
 COMMON_PANEL = "Messages"
 INPUTS = "OCCURRENCES LAYERS | RUN.YAML"
 
@@ -130,6 +132,8 @@ def _signed(
 
 def _hidden(leaf: Leaf, sections: Collection[str], kinds: Collection[str]) -> bool:
     """Whether an option is not in the help of a command."""
+    if leaf.dotted in OF_PROJECT:
+        return "project" not in sections
     if leaf.section in OF_ONE:
         return leaf.section not in sections
     return not any(applies(leaf, kind) for kind in kinds)

@@ -205,8 +205,24 @@ class NoveltyMaps:
     ) -> list[NDArray[Any]]:
         """Count a window, and return a band for every raster; `valid` are the cells that are on the map, the rest is as
         for `Novelty.measure`."""
-        if self._tally is not None:
-            self._tally.add(window, columns, valid)
+        self.count(window, columns, valid)
+        return self.measured(window, columns, valid, predicted, clamped)
+
+    def count(
+        self, window: Window, columns: Sequence[NDArray[Any]], valid: NDArray[np.bool_]
+    ) -> NDArray[np.bool_] | None:
+        """Count a window; return which cells are outside the training range, None where that is not known."""
+        return None if self._tally is None else self._tally.add(window, columns, valid)
+
+    def measured(
+        self,
+        window: Window,
+        columns: Sequence[NDArray[Any]],
+        valid: NDArray[np.bool_],
+        predicted: Array | None = None,
+        clamped: bool = True,
+    ) -> list[NDArray[Any]]:
+        """Return a band for every raster, and count nothing."""
         if not self.novelty.names:
             return []
         measured = self.novelty.measure(columns, predicted, clamped)

@@ -16,7 +16,7 @@ _EVERY = {
     "fit.tolerance",
     "fit.max_iterations", "test.percent", "test.folds", "test.split", "test.block_size", "test.radius",
     "test.orientation", "test.aggregation", "test.fold_column", "test.replicates", "test.replicate_kind",
-    "predict.clamp", "predict.extrapolation", "predict.projections",
+    "predict.clamp", "predict.extrapolation", "predict.projections", "project.", "output.resume",
     "output.folder", "output.overwrite", "output.map", "output.report",
     "output.gpkg",
 }  # fmt: skip
@@ -48,6 +48,14 @@ READING = (
     "occurrences.drop_suspicious", "occurrences.uncertainty_column", "occurrences.max_uncertainty",
     "occurrences.years", "occurrences.basis", "occurrences.exclude_issues", "occurrences.where",
     "occurrences.max_bad_rows", "layers.nodata", "layers.align", "layers.rename",
+)  # fmt: skip
+
+# Those of `sdm project`.
+PROJECTING = (
+    "project.models", "project.scenarios", "project.reference", "project.thresholds", "project.novelty",
+    "project.dispersal", "project.over", "project.area", "predict.scale", "predict.threshold", "predict.extrapolation",
+    "predict.clamp", "layers.nodata", "layers.align", "layers.rename", "output.folder", "output.overwrite",
+    "output.resume", "output.report", "threads",
 )  # fmt: skip
 
 

@@ -27,6 +27,7 @@ from sdm.options.kinds import (
     Years,
     option,
 )
+from sdm.options.projecting import ProjectOptions
 from sdm.options.studies import CurveOptions, PathOptions, TuneOptions
 
 
@@ -384,6 +385,7 @@ class OutputOptions(Section):
 
     folder: str | None = option(None, "Folder for the results.", "output", "outputdirectory")
     overwrite: bool = option(False, "Replace results that are there already.")
+    resume: bool = option(False, "Go on with scenarios where a run ended; what is finished and unchanged is kept.")
     curves: bool = option(True, "Draw response curves, marginal and variable-only.", "responsecurves")
     map: bool = option(True, "Write the map (GeoTIFF) and its picture.", "pictures")
     report: bool = option(True, "Write the page of each model (HTML, opens offline), and an index of several.")
@@ -459,6 +461,7 @@ class RunOptions(Section):
     fit: FitOptions = FitOptions()
     test: TestOptions = TestOptions()
     predict: PredictOptions = PredictOptions()
+    project: ProjectOptions = ProjectOptions()
     output: OutputOptions = OutputOptions()
     tune: TuneOptions = TuneOptions()
     curve: CurveOptions = CurveOptions()

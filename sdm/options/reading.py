@@ -29,7 +29,7 @@ SECTIONS: dict[str, type[Section]] = {
 PATHS = (
     "occurrences.file", "layers.files", "background.file", "background.area", "background.target_group",
     "background.bias", "test.file", "predict.projections", "output.folder", "path.strata", "classes.raster",
-    "joint.graph",
+    "joint.graph", "project.models", "project.scenarios", "project.reference", "project.area",
 )  # fmt: skip
 
 
@@ -107,7 +107,7 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
 
 def _located(name: str, value: Any, folder: Path) -> Any:
     """Return the value of an option of a run file that lies in a folder."""
-    if name == "predict.projections":
+    if name in ("predict.projections", "project.scenarios"):
         try:
             value = read_places(value)
         except ValueError:
@@ -266,7 +266,7 @@ def dump_yaml(options: RunOptions, wanted: Container[str] | None = None) -> str:
 
     `wanted` are the dotted names to write, all by default; whatever was chosen is written too.
     """
-    tree = options.model_dump(mode="json", exclude={"output": {"overwrite"}, "predict": {"clamp"}})
+    tree = options.model_dump(mode="json", exclude={"output": {"overwrite", "resume"}, "predict": {"clamp"}})
     for dotted in PATHS:
         section, name = dotted.split(".")
         tree[section][name] = _located(dotted, tree[section][name], Path.cwd())

@@ -52,7 +52,7 @@ def open_stack(
     *,
     categorical: Sequence[str] = (),
     nodata: NodataGiven = None,
-    align: str | None = None,
+    align: str | Grid | None = None,
     names: Sequence[str] | None = None,
     rename: Mapping[str, str] | None = None,
     variables: Sequence[str] = (),
@@ -74,7 +74,7 @@ def open_stack(
         ``"landcover=255"`` for one layer; ``"none"`` says that what the files say is all (`sdm.data.untagged`).
     align
         None: grids must match. ``"first"`` or the name of a layer: resample the others to its grid,
-        bilinear, or nearest cell for categorical layers.
+        bilinear, or nearest cell for categorical layers. A grid: resample to it what lies on another one.
     names
         Use these layers only, in this order; else all, sorted by name. Layers whose names are spelt otherwise are
         found, and called as asked here (see `sdm.data.rasters.names`).
@@ -99,12 +99,12 @@ def open_stack(
         bands, classes = [item for item in bands if item.layer.name in names], classes & set(names)
     bands = _one_crs(bands, notices)
     known = [item.layer.name for item in bands]
-    if align not in (None, "first"):
+    if isinstance(align, str) and align != "first":
         meant = match_names([align], known, formerly=formerly, what="layer to align to", error=OptionError)
         align = meant.found[align]
         notices += meant.notices
     # "first" is the first that the user named, before sorting.
-    grid = next(item.grid for item in bands if align in (None, "first", item.layer.name))
+    grid = align if isinstance(align, Grid) else _grid_of(bands, align)
     order = known if names is None else list(names)
     bands = sorted(bands, key=lambda item: order.index(item.layer.name) if names else item.layer.name)
     chosen = _one_grid(bands, grid, align, classes, notices)
@@ -118,13 +118,20 @@ def open_stack(
         notices.append(f"categorical layers: {', '.join(sorted(classes))} ({len(classes)})")
     blocks = [(64, grid.width) if layer.resample else item.block for layer, item in zip(chosen, bands)]
     return Stack(
-        **vars(grid),
+        width=grid.width,
+        height=grid.height,
+        transform=grid.transform,
+        crs=grid.crs,
         layers=tuple(chosen),
         block=(min(grid.height, max(b[0] for b in blocks)), min(grid.width, max(b[1] for b in blocks))),
         # float32 holds integers of up to 16 bits exactly; the rule of numpy is the one we want.
         dtype=np.result_type(np.float32, *(layer.dtype for layer in chosen)),
         notices=tuple(notices),
     )
+
+
+def _grid_of(bands: Sequence[_Band], align: str | None) -> Grid:
+    return next(item.grid for item in bands if align in (None, "first", item.layer.name))
 
 
 def _find(
@@ -302,7 +309,9 @@ def _one_crs(bands: list[_Band], notices: list[str]) -> list[_Band]:
     return [replace(item, grid=replace(item.grid, crs=item.grid.crs or crs)) for item in bands]
 
 
-def _one_grid(bands: list[_Band], grid: Grid, align: str | None, classes: set[str], notices: list[str]) -> list[Layer]:
+def _one_grid(
+    bands: list[_Band], grid: Grid, align: str | Grid | None, classes: set[str], notices: list[str]
+) -> list[Layer]:
     """Check every layer against the grid of the stack; mark those to resample if `align` allows it."""
     chosen, near, other = [], [], list[str]()
     for item in bands:

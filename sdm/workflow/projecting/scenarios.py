@@ -42,9 +42,10 @@ def find_scenarios(wanted: Sequence[str] | Mapping[str, str]) -> list[Scenario]:
         If a pattern cannot be understood, or two scenarios have one title.
     """
     pairs = list(wanted.items()) if isinstance(wanted, Mapping) else [("", place) for place in wanted]
+    pairs = [("" if title == Path(place).name else title, place) for title, place in pairs]  # not a name of the user's
     found: list[Scenario] = []
     for title, place in pairs:
-        if _FIELD.search(place):
+        if has_fields(place):
             part = _by_pattern(place)
         elif Path(place).suffix.lower() in TABLES:
             part = _by_table(Path(place))
@@ -68,28 +69,38 @@ def field_names(scenarios: Sequence[Scenario]) -> list[str]:
     return list(dict.fromkeys(name for one in scenarios for name in one.fields))
 
 
-def _by_pattern(pattern: str) -> list[Scenario]:
-    """Return the scenarios whose folder or file names match a pattern."""
+def matches(pattern: str) -> list[tuple[str, dict[str, str]]]:
+    """Return the files and folders that match a pattern, sorted, each with the fields in its name."""
     names = _FIELD.findall(pattern)
     if twice := [name for name in names if names.count(name) > 1]:
         raise OptionError(f"pattern '{pattern}' has the field {{{twice[0]}}} twice: give every field a name of its own")
     if "}{" in pattern:
         raise OptionError(f"pattern '{pattern}' has two fields without anything between: they cannot be told apart")
-    places = sorted(_matching(pattern))
-    groups: dict[tuple[str, ...], list[str]] = {}
-    known = [name for name in names if name != VARIABLE]
-    for place in places:
-        values = _read_fields(pattern, place)
-        groups.setdefault(tuple(values[name] for name in known), []).append(place)
-    if not groups:
+    found = [(place, _read_fields(pattern, place)) for place in sorted(_matching(pattern))]
+    if not found:
         raise DataError(f"no file or folder matches '{pattern}': check the pattern, whose fields stand in braces")
+    return found
+
+
+def has_fields(text: str) -> bool:
+    """Tell whether a text is a pattern with fields in braces."""
+    return _FIELD.search(text) is not None
+
+
+def _by_pattern(pattern: str) -> list[Scenario]:
+    """Return the scenarios whose folder or file names match a pattern."""
+    names = _FIELD.findall(pattern)
+    known = [name for name in names if name != VARIABLE]
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for place, values in matches(pattern):
+        groups.setdefault(tuple(values[name] for name in known), []).append(place)
     if not known:
         raise OptionError(f"pattern '{pattern}' has no field but {{{VARIABLE}}}: name what tells scenarios apart")
     out = []
-    for values, there in groups.items():
+    for key, there in groups.items():
         if len(there) > 1 and VARIABLE not in names:
             raise DataError(f"'{there[0]}' and '{there[1]}' are the same scenario by '{pattern}': add a field")
-        out.append(Scenario("_".join(values), tuple(there), dict(zip(known, values))))
+        out.append(Scenario("_".join(key), tuple(there), dict(zip(known, key))))
     return out
 
 
@@ -143,3 +154,28 @@ def _by_table(path: Path) -> list[Scenario]:
         title = str(line[called]).strip() if called else "_".join(value for value in values.values() if value)
         out.append(Scenario(title or Path(place).name, (there,), values))
     return out
+
+
+PERIODS = ("period", "year", "years", "time", "date", "decade", "epoch")  # fields that put scenarios in order
+
+
+def period_order(scenarios: Sequence[Scenario]) -> list[tuple[str, str | None]]:
+    """Return the titles of scenarios so that earlier periods come first, each with the title of the one before it: that
+    of the same fields but the period; None for first ones."""
+    name = next((field for field in field_names(scenarios) if column_key(field) in PERIODS), None)
+    if name is None:
+        return [(one.title, None) for one in scenarios]
+    groups: dict[tuple[tuple[str, str], ...], list[Scenario]] = {}
+    for one in scenarios:
+        rest = tuple(sorted((key, value) for key, value in one.fields.items() if key != name))
+        groups.setdefault(rest, []).append(one)
+    out: list[tuple[str, str | None]] = []
+    for group in groups.values():
+        ordered = sorted(group, key=lambda one: _natural(one.fields.get(name, "")))
+        out += [(one.title, ordered[k - 1].title if k else None) for k, one in enumerate(ordered)]
+    return out
+
+
+def _natural(text: str) -> list[tuple[int, int, str]]:
+    """Return a key that sorts numbers in a text by size."""
+    return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.findall(r"\d+|\D+", text)]

@@ -1,0 +1,161 @@
+"""Over several scenarios: mean, deviation, range and agreement of their maps, and where their variance comes from."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rasterio.windows import Window
+
+from sdm._version import __version__
+from sdm.data.rasters.grid import Grid
+from sdm.data.rasters.stack import Layer, Stack
+from sdm.maps.projection.change import Places
+from sdm.maps.rasters import BLOCK, NODATA, Raster, write_rasters
+from sdm.types import Array, Progress
+
+STATISTICS = ("mean", "sd", "min", "max")
+REST = "rest"
+
+
+def map_stack(grid: Grid, maps: Sequence[Path], presence: Sequence[Path] = ()) -> Stack:
+    """Return maps of suitability, and of presence, on one grid as layers."""
+    layers = [Layer(f"map {k}", str(path), 1, "float32", nodata=(NODATA,)) for k, path in enumerate(maps)]
+    layers += [Layer(f"presence {k}", str(path), 1, "uint8", nodata=(255.0,)) for k, path in enumerate(presence)]
+    block = min(BLOCK, grid.height), min(BLOCK, grid.width)
+    place: dict[str, Any] = {"width": grid.width, "height": grid.height, "transform": grid.transform, "crs": grid.crs}
+    return Stack(**place, layers=tuple(layers), block=block, dtype=np.dtype(np.float32))
+
+
+def write_agreement(
+    grid: Grid,
+    maps: Sequence[Path],
+    presence: Sequence[Path],
+    places: Mapping[str, Path],
+    tags: Mapping[str, str],
+    *,
+    threads: int = 2,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Write mean, standard deviation (of n - 1), minimum and maximum over maps, and how many say present.
+
+    Cells have a value where every map has one. `presence` may be empty; agreement is then not written.
+    """
+    stack, n = map_stack(grid, maps, presence), len(maps)
+    areas = Places(grid).grid
+    kind, nothing = ("uint8", 255) if n < 255 else ("uint16", 65535)
+    parts: dict[tuple[int, int], Array] = {}
+    lock = Lock()
+
+    def bands(window: Window, values: NDArray[np.floating]) -> list[NDArray[Any]]:
+        shown = values[:n].astype(np.float64)
+        known = ~np.isnan(shown).any(axis=0)
+        spread = shown.std(axis=0, ddof=1) if n > 1 else np.zeros(known.shape)
+        made = (shown.mean(axis=0), spread, shown.min(axis=0), shown.max(axis=0))
+        out = [np.where(known, band, NODATA).astype(np.float32) for band in made]
+        if presence:
+            count = values[n:].sum(axis=0)
+            whole = known & ~np.isnan(count)
+            agreed = np.where(whole, count, nothing).astype(kind)
+            out.append(agreed)
+            rows = np.arange(int(window.row_off), int(window.row_off) + int(window.height))
+            counts = np.zeros((len(rows), n + 1))
+            for row, line in enumerate(agreed):
+                counts[row] = np.bincount(line[line != nothing], minlength=n + 1)
+            with lock:
+                parts[int(window.row_off), int(window.col_off)] = areas.cell_km2(rows) @ counts
+        return out
+
+    rasters = [Raster(places[name], bands=(name,)) for name in STATISTICS]
+    if presence:
+        rasters.append(Raster(places["agreement"], kind, nothing, bands=("number of cases that are suitable",)))
+    about = [{**tags, "cases": str(n), "software": f"sdm {__version__}"}] * len(rasters)
+    summaries = write_rasters(stack, rasters, bands, about, threads=threads, progress=progress)
+    numbers: dict[str, Any] = {name: one.numbers for name, one in zip(STATISTICS, summaries)}
+    if presence:
+        km2 = sum((parts[key] for key in sorted(parts)), np.zeros(n + 1))
+        numbers["agreement"] = {str(k): float(value) for k, value in enumerate(km2)}
+    return numbers
+
+
+@dataclass(frozen=True)
+class Design:
+    """Which level of every source each of some maps has."""
+
+    levels: Mapping[str, tuple[int, ...]]
+
+    @classmethod
+    def of(cls, cases: Sequence[Mapping[str, str]]) -> "Design":
+        """Return the design of cases by their fields; fields of one value only are no source."""
+        names = dict.fromkeys(name for fields in cases for name in fields)
+        levels = {}
+        for name in names:
+            values = [fields.get(name, "") for fields in cases]
+            known = sorted(set(values))
+            if len(known) > 1:
+                levels[name] = tuple(known.index(value) for value in values)
+        return cls(levels)
+
+    @property
+    def balanced(self) -> bool:
+        """Whether every combination of levels is there as often as any other."""
+        rows = list(zip(*self.levels.values()))
+        whole = int(np.prod([max(level) + 1 for level in self.levels.values()])) if self.levels else 0
+        return len(set(rows)) == whole and len({rows.count(row) for row in set(rows)}) == 1
+
+    def decompose(self, values: Array) -> Array:
+        """Return the variance (of n) of values `(n, …)`, that between the means of the levels of each source, and what
+        is left: interactions."""
+        mean = values.mean(axis=0)
+        total = ((values - mean) ** 2).mean(axis=0)
+        parts = []
+        for level in self.levels.values():
+            place = np.array(level)
+            part = np.zeros_like(mean)
+            for k in range(place.max() + 1):
+                chosen = place == k
+                part += chosen.mean() * (values[chosen].mean(axis=0) - mean) ** 2
+            parts.append(part)
+        return np.array([total, *parts, np.maximum(total - sum(parts), 0.0)])
+
+
+def write_variance(
+    grid: Grid,
+    maps: Sequence[Path],
+    design: Design,
+    places: Mapping[str, Path],
+    tags: Mapping[str, str],
+    *,
+    threads: int = 2,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Write the variance of maps that each source accounts for, and the rest; return means over the area and shares."""
+    stack = map_stack(grid, maps)
+    areas, names = Places(grid).grid, [*design.levels, REST]
+    parts: dict[tuple[int, int], Array] = {}
+    lock = Lock()
+
+    def bands(window: Window, values: NDArray[np.floating]) -> list[NDArray[Any]]:
+        shown = values.astype(np.float64)
+        known = ~np.isnan(shown).any(axis=0)
+        found = design.decompose(shown)
+        rows = np.arange(int(window.row_off), int(window.row_off) + int(window.height))
+        area = areas.cell_km2(rows)[:, None] * known
+        sums = np.array([area.sum(), *((np.where(known, part, 0.0) * area).sum() for part in found)])
+        with lock:
+            parts[int(window.row_off), int(window.col_off)] = sums
+        return [np.where(known, part, NODATA).astype(np.float32) for part in found[1:]]
+
+    rasters = [Raster(places[name], bands=(f"variance by {name}",)) for name in names]
+    about = [{**tags, "source": name, "software": f"sdm {__version__}"} for name in names]
+    write_rasters(stack, rasters, bands, about, threads=threads, progress=progress)
+    sums = sum((parts[key] for key in sorted(parts)), np.zeros(len(names) + 2))
+    total, *each = (sums[1:] / sums[0] if sums[0] else sums[1:]).tolist()
+    sources = []
+    for name, value in zip(names, each):
+        count = max(design.levels[name]) + 1 if name in design.levels else None
+        sources.append({"source": name, "levels": count, "variance": value, "share": value / total if total else None})
+    return {"total": total, "sources": sources, "balanced": design.balanced}

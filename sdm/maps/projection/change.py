@@ -1,0 +1,149 @@
+"""Change against a reference: codes of cells, their areas, and where the middle of the suitable area lies."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rasterio.crs import CRS
+from rasterio.windows import Window
+
+from sdm._jit import jit
+from sdm.data.rasters.grid import Grid
+from sdm.types import Array, Colour
+
+CODES = ("stable_absent", "stable_present", "gain", "loss", "out_of_reach")
+STABLE_ABSENT, STABLE_PRESENT, GAIN, LOSS, OUT_OF_REACH = range(5)
+TITLES = ("stable absent", "stable present", "gain", "loss", "suitable, out of reach")
+COLOURS: dict[int, Colour] = {
+    STABLE_ABSENT: (225, 225, 225), STABLE_PRESENT: (70, 130, 180), GAIN: (44, 160, 90), LOSS: (205, 90, 50),
+    OUT_OF_REACH: (215, 195, 110),
+}  # fmt: skip
+UNKNOWN = 255
+DISPERSALS = ("unlimited", "none")
+_POINTS = ("N", "NNE", "NE", "ENE", "E", "ESE", "SE", "SSE", "S", "SSW", "SW", "WSW", "W", "WNW", "NW", "NNW")
+
+
+def change_codes(before: NDArray[Any], now: NDArray[np.uint8], dispersal: bool = True) -> NDArray[np.uint8]:
+    """Return what became of every cell that was present (1), absent (0) or unknown (255) before and is now; without
+    dispersal, what was absent and becomes suitable is out of reach."""
+    codes = np.full(now.shape, UNKNOWN, dtype=np.uint8)
+    _fill_codes(before, now, GAIN if dispersal else OUT_OF_REACH, codes)
+    return codes
+
+
+@jit
+def _fill_codes(before, now, gained, codes):  # type: ignore[no-untyped-def]
+    for i in range(now.size):
+        if now[i] <= 1 and (before[i] == 0 or before[i] == 1):
+            if now[i] == 1:
+                codes[i] = 1 if before[i] == 1 else gained
+            else:
+                codes[i] = 3 if before[i] == 1 else 0
+
+
+class Places:
+    """Cells of a grid on the ground: their areas, and where they lie on the globe, or in the plane of a projection."""
+
+    def __init__(self, grid: Grid) -> None:
+        degrees = grid.crs is None and grid.looks_geographic
+        self.grid = Grid(
+            width=grid.width, height=grid.height, transform=grid.transform, crs=_wgs84() if degrees else grid.crs
+        )
+        self.round = self.grid.crs is not None and self.grid.crs.is_geographic
+        x, _ = self.grid.xy(0, np.arange(grid.width))
+        self.x = np.vstack([np.cos(np.deg2rad(x)), np.sin(np.deg2rad(x))] if self.round else [x, np.zeros_like(x)])
+
+    def tally(self, window: Window, codes: NDArray[np.uint8], present: tuple[int, ...]) -> Array:
+        """Return numbers of a window that can be added up: for every code its cells and km², and three sums that give
+        the middle of the cells with a code that is `present`."""
+        rows = np.arange(int(window.row_off), int(window.row_off) + int(window.height))
+        cols = slice(int(window.col_off), int(window.col_off) + int(window.width))
+        _, y = self.grid.xy(rows, 0)
+        counts, sums = np.zeros((len(rows), len(CODES))), np.zeros((len(rows), 3))
+        chosen = np.zeros(256, dtype=np.bool_)
+        chosen[list(present)] = True
+        _count(codes, int(window.width), self.x[:, cols], chosen, counts, sums)
+        area = self.grid.cell_km2(rows)
+        out = np.zeros(2 * len(CODES) + 4)
+        out[: len(CODES)], out[len(CODES) : 2 * len(CODES)] = counts.sum(axis=0), area @ counts
+        if self.round:
+            north = np.deg2rad(y)
+            out[-4:] = [(area * np.cos(north)) @ sums[:, 0], (area * np.cos(north)) @ sums[:, 1],
+                        (area * np.sin(north)) @ sums[:, 2], area @ sums[:, 2]]  # fmt: skip
+        else:
+            out[-4:] = [area @ sums[:, 0], (area * y) @ sums[:, 2], 0.0, area @ sums[:, 2]]
+        return out
+
+    def centroid(self, total: Array) -> dict[str, float] | None:
+        """Return the middle of the present cells of a tally, in the grid's coordinates and in degrees; None if there
+        is no such cell."""
+        a, b, c, weight = total[-4:].tolist()
+        if not weight:
+            return None
+        if self.round:
+            lon, lat = np.rad2deg(np.arctan2(b, a)), np.rad2deg(np.arctan2(c, np.hypot(a, b)))
+            x = float(self.grid.turned(np.array([lon]))[0])
+            return {"x": x, "y": float(lat), "lon": float((lon + 180) % 360 - 180), "lat": float(lat)}
+        x, y = a / weight, b / weight
+        if self.grid.crs is None:
+            return {"x": x, "y": y}
+        t = self.grid.transform
+        place = self.grid.lonlat(np.array([(y - t.f) / t.e]), np.array([(x - t.c) / t.a]))
+        return {"x": x, "y": y, "lon": float(place[0][0]), "lat": float(place[1][0])}
+
+
+def _wgs84() -> CRS:
+    return CRS.from_epsg(4326)
+
+
+@jit
+def _count(codes, width, x, chosen, counts, sums):  # type: ignore[no-untyped-def]
+    """Count the codes of every row, and add up where the chosen ones are."""
+    for row in range(counts.shape[0]):
+        for col in range(width):
+            code = codes[row * width + col]
+            if code < counts.shape[1]:
+                counts[row, code] += 1
+                if chosen[code]:
+                    sums[row, 0] += x[0, col]
+                    sums[row, 1] += x[1, col]
+                    sums[row, 2] += 1
+
+
+@dataclass(frozen=True)
+class Change:
+    """What became of the suitable area: cells and km² of every code, and percentages of what was suitable before."""
+
+    cells: tuple[int, ...]
+    km2: tuple[float, ...]
+
+    @classmethod
+    def of(cls, total: Array) -> "Change":
+        """Return the change of a tally."""
+        n = len(CODES)
+        return cls(tuple(map(int, total[:n])), tuple(map(float, total[n : 2 * n])))
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """The same as JSON values; a percentage of nothing is None."""
+        before = self.km2[STABLE_PRESENT] + self.km2[LOSS]
+        parts: dict[str, Any] = {
+            name: {"cells": cells, "km2": km2} for name, cells, km2 in zip(CODES, self.cells, self.km2)
+        }
+        gain, loss = self.km2[GAIN], self.km2[LOSS]
+        shares = {"gain_percent": gain, "loss_percent": loss, "net_percent": gain - loss}
+        return parts | {name: 100 * km2 / before if before else None for name, km2 in shares.items()}
+
+
+def shift(before: Mapping[str, float] | None, now: Mapping[str, float] | None) -> dict[str, Any] | None:
+    """Return how far and where to a centroid moved, along the shortest line on the ellipsoid; None if not known."""
+    if before is None or now is None or "lon" not in before or "lon" not in now:
+        return None
+    from pyproj import Geod
+
+    bearing, _, metres = Geod(ellps="WGS84").inv(before["lon"], before["lat"], now["lon"], now["lat"])
+    bearing = bearing % 360
+    word = _POINTS[round(bearing / 22.5) % 16] if metres else None
+    return {"km": metres / 1000, "bearing": bearing if metres else None, "direction": word}

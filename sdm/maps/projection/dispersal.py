@@ -1,0 +1,143 @@
+"""Dispersal: which cells that become suitable lie within reach of where the species was before."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import rasterio
+from numpy.typing import NDArray
+from rasterio.windows import Window
+
+from sdm._jit import jit
+from sdm.data.rasters.distance import EARTH_KM
+from sdm.data.rasters.grid import Grid
+from sdm.errors import DataError
+from sdm.maps.projection.change import GAIN, LOSS, OUT_OF_REACH, STABLE_PRESENT, Places
+from sdm.maps.projection.scenario import PRESENT, change_raster
+from sdm.maps.rasters import writing_cogs
+from sdm.types import Array, Index
+
+CELLS = 8 << 20  # that are held at once
+FAR = np.iinfo(np.int32).max // 4
+
+
+def limit_change(
+    change: Path, occupied: Path, codes: tuple[int, ...], km: float, grid: Grid, threads: int = 2
+) -> Array:
+    """Write a raster of change again, with what lies further than `km` from the cells that were occupied out of reach.
+
+    `occupied` is a raster on the same grid; cells with one of the `codes` are occupied in it. A cell is within reach of
+    another if their centres are at most `km` apart. What was suitable before, and now is but cannot be reached, is
+    lost. Returns the tally of `Places.tally` of the new codes.
+    """
+    places = Places(grid)
+    reach = Reach(places.grid, km)
+    width, height = grid.width, grid.height
+    step = max(1, min(height, CELLS // width - 2 * reach.rows))
+    total: Any = 0.0
+    with (
+        rasterio.open(change) as old,
+        rasterio.open(occupied) as past,
+        writing_cogs(grid, [change_raster(change)], threads) as (file,),
+    ):
+        for top in range(0, height, step):
+            low, high = max(0, top - reach.rows), min(height, top + step + reach.rows)
+            rows = min(step, height - top)
+            there = np.isin(past.read(1, window=Window(0, low, width, high - low)), codes)
+            window = Window(0, top, width, rows)
+            now = old.read(1, window=window)
+            limited = reach.limit(now, there, top, low)
+            file.write(limited, 1, window=window)
+            total = total + places.tally(window, limited.ravel(), PRESENT)
+        file.update_tags(**old.tags(), class_4="suitable, out of reach", dispersal_km=f"{km:g}")
+    return np.asarray(total)
+
+
+class Reach:
+    """How far a distance over the ground goes on a grid: in rows, and for each row and its neighbours in columns.
+
+    In degrees distances are those of great circles on the sphere of the Earth's mean radius.
+    """
+
+    def __init__(self, grid: Grid, km: float) -> None:
+        if grid.crs is None:
+            raise DataError(
+                "dispersal needs distances, and the layers have no coordinate reference system: give them one"
+            )
+        self.grid, self.km = grid, km
+        self.round = grid.is_round
+        if grid.crs.is_geographic:
+            self.cell = np.deg2rad(abs(grid.transform.e)) * EARTH_KM
+        else:
+            self.cell = abs(grid.transform.e) * float(grid.crs.linear_units_factor[1]) / 1000
+        self.rows = min(int(km / self.cell * (1 + 1e-12)), grid.height)
+
+    def columns(self, row: int) -> Index:
+        """Return, for the rows from `row - rows` to `row + rows`, how many columns further cells are still in reach of
+        a cell of `row`; -1 where none is."""
+        near = row + np.arange(-self.rows, self.rows + 1)
+        t, crs = self.grid.transform, self.grid.crs
+        if crs is not None and crs.is_geographic:
+            _, here = self.grid.xy(row, 0)
+            _, there = self.grid.xy(near, np.zeros(len(near)))
+            a, b = np.deg2rad(float(here)), np.deg2rad(np.clip(there, -90.0, 90.0))
+            angle = self.km / EARTH_KM
+            with np.errstate(divide="ignore", invalid="ignore"):
+                cosine = (np.cos(angle) - np.sin(a) * np.sin(b)) / (np.cos(a) * np.cos(b))
+            wide = np.arccos(np.clip(cosine, -1.0, 1.0))
+            in_reach = np.abs(b - a) <= angle * (1 + 1e-12)
+            cells = np.floor(np.rad2deg(wide) / abs(t.a) * (1 + 1e-12))
+        else:
+            unit = float(crs.linear_units_factor[1]) / 1000 if crs is not None else 1.0
+            up = (near - row) * self.cell
+            in_reach = np.abs(up) <= self.km * (1 + 1e-12)
+            cells = np.floor(np.sqrt(np.maximum(self.km**2 - up**2, 0.0)) / (abs(t.a) * unit) * (1 + 1e-12))
+        return np.where(in_reach, np.minimum(cells, self.grid.width), -1).astype(np.int64)
+
+    def limit(self, codes: NDArray[np.uint8], there: NDArray[np.bool_], top: int, low: int) -> NDArray[np.uint8]:
+        """Return the codes of some rows (the first is `top`), limited by what was occupied in rows from `low` on."""
+        near = _nearest(there, self.round)
+        out = codes.copy()
+        for k in range(len(codes)):
+            first = top + k - self.rows - low
+            _limit_row(out[k], near, self.columns(top + k), first, GAIN, STABLE_PRESENT, OUT_OF_REACH, LOSS)
+        return out
+
+
+@jit
+def _nearest(there, around):  # type: ignore[no-untyped-def]
+    """Return how many columns away the nearest occupied cell of the same row is."""
+    height, width = there.shape
+    out = np.full(there.shape, FAR, dtype=np.int32)
+    turns = 2 if around else 1
+    for row in range(height):
+        last = -FAR
+        for k in range(turns * width):
+            col = k % width
+            if there[row, col]:
+                last = k
+            if k - last < out[row, col]:
+                out[row, col] = k - last
+        last = FAR
+        for k in range(turns * width - 1, -1, -1):
+            col = k % width
+            if there[row, col]:
+                last = k
+            if last - k < out[row, col]:
+                out[row, col] = last - k
+    return out
+
+
+@jit
+def _limit_row(codes, near, columns, first, gain, stable, out_of_reach, loss):  # type: ignore[no-untyped-def]
+    for col in range(codes.size):
+        code = codes[col]
+        if code == gain or code == stable:
+            reached = False
+            for j in range(columns.size):
+                row = first + j
+                if 0 <= row < near.shape[0] and near[row, col] <= columns[j]:
+                    reached = True
+                    break
+            if not reached:
+                codes[col] = out_of_reach if code == gain else loss

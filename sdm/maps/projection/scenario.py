@@ -1,0 +1,396 @@
+"""Everything that is mapped and counted in one scenario, for all models, in one pass over its layers."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rasterio.windows import Window
+
+from sdm._jit import jit
+from sdm._version import __version__
+from sdm.data.rasters.area import StudyArea
+from sdm.data.rasters.stack import Layer, Stack
+from sdm.errors import OptionError
+from sdm.files import safe_names
+from sdm.maps.novelty import MEASURES, NoveltyMaps
+from sdm.maps.projection.change import (
+    CODES,
+    COLOURS,
+    GAIN,
+    STABLE_PRESENT,
+    TITLES,
+    UNKNOWN,
+    Change,
+    Places,
+    change_codes,
+)
+from sdm.maps.projection.targets import ProjectedModel
+from sdm.maps.rasters import BINARY_NODATA, BLOCK, NODATA, Raster, write_rasters
+from sdm.types import Array, Progress
+
+SHARED = ("mess", "exdet", "mop")  # measures that depend on the environment of a model, not on what it predicts
+PRESENT = (STABLE_PRESENT, GAIN)
+
+
+@dataclass(frozen=True)
+class Target:
+    """A target of a model: what it is called in results, and where its maps go, inside the folder of a scenario."""
+
+    name: str  # the species or class
+    title: str  # with what tells its model apart from others
+    model: int
+    band: int
+    suitability: str
+    presence: Mapping[str, str]  # by rule
+    change: str
+
+
+@dataclass(frozen=True)
+class ScenarioFiles:
+    """The files of a scenario's folder: the same in every scenario."""
+
+    targets: tuple[Target, ...]
+    novelty: tuple[Mapping[str, str], ...]  # of each model, by what they hold
+
+    @classmethod
+    def of(cls, models: Sequence[ProjectedModel], measures: Sequence[str]) -> "ScenarioFiles":
+        """Name the files of models; what models share is written once."""
+        titles = [("_".join([target, *one.fields.values()]), one, band)
+                  for one in models for band, target in enumerate(one.targets)]  # fmt: skip
+        words = [title for title, _, _ in titles]
+        if twice := [word for word in words if words.count(word) > 1]:
+            raise OptionError(
+                f"two models are of '{twice[0]}': tell them apart by a field, as in 'runs/{{multiplier}}/sp.npz'"
+            )
+        groups = group_models(models)
+        endings = ["change", *dict.fromkeys(rule for one in models for rule in one.cutoffs)]
+        taken = ["scenario", *(name for one in MEASURES.values() for name in one)]
+        safe_of = safe_names(words, taken=taken)
+        used = list(safe_of.values())
+        made: dict[tuple[str, str], str] = {}
+        for word in words:
+            for ending, name in safe_names([f"{safe_of[word]}_{e}" for e in endings], taken=[*taken, *used]).items():
+                made[word, ending.removeprefix(f"{safe_of[word]}_")] = name
+                used.append(name)
+        targets = tuple(
+            Target(
+                one.targets[band], title, models.index(one), band, f"{safe_of[title]}.tif",
+                {rule: f"{made[title, rule]}.tif" for rule in one.cutoffs}, f"{made[title, 'change']}.tif",
+            )
+            for title, one, band in titles
+        )  # fmt: skip
+        heads = safe_names([one.title for one in models], taken=taken)
+        leaders = {group: k for k, group in reversed(list(enumerate(groups)))}
+        novelty: list[Mapping[str, str]] = []
+        for k, group in enumerate(groups):
+            names = {}
+            for measure in measures:
+                for name in MEASURES[measure]:
+                    alone = len(models) == 1 or (measure in SHARED and len(leaders) == 1)
+                    of = models[leaders[group]] if measure in SHARED else models[k]
+                    names[name] = f"{name}.tif" if alone else f"{heads[of.title]}_{name}.tif"
+            novelty.append(names)
+        return cls(targets, tuple(novelty))
+
+
+def group_models(models: Sequence[ProjectedModel]) -> list[str]:
+    """Return for each model what is the same for all that were fitted to the same environment."""
+    out = []
+    for one in models:
+        digest, reference, seen = hashlib.sha256(), one.model.reference, one.model.training_range
+        digest.update(repr((one.model.names, one.model.categorical)).encode())
+        if reference is None:
+            digest.update(one.title.encode())
+        else:
+            digest.update(np.ascontiguousarray(reference.values).tobytes())
+        if seen is not None:
+            parts = (seen.low, seen.high, *(a for a in seen.classes if a is not None))
+            digest.update(b"".join(np.ascontiguousarray(part).tobytes() for part in parts))
+        out.append(digest.hexdigest())
+    return out
+
+
+@dataclass(frozen=True)
+class ScenarioPass:
+    """What is computed in every scenario, whichever it is."""
+
+    models: Sequence[ProjectedModel]
+    files: ScenarioFiles
+    measures: Sequence[str] = ()
+    dispersal: bool = True  # whether what becomes suitable is reached
+    study_area: StudyArea | None = None
+    threads: int = 2
+
+    def write(
+        self,
+        stack: Stack,
+        folder: Path,
+        *,
+        before: Mapping[str, Path] | None = None,
+        tags: Mapping[str, str] | None = None,
+        novelty: bool = True,
+        progress: Progress | None = None,
+    ) -> dict[str, Any]:
+        """Write the maps of a scenario into a folder; return its numbers, JSON values, by model and by target.
+
+        `stack` has the variables of all models, each once. `before` are the maps of presence in the reference, by the
+        targets' titles; without them there is no change.
+        """
+        stack = stack.within(None if self.study_area is None else self.study_area.bounds)
+        work = _Work(self, stack, folder, dict(before or {}), dict(tags or {}), novelty)
+        summaries = write_rasters(
+            work.stack, work.rasters, work.bands, work.tags, threads=self.threads, progress=progress
+        )
+        return work.numbers(summaries)
+
+
+class _Work:
+    """One scenario at work."""
+
+    def __init__(
+        self,
+        own: ScenarioPass,
+        stack: Stack,
+        folder: Path,
+        before: dict[str, Path],
+        tags: dict[str, str],
+        novelty: bool,
+    ) -> None:
+        self.own, self.folder, self.before = own, folder, before
+        self.names, self.categorical = list(stack.names), stack.categorical
+        self.columns = [[self.names.index(name) for name in one.model.names] for one in own.models]
+        self.places = Places(stack)
+        groups = group_models(own.models)
+        self.leaders = [groups.index(group) for group in groups]
+        shared = [name for name in own.measures if name in SHARED] if novelty else []
+        alone = [name for name in own.measures if name not in SHARED] if novelty else []
+        self.counted: dict[int, NoveltyMaps] = {}
+        self.alone: list[NoveltyMaps] = []
+        for k, one in enumerate(own.models):
+            at = {name: folder / file for name, file in own.files.novelty[k].items()}
+            if self.leaders[k] == k:
+                self.counted[k] = NoveltyMaps(one.model, at, shared, _scale(one))
+                self.counted[k].start(stack)
+            self.alone.append(NoveltyMaps(one.model, at, alone, _scale(one)))
+        by_model = [[t for t in own.files.targets if t.model == k] for k in range(len(own.models))]
+        self.by_model = by_model
+        self.before_at = {title: len(self.names) + k for k, title in enumerate(before)}
+        past = [Layer(f"before {k}", str(path), 1, "uint8") for k, path in enumerate(before.values())]
+        least = BLOCK if past else 1  # maps have blocks of this size
+        block = min(max(stack.block[0], least), stack.height), min(max(stack.block[1], least), stack.width)
+        self.stack = replace(stack, layers=(*stack.layers, *past), block=block)
+        self.rasters, self.tags = self._files(tags)
+        self._parts: dict[tuple[int, int], tuple[list[Array], dict[int, Array]]] = {}
+        self._lock = Lock()
+
+    def _files(self, tags: dict[str, str]) -> tuple[list[Raster], list[dict[str, str]]]:
+        """Return the rasters in the order of their bands, each with its tags."""
+        rasters: list[Raster] = []
+        listed: list[dict[str, str]] = []
+        for k, one in enumerate(self.own.models):
+            common = {"model_id": one.model.identity, "software": f"sdm {__version__}", **tags}
+            for target in self.by_model[k]:
+                about = common | {"species": target.name, "scale": one.shown_scale}
+                rasters.append(Raster(self.folder / target.suitability))
+                listed.append(about)
+                for rule, level in one.cutoffs.items():
+                    rasters.append(Raster(self.folder / target.presence[rule], "uint8", BINARY_NODATA))
+                    cutoff = {} if level is None else {"cutoff": f"{level:.9g}"}
+                    listed.append(about | {"what": "presence", "rule": rule, **cutoff})
+                if target.title in self.before:
+                    rasters.append(change_raster(self.folder / target.change))
+                    listed.append(about | change_tags(self.own.dispersal))
+            if k in self.counted:
+                rasters += self.counted[k].rasters
+                listed += [{**about, **tags} for about in self.counted[k].tags]
+            rasters += self.alone[k].rasters
+            listed += [{**about, **tags} for about in self.alone[k].tags]
+        return rasters, listed
+
+    def bands(self, window: Window, values: NDArray[np.floating]) -> list[NDArray[Any]]:
+        """Compute a window of every raster, and keep what is counted in it."""
+        shape = values.shape[1:]
+        flat = values.reshape(values.shape[0], -1)
+        rows = np.arange(int(window.row_off), int(window.row_off) + shape[0])
+        area = self.places.grid.cell_km2(rows)
+        inside = None if self.own.study_area is None else self.own.study_area.mask(self.stack, window).ravel()
+        out: list[NDArray[Any]] = []
+        sums: list[Array] = []
+        over: dict[int, Array] = {}
+        known_of: dict[tuple[int, ...], NDArray[np.bool_]] = {}
+        outside_of: dict[int, NDArray[np.bool_] | None] = {}
+        for k, one in enumerate(self.own.models):
+            at = tuple(self.columns[k])
+            if at not in known_of:
+                known_of[at] = _known(flat, np.array(at))
+                if inside is not None:
+                    known_of[at] &= inside
+            known, columns, clamped = known_of[at], [flat[i] for i in at], one.extrapolation != "free"
+            base, shown, present = one.compute(columns, known)
+            leader, beside = self.leaders[k], list[NDArray[Any]]()
+            if leader == k:
+                outside_of[k] = self.counted[k].count(window, columns, known)
+                beside = self.counted[k].measured(window, columns, known, base, clamped)
+                over[k] = _means(flat, at, known, area, shape[1])
+            beside += self.alone[k].measured(window, columns, known, base, clamped)
+            outside = outside_of[leader]
+            for target in self.by_model[k]:
+                made, counted = self._target(window, target, shown, present, known, outside, flat, area)
+                out += [band.reshape(shape) for band in made]
+                sums.append(counted)
+            out += beside
+        with self._lock:
+            self._parts[int(window.row_off), int(window.col_off)] = sums, over
+        return out
+
+    def _target(
+        self,
+        window: Window,
+        target: Target,
+        shown: Array,
+        present: Sequence[NDArray[np.bool_]],
+        known: NDArray[np.bool_],
+        outside: NDArray[np.bool_] | None,
+        flat: NDArray[Any],
+        area: Array,
+    ) -> tuple[list[NDArray[Any]], Array]:
+        """Return the bands of one target, and its sums."""
+        level, width = shown[target.band], int(window.width)
+        valid = known & ~np.isnan(level)
+        suitability = np.where(valid, level, NODATA).astype(np.float32)
+        made: list[NDArray[Any]] = [suitability]
+        sizes: list[Array] = []
+        first: NDArray[np.uint8] | None = None
+        for part in present:
+            now = np.where(valid, part[target.band], np.uint8(BINARY_NODATA)).astype(np.uint8)
+            made.append(now)
+            first = now if first is None else first
+            by_row = np.count_nonzero((now == 1).reshape(-1, width), axis=1)
+            sizes.append(np.array([by_row.sum(), area @ by_row]))
+        if first is None:
+            return made, np.zeros(0)
+        codes = first
+        if target.title in self.before:
+            codes = change_codes(flat[self.before_at[target.title]], first, self.own.dispersal)
+            made.append(codes)
+        here = first == 1
+        means = _means(flat, self.columns[target.model], here, area, width)
+        novel = np.zeros(2)
+        if outside is not None:
+            by_row = np.count_nonzero((here & outside).reshape(-1, width), axis=1)
+            novel[:] = by_row.sum(), area @ by_row
+        return made, np.concatenate([self.places.tally(window, codes, PRESENT), *sizes, novel, means])
+
+    def numbers(self, summaries: Sequence[Any]) -> dict[str, Any]:
+        """Return everything that was counted, in the order of the windows, whichever thread was first."""
+        parts = [self._parts[key] for key in sorted(self._parts)]
+        by_file = {summary.path: summary.numbers for summary in summaries}
+        models: dict[str, Any] = {}
+        targets: dict[str, Any] = {}
+        k_of = 0
+        for k, one in enumerate(self.own.models):
+            leader = self.leaders[k]
+            counted = self.counted[leader]
+            files = {name: file for name, file in self.own.files.novelty[k].items() if (self.folder / file) in by_file}
+            overall = _mean_values(
+                sum((over[leader] for _, over in parts), np.zeros(1)), one.model.names, self.categorical
+            )
+            models[one.title] = {
+                "outside": None if counted.outside is None else counted.outside.numbers,
+                "novelty": {name: by_file[self.folder / file] for name, file in files.items()},
+                "files": files,
+                "variables": overall,
+            }
+            for target in self.by_model[k]:
+                total = sum((sums[k_of] for sums, _ in parts), np.zeros(1))
+                targets[target.title] = self._target_numbers(one, target, total, by_file)
+                k_of += 1
+        return {"models": models, "targets": targets}
+
+    def _target_numbers(
+        self, one: ProjectedModel, target: Target, total: Array, by_file: Mapping[Path, Any]
+    ) -> dict[str, Any]:
+        changed = target.title in self.before
+        files: dict[str, Any] = {"suitability": target.suitability, "presence": dict(target.presence)}
+        found: dict[str, Any] = {
+            "name": target.name,
+            "model": one.title,
+            "fields": dict(one.fields),
+            "suitability": by_file[self.folder / target.suitability],
+            "rules": {},
+        }
+        if one.cutoffs:
+            n, rules = 2 * len(CODES) + 4, list(one.cutoffs.items())
+            sizes = total[n : n + 2 * len(rules)].reshape(-1, 2)
+            cells, km2 = total[n + 2 * len(rules) : n + 2 * len(rules) + 2]
+            for (rule, level), size in zip(rules, sizes):
+                found["rules"][rule] = {"cutoff": level, "cells": int(size[0]), "km2": float(size[1])}
+            if self.counted[self.leaders[target.model]].outside is not None:
+                share = float(km2 / sizes[0, 1]) if sizes[0, 1] else 0.0
+                found["suitable_outside"] = {"cells": int(cells), "km2": float(km2), "share": share}
+            means = total[n + 2 * len(rules) + 2 :]
+            found["where_suitable"] = _mean_values(means, one.model.names, self.categorical)
+            found["centroid"] = self.places.centroid(total[:n])
+        if changed:
+            found["change"] = Change.of(total).numbers
+            files["change"] = target.change
+        return {**found, "files": files}
+
+
+def change_raster(path: Path) -> Raster:
+    """Return the raster of change, with its colours."""
+    return Raster(path, "uint8", UNKNOWN, colours=COLOURS)
+
+
+def change_tags(reached: bool = True) -> dict[str, str]:
+    """Return the tags of a raster of change: what its values are."""
+    shown = range(len(CODES)) if not reached else range(len(CODES) - 1)
+    return {"what": "change", **{f"class_{code}": TITLES[code] for code in shown}}
+
+
+def _scale(one: ProjectedModel) -> str:
+    return "" if one.value_model is None else one.shown_scale
+
+
+@jit
+def _known(flat, at):  # type: ignore[no-untyped-def]
+    """Return which cells have a value in every variable of a model."""
+    out = np.ones(flat.shape[1], dtype=np.bool_)
+    for v in at:
+        for i in range(flat.shape[1]):
+            if not np.isfinite(flat[v, i]):
+                out[i] = False
+    return out
+
+
+def _means(flat: NDArray[Any], columns: Sequence[int], chosen: NDArray[np.bool_], area: Array, width: int) -> Array:
+    """Return the area of some cells, and the sums over them of every variable times area."""
+    at = np.flatnonzero(chosen)
+    weight = area[at // width]
+    return np.concatenate([[weight.sum()], _sum_at(flat, np.array(columns), at, weight)])
+
+
+@jit
+def _sum_at(flat, columns, at, weight):  # type: ignore[no-untyped-def]
+    out = np.zeros(columns.size)
+    for j in range(columns.size):
+        total, v = 0.0, columns[j]
+        for k in range(at.size):
+            total += weight[k] * flat[v, at[k]]
+        out[j] = total
+    return out
+
+
+def _mean_values(sums: Array, names: Sequence[str], categorical: Sequence[str]) -> dict[str, float | None]:
+    """Return the mean of every variable that is a number, from sums."""
+    total = sums[0] if len(sums) > 1 else 0.0
+    return {
+        name: float(sums[k] / total) if total else None
+        for k, name in enumerate(names, start=1)
+        if name not in categorical
+    }

@@ -1,0 +1,137 @@
+"""What a model of any kind maps in every scenario: its targets, their suitability, and where they are present.
+
+A model of one species has one target; a class model of presence and absence too; of several classes, each is one; and
+a joint model has its species.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm.errors import OptionError
+from sdm.models.classes import ClassModel
+from sdm.models.community import FittedJoint
+from sdm.models.extrapolation import extrapolated
+from sdm.models.interface import FittedModel
+from sdm.models.presence import PresenceOf, presence_class
+from sdm.types import Array
+
+DEFAULT_RULE = "maxsss"
+MOST_PROBABLE, LABELED = "most_probable", "labeled"  # the rules of classes, and of joint models
+NUMBERS = 1 << 22  # features and marginals that are held at once, in each thread
+
+
+@dataclass(frozen=True)
+class ProjectedModel:
+    """A model with what it is called, and what tells it apart from other models of the same species."""
+
+    model: FittedModel
+    name: str  # the species, or the title of the classes
+    fields: Mapping[str, str] = field(default_factory=dict)  # such as the multiplier, or the replicate
+    scale: str | None = None
+    rules: tuple[str, ...] = ()  # cutoffs that were asked for; none: the default where the model has it
+    extrapolation: str = "clamp"
+
+    @cached_property
+    def title(self) -> str:
+        """Its name with what tells it apart."""
+        return "_".join([self.name, *self.fields.values()])
+
+    @cached_property
+    def targets(self) -> tuple[str, ...]:
+        """What is mapped."""
+        if isinstance(self.model, FittedJoint) or (isinstance(self.model, ClassModel) and not self._presence):
+            return tuple(self.model.bands)
+        return (self.name,)
+
+    @cached_property
+    def _presence(self) -> bool:
+        return isinstance(self.model, ClassModel) and presence_class(self.model.bands) is not None
+
+    @cached_property
+    def value_model(self) -> Any:
+        """The model of one value, which has cutoffs; None for several classes and for joint models."""
+        if isinstance(self.model, FittedJoint) or len(self.targets) > 1:
+            return None
+        if isinstance(self.model, ClassModel):
+            return PresenceOf.of(self.model) if self._presence else None
+        return self.model
+
+    @property
+    def shown_scale(self) -> str:
+        """The scale of its maps."""
+        if self.value_model is None or isinstance(self.model, ClassModel):
+            return "probability"
+        return self.scale or self.model.scales[0]
+
+    @cached_property
+    def cutoffs(self) -> dict[str, float | None]:
+        """The rules that say where a target is present, with their cutoffs on the map's scale; change goes by the
+        first. Of several classes it is the most probable one, and of a joint model the best labeling: no cutoff."""
+        one = self.value_model
+        if one is None:
+            rule = LABELED if isinstance(self.model, FittedJoint) else MOST_PROBABLE
+            if wrong := [word for word in self.rules if word != rule]:
+                raise OptionError(
+                    f"threshold={wrong[0]} does not apply to a {self.model.called}, which says itself what is present: "
+                    "leave it out"
+                )
+            return {rule: None}
+        known = one.meta.get("thresholds", {})
+        wanted = self.rules or ((DEFAULT_RULE,) if DEFAULT_RULE in known else ())
+        return {word: self._level(one, word, known) for word in wanted}
+
+    def _level(self, one: Any, word: str, known: Mapping[str, float]) -> float:
+        try:
+            return float(word)
+        except ValueError:
+            pass
+        if word not in known:
+            listed = ", ".join(known) or "none, for it was not fitted by 'sdm fit'"
+            raise OptionError(f"threshold={word}: expected a number, or one that the model has ({listed})")
+        return float(one.from_raw(known[word], self.shown_scale))
+
+    def compute(
+        self, columns: Sequence[NDArray[Any]], known: NDArray[np.bool_]
+    ) -> tuple[Array, Array, list[NDArray[np.bool_]]]:
+        """Return the predictions before anything is done about extrapolation `(T, n)`, those of the map, and where each
+        target is present by each rule `(R, T, n)`. Cells that are not `known` have a missing value."""
+        if isinstance(self.model, FittedJoint):
+            values, present = self._joint(self.model, columns, known)
+            return values, values, present
+        free = self.extrapolation == "free"
+        if self.value_model is not None:
+            one, scale = self.value_model, self.shown_scale
+            base = one.predict_columns(columns, scale, not free)
+            shown = extrapolated(
+                one, base, lambda: one.predict_columns(columns, scale, False), columns, self.extrapolation
+            )
+            levels = [-np.inf if level is None else level for level in self.cutoffs.values()]
+            with np.errstate(invalid="ignore"):
+                return base[None], shown[None], [(shown >= level)[None] for level in levels]
+        base = self.model.column_values(columns, None, not free)
+        shown = extrapolated(self.model, base, lambda: base, columns, self.extrapolation)
+        best = np.where(np.isnan(shown).any(axis=0), -1, np.argmax(np.nan_to_num(shown, nan=-1.0), axis=0))
+        return base, shown, [best == np.arange(len(shown))[:, None]]
+
+    def _joint(
+        self, joint: FittedJoint, columns: Sequence[NDArray[Any]], known: NDArray[np.bool_]
+    ) -> tuple[Array, list[NDArray[np.bool_]]]:
+        """Return the probability of every species, and whether it is in the best labeling."""
+        valid = known.copy()
+        if self.extrapolation == "none" and joint.training_range is not None:
+            valid &= ~joint.training_range.outside(columns)
+        values = np.full((len(self.targets), len(known)), np.nan)
+        present = np.zeros(values.shape, dtype=bool)
+        step = max(1, NUMBERS // (joint.features.size + 8 * len(self.targets)))
+        where = np.flatnonzero(valid)
+        for first in range(0, len(where), step):
+            at = where[first : first + step]
+            x = np.column_stack([np.asarray(column[at], dtype=np.float64) for column in columns])
+            labels, probability = joint.predict_both(x, self.extrapolation != "free")
+            values[:, at], present[:, at] = probability.T, labels.T.astype(bool)
+        return values, [present]

@@ -1,0 +1,319 @@
+"""A projection: models on the layers of a reference and of scenarios, what changes, and how far scenarios agree.
+
+Every scenario is a folder that appears as a whole, with the digest of everything it depends on in `scenario.json`;
+`--resume` keeps those whose digest is still the same. Tables, pages and maps over scenarios are made at the end.
+"""
+
+import hashlib
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sdm._version import __version__
+from sdm.commit import claim, staging, staging_species
+from sdm.errors import HIDDEN, OptionError, OutputError, hide_secrets
+from sdm.files import output_folder, safe_names, to_json
+from sdm.maps.novelty import read_measures
+from sdm.maps.projection.change import Change, Places, shift
+from sdm.maps.projection.dispersal import limit_change
+from sdm.maps.projection.scenario import PRESENT, ScenarioFiles, ScenarioPass, group_models
+from sdm.maps.projection.targets import ProjectedModel
+from sdm.options.applies import PROJECTING
+from sdm.options.definitions import RunOptions
+from sdm.options.reading import dump_yaml
+from sdm.reading import load_json
+from sdm.types import Progress
+from sdm.workflow.projecting.joining import write_projections
+from sdm.workflow.projecting.models import find_models, with_options
+from sdm.workflow.projecting.opening import REFERENCE, Opened, OpenScenario, open_scenarios
+from sdm.workflow.projecting.scenarios import Scenario, field_names, find_scenarios, period_order
+from sdm.workflow.projecting.summary import Case, SpeciesProjection
+from sdm.workflow.projecting.telling import projection_lines
+
+log = logging.getLogger("sdm")
+
+NUMBERS = "scenario.json"
+TABLES = ("scenarios.csv", "mapping.csv", "run.yaml", "command.txt", "index.html", "across")
+
+
+@dataclass
+class ProjectionResult:
+    """What a projection did: its folder, what it found of every species, and what the user should be told."""
+
+    folder: Path
+    species: list[SpeciesProjection]
+    notices: list[str]
+    warnings: list[str]
+    lines: list[str] = field(default_factory=list)
+    kept: int = 0  # scenarios that were there already
+    index: Path | None = None
+
+
+def project(
+    options: RunOptions,
+    *,
+    models: Sequence[ProjectedModel] | None = None,
+    command: str = "",
+    progress: Progress | None = None,
+) -> ProjectionResult:
+    """Map models on scenarios, and measure novelty and change, as `options.project` says.
+
+    Parameters
+    ----------
+    models : sequence of ProjectedModel, optional
+        By default those of `options.project.models`.
+    command : str
+        The command that was typed, to be kept with the results.
+    progress : callable, optional
+        Called with windows done, windows in all, and what is going on.
+
+    Raises
+    ------
+    SdmError
+        If a model, a scenario or an option cannot be used; nothing is computed before all of them are known.
+    """
+    target, own = output_folder(options.output.folder), options.project
+    if options.output.resume and options.output.overwrite:
+        raise OptionError("--resume keeps what is finished, --overwrite does not: give one of them")
+    chosen = with_options(find_models(own.models) if models is None else models, options)
+    scenarios = find_scenarios(own.scenarios)
+    _check_fields(chosen, scenarios, own.over)
+    measures = read_measures([word for word in own.novelty if word != "none"])
+    files = ScenarioFiles.of(chosen, measures)
+    opened = open_scenarios(chosen, scenarios, options)
+    for notice in opened.notices:
+        log.info(notice)
+    for line in mapping_lines(opened):
+        log.info(line)
+    unlimited = own.dispersal != "none"
+    passes = ScenarioPass(chosen, files, measures, unlimited, opened.area, options.threads)
+    job = _Job(options, chosen, opened, passes, measures, command, progress)
+    resume = options.output.resume and target.is_dir()
+    if not (resume or options.output.overwrite) and any(target.glob(f"*/{NUMBERS}")):
+        raise OutputError(f"{target} has scenarios in it already: use --resume to go on with them, or --overwrite")
+    with claim(target, overwrite=options.output.overwrite or resume), ExitStack() as held:
+        place = (
+            target
+            if resume
+            else held.enter_context(staging_species(target, overwrite=options.output.overwrite, planned=job.planned))
+        )
+        return job.run(place, target, resume)
+
+
+def _check_fields(models: Sequence[ProjectedModel], scenarios: Sequence[Scenario], over: Sequence[str]) -> None:
+    """Raise for fields that models and scenarios share, that are unknown, or for a scenario called as the reference."""
+    of_models = list(dict.fromkeys(name for one in models for name in one.fields))
+    known = [*field_names(scenarios), *of_models]
+    if both := [name for name in of_models if name in field_names(scenarios)]:
+        raise OptionError(f"models and scenarios both have a field '{both[0]}': call one of them otherwise")
+    for name in over:
+        if name not in known:
+            listed = f"there are {', '.join(known)}" if known else "there are none: put them in braces in the pattern"
+            raise OptionError(f"over={name}: expected a field of the scenarios or models; {listed}")
+    if any(one.title.casefold() == REFERENCE for one in scenarios):
+        raise OptionError(f"a scenario is called '{REFERENCE}': give it another name, as in name=folder")
+
+
+def mapping_lines(opened: Opened) -> list[str]:
+    """Say which file and band each variable is read from: in the first of all, for the table has the rest."""
+    first = opened.reference or opened.scenarios[0]
+    parts = []
+    for row in first.mapping:
+        name = hide_secrets(Path(row["file"]).name)
+        parts.append(f"{row['variable']} = {name}" + (f" band {row['band']}" if row["band"] > 1 else ""))
+    lines = [f"{first.title}: {', '.join(parts)}"]
+    if more := len(opened.scenarios) - (opened.reference is None):
+        lines.append(f"{more:,} {'scenario' if more == 1 else 'scenarios'} more: every variable found; see mapping.csv")
+    return lines
+
+
+@dataclass(frozen=True)
+class _Job:
+    """A projection whose inputs are known, and whose output folder is held for it."""
+
+    options: RunOptions
+    models: Sequence[ProjectedModel]
+    opened: Opened
+    passes: ScenarioPass
+    measures: Sequence[str]
+    command: str
+    progress: Progress | None
+
+    @property
+    def folders(self) -> dict[str, str]:
+        """The folder of every scenario, by title."""
+        names = safe_names([one.title for one in self.opened.scenarios], taken=[*TABLES, REFERENCE, *self.pages])
+        return {REFERENCE: REFERENCE, **names}
+
+    @property
+    def species(self) -> list[str]:
+        """The names of all targets."""
+        return list(dict.fromkeys(target.name for target in self.passes.files.targets))
+
+    @property
+    def pages(self) -> list[str]:
+        """What the files of species begin with."""
+        return list(safe_names(self.species, taken=["scenarios", "mapping", "run", "command", "index"]).values())
+
+    @property
+    def planned(self) -> list[str]:
+        """Names of files and folders (with a `/`) that may be written."""
+        ends = (".json", ".html", "_scenarios.png", "_change.png")
+        files = [name for name in TABLES if name != "across"]
+        return [*files, *(f"{page}{end}" for page in self.pages for end in ends), "across/",
+                *(f"{name}/" for name in self.folders.values())]  # fmt: skip
+
+    def run(self, place: Path, target: Path, resume: bool) -> ProjectionResult:
+        """Map every scenario, then what concerns all of them."""
+        found: dict[str, dict[str, Any]] = {}
+        kept = 0
+        todo = self._order()
+        for k, (one, earlier) in enumerate(todo):
+            digest, folder = self._digest(one, earlier, found), place / self.folders[one.title]
+            known = _finished(folder, digest) if resume else None
+            if known is None:
+                log.info("%s (%d of %d)", one.title, k + 1, len(todo))
+                with staging(folder, overwrite=True) as stage:
+                    known = self._scenario(one, earlier, stage, place, found, k, len(todo))
+                    known |= {"title": one.title, "fields": dict(one.scenario.fields), "digest": digest}
+                    (stage / NUMBERS).write_text(to_json(known) + "\n", encoding="utf-8")
+                    known = load_json(stage / NUMBERS)  # the same whether it was computed now or kept
+            else:
+                log.info("%s (%d of %d): kept, for nothing has changed", one.title, k + 1, len(todo))
+                kept += 1
+            found[one.title] = known
+        with staging(place, overwrite=True, keep=True) as stage:
+            species, index = self._together(found, place, stage)
+        result = ProjectionResult(target, species, self.opened.notices, [], kept=kept)
+        result.index = None if index is None else target / index
+        result.warnings = list(dict.fromkeys(text for one in species for text in one.warnings))
+        result.lines = [line for one in species for line in projection_lines(one, len(species) > 1)]
+        return result
+
+    def _order(self) -> list[tuple[OpenScenario, OpenScenario | None]]:
+        """Return every scenario, the reference first, with the one that dispersal begins from: that of the period
+        before, or the reference."""
+        first = self.opened.reference
+        out: list[tuple[OpenScenario, OpenScenario | None]] = [] if first is None else [(first, None)]
+        by_title = {one.title: one for one in self.opened.scenarios}
+        before = period_order([one.scenario for one in self.opened.scenarios])
+        for title, earlier in before:
+            out.append((by_title[title], first if earlier is None else by_title[earlier]))
+        return out
+
+    def _digest(self, one: OpenScenario, earlier: OpenScenario | None, found: Mapping[str, Any]) -> str:
+        """Return what is the same as long as a scenario's results are."""
+        area, predict = self.options.project.area, self.options.predict
+        limited = isinstance(self.options.project.dispersal, float)
+        models = [
+            [a.title, a.model.identity, group, a.cutoffs, a.shown_scale]
+            for a, group in zip(self.models, group_models(self.models))
+        ]
+        after = [
+            found[title]["digest"] for title in ([REFERENCE] if REFERENCE in found and one.title != REFERENCE else [])
+        ]
+        if limited and earlier is not None and earlier.title in found:
+            after.append(found[earlier.title]["digest"])
+        grid = self.opened.grid
+        everything = [
+            __version__, models, predict.extrapolation, list(self.measures), self.options.project.dispersal,
+            None if area is None else [area, Path(area).stat().st_mtime_ns if Path(area).exists() else 0],
+            one.files, after, [grid.width, grid.height, list(grid.transform)[:6], str(grid.crs)],
+        ]  # fmt: skip
+        return hashlib.sha256(json.dumps(everything, default=str).encode()).hexdigest()
+
+    def _scenario(
+        self,
+        one: OpenScenario,
+        earlier: OpenScenario | None,
+        stage: Path,
+        place: Path,
+        found: Mapping[str, Any],
+        k: int,
+        n: int,
+    ) -> dict[str, Any]:
+        """Write the maps of one scenario; return its numbers."""
+        reference = found.get(REFERENCE) if one.title != REFERENCE else None
+        before: dict[str, Path] = {}
+        for target in self.passes.files.targets if reference is not None else ():
+            if target.presence:
+                before[target.title] = place / REFERENCE / next(iter(target.presence.values()))
+
+        def told(done: int, total: int, _: str) -> None:
+            if self.progress is not None:
+                self.progress(k * total + done, n * total, one.title)
+
+        tags = {"scenario": one.title, **{f"field_{name}": value for name, value in one.scenario.fields.items()}}
+        numbers = self.passes.write(
+            one.stack, stage, before=before, tags=tags, novelty=one.title != REFERENCE, progress=told
+        )
+        numbers["layers"] = [[row["variable"], row["file"], row["band"]] for row in one.mapping]
+        km = self.options.project.dispersal
+        if isinstance(km, float) and reference is not None and earlier is not None:
+            self._limit(numbers, stage, place, earlier, km)
+        for title, target in numbers["targets"].items():
+            was = None if reference is None else reference["targets"][title]
+            target["shift"] = None if was is None else shift(was.get("centroid"), target.get("centroid"))
+        return numbers
+
+    def _limit(self, numbers: dict[str, Any], stage: Path, place: Path, earlier: OpenScenario, km: float) -> None:
+        """Leave out of the gain what lies too far from where the species was in the period before."""
+        folder = place / self.folders[earlier.title]
+        grid = self.opened.grid
+        for target in self.passes.files.targets:
+            if not target.presence:
+                continue
+            at_first = earlier.title == REFERENCE
+            past = folder / (next(iter(target.presence.values())) if at_first else target.change)
+            codes = (1,) if at_first else PRESENT
+            total = limit_change(stage / target.change, past, codes, km, grid, self.options.threads)
+            known = numbers["targets"][target.title]
+            known["change"], known["centroid"] = Change.of(total).numbers, Places(grid).centroid(total)
+
+    def _together(
+        self, found: Mapping[str, Any], place: Path, stage: Path
+    ) -> tuple[list[SpeciesProjection], str | None]:
+        """Write what concerns all scenarios into a stage; maps of single scenarios are in `place`."""
+        species = [self._species(name, page, found) for name, page in zip(self.species, self.pages)]
+        head = "# Repeat with: sdm project run.yaml -o FOLDER\n"
+        text = dump_yaml(self.options, PROJECTING)
+        if HIDDEN in text:
+            head += f"# Secrets of addresses are not stored: write them in place of {HIDDEN}.\n"
+        (stage / "run.yaml").write_text(head + text, encoding="utf-8")
+        (stage / "command.txt").write_text(hide_secrets(self.command) + "\n", encoding="utf-8")
+        rows = [row for one in ([self.opened.reference] if self.opened.reference else []) + self.opened.scenarios
+                for row in one.mapping]  # fmt: skip
+        index = write_projections(species, rows, self.options, self.opened, place, stage, self.progress)
+        return species, index
+
+    def _species(self, name: str, page: str, found: Mapping[str, Any]) -> SpeciesProjection:
+        """Return what was found of one species, in every scenario and by every model of it."""
+        mine = [target for target in self.passes.files.targets if target.name == name]
+        one = self.models[mine[0].model]
+        cases = [
+            Case.of(scenario, target.title, self.folders[scenario["title"]], found.get(REFERENCE))
+            for title, scenario in found.items()
+            for target in mine
+        ]
+        rule = next(iter(one.cutoffs), None)
+        return SpeciesProjection(name, page, one.model.kind, one.shown_scale, rule, self.options.project, cases)
+
+
+def _finished(folder: Path, digest: str) -> dict[str, Any] | None:
+    """Return the numbers of a scenario that is finished and unchanged, else None."""
+    try:
+        known = load_json(folder / NUMBERS)
+    except (OSError, ValueError):
+        return None
+    if not isinstance(known, dict) or known.get("digest") != digest:
+        return None
+    names = [name for part in ("models", "targets") for one in known[part].values() for name in _leaves(one["files"])]
+    return known if all((folder / name).is_file() for name in names) else None
+
+
+def _leaves(files: Any) -> list[str]:
+    return [name for part in files.values() for name in (_leaves(part) if isinstance(part, dict) else [part])]
