@@ -28,7 +28,7 @@ PANELS = {
     "": "General",
 }
 OF_ONE = ("tune", "curve", "path", "classes", "joint")  # sections of one command
-OF_PROJECT = ("project.models", "project.area")  # options of `sdm project` alone
+OF_PROJECT = ("project.models", "project.area", "output.resume")  # options of `sdm project` alone
 COMMON_PANEL = "Messages"
 INPUTS = "OCCURRENCES LAYERS | RUN.YAML"
 

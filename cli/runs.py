@@ -46,6 +46,13 @@ def do_run(
             if text not in warnings:
                 console.log.warning("warning: %s", text)
             warnings[text] = None
+    if result.projection is not None:
+        for text in result.projection.warnings:
+            if text not in warnings:
+                console.log.warning("warning: %s", text)
+            warnings[text] = None
+        console.lines(result.projection.lines)
+        console.say(f"scenarios: {result.projection.folder}")
     if len(result.models) > 1:
         good = len(result.models) - len(result.failed)
         console.say(f"\n{good} of {len(result.models)} species fitted; summary: {result.folder / 'summary.csv'}")

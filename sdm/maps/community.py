@@ -38,16 +38,16 @@ class JointPlaces:
     richness: dict[str, Path]  # which of `RICHNESS`
 
     @classmethod
-    def within(cls, folder: Path, species: Iterable[str], richness: Sequence[str], end: str = "") -> "JointPlaces":
-        """Return places in a folder: `maps/<species>.tif`, `maps/<species>_present.tif` and `richness.tif`. `end` is
-        put behind the folder of maps and the names of richness. No two files have one name."""
+    def within(cls, folder: Path, species: Iterable[str], richness: Sequence[str]) -> "JointPlaces":
+        """Return places in a folder: `maps/<species>.tif`, `maps/<species>_present.tif` and `richness.tif`. No two
+        files have one name."""
         names = list(species)
-        home, safe_of = folder / f"{MAPS}{end}", safe_names(names)
+        home, safe_of = folder / MAPS, safe_names(names)
         endings = safe_names([f"{name}_{PRESENT}" for name in names], taken=safe_of.values())
         return cls(
             {name: home / f"{safe}.tif" for name, safe in safe_of.items()},
             {name: home / f"{endings[f'{name}_{PRESENT}']}.tif" for name in names},
-            {name: folder / f"{name.replace(' ', '_')}{end}.tif" for name in richness},
+            {name: folder / f"{name.replace(' ', '_')}.tif" for name in richness},
         )
 
 

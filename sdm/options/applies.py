@@ -16,7 +16,7 @@ _EVERY = {
     "fit.tolerance",
     "fit.max_iterations", "test.percent", "test.folds", "test.split", "test.block_size", "test.radius",
     "test.orientation", "test.aggregation", "test.fold_column", "test.replicates", "test.replicate_kind",
-    "predict.clamp", "predict.extrapolation", "predict.projections", "project.", "output.resume",
+    "predict.clamp", "predict.extrapolation", "project.", "output.resume",
     "output.folder", "output.overwrite", "output.map", "output.report",
     "output.gpkg",
 }  # fmt: skip

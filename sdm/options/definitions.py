@@ -130,7 +130,7 @@ class LayerOptions(Section):
     )
     rename: Renames = option(
         {},
-        "Rename layers by a pattern with fields in braces, also in projections: 'wc2.1_10m_bio_{n}=bio{n}'.",
+        "Rename layers by a pattern with fields in braces, also in scenarios: 'wc2.1_10m_bio_{n}=bio{n}'.",
     )
     align: str | None = option(None, "Resample layers to the grid of this layer ('first' for the first).")
     drop_correlated: float | None = option(
@@ -372,7 +372,6 @@ class PredictOptions(Section):
     unseen: Literal["zero", "error"] = option(
         "zero", "A category that was not in training: it has no effect (zero), or the run stops (error)."
     )
-    projections: Places = option({}, "Other layers to map the model on: name=folder, or a folder.", "projectionlayers")
 
     @property
     def clamped(self) -> bool:

@@ -17,6 +17,8 @@ class ProjectOptions(Section):
         {},
         "Scenarios to map models on: a pattern with fields in braces, such as 'future/{gcm}_{ssp}_{period}/', a table "
         "(.csv), folders or files, or name=folder.",
+        *("projections", "projectionlayers"),
+        formerly="predict.projections",
     )
     reference: Files = option(
         [], "Layers of the present, which change is measured against (of a fit: its own layers, unless given)."

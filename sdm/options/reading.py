@@ -28,7 +28,7 @@ SECTIONS: dict[str, type[Section]] = {
 # Options with paths: relative ones in a YAML file are relative to that file.
 PATHS = (
     "occurrences.file", "layers.files", "background.file", "background.area", "background.target_group",
-    "background.bias", "test.file", "predict.projections", "output.folder", "path.strata", "classes.raster",
+    "background.bias", "test.file", "output.folder", "path.strata", "classes.raster",
     "joint.graph", "project.models", "project.scenarios", "project.reference", "project.area",
 )  # fmt: skip
 
@@ -107,7 +107,7 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
 
 def _located(name: str, value: Any, folder: Path) -> Any:
     """Return the value of an option of a run file that lies in a folder."""
-    if name in ("predict.projections", "project.scenarios"):
+    if name == "project.scenarios":
         try:
             value = read_places(value)
         except ValueError:

@@ -1,4 +1,4 @@
-"""What runs of every kind read alike: the layers, the projections, and the names of species that were asked for."""
+"""What runs of every kind read alike: the layers, and the names of species that were asked for."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,7 +14,7 @@ from sdm.data.rasters.stack import Stack
 from sdm.data.records.filters import RecordFilters, read_length, read_years
 from sdm.data.records.rows import RowRules
 from sdm.data.variables import NamedVariables, matching
-from sdm.errors import DataError, OptionError
+from sdm.errors import OptionError
 from sdm.options.definitions import AREA_WORDS, RunOptions
 from sdm.workflow.task import Findings, Prepared
 
@@ -48,7 +48,7 @@ def open_layers(
     *,
     refuse: bool = True,
 ) -> Stack:
-    """Open the layers of a run, or others (for a projection) under the same options, and look at a few blocks of each.
+    """Open the layers of a run, or others under the same options, and look at a few blocks of each.
 
     Layers with an untagged code of "no data" are refused, unless all their cells are looked at next (`check_layers`).
     """
@@ -77,41 +77,14 @@ def choice_of(options: RunOptions) -> NamedVariables:
     return NamedVariables(tuple(options.layers.variables), tuple(options.layers.exclude))
 
 
-def open_projections(
-    options: RunOptions, names: Sequence[str], places: dict[str, str] | None = None
-) -> dict[str, Stack]:
-    """Open the layers of the run's projections, or of those at `places`."""
-    projections = {}
-    for title, place in (options.predict.projections if places is None else places).items():
-        try:
-            projections[title] = open_layers(options, [place], names=names)
-        except (DataError, OptionError) as error:
-            raise type(error)(f"projection {title}: {error}") from error
-    return projections
-
-
-def projection_notices(projections: dict[str, Stack], known: Sequence[str] = ()) -> list[str]:
-    """Return what is to be said of the layers of projections, but for what was said of the run's layers."""
-    return [
-        f"projection {title}: {text}"
-        for title, stack in projections.items()
-        for text in stack.notices
-        if text not in known
-    ]
-
-
 def with_layers(stack: Stack, names: Sequence[str]) -> Stack:
     """Return a stack with some of its layers, in its own order."""
     return replace(stack, layers=tuple(layer for layer in stack.layers if layer.name in names))
 
 
 def narrow_layers(prepared: Prepared, names: Sequence[str]) -> dict[str, Any]:
-    """Return the layers and projections of a run with some of the variables, as fields of its inputs."""
-    stack = None if prepared.stack is None else with_layers(prepared.stack, names)
-    return {
-        "stack": stack,
-        "projections": {title: with_layers(one, names) for title, one in prepared.projections.items()},
-    }
+    """Return the layers of a run with some of the variables, as fields of its inputs."""
+    return {"stack": None if prepared.stack is None else with_layers(prepared.stack, names)}
 
 
 def read_area(options: RunOptions, stack: Stack) -> StudyArea | None:

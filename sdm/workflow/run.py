@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
@@ -10,11 +10,14 @@ from time import perf_counter
 from typing import Any
 
 from sdm.commit import claim, staging, staging_species
-from sdm.errors import DataError, OutputError, SdmError
+from sdm.errors import DataError, OptionError, OutputError, SdmError
 from sdm.files import output_folder, safe_names, write_text
 from sdm.options.definitions import RunOptions
 from sdm.report.tables import table_text
 from sdm.types import Progress
+from sdm.workflow.projecting.after_fit import FOLDER, open_for_run, project_fitted
+from sdm.workflow.projecting.opening import Opened
+from sdm.workflow.projecting.projection import ProjectionResult
 from sdm.workflow.registry import task_of
 from sdm.workflow.task import ModelResult, Prepared, Task
 from sdm.workflow.variables.choosing import choice_notes, choose_variables, chooses, nests, write_choice
@@ -50,6 +53,7 @@ class RunResult:
     models: list[ModelResult]
     notices: list[str]
     index: Path | None = None
+    projection: ProjectionResult | None = None  # of all models, where scenarios were given
 
     @property
     def failed(self) -> list[ModelResult]:
@@ -85,6 +89,8 @@ def run(
     """
     task = task_of(options) if task is None else task
     task.check_options(options)
+    if options.output.resume:
+        raise OptionError("output.resume is for 'sdm project': leave it out, for a run has no part to go on with")
     target = output_folder(options.output.folder)
     with claim(target, overwrite=options.output.overwrite):
         if options.output.curves or options.output.map or options.output.report:
@@ -95,7 +101,8 @@ def run(
         log.debug("records and layers read in %.1f s", perf_counter() - began)
         for notice in prepared.notices:
             log.info(notice)
-        result = _Job(task, prepared, options, command, progress, choose).run(target)
+        opened = open_for_run(options, *task.variables(prepared)) if prepared.tables else None
+        result = _Job(task, prepared, options, command, progress, choose, opened).run(target)
     for model in result.models:
         model.lines = [f"{model.name}: failed: {model.error}"] if model.error is not None else task.lines(model)
     return result
@@ -116,6 +123,8 @@ class _Job:
     command: str
     progress: Progress | None
     choose: Chooser | None
+    opened: Opened | None = None  # the layers of scenarios
+    projections: list[ProjectionResult] = field(default_factory=list)  # of a single model
 
     def run(self, target: Path) -> RunResult:
         """Fit and write the only model, or all of them."""
@@ -127,9 +136,10 @@ class _Job:
             if prepared.failures:
                 raise DataError(next(iter(prepared.failures.values())))
             result.models.append(self.one(names[0], target))
+            result.projection = next(iter(self.projections), None)
             return result
-        folders = safe_names(names, taken=TABLES)
-        planned = [*TABLES, *(f"{name}/" for name in folders.values())]
+        folders = safe_names(names, taken=[*TABLES, FOLDER])
+        planned = [*TABLES, *(f"{name}/" for name in (FOLDER, *folders.values()))]
         with staging_species(target, overwrite=options.output.overwrite, planned=planned) as place:
             for k, (name, folder) in enumerate(folders.items()):
                 log.info("%s (%d of %d)", name, k + 1, len(folders))
@@ -143,6 +153,11 @@ class _Job:
             write_fate(prepared, prepared.fate, options, place, {})
             if prepared.ledger is not None:
                 write_text(place / "records.csv", table_text(prepared.ledger.rows()), overwrite=True)
+            if self.opened is not None:
+                done = [place / one.folder.name for one in result.models if one.folder is not None]
+                result.projection = project_fitted(
+                    done, place, target, self.opened, options, self.command, self.progress
+                )
             if options.output.report:
                 from sdm.report.pages.index import write_index
 
@@ -173,6 +188,10 @@ class _Job:
                     write_choice(variables, options, place, files)
                 if chosen is not None:
                     chosen.write(place, files)
+                if self.opened is not None and self.prepared.single:
+                    made = project_fitted([place], place, folder, self.opened, options, self.command, self.progress)
+                    self.projections.append(made)
+                    fitted.numbers.setdefault("warnings", []).extend(made.warnings)
 
             result = write_model(self.task, fitted, prepared, options, stage, self.command, self.progress, also)
         log.debug("%s done in %.1f s", name, perf_counter() - began)

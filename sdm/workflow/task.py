@@ -41,7 +41,6 @@ class Prepared:
     stack: "Stack | None" = None
     study_area: "StudyArea | None" = None
     ledger: "Ledger | None" = None
-    projections: "dict[str, Stack]" = field(default_factory=dict)  # other layers to map on, by name
     notices: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)  # what could mislead, whatever the model
     fate: "pd.DataFrame | None" = None  # every row of the file of records or sites, and its fate
@@ -221,8 +220,13 @@ class Task(ABC):
         """Return the estimator that the options describe, not fitted; `sdm tune` changes its settings."""
         raise OptionError(f"'sdm tune' does not apply to {self.called}: use '{self.command}'")
 
+    def variables(self, prepared: Any) -> tuple[Sequence[str], Sequence[str]]:
+        """Return the names of the variables of a run, and of those that are categories."""
+        known = prepared.stack if prepared.stack is not None else next(iter(prepared.tables.values()))
+        return known.names, known.categorical
+
     def narrow(self, prepared: Any, name: str, variables: Sequence[str]) -> Any:
-        """Return the inputs with some of the variables of one model: its table, test data, layers and projections."""
+        """Return the inputs with some of the variables of one model: its table, test data and layers."""
         raise OptionError(f"no variable can be left out of {self.called}: leave out --drop-correlated and the like")
 
     def single_gains(

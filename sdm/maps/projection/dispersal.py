@@ -132,7 +132,7 @@ def _nearest(there, around):  # type: ignore[no-untyped-def]
 def _limit_row(codes, near, columns, first, gain, stable, out_of_reach, loss):  # type: ignore[no-untyped-def]
     for col in range(codes.size):
         code = codes[col]
-        if code == gain or code == stable:
+        if code in (gain, stable):
             reached = False
             for j in range(columns.size):
                 row = first + j

@@ -56,12 +56,13 @@ class ScenarioFiles:
 
     targets: tuple[Target, ...]
     novelty: tuple[Mapping[str, str], ...]  # of each model, by what they hold
+    together: tuple[Mapping[str, str], ...]  # of each model, maps of all its targets
 
     @classmethod
     def of(cls, models: Sequence[ProjectedModel], measures: Sequence[str]) -> "ScenarioFiles":
         """Name the files of models; what models share is written once."""
-        titles = [("_".join([target, *one.fields.values()]), one, band)
-                  for one in models for band, target in enumerate(one.targets)]  # fmt: skip
+        titles = [("_".join([target, *one.fields.values()]), k, band)
+                  for k, one in enumerate(models) for band, target in enumerate(one.targets)]  # fmt: skip
         words = [title for title, _, _ in titles]
         if twice := [word for word in words if words.count(word) > 1]:
             raise OptionError(
@@ -70,6 +71,7 @@ class ScenarioFiles:
         groups = group_models(models)
         endings = ["change", *dict.fromkeys(rule for one in models for rule in one.cutoffs)]
         taken = ["scenario", *(name for one in MEASURES.values() for name in one)]
+        taken += [name for one in models for name in one.together]
         safe_of = safe_names(words, taken=taken)
         used = list(safe_of.values())
         made: dict[tuple[str, str], str] = {}
@@ -79,10 +81,10 @@ class ScenarioFiles:
                 used.append(name)
         targets = tuple(
             Target(
-                one.targets[band], title, models.index(one), band, f"{safe_of[title]}.tif",
-                {rule: f"{made[title, rule]}.tif" for rule in one.cutoffs}, f"{made[title, 'change']}.tif",
+                models[k].targets[band], title, k, band, f"{safe_of[title]}.tif",
+                {rule: f"{made[title, rule]}.tif" for rule in models[k].cutoffs}, f"{made[title, 'change']}.tif",
             )
-            for title, one, band in titles
+            for title, k, band in titles
         )  # fmt: skip
         heads = safe_names([one.title for one in models], taken=taken)
         leaders = {group: k for k, group in reversed(list(enumerate(groups)))}
@@ -95,7 +97,12 @@ class ScenarioFiles:
                     of = models[leaders[group]] if measure in SHARED else models[k]
                     names[name] = f"{name}.tif" if alone else f"{heads[of.title]}_{name}.tif"
             novelty.append(names)
-        return cls(targets, tuple(novelty))
+        alone = len(models) == 1
+        together = tuple(
+            {name: f"{name}.tif" if alone else f"{heads[one.title]}_{name}.tif" for name in one.together}
+            for one in models
+        )
+        return cls(targets, tuple(novelty), together)
 
 
 def group_models(models: Sequence[ProjectedModel]) -> list[str]:
@@ -205,6 +212,9 @@ class _Work:
                 if target.title in self.before:
                     rasters.append(change_raster(self.folder / target.change))
                     listed.append(about | change_tags(self.own.dispersal))
+            for name, raster in one.together.items():
+                rasters.append(replace(raster, path=self.folder / self.own.files.together[k][name]))
+                listed.append(common | one.together_tags(name))
             if k in self.counted:
                 rasters += self.counted[k].rasters
                 listed += [{**about, **tags} for about in self.counted[k].tags]
@@ -243,6 +253,7 @@ class _Work:
                 made, counted = self._target(window, target, shown, present, known, outside, flat, area)
                 out += [band.reshape(shape) for band in made]
                 sums.append(counted)
+            out += [band.reshape(shape) for band in one.together_bands(shown, present, known)]
             out += beside
         with self._lock:
             self._parts[int(window.row_off), int(window.col_off)] = sums, over
@@ -303,7 +314,7 @@ class _Work:
             models[one.title] = {
                 "outside": None if counted.outside is None else counted.outside.numbers,
                 "novelty": {name: by_file[self.folder / file] for name, file in files.items()},
-                "files": files,
+                "files": files | dict(self.own.files.together[k]),
                 "variables": overall,
             }
             for target in self.by_model[k]:

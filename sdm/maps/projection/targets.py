@@ -7,12 +7,15 @@ a joint model has its species.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdm.errors import OptionError
+from sdm.maps.classes import map_codes, no_class
+from sdm.maps.rasters import NODATA, Raster
 from sdm.models.classes import ClassModel
 from sdm.models.community import FittedJoint
 from sdm.models.extrapolation import extrapolated
@@ -117,6 +120,38 @@ class ProjectedModel:
         shown = extrapolated(self.model, base, lambda: base, columns, self.extrapolation)
         best = np.where(np.isnan(shown).any(axis=0), -1, np.argmax(np.nan_to_num(shown, nan=-1.0), axis=0))
         return base, shown, [best == np.arange(len(shown))[:, None]]
+
+    @cached_property
+    def together(self) -> dict[str, Raster]:
+        """Maps of all targets together, by name, without their places: of classes the most probable one, of a joint
+        model its richness, expected and in the best labeling."""
+        if isinstance(self.model, FittedJoint):
+            return {"richness": Raster(Path()), "labeled_richness": Raster(Path(), "int16", NODATA)}
+        if isinstance(self.model, ClassModel) and self.value_model is None:
+            codes = map_codes(self.model)
+            return {"class": Raster(Path(), "uint8", no_class(codes), colours=dict(zip(codes, self.model.colours)))}
+        return {}
+
+    def together_tags(self, name: str) -> dict[str, str]:
+        """Return what the values of such a map are."""
+        if name != "class" or not isinstance(self.model, ClassModel):
+            return {"what": name.replace("_", " ")}
+        codes = map_codes(self.model)
+        return {"what": "class", **{f"class_{code}": label for code, label in zip(codes, self.model.labels)}}
+
+    def together_bands(
+        self, shown: Array, present: Sequence[NDArray[np.bool_]], known: NDArray[np.bool_]
+    ) -> list[NDArray[Any]]:
+        """Return the bands of these maps."""
+        valid = known & ~np.isnan(shown).any(axis=0)
+        bands: list[NDArray[Any]] = []
+        for name, raster in self.together.items():
+            if name == "class":
+                values = np.array(map_codes(self.model), dtype=np.uint8)[np.argmax(present[0], axis=0)]  # type: ignore[arg-type]
+            else:
+                values = shown.sum(axis=0) if name == "richness" else present[0].sum(axis=0)
+            bands.append(np.where(valid, values, raster.nodata).astype(raster.dtype))
+        return bands
 
     def _joint(
         self, joint: FittedJoint, columns: Sequence[NDArray[Any]], known: NDArray[np.bool_]

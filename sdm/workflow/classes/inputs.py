@@ -35,7 +35,7 @@ from sdm.models.interface import category_titles
 from sdm.options.definitions import RunOptions
 from sdm.types import Array, Colour, Index
 from sdm.workflow.classes.points import Points, is_absence, read_class_points
-from sdm.workflow.inputs import check_species, open_layers, open_projections, projection_notices, read_area
+from sdm.workflow.inputs import check_species, open_layers, read_area
 from sdm.workflow.task import Prepared
 
 
@@ -73,11 +73,8 @@ def prepare_classes(options: RunOptions) -> ClassPrepared:
     """Read the points and their values, or draw points from a raster of classes."""
     check_inputs(options)
     prepared = _recorded(options) if options.classes.raster is None else _drawn(options)
-    if prepared.stack is not None:
-        prepared.projections = open_projections(options, prepared.stack.names)
-        prepared.notices += projection_notices(prepared.projections, prepared.stack.notices)
-    elif options.predict.projections:
-        raise OptionError("predict.projections needs layers, and a table was given: use 'sdm predict' afterwards")
+    if prepared.stack is None and options.project.scenarios:
+        raise OptionError("project.scenarios needs layers, and a table was given: use 'sdm project' afterwards")
     for sample in list(prepared.tables.values())[:1]:
         prepared.notices.append(said_variables(sample.names, sample.categorical))
     for title, sample in prepared.tables.items():

@@ -8,7 +8,6 @@ import numpy as np
 
 from sdm.assess.class_assessor import targets_of
 from sdm.assess.measures.classes import ClassMeasures, ClassProfile
-from sdm.assess.uncertainty import STATISTICS
 from sdm.data.rasters.stack import Stack
 from sdm.files import safe_name, safe_names
 from sdm.maps.classes import map_codes, write_class_maps
@@ -71,11 +70,6 @@ def write_classes(
         fitted.numbers["map"] = _write_maps(fitted, prepared.stack, raster, "map", level, files, common | area)
         if level is not None:
             fitted.numbers["map_threshold"] = level
-        titles = safe_names(prepared.projections, taken=["probability", "entropy", "thresholded", *STATISTICS])
-        for title, stack in prepared.projections.items():
-            raster, of = folder / f"{name}_{titles[title]}.tif", f"projection {title}"
-            numbers = _write_maps(fitted, stack, raster, of, level, files, common)
-            fitted.numbers.setdefault("projections", {})[title] = numbers
         _draw_maps(fitted, folder, name, files)
     return []
 

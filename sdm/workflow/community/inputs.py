@@ -23,7 +23,7 @@ from sdm.errors import DataError, OptionError
 from sdm.joint.labels import species_names
 from sdm.options.definitions import GRAPH_WORDS, RunOptions
 from sdm.report.tables import unquoted
-from sdm.workflow.inputs import is_swd, open_layers, open_projections, projection_notices, row_rules
+from sdm.workflow.inputs import is_swd, open_layers, row_rules
 
 
 @dataclass
@@ -33,7 +33,6 @@ class Community:
     sites: SiteTable  # those with a value of every variable
     environment: pd.DataFrame
     stack: Stack | None = None  # where the environment comes from layers
-    projections: dict[str, Stack] = field(default_factory=dict)  # other layers to map on, by name
     edges: str | list[tuple[str, str]] = "tree"  # the graph, as `JointModel` takes it
     notes: list[str] = field(default_factory=list)
     fate: pd.DataFrame = field(default_factory=pd.DataFrame)  # every row of the table of sites, and its fate
@@ -94,11 +93,9 @@ def read_community(options: RunOptions, names: Sequence[str] | None = None) -> C
     notes.append(said_variables(list(environment.columns), categorical))
     warnings = hint_columns(environment, categorical) if stack is None else list(stack.warnings)
     text = [f"'{name}'" for name in categorical if environment[name].dtype == object]
-    if options.predict.projections and text:
-        raise DataError(f"variable {text[0]} has classes of text, which layers cannot hold: leave out --projections")
-    projections = open_projections(options, list(environment.columns))
-    notes += projection_notices(projections)
-    return Community(sites, environment, stack, projections, read_graph(own.graph), notes, fate, categorical, warnings)
+    if options.project.scenarios and text:
+        raise DataError(f"variable {text[0]} has classes of text, which layers cannot hold: leave out --scenarios")
+    return Community(sites, environment, stack, read_graph(own.graph), notes, fate, categorical, warnings)
 
 
 def _whole(sites: SiteTable, notes: list[str]) -> tuple[SiteTable, pd.DataFrame, pd.DataFrame]:

@@ -60,9 +60,8 @@ class CommunityTask(Task):
     def prepare(self, options: RunOptions) -> Prepared:
         """Read the sites, their environment, and the graph."""
         community = read_community(options)
-        stack, projections = community.stack, community.projections
         shared: dict[str, Any] = {"notices": community.notes, "warnings": community.warnings, "fate": community.fate}
-        return Prepared({NAME: community}, stack=stack, projections=projections, **shared)
+        return Prepared({NAME: community}, stack=community.stack, **shared)
 
     def plan(self, prepared: Prepared, name: str, options: RunOptions) -> CommunityPlan:
         """Divide the sites."""
@@ -72,6 +71,11 @@ class CommunityTask(Task):
     def fit(self, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None) -> JointFit:
         """Fit the joint model beside single models and a GLM, and test all of them."""
         return fit_community(prepared.tables[name], self.plan(prepared, name, options), options, progress)
+
+    def variables(self, prepared: Prepared) -> tuple[Sequence[str], Sequence[str]]:
+        """Return the names of the variables of the environment, and of those that are categories."""
+        community = prepared.tables[NAME]
+        return list(community.environment.columns), community.categorical
 
     def narrow(self, prepared: Prepared, name: str, variables: Sequence[str]) -> Prepared:
         """Return the inputs with some of the variables of the environment."""

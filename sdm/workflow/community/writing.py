@@ -3,9 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from sdm.files import safe_name, safe_names
 from sdm.maps.community import MAPS, OF_ONE_MODEL, PRESENT, RICHNESS, JointPlaces, write_maps
 from sdm.models.file import save_model
 from sdm.options.definitions import RunOptions
@@ -40,7 +37,7 @@ def write_joint(
 
         files["variograms"] = write_rows(folder / "variograms.csv", blocks.rows()).name
         files["variogram picture"] = draw_variograms(blocks, folder / "variograms.png").name
-    maps = _write_all_maps(fitted, options, folder, files, progress) if options.output.map else {}
+    maps = _write_maps(fitted, options, folder, files, progress) if options.output.map else {}
     fitted.numbers |= {"prevalence": prevalence, "associations": edges, "maps": maps, "effects": effects}
     return []
 
@@ -63,35 +60,29 @@ def _side_by_side(sites: str, fold: str, models: dict[str, Any]) -> list[dict[st
     return [{"sites": sites, "fold": fold, "measure": key, "species": species, **row} for key, species, row in measured]
 
 
-def _write_all_maps(
+def _write_maps(
     run: JointFit, options: RunOptions, folder: Path, files: Files, progress: Progress | None
 ) -> dict[str, Any]:
-    """Write the maps on the layers and on every projection, with a picture of richness each."""
+    """Write the maps on the layers, with a picture of richness; there are none of tables."""
     from sdm.report.figures.maps import draw_richness
 
     community, sites = run.community, run.community.sites
-    stacks = {"": community.stack} if community.stack is not None else {}
-    # richness_difference is a map of the layers, not the richness of a projection called 'difference'
-    taken = ["difference", *(f"difference_{safe_name(title)}" for title in community.projections)]
-    titles = safe_names(community.projections, taken=taken)
-    found: dict[str, Any] = {}
+    if community.stack is None:
+        return {}
     common: dict[str, Any] = {
         "extrapolation": options.predict.extrapolation,
         "threads": options.threads,
         "progress": progress,
     }
-    for title, stack in {**stacks, **community.projections}.items():
-        end = f"_{titles[title]}" if title else ""
-        (folder / f"{MAPS}{end}").mkdir()
-        wanted = RICHNESS if run.joint is not run.stacked else OF_ONE_MODEL
-        places = JointPlaces.within(folder, run.joint.species, wanted, end)
-        found[title or "layers"] = write_maps(run.joint, run.stacked, stack, places, **common).numbers
-        x, y = (np.empty(0), np.empty(0)) if title else (sites.x, sites.y)
-        picture = draw_richness(places.richness, folder / f"richness{end}.png", x, y)
-        own: Files = {
-            kind: {name: path.relative_to(folder).as_posix() for name, path in those.items()}
-            for kind, those in (("species", places.species), (PRESENT, places.present))
-        }
-        own |= {name: path.name for name, path in places.richness.items()}
-        files[f"maps {title}".strip()] = own | {"picture": picture.name}
-    return found
+    (folder / MAPS).mkdir()
+    wanted = RICHNESS if run.joint is not run.stacked else OF_ONE_MODEL
+    places = JointPlaces.within(folder, run.joint.species, wanted)
+    found = write_maps(run.joint, run.stacked, community.stack, places, **common).numbers
+    picture = draw_richness(places.richness, folder / "richness.png", sites.x, sites.y)
+    own: Files = {
+        kind: {name: path.relative_to(folder).as_posix() for name, path in those.items()}
+        for kind, those in (("species", places.species), (PRESENT, places.present))
+    }
+    own |= {name: path.name for name, path in places.richness.items()}
+    files["maps"] = own | {"picture": picture.name}
+    return {"layers": found}

@@ -67,9 +67,11 @@ class Opened:
         return _bare((self.reference or self.scenarios[0]).stack)
 
 
-def open_scenarios(models: Sequence[ProjectedModel], scenarios: Sequence[Scenario], options: RunOptions) -> Opened:
-    """Open the layers of every scenario, and of the reference; what is wrong with one is raised with its name."""
-    names, categorical = _variables(models)
+def open_scenarios(
+    names: Sequence[str], categorical: Sequence[str], scenarios: Sequence[Scenario], options: RunOptions
+) -> Opened:
+    """Open the layers of every scenario, and of the reference, with some variables; what is wrong with one is raised
+    with its name."""
     notices: list[str] = []
     own = options.project
     align: str | Grid | None = options.layers.align
@@ -98,7 +100,7 @@ def open_scenarios(models: Sequence[ProjectedModel], scenarios: Sequence[Scenari
     return Opened(reference, opened, area, notices)
 
 
-def _variables(models: Sequence[ProjectedModel]) -> tuple[list[str], list[str]]:
+def variables_of(models: Sequence[ProjectedModel]) -> tuple[list[str], list[str]]:
     """Return the variables of all models, each once, and those that are categories."""
     names = list(dict.fromkeys(name for one in models for name in one.model.names))
     categorical = dict.fromkeys(name for one in models for name in one.model.categorical)

@@ -29,7 +29,7 @@ from sdm.reading import load_json
 from sdm.types import Progress
 from sdm.workflow.projecting.joining import write_projections
 from sdm.workflow.projecting.models import find_models, with_options
-from sdm.workflow.projecting.opening import REFERENCE, Opened, OpenScenario, open_scenarios
+from sdm.workflow.projecting.opening import REFERENCE, Opened, OpenScenario, open_scenarios, variables_of
 from sdm.workflow.projecting.scenarios import Scenario, field_names, find_scenarios, period_order
 from sdm.workflow.projecting.summary import Case, SpeciesProjection
 from sdm.workflow.projecting.telling import projection_lines
@@ -79,28 +79,20 @@ def project(
     target, own = output_folder(options.output.folder), options.project
     if options.output.resume and options.output.overwrite:
         raise OptionError("--resume keeps what is finished, --overwrite does not: give one of them")
+    if not own.scenarios:
+        raise OptionError("no scenarios: give them as in --scenarios 'future/{gcm}_{ssp}/'")
     chosen = with_options(find_models(own.models) if models is None else models, options)
     scenarios = find_scenarios(own.scenarios)
-    _check_fields(chosen, scenarios, own.over)
-    measures = read_measures([word for word in own.novelty if word != "none"])
-    files = ScenarioFiles.of(chosen, measures)
-    opened = open_scenarios(chosen, scenarios, options)
-    for notice in opened.notices:
-        log.info(notice)
-    for line in mapping_lines(opened):
-        log.info(line)
-    unlimited = own.dispersal != "none"
-    passes = ScenarioPass(chosen, files, measures, unlimited, opened.area, options.threads)
-    job = _Job(options, chosen, opened, passes, measures, command, progress)
+    opened = open_scenarios(*variables_of(chosen), scenarios, options)
+    job = Projection.of(chosen, opened, options, command, progress)
     resume = options.output.resume and target.is_dir()
     if not (resume or options.output.overwrite) and any(target.glob(f"*/{NUMBERS}")):
         raise OutputError(f"{target} has scenarios in it already: use --resume to go on with them, or --overwrite")
     with claim(target, overwrite=options.output.overwrite or resume), ExitStack() as held:
-        place = (
-            target
-            if resume
-            else held.enter_context(staging_species(target, overwrite=options.output.overwrite, planned=job.planned))
-        )
+        place = target
+        if not resume:
+            new = staging_species(target, overwrite=options.output.overwrite, planned=job.planned)
+            place = held.enter_context(new)
         return job.run(place, target, resume)
 
 
@@ -132,8 +124,8 @@ def mapping_lines(opened: Opened) -> list[str]:
 
 
 @dataclass(frozen=True)
-class _Job:
-    """A projection whose inputs are known, and whose output folder is held for it."""
+class Projection:
+    """A projection whose inputs are known."""
 
     options: RunOptions
     models: Sequence[ProjectedModel]
@@ -142,6 +134,25 @@ class _Job:
     measures: Sequence[str]
     command: str
     progress: Progress | None
+
+    @classmethod
+    def of(
+        cls,
+        models: Sequence[ProjectedModel],
+        opened: Opened,
+        options: RunOptions,
+        command: str = "",
+        progress: Progress | None = None,
+    ) -> "Projection":
+        """Return the projection of models to scenarios; raise for what does not go together."""
+        own = options.project
+        _check_fields(models, [one.scenario for one in opened.scenarios], own.over)
+        measures = read_measures([word for word in own.novelty if word != "none"])
+        files = ScenarioFiles.of(models, measures)
+        passes = ScenarioPass(models, files, measures, own.dispersal != "none", opened.area, options.threads)
+        for line in [*opened.notices, *mapping_lines(opened)]:
+            log.info(line)
+        return cls(options, models, opened, passes, measures, command, progress)
 
     @property
     def folders(self) -> dict[str, str]:

@@ -14,7 +14,7 @@ from sdm.data.variables import said_variables
 from sdm.data.vectors import split_layer
 from sdm.errors import DataError
 from sdm.options.definitions import AREA_WORDS, GROUP_WORD, RunOptions
-from sdm.workflow.inputs import check_layers, is_swd, open_layers, open_projections, projection_notices, read_area
+from sdm.workflow.inputs import check_layers, is_swd, open_layers, read_area
 from sdm.workflow.species.inputs import (
     background_points,
     clean_located,
@@ -50,11 +50,6 @@ def check_species_run(options: RunOptions, found: Findings) -> None:
     found.facts += [text for text in stack.notices if text.startswith("categorical")]
     found.warnings += [text for text in stack.notices if not text.startswith("categorical")]
     found.attempt(lambda: check_layers(stack, options, found))
-    for title, place in options.predict.projections.items():
-        there = found.attempt(lambda one={title: place}: open_projections(options, stack.names, one))  # type: ignore[misc]
-        if there:
-            found.facts.append(f"projection {title} has all layers")
-            found.warnings += projection_notices(there, stack.notices)
     area = found.attempt(lambda: _area(options, stack, found))
     group = found.attempt(lambda: read_group(options, records))
     effort = found.attempt(lambda: _effort(options, stack, group, found))

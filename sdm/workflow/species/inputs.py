@@ -27,8 +27,6 @@ from sdm.workflow.inputs import (
     choice_of,
     is_swd,
     open_layers,
-    open_projections,
-    projection_notices,
     read_area,
     row_rules,
 )
@@ -126,13 +124,11 @@ def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
     stack = open_layers(options)
     area = read_area(options, stack)
     records = _choose_species(everyone, options.occurrences.species)
-    projections = open_projections(options, stack.names)
     used = said_variables(stack.names, stack.categorical)
     notices = [*records.notes, *stack.notices, used, *(area.notes if area else [])]
-    notices += projection_notices(projections, stack.notices)
     located = locate(records, stack, study_area=area, suspicion=Suspicion.of(options.occurrences.drop_suspicious))
     group = read_group(options, everyone)
-    prepared = SpeciesPrepared(stack=stack, study_area=area, projections=projections, notices=notices)
+    prepared = SpeciesPrepared(stack=stack, study_area=area, notices=notices)
     prepared.warnings += stack.warnings
     prepared.areas = sampling.accessible_areas(options, located)
     prepared.effort = effort = sampling.make_effort(options, stack, group)
@@ -247,7 +243,7 @@ def _prepare_swd(options: RunOptions) -> SpeciesPrepared:
     """Take presences and background from tables that hold the variables already."""
     needing = {
         "test.file": (options.test.file, "use test.percent or test.folds with tables"),
-        "predict.projections": (options.predict.projections, "use 'sdm predict' afterwards"),
+        "project.scenarios": (options.project.scenarios, "use 'sdm project' afterwards"),
         "background.area": (options.background.area, "leave out the rows outside it"),
         "background.bias": (options.background.bias, "name a column of sampling effort as background.effort_column"),
         "occurrences.layer": (options.occurrences.layer, "leave it out, for a table has no layers"),

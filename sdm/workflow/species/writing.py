@@ -10,7 +10,6 @@ import pandas as pd
 from rasterio.windows import Window
 
 from sdm.assess.structure import Structure
-from sdm.assess.uncertainty import STATISTICS
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.effort import KernelEffort
 from sdm.data.table import SampleTable
@@ -160,20 +159,12 @@ def _write_other_maps(
     files: Files,
     ways: dict[str, Any],
 ) -> None:
-    """Write the map of presence and absence, the projections, and maps over the replicates."""
+    """Write the map of presence and absence, and maps over the replicates."""
     model, replicates = fitted.model, fitted.assessed.replicates
     if level is not None:
         fitted.numbers["map_threshold"] = level
     here = ways | {"study_area": prepared.area_of(fitted.name)}
     files |= shared.write_value_maps(model, replicates, level, cast("Stack", prepared.stack), raster, "map", here)
-    endings = ["thresholded", *STATISTICS]
-    taken = [*endings, *(f"{safe_name(t)}_{ending}" for t in prepared.projections for ending in endings)]
-    titles = safe_names(prepared.projections, taken=taken)
-    for title, elsewhere in prepared.projections.items():
-        path, of = raster.with_name(f"{raster.stem}_{titles[title]}.tif"), f"projection {title}"
-        predict_raster(model, elsewhere, path, **ways)
-        files[of] = path.name
-        files |= shared.write_value_maps(model, replicates, level, elsewhere, path, of, ways)
 
 
 def threshold_value(fitted: SpeciesFit, options: RunOptions) -> float | None:

@@ -165,7 +165,7 @@ def strata_options(options: RunOptions) -> RunOptions:
         ),
         "test.percent": (options.test.percent, "use --folds"),
         "test.file": (options.test.file, "use --folds"),
-        "predict.projections": (options.predict.projections, "strata are those of one place; leave them out"),
+        "project.scenarios": (options.project.scenarios, "strata are those of one place; leave them out"),
     }
     for what, (wrong, instead) in refused.items():
         if wrong:

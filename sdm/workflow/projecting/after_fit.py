@@ -1,0 +1,51 @@
+"""The scenarios of a run: opened before anything is fitted, and mapped when its models are there."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from sdm.errors import OptionError
+from sdm.options.definitions import RunOptions
+from sdm.types import Progress
+from sdm.workflow.projecting.models import find_models, with_options
+from sdm.workflow.projecting.opening import Opened, open_scenarios
+from sdm.workflow.projecting.projection import Projection, ProjectionResult
+from sdm.workflow.projecting.scenarios import find_scenarios
+
+FOLDER = "scenarios"  # in the results of a run
+
+
+def open_for_run(options: RunOptions, names: Sequence[str], categorical: Sequence[str]) -> Opened | None:
+    """Return the layers of a run's scenarios, and its own layers as the reference unless another one is named; None if
+    there are no scenarios."""
+    if options.project.models:
+        raise OptionError("project.models is for 'sdm project': leave it out, for the models are those of the run")
+    if not options.project.scenarios:
+        return None
+    return open_scenarios(names, categorical, find_scenarios(options.project.scenarios), _with_reference(options))
+
+
+def project_fitted(
+    folders: Sequence[Path],
+    place: Path,
+    target: Path,
+    opened: Opened,
+    options: RunOptions,
+    command: str = "",
+    progress: Progress | None = None,
+) -> ProjectionResult:
+    """Map the models of some folders, those of one run, into the folder of scenarios at `place`, the run's own, which
+    will be at `target`."""
+    options = _with_reference(options)
+    own = options.project.model_copy(update={"models": [str(target)]})
+    output = options.output.model_copy(update={"folder": str(target / FOLDER)})
+    options = options.model_copy(update={"project": own, "output": output})
+    models = with_options(find_models([str(folder) for folder in folders]), options)
+    (place / FOLDER).mkdir()
+    return Projection.of(models, opened, options, command, progress).run(place / FOLDER, target / FOLDER, False)
+
+
+def _with_reference(options: RunOptions) -> RunOptions:
+    own = options.project
+    if own.reference or not options.layers.files:
+        return options
+    return options.model_copy(update={"project": own.model_copy(update={"reference": list(options.layers.files)})})
