@@ -1,0 +1,184 @@
+"""What a projection left in a folder, read back: its cases (the reference and every scenario) and where maps are."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from sdm.errors import DataError
+from sdm.report.results import number, rows_of
+
+REFERENCE = "reference"
+# Changes in the order of their codes; `maps` gives them their colours in rasters, these are those of figures.
+CHANGES = {"stable_present": "suitable in both", "gain": "gain", "loss": "loss", "out_of_reach": "out of reach"}
+CHANGE_COLOURS = {"stable_present": "#9fb4a8", "gain": "#2a7f78", "loss": "#c8553d", "out_of_reach": "#d9a441"}
+
+
+@dataclass(frozen=True)
+class StoredCase:
+    """One map of a projection with its numbers: of the reference, or of a scenario."""
+
+    folder: Path
+    numbers: Mapping[str, Any]
+    rule: str | None = None
+    is_reference: bool = False
+
+    @property
+    def title(self) -> str:
+        """What it is called."""
+        found = self.numbers.get("title")
+        return REFERENCE if self.is_reference and not found else str(found or "scenario")
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """The fields of its name, such as the climate model and the period."""
+        return {str(key): str(value) for key, value in _tree(self.numbers, "fields").items()}
+
+    def raster(self, key: str) -> Path | None:
+        """Return where one of its maps is; None where there is none. `presence` is by the rule of the projection."""
+        found = _tree(self.numbers, "files").get(key)
+        if isinstance(found, dict):
+            found = found.get(self.rule) if self.rule in found else None
+        return inside(self.folder, found)
+
+    def tree(self, key: str) -> dict[str, Any]:
+        """Return numbers that have names; empty where they are not there."""
+        return _tree(self.numbers, key)
+
+    @property
+    def km2(self) -> float | None:
+        """How large the suitable area is, by the rule of the projection."""
+        own = _tree(self.numbers, "rules").get(str(self.rule))
+        return number(own.get("km2")) if isinstance(own, dict) else None
+
+    def changed(self, key: str) -> float | None:
+        """Return how large an area changed in one way, in km²."""
+        own = self.tree("change").get(key)
+        return number(own.get("km2")) if isinstance(own, dict) else None
+
+    @property
+    def net_percent(self) -> float | None:
+        """How much larger the suitable area is than in the reference."""
+        return number(self.tree("change").get("net_percent"))
+
+    @property
+    def outside(self) -> float | None:
+        """The share of cells outside the training range."""
+        return number(self.tree("outside").get("share"))
+
+    @property
+    def centroid(self) -> tuple[float, float] | None:
+        """Where the middle of the suitable area is, in the coordinates of the raster."""
+        own = self.tree("centroid")
+        x, y = number(own.get("x")), number(own.get("y"))
+        return None if x is None or y is None else (x, y)
+
+    def outside_by_variable(self) -> dict[str, float]:
+        """Return the share of cells outside the training range by variable, categories that are new among them."""
+        found = self.tree("outside")
+        parts = {**_tree(found, "variables"), **_tree(found, "unseen_categories")}
+        shares = {str(name): number(own.get("share")) for name, own in parts.items() if isinstance(own, dict)}
+        return {name: share for name, share in shares.items() if share is not None}
+
+
+@dataclass(frozen=True)
+class StoredProjection:
+    """The projection of one species: what is in its JSON file."""
+
+    folder: Path
+    numbers: Mapping[str, Any]
+
+    @property
+    def species(self) -> str:
+        """What was projected."""
+        return str(self.numbers.get("species", ""))
+
+    @property
+    def scale(self) -> str:
+        """The scale of its maps."""
+        return str(self.numbers.get("scale") or "cloglog")
+
+    @property
+    def rule(self) -> str | None:
+        """The rule of the cutoff that presence and change go by."""
+        found = self.numbers.get("rule")
+        return None if found is None else str(found)
+
+    @cached_property
+    def reference(self) -> StoredCase | None:
+        """Today's map; None where there is none."""
+        found = self.numbers.get("reference")
+        return StoredCase(self.folder, found, self.rule, is_reference=True) if isinstance(found, dict) else None
+
+    @cached_property
+    def scenarios(self) -> list[StoredCase]:
+        """Every scenario, in the order of the run."""
+        return [StoredCase(self.folder, row, self.rule) for row in rows_of(self.numbers.get("scenarios"))]
+
+    @property
+    def cases(self) -> list[StoredCase]:
+        """The reference, if there is one, and every scenario."""
+        return [*([self.reference] if self.reference else []), *self.scenarios]
+
+    @property
+    def groups(self) -> list[dict[str, Any]]:
+        """What is known over groups of scenarios."""
+        return rows_of(self.numbers.get("across"))
+
+    @property
+    def sources(self) -> list[dict[str, Any]]:
+        """Which part of the variance has which source."""
+        return rows_of(_tree(self.numbers, "variance").get("sources"))
+
+    @property
+    def has_change(self) -> bool:
+        """Whether scenarios were compared with a reference."""
+        return any(case.tree("change") for case in self.scenarios)
+
+    def group_raster(self, group: Mapping[str, Any], key: str) -> Path | None:
+        """Return where a map over a group of scenarios is; None where there is none."""
+        return inside(self.folder, _tree(group, "files").get(key))
+
+    def varying(self) -> dict[str, list[str]]:
+        """Return the fields with more than one value over the scenarios, and their values in order."""
+        named = self.numbers.get("fields")
+        known = dict.fromkeys([*(map(str, named) if isinstance(named, list) else ()), *_all_fields(self.scenarios)])
+        values = {name: list(dict.fromkeys(case.fields.get(name, "") for case in self.scenarios)) for name in known}
+        return {name: found for name, found in values.items() if len(found) > 1}
+
+
+def inside(folder: Path, name: Any) -> Path | None:
+    """Return a file of a folder by its stored name; None where it is not there. Names that lead out are refused."""
+    if not isinstance(name, str):
+        return None
+    if Path(name).is_absolute() or ".." in Path(name).parts:
+        raise DataError(f"the projection in {folder} names '{name}', which is no file in it: make the results again")
+    path = folder / name
+    return path if path.is_file() else None
+
+
+def worst_change(cases: Sequence[StoredCase]) -> float | None:
+    """Return the largest loss of suitable area in percent of the reference; a gain if all scenarios gain."""
+    return min((value for case in cases if (value := case.net_percent) is not None), default=None)
+
+
+def mean_change(cases: Sequence[StoredCase]) -> float | None:
+    """Return the mean over scenarios of the change of suitable area, in percent of the reference."""
+    known = [value for case in cases if (value := case.net_percent) is not None]
+    return math.fsum(known) / len(known) if known else None
+
+
+def most_outside(cases: Sequence[StoredCase]) -> float | None:
+    """Return the largest share of cells outside the training range over scenarios."""
+    return max((value for case in cases if (value := case.outside) is not None), default=None)
+
+
+def _all_fields(cases: Sequence[StoredCase]) -> list[str]:
+    return [name for case in cases for name in case.fields]
+
+
+def _tree(numbers: Mapping[str, Any], key: str) -> dict[str, Any]:
+    found = numbers.get(key)
+    return found if isinstance(found, dict) else {}
