@@ -4,6 +4,7 @@ import base64
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import rasterio
@@ -83,6 +84,12 @@ def read_picture(path: Path, pixels: int = PIXELS, band: int = 1) -> Picture:
             )
     except (rasterio.errors.RasterioError, IndexError) as error:
         raise DataError(f"{path} cannot be read as a raster ({error}): make the results again") from error
+
+
+def resized(values: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    """Return an array of two dimensions in another size; every value is that of the nearest place."""
+    rows, columns = ((np.arange(new) * old + old // 2) // new for new, old in zip(shape, values.shape))
+    return values if values.shape == shape else values[np.ix_(rows, columns)]
 
 
 def _legend(source: rasterio.DatasetReader) -> dict[int, tuple[str, str]]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from sdm.models.interface import FittedModel
 
 Row = dict[str, str]
+SCENARIOS = "scenarios"  # the folder of projections inside that of a run
 FIXED = {"classes": "probability", "strata": "density"}  # the scale of kinds whose maps have only one
 
 
@@ -83,7 +84,8 @@ class Results:
     @property
     def scale(self) -> str:
         """The scale of its maps."""
-        return FIXED.get(self.kind) or str(self.option("predict.scale") or "cloglog")
+        own = self.numbers.get("scale") if self.kind == "projection" else None
+        return FIXED.get(self.kind) or str(own or self.option("predict.scale") or "cloglog")
 
     @property
     def classes(self) -> list[str]:
@@ -138,6 +140,11 @@ def find_results(place: Path) -> list[Path]:
     return found
 
 
+def find_projections(folder: Path) -> list[Path]:
+    """Return the stored numbers of all projections in a folder; none where it is not there."""
+    return _numbers_in(folder, "projection") if folder.is_dir() else []
+
+
 def species_folders(place: Path) -> list[Path]:
     """Return the folders of a run's species, in the summary's order; without a summary, all folders."""
     summary = place / "summary.csv"
@@ -177,15 +184,16 @@ def rows_of(value: Any) -> list[dict[str, Any]]:
     return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
 
 
-def _numbers_in(folder: Path) -> list[Path]:
-    """Return the files of a folder that hold the numbers of a model."""
+def _numbers_in(folder: Path, kind: str | None = None) -> list[Path]:
+    """Return the files of a folder that hold the numbers of a model, or those of one kind."""
     found = []
     for path in sorted(folder.glob("*.json")):
         try:
             tree = load_json(path)
         except (OSError, ValueError):
             continue
-        if _kind(path, tree):
+        own = _kind(path, tree)
+        if own is not None and kind in (None, own):
             found.append(path)
     return found
 

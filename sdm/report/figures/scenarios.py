@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil, log, sqrt
+from math import ceil, dist, log, sqrt
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sdm.report.charts import SCALES, TOP
 from sdm.report.figures.maps import Shades, paint
 from sdm.report.figures.style import COLOURS, DPI, INK, new_figure, safe_text, save
-from sdm.report.pictures import Picture, read_picture
+from sdm.report.pictures import Picture, read_picture, resized
 from sdm.report.projection import CHANGE_COLOURS, StoredCase, StoredProjection
 
 MOST_MAPS = 24
@@ -118,14 +118,7 @@ def extrapolated(case: StoredCase, like: Picture, pixels: int) -> NDArray[np.boo
     path = case.raster("mess")
     if path is None:
         return None
-    found = read_picture(path, pixels).values < 0
-    return found if found.shape == like.values.shape else resized(found, like.values.shape)
-
-
-def resized(mask: NDArray[np.bool_], shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    """Return a mask in another size; every pixel is the nearest one."""
-    rows, columns = ((np.arange(new) * old) // new for new, old in zip(shape, mask.shape))
-    return mask[np.ix_(rows, columns)]
+    return resized(read_picture(path, pixels).values < 0, like.values.shape)
 
 
 def hatch(axes: Axes, mask: NDArray[np.bool_], picture: Picture, inches: tuple[float, float]) -> None:
@@ -301,7 +294,8 @@ def _areas(axes: Axes, cases: Sequence[StoredCase], reference: StoredCase | None
     axes.set_ylabel("Suitable, km²", fontsize=9)
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     axes.tick_params(labelsize=8)
-    axes.set_xlim(-0.6, len(cases) - 0.4)
+    room = max(0.0, (4 - len(cases)) / 2)  # few bars need not fill the width
+    axes.set_xlim(-0.6 - room, len(cases) - 0.4 + room)
 
 
 def _arrows(axes: Axes, projection: StoredProjection, cases: Sequence[StoredCase]) -> None:
@@ -313,7 +307,7 @@ def _arrows(axes: Axes, projection: StoredProjection, cases: Sequence[StoredCase
     ends = [(k, case, case.centroid) for k, case in enumerate(cases, start=1) if case.centroid is not None]
     field, levels = _coloured_by(projection, cases)
     told = set()
-    for _, case, end in ends:
+    for _, case, end in sorted(ends, key=lambda one: -dist(one[2], start or one[2])):  # short arrows over long ones
         value = case.fields.get(field, "") if field else case.title
         tint = COLOURS[levels.index(value) % len(COLOURS)] if value in levels else INK
         label = None if value in told or not field else safe_text(f"{field} {value}", 24)
@@ -325,8 +319,9 @@ def _arrows(axes: Axes, projection: StoredProjection, cases: Sequence[StoredCase
     if start is not None:
         axes.plot(*start, "s", ms=6, mfc="white", mec="black", label="reference", ls="none", zorder=5)
     words = f"Centroid of the suitable area{' and its shift' if start else ''}; numbers are scenarios"
+    words += f"\ngreen: suitable in {safe_text(shown.title, 30)}" if shown.raster("presence") else ""
     if picture is not None and _enlarge(axes, picture, [*([start] if start else []), *(end for *_, end in ends)]):
-        words += "\n(part of the map)"
+        words += " (part of the map)"
     _number(axes, [(str(k), end) for k, _, end in ends], start)
     axes.set_title(words if ends else "No scenario has a suitable area with a centroid", fontsize=9)
     axes.tick_params(labelsize=7)

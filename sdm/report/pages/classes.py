@@ -5,6 +5,7 @@ from typing import Any
 from sdm.models.presence import presence_class
 from sdm.report.pages import sections
 from sdm.report.pages.frame import Context, Page, PageSection
+from sdm.report.pages.projection import FITTED
 from sdm.report.results import Results, number
 
 ORDER = ("cross-validation", "test", "training")  # which measures tell most
@@ -70,6 +71,7 @@ CLASSES = Page(
         PageSection("figures", "", class_figures, template="classes/figures"),
         sections.FIT,
         sections.MAP,
+        FITTED,
         PageSection("classes", "Classes", classes, template="classes/classes"),
         sections.ROC,
         sections.THRESHOLDS,

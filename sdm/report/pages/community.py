@@ -5,6 +5,7 @@ from typing import Any
 from sdm.report.charts import BarChart, Bars
 from sdm.report.pages import sections
 from sdm.report.pages.frame import Context, Page, PageSection
+from sdm.report.pages.projection import FITTED
 from sdm.report.pages.svg import svg
 from sdm.report.pictures import embed, thumbnail
 from sdm.report.results import Results, number, rows_of
@@ -118,6 +119,7 @@ COMMUNITY = Page(
         PageSection("measures", "Joint, stacked and GLM", measures, template="community/measures"),
         PageSection("network", "Associations", network, template="community/network"),
         PageSection("richness", "Richness", richness, template="community/richness"),
+        FITTED,
         PageSection("each", "Species", each, template="community/each"),
         PageSection("features", "Features", features, "Features that survived", "community/features"),
         sections.RECORDS,

@@ -2,7 +2,7 @@
 
 import base64
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -26,7 +26,8 @@ class PageSection:
 
     `name` is its anchor, and of its template in `sections/` unless that has another; `title` is what the contents call
     it, and its heading unless that differs. A part without a title is not listed. `fill` returns what the template
-    needs beside the results; None leaves the part out. Neighbours with `side` stand beside each other.
+    needs beside the results; None leaves the part out. Neighbours with `side` stand beside each other. `script` is a
+    file of `templates/` that the part needs beside the script of all pages.
     """
 
     name: str
@@ -35,6 +36,7 @@ class PageSection:
     heading: str = ""
     template: str = ""
     side: bool = False
+    script: str = ""
 
     def html(self, context: Context) -> str:
         """Fill the template."""
@@ -59,15 +61,16 @@ def page_text(results: Results, page: Page) -> str:
             for section in page.sections
             if (context := section.fill(results)) is not None
         ]
-        return render("frame.html", {**shared, "subject": page.subject(results), "plain": page.plain, "parts": parts})
+        context = {**shared, "subject": page.subject(results), "plain": page.plain, "parts": parts}
+        return render("frame.html", context, dict.fromkeys(part["script"] for part in parts if part["script"]))
     except (OSError, TemplateError, LookupError, TypeError, ValueError, AttributeError) as error:
         what = f"{results.folder / results.name}.json cannot be made ({type(error).__name__}: {error})"
         raise DataError(f"the page of {what}: make the results again") from error
 
 
-def render(template: str, context: Context) -> str:
-    """Fill a template; the script is let run by its digest, so that nothing else can."""
-    code = (TEMPLATES / SCRIPT).read_text(encoding="utf-8")
+def render(template: str, context: Context, scripts: Iterable[str] = ()) -> str:
+    """Fill a template; the script, and those added to it, are let run by their digest, so that nothing else can."""
+    code = "".join((TEMPLATES / name).read_text(encoding="utf-8") for name in (SCRIPT, *scripts))
     own = {
         # Files of this package, not of the user.
         "style": Markup((TEMPLATES / "page.css").read_text(encoding="utf-8")),  # noqa: S704

@@ -74,14 +74,15 @@ def _class_layers(results: Results, endings: dict[str, str]) -> list[MapLayer]:
     return first + others
 
 
-def pack(values: NDArray[np.float32], top: float) -> str:
-    """Return values from 0 to `top` as text: steps of 1/4000 in two bytes, high ones first, deflated, in base 64."""
+def pack(values: NDArray[np.float32], top: float, levels: int = LEVELS) -> str:
+    """Return values from 0 to `top` as text, in steps of 1/4000."""
     share = np.clip(np.nan_to_num(values / top), 0.0, 1.0)
     # Rounded down, as the page rounds a threshold: a cell whose value is the threshold is above it, as in the map.
-    return _packed(np.where(np.isfinite(values), np.floor(share * LEVELS + 1e-4), NOTHING))
+    return pack_steps(np.where(np.isfinite(values), np.floor(share * levels + 1e-4), NOTHING))
 
 
-def _packed(steps: NDArray[np.floating]) -> str:
+def pack_steps(steps: NDArray[np.floating]) -> str:
+    """Return whole numbers up to 65535 as text: two bytes each, all high ones first, deflated, in base 64."""
     whole = steps.astype(np.uint16)
     planes = np.stack([whole >> 8, whole & 255]).astype(np.uint8)
     return base64.b64encode(zlib.compress(planes.tobytes(), 9)).decode("ascii")
@@ -126,7 +127,7 @@ def _layer(layer: MapLayer, picture: Picture, top: float) -> dict[str, Any]:
         "top": top,
         "classes": {str(code): entry for code, entry in picture.legend.items()},
         "threshold": layer.threshold,
-        "values": _packed(np.where(np.isfinite(values), values, NOTHING)) if picture.legend else pack(values, top),
+        "values": pack_steps(np.where(np.isfinite(values), values, NOTHING)) if picture.legend else pack(values, top),
     }
 
 

@@ -7,11 +7,18 @@ from sdm.files import write_text
 from sdm.report.pages.classes import CLASSES
 from sdm.report.pages.community import COMMUNITY
 from sdm.report.pages.frame import Page, page_text
+from sdm.report.pages.projection import PROJECTION
 from sdm.report.pages.species import SPECIES
 from sdm.report.pages.strata import STRATA
 from sdm.report.results import Results
 
-PAGES: dict[str, Page] = {"species": SPECIES, "classes": CLASSES, "community": COMMUNITY, "strata": STRATA}
+PAGES: dict[str, Page] = {
+    "species": SPECIES,
+    "classes": CLASSES,
+    "community": COMMUNITY,
+    "strata": STRATA,
+    "projection": PROJECTION,
+}
 
 
 def make_page(results: Results) -> str:

@@ -8,6 +8,7 @@ from markupsafe import Markup
 from sdm.report.charts import BarChart, Bars, Line, LineChart
 from sdm.report.pages import sections
 from sdm.report.pages.frame import Context, Page, PageSection
+from sdm.report.pages.projection import FITTED
 from sdm.report.pages.svg import svg
 from sdm.report.results import Results, column, number, rows_of
 
@@ -80,6 +81,7 @@ SPECIES = Page(
         sections.ROC,
         sections.THRESHOLDS,
         sections.MAP,
+        FITTED,
         PageSection("curves", "Response curves", sections.curves),
         sections.IMPORTANCE,
         PageSection(

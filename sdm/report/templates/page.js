@@ -1,4 +1,51 @@
 "use strict";
+// Rasters inside a page: packed numbers, and the colours of their values.
+const rasters = {
+  async unpack(text, n) {
+    const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    const planes = new Uint8Array(await new Response(stream).arrayBuffer());
+    const out = new Uint16Array(n);
+    for (let k = 0; k < n; k++) out[k] = (planes[k] << 8) | planes[n + k];
+    return out;
+  },
+  shades(palette, levels) {
+    const table = new Uint32Array(levels + 1), pixel = new Uint8ClampedArray(4), word = new Uint32Array(pixel.buffer);
+    const anchors = palette.map((hex) => [0, 2, 4].map((k) => parseInt(hex.slice(k, k + 2), 16)));
+    for (let k = 0; k <= levels; k++) {
+      const place = (k / levels) * (anchors.length - 1), low = Math.min(Math.floor(place), anchors.length - 2);
+      for (let c = 0; c < 3; c++) pixel[c] = anchors[low][c] + (anchors[low + 1][c] - anchors[low][c]) * (place - low);
+      pixel[3] = 255;
+      table[k] = word[0];
+    }
+    return table;
+  },
+  tints(classes) {
+    const table = new Uint32Array(256), pixel = new Uint8ClampedArray(4), word = new Uint32Array(pixel.buffer);
+    for (const code of Object.keys(classes)) {
+      for (let c = 0; c < 3; c++) pixel[c] = parseInt(classes[code][1].slice(1 + 2 * c, 3 + 2 * c), 16);
+      pixel[3] = 255;
+      table[code] = word[0];
+    }
+    return table;
+  },
+  strip(canvas, colours) {
+    const context = canvas.getContext("2d"), image = context.createImageData(canvas.width, 1);
+    const pixels = new Uint32Array(image.data.buffer);
+    for (let k = 0; k < canvas.width; k++) pixels[k] = colours[Math.round((k / (canvas.width - 1)) * (colours.length - 1))];
+    context.putImageData(image, 0, 0);
+  },
+  // One entry of a legend per class that is on the map.
+  entries(classes, there) {
+    return Object.keys(classes).filter((code) => there.has(Number(code))).map((code) => {
+      const item = document.createElement("li"), swatch = document.createElement("span");
+      swatch.className = "swatch";
+      swatch.style.background = classes[code][1];
+      item.append(swatch, " " + classes[code][0]);
+      return item;
+    });
+  },
+};
 (function () {
   const byId = (id) => document.getElementById(id);
   // What is folded away is printed all the same.
@@ -29,59 +76,22 @@
   const map = JSON.parse(source.textContent);
   const canvas = byId("values"), marks = byId("marks"), plate = byId("plate"), slider = byId("threshold");
   const state = { layer: 0, above: false, threshold: map.top / 2, named: null, cursor: null };
-  const colours = palette();
+  const colours = rasters.shades(map.palette, map.levels);
   let values = null, shown = null;
-
-  function palette() {
-    const table = new Uint32Array(map.levels + 1), pixel = new Uint8ClampedArray(4), word = new Uint32Array(pixel.buffer);
-    const anchors = map.palette.map((hex) => [0, 2, 4].map((k) => parseInt(hex.slice(k, k + 2), 16)));
-    for (let k = 0; k <= map.levels; k++) {
-      const place = (k / map.levels) * (anchors.length - 1), low = Math.min(Math.floor(place), anchors.length - 2);
-      for (let c = 0; c < 3; c++) pixel[c] = anchors[low][c] + (anchors[low + 1][c] - anchors[low][c]) * (place - low);
-      pixel[3] = 255;
-      table[k] = word[0];
-    }
-    return table;
-  }
-
-  async function unpack(layer) {
-    const bytes = Uint8Array.from(atob(layer.values), (c) => c.charCodeAt(0));
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-    const planes = new Uint8Array(await new Response(stream).arrayBuffer());
-    const n = layer.width * layer.height, out = new Uint16Array(n);
-    for (let k = 0; k < n; k++) out[k] = (planes[k] << 8) | planes[n + k];
-    return out;
-  }
 
   const step = (value) => Math.floor((value / map.top) * map.levels + 1e-4);
   const digits = (value) => (map.top === 1 ? value.toFixed(3) : map.top === 100 ? value.toFixed(1) : value.toPrecision(3));
   const percent = (value) => (value === null || value === undefined ? "–" : (100 * value).toFixed(1) + " %");
 
   // The colours of a layer by value: of its classes, or the palette.
-  function tints(layer) {
-    const codes = Object.keys(layer.classes);
-    if (!codes.length) return colours;
-    const table = new Uint32Array(256), pixel = new Uint8ClampedArray(4), word = new Uint32Array(pixel.buffer);
-    for (const code of codes) {
-      for (let c = 0; c < 3; c++) pixel[c] = parseInt(layer.classes[code][1].slice(1 + 2 * c, 3 + 2 * c), 16);
-      pixel[3] = 255;
-      table[code] = word[0];
-    }
-    return table;
-  }
+  const tints = (layer) => (Object.keys(layer.classes).length ? rasters.tints(layer.classes) : colours);
 
   // What the colours of a layer mean: a strip from low to high, or one entry per class that is on the map.
   function explain(layer) {
     const codes = Object.keys(layer.classes), list = byId("legend"), there = new Set(values);
     byId("scale").hidden = codes.length > 0;
     list.hidden = codes.length === 0;
-    list.replaceChildren(...codes.filter((code) => there.has(Number(code))).map((code) => {
-      const item = document.createElement("li"), swatch = document.createElement("span");
-      swatch.className = "swatch";
-      swatch.style.background = layer.classes[code][1];
-      item.append(swatch, " " + layer.classes[code][0]);
-      return item;
-    }));
+    list.replaceChildren(...rasters.entries(layer.classes, there));
     byId("label").textContent = layer.label;
     byId("high").textContent = layer.top === 1 || layer.top === 100 ? String(layer.top) : layer.top.toPrecision(2);
   }
@@ -177,7 +187,7 @@
   async function show(k) {
     const layer = map.layers[k], wanted = {};
     shown = wanted;
-    const unpacked = await unpack(layer);
+    const unpacked = await rasters.unpack(layer.values, layer.width * layer.height);
     if (shown !== wanted) return;  // another layer was asked for meanwhile
     values = unpacked;
     state.layer = k;
@@ -219,13 +229,6 @@
     if (typeof ResizeObserver !== "undefined") new ResizeObserver(() => { if (values) mark(); }).observe(plate);
   }
 
-  function key() {
-    const strip = byId("key"), context = strip.getContext("2d"), image = context.createImageData(strip.width, 1);
-    const pixels = new Uint32Array(image.data.buffer);
-    for (let k = 0; k < strip.width; k++) pixels[k] = colours[Math.round((k / (strip.width - 1)) * map.levels)];
-    context.putImageData(image, 0, 0);
-  }
-
   (async function begin() {
     byId("live").hidden = false;
     try {
@@ -235,7 +238,7 @@
       return;
     }
     if (byId("plain")) byId("plain").hidden = true;
-    key();
+    rasters.strip(byId("key"), colours);
     wire();
     const first = map.chosen === null ? -1 : map.thresholds.findIndex((row) => Math.abs(row.value - map.chosen) < 1e-12);
     if (slider) set(map.chosen === null ? map.top / 2 : map.chosen, first >= 0 ? first : null);

@@ -1,0 +1,279 @@
+"""The page of a projection: what changes in every scenario, how far the model extrapolates, and a panel to compare."""
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from sdm.report.charts import SCALES, BarChart, Bars
+from sdm.report.pages import sections, words
+from sdm.report.pages.frame import Context, Page, PageSection
+from sdm.report.pages.scenario_panel import group_title, panel, signed
+from sdm.report.pages.svg import svg
+from sdm.report.pictures import embed
+from sdm.report.projection import StoredCase, StoredProjection, inside, mean_change, most_outside, worst_change
+from sdm.report.results import SCENARIOS, Results, find_projections, number, read_results
+
+MOST_VARIABLES = 40
+MOST_ROWS = 400  # of the table of layers
+
+
+def subject(results: Results) -> str:
+    """Return what the page is of."""
+    count = len(_stored(results).scenarios)
+    return f"projection to {count} scenario{'' if count == 1 else 's'}"
+
+
+def projection_of(results: Results) -> Results | None:
+    """Return the projection of a model: in the folder `scenarios` beside its results, or beside those of its run."""
+    for folder in (results.folder, results.folder.parent):
+        path = folder / SCENARIOS / f"{results.name}.json"
+        if path.is_file() and (found := read_results(path)).kind == "projection":
+            return found
+    return None
+
+
+def projection_figures(results: Results) -> Context:
+    """Return the headline figures: suitable area today, how it changes, and how much is extrapolated."""
+    stored = _stored(results)
+    changes = [value for case in stored.scenarios if (value := case.net_percent) is not None]
+    rule = stored.reference.tree("rules").get(str(stored.rule)) if stored.reference else None
+    outside = [(value, case.title) for case in stored.scenarios if (value := case.outside) is not None]
+    trusted = [number(case.tree("suitable_outside").get("share")) for case in stored.scenarios]
+    return {
+        "count": len(stored.scenarios),
+        "reference": stored.reference,
+        "cutoff": rule.get("cutoff") if isinstance(rule, dict) else None,
+        "lowest": signed(worst_change(stored.scenarios)) if changes else None,
+        "highest": signed(max(changes)) if changes else None,
+        "mean": signed(mean_change(stored.scenarios)),
+        "outside": most_outside(stored.scenarios),
+        "outside_in": max(outside)[1] if outside else "",
+        "suitable_outside": max((share for share in trusted if share is not None), default=None),
+        "dispersal": results.numbers.get("dispersal"),
+        "rule": stored.rule,
+        "scale": SCALES.get(stored.scale, stored.scale),
+    }
+
+
+def scenario_table(results: Results) -> Context | None:
+    """Return one row per case, and which columns have something in them."""
+    stored = _stored(results)
+    columns = (
+        ("Suitable (km²)", lambda case: case.km2, 0),
+        ("Change (%)", lambda case: case.net_percent, 3),
+        ("Gain (km²)", lambda case: case.changed("gain"), 0),
+        ("Loss (km²)", lambda case: case.changed("loss"), 0),
+        ("Out of reach (km²)", lambda case: case.changed("out_of_reach") or None, 0),
+        ("Shift of the centroid (km)", lambda case: number(case.tree("shift").get("km")), 3),
+        ("Outside the training range (% of cells)", lambda case: _percent(case.outside), 3),
+        ("Of the suitable area outside (%)", lambda case: _percent(case.tree("suitable_outside").get("share")), 3),
+        ("Mean suitability", lambda case: number(case.tree("suitability").get("mean")), 3),
+    )
+    rows = [(case, [take(case) for _, take, _ in columns]) for case in stored.cases]
+    kept = [k for k in range(len(columns)) if any(values[k] is not None for _, values in rows)]
+    if not rows:
+        return None
+    return {
+        "columns": [columns[k][0] for k in kept],
+        "rows": [
+            {
+                "title": case.title,
+                "reference": case.is_reference,
+                "direction": case.tree("shift").get("direction"),
+                "cells": [(values[k], columns[k][2]) for k in kept],
+            }
+            for case, values in rows
+        ],
+        "directions": any(case.tree("shift").get("direction") for case in stored.cases),
+        "change": stored.has_change,
+        "dispersal": results.numbers.get("dispersal"),
+        "rule": stored.rule,
+        "files": results.files,
+    }
+
+
+def panel_section(results: Results) -> Context | None:
+    """Return the panel that compares scenarios, and the picture for where it cannot be shown."""
+    stored = _stored(results)
+    live, image = panel(stored), _picture(stored, "maps")
+    if live is None and image is None:
+        return None
+    known = [case.raster("mess") is not None for case in stored.scenarios]
+    return {"panel": live, "image": image, "known": any(known), "change": stored.has_change}
+
+
+def extrapolation_section(results: Results) -> Context | None:
+    """Return how many cells are outside the training range, by variable and scenario."""
+    cases = [case for case in _stored(results).scenarios if case.tree("outside")]
+    if not cases:
+        return None
+    shares = [case.outside_by_variable() for case in cases]
+    names = dict.fromkeys(name for own in shares for name in own)
+    worst = {name: max((own.get(name, 0.0), case.title) for own, case in zip(shares, cases)) for name in names}
+    ranked = sorted((name for name in names if worst[name][0] > 0), key=lambda name: -worst[name][0])[:MOST_VARIABLES]
+    label = "Cells outside the range of the variable (%)"
+    groups = [Bars("worst scenario", [100 * worst[name][0] for name in ranked])]
+    if len(cases) > 1:
+        means = [100 * sum(own.get(name, 0.0) for own in shares) / len(cases) for name in ranked]
+        groups.append(Bars("mean over scenarios", means))
+    return {
+        "chart": svg(BarChart(label, label, ranked, groups)) if ranked else None,
+        "worst": [(name, *worst[name]) for name in ranked],
+        "several": len(cases) > 1,
+        "most": most_outside(cases),
+        "clean": [name for name in names if worst[name][0] == 0],
+    }
+
+
+def change_section(results: Results) -> Context | None:
+    """Return the picture of gain, loss and the shift of the centroid."""
+    stored = _stored(results)
+    image = _picture(stored, "change")
+    told = {"change": stored.has_change, "dispersal": str(results.numbers.get("dispersal") or "")}
+    return None if image is None else {"image": image, **told}
+
+
+def across_section(results: Results) -> Context | None:
+    """Return what groups of scenarios agree on."""
+    rows = [_group_row(group) for group in _stored(results).groups]
+    if not rows:
+        return None
+    return {"rows": rows, "agreement": any(row["any"] is not None for row in rows)}
+
+
+def variance_section(results: Results) -> Context | None:
+    """Return which part of the variance between maps has which source."""
+    stored = _stored(results)
+    named = [(str(row.get("source")), number(row.get("share")), row) for row in stored.sources]
+    known = [(name, share, row) for name, share, row in named if share is not None]
+    if not known:
+        return None
+    label = "Share of the variance (%)"
+    chart = BarChart(label, label, [name for name, *_ in known], [Bars(label, [100 * share for _, share, _ in known])])
+    found = results.tree("variance")
+    return {
+        "chart": svg(chart),
+        "rows": [row for *_, row in known],
+        "total": found.get("total"),
+        "balanced": found.get("balanced"),
+    }
+
+
+def shift_section(results: Results) -> Context | None:
+    """Return how the means of the variables differ from the reference, over scenarios."""
+    stored = _stored(results)
+    names = dict.fromkeys(name for case in stored.cases for name in case.tree("variables"))
+    rows = []
+    for name in names:
+        ends = []
+        for key in ("shift", "where_suitable_shift"):
+            known = [v for case in stored.scenarios if (v := _of_variable(case, name, key)) is not None]
+            ends += [min(known, default=None), max(known, default=None)]
+        before = _of_variable(stored.reference, name, "mean") if stored.reference else None
+        rows.append({"name": name, "before": before, "ends": ends})
+    told = [row for row in rows if row["ends"] != [None] * 4]
+    return {"rows": told, "count": len(stored.scenarios)} if told else None
+
+
+def _of_variable(case: StoredCase, name: str, key: str) -> float | None:
+    own = case.tree("variables").get(name)
+    return number(own.get(key)) if isinstance(own, dict) else None
+
+
+def mapping_section(results: Results) -> Context | None:
+    """Return which file and band every variable of every scenario was read from."""
+    rows = results.table("mapping")
+    return {"rows": rows[:MOST_ROWS], "left_out": max(0, len(rows) - MOST_ROWS)} if rows else None
+
+
+def notice_section(results: Results) -> Context | None:
+    """Return what the projection had to say of its input."""
+    found = words.notes(results)
+    return {"notices": found} if found else None
+
+
+def fitted_section(results: Results) -> Context | None:
+    """Return the scenarios of a model for its own page: of itself, or links to those of its species or classes."""
+    own = projection_of(results)
+    if own is not None:
+        place = own.page.parent.resolve()
+        inside_it = place == (results.folder / SCENARIOS).resolve()
+        link = f"{'' if inside_it else '../'}{SCENARIOS}/{quote(own.page.name)}"
+        found = panel_section(own) or {"panel": None, "image": None, "known": False, "change": False}
+        return {**found, "table": scenario_table(own), "link": link, "warnings": words.warnings(own), "links": []}
+    folder = results.folder / SCENARIOS
+    listed = [read_results(path) for path in find_projections(folder)]
+    if not listed:
+        return None
+    links = [{"name": one.title, "page": f"{SCENARIOS}/{quote(one.page.name)}", **_said(one)} for one in listed]
+    return {"links": links}
+
+
+def _said(results: Results) -> Mapping[str, Any]:
+    cases = _stored(results).scenarios
+    return {"mean": mean_change(cases), "outside": most_outside(cases)}
+
+
+def _group_row(group: Mapping[str, Any]) -> dict[str, Any]:
+    told = group.get("numbers")
+    own = told if isinstance(told, dict) else {}
+    parts: dict[str, dict[str, Any]] = {
+        key: found if isinstance(found := own.get(key), dict) else {} for key in ("mean", "sd", "agreement")
+    }
+    areas = {int(key): number(value) or 0.0 for key, value in parts["agreement"].items() if str(key).isdecimal()}
+    most = int(number(group.get("cases")) or max(areas, default=0))
+
+    def at_least(count: float) -> float | None:
+        return sum(area for k, area in areas.items() if k >= count) if areas else None
+
+    return {
+        "title": group_title(group),
+        "cases": group.get("cases"),
+        "mean": parts["mean"].get("mean"),
+        "sd": parts["sd"].get("mean"),
+        "any": at_least(1),
+        "half": at_least(most / 2),
+        "all": at_least(most),
+    }
+
+
+def _stored(results: Results) -> StoredProjection:
+    return StoredProjection(results.folder, results.numbers)
+
+
+def _picture(stored: StoredProjection, key: str) -> str | None:
+    files = stored.numbers.get("files")
+    named = files.get("pictures") if isinstance(files, dict) else None
+    path = inside(stored.folder, named.get(key)) if isinstance(named, dict) else None
+    return None if path is None else embed(path)
+
+
+def _percent(share: Any) -> float | None:
+    found = number(share)
+    return None if found is None else 100 * found
+
+
+FITTED = PageSection("scenarios", "Scenarios", fitted_section, "Scenarios", "projection/fitted", script="panel.js")
+_OWN = (
+    ("figures", "", projection_figures, ""),
+    ("table", "Scenarios", scenario_table, "Every scenario in figures"),
+    ("panel", "Maps", panel_section, "Maps of the scenarios"),
+    ("outside", "Extrapolation", extrapolation_section, "How far the model extrapolates"),
+    ("change", "Change", change_section, "Change of the suitable area"),
+    ("across", "Agreement", across_section, "What scenarios agree on"),
+    ("variance", "Variance", variance_section, "Where the variance comes from"),
+    ("shift", "Variables", shift_section, "How the variables change"),
+    ("mapping", "Layers", mapping_section, "Which file each variable was read from"),
+    ("notices", "Notices", notice_section, ""),
+)
+PROJECTION = Page(
+    subject,
+    [
+        *(
+            PageSection(name, title, fill, heading, f"projection/{name}", script="panel.js" if name == "panel" else "")
+            for name, title, fill, heading in _OWN
+        ),
+        sections.SETTINGS,
+    ],
+    plain=False,
+)

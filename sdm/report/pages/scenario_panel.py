@@ -1,0 +1,188 @@
+"""The panel that compares scenarios inside a page: reduced maps of every case as compressed numbers, and their legends.
+
+The script `panel.js` colours them, hatches where the model extrapolates, and shows two side by side or by a divider.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm.models.colours import hex_colour
+from sdm.report.charts import SCALES, TOP
+from sdm.report.pages import words
+from sdm.report.pages.live_map import NOTHING, pack, pack_steps
+from sdm.report.pictures import PALETTE, PIXELS, Picture, read_picture, resized, shade
+from sdm.report.projection import CHANGE_COLOURS, StoredCase, StoredProjection
+
+MOST_SCENARIOS = 24
+MOST_GROUPS = 12
+BUDGET = 4_000_000  # letters of all packed maps together
+FEWEST = 120  # pixels on the long side, before scenarios are left out
+DENSE = 1.3  # letters that a pixel of one case takes, about
+LEVELS = 250  # steps of a continuous map
+DEEPEST = 100  # MESS beyond it, to either side, has the colour of the end
+CHANGE_LABELS = {
+    "0": ("suitable in neither", "#e9e7df"),
+    "1": ("suitable in both", CHANGE_COLOURS["stable_present"]),
+    "2": ("gain", CHANGE_COLOURS["gain"]),
+    "3": ("loss", CHANGE_COLOURS["loss"]),
+    "4": ("suitable, out of reach", CHANGE_COLOURS["out_of_reach"]),
+}
+SUITABLE = {"0": ("not suitable", "#e9e7df"), "1": ("suitable", "#2a7f78")}
+RED_BLUE = ("67001f", "b2182b", "ef8a62", "fddbc7", "f7f7f7", "d1e5f0", "67a9cf", "2166ac", "053061")
+MAGMA = ("000004", "2c115f", "721f81", "b63679", "f1605d", "feae77", "fcfdbf")
+
+
+@dataclass
+class Entry:
+    """A case, or a group of scenarios, that the panel can show: its maps by kind, all in the pixels of the first."""
+
+    title: str
+    group: str
+    said: str
+    pictures: dict[str, Picture] = field(default_factory=dict)
+
+    @property
+    def main(self) -> Picture:
+        """The map that the pixels of all others go by."""
+        return next(iter(self.pictures.values()))
+
+    def values(self, kind: str) -> NDArray[np.float32]:
+        """Return a map in the pixels of the main one."""
+        return resized(self.pictures[kind].values, self.main.values.shape)
+
+
+def panel(projection: StoredProjection, budget: int = BUDGET) -> dict[str, Any] | None:
+    """Return everything that the panel needs, as plain numbers and texts; None where there is no map.
+
+    Maps are reduced until all together are within a budget; scenarios that still do not fit are left out.
+    """
+    cases = [case for case in projection.cases if case.raster("suitability")]
+    reference = sum(case.is_reference for case in cases)
+    shown = cases[: MOST_SCENARIOS + reference]
+    left_out = len(cases) - len(shown)
+    groups = [group for group in projection.groups if projection.group_raster(group, "mean")][:MOST_GROUPS]
+    if not shown:
+        return None
+    pixels = min(PIXELS, max(FEWEST, int(sqrt(0.8 * budget / (DENSE * (len(shown) + len(groups)))))))
+    while True:
+        entries = [*(_case(case, pixels) for case in shown), *(_group(projection, group, pixels) for group in groups)]
+        kinds = _kinds(projection, entries)
+        packed = [{key: _pack(entry.values(key), kinds[key]) for key in entry.pictures} for entry in entries]
+        size = sum(len(text) for layers in packed for text in layers.values())
+        if size <= budget or pixels == FEWEST:
+            break
+        pixels = max(FEWEST, int(0.95 * pixels * sqrt(budget / size)))
+    while size > budget and len(shown) > reference + 1:
+        gone = len(shown) - 1
+        size -= sum(map(len, packed[gone].values()))
+        del shown[gone], entries[gone], packed[gone]
+        left_out += 1
+    grids: list[dict[str, Any]] = []
+    return {
+        "kinds": kinds,
+        "nothing": NOTHING,
+        "geographic": entries[0].main.geographic,
+        "grids": grids,
+        "entries": [_told(k, entry, layers, grids) for k, (entry, layers) in enumerate(zip(entries, packed))],
+        "left_out": left_out,
+        "reduced": entries[0].main.cells != entries[0].main.values.shape,
+        "first": [0, min(1, len(shown) - 1)],
+    }
+
+
+def told_case(case: StoredCase) -> str:
+    """Say in one line how large the suitable area is, how it changed, and how much is extrapolated."""
+    parts = []
+    if case.km2 is not None:
+        net = "" if case.net_percent is None else f" ({signed(case.net_percent)} %)"
+        parts.append(f"suitable: {words.whole(case.km2)} km²{net}")
+    if case.outside is not None:
+        parts.append(f"{words.percent(case.outside)} of the cells outside the training range")
+    return "; ".join(parts)
+
+
+def signed(value: float | None, digits: int = 3) -> str:
+    """Return a number with its sign; a dash for what is none."""
+    return words.figure(value, digits) if value is None or value <= 0 else f"+{words.figure(value, digits)}"
+
+
+def group_title(group: Mapping[str, Any]) -> str:
+    """Return what a group of scenarios is called: over what, and which."""
+    over = group.get("over")
+    named = " and ".join(map(str, over)) if isinstance(over, list) else str(over)
+    return f"over {named}: {group.get('title')}"
+
+
+def _case(case: StoredCase, pixels: int) -> Entry:
+    entry = Entry(case.title, "Reference" if case.is_reference else "Scenarios", told_case(case))
+    for key in ("suitability", "presence", "change", "mess"):
+        if path := case.raster(key):
+            entry.pictures[key] = read_picture(path, pixels)
+    return entry
+
+
+def _group(projection: StoredProjection, group: Mapping[str, Any], pixels: int) -> Entry:
+    entry = Entry(f"mean {group_title(group)}", "Over scenarios", f"{words.count(group.get('cases'))} scenarios")
+    for key, kind in (("mean", "suitability"), ("sd", "sd"), ("agreement", "agreement")):
+        if path := projection.group_raster(group, key):
+            entry.pictures[kind] = read_picture(path, pixels)
+    return entry
+
+
+def _kinds(projection: StoredProjection, entries: Sequence[Entry]) -> dict[str, dict[str, Any]]:
+    """Return the kinds of maps there are, each with its colours: a range and a palette, or classes."""
+    scale = projection.scale
+    found: dict[str, list[Picture]] = {}
+    for entry in entries:
+        for key, picture in entry.pictures.items():
+            found.setdefault(key, []).append(picture)
+    tops = {key: max(picture.highest for picture in own) for key, own in found.items()}
+    legends = {key: {str(a): b for picture in own for a, b in picture.legend.items()} for key, own in found.items()}
+    most = int(tops.get("agreement", 0))
+    label = SCALES.get(scale, scale)
+    kinds = {
+        "suitability": _range(label, 0, TOP.get(scale) or tops.get("suitability", 1.0), PALETTE),
+        "presence": _classes(f"Suitable or not (cutoff: {projection.rule})", legends.get("presence") or SUITABLE),
+        "change": _classes("Change against the reference", legends.get("change") or CHANGE_LABELS),
+        "mess": _range("MESS (below 0: outside the training range)", -DEEPEST, DEEPEST, RED_BLUE),
+        "sd": _range("Standard deviation over scenarios", 0, tops.get("sd", 1.0), MAGMA),
+        "agreement": _classes("Agreement: how many scenarios say suitable", _steps(most)),
+    }
+    return {key: kind for key, kind in kinds.items() if key in found}
+
+
+def _range(name: str, low: float, high: float, palette: Sequence[str]) -> dict[str, Any]:
+    levels = int(high - low) if low < 0 else LEVELS
+    return {"name": name, "low": low, "high": high, "levels": levels, "palette": palette, "classes": {}}
+
+
+def _classes(name: str, classes: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
+    return {"name": name, "low": 0, "high": 0, "levels": 0, "palette": [], "classes": dict(classes)}
+
+
+def _steps(most: int) -> dict[str, tuple[str, str]]:
+    return {str(k): (str(k), hex_colour(shade(k / max(most, 1)))) for k in range(min(most, 255) + 1)}
+
+
+def _pack(values: NDArray[np.float32], kind: Mapping[str, Any]) -> str:
+    if kind["classes"]:
+        return pack_steps(np.where(np.isfinite(values), values, NOTHING))
+    if kind["low"] < 0:  # rounded down, so that a value is below 0 in the page if it is in the map
+        steps = np.floor(np.clip(np.nan_to_num(values), kind["low"], kind["high"])) - kind["low"]
+        return pack_steps(np.where(np.isfinite(values), steps, NOTHING))
+    return pack(values, kind["high"], LEVELS)
+
+
+def _told(order: int, entry: Entry, layers: dict[str, str], grids: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return an entry as plain values; grids that are the same are stored once."""
+    high, wide = entry.main.values.shape
+    grid = {"width": wide, "height": high, "bounds": entry.main.bounds, "aspect": entry.main.aspect}
+    if grid not in grids:
+        grids.append(grid)
+    told = {"order": order, "title": entry.title, "group": entry.group, "said": entry.said, "grid": grids.index(grid)}
+    return {**told, "layers": layers}
