@@ -56,39 +56,40 @@ def projection_figures(results: Results) -> Context:
 
 
 def scenario_table(results: Results) -> Context | None:
-    """Return one row per case, and which columns have something in them."""
+    """Return one row per case, in columns that have something in them."""
     stored = _stored(results)
-    columns = (
-        ("Suitable (km²)", lambda case: case.km2, 0),
-        ("Change (%)", lambda case: case.net_percent, 3),
-        ("Gain (km²)", lambda case: case.changed("gain"), 0),
-        ("Loss (km²)", lambda case: case.changed("loss"), 0),
-        ("Out of reach (km²)", lambda case: case.changed("out_of_reach") or None, 0),
-        ("Shift of the centroid (km)", lambda case: number(case.tree("shift").get("km")), 3),
-        ("Outside the training range (% of cells)", lambda case: _percent(case.outside), 3),
-        ("Of the suitable area outside (%)", lambda case: _percent(case.tree("suitable_outside").get("share")), 3),
-        ("Mean suitability", lambda case: number(case.tree("suitability").get("mean")), 3),
-    )
-    rows = [(case, [take(case) for _, take, _ in columns]) for case in stored.cases]
-    kept = [k for k in range(len(columns)) if any(values[k] is not None for _, values in rows)]
+    rows = [(case, _measures(case)) for case in stored.cases]
+    titles = dict.fromkeys(title for _, own in rows for title in own)
+    kept = [title for title in titles if any(own[title][0] is not None for _, own in rows)]
     if not rows:
         return None
+    table = [
+        {"title": case.title, "reference": case.is_reference, "cells": [own[title] for title in kept]}
+        for case, own in rows
+    ]
+    told = {"change": stored.has_change, "rule": stored.rule, "shift": any(case.tree("shift") for case in stored.cases)}
+    return {"columns": kept, "rows": table, "all_figures": results.files.get("table"), "prefix": "", **told}
+
+
+def _measures(case: StoredCase) -> dict[str, tuple[float | None, str]]:
+    """Return the figures of a case by title: each as a number to sort by, and as text."""
+    areas = {"Suitable (km²)": case.km2}
+    areas |= {"Gain (km²)": case.changed("gain"), "Loss (km²)": case.changed("loss")}
+    areas["Out of reach (km²)"] = case.changed("out_of_reach") or None
+    told = {title: (value, words.whole(value)) for title, value in areas.items()}
+    net, shift, direction = case.net_percent, number(case.tree("shift").get("km")), case.tree("shift").get("direction")
+    change = "–" if net is None else f"{net:+.1f} %".replace("-", "−")
+    away = "–" if shift is None else f"{shift:,.1f} km {direction or ''}"
+    outside, suitable = case.outside, number(case.tree("suitable_outside").get("share"))
+    mean = number(case.tree("suitability").get("mean"))
     return {
-        "columns": [columns[k][0] for k in kept],
-        "rows": [
-            {
-                "title": case.title,
-                "reference": case.is_reference,
-                "direction": case.tree("shift").get("direction"),
-                "cells": [(values[k], columns[k][2]) for k in kept],
-            }
-            for case, values in rows
-        ],
-        "directions": any(case.tree("shift").get("direction") for case in stored.cases),
-        "change": stored.has_change,
-        "dispersal": results.numbers.get("dispersal"),
-        "rule": stored.rule,
-        "files": results.files,
+        "Suitable (km²)": told.pop("Suitable (km²)"),
+        "Change": (net, change),
+        **told,
+        "Shift of the centroid": (shift, away),
+        "Cells outside the training range": (outside, words.percent(outside)),
+        "Suitable area outside it": (suitable, words.percent(suitable)),
+        "Mean suitability": (mean, words.figure(mean, 3)),
     }
 
 
@@ -200,7 +201,14 @@ def fitted_section(results: Results) -> Context | None:
         inside_it = place == (results.folder / SCENARIOS).resolve()
         link = f"{'' if inside_it else '../'}{SCENARIOS}/{quote(own.page.name)}"
         found = panel_section(own) or {"panel": None, "image": None, "known": False, "change": False}
-        return {**found, "table": scenario_table(own), "link": link, "warnings": words.warnings(own), "links": []}
+        return {
+            **found,
+            "table": scenario_table(own),
+            "prefix": link.rpartition("/")[0] + "/",
+            "link": link,
+            "warnings": words.warnings(own),
+            "links": [],
+        }
     folder = results.folder / SCENARIOS
     listed = [read_results(path) for path in find_projections(folder)]
     if not listed:
@@ -256,8 +264,8 @@ def _percent(share: Any) -> float | None:
 FITTED = PageSection("scenarios", "Scenarios", fitted_section, "Scenarios", "projection/fitted", script="panel.js")
 _OWN = (
     ("figures", "", projection_figures, ""),
+    ("maps", "Maps", panel_section, "Maps of the scenarios"),
     ("table", "Scenarios", scenario_table, "Every scenario in figures"),
-    ("panel", "Maps", panel_section, "Maps of the scenarios"),
     ("outside", "Extrapolation", extrapolation_section, "How far the model extrapolates"),
     ("change", "Change", change_section, "Change of the suitable area"),
     ("across", "Agreement", across_section, "What scenarios agree on"),
@@ -270,7 +278,7 @@ PROJECTION = Page(
     subject,
     [
         *(
-            PageSection(name, title, fill, heading, f"projection/{name}", script="panel.js" if name == "panel" else "")
+            PageSection(name, title, fill, heading, f"projection/{name}", script="panel.js" if name == "maps" else "")
             for name, title, fill, heading in _OWN
         ),
         sections.SETTINGS,
