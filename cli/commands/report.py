@@ -16,14 +16,15 @@ def report(
     places: Annotated[
         list[Path],
         typer.Argument(
-            help="Results folders of `sdm fit` (one species or many), `sdm classify` or `sdm joint`; or model files in "
-            "them."
+            help="Results folders of `sdm fit` (one species or many), `sdm classify`, `sdm joint` or `sdm project`; or "
+            "model files in them."
         ),
     ],
 ) -> None:
     """Make the page of a model again from its stored results, without fitting: `sp.html`, which opens offline.
 
-    A page that is there already is replaced. A folder of many species also gets an `index.html`.
+    A page that is there already is replaced. A folder of many species also gets an `index.html`. Projections in the
+    folder `scenarios` of results are made with them.
 
     **Examples**
 

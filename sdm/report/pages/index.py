@@ -10,8 +10,17 @@ from sdm.report.charts import TOP
 from sdm.report.pages.frame import render
 from sdm.report.pages.live_map import map_layers
 from sdm.report.pages.registry import write_page
+from sdm.report.pages.scenario_index import write_projection_index
 from sdm.report.pictures import thumbnail
-from sdm.report.results import Results, find_results, number, read_results, read_rows
+from sdm.report.results import (
+    SCENARIOS,
+    Results,
+    find_projections,
+    find_results,
+    number,
+    read_results,
+    read_rows,
+)
 
 NAME = "index.html"
 # Columns of figures: title, what it is of, and its digits (0: a count).
@@ -34,15 +43,29 @@ COLUMNS = (
 def make_pages(places: Iterable[Path]) -> list[Path]:
     """Write the pages of results of any kind, and the index of every run over several species.
 
-    The places are results folders of `sdm fit`, `sdm classify` or `sdm joint`; or model files or numbers in them.
+    The places are results folders of `sdm fit`, `sdm classify`, `sdm joint` or `sdm project`; or model files or
+    numbers in them. Projections in a folder `scenarios` of results are made with them.
     """
     written = []
     for place in map(Path, places):
         found = [read_results(path) for path in find_results(place)]
         written += [write_page(results) for results in found]
-        if place.is_dir() and any(results.folder != place for results in found):
+        folders = dict.fromkeys([*([place] if place.is_dir() else []), *(results.folder for results in found)])
+        for folder in folders:
+            written += _projection_pages(folder / SCENARIOS)
+        if not place.is_dir():
+            continue
+        if sum(results.kind == "projection" for results in found) > 1:
+            written.append(write_projection_index(place))
+        elif any(results.folder != place for results in found):
             written.append(write_index(place))
     return written
+
+
+def _projection_pages(folder: Path) -> list[Path]:
+    """Write the pages of the projections in a folder, and their index where there are several."""
+    pages = [write_page(read_results(path)) for path in find_projections(folder)]
+    return [*pages, write_projection_index(folder)] if len(pages) > 1 else pages
 
 
 def write_index(folder: Path) -> Path:
@@ -64,7 +87,16 @@ def index_page(folder: Path) -> str:
         if any(entry["figures"][key] is not None for entry in species)
     ]
     against = "absences" if any(results.kind == "classes" for results in found) else "background"
-    context = {"species": species, "failed": failed, "columns": shown, "run": folder.resolve().name, "against": against}
+    projected = len(find_projections(folder / SCENARIOS)) > 1
+    links = {"projections": f"{SCENARIOS}/{NAME}" if projected else None}
+    context = {
+        **links,
+        "species": species,
+        "failed": failed,
+        "columns": shown,
+        "run": folder.resolve().name,
+        "against": against,
+    }
     return render("index.html", context)
 
 
