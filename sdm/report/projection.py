@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from sdm.errors import DataError
+from sdm.maps.projection.change import CODES, COLOURS
+from sdm.models.colours import hex_colour
 from sdm.report.results import number, rows_of
 
 REFERENCE = "reference"
-# Changes in the order of their codes; `maps` gives them their colours in rasters, these are those of figures.
-CHANGES = {"stable_present": "suitable in both", "gain": "gain", "loss": "loss", "out_of_reach": "out of reach"}
-CHANGE_COLOURS = {"stable_present": "#9fb4a8", "gain": "#2a7f78", "loss": "#c8553d", "out_of_reach": "#d9a441"}
+CHANGE_COLOURS = {name: hex_colour(COLOURS[code]) for code, name in enumerate(CODES)}
 
 
 @dataclass(frozen=True)

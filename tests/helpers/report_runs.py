@@ -11,6 +11,7 @@ import rasterio
 from rasterio.transform import from_origin
 
 from sdm.files import safe_name
+from sdm.maps.projection.change import COLOURS, TITLES
 from sdm.options.reading import make_options
 from sdm.workflow.run import run
 
@@ -23,11 +24,6 @@ def fit(folder: Path, records: Path, layers: Path, **options: object) -> Path:
     return folder
 
 
-CHANGE_CLASSES = {0: "stable absent", 1: "stable present", 2: "gain", 3: "loss", 4: "suitable, out of reach"}
-CHANGE_TINTS = {
-    0: (232, 232, 224, 255), 1: (120, 150, 135, 255), 2: (42, 127, 120, 255),
-    3: (200, 85, 61, 255), 4: (217, 164, 65, 255),
-}  # fmt: skip
 VARIABLES = ("bio1", "bio12", "landcover")
 
 
@@ -176,5 +172,5 @@ def _raster(path: Path, values: Any, grid: dict[str, Any], nodata: float, classe
     with rasterio.open(path, "w", **profile) as out:
         out.write(values, 1)
         if classes:
-            out.write_colormap(1, CHANGE_TINTS)
-            out.update_tags(**{f"class_{code}": label for code, label in CHANGE_CLASSES.items()})
+            out.write_colormap(1, {code: (*colour, 255) for code, colour in COLOURS.items()})
+            out.update_tags(**{f"class_{code}": label for code, label in enumerate(TITLES)})

@@ -210,8 +210,8 @@ def _explain(
     strip.ax.tick_params(labelsize=8)
     if any(panel.novel is not None and panel.novel.any() for panel in panels):
         said = OUTSIDE
-    elif all(panel.novel is not None for panel in panels):
-        said = "no cell is outside the training range (MESS is nowhere below 0)"
+    elif all(panel.novel is not None for panel in panels if not panel.case.is_reference):
+        said = "no cell of a scenario is outside the training range (MESS is nowhere below 0)"
     else:
         said = "where the model extrapolates is not known: there is no map of MESS"
     more = f"{left_out} more scenario{'s are' if left_out > 1 else ' is'} not shown" if left_out > 0 else ""
@@ -262,8 +262,7 @@ def _gains(axes: Axes, cases: Sequence[StoredCase]) -> None:
     axes.bar(places, gain, 0.72, color=CHANGE_COLOURS["gain"], label="gain")
     axes.bar(places, [-v for v in loss], 0.72, color=CHANGE_COLOURS["loss"], label="loss")
     if any(reach):
-        tint = CHANGE_COLOURS["out_of_reach"]
-        axes.bar(places, reach, 0.72, gain, color="none", edgecolor=tint, ls="--", label="suitable, out of reach")
+        axes.bar(places, reach, 0.72, gain, color=CHANGE_COLOURS["out_of_reach"], label="suitable, out of reach")
     net = [a - b for a, b in zip(gain, loss)]
     axes.plot(places, net, "D", ms=5, mfc="white", mec="black", mew=1, ls="none", label="net change")
     for x, (case, high) in enumerate(zip(cases, (a + b for a, b in zip(gain, reach)))):
@@ -319,11 +318,12 @@ def _arrows(axes: Axes, projection: StoredProjection, cases: Sequence[StoredCase
     if start is not None:
         axes.plot(*start, "s", ms=6, mfc="white", mec="black", label="reference", ls="none", zorder=5)
     words = f"Centroid of the suitable area{' and its shift' if start else ''}; numbers are scenarios"
-    words += f"\ngreen: suitable in {safe_text(shown.title, 30)}" if shown.raster("presence") else ""
+    words += f"\nblue: suitable in {safe_text(shown.title, 30)}" if shown.raster("presence") else ""
     if picture is not None and _enlarge(axes, picture, [*([start] if start else []), *(end for *_, end in ends)]):
         words += " (part of the map)"
     _number(axes, [(str(k), end) for k, _, end in ends], start)
     axes.set_title(words if ends else "No scenario has a suitable area with a centroid", fontsize=9)
+    axes.locator_params(nbins=5)
     axes.tick_params(labelsize=7)
     if axes.get_legend_handles_labels()[0]:
         axes.legend(fontsize=8, framealpha=0.9, loc="best")
@@ -361,7 +361,7 @@ def _pale(axes: Axes, case: StoredCase) -> Picture | None:
         return None
     picture = read_picture(path, 700)
     values = picture.values if case.raster("presence") else np.where(np.isfinite(picture.values), 0.0, np.nan)
-    colours = ListedColormap(["#f0eee6", "#cfe3da"])
+    colours = ListedColormap(["#f0eee6", "#c9dcec"])
     left, bottom, right, top = picture.bounds
     extent = (left, right, bottom, top)
     axes.imshow(values, extent=extent, cmap=colours, vmin=0, vmax=1, interpolation="nearest", aspect=picture.stretch)
@@ -378,7 +378,7 @@ def _enlarge(axes: Axes, picture: Picture, points: Sequence[tuple[float, float]]
         return False
     x, y = np.array(points).T
     side = max(np.ptp(x) / (right - left), np.ptp(y) / (top - bottom))
-    share = max(3 * float(side), 0.04)
+    share = max(4 * float(side), 0.12)
     if share > 0.6:
         return False
     for middle, (low, high), limit in ((x, (left, right), axes.set_xlim), (y, (bottom, top), axes.set_ylim)):

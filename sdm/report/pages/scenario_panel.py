@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sdm.maps.projection.change import CODES, TITLES
 from sdm.models.colours import hex_colour
 from sdm.report.charts import SCALES, TOP
 from sdm.report.pages import words
@@ -25,14 +26,8 @@ FEWEST = 120  # pixels on the long side, before scenarios are left out
 DENSE = 1.3  # letters that a pixel of one case takes, about
 LEVELS = 250  # steps of a continuous map
 DEEPEST = 100  # MESS beyond it, to either side, has the colour of the end
-CHANGE_LABELS = {
-    "0": ("suitable in neither", "#e9e7df"),
-    "1": ("suitable in both", CHANGE_COLOURS["stable_present"]),
-    "2": ("gain", CHANGE_COLOURS["gain"]),
-    "3": ("loss", CHANGE_COLOURS["loss"]),
-    "4": ("suitable, out of reach", CHANGE_COLOURS["out_of_reach"]),
-}
-SUITABLE = {"0": ("not suitable", "#e9e7df"), "1": ("suitable", "#2a7f78")}
+CHANGE_LABELS = {str(k): (title, CHANGE_COLOURS[name]) for k, (name, title) in enumerate(zip(CODES, TITLES))}
+SUITABLE = {"0": ("not suitable", CHANGE_COLOURS["stable_absent"]), "1": ("suitable", CHANGE_COLOURS["stable_present"])}
 RED_BLUE = ("67001f", "b2182b", "ef8a62", "fddbc7", "f7f7f7", "d1e5f0", "67a9cf", "2166ac", "053061")
 MAGMA = ("000004", "2c115f", "721f81", "b63679", "f1605d", "feae77", "fcfdbf")
 
