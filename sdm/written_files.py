@@ -59,7 +59,7 @@ def sdm_files(folder: Path) -> set[str]:
                 files.add(f"{name.removesuffix('.json')}.html")
     if files:
         files.add(LISTED)
-    if "summary.csv" in files:
+    if "summary.csv" in files or "scenarios.csv" in files:
         files.add("index.html")
     return {name for name in files if os.path.lexists(folder / name)}
 

@@ -62,6 +62,9 @@ def project_models(
         console.log.warning("warning: %s", text)
     console.lines(found.lines)
     console.say(f"\nresults: {found.folder}")
+    if options.output.report:
+        page = found.index or found.folder / f"{found.species[0].page}.html"
+        console.say(f"page: {page}")
     answers = [
         {
             "name": one.name,

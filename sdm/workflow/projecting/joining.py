@@ -22,11 +22,8 @@ def write_projections(
     place: Path,
     stage: Path,
     progress: Progress | None,
-) -> str | None:
-    """Write tables, maps over scenarios, figures and pages into a stage; return the name of the index, if there is one.
-
-    Maps of single scenarios are in `place`.
-    """
+) -> None:
+    """Write tables, maps over scenarios and figures into a stage; maps of single scenarios are in `place`."""
     write_rows(stage / "mapping.csv", list(mapping))
     for one in species:
         _write_across(one, options, opened, place, stage, progress)
@@ -37,8 +34,30 @@ def write_projections(
     for one in species:
         one.warnings = projection_warnings(one)
         one.files |= {"table": "scenarios.csv", "mapping": "mapping.csv"}
+        one.files |= {"pictures": _draw(one, place, stage)} if options.output.report else {}
         (stage / f"{one.page}.json").write_text(to_json(one.numbers) + "\n", encoding="utf-8")
-    return None
+
+
+def write_pages(species: Sequence[SpeciesProjection], place: Path) -> str | None:
+    """Write the page of every species, and of several an index, whose name is returned."""
+    from sdm.report.pages.registry import write_page
+    from sdm.report.pages.scenario_index import write_projection_index
+    from sdm.report.results import read_results
+
+    for one in species:
+        write_page(read_results(place / f"{one.page}.json"))
+    return write_projection_index(place).name if len(species) > 1 else None
+
+
+def _draw(one: SpeciesProjection, place: Path, stage: Path) -> dict[str, str]:
+    """Draw the maps of all scenarios, and what changes; return the names of the pictures."""
+    from sdm.report.figures.scenarios import draw_change, draw_scenarios
+
+    drawn = {
+        "maps": draw_scenarios(place, one.numbers, stage / f"{one.page}_scenarios.png"),
+        "change": draw_change(place, one.numbers, stage / f"{one.page}_change.png"),
+    }
+    return {what: path.name for what, path in drawn.items() if path is not None}
 
 
 def _write_across(

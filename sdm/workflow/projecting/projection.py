@@ -27,7 +27,7 @@ from sdm.options.definitions import RunOptions
 from sdm.options.reading import dump_yaml
 from sdm.reading import load_json
 from sdm.types import Progress
-from sdm.workflow.projecting.joining import write_projections
+from sdm.workflow.projecting.joining import write_pages, write_projections
 from sdm.workflow.projecting.models import find_models, with_options
 from sdm.workflow.projecting.opening import REFERENCE, Opened, OpenScenario, open_scenarios, variables_of
 from sdm.workflow.projecting.scenarios import Scenario, field_names, find_scenarios, period_order
@@ -198,7 +198,8 @@ class Projection:
                 kept += 1
             found[one.title] = known
         with staging(place, overwrite=True, keep=True) as stage:
-            species, index = self._together(found, place, stage)
+            species = self._together(found, place, stage)
+        index = write_pages(species, place) if self.options.output.report else None
         result = ProjectionResult(target, species, self.opened.notices, [], kept=kept)
         result.index = None if index is None else target / index
         result.warnings = list(dict.fromkeys(text for one in species for text in one.warnings))
@@ -285,9 +286,7 @@ class Projection:
             known = numbers["targets"][target.title]
             known["change"], known["centroid"] = Change.of(total).numbers, Places(grid).centroid(total)
 
-    def _together(
-        self, found: Mapping[str, Any], place: Path, stage: Path
-    ) -> tuple[list[SpeciesProjection], str | None]:
+    def _together(self, found: Mapping[str, Any], place: Path, stage: Path) -> list[SpeciesProjection]:
         """Write what concerns all scenarios into a stage; maps of single scenarios are in `place`."""
         species = [self._species(name, page, found) for name, page in zip(self.species, self.pages)]
         head = "# Repeat with: sdm project run.yaml -o FOLDER\n"
@@ -298,8 +297,8 @@ class Projection:
         (stage / "command.txt").write_text(hide_secrets(self.command) + "\n", encoding="utf-8")
         rows = [row for one in ([self.opened.reference] if self.opened.reference else []) + self.opened.scenarios
                 for row in one.mapping]  # fmt: skip
-        index = write_projections(species, rows, self.options, self.opened, place, stage, self.progress)
-        return species, index
+        write_projections(species, rows, self.options, self.opened, place, stage, self.progress)
+        return species
 
     def _species(self, name: str, page: str, found: Mapping[str, Any]) -> SpeciesProjection:
         """Return what was found of one species, in every scenario and by every model of it."""
