@@ -9,18 +9,18 @@ import typer
 from sdm._version import __version__
 from sdm_cli.commands.check import check
 from sdm_cli.commands.classify import classify
-from sdm_cli.commands.curve import curve
 from sdm_cli.commands.evaluate import evaluate
 from sdm_cli.commands.fit import fit
 from sdm_cli.commands.info import info
 from sdm_cli.commands.init import init, schema
 from sdm_cli.commands.joint import joint
-from sdm_cli.commands.path import path
 from sdm_cli.commands.predict import predict
 from sdm_cli.commands.project import project_models
 from sdm_cli.commands.report import report
 from sdm_cli.commands.simulate import simulate
-from sdm_cli.commands.tune import tune
+from sdm_cli.commands.studies.curve import curve
+from sdm_cli.commands.studies.path import path
+from sdm_cli.commands.studies.tune import tune
 from sdm_cli.commands.variables import variables
 from sdm_cli.console import Terminated, exit_code, plain
 from sdm_cli.options import normalize

@@ -48,7 +48,7 @@ def project_models(
     sdm project 'runs/{multiplier}/sp.npz' --scenarios 'future/{gcm}/' --over gcm,multiplier -o out --resume
     """
     from sdm.options.reading import make_options, read_yaml
-    from sdm.workflow.projecting.projection import project
+    from sdm.workflow.projecting.projection import run_projection
 
     words, sources = list(models or []), list[dict[str, Any]]()
     if words and words[0].lower().endswith((".yaml", ".yml")):
@@ -57,7 +57,7 @@ def project_models(
         sources.append({"project.models": words})
     options = make_options(*sources, given)
     with console.progress() as progress:
-        found = project(options, command=command_line(), progress=progress)
+        found = run_projection(options, command=command_line(), progress=progress)
     for text in found.warnings:
         console.log.warning("warning: %s", text)
     console.lines(found.lines)

@@ -99,9 +99,12 @@ def run(
         began = perf_counter()
         prepared = task.prepare(options)
         log.debug("records and layers read in %.1f s", perf_counter() - began)
+        opened = None
+        if prepared.tables:
+            opened = open_for_run(options, *task.variables(prepared), prepared.notices)
+            prepared.notices += opened.notices if opened is not None else []
         for notice in prepared.notices:
             log.info(notice)
-        opened = open_for_run(options, *task.variables(prepared)) if prepared.tables else None
         result = _Job(task, prepared, options, command, progress, choose, opened).run(target)
     for model in result.models:
         model.lines = [f"{model.name}: failed: {model.error}"] if model.error is not None else task.lines(model)
@@ -191,6 +194,7 @@ class _Job:
                 if self.opened is not None and self.prepared.single:
                     made = project_fitted([place], place, folder, self.opened, options, self.command, self.progress)
                     self.projections.append(made)
+                    files["scenarios"] = FOLDER
                     fitted.numbers.setdefault("warnings", []).extend(made.warnings)
 
             result = write_model(self.task, fitted, prepared, options, stage, self.command, self.progress, also)

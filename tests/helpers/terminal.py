@@ -38,6 +38,12 @@ def sdm(*words: Any) -> Result:
         logger.handlers = before  # the command's own writes to a stream that is closed by now
 
 
+def scenario_file(folder: Path, title: str) -> Path:
+    """The map of the only species of a run in one of its scenarios."""
+    (model,) = folder.glob("*.npz")
+    return folder / "scenarios" / title / f"{model.stem}.tif"
+
+
 def succeed(*words: Any) -> Result:
     """Run a command that must not fail."""
     result = sdm(*words)

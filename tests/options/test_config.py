@@ -122,9 +122,17 @@ EXAMPLES: dict[str, tuple[Any, Any]] = {
     "predict.min_patch": ("25", 25.0),
     "predict.prevalence": ("0.3", 0.3),
     "predict.unseen": ("error", "error"),
-    "predict.projections": ("2050=/data/future", {"2050": "/data/future"}),
+    "project.models": ("/data/results/sp.npz", ["/data/results/sp.npz"]),
+    "project.scenarios": ("2050=/data/future", {"2050": "/data/future"}),
+    "project.reference": ("/data/layers", ["/data/layers"]),
+    "project.thresholds": ("10p,maxsss", ["10p", "maxsss"]),
+    "project.novelty": ("mess,mop", ["mess", "mop"]),
+    "project.dispersal": ("20", 20.0),
+    "project.over": ("gcm", ["gcm"]),
+    "project.area": ("/data/area.gpkg", "/data/area.gpkg"),
     "output.folder": ("/data/out", "/data/out"),
     "output.overwrite": ("true", True),
+    "output.resume": ("true", True),
     "output.curves": ("false", False),
     "output.map": ("false", False),
     "output.report": ("false", False),
@@ -254,13 +262,13 @@ def test_what_is_dumped_reads_back_from_anywhere(tmp_path: Path, monkeypatch) ->
     (tmp_path / "sub" / "run.yaml").write_text(dump_yaml(options))
     again = make_options(read_yaml("sub/run.yaml"))
     assert not again.output.overwrite, "a run that is repeated must not replace results unasked"
-    assert make_options(read_yaml("sub/run.yaml"), {"overwrite": True}) == options
+    assert make_options(read_yaml("sub/run.yaml"), {"overwrite": True, "resume": True}) == options
     relative = make_options({"occurrences": "a.csv", "layers": ["l", "https://x.org/b.tif"], "projections": "p=q"})
     (tmp_path / "sub" / "run.yaml").write_text(dump_yaml(relative))
     again = make_options(read_yaml("sub/run.yaml"))
     assert again.occurrences.file == str(tmp_path / "a.csv")
     assert again.layers.files == [str(tmp_path / "l"), "https://x.org/b.tif"]
-    assert again.predict.projections == {"p": str(tmp_path / "q")}
+    assert again.project.scenarios == {"p": str(tmp_path / "q")}
 
 
 def test_paths_in_a_run_file_are_relative_to_it_under_every_spelling(tmp_path: Path) -> None:
@@ -345,7 +353,7 @@ def test_feature_classes_as_people_write_them(value) -> None:
         ({"threshold": math.nan}, "finite"),
         ({"categorical": {"a": 1}}, "a list"),
         ({"species": [None]}, "text"),
-        ({"projections": 3}, "projections=3"),
+        ({"projections": 3}, "scenarios=3"),
     ],
 )
 def test_mistakes(source, part) -> None:

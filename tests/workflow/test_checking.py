@@ -36,7 +36,7 @@ def test_a_good_run_with_everything(made: Simulation, tmp_path: Path) -> None:
     )
     assert found.problems == []
     assert found.warnings == []
-    for part in ("3 layers of 40 × 40 cells", "usable background points", "usable test records", "projection same"):
+    for part in ("3 layers of 40 × 40 cells", "usable background points", "usable test records", "scenario same"):
         assert any(part in fact for fact in found.facts), part
 
 

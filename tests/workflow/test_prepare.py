@@ -8,6 +8,7 @@ import pytest
 from sdm.errors import DataError, OptionError
 from sdm.options.reading import make_options
 from sdm.simulate.world import Simulation, simulate
+from sdm.workflow.projecting.after_fit import open_for_run
 from sdm.workflow.registry import task_for
 from sdm.workflow.species.inputs import prepare_species
 
@@ -75,9 +76,12 @@ def test_what_contradicts_itself(made: Simulation) -> None:
         prepare_species(make_options({"layers": str(made.folder / "layers")}))
 
 
-def test_projections_are_opened_at_once(made: Simulation, tmp_path: Path) -> None:
-    prepared = prepare_species(options(made, projections={"same": str(made.folder / "layers")}))
-    assert prepared.projections["same"].names == prepared.stack.names
+def test_scenarios_are_opened_at_once(made: Simulation, tmp_path: Path) -> None:
+    names, categorical = task_for("species").variables(prepare_species(options(made)))
+    opened = open_for_run(options(made, scenarios={"same": str(made.folder / "layers")}), names, categorical)
+    assert opened is not None
+    assert opened.scenarios[0].stack.names == names
+    assert opened.reference is not None
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match="projection gone: no raster layer found"):
-        prepare_species(options(made, projections={"gone": str(tmp_path / "empty")}))
+    with pytest.raises(DataError, match="scenario gone: no raster layer found"):
+        open_for_run(options(made, scenarios={"gone": str(tmp_path / "empty")}), names, categorical)

@@ -13,7 +13,7 @@ from rasterio.windows import Window
 from sdm._version import __version__
 from sdm.data.rasters.grid import Grid
 from sdm.data.rasters.stack import Layer, Stack
-from sdm.maps.projection.change import Places
+from sdm.maps.projection.change import Ground
 from sdm.maps.rasters import BLOCK, NODATA, Raster, write_rasters
 from sdm.types import Array, Progress
 
@@ -45,7 +45,7 @@ def write_agreement(
     Cells have a value where every map has one. `presence` may be empty; agreement is then not written.
     """
     stack, n = map_stack(grid, maps, presence), len(maps)
-    areas = Places(grid).grid
+    areas = Ground(grid).grid
     kind, nothing = ("uint8", 255) if n < 255 else ("uint16", 65535)
     parts: dict[tuple[int, int], Array] = {}
     lock = Lock()
@@ -134,7 +134,7 @@ def write_variance(
 ) -> dict[str, Any]:
     """Write the variance of maps that each source accounts for, and the rest; return means over the area and shares."""
     stack = map_stack(grid, maps)
-    areas, names = Places(grid).grid, [*design.levels, REST]
+    areas, names = Ground(grid).grid, [*design.levels, REST]
     parts: dict[tuple[int, int], Array] = {}
     lock = Lock()
 

@@ -43,7 +43,7 @@ def _fill_codes(before, now, gained, codes):  # type: ignore[no-untyped-def]
                 codes[i] = 3 if before[i] == 1 else 0
 
 
-class Places:
+class Ground:
     """Cells of a grid on the ground: their areas, and where they lie on the globe, or in the plane of a projection."""
 
     def __init__(self, grid: Grid) -> None:

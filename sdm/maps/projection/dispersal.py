@@ -12,7 +12,7 @@ from sdm._jit import jit
 from sdm.data.rasters.distance import EARTH_KM
 from sdm.data.rasters.grid import Grid
 from sdm.errors import DataError
-from sdm.maps.projection.change import GAIN, LOSS, OUT_OF_REACH, STABLE_PRESENT, Places
+from sdm.maps.projection.change import GAIN, LOSS, OUT_OF_REACH, STABLE_PRESENT, Ground
 from sdm.maps.projection.scenario import PRESENT, change_raster
 from sdm.maps.rasters import writing_cogs
 from sdm.types import Array, Index
@@ -28,10 +28,10 @@ def limit_change(
 
     `occupied` is a raster on the same grid; cells with one of the `codes` are occupied in it. A cell is within reach of
     another if their centres are at most `km` apart. What was suitable before, and now is but cannot be reached, is
-    lost. Returns the tally of `Places.tally` of the new codes.
+    lost. Returns the tally of `Ground.tally` of the new codes.
     """
-    places = Places(grid)
-    reach = Reach(places.grid, km)
+    ground = Ground(grid)
+    reach = Reach(ground.grid, km)
     width, height = grid.width, grid.height
     step = max(1, min(height, CELLS // width - 2 * reach.rows))
     total: Any = 0.0
@@ -48,7 +48,7 @@ def limit_change(
             now = old.read(1, window=window)
             limited = reach.limit(now, there, top, low)
             file.write(limited, 1, window=window)
-            total = total + places.tally(window, limited.ravel(), PRESENT)
+            total = total + ground.tally(window, limited.ravel(), PRESENT)
         file.update_tags(**old.tags(), class_4="suitable, out of reach", dispersal_km=f"{km:g}")
     return np.asarray(total)
 

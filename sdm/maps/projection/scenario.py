@@ -26,7 +26,7 @@ from sdm.maps.projection.change import (
     TITLES,
     UNKNOWN,
     Change,
-    Places,
+    Ground,
     change_codes,
 )
 from sdm.maps.projection.targets import ProjectedModel
@@ -171,7 +171,7 @@ class _Work:
         self.own, self.folder, self.before = own, folder, before
         self.names, self.categorical = list(stack.names), stack.categorical
         self.columns = [[self.names.index(name) for name in one.model.names] for one in own.models]
-        self.places = Places(stack)
+        self.ground = Ground(stack)
         groups = group_models(own.models)
         self.leaders = [groups.index(group) for group in groups]
         shared = [name for name in own.measures if name in SHARED] if novelty else []
@@ -227,7 +227,7 @@ class _Work:
         shape = values.shape[1:]
         flat = values.reshape(values.shape[0], -1)
         rows = np.arange(int(window.row_off), int(window.row_off) + shape[0])
-        area = self.places.grid.cell_km2(rows)
+        area = self.ground.grid.cell_km2(rows)
         inside = None if self.own.study_area is None else self.own.study_area.mask(self.stack, window).ravel()
         out: list[NDArray[Any]] = []
         sums: list[Array] = []
@@ -295,7 +295,7 @@ class _Work:
         if outside is not None:
             by_row = np.count_nonzero((here & outside).reshape(-1, width), axis=1)
             novel[:] = by_row.sum(), area @ by_row
-        return made, np.concatenate([self.places.tally(window, codes, PRESENT), *sizes, novel, means])
+        return made, np.concatenate([self.ground.tally(window, codes, PRESENT), *sizes, novel, means])
 
     def numbers(self, summaries: Sequence[Any]) -> dict[str, Any]:
         """Return everything that was counted, in the order of the windows, whichever thread was first."""
@@ -346,7 +346,7 @@ class _Work:
                 found["suitable_outside"] = {"cells": int(cells), "km2": float(km2), "share": share}
             means = total[n + 2 * len(rules) + 2 :]
             found["where_suitable"] = _mean_values(means, one.model.names, self.categorical)
-            found["centroid"] = self.places.centroid(total[:n])
+            found["centroid"] = self.ground.centroid(total[:n])
         if changed:
             found["change"] = Change.of(total).numbers
             files["change"] = target.change

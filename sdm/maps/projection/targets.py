@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sdm.errors import OptionError
 from sdm.maps.classes import map_codes, no_class
 from sdm.maps.rasters import NODATA, Raster
-from sdm.models.classes import ClassModel
+from sdm.models.classes import ClassModel, shannon
 from sdm.models.community import FittedJoint
 from sdm.models.extrapolation import extrapolated
 from sdm.models.interface import FittedModel
@@ -129,7 +129,8 @@ class ProjectedModel:
             return {"richness": Raster(Path()), "labeled_richness": Raster(Path(), "int16", NODATA)}
         if isinstance(self.model, ClassModel) and self.value_model is None:
             codes = map_codes(self.model)
-            return {"class": Raster(Path(), "uint8", no_class(codes), colours=dict(zip(codes, self.model.colours)))}
+            colours = dict(zip(codes, self.model.colours))
+            return {"class": Raster(Path(), "uint8", no_class(codes), colours=colours), "entropy": Raster(Path())}
         return {}
 
     def together_tags(self, name: str) -> dict[str, str]:
@@ -148,6 +149,8 @@ class ProjectedModel:
         for name, raster in self.together.items():
             if name == "class":
                 values = np.array(map_codes(self.model), dtype=np.uint8)[np.argmax(present[0], axis=0)]  # type: ignore[arg-type]
+            elif name == "entropy":
+                values = shannon(np.where(valid, shown, 1.0))
             else:
                 values = shown.sum(axis=0) if name == "richness" else present[0].sum(axis=0)
             bands.append(np.where(valid, values, raster.nodata).astype(raster.dtype))

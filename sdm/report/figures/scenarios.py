@@ -113,7 +113,7 @@ def _name_fields(
     return empty
 
 
-def extrapolated(case: StoredCase, like: Picture, pixels: int) -> NDArray[np.bool_] | None:
+def extrapolated_cells(case: StoredCase, like: Picture, pixels: int) -> NDArray[np.bool_] | None:
     """Return where MESS is below 0, in the pixels of another picture of the same extent; None where it is not known."""
     path = case.raster("mess")
     if path is None:
@@ -177,7 +177,7 @@ def _panels(cases: Sequence[StoredCase]) -> list[Panel]:
     for case in cases:
         if path := case.raster("suitability"):
             picture = read_picture(path, PIXELS)
-            panels.append(Panel(case, picture, extrapolated(case, picture, PIXELS)))
+            panels.append(Panel(case, picture, extrapolated_cells(case, picture, PIXELS)))
     return panels
 
 

@@ -17,7 +17,7 @@ MOST_VARIABLES = 40
 MOST_ROWS = 400  # of the table of layers
 
 
-def subject(results: Results) -> str:
+def projection_subject(results: Results) -> str:
     """Return what the page is of."""
     count = len(_stored(results).scenarios)
     return f"projection to {count} scenario{'' if count == 1 else 's'}"
@@ -275,7 +275,7 @@ _OWN = (
     ("notices", "Notices", notice_section, ""),
 )
 PROJECTION = Page(
-    subject,
+    projection_subject,
     [
         *(
             PageSection(name, title, fill, heading, f"projection/{name}", script="panel.js" if name == "maps" else "")

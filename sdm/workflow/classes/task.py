@@ -24,6 +24,7 @@ from sdm.workflow.classes.inputs import ClassPrepared, check_inputs, prepare_cla
 from sdm.workflow.classes.lines import class_evaluation_lines, class_info_lines, class_result_lines
 from sdm.workflow.classes.writing import write_classes
 from sdm.workflow.inputs import check_layers, narrow_layers, open_layers
+from sdm.workflow.projecting.after_fit import check_scenarios
 from sdm.workflow.species.task import threshold_on_scale
 from sdm.workflow.splitting import check_testing
 from sdm.workflow.task import FEW, Findings, MapResult, Task
@@ -126,6 +127,7 @@ class ClassTask(Task):
             if stack is not None:
                 found.facts.append(f"{len(stack.names)} layers of {stack.width:,} × {stack.height:,} cells")
                 found.attempt(lambda: check_layers(stack, options, found))
+                check_scenarios(options, stack.names, stack.categorical, stack.notices, found)
         prepared = found.attempt(lambda: prepare_classes(options))
         if prepared is None:
             return

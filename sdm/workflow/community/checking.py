@@ -10,6 +10,7 @@ from sdm.joint.inference import States
 from sdm.joint.labels import check_labels, read_labels
 from sdm.options.definitions import RunOptions
 from sdm.workflow.community.inputs import Community, read_community
+from sdm.workflow.projecting.after_fit import check_scenarios
 from sdm.workflow.task import FEW, Findings
 
 
@@ -30,6 +31,8 @@ def check_community(options: RunOptions, found: Findings) -> None:
     if states is not None:
         _check_species(states, names, found)
     found.attempt(lambda: _check_environment(community, options, found))
+    names_of = list(community.environment.columns)
+    check_scenarios(options, names_of, community.categorical, community.notes, found)
 
 
 def _check_species(states: States, names: tuple[str, ...], found: Findings) -> None:

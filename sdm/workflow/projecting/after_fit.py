@@ -1,6 +1,7 @@
 """The scenarios of a run: opened before anything is fitted, and mapped when its models are there."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from sdm.errors import OptionError
@@ -10,18 +11,36 @@ from sdm.workflow.projecting.models import find_models, with_options
 from sdm.workflow.projecting.opening import Opened, open_scenarios
 from sdm.workflow.projecting.projection import Projection, ProjectionResult
 from sdm.workflow.projecting.scenarios import find_scenarios
+from sdm.workflow.task import Findings
 
 FOLDER = "scenarios"  # in the results of a run
 
 
-def open_for_run(options: RunOptions, names: Sequence[str], categorical: Sequence[str]) -> Opened | None:
+def open_for_run(
+    options: RunOptions, names: Sequence[str], categorical: Sequence[str], said: Sequence[str] = ()
+) -> Opened | None:
     """Return the layers of a run's scenarios, and its own layers as the reference unless another one is named; None if
-    there are no scenarios."""
+    there are no scenarios. What was `said` of the run's own layers is not said again."""
     if options.project.models:
         raise OptionError("project.models is for 'sdm project': leave it out, for the models are those of the run")
     if not options.project.scenarios:
         return None
-    return open_scenarios(names, categorical, find_scenarios(options.project.scenarios), _with_reference(options))
+    scenarios = find_scenarios(options.project.scenarios)
+    return open_scenarios(names, categorical, scenarios, _with_reference(options), said)
+
+
+def check_scenarios(
+    options: RunOptions, names: Sequence[str], categorical: Sequence[str], said: Sequence[str], found: Findings
+) -> None:
+    """Look for what is wrong with the scenarios of a run, each by itself."""
+    if not options.project.scenarios:
+        return
+    options = _with_reference(options)
+    for scenario in found.attempt(lambda: find_scenarios(options.project.scenarios)) or ():
+        opened = found.attempt(partial(open_scenarios, names, categorical, [scenario], options, said))
+        if opened is not None:
+            found.facts.append(f"scenario {scenario.title} has all layers")
+            found.warnings += opened.notices
 
 
 def project_fitted(

@@ -17,6 +17,7 @@ from sdm.options.definitions import RunOptions
 from sdm.workflow.projecting.scenarios import Scenario
 
 REFERENCE = "reference"
+NO_REFERENCE = "none"
 
 
 @dataclass(frozen=True)
@@ -68,29 +69,30 @@ class Opened:
 
 
 def open_scenarios(
-    names: Sequence[str], categorical: Sequence[str], scenarios: Sequence[Scenario], options: RunOptions
+    names: Sequence[str],
+    categorical: Sequence[str],
+    scenarios: Sequence[Scenario],
+    options: RunOptions,
+    said: Sequence[str] = (),
 ) -> Opened:
     """Open the layers of every scenario, and of the reference, with some variables; what is wrong with one is raised
-    with its name."""
+    with its name. What was `said` before is not said again."""
     notices: list[str] = []
-    own = options.project
+    own, told = options.project, list(said)
     align: str | Grid | None = options.layers.align
     reference = None
-    if own.reference:
+    if own.reference not in ([], [NO_REFERENCE]):
         place = Scenario(REFERENCE, tuple(own.reference))
-        reference = OpenScenario(place, _open(place, names, categorical, options, align, notices, []))
+        reference = OpenScenario(place, _open(place, names, categorical, options, align, notices, told))
     opened: list[OpenScenario] = []
-    said = list(notices)
     for scenario in scenarios:
         first = reference or (opened[0] if opened else None)
         target = align if first is None or align is None else _bare(first.stack)
-        stack = _open(scenario, names, categorical, options, target, notices, said)
+        stack = _open(scenario, names, categorical, options, target, notices, told)
         if first is not None and (difference := _bare(stack).difference(_bare(first.stack))):
-            told = difference.replace("the stack", "that")
-            raise DataError(
-                f"scenario {scenario.title} {told} of {first.title}: use --align first to resample it to the grid of "
-                f"{first.title}"
-            )
+            ways = "use --align first to resample it"
+            ways += ", or --reference none to map it without change" if first is reference else ""
+            raise DataError(f"scenario {scenario.title} {difference.replace('the stack', first.title)}: {ways}")
         opened.append(OpenScenario(scenario, replace(stack, notices=())))
     stack = (reference or opened[0]).stack
     area = None if own.area is None else StudyArea.read(own.area, stack.crs, grid=stack)
@@ -133,12 +135,16 @@ def _open(
         stack = examine(stack)
         refuse_codes_in(stack)
     except (DataError, OptionError) as error:
-        raise type(error)(f"scenario {scenario.title}: {error}") from error
+        raise type(error)(f"{_called(scenario)}: {error}") from error
     for text in stack.notices:
         if text not in said:
             said.append(text)
-            notices.append(f"{scenario.title}: {text}")
+            notices.append(f"{_called(scenario)}: {text}")
     return stack
+
+
+def _called(scenario: Scenario) -> str:
+    return REFERENCE if scenario.title == REFERENCE else f"scenario {scenario.title}"
 
 
 def _bare(stack: Stack) -> Grid:

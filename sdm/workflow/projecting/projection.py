@@ -18,7 +18,7 @@ from sdm.commit import claim, staging, staging_species
 from sdm.errors import HIDDEN, OptionError, OutputError, hide_secrets
 from sdm.files import output_folder, safe_names, to_json
 from sdm.maps.novelty import read_measures
-from sdm.maps.projection.change import Change, Places, shift
+from sdm.maps.projection.change import Change, Ground, shift
 from sdm.maps.projection.dispersal import limit_change
 from sdm.maps.projection.scenario import PRESENT, ScenarioFiles, ScenarioPass, group_models
 from sdm.maps.projection.targets import ProjectedModel
@@ -53,7 +53,7 @@ class ProjectionResult:
     index: Path | None = None
 
 
-def project(
+def run_projection(
     options: RunOptions,
     *,
     models: Sequence[ProjectedModel] | None = None,
@@ -84,6 +84,8 @@ def project(
     chosen = with_options(find_models(own.models) if models is None else models, options)
     scenarios = find_scenarios(own.scenarios)
     opened = open_scenarios(*variables_of(chosen), scenarios, options)
+    for notice in opened.notices:
+        log.info(notice)
     job = Projection.of(chosen, opened, options, command, progress)
     resume = options.output.resume and target.is_dir()
     if not (resume or options.output.overwrite) and any(target.glob(f"*/{NUMBERS}")):
@@ -150,7 +152,7 @@ class Projection:
         measures = read_measures([word for word in own.novelty if word != "none"])
         files = ScenarioFiles.of(models, measures)
         passes = ScenarioPass(models, files, measures, own.dispersal != "none", opened.area, options.threads)
-        for line in [*opened.notices, *mapping_lines(opened)]:
+        for line in mapping_lines(opened):
             log.info(line)
         return cls(options, models, opened, passes, measures, command, progress)
 
@@ -284,7 +286,7 @@ class Projection:
             codes = (1,) if at_first else PRESENT
             total = limit_change(stage / target.change, past, codes, km, grid, self.options.threads)
             known = numbers["targets"][target.title]
-            known["change"], known["centroid"] = Change.of(total).numbers, Places(grid).centroid(total)
+            known["change"], known["centroid"] = Change.of(total).numbers, Ground(grid).centroid(total)
 
     def _together(self, found: Mapping[str, Any], place: Path, stage: Path) -> list[SpeciesProjection]:
         """Write what concerns all scenarios into a stage; maps of single scenarios are in `place`."""

@@ -61,13 +61,20 @@ def fresh(world, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_maps_are_those_of_the_run(run: Path, world, tmp_path: Path) -> None:
     model = run / "habitat.npz"
-    for layers, end in ((world.folder / "warmer", "_warmer"), (world.layers, "")):
-        succeed("predict", model, layers, "-o", tmp_path / f"map{end}.tif", "--threads", 1)
-        for here, there in MAPS.items():
-            found, expected = tmp_path / f"map{end}{here}.tif", run / f"habitat{end}{there}.tif"
-            assert found.read_bytes() == expected.read_bytes(), found.name
-            assert cog_validate(found, quiet=True)[0]
-    assert len(files(tmp_path)) == 6, "and nothing else"
+    succeed("predict", model, world.layers, "-o", tmp_path / "map.tif", "--threads", 1)
+    for here, there in MAPS.items():
+        found, expected = tmp_path / f"map{here}.tif", run / f"habitat{there}.tif"
+        assert found.read_bytes() == expected.read_bytes(), found.name
+        assert cog_validate(found, quiet=True)[0]
+    assert len(files(tmp_path)) == 3, "and nothing else"
+    succeed("predict", model, world.folder / "warmer", "-o", tmp_path / "then.tif")
+    for name in ("class", "entropy"):
+        there = read(run / "scenarios" / "warmer" / f"{name}.tif")
+        np.testing.assert_array_equal(read(tmp_path / f"then_{name}.tif"), there)
+    with rasterio.open(tmp_path / "then.tif") as data:
+        for band, label in enumerate(data.descriptions, start=1):
+            there = read(run / "scenarios" / "warmer" / f"{label}.tif")
+            np.testing.assert_array_equal(data.read(band), there.filled(-9999))
 
 
 def test_bands_are_called_by_the_classes_and_colours_are_kept(world, tmp_path: Path) -> None:
@@ -110,8 +117,9 @@ def test_a_study_area_and_no_clamping(run: Path, world, tmp_path: Path) -> None:
     area.to_file(tmp_path / "north.geojson")
     words = ("predict", run / "habitat.npz", world.folder / "warmer", "--study-area", tmp_path / "north.geojson")
     succeed(*words, "-o", tmp_path / "map.tif")
-    for here, there in MAPS.items():
-        values, whole = read(tmp_path / f"map{here}.tif"), read(run / f"habitat_warmer{there}.tif")
+    succeed(*words[:-2], "-o", tmp_path / "whole.tif")
+    for here in MAPS:
+        values, whole = read(tmp_path / f"map{here}.tif"), read(tmp_path / f"whole{here}.tif")
         assert values[24:].count() == 0
         np.testing.assert_array_equal(values[:24].filled(0), whole[:24].filled(0))
     succeed(*words, "--no-clamp", "-o", tmp_path / "free.tif")

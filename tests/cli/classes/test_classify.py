@@ -142,12 +142,15 @@ def test_names_do_not_get_out_of_their_place(world, plots, tmp_path):
     assert '<b>forest</b>, "$x_' in [row["class"] for row in rows(tmp_path / "out" / "habitat_classes.csv")]
 
 
-def test_a_projection_is_mapped(run):
+def test_a_scenario_is_mapped(run):
     folder, _ = run
-    warm, now = read(folder / "habitat_warmer.tif"), read(folder / "habitat.tif")
+    warm, now = read(folder / "scenarios" / "warmer" / "class.tif"), read(folder / "habitat.tif")
     assert warm.shape == now.shape
     assert (warm != now).any()
-    assert json.loads((folder / "habitat.json").read_text())["projections"]["warmer"]["cells"] == warm.count()
+    known = json.loads((folder / "scenarios" / "warmer" / "scenario.json").read_text())["targets"]
+    assert sum(one["rules"]["most_probable"]["cells"] for one in known.values()) == warm.count()
+    (reference,) = (folder / "scenarios").glob("reference/class.tif")
+    np.testing.assert_array_equal(read(reference), now)
 
 
 def test_a_run_file_repeats_a_run(run, tmp_path):

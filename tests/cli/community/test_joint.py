@@ -36,12 +36,14 @@ def test_everything_is_there(mapped: Path) -> None:
     species = {name.replace(" ", "_") for name in FittedJoint.load(mapped / "joint.npz").species}
     assert len(species) == 2
     kinds = {f"{name}{kind}" for name in species for kind in ("", "_present")}
-    maps = {f"maps{end}/{name}.tif" for end in ("", "_warmer") for name in kinds}
-    richness = {f"{name}{end}.tif" for end in ("", "_warmer") for name in RICHNESS}
-    pictures = {"network.png", "richness.png", "richness_warmer.png"}
+    maps = {f"maps/{name}.tif" for name in kinds}
+    richness = {f"{name}.tif" for name in RICHNESS}
+    pictures = {"network.png", "richness.png"}
     tables = {"records_fate.csv", "associations.csv", "effects.csv", "evaluation.csv", "tuning.csv"}
-    others = {"joint.npz", "joint.json", "joint.html", "run.yaml", "command.txt", "maps", "maps_warmer"}
-    assert set(files(mapped)) == maps | richness | pictures | tables | others
+    others = {"joint.npz", "joint.json", "joint.html", "run.yaml", "command.txt", "maps"}
+    assert {
+        name for name in files(mapped) if not name.startswith("scenarios")
+    } == maps | richness | pictures | tables | others
 
 
 RICHNESS = ("richness", "labeled_richness", "stacked_richness", "richness_difference")
@@ -69,7 +71,7 @@ def test_maps_are_what_the_model_predicts(mapped: Path, world) -> None:
     np.testing.assert_allclose(difference, total - stacked, atol=1e-5)
     with rasterio.open(mapped / "richness.tif") as data:
         assert data.tags(ns="IMAGE_STRUCTURE")["LAYOUT"] == "COG"
-    warmer = read(mapped / "richness_warmer.tif")
+    warmer = read(mapped / "scenarios" / "warmer" / "richness.tif")
     assert not np.allclose(warmer.compressed(), read(mapped / "richness.tif").compressed())
 
 
@@ -135,16 +137,17 @@ def test_a_run_is_repeated_from_its_run_file(mapped: Path, tmp_path: Path) -> No
     assert (tmp_path / "again" / "evaluation.csv").read_text() == (mapped / "evaluation.csv").read_text()
 
 
-def test_projections_of_any_name_have_maps_of_their_own(world, tmp_path: Path) -> None:
-    """`richness_difference.tif` is a map of the layers, and cannot be that of a projection too."""
-    warmer = world.folder / "warmer"
-    words = ("joint", world.survey, world.layers, "--categorical", "landcover", "--learner", "crf-l2", "--no-report")
-    titles = ("--projections", f"difference={warmer}", "--projections", f"a={warmer}")
-    found = model_answer(*words, *titles, "--projections", f"difference_a={warmer}", "-o", tmp_path / "out")
-    kinds = [own for name, own in found["files"].items() if name.startswith("maps")]
-    written = [own[name] for own in kinds for name in (word.replace("_", " ") for word in RICHNESS)]
-    assert len(set(written)) == 16
-    assert set(written) <= set(files(tmp_path / "out"))
+def test_scenarios_have_the_maps_of_every_species_and_their_change(mapped: Path) -> None:
+    folder = mapped / "scenarios"
+    species = FittedJoint.load(mapped / "joint.npz").species
+    for name in (one.replace(" ", "_") for one in species):
+        np.testing.assert_array_equal(read(folder / "reference" / f"{name}.tif"), read(mapped / "maps" / f"{name}.tif"))
+        now, then = (read(folder / title / f"{name}_labeled.tif") for title in ("reference", "warmer"))
+        change = read(folder / "warmer" / f"{name}_change.tif")
+        expected = np.select([(now == 1) & (then == 1), then == 1, now == 1], [1, 2, 3], 0)
+        np.testing.assert_array_equal(change.compressed(), expected[~change.mask])
+    numbers = json.loads((folder / "warmer" / "scenario.json").read_text())
+    assert set(numbers["targets"]) == set(species)
 
 
 def test_species_called_like_other_maps(world, tmp_path: Path) -> None:

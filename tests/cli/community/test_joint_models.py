@@ -49,19 +49,23 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_maps_are_those_of_the_run(run: Path, world, tmp_path: Path) -> None:
-    for layers, end in ((world.folder / "warmer", "_warmer"), (world.layers, "")):
-        out = tmp_path / f"out{end}"
-        succeed("predict", run / "joint.npz", layers, "-o", out, "--threads", 1)
-        names = files(run / f"maps{end}")
-        richness = ["labeled_richness", "richness"]
-        assert files(out) == sorted(
-            ["maps", *(f"maps/{name}" for name in names), *(f"{name}.tif" for name in richness)]
-        )
-        assert sum(name.endswith("_present.tif") for name in names) == 2
-        for name in names:
-            assert (out / "maps" / name).read_bytes() == (run / f"maps{end}" / name).read_bytes()
-        for name in richness:
-            assert (out / f"{name}.tif").read_bytes() == (run / f"{name}{end}.tif").read_bytes()
+    out = tmp_path / "out"
+    succeed("predict", run / "joint.npz", world.layers, "-o", out, "--threads", 1)
+    names = files(run / "maps")
+    richness = ["labeled_richness", "richness"]
+    assert files(out) == sorted(["maps", *(f"maps/{name}" for name in names), *(f"{name}.tif" for name in richness)])
+    assert sum(name.endswith("_present.tif") for name in names) == 2
+    for name in names:
+        assert (out / "maps" / name).read_bytes() == (run / "maps" / name).read_bytes()
+    for name in richness:
+        assert (out / f"{name}.tif").read_bytes() == (run / f"{name}.tif").read_bytes()
+    succeed("predict", run / "joint.npz", world.folder / "warmer", "-o", tmp_path / "then")
+    for name in richness:
+        there = read(run / "scenarios" / "warmer" / f"{name}.tif")
+        np.testing.assert_allclose(read(tmp_path / "then" / f"{name}.tif"), there, rtol=1e-6)
+    for name in names:
+        there = read(run / "scenarios" / "warmer" / name.replace("_present", "_labeled"))
+        np.testing.assert_array_equal(read(tmp_path / "then" / "maps" / name), there)
 
 
 def test_the_result_says_what_was_written(run: Path, world, tmp_path: Path) -> None:
@@ -89,7 +93,9 @@ def test_a_study_area_and_no_clamping(run: Path, world, tmp_path: Path) -> None:
     succeed(*words, "-o", tmp_path / "out")
     values = read(tmp_path / "out" / "richness.tif")
     assert values[24:].count() == 0
-    np.testing.assert_array_equal(values[:24].filled(0), read(run / "richness_warmer.tif")[:24].filled(0))
+    np.testing.assert_array_equal(
+        values[:24].filled(0), read(run / "scenarios" / "warmer" / "richness.tif")[:24].filled(0)
+    )
     succeed(*words, "--no-clamp", "-o", tmp_path / "free")
     assert not np.array_equal(read(tmp_path / "free" / "richness.tif"), values)
     words = (*words, "--extrapolation", "none", "--novelty", "mess,clamping")

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import rasterio
-from terminal import BARE, as_json, fail, model_answer, read
+from terminal import BARE, as_json, fail, model_answer, read, scenario_file
 
 PLAIN = (*BARE, "--no-report")
 SAME = ("training_presences", "background_points", "regularized_gain", "auc_train", "log_loss_train")
@@ -110,10 +110,10 @@ def test_names_of_climate_providers(world, known, tmp_path: Path, write) -> None
     answer = model_answer("fit", *words, *plain, "-o", tmp_path / "out")
     for key in SAME:
         assert answer[key] == pytest.approx(known[key], abs=1e-6), key
-    (projected,) = (tmp_path / "out").glob("*_then.tif")
+    projected = scenario_file(tmp_path / "out", "then")
     there = ("--categorical", "landcover", "--projections", f"then={places['future']}")
     model_answer("fit", world.records, world.layers, *there, *plain, "-o", tmp_path / "plain")
-    (expected,) = (tmp_path / "plain").glob("*_then.tif")
+    expected = scenario_file(tmp_path / "plain", "then")
     np.testing.assert_allclose(read(projected).filled(-1), read(expected).filled(-1), atol=1e-4)
 
 
@@ -132,6 +132,6 @@ def test_netcdf_with_months(world, tmp_path: Path) -> None:
     answer = model_answer("fit", *words, "--fc", "l", "--no-curves", "--no-report", "-o", tmp_path / "out")
     assert answer["training_presences"] == 60
     assert any("tas_jan" in text and "tas_dec" in text for text in answer["notices"])
-    (now,) = (path for path in (tmp_path / "out").glob("*.tif") if not path.stem.endswith("_then"))
-    (then,) = (tmp_path / "out").glob("*_then.tif")
+    (now,) = (tmp_path / "out").glob("*.tif")
+    then = scenario_file(tmp_path / "out", "then")
     np.testing.assert_array_equal(read(now).filled(-1), read(then).filled(-1))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import rasterio
 from climate import chelsa, netcdf, worldclim, worldclim_future
-from terminal import as_json, fail, model_answer, read, sdm, succeed
+from terminal import as_json, fail, model_answer, read, scenario_file, sdm, succeed
 
 PLAIN = ("--fc", "lq", "--no-curves", "--no-report")
 
@@ -30,9 +30,8 @@ def plain(world, variables, tmp_path_factory) -> Path:
     return folder
 
 
-def the_map(folder: Path, ending: str) -> np.ndarray:
-    (path,) = folder.glob(f"*{ending}.tif")
-    return read(path)
+def scenario_map(folder: Path, title: str) -> np.ndarray:
+    return read(scenario_file(folder, title))
 
 
 def names_of(model: Path) -> list[str]:
@@ -40,19 +39,19 @@ def names_of(model: Path) -> list[str]:
 
 
 def test_the_futures_of_worldclim_and_chelsa_are_found(world, variables, plain, tmp_path: Path) -> None:
-    expected = the_map(plain / "out", "_then")
+    expected = scenario_map(plain / "out", "then")
     described = worldclim_future(tmp_path / "a", variables["future"])
     bare = worldclim_future(tmp_path / "b", variables["future"], described=False)
     words = ("--projections", f"described={described}", "--projections", f"bare={bare}")
     answer = model_answer("fit", world.records, plain / "present", *PLAIN, *words, "-o", tmp_path / "wc")
     for title, name in (("described", "bio10"), ("bare", f"{bare.stem}_10")):
-        np.testing.assert_array_equal(the_map(tmp_path / "wc", f"_{title}"), expected)
-        (said,) = [text for text in answer["notices"] if text.startswith(f"projection {title}: 3 layers are")]
+        np.testing.assert_array_equal(scenario_map(tmp_path / "wc", title), expected)
+        (said,) = [text for text in answer["notices"] if text.startswith(f"scenario {title}: 3 layers are")]
         assert f"{name} as wc2.1_10m_bio_10" in said
     present = chelsa(tmp_path / "now", variables["present"])
     future = chelsa(tmp_path / "later", variables["future"], "2041-2070_gfdl-esm4_ssp126")
     model_answer("fit", world.records, present, *PLAIN, "--projections", f"later={future}", "-o", tmp_path / "ch")
-    np.testing.assert_array_equal(the_map(tmp_path / "ch", "_later"), expected)
+    np.testing.assert_array_equal(scenario_map(tmp_path / "ch", "later"), expected)
 
 
 def test_rename_in_the_terminal_yaml_and_all_commands(world, variables, plain, tmp_path: Path) -> None:
@@ -60,7 +59,7 @@ def test_rename_in_the_terminal_yaml_and_all_commands(world, variables, plain, t
     words = ("--rename", rule, "--projections", f"then={plain / 'future'}", "-o", tmp_path / "out")
     answer = model_answer("fit", world.records, plain / "present", *PLAIN, *words)
     assert any(text.startswith("3 layers are renamed by --rename") for text in answer["notices"])
-    np.testing.assert_array_equal(the_map(tmp_path / "out", "_then"), the_map(plain / "out", "_then"))
+    np.testing.assert_array_equal(scenario_map(tmp_path / "out", "then"), scenario_map(plain / "out", "then"))
     (model,) = (tmp_path / "out").glob("*.npz")
     assert names_of(model) == ["bio1", "bio10", "bio12"]
     # a run file has the rule, and repeats it
@@ -69,14 +68,14 @@ def test_rename_in_the_terminal_yaml_and_all_commands(world, variables, plain, t
     # without the rule the names are found all the same; a model of other names needs one
     for more in ((), ("--rename", rule)):
         succeed("predict", model, plain / "future", *more, "-o", tmp_path / "map.tif", "--overwrite")
-        np.testing.assert_array_equal(read(tmp_path / "map.tif"), the_map(plain / "out", "_then"))
+        np.testing.assert_array_equal(read(tmp_path / "map.tif"), scenario_map(plain / "out", "then"))
     other = tmp_path / "other"
     other.mkdir()
     for n, path in variables["future"].items():
         (other / f"fut-{n}-x.tif").write_bytes(path.read_bytes())
     assert "--rename 'fut-{name}-x=bio{name}'" in fail("predict", model, other, "-o", tmp_path / "no.tif")
     succeed("predict", model, other, "--rename", "fut-{n}-x=bio{n}", "-o", tmp_path / "map.tif", "--overwrite")
-    np.testing.assert_array_equal(read(tmp_path / "map.tif"), the_map(plain / "out", "_then"))
+    np.testing.assert_array_equal(read(tmp_path / "map.tif"), scenario_map(plain / "out", "then"))
     measured = [
         model_answer("evaluate", model, "--presences", world.survey, "--layers", layers, *more)["auc"]
         for layers, more in ((plain / "future", ()), (other, ("--rename", "fut-{n}-x=bio{n}")))
@@ -108,7 +107,7 @@ def test_ambiguous_names_stop_every_command(world, plain, variables, tmp_path: P
     (layers / "bio10.tif").rename(layers / "Bio_010.tif")
     assert "may be 'BIO1' or 'bio_01'" in " ".join(as_json_problems(*words))
     (layers / "BIO1.tif").unlink()
-    told = [text for text in as_json(*words)["warnings"] if text.startswith("projection then: 3 layers are taken")]
+    told = [text for text in as_json(*words)["warnings"] if text.startswith("scenario then: 3 layers are taken")]
     assert "Bio_010 as wc2.1_10m_bio_10" in told[0]
 
 
@@ -139,7 +138,7 @@ def test_present_and_future_netcdf_match(world, tmp_path: Path) -> None:
     assert {"tas_jan", "tas_dec"} <= set(known)
     assert len(known) == 12
     assert any("variable 'tas' has 12 times from 1995-02 to 1996-01" in text for text in answer["notices"])
-    assert [path.name for path in (tmp_path / "out").glob("*_future.nc.tif")]
+    assert (tmp_path / "out" / "scenarios" / "future.nc").is_dir()
     # two files of one variable in one run are called after the files
     netcdf(tmp_path / "a.nc", {"tas": now[0]}, **place)
     netcdf(tmp_path / "b.nc", {"tas": now[3] ** 2}, **place)

@@ -96,7 +96,7 @@ def test_a_byte_layer_with_255_names_its_layer(own, tmp_path: Path) -> None:
 def test_a_projection_is_looked_at_too(own, tmp_path: Path) -> None:
     untag(own.folder / "warmer", -9999, "temperature")
     said = fail("fit", own.records, own.layers, *BARE, "--projections", own.folder / "warmer", "-o", tmp_path / "out")
-    assert said.startswith("projection warmer: layer 'temperature' has the value -9999")
+    assert said.startswith("scenario warmer: layer 'temperature' has the value -9999")
 
 
 def large(path: Path, holes: np.ndarray, **profile) -> Path:

@@ -76,7 +76,7 @@ output: {folder: ../results, curves: no}
     succeed("fit", own.folder / "runs" / "run.yaml", "--fit.multiplier", 2)
     results = own.folder / "results"
     assert yaml.safe_load((results / "run.yaml").read_text())["fit"]["multiplier"] == 2.0
-    assert list(results.glob("*_future.tif"))
+    assert list((results / "scenarios" / "future").glob("*.tif"))
 
 
 def test_layers_by_pattern_and_one_by_one(world, tmp_path: Path) -> None:
@@ -197,13 +197,14 @@ def test_without_map_and_curves(world, tmp_path: Path) -> None:
 
 
 def test_names_of_layers_and_projections_never_meet(own, tmp_path: Path) -> None:
-    """A layer called `effects`, or `x_only` beside `x`, or a projection called `thresholded`, keeps its own file."""
+    """A layer called `effects`, or `x_only` beside `x`, or a scenario called `thresholded`, keeps its own file."""
     for path, name in zip(sorted(own.layers.glob("*.tif")), ["a b", "a_b", "a_b_only", "effects", "$x,🦥"]):
         path.rename(own.layers / f"{name}.tif")
     words = ("fit", own.records, own.layers, "--fc", "l", "-o", tmp_path / "out", "--threshold", "mtp")
     succeed(*words, "--projections", f"thresholded={own.layers}", "--projections", f"../up={own.layers}")
     assert len(list((tmp_path / "out" / "plots").glob("*.png"))) == 2 * 5 + 2
-    assert len(list((tmp_path / "out").glob("*.tif"))) == 2 * 3
+    assert len(list((tmp_path / "out").glob("*.tif"))) == 2
+    assert len(list((tmp_path / "out" / "scenarios").glob("*/*.tif"))) == 2 + 2 * 5
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "own"]
 
 
@@ -211,7 +212,7 @@ def test_projections_must_have_all_layers_before_anything_is_fitted(own, tmp_pat
     (own.folder / "warmer" / "elevation.tif").unlink()
     words = ("fit", own.records, own.layers, *QUICK, "-o", tmp_path / "out", "--projections", own.folder / "warmer")
     message = fail(*words)
-    assert "projection warmer" in message
+    assert "scenario warmer" in message
     assert "'elevation'" in message
     assert not (tmp_path / "out").exists()
 

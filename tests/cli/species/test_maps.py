@@ -52,7 +52,10 @@ def test_statistics_are_those_of_the_data(fit) -> None:
 
 def test_every_cell_is_what_the_model_predicts(fit, world) -> None:
     model = load_model(fit.model)
-    for path, folder in ((fit.map, world.layers), (fit.folder / f"{fit.name}_warmer.tif", world.folder / "warmer")):
+    for path, folder in (
+        (fit.map, world.layers),
+        (fit.folder / "scenarios/warmer" / f"{fit.name}.tif", world.folder / "warmer"),
+    ):
         values = layer_values(model, folder)
         expected = model.predict(values.reshape(len(values), -1).T.astype(np.float64)).reshape(values.shape[1:])
         on_map = read(path)
@@ -61,7 +64,7 @@ def test_every_cell_is_what_the_model_predicts(fit, world) -> None:
 
 
 def test_a_warmer_world_is_another_map(fit) -> None:
-    assert not np.array_equal(read(fit.map), read(fit.folder / f"{fit.name}_warmer.tif"))
+    assert not np.array_equal(read(fit.map), read(fit.folder / "scenarios/warmer" / f"{fit.name}.tif"))
 
 
 def test_exact_zeros_stay_zero(world, tmp_path: Path) -> None:
@@ -120,7 +123,7 @@ def test_the_run_file_repeats_the_run(fit, world, tmp_path: Path, monkeypatch) -
         assert (tmp_path / "again" / path.name).read_bytes() == path.read_bytes(), path.name
     run = yaml.safe_load((fit.folder / "run.yaml").read_text())
     assert run["layers"]["files"] == [str(world.layers)]
-    assert Path(run["predict"]["projections"]["warmer"]).is_absolute()
+    assert Path(run["project"]["scenarios"]["warmer"]).is_absolute()
 
 
 def test_a_run_file_made_from_relative_words_works_from_anywhere(own, tmp_path: Path, monkeypatch) -> None:

@@ -74,7 +74,7 @@ def test_a_fit_maps_with_its_extrapolation(world, tmp_path: Path) -> None:
     words = (world.records, world.layers, *words, "--projections", f"warmer={world.folder / 'warmer'}")
     for word in ("clamp", "none"):
         succeed("fit", *words, "--extrapolation", word, "-o", tmp_path / word)
-    clamped, none = (read(next((tmp_path / word).glob("*_warmer.tif"))) for word in ("clamp", "none"))
+    clamped, none = (read(next((tmp_path / word / "scenarios/warmer").glob("*s.tif"))) for word in ("clamp", "none"))
     assert none.count() < clamped.count()
     np.testing.assert_array_equal(none.compressed(), clamped[~none.mask])
 
