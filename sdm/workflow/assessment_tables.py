@@ -1,7 +1,7 @@
 """What a run writes about how good a model is: tables, pictures, and maps over replicates."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,11 +12,12 @@ from sdm.assess.measures.thresholds import Threshold, find_threshold
 from sdm.assess.uncertainty import STATISTICS
 from sdm.files import safe_name
 from sdm.maps.species import predict_raster, write_spread_maps
+from sdm.models.file import save_model
 from sdm.models.interface import ValueModel
 from sdm.options.definitions import RunOptions
 from sdm.report.tables import write_rows
 from sdm.workflow.assessing import Assessed
-from sdm.workflow.task import Files
+from sdm.workflow.task import REPLICATES, Files
 
 if TYPE_CHECKING:
     from sdm.data.rasters.stack import Stack
@@ -42,6 +43,17 @@ def write_assessment(fitted: Any, folder: Path, name: str, files: Files) -> None
         "surfaces": ("surfaces", surface_rows(fitted)),
     }
     write_tables(tables, folder, name, files)
+    if found.replicates:
+        files[REPLICATES] = _write_replicates(found.replicates, fitted, folder, name)
+
+
+def _write_replicates(models: Sequence[Any], fitted: Any, folder: Path, name: str) -> str:
+    """Write the models of replicates, so that `sdm project` can tell how much of a variance is theirs."""
+    (folder / REPLICATES).mkdir()
+    known = {key: fitted.model.meta[key] for key in ("species", "title") if key in fitted.model.meta}
+    for k, model in enumerate(models, start=1):
+        save_model(replace(model, meta={**model.meta, **known}), folder / REPLICATES / f"{name}_{k}.npz")
+    return REPLICATES
 
 
 def write_tables(

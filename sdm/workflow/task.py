@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from sdm.maps.novelty import NoveltyMaps
     from sdm.types import Array
 
+REPLICATES = "replicates"  # the folder of a run with the models of its replicates
 FEW = 10  # records below which results are rough
 Files = dict[str, Any]  # names of files in a folder, by what they are
 

@@ -14,8 +14,7 @@ from sdm.options.definitions import RunOptions
 from sdm.workflow.model_inputs import check_categories
 from sdm.workflow.projecting.scenarios import has_fields, matches
 from sdm.workflow.registry import task_for
-
-REPLICATES = "replicates"  # the folder of a run that has models of its replicates
+from sdm.workflow.task import REPLICATES
 
 
 def find_models(places: Sequence[str]) -> list[ProjectedModel]:
