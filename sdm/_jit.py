@@ -126,3 +126,9 @@ def jit(function: F) -> F:
 def jit_sum(function: F) -> F:
     """Compile a kernel of plain sums whose terms may be added in any order, and so several at a time."""
     return _compile(function, fastmath={"reassoc", "contract", "nsz"})
+
+
+def jit_finite(function: F) -> F:
+    """Compile a kernel of numbers none of which is missing: several at a time are compared at once, and nothing is
+    rounded otherwise."""
+    return _compile(function, fastmath={"nnan", "nsz"})

@@ -136,8 +136,8 @@ def test_kernels_give_the_same_without_compilation():
 
 
 KERNEL = (
-    "import numpy as np; from sdm.models.compiled import _spread_missing as k; t = np.zeros(2);"
-    "k(np.array([1.0, np.nan]), t); print(t, sum(k.stats.cache_hits.values()))"
+    "import numpy as np; from sdm.models.compiled import _take as k; t = np.zeros(2);"
+    "k(np.array([1.0, 9.0]), 0.0, 5.0, t); print(t, sum(k.stats.cache_hits.values()))"
 )
 
 
@@ -145,7 +145,7 @@ KERNEL = (
 def cache(tmp_path_factory):
     """A cache with one kernel in it."""
     folder = tmp_path_factory.mktemp("cache")
-    assert run(KERNEL, SDM_CACHE_DIR=str(folder)).stdout == "[ 0. nan] 0\n"
+    assert run(KERNEL, SDM_CACHE_DIR=str(folder)).stdout == "[1. 5.] 0\n"
     return folder
 
 
@@ -167,6 +167,6 @@ def test_a_damaged_cache_is_made_again(cache, tmp_path, suffix, damage):
         made = {"empty": b"", "truncated": content[:half], "flipped": content, "garbage": b"cos\nsystem\n"}
         path.write_bytes(made[damage])
     after = run(KERNEL, SDM_CACHE_DIR=str(tmp_path))
-    assert (after.stdout, after.stderr, after.returncode) == ("[ 0. nan] 0\n", "", 0)
+    assert (after.stdout, after.stderr, after.returncode) == ("[1. 5.] 0\n", "", 0)
     if damage != "folder":
-        assert run(KERNEL, SDM_CACHE_DIR=str(tmp_path)).stdout == "[ 0. nan] 1\n", "made again, and used"
+        assert run(KERNEL, SDM_CACHE_DIR=str(tmp_path)).stdout == "[1. 5.] 1\n", "made again, and used"

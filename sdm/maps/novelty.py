@@ -129,8 +129,8 @@ class Novelty:
         if predicted is None and {"clamping", "limiting"} & set(self.measures):
             predicted = self.model.column_values(columns, self.scale, clamped)
         if "clamping" in self.measures and predicted is not None:
-            other = self.model.column_values(columns, self.scale, not clamped)
-            out["clamping"] = np.abs(predicted - other).max(axis=0).astype(np.float32)
+            effect = self.model.clamping_effect(columns, predicted, self.scale, clamped)
+            out["clamping"] = effect.astype(np.float32)
         if "limiting" in self.measures and predicted is not None:
             out["limiting"] = self._limiting(columns, predicted[self.band], clamped)
         return out

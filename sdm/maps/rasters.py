@@ -10,6 +10,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -154,16 +155,31 @@ def writing_cogs(grid: Grid, rasters: Sequence[Raster], threads: int = 2) -> Ite
             final = [Path(folder) / f"cog{k}.tif" for k in range(len(rasters))]
             with ExitStack() as opened:
                 yield [opened.enter_context(_create(path, grid, raster)) for path, raster in zip(tiled, rasters)]
-            for source, target, raster in zip(tiled, final, rasters):
-                _check_whole(source)
-                _to_cog(source, target, raster.dtype, threads)
-                _check_whole(target)
-                source.unlink()
+            _finish(tiled, final, rasters, threads)
             for target, raster in zip(final, rasters):
                 os.replace(target, raster.path)
     except (RasterioError, CPLE_BaseError, OSError) as error:
         reason = getattr(error, "strerror", None) or f"{error.__cause__ or error}; is the disk full?"
         raise OutputError(f"{first} cannot be written ({reason}): nothing was kept") from error
+
+
+def _finish(tiled: Sequence[Path], final: Sequence[Path], rasters: Sequence[Raster], threads: int) -> None:
+    """Make COGs of plain GeoTIFFs, several at a time; the plain ones are removed."""
+
+    def finish(source: Path, target: Path, raster: Raster) -> None:
+        _check_whole(source)
+        _to_cog(source, target, raster.dtype, threads)
+        _check_whole(target)
+        source.unlink()
+
+    with ThreadPoolExecutor(max(1, min(threads, len(rasters)))) as pool:
+        futures = [pool.submit(finish, *each) for each in zip(tiled, final, rasters)]
+        try:
+            for future in futures:
+                future.result()
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 def _create(path: Path, grid: Grid, raster: Raster) -> DatasetWriter:
@@ -237,4 +253,6 @@ def _to_cog(source: Path, target: Path, dtype: str, threads: int) -> None:
     options = {"COMPRESS": "DEFLATE", "LEVEL": 1, "BLOCKSIZE": BLOCK, "NUM_THREADS": threads, "BIGTIFF": "IF_SAFER"}
     options["PREDICTOR"] = "FLOATING_POINT" if floating else "NO"
     options["OVERVIEW_RESAMPLING"] = "AVERAGE" if floating else "NEAREST"
-    rasterio.shutil.copy(source, target, driver="COG", **options)
+    # Overviews are a temporary file first; averages are compressed in it for nothing.
+    with rasterio.Env(**({"COG_TMP_COMPRESSION": "NONE"} if floating else {})):
+        rasterio.shutil.copy(source, target, driver="COG", **options)

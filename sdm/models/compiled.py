@@ -2,21 +2,27 @@
 
 Linear, quadratic, hinge and threshold weights of one variable sum to a function that is quadratic between knots. It
 is stored as segments; a cell finds its segment from a coarse grid over the knots, not by a search among them.
+
+Some hundred cells are scored at a time. Neighbours on a map are alike: where all of them are in one segment, none looks
+for it, and where none of their products is outside its range, none is compared with it. The sums are the same.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm._jit import jit
+from sdm._jit import jit, jit_finite
 from sdm.features.centred import centre_of, less_product
 from sdm.features.shapes import CompiledShapes, Shapes
 from sdm.features.terms import CATEGORY, FORWARD, LINEAR, PRODUCT, QUADRATIC, REVERSE, THRESHOLD, Terms
 from sdm.types import Array
 
-BLOCK = 16_384
+BLOCK = 16_384  # cells at a time of columns that are not rows of one array
+_CHUNK = 512  # cells that are scored together: their values stay in the fastest cache
+_MARGIN = 1e-9  # of a product's range, for what rounding may do to its bounds
 
 
 @dataclass(frozen=True)
@@ -60,49 +66,69 @@ class Compiled:
         self.centre = np.array([centre_of(*ends) for ends in zip(lo.tolist(), hi.tolist())])
         ends = zip(terms.lo[pairs].tolist(), *self.centre[self.pairs].tolist())
         self.pair_low = np.array([less_product(*row) for row in ends])
+        variables = range(len(lo))
+        self._tables = _tables([self.curves.get(v) for v in variables], [self.classes.get(v) for v in variables])
+        self._products: tuple[Any, ...] = (*self.pairs, self.centre, self.pair_low, self.pair_slope, self.pair_weight)
 
     def scores(self, columns: Sequence[NDArray[np.floating]], clamp: bool = True) -> Array:
         """Return `λ·f(x)` for cells given as one array per variable; missing values give NaN."""
         theta = np.zeros(len(columns[0]))
-        for a in range(0, theta.size, BLOCK):
-            self._score_block([column[a : a + BLOCK] for column in columns], clamp, theta[a : a + BLOCK])
+        lo, hi = self._limits(clamp)
+        for x, some in _blocks(columns):
+            _score(x, lo, hi, clamp, theta[some], *self._tables, *self._products)
+            if self.shapes is not None:
+                self.shapes.add_scores(x.astype(np.float64, copy=False), clamp, theta[some])
         return theta
 
-    def _score_block(self, columns: list[NDArray[np.floating]], clamp: bool, theta: Array) -> None:
-        """Add the scores of some cells."""
-        contiguous: dict[int, NDArray[np.floating]] = {}
-
-        def column(v: int) -> NDArray[np.floating]:
-            if v not in contiguous:
-                contiguous[v] = np.ascontiguousarray(columns[v])
-            return contiguous[v]
-
-        for v in range(len(columns)):
-            self._add_single(v, column(v), clamp, theta)
-        for pair, (u, v) in enumerate(self.pairs.T):
-            ranges = (self.lo[u], self.hi[u], self.lo[v], self.hi[v])
-            scale = (self.pair_low[pair], self.pair_slope[pair], self.pair_weight[pair])
-            centres = (self.centre[u], self.centre[v])
-            _add_product(column(int(u)), column(int(v)), *ranges, *centres, *scale, clamp, theta)
-        if self.shapes is not None:
-            self.shapes.add_scores(np.array(columns, dtype=np.float64), clamp, theta)
+    def held(self, columns: Sequence[NDArray[np.floating]]) -> NDArray[np.bool_]:
+        """Return the cells where clamping holds anything: a variable that is outside its range, or a product."""
+        held = np.zeros(len(columns[0]), dtype=np.bool_)
+        for x, some in _blocks(columns):
+            _mark_held(x, self.lo, self.hi, held[some], *self._products[:-1])
+        return held
 
     def contribution(self, v: int, x: Array, clamp: bool = True) -> Array:
         """Return variable `v`'s own part of the score at its values `x` (its products with others left out)."""
         out = np.zeros(x.size)
-        self._add_single(v, np.ascontiguousarray(x), clamp, out)
+        lo, hi = (limit[v : v + 1] for limit in self._limits(clamp))
+        none: tuple[Any, ...] = (*self.pairs[:, :0], self.centre, *(part[:0] for part in self._products[3:]))
+        tables = _tables([self.curves.get(v)], [self.classes.get(v)])
+        _score(np.ascontiguousarray(x)[None], lo, hi, clamp, out, *tables, *none)
         return out
 
-    def _add_single(self, v: int, x: NDArray[np.floating], clamp: bool, theta: Array) -> None:
-        """Add variable `v`'s own part of the scores."""
-        low, high = (self.lo[v], self.hi[v]) if clamp else (-np.inf, np.inf)
-        if v in self.curves:
-            k = self.curves[v]
-            _add_curve(x, low, high, k.breaks, k.x0, k.a, k.b, k.c, k.origin, k.inverse, k.first, theta)
-        elif v in self.classes:
-            _add_classes(x, *self.classes[v], theta)
-        else:
-            _spread_missing(x, theta)
+    def _limits(self, clamp: bool) -> tuple[Array, Array]:
+        """Return the ranges that variables are held in."""
+        return (self.lo, self.hi) if clamp else (np.full_like(self.lo, -np.inf), np.full_like(self.hi, np.inf))
+
+
+def _blocks(columns: Sequence[NDArray[np.floating]]) -> Iterator[tuple[NDArray[np.floating], slice]]:
+    """Yield cells as `(V, n)` arrays: all at once where they are one, else some at a time."""
+    n = len(columns[0])
+    if isinstance(columns, np.ndarray) and columns.flags.c_contiguous:
+        yield columns, slice(0, n)
+        return
+    for first in range(0, n, BLOCK):
+        some = slice(first, min(first + BLOCK, n))
+        yield np.array([column[some] for column in columns]), some
+
+
+def _tables(
+    curves: Sequence[CompiledCurve | None], classes: Sequence[tuple[Array, Array] | None]
+) -> tuple[NDArray[Any], ...]:
+    """Return the curves and the classes of every variable, end to end: where the segments, the grid and the classes of
+    each begin, the ends of segments, what is in them, the grids, and the classes."""
+    empty = np.empty(0)
+    none = CompiledCurve(empty, empty, empty, empty, empty, 0.0, 0.0, np.empty(0, dtype=np.int32))
+    listed = [curve or none for curve in curves]
+    known = [each or (empty, empty) for each in classes]
+    sizes = [[len(curve.x0), len(curve.first), len(values)] for curve, (values, _) in zip(listed, known)]
+    starts = np.vstack([np.zeros((1, 3), dtype=np.int64), np.cumsum(np.array(sizes, dtype=np.int64), axis=0)])
+    breaks = [np.append(curve.breaks, np.inf)[: len(curve.x0)] for curve in listed]  # the last has no end
+    segments = [np.concatenate([getattr(curve, name) for curve in listed]) for name in ("x0", "a", "b", "c")]
+    grids = np.array([[curve.origin, curve.inverse] for curve in listed])
+    first = np.concatenate([curve.first for curve in listed]).astype(np.int32)
+    values, weights = (np.concatenate([each[k] for each in known]) for k in (0, 1))
+    return starts, np.concatenate(breaks), *segments, grids, first, values, weights
 
 
 def _compile_curve(terms: Terms, members: NDArray[np.int64], low: float) -> CompiledCurve:
@@ -148,66 +174,222 @@ def _grid(breaks: Array) -> tuple[float, float, NDArray[np.int32]]:
 
 
 @jit
-def _add_curve(x, lo, hi, breaks, x0, a, b, c, origin, inverse, first, theta):  # type: ignore[no-untyped-def]
-    """theta[i] += a_s + (x − x0_s)(b_s + c_s (x − x0_s)) on x's segment s."""
-    last = first.size - 1
-    n = breaks.size
-    for i in range(x.size):
-        u = np.float64(x[i])
-        if u != u:
-            theta[i] = np.nan
+def _score(  # type: ignore[no-untyped-def]
+    x, lo, hi, clamp, theta, starts, breaks, x0, a, b, c, grids, first, classes, weights,
+    one, other, centre, low, slope, weight,
+):  # fmt: skip
+    """theta[i] = the scores of the cells `x[:, i]`; NaN where a value is missing."""
+    u, part, at = np.empty((x.shape[0], _CHUNK)), np.empty(_CHUNK), np.empty(_CHUNK, np.int64)
+    ends = np.empty((x.shape[0], 2))
+    for begin in range(0, theta.size, _CHUNK):
+        stop = min(begin + _CHUNK, theta.size)
+        m = _present(x, begin, stop, at)
+        theta[begin:stop] = np.nan
+        if m == 0:
             continue
-        u = min(max(u, lo), hi)
-        g = (u - origin) * inverse
-        s = first[last if g > last else int(g) if g > 0 else 0]  # 0 if g is NaN, too
-        while s < n and u >= breaks[s]:
-            s += 1
-        d = u - x0[s]
+        t = part[:m]
+        t[:] = 0.0
+        for v in range(x.shape[0]):
+            row = u[v, :m]
+            if m == stop - begin:
+                _take(x[v, begin:stop], lo[v], hi[v], row)
+            else:
+                _take_at(x[v], at[:m], lo[v], hi[v], row)
+            ends[v, 0], ends[v, 1] = _ends(row)
+            s, e = starts[v, 0], starts[v + 1, 0]
+            if e > s:
+                g, h = starts[v, 1], starts[v + 1, 1]
+                k = _segment(ends[v, 0], breaks[s:e], grids[v, 0], grids[v, 1], first[g:h])
+                if s + k == e - 1 or ends[v, 1] < breaks[s + k]:
+                    _add_quadratic(row, x0[s + k], a[s + k], b[s + k], c[s + k], t)
+                elif e - s <= 3:
+                    _add_few(row, breaks[s:e], x0[s:e], a[s:e], b[s:e], c[s:e], t)
+                else:
+                    _add_curve(
+                        row, breaks[s:e], x0[s:e], a[s:e], b[s:e], c[s:e], grids[v, 0], grids[v, 1], first[g:h], t
+                    )
+            elif starts[v + 1, 2] > starts[v, 2]:
+                s, e = starts[v, 2], starts[v + 1, 2]
+                _add_classes(row, classes[s:e], weights[s:e], t)
+        for k in range(weight.size):
+            p, q = one[k], other[k]
+            inside = not clamp or _within(ends[p], ends[q], centre[p], centre[q], low[k], slope[k])
+            if centre[p] != 0.0 or centre[q] != 0.0:
+                _add_centred(u[p, :m], u[q, :m], centre[p], centre[q], low[k], slope[k], weight[k], inside, t)
+            elif inside:
+                _add_product(u[p, :m], u[q, :m], low[k], slope[k], weight[k], t)
+            else:
+                _add_held_product(u[p, :m], u[q, :m], low[k], slope[k], weight[k], t)
+        if m == stop - begin:
+            theta[begin:stop] = t
+        else:
+            for i in range(m):
+                theta[at[i]] = t[i]
+
+
+@jit
+def _present(x, begin, stop, at):  # type: ignore[no-untyped-def]
+    """Note the cells from `begin` to `stop` without a missing value; return how many there are."""
+    gone = np.zeros(_CHUNK, np.uint8)
+    for v in range(x.shape[0]):
+        row = x[v, begin:stop]
+        for i in range(row.size):
+            gone[i] |= row[i] != row[i]
+    m = 0
+    for i in range(stop - begin):
+        at[m] = begin + i
+        m += gone[i] == 0
+    return m
+
+
+@jit_finite
+def _take(x, lo, hi, out):  # type: ignore[no-untyped-def]
+    """out[i] = x[i], held in a range."""
+    for i in range(x.size):
+        out[i] = min(max(np.float64(x[i]), lo), hi)
+
+
+@jit_finite
+def _take_at(x, at, lo, hi, out):  # type: ignore[no-untyped-def]
+    """out[i] = x[at[i]], held in a range."""
+    for i in range(at.size):
+        out[i] = min(max(np.float64(x[at[i]]), lo), hi)
+
+
+@jit_finite
+def _ends(x):  # type: ignore[no-untyped-def]
+    """Return the least and the greatest value; four at a time, so that none waits for the one before."""
+    a = b = c = d = x[0]
+    e = f = g = h = x[0]
+    whole = x.size // 4 * 4
+    for i in range(0, whole, 4):
+        a, b, c, d = min(a, x[i]), min(b, x[i + 1]), min(c, x[i + 2]), min(d, x[i + 3])
+        e, f, g, h = max(e, x[i]), max(f, x[i + 1]), max(g, x[i + 2]), max(h, x[i + 3])
+    for i in range(whole, x.size):
+        a, e = min(a, x[i]), max(e, x[i])
+    return min(min(a, b), min(c, d)), max(max(e, f), max(g, h))
+
+
+@jit
+def _segment(u, breaks, origin, inverse, first):  # type: ignore[no-untyped-def]
+    """Return the segment of a value; the last break is infinite."""
+    last = first.size - 1
+    g = (u - origin) * inverse
+    s = first[last if g > last else int(g) if g > 0 else 0]  # 0 if g is NaN, too
+    while s < breaks.size - 1 and u >= breaks[s]:
+        s += 1
+    return s
+
+
+@jit
+def _add_curve(x, breaks, x0, a, b, c, origin, inverse, first, theta):  # type: ignore[no-untyped-def]
+    """theta[i] += a_s + (x − x0_s)(b_s + c_s (x − x0_s)) on x's segment s."""
+    for i in range(x.size):
+        s = _segment(x[i], breaks, origin, inverse, first)
+        d = x[i] - x0[s]
         theta[i] += a[s] + d * (b[s] + c[s] * d)
+
+
+@jit_finite
+def _add_few(x, breaks, x0, a, b, c, theta):  # type: ignore[no-untyped-def]
+    """The same for two or three segments: each cell computes all, and takes its own."""
+    last = breaks.size - 1
+    knot, limit = breaks[0], breaks[1]
+    p0, p1, p2 = x0[0], x0[1], x0[last]
+    a0, a1, a2 = a[0], a[1], a[last]
+    b0, b1, b2 = b[0], b[1], b[last]
+    c0, c1, c2 = c[0], c[1], c[last]
+    for i in range(x.size):
+        u = x[i]
+        d, e, f = u - p0, u - p1, u - p2
+        first, second, third = a0 + d * (b0 + c0 * d), a1 + e * (b1 + c1 * e), a2 + f * (b2 + c2 * f)
+        theta[i] += third if u >= limit else second if u >= knot else first
+
+
+@jit_finite
+def _add_quadratic(x, x0, a, b, c, theta):  # type: ignore[no-untyped-def]
+    """theta[i] += a + (x − x0)(b + c (x − x0))."""
+    for i in range(x.size):
+        d = x[i] - x0
+        theta[i] += a + d * (b + c * d)
 
 
 @jit
 def _add_classes(x, values, weights, theta):  # type: ignore[no-untyped-def]
     """theta[i] += the weight of x's class; a class without a weight, or never seen, adds nothing."""
     for i in range(x.size):
-        u = np.float64(x[i])
-        if u != u:
-            theta[i] = np.nan
-            continue
         low, high = 0, values.size
         while low < high:
             middle = (low + high) // 2
-            if values[middle] < u:
+            if values[middle] < x[i]:
                 low = middle + 1
             else:
                 high = middle
-        if low < values.size and values[low] == u:
+        if low < values.size and values[low] == x[i]:
             theta[i] += weights[low]
 
 
 @jit
-def _spread_missing(x, theta):  # type: ignore[no-untyped-def]
-    """A variable without weight still makes a cell missing where its value is."""
-    for i in range(x.size):
-        if x[i] != x[i]:
-            theta[i] = np.nan
+def _feature(u, v, a, b, low, slope):  # type: ignore[no-untyped-def]
+    """(uv − lo) slope; `a` and `b` are what the values are counted from, and `low` is `lo − ab`."""
+    if a != 0.0 or b != 0.0:
+        return ((u - a) * (v - b) + a * (v - b) + b * (u - a) - low) * slope
+    return (u * v - low) * slope
 
 
 @jit
-def _add_product(x, y, x_lo, x_hi, y_lo, y_hi, a, b, low, slope, weight, clamp, theta):  # type: ignore[no-untyped-def]
-    """theta[i] += weight · (xy − lo) slope, variables and feature clamped to their training ranges if asked.
+def _within(u, v, a, b, low, slope):  # type: ignore[no-untyped-def]
+    """Whether a product is inside its range wherever its variables are between their ends: extremes are at corners."""
+    for i in range(2):
+        for j in range(2):
+            f = _feature(u[i], v[j], a, b, low, slope)
+            if not _MARGIN < f < 1.0 - _MARGIN:
+                return False
+    return True
 
-    `a` and `b` are what the values are counted from, and `low` is `lo − ab`.
-    """
-    for i in range(x.size):
-        u, v = np.float64(x[i]), np.float64(y[i])
-        if clamp:
-            u = min(max(u, x_lo), x_hi)
-            v = min(max(v, y_lo), y_hi)
-        if a != 0.0 or b != 0.0:
-            f = ((u - a) * (v - b) + a * (v - b) + b * (u - a) - low) * slope
-        else:
-            f = (u * v - low) * slope
-        if clamp:
-            f = min(max(f, 0.0), 1.0)
-        theta[i] += weight * f
+
+@jit_finite
+def _add_product(u, v, low, slope, weight, theta):  # type: ignore[no-untyped-def]
+    """theta[i] += weight · (uv − lo) slope."""
+    for i in range(u.size):
+        theta[i] += weight * ((u[i] * v[i] - low) * slope)
+
+
+@jit_finite
+def _add_held_product(u, v, low, slope, weight, theta):  # type: ignore[no-untyped-def]
+    """The same, held in the range of the product, which is from 0 to 1."""
+    for i in range(u.size):
+        theta[i] += weight * min(max((u[i] * v[i] - low) * slope, 0.0), 1.0)
+
+
+@jit_finite
+def _add_centred(u, v, a, b, low, slope, weight, inside, theta):  # type: ignore[no-untyped-def]
+    """The same for variables that are counted from `a` and `b`, held in the range unless they are inside."""
+    least, most = (-np.inf, np.inf) if inside else (0.0, 1.0)
+    for i in range(u.size):
+        d, e = u[i] - a, v[i] - b
+        f = (d * e + a * e + b * d - low) * slope
+        theta[i] += weight * min(max(f, least), most)
+
+
+@jit
+def _mark_held(x, lo, hi, held, one, other, centre, low, slope):  # type: ignore[no-untyped-def]
+    """Mark the cells where a variable, or a product of two, is outside its range."""
+    u, at, ends = np.empty((x.shape[0], _CHUNK)), np.empty(_CHUNK, np.int64), np.empty((x.shape[0], 2))
+    for begin in range(0, held.size, _CHUNK):
+        stop = min(begin + _CHUNK, held.size)
+        m = _present(x, begin, stop, at)
+        if m == 0:
+            continue
+        for v in range(x.shape[0]):
+            _take_at(x[v], at[:m], -np.inf, np.inf, u[v, :m])
+            ends[v, 0], ends[v, 1] = _ends(u[v, :m])
+            if ends[v, 0] < lo[v] or ends[v, 1] > hi[v]:
+                for i in range(m):
+                    held[at[i]] |= u[v, i] < lo[v] or u[v, i] > hi[v]
+        for k in range(low.size):
+            p, q = one[k], other[k]
+            if not _within(ends[p], ends[q], centre[p], centre[q], low[k], slope[k]):
+                for i in range(m):
+                    f = _feature(u[p, i], u[q, i], centre[p], centre[q], low[k], slope[k])
+                    held[at[i]] |= f < 0.0 or f > 1.0

@@ -75,6 +75,14 @@ class FittedModel(ABC):
         """Predict from one array of numbers per variable, in the order of `names`: one row per band; variables are
         held at the limits of their training ranges unless `clamp` is off."""
 
+    def clamping_effect(
+        self, columns: Sequence[NDArray[np.floating]], predicted: Array, scale: str | None = None, clamp: bool = True
+    ) -> Array:
+        """Return how much predictions with clamping differ from those without; of several bands the most. `predicted`
+        are the `column_values` of one of them."""
+        effect: Array = np.abs(predicted - self.column_values(columns, scale, not clamp)).max(axis=0)
+        return effect
+
     def values(self, x: Any, scale: str | None = None) -> Array:
         """Predict from a data frame, a mapping or rows of numbers: one row per point, one column per band."""
         return self.column_values(list(self.encoder.encode(x).T), scale).T

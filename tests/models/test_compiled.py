@@ -87,6 +87,36 @@ def test_terms_evaluate_says_the_same_inside_the_range(seed, clamp):
     np.testing.assert_allclose(Compiled(terms, LO, HI).scores(list(x.T), clamp), expected, atol=1e-10)
 
 
+@given(seeds, st.integers(0, 20))
+def test_clamping_changes_nothing_where_it_holds_nothing(seed, size):
+    """Cells that are not marked have the same score with and without; those that are inside everything are not."""
+    rng = np.random.default_rng(seed)
+    rows = random_terms(rng, size)
+    x = random_cells(rng, rows, 700)
+    compiled = Compiled(as_terms(rows), LO, HI)
+    held = compiled.held(list(x.T))
+    clamped, free = (compiled.scores(list(x.T), clamp) for clamp in (True, False))
+    np.testing.assert_array_equal(clamped[~held], free[~held])
+    outside = ((x < LO) | (x > HI)).any(axis=1)
+    if any(kind == "product" for kind, *_ in rows):
+        outside |= (x[:, 0] * x[:, 1] < -1200.0 - 1e-6) | (x[:, 0] * x[:, 1] > 2000.0 + 1e-6)
+    np.testing.assert_array_equal(held, outside & ~np.isnan(x).any(axis=1))
+
+
+@given(seeds, st.booleans())
+def test_neighbours_that_are_alike_have_the_scores_that_each_has_alone(seed, clamp):
+    """Cells in a row are scored together, by what they have in common: on maps they vary little."""
+    rng = np.random.default_rng(seed)
+    rows = random_terms(rng, 20)
+    x = np.tile([rng.uniform(-4, 6), rng.uniform(50, 450), rng.integers(1, 6)], (300, 1))
+    x[:, :2] += np.cumsum(rng.normal(size=(300, 2)) * [0.02, 0.5], axis=0)
+    x[100:140] = np.nan
+    compiled = Compiled(as_terms(rows), LO, HI)
+    alone = np.concatenate([compiled.scores(list(point[:, None]), clamp) for point in x])
+    np.testing.assert_array_equal(compiled.scores(list(x.T), clamp), alone)
+    np.testing.assert_array_equal(compiled.scores(np.ascontiguousarray(x.T), clamp), alone)
+
+
 @given(seeds)
 def test_single_precision_input_is_computed_in_double(seed):
     """Rasters come as float32: the values are taken as they are, the sums are not rounded."""
