@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from projected import GRIDS, Place, apart_km, count_codes, flat, limited, middle, write_codes
+from projection.cells import GRIDS, Place, apart_km, count_codes, flat, limited, middle, write_codes
 from rasterio import Affine
 from rasterio.crs import CRS
 

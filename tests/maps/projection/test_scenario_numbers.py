@@ -6,7 +6,7 @@ from typing import Any
 import geopandas
 import numpy as np
 import pytest
-from projected import (
+from projection.cells import (
     GRIDS,
     TIE,
     Place,
@@ -100,7 +100,8 @@ def test_a_scenario_is_what_loops_over_cells_find(
     gain, loss = areas[codes == 2].sum(), areas[codes == 3].sum()
     for name, km2 in (("gain", gain), ("loss", loss), ("net", gain - loss)):
         assert change[f"{name}_percent"] == pytest.approx(100 * km2 / before, rel=1e-6, abs=1e-9), name
-    assert (codes == (2 if dispersal else 4)).any() and not (codes == (4 if dispersal else 2)).any()
+    assert (codes == (2 if dispersal else 4)).any()
+    assert not (codes == (4 if dispersal else 2)).any()
     check_centroids(place, reference["targets"][TITLE], was["present"][0] == 1)
     check_centroids(place, found["targets"][TITLE], np.isin(codes, (1, 2)))
 
@@ -126,7 +127,8 @@ def check_maps(target: Any, truth: dict[str, Any], cutoffs: tuple[str, str], are
         assert (size["cutoff"], size["cells"]) == (float(cutoff), (present == 1).sum())
         assert size["km2"] == pytest.approx(areas[present == 1].sum(), rel=1e-6)
     ties = (truth["predicted"] == float(cutoffs[0])) & truth["known"]
-    assert ties.sum() > 3 and (truth["present"][0][ties] == 1).all(), "a cell at the cutoff is suitable"
+    assert ties.sum() > 3
+    assert (truth["present"][0][ties] == 1).all(), "a cell at the cutoff is suitable"
 
 
 def check_means(numbers: Any, truth: dict[str, Any], trained: Trained, areas: np.ndarray) -> None:
@@ -145,7 +147,8 @@ def check_means(numbers: Any, truth: dict[str, Any], trained: Trained, areas: np
 
 def check_centroids(place: Place, target: Any, chosen: np.ndarray) -> None:
     truth, found = middle(place, chosen), target["centroid"]
-    assert truth is not None and found is not None
+    assert truth is not None
+    assert found is not None
     for name in ("lon", "lat", "x", "y"):
         if name in truth:
             assert found[name] == pytest.approx(truth[name], rel=1e-7, abs=1e-5), name
@@ -171,7 +174,7 @@ def test_a_species_that_is_nowhere(trained: Trained, tmp_path: Path) -> None:
 def test_the_shift_of_a_centroid_is_the_shortest_line() -> None:
     rng = np.random.default_rng(5)
     geod = Geod(ellps="WGS84")
-    words = "N NNE NE ENE E ESE SE SSE S SSW SW WSW W WNW NW NNW".split()
+    words = ["N", "NNE", "NE", "ENE", "E", "ESE", "SE", "SSE", "S", "SSW", "SW", "WSW", "W", "WNW", "NW", "NNW"]
     for _ in range(50):
         one, two = ({"lon": rng.uniform(-180, 180), "lat": rng.uniform(-80, 80)} for _ in range(2))
         found = shift(one, two)
@@ -184,5 +187,6 @@ def test_the_shift_of_a_centroid_is_the_shortest_line() -> None:
     here = {"lon": 10.0, "lat": 50.0}
     assert shift(here, here) == {"km": 0.0, "bearing": None, "direction": None}
     assert shift({"lon": 179.0, "lat": 0.0}, {"lon": -179.0, "lat": 0.0})["direction"] == "E"  # type: ignore[index]
-    assert shift(None, here) is None and shift(here, None) is None
+    assert shift(None, here) is None
+    assert shift(here, None) is None
     assert shift({"x": 1.0, "y": 2.0}, here) is None, "without a reference system nothing is known"
