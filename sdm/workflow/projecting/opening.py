@@ -11,7 +11,7 @@ from sdm.data.rasters.examine import examine, refuse_codes_in
 from sdm.data.rasters.grid import Grid
 from sdm.data.rasters.layers import open_stack
 from sdm.data.rasters.stack import Stack
-from sdm.errors import DataError, OptionError
+from sdm.errors import DataError, OptionError, hide_secrets
 from sdm.maps.projection.targets import ProjectedModel
 from sdm.options.definitions import RunOptions
 from sdm.workflow.projecting.scenarios import Scenario
@@ -35,7 +35,7 @@ class OpenScenario:
     def mapping(self) -> list[dict[str, Any]]:
         """Which file and band each variable is read from."""
         return [
-            {"scenario": self.title, "variable": layer.name, "file": layer.path, "band": layer.band}
+            {"scenario": self.title, "variable": layer.name, "file": hide_secrets(layer.path), "band": layer.band}
             for layer in self.stack.layers
         ]
 
@@ -72,15 +72,14 @@ def open_scenarios(
 ) -> Opened:
     """Open the layers of every scenario, and of the reference, with some variables; what is wrong with one is raised
     with its name."""
-    notices: list[str] = []
+    notices, said = list[str](), list[str]()
     own = options.project
     align: str | Grid | None = options.layers.align
     reference = None
     if own.reference:
         place = Scenario(REFERENCE, tuple(own.reference))
-        reference = OpenScenario(place, _open(place, names, categorical, options, align, notices, []))
+        reference = OpenScenario(place, _open(place, names, categorical, options, align, notices, said))
     opened: list[OpenScenario] = []
-    said = list(notices)
     for scenario in scenarios:
         first = reference or (opened[0] if opened else None)
         target = align if first is None or align is None else _bare(first.stack)
