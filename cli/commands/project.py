@@ -37,15 +37,15 @@ def project_models(
 
     **Examples**
 
-    sdm project results/sp.npz --scenarios 'future/{gcm}_{ssp}_{period}/' --reference layers/ -o out
+    `sdm project results/sp.npz --scenarios 'future/{gcm}_{ssp}_{period}/' --reference layers/ -o out`
 
-    sdm project batch/ --scenarios 'wc2.1_10m_bioc_{gcm}_{ssp}_{period}.tif' --reference wc2.1_10m/ -o out
+    `sdm project batch/ --scenarios 'wc2.1_10m_bioc_{gcm}_{ssp}_{period}.tif' --reference wc2.1_10m/ -o out`
 
-    sdm project sp.npz --scenarios 'CHELSA_{variable}_{period}_{gcm}_{ssp}_V.2.1.tif' --novelty mess,exdet,mop -o out
+    `sdm project sp.npz --scenarios 'CHELSA_{variable}_{period}_{gcm}_{ssp}_V.2.1.tif' --novelty mess,exdet,mop -o out`
 
-    sdm project sp.npz --scenarios scenarios.csv --reference layers/ --dispersal 20 --thresholds 10p,maxsss -o out
+    `sdm project sp.npz --scenarios scenarios.csv --reference layers/ --dispersal 20 --thresholds 10p,maxsss -o out`
 
-    sdm project 'runs/{multiplier}/sp.npz' --scenarios 'future/{gcm}/' --over gcm,multiplier -o out --resume
+    `sdm project 'runs/{multiplier}/sp.npz' --scenarios 'future/{gcm}/' --over gcm,multiplier -o out --resume`
     """
     from sdm.options.reading import make_options, read_yaml
     from sdm.workflow.projecting.projection import run_projection

@@ -64,6 +64,14 @@ def read_measures(words: str | Sequence[str] | None) -> tuple[str, ...]:
     return tuple(name for name in MEASURES if name in names)
 
 
+def check_measures(model: FittedModel, measures: Sequence[str]) -> None:
+    """Raise if a model cannot be measured by some of the measures."""
+    if "limiting" in measures:
+        _one_band(model)
+    if model.reference is None and set(measures) - {"clamping"}:
+        raise DataError(_unknown(model))
+
+
 def novelty_places(measures: Sequence[str], beside: Path) -> dict[str, Path]:
     """Return where the maps of some measures go, beside a map `<stem>.tif`: `<stem>_mess.tif`, `<stem>_mod.tif`, …"""
     return {name: beside.with_name(f"{beside.stem}_{name}.tif") for one in measures for name in MEASURES[one]}
@@ -87,11 +95,10 @@ class Novelty:
             1, NUMBERS // (len(model.bands) + len(model.names) + (len(model.feature_names) if measures else 0))
         )
         self.names = tuple(name for one in measures for name in MEASURES[one])
+        check_measures(model, measures)
         self.band = _one_band(model) if "limiting" in measures else 0
         reference = model.reference
         if reference is None:
-            if set(measures) - {"clamping"}:
-                raise DataError(_unknown(model))
             return
         makers: dict[str, Callable[..., Any]] = {"mess": Similarity.of, "exdet": Extrapolation.of, "mop": Parity.of}
         self._made = {name: make(reference) for name, make in makers.items() if name in measures}

@@ -106,9 +106,11 @@ def write_rasters(
     *,
     threads: int = 2,
     progress: Progress | None = None,
+    empty: bool = False,
 ) -> list[RasterSummary]:
     """Compute rasters of one band each window by window, and write them: all, or none. `compute` is called with a
-    window and the layers' values there, and returns a band for every raster, of its type."""
+    window and the layers' values there, and returns a band for every raster, of its type. A raster without any value is
+    an error, unless `empty` ones may be."""
     # Where a window's maps take more memory than its layers, windows are as much smaller.
     taken = sum(np.dtype(raster.dtype).itemsize for raster in rasters)
     wide = taken / (len(stack.layers) * stack.dtype.itemsize)
@@ -119,9 +121,11 @@ def write_rasters(
             for file, band, count, raster in zip(files, bands, moments, rasters):
                 file.write(band, 1, window=window)
                 count.add(band[band != band.dtype.type(raster.nodata)].astype(np.float64))
-        summaries = [count.summary(raster.path) for count, raster in zip(moments, rasters)]
+        summaries = [count.summary(raster.path, empty) for count, raster in zip(moments, rasters)]
         for file, summary, file_tags in zip(files, summaries, tags):
             file.update_tags(**file_tags)
+            if not summary.cells:
+                continue
             numbers = summary.minimum, summary.maximum, summary.mean, summary.deviation
             names = (f"STATISTICS_{name}" for name in ("MINIMUM", "MAXIMUM", "MEAN", "STDDEV"))  # as GIS programs read
             file.update_tags(1, **{name: f"{value:.9g}" for name, value in zip(names, numbers)})
@@ -210,9 +214,11 @@ class Moments:
             self.sums += np.array([values.size, values.sum(), values @ values])
             self.low, self.high = min(self.low, float(values.min())), max(self.high, float(values.max()))
 
-    def summary(self, path: Path) -> RasterSummary:
-        """Return the summary of the band at a path."""
+    def summary(self, path: Path, empty: bool = False) -> RasterSummary:
+        """Return the summary of the band at a path; without any value it is an error, unless it may be `empty`."""
         count, total, squares = self.sums
+        if not count and empty:
+            return RasterSummary(path, 0, np.nan, np.nan, np.nan, np.nan)
         if not count:
             raise DataError(f"{path.name} would have no cell: no cell of the layers has a value in every layer")
         mean = total / count

@@ -73,7 +73,7 @@ def write_agreement(
     if presence:
         rasters.append(Raster(places["agreement"], kind, nothing, bands=("number of cases that are suitable",)))
     about = [{**tags, "cases": str(n), "software": f"sdm {__version__}"}] * len(rasters)
-    summaries = write_rasters(stack, rasters, bands, about, threads=threads, progress=progress)
+    summaries = write_rasters(stack, rasters, bands, about, threads=threads, progress=progress, empty=True)
     numbers: dict[str, Any] = {name: one.numbers for name, one in zip(STATISTICS, summaries)}
     if presence:
         km2 = sum((parts[key] for key in sorted(parts)), np.zeros(n + 1))
@@ -151,7 +151,7 @@ def write_variance(
 
     rasters = [Raster(places[name], bands=(f"variance by {name}",)) for name in names]
     about = [{**tags, "source": name, "software": f"sdm {__version__}"} for name in names]
-    write_rasters(stack, rasters, bands, about, threads=threads, progress=progress)
+    write_rasters(stack, rasters, bands, about, threads=threads, progress=progress, empty=True)
     sums = sum((parts[key] for key in sorted(parts)), np.zeros(len(names) + 2))
     total, *each = (sums[1:] / sums[0] if sums[0] else sums[1:]).tolist()
     sources = []

@@ -15,10 +15,9 @@ from sdm.errors import DataError
 from sdm.maps.projection.change import GAIN, LOSS, OUT_OF_REACH, STABLE_PRESENT, Ground
 from sdm.maps.projection.scenario import PRESENT, change_raster
 from sdm.maps.rasters import writing_cogs
-from sdm.types import Array, Index
+from sdm.types import Array
 
 CELLS = 8 << 20  # that are held at once
-FAR = np.iinfo(np.int32).max // 4
 
 
 def limit_change(
@@ -65,16 +64,16 @@ class Reach:
                 "dispersal needs distances, and the layers have no coordinate reference system: give them one"
             )
         self.grid, self.km = grid, km
-        self.round = grid.is_round
+        self.turn = 360.0 / abs(grid.transform.a) if grid.crs.is_geographic else np.inf  # columns once round the globe
         if grid.crs.is_geographic:
             self.cell = np.deg2rad(abs(grid.transform.e)) * EARTH_KM
         else:
             self.cell = abs(grid.transform.e) * float(grid.crs.linear_units_factor[1]) / 1000
         self.rows = min(int(km / self.cell * (1 + 1e-12)), grid.height)
 
-    def columns(self, row: int) -> Index:
+    def columns(self, row: int) -> Array:
         """Return, for the rows from `row - rows` to `row + rows`, how many columns further cells are still in reach of
-        a cell of `row`; -1 where none is."""
+        a cell of `row`, not rounded; -1 where none is."""
         near = row + np.arange(-self.rows, self.rows + 1)
         t, crs = self.grid.transform, self.grid.crs
         if crs is not None and crs.is_geographic:
@@ -86,17 +85,17 @@ class Reach:
                 cosine = (np.cos(angle) - np.sin(a) * np.sin(b)) / (np.cos(a) * np.cos(b))
             wide = np.arccos(np.clip(cosine, -1.0, 1.0))
             in_reach = np.abs(b - a) <= angle * (1 + 1e-12)
-            cells = np.floor(np.rad2deg(wide) / abs(t.a) * (1 + 1e-12))
+            cells = np.rad2deg(wide) / abs(t.a)
         else:
             unit = float(crs.linear_units_factor[1]) / 1000 if crs is not None else 1.0
             up = (near - row) * self.cell
             in_reach = np.abs(up) <= self.km * (1 + 1e-12)
-            cells = np.floor(np.sqrt(np.maximum(self.km**2 - up**2, 0.0)) / (abs(t.a) * unit) * (1 + 1e-12))
-        return np.where(in_reach, np.minimum(cells, self.grid.width), -1).astype(np.int64)
+            cells = np.sqrt(np.maximum(self.km**2 - up**2, 0.0)) / (abs(t.a) * unit)
+        return np.where(in_reach, cells * (1 + 1e-12), -1.0)
 
     def limit(self, codes: NDArray[np.uint8], there: NDArray[np.bool_], top: int, low: int) -> NDArray[np.uint8]:
         """Return the codes of some rows (the first is `top`), limited by what was occupied in rows from `low` on."""
-        near = _nearest(there, self.round)
+        near = _nearest(there, self.turn)
         out = codes.copy()
         for k in range(len(codes)):
             first = top + k - self.rows - low
@@ -105,26 +104,24 @@ class Reach:
 
 
 @jit
-def _nearest(there, around):  # type: ignore[no-untyped-def]
-    """Return how many columns away the nearest occupied cell of the same row is."""
+def _nearest(there, turn):  # type: ignore[no-untyped-def]
+    """Return how many columns away the nearest occupied cell of the same row is, where `turn` columns go once round the
+    globe, whether the grid has all of them or not."""
     height, width = there.shape
-    out = np.full(there.shape, FAR, dtype=np.int32)
-    turns = 2 if around else 1
+    out = np.full(there.shape, np.inf, dtype=np.float32)
     for row in range(height):
-        last = -FAR
-        for k in range(turns * width):
-            col = k % width
+        first, last = -1, -1
+        for col in range(width):
             if there[row, col]:
-                last = k
-            if k - last < out[row, col]:
-                out[row, col] = k - last
-        last = FAR
-        for k in range(turns * width - 1, -1, -1):
-            col = k % width
+                first, last = (col if first < 0 else first), col
+            if last >= 0:
+                out[row, col] = min(col - last, turn - (col - first))
+        near = last
+        for col in range(width - 1, -1, -1):
             if there[row, col]:
-                last = k
-            if last - k < out[row, col]:
-                out[row, col] = last - k
+                near = col
+            if near >= col:
+                out[row, col] = min(out[row, col], near - col, turn - (last - col))
     return out
 
 

@@ -15,7 +15,7 @@ from sdm._jit import jit
 from sdm._version import __version__
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.stack import Layer, Stack
-from sdm.errors import OptionError
+from sdm.errors import DataError, OptionError
 from sdm.files import safe_names
 from sdm.maps.novelty import MEASURES, NoveltyMaps
 from sdm.maps.projection.change import (
@@ -151,7 +151,7 @@ class ScenarioPass:
         stack = stack.within(None if self.study_area is None else self.study_area.bounds)
         work = _Work(self, stack, folder, dict(before or {}), dict(tags or {}), novelty)
         summaries = write_rasters(
-            work.stack, work.rasters, work.bands, work.tags, threads=self.threads, progress=progress
+            work.stack, work.rasters, work.bands, work.tags, threads=self.threads, progress=progress, empty=True
         )
         return work.numbers(summaries)
 
@@ -308,9 +308,10 @@ class _Work:
             leader = self.leaders[k]
             counted = self.counted[leader]
             files = {name: file for name, file in self.own.files.novelty[k].items() if (self.folder / file) in by_file}
-            overall = _mean_values(
-                sum((over[leader] for _, over in parts), np.zeros(1)), one.model.names, self.categorical
-            )
+            sums = sum((over[leader] for _, over in parts), np.zeros(1))
+            if not sums[0]:
+                raise DataError(f"no cell of the layers has a value in every variable of the model of {one.title}")
+            overall = _mean_values(sums, one.model.names, self.categorical)
             models[one.title] = {
                 "outside": None if counted.outside is None else counted.outside.numbers,
                 "novelty": {name: by_file[self.folder / file] for name, file in files.items()},

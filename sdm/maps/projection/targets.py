@@ -101,21 +101,22 @@ class ProjectedModel:
     def compute(
         self, columns: Sequence[NDArray[Any]], known: NDArray[np.bool_]
     ) -> tuple[Array, Array, list[NDArray[np.bool_]]]:
-        """Return the predictions before anything is done about extrapolation `(T, n)`, those of the map, and where each
-        target is present by each rule `(R, T, n)`. Cells that are not `known` have a missing value."""
+        """Return the predictions before anything is done about extrapolation, of all bands of the model, those of the
+        map `(T, n)`, and where each target is present by each rule `(R, T, n)`. Cells that are not `known` have a
+        missing value."""
         if isinstance(self.model, FittedJoint):
-            values, present = self._joint(self.model, columns, known)
-            return values, values, present
+            return self._joint(self.model, columns, known)
         free = self.extrapolation == "free"
         if self.value_model is not None:
             one, scale = self.value_model, self.shown_scale
-            base = one.predict_columns(columns, scale, not free)
+            base = self.model.column_values(columns, scale, not free)
+            band = one.c if isinstance(one, PresenceOf) else 0
             shown = extrapolated(
-                one, base, lambda: one.predict_columns(columns, scale, False), columns, self.extrapolation
+                one, base[band], lambda: one.predict_columns(columns, scale, False), columns, self.extrapolation
             )
             levels = [-np.inf if level is None else level for level in self.cutoffs.values()]
             with np.errstate(invalid="ignore"):
-                return base[None], shown[None], [(shown >= level)[None] for level in levels]
+                return base, shown[None], [(shown >= level)[None] for level in levels]
         base = self.model.column_values(columns, None, not free)
         shown = extrapolated(self.model, base, lambda: base, columns, self.extrapolation)
         best = np.where(np.isnan(shown).any(axis=0), -1, np.argmax(np.nan_to_num(shown, nan=-1.0), axis=0))
@@ -158,18 +159,16 @@ class ProjectedModel:
 
     def _joint(
         self, joint: FittedJoint, columns: Sequence[NDArray[Any]], known: NDArray[np.bool_]
-    ) -> tuple[Array, list[NDArray[np.bool_]]]:
-        """Return the probability of every species, and whether it is in the best labeling."""
-        valid = known.copy()
-        if self.extrapolation == "none" and joint.training_range is not None:
-            valid &= ~joint.training_range.outside(columns)
+    ) -> tuple[Array, Array, list[NDArray[np.bool_]]]:
+        """Return the probability of every species, the same on the map, and whether it is in the best labeling."""
         values = np.full((len(self.targets), len(known)), np.nan)
         present = np.zeros(values.shape, dtype=bool)
         step = max(1, NUMBERS // (joint.features.size + 8 * len(self.targets)))
-        where = np.flatnonzero(valid)
+        where = np.flatnonzero(known)
         for first in range(0, len(where), step):
             at = where[first : first + step]
             x = np.column_stack([np.asarray(column[at], dtype=np.float64) for column in columns])
             labels, probability = joint.predict_both(x, self.extrapolation != "free")
             values[:, at], present[:, at] = probability.T, labels.T.astype(bool)
-        return values, [present]
+        shown = extrapolated(joint, values, lambda: values, columns, self.extrapolation)
+        return values, shown, [present]

@@ -1,17 +1,18 @@
 """What is written over all scenarios: tables, maps over groups of them, figures and pages."""
 
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sdm.files import safe_names, to_json
+from sdm.files import safe_name, safe_names, to_json
 from sdm.maps.projection.across import REST, STATISTICS, Design, write_agreement, write_variance
 from sdm.options.definitions import RunOptions
 from sdm.report.tables import write_rows
 from sdm.types import Progress
 from sdm.workflow.projecting.opening import Opened
 from sdm.workflow.projecting.summary import Case, SpeciesProjection
-from sdm.workflow.projecting.telling import projection_rows, projection_warnings
+from sdm.workflow.projecting.telling import COLUMNS, field_column, projection_rows, projection_warnings
 
 
 def write_projections(
@@ -25,11 +26,12 @@ def write_projections(
 ) -> None:
     """Write tables, maps over scenarios and figures into a stage; maps of single scenarios are in `place`."""
     write_rows(stage / "mapping.csv", list(mapping))
+    taken: set[str] = set()
     for one in species:
-        _write_across(one, options, opened, place, stage, progress)
-    columns = dict.fromkeys(name for one in species for name in one.fields)
+        _write_across(one, options, opened, place, stage, progress, taken)
+    columns = dict.fromkeys(field_column(name) for one in species for name in one.fields)
     rows = [row for one in species for row in projection_rows(one)]
-    heads = ["species", "scenario", *columns, "measure", "of", "value", "unit"]
+    heads = [*COLUMNS[:2], *columns, *COLUMNS[2:]]
     write_rows(stage / "scenarios.csv", [{head: row.get(head, "") for head in heads} for row in rows])
     for one in species:
         one.warnings = projection_warnings(one)
@@ -61,21 +63,27 @@ def _draw(one: SpeciesProjection, place: Path, stage: Path) -> dict[str, str]:
 
 
 def _write_across(
-    one: SpeciesProjection, options: RunOptions, opened: Opened, place: Path, stage: Path, progress: Progress | None
+    one: SpeciesProjection,
+    options: RunOptions,
+    opened: Opened,
+    place: Path,
+    stage: Path,
+    progress: Progress | None,
+    taken: set[str],
 ) -> None:
-    """Write what scenarios say together: by groups, and by source of variance."""
+    """Write what scenarios say together: by groups, and by source of variance. `taken` are the names of files that are
+    there already."""
     cases = one.scenarios
     if len(cases) < 2:
         return
     (stage / "across").mkdir(exist_ok=True)
     common: dict[str, Any] = {"threads": options.threads, "progress": progress}
     groups = one.groups()
-    titles = ["_".join(shared.values()) or "all" for shared, _ in groups]
-    names = safe_names(titles)
-    for title, (shared, chosen) in zip(titles, groups):
+    for shared, chosen in groups:
+        title = "_".join(shared.values()) or "all"
         maps, present = _maps(one, chosen, place)
         wanted = [*STATISTICS, *(["agreement"] if present else [])]
-        files = {key: f"across/{one.page}_{names[title]}_{key}.tif" for key in wanted}
+        files = _free_files(f"{one.page}_{title}", wanted, taken)
         tags = {"species": one.name, "over": ", ".join(one.over), "group": title}
         places = {key: stage / name for key, name in files.items()}
         numbers = write_agreement(opened.grid, maps, present, places, tags, **common)
@@ -92,8 +100,7 @@ def _write_across(
     design = Design.of([case.numbers["fields"] for case in cases])
     if len(design.levels) > 1:
         sources = [*design.levels, REST]
-        safe_of = safe_names(sources)
-        files = {source: f"across/{one.page}_variance_{safe_of[source]}.tif" for source in sources}
+        files = _free_files(f"{one.page}_variance", sources, taken)
         places = {source: stage / name for source, name in files.items()}
         maps, _ = _maps(one, cases, place)
         found = write_variance(opened.grid, maps, design, places, {"species": one.name}, **common)
@@ -104,8 +111,22 @@ def _write_across(
         (stage / "across").rmdir()
 
 
+def _free_files(head: str, ends: Sequence[str], taken: set[str]) -> dict[str, str]:
+    """Return files in the folder of maps over scenarios, all of which begin with the same words, and none of which is
+    `taken`; from now on they are."""
+    safe_of = safe_names(ends)
+    for k in itertools.count(1):
+        begin = safe_name(head if k == 1 else f"{head}_{k}")
+        files = {end: f"across/{begin}_{safe_of[end]}.tif" for end in ends}
+        names = {file.casefold() for file in files.values()}
+        if not names & taken:
+            break
+    taken |= names
+    return files
+
+
 def _maps(one: SpeciesProjection, cases: Sequence[Case], place: Path) -> tuple[list[Path], list[Path]]:
-    """Return the maps of suitability of cases, and those of presence by the first rule."""
+    """Return the maps of suitability of cases, and those of presence by the first rule, if all of them have it."""
     maps = [place / case.numbers["files"]["suitability"] for case in cases]
-    rule = one.rule
-    return maps, [] if rule is None else [place / case.numbers["files"]["presence"][rule] for case in cases]
+    present = [case.numbers["files"]["presence"].get(one.rule) for case in cases]
+    return maps, [place / name for name in present if name is not None] if all(present) else []

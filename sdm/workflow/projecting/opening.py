@@ -11,7 +11,7 @@ from sdm.data.rasters.examine import examine, refuse_codes_in
 from sdm.data.rasters.grid import Grid
 from sdm.data.rasters.layers import open_stack
 from sdm.data.rasters.stack import Stack
-from sdm.errors import DataError, OptionError
+from sdm.errors import DataError, OptionError, hide_secrets
 from sdm.maps.projection.targets import ProjectedModel
 from sdm.options.definitions import RunOptions
 from sdm.workflow.projecting.scenarios import Scenario
@@ -36,7 +36,7 @@ class OpenScenario:
     def mapping(self) -> list[dict[str, Any]]:
         """Which file and band each variable is read from."""
         return [
-            {"scenario": self.title, "variable": layer.name, "file": layer.path, "band": layer.band}
+            {"scenario": self.title, "variable": layer.name, "file": hide_secrets(layer.path), "band": layer.band}
             for layer in self.stack.layers
         ]
 

@@ -7,6 +7,7 @@ Every scenario is a folder that appears as a whole, with the digest of everythin
 import hashlib
 import json
 import logging
+import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -15,13 +16,15 @@ from typing import Any
 
 from sdm._version import __version__
 from sdm.commit import claim, staging, staging_species
-from sdm.errors import HIDDEN, OptionError, OutputError, hide_secrets
+from sdm.errors import HIDDEN, DataError, OptionError, OutputError, hide_secrets
 from sdm.files import output_folder, safe_names, to_json
-from sdm.maps.novelty import read_measures
+from sdm.maps.novelty import check_measures, read_measures
+from sdm.maps.projection.across import REST
 from sdm.maps.projection.change import Change, Ground, shift
-from sdm.maps.projection.dispersal import limit_change
+from sdm.maps.projection.dispersal import Reach, limit_change
 from sdm.maps.projection.scenario import PRESENT, ScenarioFiles, ScenarioPass, group_models
 from sdm.maps.projection.targets import ProjectedModel
+from sdm.models.extrapolation import known_range
 from sdm.options.applies import PROJECTING
 from sdm.options.definitions import RunOptions
 from sdm.options.reading import dump_yaml
@@ -33,6 +36,7 @@ from sdm.workflow.projecting.opening import REFERENCE, Opened, OpenScenario, ope
 from sdm.workflow.projecting.scenarios import Scenario, field_names, find_scenarios, period_order
 from sdm.workflow.projecting.summary import Case, SpeciesProjection
 from sdm.workflow.projecting.telling import projection_lines
+from sdm.written_files import refuse_obstacle, sdm_files
 
 log = logging.getLogger("sdm")
 
@@ -95,6 +99,10 @@ def run_projection(
         if not resume:
             new = staging_species(target, overwrite=options.output.overwrite, planned=job.planned)
             place = held.enter_context(new)
+        else:
+            ours = sdm_files(target)
+            for name in job.planned:  # said before the work, not after it
+                refuse_obstacle(target / name.rstrip("/"), name.endswith("/"), name in ours)
         return job.run(place, target, resume)
 
 
@@ -108,8 +116,33 @@ def _check_fields(models: Sequence[ProjectedModel], scenarios: Sequence[Scenario
         if name not in known:
             listed = f"there are {', '.join(known)}" if known else "there are none: put them in braces in the pattern"
             raise OptionError(f"over={name}: expected a field of the scenarios or models; {listed}")
+    if REST in known:
+        raise OptionError(
+            f"a field is called '{REST}', the word for what no source of variance accounts for: rename it"
+        )
     if any(one.title.casefold() == REFERENCE for one in scenarios):
         raise OptionError(f"a scenario is called '{REFERENCE}': give it another name, as in name=folder")
+
+
+def _check_models(models: Sequence[ProjectedModel], measures: Sequence[str], options: RunOptions) -> None:
+    """Raise if a model does not know what its maps need."""
+    for one in models:
+        try:
+            check_measures(one.model, measures)
+            if options.predict.extrapolation == "none":
+                known_range(one.model)
+        except (DataError, OptionError) as error:
+            raise type(error)(f"{one.title}: {error}") from error
+
+
+def _check_dispersal(opened: Opened, dispersal: str | float) -> None:
+    """Raise if dispersal has nothing to begin from, or no distances."""
+    if dispersal == "unlimited":
+        return
+    if opened.reference is None:
+        raise OptionError(f"dispersal={dispersal} begins where the species is today: give the layers with --reference")
+    if isinstance(dispersal, float):
+        Reach(Ground(opened.grid).grid, dispersal)
 
 
 def mapping_lines(opened: Opened) -> list[str]:
@@ -150,6 +183,8 @@ class Projection:
         own = options.project
         _check_fields(models, [one.scenario for one in opened.scenarios], own.over)
         measures = read_measures([word for word in own.novelty if word != "none"])
+        _check_models(models, measures, options)
+        _check_dispersal(opened, own.dispersal)
         files = ScenarioFiles.of(models, measures)
         passes = ScenarioPass(models, files, measures, own.dispersal != "none", opened.area, options.threads)
         for line in mapping_lines(opened):
@@ -159,7 +194,7 @@ class Projection:
     @property
     def folders(self) -> dict[str, str]:
         """The folder of every scenario, by title."""
-        names = safe_names([one.title for one in self.opened.scenarios], taken=[*TABLES, REFERENCE, *self.pages])
+        names = safe_names([one.title for one in self.opened.scenarios], taken=[*TABLES, REFERENCE, *self._of_pages])
         return {REFERENCE: REFERENCE, **names}
 
     @property
@@ -175,10 +210,14 @@ class Projection:
     @property
     def planned(self) -> list[str]:
         """Names of files and folders (with a `/`) that may be written."""
-        ends = (".json", ".html", "_scenarios.png", "_change.png")
         files = [name for name in TABLES if name != "across"]
-        return [*files, *(f"{page}{end}" for page in self.pages for end in ends), "across/",
-                *(f"{name}/" for name in self.folders.values())]  # fmt: skip
+        return [*files, *self._of_pages, "across/", *(f"{name}/" for name in self.folders.values())]
+
+    @property
+    def _of_pages(self) -> list[str]:
+        """The files of species that are beside the folders of scenarios."""
+        ends = (".json", ".html", "_scenarios.png", "_change.png")
+        return [f"{page}{end}" for page in self.pages for end in ends]
 
     def run(self, place: Path, target: Path, resume: bool) -> ProjectionResult:
         """Map every scenario, then what concerns all of them."""
@@ -193,6 +232,7 @@ class Projection:
                 with staging(folder, overwrite=True) as stage:
                     known = self._scenario(one, earlier, stage, place, found, k, len(todo))
                     known |= {"title": one.title, "fields": dict(one.scenario.fields), "digest": digest}
+                    known["checksums"] = {name: _checksum(stage / name) for name in _map_names(known)}
                     (stage / NUMBERS).write_text(to_json(known) + "\n", encoding="utf-8")
                     known = load_json(stage / NUMBERS)  # the same whether it was computed now or kept
             else:
@@ -323,8 +363,26 @@ def _finished(folder: Path, digest: str) -> dict[str, Any] | None:
         return None
     if not isinstance(known, dict) or known.get("digest") != digest:
         return None
-    names = [name for part in ("models", "targets") for one in known[part].values() for name in _leaves(one["files"])]
-    return known if all((folder / name).is_file() for name in names) else None
+    try:
+        same = all(_checksum(folder / name) == value for name, value in known["checksums"].items())
+    except OSError:
+        return None  # one is gone
+    return known if same else None
+
+
+def _checksum(path: Path) -> int:
+    """Return what tells whether a file is still as it was written."""
+    found = 0
+    with path.open("rb") as source:
+        while part := source.read(1 << 20):
+            found = zlib.crc32(part, found)
+    return found
+
+
+def _map_names(known: Mapping[str, Any]) -> list[str]:
+    """Return the maps of a scenario, each once."""
+    parts = (one for part in ("models", "targets") for one in known[part].values())
+    return list(dict.fromkeys(name for one in parts for name in _leaves(one["files"])))
 
 
 def _leaves(files: Any) -> list[str]:

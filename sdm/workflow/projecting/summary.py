@@ -16,6 +16,7 @@ class Case:
     """One species in one scenario, by one model: everything that was measured, as in the JSON file."""
 
     numbers: dict[str, Any]
+    model_fields: tuple[str, ...] = ()  # those of its fields that tell models apart
 
     @classmethod
     def of(cls, scenario: Mapping[str, Any], title: str, folder: str, reference: Mapping[str, Any] | None) -> "Case":
@@ -46,7 +47,8 @@ class Case:
                 "centroid": found.get("centroid"), "shift": found.get("shift"), "outside": model["outside"],
                 "suitable_outside": found.get("suitable_outside"), "novelty": model["novelty"], "variables": variables,
                 "files": files,
-            }
+            },
+            tuple(found["fields"]),
         )  # fmt: skip
 
     @property
@@ -103,8 +105,7 @@ class SpeciesProjection:
     @property
     def model_fields(self) -> list[str]:
         """The fields that tell models apart."""
-        known = [name for case in self.cases if case.is_reference for name in case.numbers["fields"]]
-        return list(dict.fromkeys(known))
+        return list(dict.fromkeys(name for case in self.cases for name in case.model_fields))
 
     @property
     def over(self) -> list[str]:

@@ -7,6 +7,12 @@ from sdm.workflow.projecting.summary import Case, SpeciesProjection
 
 NOTABLE = 0.01  # share outside the training range that is warned of
 MOST_LINES = 30  # of scenarios in the terminal
+COLUMNS = ("species", "scenario", "measure", "of", "value", "unit")  # of `scenarios.csv`, beside the fields
+
+
+def field_column(name: str) -> str:
+    """Return the column of a field in `scenarios.csv`, which is its name unless another column has it."""
+    return f"field_{name}" if name in COLUMNS else name
 
 
 def projection_warnings(found: SpeciesProjection) -> list[str]:
@@ -24,6 +30,11 @@ def projection_warnings(found: SpeciesProjection) -> list[str]:
             f"{found.name}: in {len(notable)} of {len(shares)} scenarios a part of the map is outside the environment "
             f"that the model was fitted to, up to {share:.0%} of the cells ({most}): no data tests what it predicts "
             "there"
+        )
+    if empty := [case.numbers["title"] for case in found.scenarios if not case.numbers["suitability"]["cells"]]:
+        out.append(
+            f"{found.name}: {len(empty)} of {len(found.scenarios)} scenarios ({empty[0]}) have an empty map, for every "
+            "cell is outside the training range: use another --extrapolation to see it"
         )
     suitable = [(case.numbers["suitable_outside"]["share"], case) for case in found.scenarios
                 if case.numbers.get("suitable_outside")]  # fmt: skip
@@ -68,7 +79,8 @@ def projection_lines(found: SpeciesProjection, brief: bool = False) -> list[str]
             parts = [
                 f"{one['source']} {one['share']:.0%}" for one in found.variance["sources"] if one["share"] is not None
             ]
-            lines.append(f"  variance by source: {', '.join(parts)}")
+            gaps = "" if found.variance["balanced"] else " (not every combination is there, so the parts may overlap)"
+            lines.append(f"  variance by source: {', '.join(parts)}{gaps}")
     else:
         nets = [case.numbers["change"]["net_percent"] for case in found.scenarios if case.numbers["change"]]
         known = [net for net in nets if net is not None]
@@ -99,7 +111,7 @@ def projection_rows(found: SpeciesProjection) -> list[dict[str, Any]]:
     for case in found.cases:
         numbers = case.numbers
         head = {"species": found.name, "scenario": numbers["scenario"]}
-        head |= {name: numbers["fields"].get(name, "") for name in found.fields}
+        head |= {field_column(name): numbers["fields"].get(name, "") for name in found.fields}
 
         def add(measure: str, of: str, value: Any, unit: str, head: dict[str, Any] = head) -> None:
             if value is not None:
