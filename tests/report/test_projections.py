@@ -22,7 +22,7 @@ from scipy.ndimage import binary_dilation, binary_erosion
 from terminal import succeed
 
 from sdm.errors import DataError
-from sdm.report.figures.scenarios import draw_change, draw_scenarios, extrapolated, hatch, spanned
+from sdm.report.figures.scenarios import draw_change, draw_scenarios, extrapolated_cells, hatch, spanned
 from sdm.report.pages.index import make_pages
 from sdm.report.pages.registry import make_page
 from sdm.report.pages.scenario_panel import DEEPEST, LEVELS, panel
@@ -145,7 +145,7 @@ def test_a_value_just_below_zero_is_hatched_and_zero_is_not(tmp_path: Path) -> N
     shown = cells(data["entries"][1], "mess", data)
     assert shown[0, :5].tolist() == [DEEPEST - 1, 0, 2 * DEEPEST, data["nothing"], DEEPEST]
     picture = read_picture(folder / "A_2050" / "Virtualis_montanus.tif")
-    mask = extrapolated(stored(folder).scenarios[0], picture, 512)
+    mask = extrapolated_cells(stored(folder).scenarios[0], picture, 512)
     assert mask is not None
     assert mask[0, :5].tolist() == [True, True, False, False, False]
     assert mask.sum() == 2
@@ -316,7 +316,7 @@ def test_stripes_are_only_where_the_model_extrapolates(tmp_path: Path) -> None:
     folder = project(tmp_path / "out", size=(60, 80), crs="EPSG:3035")
     case = stored(folder).scenarios[0]
     picture = read_picture(case.raster("suitability") or Path())
-    novel = extrapolated(case, picture, 512)
+    novel = extrapolated_cells(case, picture, 512)
     assert novel is not None
     figure = Figure(figsize=(8, 6), dpi=100, facecolor="#888888")
     axes = figure.add_axes((0, 0, 1, 1))
