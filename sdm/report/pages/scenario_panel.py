@@ -95,16 +95,16 @@ def told_case(case: StoredCase) -> str:
     """Say in one line how large the suitable area is, how it changed, and how much is extrapolated."""
     parts = []
     if case.km2 is not None:
-        net = "" if case.net_percent is None else f" ({signed(case.net_percent)} %)"
+        net = "" if case.net_percent is None else f" ({signed(case.net_percent)})"
         parts.append(f"suitable: {words.whole(case.km2)} km²{net}")
     if case.outside is not None:
         parts.append(f"{words.percent(case.outside)} of the cells outside the training range")
     return "; ".join(parts)
 
 
-def signed(value: float | None, digits: int = 3) -> str:
-    """Return a number with its sign; a dash for what is none."""
-    return words.figure(value, digits) if value is None or value <= 0 else f"+{words.figure(value, digits)}"
+def signed(value: float | None) -> str:
+    """Return a percentage with its sign; a dash for what is none."""
+    return "–" if value is None else f"{value:+.1f} %".replace("-", "−")
 
 
 def group_title(group: Mapping[str, Any]) -> str:
