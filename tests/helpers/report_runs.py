@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import rasterio
-from rasterio.transform import from_origin
+from affine import Affine
 
 from sdm.files import safe_name
 from sdm.maps.projection.change import COLOURS, TITLES
@@ -41,7 +41,12 @@ def project(
     """A folder as a projection leaves it: real rasters of a virtual climate that warms, and the numbers of them."""
     folder.mkdir(parents=True, exist_ok=True)
     corner, cell = ((5.0, 48.0), 0.05) if crs is None or "4326" in crs else ((4.0e6, 2.9e6), 5000.0)
-    grid = {"crs": crs, "transform": from_origin(*corner, cell, cell), "height": size[0], "width": size[1]}
+    grid = {
+        "crs": crs,
+        "transform": Affine(cell, 0, corner[0], 0, -cell, corner[1]),
+        "height": size[0],
+        "width": size[1],
+    }
     for name in species:
         stem = safe_name(name)
         today = _case(folder, stem, "reference", {}, 0.0, grid, None, rule, mess) if reference else None
@@ -113,8 +118,8 @@ def _case(
     files["presence"] = {rule: f"{place}/{stem}_{rule}.tif"}
     _raster(folder / files["presence"][rule], np.where(land, present, 255).astype(np.uint8), grid, 255)
     case["rules"] = {rule: {"cutoff": 0.5, "cells": int(present.sum()), "km2": float(present.sum() * km2)}}
-    transform = grid["transform"]
-    x, y = transform * (float(columns[present].mean()) + 0.5, float(rows[present].mean()) + 0.5)
+    cell, left, top = grid["transform"].a, grid["transform"].c, grid["transform"].f
+    x, y = left + cell * (float(columns[present].mean()) + 0.5), top - cell * (float(rows[present].mean()) + 0.5)
     case["centroid"] = {"lon": 8.0, "lat": 47.0, "x": x, "y": y}
     if today is not None:
         with rasterio.open(folder / today["files"]["presence"][rule]) as source:

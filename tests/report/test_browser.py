@@ -164,7 +164,7 @@ def test_the_map_can_be_read_with_the_keyboard(page: Browser) -> None:
 def test_another_layer_is_another_map(page: Browser) -> None:
     before = picture(page)
     names = page.run("Array.from(document.querySelector('#layer').options, o => o.textContent)")
-    assert names[:2] == ["training layers", "projection: warmer"]
+    assert names[:2] == ["training layers", "mean over replicates"]
     page.run("document.querySelector('#high').textContent = ''")
     page.run("(s => { s.value = '1'; s.dispatchEvent(new Event('change')); })(document.querySelector('#layer'))")
     page.wait("document.querySelector('#high').textContent !== ''")

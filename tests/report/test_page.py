@@ -96,8 +96,8 @@ def of(folder: Path) -> Reader:
 
 
 def test_the_order_is_the_one_that_maxent_users_know(full: Path) -> None:
-    wanted = ["fit", "omission", "roc", "thresholds", "map", "curves", "importance", "validation", "null", "records"]
-    assert list(of(full).sections) == [*wanted, "settings", "odmap"]
+    wanted = ["fit", "omission", "roc", "thresholds", "map", "scenarios", "curves", "importance", "validation", "null"]
+    assert list(of(full).sections) == [*wanted, "records", "settings", "odmap"]
 
 
 def test_what_is_shown_is_what_was_stored(full: Path) -> None:
@@ -146,8 +146,8 @@ def test_the_live_map_holds_the_raster_to_a_quarter_of_a_thousandth(full: Path) 
     assert np.array_equal(values == NOTHING, np.isnan(band))
     inside = ~np.isnan(band)
     assert np.abs(values[inside] / LEVELS - band[inside]).max() <= 1.0001 / LEVELS
-    assert [row["name"] for row in live["layers"]][:2] == ["training layers", "projection: warmer"]
-    assert [row["threshold"] for row in live["layers"]] == [True, True, True, False, True, True]
+    assert [row["name"] for row in live["layers"]][:2] == ["training layers", "mean over replicates"]
+    assert [row["threshold"] for row in live["layers"]] == [True, True, False, True, True]
     results = read_results(full)
     counts = {group["id"]: len(group["places"]) for group in live["records"]}
     assert counts == {key: results.numbers[f"{key}{name}_presences"] for key, name in (("train", "ing"), ("test", ""))}
@@ -156,6 +156,30 @@ def test_the_live_map_holds_the_raster_to_a_quarter_of_a_thousandth(full: Path) 
     assert {row["value"] for row in live["thresholds"]} == {
         t["cloglog"] for t in results.numbers["thresholds"].values()
     }
+
+
+def test_projections_of_earlier_versions_are_in_the_live_map(full: Path, tmp_path: Path) -> None:
+    """They lay beside the map of the training layers, one file each."""
+    folder = copy(full, tmp_path / "copy")
+    files = read_results(folder).numbers["files"]
+    change(folder, files={**files, "projection warmer": files["map"]})
+    assert [row["name"] for row in of(folder).live["layers"]][:2] == ["training layers", "projection: warmer"]
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        ("extrapolation: none", "Nothing is predicted outside"),
+        ("extrapolation: free", "Curves go on"),
+        ("extrapolation: clamp", "held at the limits of their training ranges (clamping)"),
+        ("clamp: true", "held at the limits of their training ranges (clamping)"),  # results of earlier versions
+        ("clamp: false", "Curves go on"),
+    ],
+)
+def test_the_protocol_says_how_maps_extrapolate(full: Path, tmp_path: Path, options: str, wanted: str) -> None:
+    folder = copy(full, tmp_path / "copy")
+    (folder / "run.yaml").write_text(f"predict:\n  {options}\n")
+    assert wanted in of(folder).sections["odmap"]
 
 
 def unpack(text: str, shape: tuple[int, int]) -> np.ndarray:
@@ -242,7 +266,8 @@ def test_no_name_gets_out_of_its_place(which: str, request: pytest.FixtureReques
     folder = request.getfixturevalue(which)
     page = of(folder)
     own = [(tag, attributes) for tag, attributes in page.elements if tag in ("script", "style", "b")]
-    data = [("script", {"type": "application/json", "id": "live-data"})] if which == "hostile" else []
+    named = ("live-data", "panel-data") if which == "hostile" else ()
+    data = [("script", {"type": "application/json", "id": name}) for name in named]
     assert own == [("style", {}), *data, ("script", {})]
     handlers = [name for _, attributes in page.elements for name in attributes if name.startswith("on")]
     assert handlers == []
@@ -252,8 +277,9 @@ def test_no_name_gets_out_of_its_place(which: str, request: pytest.FixtureReques
     assert EVIL in page.sections["odmap"], "it is shown as it is written"
     assert EVIL_LAYER in page.sections["records"]
     if which == "hostile":
-        assert page.live["layers"][1]["name"] == f"projection: {EVIL_LAYER}"
-    script = (ROOT / "sdm" / "report" / "templates" / "page.js").read_text()
+        assert json.loads(page.scripts[1])["entries"][1]["title"] == EVIL_LAYER
+    used = ("page.js", "panel.js") if which == "hostile" else ("page.js",)
+    script = "".join((ROOT / "sdm" / "report" / "templates" / name).read_text() for name in used)
     assert page.scripts[-1] == script, "the only code is the package's own"
 
 

@@ -271,7 +271,9 @@ def _gains(axes: Axes, cases: Sequence[StoredCase]) -> None:
             spot: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "fontsize": 7}
             axes.annotate(said, (x, max(high, 0.0)), (0, 3), **spot)
     axes.axhline(0, color="black", lw=0.8)
-    axes.margins(y=0.12)
+    ends = (-max(loss), max(a + b for a, b in zip(gain, reach)))
+    room = 0.14 * ((ends[1] - ends[0]) or 1.0)  # for the percentages
+    axes.set_ylim(ends[0] - room, ends[1] + room)
     axes.set_ylabel("km²", fontsize=9)
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}".replace("-", "−"))
     axes.tick_params(labelsize=8, bottom=False)
@@ -309,7 +311,7 @@ def _arrows(axes: Axes, projection: StoredProjection, cases: Sequence[StoredCase
     for _, case, end in sorted(ends, key=lambda one: -dist(one[2], start or one[2])):  # short arrows over long ones
         value = case.fields.get(field, "") if field else case.title
         tint = COLOURS[levels.index(value) % len(COLOURS)] if value in levels else INK
-        label = None if value in told or not field else safe_text(f"{field} {value}", 24)
+        label = None if value in told or not field else safe_text(value, 24)
         told.add(value)
         if start is not None:
             way = {"arrowstyle": "-|>", "color": tint, "lw": 1.4, "shrinkA": 0, "shrinkB": 0, "mutation_scale": 9}
@@ -326,7 +328,7 @@ def _arrows(axes: Axes, projection: StoredProjection, cases: Sequence[StoredCase
     axes.locator_params(nbins=5)
     axes.tick_params(labelsize=7)
     if axes.get_legend_handles_labels()[0]:
-        axes.legend(fontsize=8, framealpha=0.9, loc="best")
+        axes.legend(title=safe_text(field, 24) or None, fontsize=8, title_fontsize=8, framealpha=0.9, loc="best")
 
 
 def _number(axes: Axes, ends: Sequence[tuple[str, tuple[float, float]]], start: tuple[float, float] | None) -> None:

@@ -74,18 +74,18 @@ def _class_layers(results: Results, endings: dict[str, str]) -> list[MapLayer]:
     return first + others
 
 
-def pack(values: NDArray[np.float32], top: float, levels: int = LEVELS) -> str:
-    """Return values from 0 to `top` as text, in steps of 1/4000."""
+def pack(values: NDArray[np.float32], top: float, levels: int = LEVELS, effort: int = 9) -> str:
+    """Return values from 0 to `top` as text, in steps of 1/4000 or another number of levels."""
     share = np.clip(np.nan_to_num(values / top), 0.0, 1.0)
     # Rounded down, as the page rounds a threshold: a cell whose value is the threshold is above it, as in the map.
-    return pack_steps(np.where(np.isfinite(values), np.floor(share * levels + 1e-4), NOTHING))
+    return pack_steps(np.where(np.isfinite(values), np.floor(share * levels + 1e-4), NOTHING), effort)
 
 
-def pack_steps(steps: NDArray[np.floating]) -> str:
+def pack_steps(steps: NDArray[np.floating], effort: int = 9) -> str:
     """Return whole numbers up to 65535 as text: two bytes each, all high ones first, deflated, in base 64."""
     whole = steps.astype(np.uint16)
     planes = np.stack([whole >> 8, whole & 255]).astype(np.uint8)
-    return base64.b64encode(zlib.compress(planes.tobytes(), 9)).decode("ascii")
+    return base64.b64encode(zlib.compress(planes.tobytes(), effort)).decode("ascii")
 
 
 def live_map(results: Results) -> dict[str, Any] | None:

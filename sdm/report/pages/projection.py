@@ -14,6 +14,7 @@ from sdm.report.projection import StoredCase, StoredProjection, inside, mean_cha
 from sdm.report.results import SCENARIOS, Results, find_projections, number, read_results
 
 MOST_VARIABLES = 40
+REACH = "Out of reach (km²)"
 MOST_ROWS = 400  # of the table of layers
 
 
@@ -61,6 +62,8 @@ def scenario_table(results: Results) -> Context | None:
     rows = [(case, _measures(case)) for case in stored.cases]
     titles = dict.fromkeys(title for _, own in rows for title in own)
     kept = [title for title in titles if any(own[title][0] is not None for _, own in rows)]
+    if not any(own[REACH][0] for _, own in rows):
+        kept = [title for title in kept if title != REACH]
     if not rows:
         return None
     table = [
@@ -75,16 +78,15 @@ def _measures(case: StoredCase) -> dict[str, tuple[float | None, str]]:
     """Return the figures of a case by title: each as a number to sort by, and as text."""
     areas = {"Suitable (km²)": case.km2}
     areas |= {"Gain (km²)": case.changed("gain"), "Loss (km²)": case.changed("loss")}
-    areas["Out of reach (km²)"] = case.changed("out_of_reach") or None
+    areas[REACH] = case.changed("out_of_reach")
     told = {title: (value, words.whole(value)) for title, value in areas.items()}
     net, shift, direction = case.net_percent, number(case.tree("shift").get("km")), case.tree("shift").get("direction")
-    change = "–" if net is None else f"{net:+.1f} %".replace("-", "−")
     away = "–" if shift is None else f"{shift:,.1f} km {direction or ''}"
     outside, suitable = case.outside, number(case.tree("suitable_outside").get("share"))
     mean = number(case.tree("suitability").get("mean"))
     return {
         "Suitable (km²)": told.pop("Suitable (km²)"),
-        "Change": (net, change),
+        "Change": (net, signed(net)),
         **told,
         "Shift of the centroid": (shift, away),
         "Cells outside the training range": (outside, words.percent(outside)),

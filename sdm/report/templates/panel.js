@@ -116,6 +116,7 @@
     paint(side);
     explain();
     if (state.cursor) read();
+    byId("panel").dataset["shown" + k] = state.kind + " " + side.choice.value;
   }
 
   function value(side, column, row) {

@@ -1,0 +1,413 @@
+"""Figures, pages and the index of projections: right numbers, no name gets out of its place, odd cases are drawn."""
+
+import base64
+import itertools
+import json
+import shutil
+import zlib
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import numpy as np
+import pytest
+import rasterio
+from evil import EVIL, EVIL_LAYER
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from PIL import Image
+from report_runs import project
+from scipy.ndimage import binary_dilation, binary_erosion
+from terminal import succeed
+
+from sdm.errors import DataError
+from sdm.report.figures.scenarios import draw_change, draw_scenarios, extrapolated_cells, hatch, spanned
+from sdm.report.pages.index import make_pages
+from sdm.report.pages.registry import make_page
+from sdm.report.pages.scenario_panel import DEEPEST, LEVELS, panel
+from sdm.report.pictures import read_picture, resized
+from sdm.report.projection import StoredProjection
+from sdm.report.results import find_projections, read_results
+
+ROOT = Path(__file__).parents[2]
+FIELDS = ("gcm", "ssp", "period")
+
+
+def combinations(*values: list[str]) -> list[dict[str, str]]:
+    return [dict(zip(FIELDS, row)) for row in itertools.product(*values)]
+
+
+GRID = combinations(["MIROC6", EVIL_LAYER], ["ssp126", "ssp585"], ["2050", "2090"])
+
+
+@pytest.fixture(scope="module")
+def projected(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Eight scenarios of two species, one of them and a climate model with names that would run a script."""
+    return project(tmp_path_factory.mktemp("projected") / "out", ("Virtualis montanus", EVIL), GRID)
+
+
+def stored(folder: Path, name: str = "Virtualis montanus") -> StoredProjection:
+    (found,) = [n for p in find_projections(folder) if (n := json.loads(p.read_text()))["species"] == name]
+    return StoredProjection(folder, found)
+
+
+def results_of(folder: Path, name: str = "Virtualis montanus") -> Any:
+    (found,) = [r for path in find_projections(folder) if (r := read_results(path)).title == name]
+    return found
+
+
+class Elements(HTMLParser):
+    """The elements of a page, the text of its sections, its tables as rows, and its scripts."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.sections: dict[str, str] = {}
+        self.rows: list[list[str]] = []
+        self.scripts: list[str] = []
+        self.inside, self.script = "", False
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        known = dict(attrs)
+        self.found.append((tag, known))
+        if tag == "section":
+            self.inside = str(known["id"])
+            self.sections[self.inside] = ""
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+        if tag == "script":
+            self.scripts.append("")
+            self.script = True
+
+    def handle_endtag(self, tag: str) -> None:
+        self.script = self.script and tag != "script"
+
+    def handle_data(self, data: str) -> None:
+        if self.script:
+            self.scripts[-1] += data
+        elif self.rows and self.rows[-1]:
+            self.rows[-1][-1] += data.rstrip(chr(10))
+        if self.inside:
+            self.sections[self.inside] += data
+
+
+def cells(entry: dict[str, Any], kind: str, data: dict[str, Any]) -> np.ndarray:
+    """A map of the panel as the page unpacks it."""
+    grid = data["grids"][entry["grid"]]
+    planes = np.frombuffer(zlib.decompress(base64.b64decode(entry["layers"][kind])), np.uint8).astype(np.uint16)
+    high, low = planes.reshape(2, grid["height"], grid["width"])
+    return (high << 8) | low
+
+
+def band(folder: Path, name: str) -> np.ma.MaskedArray:
+    with rasterio.open(folder / name) as source:
+        return source.read(1, masked=True)
+
+
+def test_the_panel_has_the_rasters_themselves(projected: Path) -> None:
+    projection = stored(projected)
+    data = panel(projection)
+    assert data is not None
+    json.dumps(data, allow_nan=False)
+    entries = {entry["title"]: entry for entry in data["entries"]}
+    for case in projection.cases:
+        entry, files = entries[case.title], case.numbers["files"]
+        wanted = band(projected, files["suitability"])
+        shown = cells(entry, "suitability", data)
+        gone = np.ma.getmaskarray(wanted)
+        assert np.array_equal(shown == data["nothing"], gone)
+        assert np.abs(shown[~gone] / LEVELS - wanted[~gone]).max() <= 1 / LEVELS
+        outside = cells(entry, "mess", data)
+        novel = band(projected, files["mess"]).filled(1) < 0
+        assert np.array_equal((outside < DEEPEST) & (outside != data["nothing"]), novel), "what is hatched"
+        assert novel.any()
+        for kind, name in (("presence", files["presence"]["maxsss"]), ("change", files.get("change"))):
+            if name is not None:
+                codes = band(projected, name)
+                assert np.array_equal(cells(entry, kind, data), codes.astype(np.uint16).filled(data["nothing"]))
+    assert data["kinds"]["change"]["classes"]["2"][0] == "gain"
+    assert "change" not in entries["reference"]["layers"]
+
+
+def test_a_value_just_below_zero_is_hatched_and_zero_is_not(tmp_path: Path) -> None:
+    folder = project(tmp_path / "out", crs=None)
+    path = folder / "A_2050" / "mess.tif"
+    with rasterio.open(path, "r+") as target:
+        values = np.zeros((target.height, target.width), np.float32)
+        values[0, :4] = [-1e-4, -250.0, 250.0, -9999]
+        target.write(values, 1)
+    data = panel(stored(folder))
+    assert data is not None
+    shown = cells(data["entries"][1], "mess", data)
+    assert shown[0, :5].tolist() == [DEEPEST - 1, 0, 2 * DEEPEST, data["nothing"], DEEPEST]
+    picture = read_picture(folder / "A_2050" / "Virtualis_montanus.tif")
+    mask = extrapolated_cells(stored(folder).scenarios[0], picture, 512)
+    assert mask is not None
+    assert mask[0, :5].tolist() == [True, True, False, False, False]
+    assert mask.sum() == 2
+
+
+def test_groups_can_be_chosen_in_the_panel(projected: Path) -> None:
+    projection = stored(projected)
+    data = panel(projection)
+    assert data is not None
+    groups = [entry for entry in data["entries"] if entry["group"] == "Over scenarios"]
+    assert [entry["title"] for entry in groups] == [f"mean over gcm: {group['title']}" for group in projection.groups]
+    assert set(groups[0]["layers"]) == {"suitability", "sd", "agreement"}
+    agreement = band(projected, projection.groups[0]["files"]["agreement"])
+    assert np.array_equal(cells(groups[0], "agreement", data), agreement.astype(np.uint16).filled(data["nothing"]))
+    assert list(data["kinds"]["agreement"]["classes"]) == ["0", "1", "2"]
+
+
+def test_a_page_stays_small_however_many_scenarios(tmp_path: Path) -> None:
+    many = [{"run": str(k)} for k in range(30)]
+    folder = project(tmp_path / "out", scenarios=many, size=(200, 160))
+    projection = stored(folder)
+    data = panel(projection)
+    assert data is not None
+    assert data["left_out"] == 30 - 24
+    assert len([entry for entry in data["entries"] if entry["group"] == "Scenarios"]) == 24
+    budget = 200_000
+    small = panel(projection, budget)
+    assert small is not None
+    assert sum(len(text) for entry in small["entries"] for text in entry["layers"].values()) <= budget
+    assert small["reduced"]
+    assert small["grids"][0]["height"] < data["grids"][0]["height"]
+    tiny = panel(projection, 20_000)
+    assert tiny is not None
+    assert tiny["left_out"] > 6
+    assert [entry["title"] for entry in tiny["entries"]][:2] == ["reference", "0"]
+    page = make_page(results_of(folder))
+    assert "Not shown here, to keep the page small: 6 scenarios" in " ".join(page.split())
+
+
+def test_the_page_says_what_the_numbers_say(projected: Path) -> None:
+    results = results_of(projected)
+    page = Elements(make_page(results))
+    assert list(page.sections) == [
+        *("maps", "table", "outside", "across", "variance", "shift", "mapping", "settings")
+    ], "a section without anything in it is not there"
+    rows = {row[0]: row[1:] for row in reversed(page.rows) if row}  # the table of layers has more rows of a scenario
+    for case in results.numbers["scenarios"]:
+        shown = rows[case["title"]]
+        change, outside = case["change"], case["outside"]
+        assert shown[0] == f"{case['rules']['maxsss']['km2']:,.0f}"
+        assert shown[1] == f"{change['net_percent']:+.1f} %".replace("-", "−")
+        assert shown[2] == f"{change['gain']['km2']:,.0f}"
+        assert shown[3] == f"{change['loss']['km2']:,.0f}"
+        assert shown[4] == f"{case['shift']['km']:,.1f} km NNE"
+        assert shown[5] == f"{100 * outside['share']:.1f} %"
+    group = results.numbers["across"][0]
+    areas = group["numbers"]["agreement"]
+    shown = rows[f"over gcm: {group['title']}"]
+    assert shown[3:] == [f"{areas['1'] + areas['2']:,.0f}", f"{areas['1'] + areas['2']:,.0f}", f"{areas['2']:,.0f}"]
+    assert rows["ssp"][-1] == "30.0 %"
+    assert "bio1" in page.sections["outside"]
+    assert "Never outside: bio12" in " ".join(page.sections["outside"].split())
+    assert "is a guess" in page.sections["maps"]
+
+
+def test_warnings_are_at_the_top(projected: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "copy"
+    shutil.copytree(projected, folder)
+    path = folder / "Virtualis_montanus.json"
+    tree = json.loads(path.read_text()) | {"warnings": [f"73 % of {EVIL} is a guess"], "notices": ["aligned <i>"]}
+    path.write_text(json.dumps(tree))
+    page = make_page(read_results(path))
+    assert page.index("<strong>Warning.</strong> 73 % of &lt;/script&gt;") < page.index("<section")
+    assert "aligned &lt;i&gt;" in page
+
+
+def test_no_name_gets_out_of_its_place(projected: Path) -> None:
+    page = Elements(make_page(results_of(projected, EVIL)))
+    own = [(tag, attributes) for tag, attributes in page.found if tag in ("script", "style", "b", "i")]
+    assert own == [("style", {}), ("script", {"type": "application/json", "id": "panel-data"}), ("script", {})]
+    assert not [name for _, attributes in page.found for name in attributes if name.startswith("on")]
+    assert not [attributes for tag, attributes in page.found if tag == "img"], "no picture was stored"
+    code = [(ROOT / "sdm" / "report" / "templates" / name).read_text() for name in ("page.js", "panel.js")]
+    assert page.scripts[-1] == "".join(code), "the only code is the package's own"
+    assert EVIL_LAYER in page.sections["table"], "it is shown as it is written"
+    titles = [entry["title"] for entry in json.loads(page.scripts[0])["entries"]]
+    assert any(EVIL_LAYER in title for title in titles)
+
+
+def test_a_file_that_leads_out_of_the_folder_is_refused(tmp_path: Path) -> None:
+    folder = project(tmp_path / "out")
+    path = folder / "Virtualis_montanus.json"
+    tree = json.loads(path.read_text())
+    tree["scenarios"][0]["files"]["mess"] = "../secret.tif"
+    (tmp_path / "secret.tif").write_bytes((folder / "A_2050" / "mess.tif").read_bytes())
+    path.write_text(json.dumps(tree))
+    with pytest.raises(DataError, match=r"'\.\./secret\.tif', which is no file in it"):
+        make_page(read_results(path))
+    with pytest.raises(DataError, match="no file in it"):
+        draw_scenarios(folder, tree, tmp_path / "maps.png")
+
+
+ODD: dict[str, dict[str, Any]] = {
+    "one": {},
+    "grid": {"scenarios": GRID},
+    "many": {"scenarios": combinations(["a", "b", "c"], ["x", "y", "z"], ["1", "2", "3"])},
+    "no fields": {"scenarios": [{"": EVIL_LAYER}, {"": "$x$ & y"}]},
+    "no reference": {"reference": False, "scenarios": [{"run": f"run {k}"} for k in range(5)]},
+    "no rule": {"rule": None},
+    "no mess": {"mess": False, "crs": "EPSG:3035"},
+    "no coordinate system": {"crs": None},
+}
+
+
+@pytest.mark.parametrize("which", ODD)
+def test_odd_projections_are_drawn_and_have_their_page(which: str, tmp_path: Path) -> None:
+    folder = project(tmp_path / "out", **ODD[which])
+    path = folder / "Virtualis_montanus.json"
+    numbers = json.loads(path.read_text())
+    maps, change = (draw(folder, numbers, tmp_path / f"{name}.png") for name, draw in DRAWERS.items())
+    assert maps is not None
+    with Image.open(maps) as picture:
+        assert min(picture.size) > 200
+        assert max(picture.size) < 1500
+    assert (change is None) == (which == "no rule"), "without a cutoff nothing is suitable or not"
+    for key, found in (("maps", maps), ("change", change)):
+        if found is not None:
+            shutil.copy(found, folder / f"{key}.png")
+            numbers["files"].setdefault("pictures", {})[key] = f"{key}.png"
+    path.write_text(json.dumps(numbers))
+    page = Elements(make_page(read_results(path)))
+    assert ("change" in page.sections) == (change is not None)
+    assert ("outside" in page.sections) == (which != "no mess")
+    assert ("not known: no map of MESS" in page.sections["maps"]) == (which == "no mess")
+    pictures = [str(attributes["src"]) for tag, attributes in page.found if tag == "img"]
+    assert len(pictures) == 1 + (change is not None)
+    assert all(source.startswith("data:image/png;base64,") for source in pictures)
+
+
+DRAWERS = {"maps": draw_scenarios, "change": draw_change}
+
+
+def test_drawing_twice_gives_the_same_bytes(projected: Path, tmp_path: Path) -> None:
+    numbers = stored(projected).numbers
+    for name, draw in DRAWERS.items():
+        first, second = (draw(projected, numbers, tmp_path / f"{name}{k}.png") for k in range(2))
+        assert first is not None
+        assert second is not None
+        assert first.read_bytes() == second.read_bytes()
+
+
+def test_fields_span_a_grid(projected: Path, tmp_path: Path) -> None:
+    projection = stored(projected)
+    places = spanned(projection, projection.scenarios, 1.0)
+    assert places is not None
+    assert (places.rows, places.columns) == (2, 4)
+    assert list(places.down) == ["MIROC6", EVIL_LAYER]
+    assert list(places.across) == ["ssp126, 2050", "ssp126, 2090", "ssp585, 2050", "ssp585, 2090"]
+    assert places.of == [divmod(k, 4) for k in range(8)]
+    alone = stored(project(tmp_path / "out", scenarios=[{"run": str(k)} for k in range(5)]))
+    assert spanned(alone, alone.scenarios, 1.0) is None, "one field is no grid"
+    sparse = [GRID[0], GRID[7]]
+    apart = stored(project(tmp_path / "sparse", scenarios=sparse))
+    assert spanned(apart, apart.scenarios, 1.0) is None, "a grid that is mostly empty"
+
+
+def test_stripes_are_only_where_the_model_extrapolates(tmp_path: Path) -> None:
+    folder = project(tmp_path / "out", size=(60, 80), crs="EPSG:3035")
+    case = stored(folder).scenarios[0]
+    picture = read_picture(case.raster("suitability") or Path())
+    novel = extrapolated_cells(case, picture, 512)
+    assert novel is not None
+    figure = Figure(figsize=(8, 6), dpi=100, facecolor="#888888")
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set_axis_off()
+    hatch(axes, novel, picture, (8, 6))
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    drawn = np.asarray(canvas.buffer_rgba())[..., 0].astype(int)
+    inside = np.kron(novel, np.ones((10, 10), bool))
+    far = ~binary_dilation(inside, iterations=2)
+    assert (drawn[far] == 0x88).all(), "nothing beside"
+    deep = binary_erosion(inside, iterations=2)
+    assert (drawn[deep] < 0x60).mean() > 0.1, "dark lines"
+    assert (drawn[deep] > 0xB0).mean() > 0.1, "and light ones, so that they show on any colour"
+    assert (abs(drawn[deep] - 0x88) < 12).mean() > 0.2, "and the map between them"
+
+
+def test_resized_takes_the_nearest_place() -> None:
+    values = np.arange(12).reshape(3, 4)
+    assert resized(values, (3, 4)) is values
+    assert resized(values, (6, 8))[::2, ::2].tolist() == values.tolist()
+    assert resized(values, (1, 2)).tolist() == [[5, 7]]
+
+
+def test_an_index_lists_every_species(projected: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "copy"
+    shutil.copytree(projected, folder)
+    pages = make_pages([folder])
+    assert pages[-1] == folder / "index.html"
+    assert len(pages) == 3
+    index = Elements(pages[-1].read_text(encoding="utf-8"))
+    rows = {row[1]: row for row in index.rows[1:]}
+    assert set(rows) == {"Virtualis montanus", EVIL}
+    cases = stored(folder).scenarios
+    changes = [float(case.tree("change")["net_percent"]) for case in cases]
+    now = stored(folder).numbers["reference"]["rules"]["maxsss"]["km2"]
+    shown = [text.replace("−", "-") for text in rows["Virtualis montanus"][2:]]
+    assert shown[0] == f"{now:,.0f}"
+    assert float(shown[1]) == pytest.approx(np.mean(changes), rel=0.01)
+    assert float(shown[2]) == pytest.approx(min(changes), rel=0.01)
+    assert float(shown[4]) == pytest.approx(100 * max(case.tree("outside")["share"] for case in cases), rel=0.01)
+    links = [str(attributes["href"]) for tag, attributes in index.found if tag == "a"]
+    assert sorted(set(map(unquote, links))) == sorted(page.name for page in pages[:2])
+    pictures = [attributes for tag, attributes in index.found if tag == "img"]
+    assert len(pictures) == 2
+    assert all("2090" in str(attributes["alt"]) for attributes in pictures), "the scenario with the largest loss"
+
+
+def test_a_single_projection_has_no_index(tmp_path: Path) -> None:
+    folder = project(tmp_path / "out")
+    answer = succeed("report", folder)
+    assert "Virtualis_montanus.html" in answer.output
+    assert not (folder / "index.html").exists()
+
+
+def test_the_page_of_a_model_shows_its_scenarios(full: Path, tmp_path: Path) -> None:
+    """Of a single run, beside its results; of one species of a batch, beside the whole run."""
+    run = tmp_path / "run"
+    shutil.copytree(full, run, ignore=shutil.ignore_patterns("scenarios"))
+    results = read_results(run)
+    without = Elements(make_page(results))
+    assert "scenarios" not in without.sections
+    assert without.scripts[-1] == (ROOT / "sdm" / "report" / "templates" / "page.js").read_text()
+    project(run / "scenarios", (results.title,))
+    assert read_results(run / "scenarios").name == results.name
+    pages = make_pages([run])
+    assert pages == [results.page, run / "scenarios" / results.page.name]
+    page = Elements(results.page.read_text(encoding="utf-8"))
+    assert "A_2050" in page.sections["scenarios"]
+    assert ("a", {"href": f"scenarios/{results.page.name}"}) in page.found
+    assert sum(attributes.get("id") == "panel-data" for _, attributes in page.found) == 1
+    ids = [attributes["id"] for _, attributes in page.found if "id" in attributes]
+    assert len(ids) == len(set(ids)), "the panel and the live map are apart"
+    batch = tmp_path / "batch"
+    (run / "scenarios").rename(tmp_path / "moved")
+    batch.mkdir()
+    shutil.copytree(run, batch / results.name)
+    (tmp_path / "moved").rename(batch / "scenarios")
+    make_pages([batch])
+    page = Elements((batch / results.name / results.page.name).read_text(encoding="utf-8"))
+    assert ("a", {"href": f"../scenarios/{results.page.name}"}) in page.found
+    assert (batch / "scenarios" / results.page.name).exists()
+    assert (batch / "index.html").exists()
+
+
+def test_a_model_of_several_targets_links_to_their_projections(full: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(full, run, ignore=shutil.ignore_patterns("scenarios"))
+    project(run / "scenarios", ("meadow", EVIL))
+    page = Elements(make_page(read_results(run)))
+    assert "meadow" in page.sections["scenarios"]
+    assert ("a", {"href": "scenarios/meadow.html"}) in page.found
+    assert EVIL in page.sections["scenarios"]
+    assert not [tag for tag, attributes in page.found if attributes.get("id") == "panel-data"]
