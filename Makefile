@@ -28,16 +28,23 @@ $(VENV)/.bench: $(VENV)/.base
 	@touch $@
 
 DEMO := demo_output/single_species
-demo: $(VENV)/.base  ## fit the sample species, show where its page, map and curves are, and how well the truth was found
+FUTURE := demo_output/future
+demo: $(VENV)/.base  ## fit the sample species, find how well the truth was found, project it to a warmer climate; show all pages
 	$(BIN)/sdm fit configs/single_species.yaml --overwrite
 	@echo
 	@echo "Against the truth, which is known for a virtual species (400 survey sites, and the true suitability):"
 	$(BIN)/sdm evaluate $(DEMO)/Virtualis_montanus.npz --presences sample_data/presence_absence.csv \
 		--species "Virtualis montanus" --layers sample_data/layers --truth sample_data/truth/Virtualis_montanus.tif
 	@echo
+	@echo "Two degrees warmer: where it will be, how far the model extrapolates, and what changes:"
+	$(BIN)/sdm project $(DEMO) --scenarios sample_data/warmer --reference sample_data/layers --novelty mess,clamping \
+		-o $(FUTURE) --overwrite
+	@echo
 	@echo "Page:    $(DEMO)/Virtualis_montanus.html (open it in a browser: everything in one file)"
 	@echo "Map:     $(DEMO)/Virtualis_montanus.tif (open it in QGIS) and Virtualis_montanus.png"
 	@echo "Curves:  $(DEMO)/plots/"
+	@echo "Future:  $(FUTURE)/Virtualis_montanus.html (two maps to compare; hatched where the model extrapolates)"
+	@echo "Change:  $(FUTURE)/warmer/Virtualis_montanus_change.tif (stable, gain, loss), novelty in mess.tif and mod.tif"
 
 test: check  ## lint, type check and all tests
 	$(BIN)/python -m pytest -n 2

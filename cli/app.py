@@ -15,7 +15,7 @@ from sdm_cli.commands.info import info
 from sdm_cli.commands.init import init, schema
 from sdm_cli.commands.joint import joint
 from sdm_cli.commands.predict import predict
-from sdm_cli.commands.project import project_models
+from sdm_cli.commands.project import project_command
 from sdm_cli.commands.report import report
 from sdm_cli.commands.simulate import simulate
 from sdm_cli.commands.studies.curve import curve
@@ -47,7 +47,7 @@ app = typer.Typer(
 )
 for command in (fit, tune, path, classify, joint, check, variables):
     app.command(context_settings={"token_normalize_func": normalize})(command)
-app.command("project", context_settings={"token_normalize_func": normalize})(project_models)
+app.command("project", context_settings={"token_normalize_func": normalize})(project_command)
 for command in (predict, evaluate, report, info, init, schema, simulate):
     app.command()(command)
 

@@ -19,6 +19,7 @@ _HOMES = {
     "Model": "sdm.models.species",
     "load_model": "sdm.models.file",
     "save_model": "sdm.models.file",
+    "project_models": "sdm.workflow.projecting.projection",
     "SdmError": "sdm.errors",
 }
 
@@ -32,6 +33,7 @@ __all__ = [
     "StructMaxent",
     "__version__",
     "load_model",
+    "project_models",
     "save_model",
 ]
 

@@ -11,9 +11,13 @@ from sdm_cli.options import with_run_options
 
 
 @partial(
-    with_run_options, sections=("project",), kinds=("species", "classes", "community"), only=PROJECTING, name="project"
+    with_run_options,
+    sections=("project",),
+    kinds=("species", "classes", "community"),
+    only=[name for name in PROJECTING if name != "project.models"],
+    name="project",
 )
-def project_models(
+def project_command(
     console: Console,
     given: dict[str, Any],
     models: Annotated[

@@ -27,7 +27,7 @@ from sdm.maps.projection.targets import ProjectedModel
 from sdm.models.extrapolation import known_range
 from sdm.options.applies import PROJECTING
 from sdm.options.definitions import RunOptions
-from sdm.options.reading import dump_yaml
+from sdm.options.reading import dump_yaml, make_options
 from sdm.reading import load_json
 from sdm.types import Progress
 from sdm.workflow.projecting.joining import write_pages, write_projections
@@ -55,6 +55,45 @@ class ProjectionResult:
     lines: list[str] = field(default_factory=list)
     kept: int = 0  # scenarios that were there already
     index: Path | None = None
+
+
+def project_models(
+    models: str | Path | Sequence[str | Path],
+    scenarios: str | Path | Sequence[str | Path] | Mapping[str, str | Path],
+    output: str | Path,
+    *,
+    progress: Progress | None = None,
+    **options: Any,
+) -> ProjectionResult:
+    """Map models on scenarios: suitability, presence, novelty, change against a reference, and what scenarios agree on.
+
+    Parameters
+    ----------
+    models : path or sequence of paths
+        Model files, results of a run or of a batch, or a pattern with fields (``"runs/{multiplier}/sp.npz"``).
+    scenarios : path, sequence of paths, or mapping
+        Patterns with fields in braces (``"future/{gcm}_{ssp}_{period}/"``), tables (.csv), folders or files; or places
+        by title.
+    output : path
+        The folder for the results.
+    options
+        Any option of ``sdm project`` under any of its spellings: `reference`, `thresholds`, `novelty`, `dispersal`,
+        `over`, `extrapolation`, `scale`, `align`, `resume`, `overwrite` …
+
+    Examples
+    --------
+    >>> found = project_models("results/", "future/{gcm}_{ssp}/", "out", reference="layers/")  # doctest: +SKIP
+    >>> [case.numbers["change"]["net_percent"] for case in found.species[0].scenarios]  # doctest: +SKIP
+    [-26.1, -35.9]
+    """
+    places = [models] if isinstance(models, str | Path) else list(models)
+    if isinstance(scenarios, Mapping):
+        wanted: Any = {str(title): str(place) for title, place in scenarios.items()}
+    else:
+        wanted = [str(one) for one in ([scenarios] if isinstance(scenarios, str | Path) else scenarios)]
+    known = {"project.models": [str(one) for one in places], "project.scenarios": wanted, "output.folder": str(output)}
+    named = {name: str(value) if isinstance(value, Path) else value for name, value in options.items()}
+    return run_projection(make_options(named, known), progress=progress)
 
 
 def run_projection(
