@@ -11,6 +11,7 @@ from terminal import QUICK, as_json, change_raster, fail, files, model_answer, s
 from sdm._version import __version__
 from sdm.options.reading import leaves, make_options, read_yaml, run_file_schema
 from sdm.workflow.outcome import outcome_schema
+from sdm_cli.options import OF_PROJECT
 
 # Sections of options that belong to one command, and are in its help only.
 OF_ONE = {"tune": "tune", "curve": "curve learning", "path": "path", "classes": "classify", "joint": "joint"}
@@ -48,9 +49,11 @@ def test_help_teaches_by_example(command) -> None:
 
 def test_help_names_every_option_and_its_other_spellings(monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    helps = {command: succeed(*command.split(), "--help").stdout for command in ("fit", *OF_ONE.values())}
+    helps = {command: succeed(*command.split(), "--help").stdout for command in ("fit", "project", *OF_ONE.values())}
     for leaf in leaves():
-        text = helps[OF_ONE.get(leaf.section, "fit")]
+        if leaf.dotted == "project.models":  # the words of the command
+            continue
+        text = helps["project" if leaf.dotted in OF_PROJECT else OF_ONE.get(leaf.section, "fit")]
         assert f"--{leaf.shown.replace('_', '-')}" in text
         for alias in leaf.aliases:
             assert alias.replace("_", "-") in text, alias

@@ -12,6 +12,7 @@ from sdm.workflow.projecting.opening import Opened, open_scenarios
 from sdm.workflow.projecting.projection import Projection, ProjectionResult
 from sdm.workflow.projecting.scenarios import find_scenarios
 from sdm.workflow.task import Findings
+from sdm.written_files import write_list
 
 FOLDER = "scenarios"  # in the results of a run
 
@@ -60,7 +61,9 @@ def project_fitted(
     options = options.model_copy(update={"project": own, "output": output})
     models = with_options(find_models([str(folder) for folder in folders]), options)
     (place / FOLDER).mkdir()
-    return Projection.of(models, opened, options, command, progress).run(place / FOLDER, target / FOLDER, False)
+    projection = Projection.of(models, opened, options, command, progress)
+    write_list(place / FOLDER, set(projection.planned))
+    return projection.run(place / FOLDER, target / FOLDER, False)
 
 
 def _with_reference(options: RunOptions) -> RunOptions:

@@ -418,7 +418,7 @@ def test_options_have_one_definition(run):
     tree = yaml.safe_load((folder / "run.yaml").read_text())
     written = {name for name, value in tree.items() if not isinstance(value, dict)}
     written |= {f"{section}.{name}" for section, part in tree.items() if isinstance(part, dict) for name in part}
-    not_written = {"output.overwrite", "predict.clamp"}  # the latter is the earlier name of another
+    not_written = {"output.overwrite", "output.resume", "predict.clamp"}  # the last is the earlier name of another
     assert written == {leaf.dotted for leaf in leaves() if applies(leaf, "classes")} - not_written
     assert make_options({"fc": "lq", "lambda": 0.5}).fit.lam == 0.5
     with pytest.raises(OptionError, match=r"did you mean 'classes\.column'"):

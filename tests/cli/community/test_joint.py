@@ -101,7 +101,7 @@ def test_numbers_and_tables_agree(mapped: Path) -> None:
 def test_the_page_holds_its_pictures_and_asks_for_nothing(mapped: Path) -> None:
     page = (mapped / "joint.html").read_text()
     numbers = json.loads((mapped / "joint.json").read_text())
-    assert page.count("data:image/png;base64,") == 3 + len(numbers["species"])
+    assert page.count("data:image/png;base64,") == 2 + len(numbers["species"])
     assert "http://" not in page.replace("http://www.w3.org", "")
     for name in numbers["species"]:
         assert name in page
