@@ -307,7 +307,7 @@ class Projection:
         area, predict = self.options.project.area, self.options.predict
         limited = isinstance(self.options.project.dispersal, float)
         models = [
-            [a.title, a.model.identity, group, a.cutoffs, a.shown_scale]
+            [a.title, a.identity, group, a.cutoffs, a.shown_scale]
             for a, group in zip(self.models, group_models(self.models))
         ]
         after = [

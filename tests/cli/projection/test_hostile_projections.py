@@ -129,7 +129,7 @@ def test_a_scenario_called_reference(models: Models, futures: Futures, tmp_path:
     assert files(tmp_path) == []
 
 
-@pytest.mark.parametrize("name", ["mess", "mod", "scenario", "across", "reference", "scenarios", "x_change"])
+@pytest.mark.parametrize("name", ["mess", "mod", "scenario", "across", "reference", "scenarios", "x_change", "x_mess"])
 def test_species_called_as_files_of_a_scenario(
     name: str, world, models: Models, futures: Futures, tmp_path: Path
 ) -> None:
