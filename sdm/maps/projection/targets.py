@@ -5,6 +5,7 @@ a joint model has its species.
 """
 
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -110,9 +111,11 @@ class ProjectedModel:
 
     def _level(self, one: Any, word: str, known: Mapping[str, float]) -> float:
         try:
-            return float(word)
+            value = float(word)
         except ValueError:
-            pass
+            value = math.nan
+        if math.isfinite(value):
+            return value
         if word not in known:
             listed = ", ".join(known) or "none, for it was not fitted by 'sdm fit'"
             raise OptionError(f"threshold={word}: expected a number, or one that the model has ({listed})")

@@ -26,9 +26,7 @@ NASTY = {
     "formula": "=cmd|'/c calc'!A1",
     "plus": "+1+1",
     "at": "@SUM(A1)",
-    "minus": "-2+3",
     "dots": "..",
-    "escape": "\x1b[31mred",
 }
 
 

@@ -96,6 +96,7 @@ def test_words_that_mean_nothing(world, models: Models, futures: Futures, tmp_pa
         ),
         (("--scenarios", futures.folder / futures.titles[0], "--over", "gcm"), 2, "put them in braces in the pattern"),
         ((*there, "--thresholds", "best"), 2, "threshold=best: expected a number, or one that the model has"),
+        ((*there, "--thresholds", "nan"), 2, "threshold=nan: expected a number, or one that the model has"),
         ((*there, "--novelty", "odd"), 2, "novelty='odd'"),
         ((*there, "--scale", "odd"), 2, "scale"),
         ((*there, "--extrapolation", "odd"), 2, "extrapolation"),

@@ -8,9 +8,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import geopandas
+import numpy as np
 import pytest
+import rasterio
 from projection.futures import Futures, Models, bytes_of, numbers, project
-from terminal import change_raster, fail, files, sdm, succeed
+from shapely.geometry import box
+from terminal import change_raster, fail, files, read, sdm, succeed
 
 from sdm import load_model
 from sdm.models.file import save_model
@@ -204,3 +208,43 @@ def test_results_do_not_depend_on_threads(words: tuple[Any, ...], whole: Path, t
 def test_the_run_file_repeats_the_projection(words: tuple[Any, ...], whole: Path, tmp_path: Path) -> None:
     succeed("project", whole / "run.yaml", "-o", tmp_path / "again")
     assert bytes_of(tmp_path / "again", SAID) == bytes_of(whole, SAID)
+
+
+def test_a_study_area_that_changes_is_taken_anew(world, models: Models, futures: Futures, tmp_path: Path) -> None:
+    """Nothing is mapped or counted outside of it."""
+    left, bottom, right, top = rasterio.open(world.layers / "slope.tif").bounds
+    area, out = tmp_path / "area.geojson", tmp_path / "out"
+    words = ("--scenarios", futures.some(gcm="MIROC6", ssp="ssp585", period="2050"), "--reference", world.layers)
+    words = (models.species, *words, "--projection-area", area, "-o", out)
+    seen = []
+    for share in (0.5, 0.8):
+        shape = box(left, bottom, left + share * (right - left), top)
+        geopandas.GeoDataFrame(geometry=[shape], crs="EPSG:4326").to_file(area)
+        said = succeed(*project(*words, "--resume")).output
+        assert kept(said) == []
+        found = numbers(out, models.species.stem)["scenarios"][0]
+        band = read(out / found["files"]["suitability"])
+        columns = np.flatnonzero(~np.ma.getmaskarray(band).all(axis=0))
+        assert columns.max() == round(share * band.shape[1]) - 1
+        assert (
+            found["outside"]["of_cells"]
+            == band.count()
+            == sum(found["change"][code]["cells"] for code in ("stable_absent", "stable_present", "gain", "loss"))
+        )
+        seen.append(band.count())
+    assert seen[0] < seen[1]
+    assert len(kept(succeed(*project(*words, "--resume")).output)) == 2
+
+
+def test_pages_and_pictures_are_the_same_after_a_kill(world, models: Models, futures: Futures, tmp_path: Path) -> None:
+    words = ("project", models.species, "--scenarios", futures.some(gcm="MIROC6", ssp="ssp585"))
+    words += ("--reference", world.layers)
+    succeed(*words, "-o", tmp_path / "whole")
+    kill("over", 1, *words, "--over", "period", "-o", tmp_path / "out")
+    succeed(*words, "-o", tmp_path / "out", "--resume")
+    found, truth = bytes_of(tmp_path / "out", SAID), bytes_of(tmp_path / "whole", SAID)
+    stem = models.species.stem
+    page = f"{stem}.html"  # which says where the results are
+    truth[page] = truth[page].replace(str(tmp_path / "whole").encode(), str(tmp_path / "out").encode())
+    assert found == truth
+    assert {f"{stem}.html", f"{stem}_scenarios.png", f"{stem}_change.png"} <= set(found)
