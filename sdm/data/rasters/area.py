@@ -10,6 +10,7 @@ from rasterio.windows import Window
 
 from sdm.data.rasters.globe import mend_polygon, open_at, over_grid, seam, turns_over
 from sdm.data.rasters.grid import Grid, same_crs
+from sdm.data.rasters.stack import WARNING_FILTERS
 from sdm.data.vectors import read_vector, split_layer
 from sdm.errors import DataError
 
@@ -88,7 +89,8 @@ class StudyArea:
         near = [g for g in self.geometries if _overlap(g.bounds, part.bounds)]
         if not near:
             return np.zeros(shape, dtype=bool)
-        return np.asarray(geometry_mask(near, shape, transform, invert=True))
+        with WARNING_FILTERS:  # which rasterio changes
+            return np.asarray(geometry_mask(near, shape, transform, invert=True))
 
     def contains(self, grid: Grid, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
         """Return whether the centre of each of these cells lies in the study area."""

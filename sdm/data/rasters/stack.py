@@ -29,14 +29,14 @@ from sdm.errors import DataError
 from sdm.reading import refuse_special
 
 WINDOW_BYTES = 32 << 20  # all layers of one window; a scan holds about four windows
-_OPENING = threading.Lock()  # Python's warning filters are shared by all threads
+WARNING_FILTERS = threading.Lock()  # Python has one set of them for all threads
 
 
 def open_raster(path: str) -> Any:
     """Open a raster, without warnings."""
     # GDAL takes an ASCII grid for integers if its first 100 kB hold no point, and then cuts off all decimals.
     options = {"datatype": "Float32"} if place_suffix(path) == ".asc" else {}
-    with _OPENING, warnings.catch_warnings():
+    with WARNING_FILTERS, warnings.catch_warnings():
         warnings.simplefilter("ignore", NotGeoreferencedWarning)
         if is_remote(path):
             return _open_remote(path, options)
@@ -279,6 +279,6 @@ class StackReader(ExitStack):
                         "damaged, get it again"
                     ) from problem
                 attempts.failed(_reason(problem))
-            with _OPENING:
+            with WARNING_FILTERS:
                 remote.forget(layer.path)
             self._open(layer.path)

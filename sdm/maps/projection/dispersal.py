@@ -34,18 +34,21 @@ def limit_change(
     width, height = grid.width, grid.height
     step = max(1, min(height, CELLS // width - 2 * reach.rows))
     total: Any = 0.0
+    near, first, last = np.zeros((0, width), dtype=np.float32), 0, 0  # of these rows; each is read once
     with (
+        writing_cogs(grid, [change_raster(change)], threads) as (file,),
         rasterio.open(change) as old,
         rasterio.open(occupied) as past,
-        writing_cogs(grid, [change_raster(change)], threads) as (file,),
     ):
         for top in range(0, height, step):
             low, high = max(0, top - reach.rows), min(height, top + step + reach.rows)
-            rows = min(step, height - top)
-            there = np.isin(past.read(1, window=Window(0, low, width, high - low)), codes)
-            window = Window(0, top, width, rows)
+            if high > last:
+                there = np.isin(past.read(1, window=Window(0, last, width, high - last)), codes)
+                near = np.concatenate([near[low - first :], reach.nearest(there)])
+                first, last = low, high
+            window = Window(0, top, width, min(step, height - top))
             now = old.read(1, window=window)
-            limited = reach.limit(now, there, top, low)
+            limited = reach.limit(now, near, top, first)
             file.write(limited, 1, window=window)
             total = total + ground.tally(window, limited.ravel(), PRESENT)
         file.update_tags(**old.tags(), class_4="suitable, out of reach", dispersal_km=f"{km:g}")
@@ -93,9 +96,13 @@ class Reach:
             cells = np.sqrt(np.maximum(self.km**2 - up**2, 0.0)) / (abs(t.a) * unit)
         return np.where(in_reach, cells * (1 + 1e-12), -1.0)
 
-    def limit(self, codes: NDArray[np.uint8], there: NDArray[np.bool_], top: int, low: int) -> NDArray[np.uint8]:
-        """Return the codes of some rows (the first is `top`), limited by what was occupied in rows from `low` on."""
-        near = _nearest(there, self.turn)
+    def nearest(self, there: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """Return how many columns away the nearest occupied cell of the same row is."""
+        near: NDArray[np.float32] = _nearest(there, self.turn)
+        return near
+
+    def limit(self, codes: NDArray[np.uint8], near: NDArray[np.float32], top: int, low: int) -> NDArray[np.uint8]:
+        """Return the codes of some rows (the first is `top`), limited by what is `nearest` in rows from `low` on."""
         out = codes.copy()
         for k in range(len(codes)):
             first = top + k - self.rows - low

@@ -1,6 +1,5 @@
 """Everything that is mapped and counted in one scenario, for all models, in one pass over its layers."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -64,7 +63,9 @@ class ScenarioFiles:
         titles = [("_".join([target, *one.fields.values()]), k, band)
                   for k, one in enumerate(models) for band, target in enumerate(one.targets)]  # fmt: skip
         words = [title for title, _, _ in titles]
-        if twice := [word for word in words if words.count(word) > 1]:
+        if twice := [
+            word for names in (words, [one.title for one in models]) for word in names if names.count(word) > 1
+        ]:
             raise OptionError(
                 f"two models are of '{twice[0]}': tell them apart by a field, as in 'runs/{{multiplier}}/sp.npz'"
             )
@@ -87,6 +88,12 @@ class ScenarioFiles:
             for title, k, band in titles
         )  # fmt: skip
         heads = safe_names([one.title for one in models], taken=taken)
+
+        def beside(title: str, name: str) -> str:
+            """Return the file of a map that is of a model, and of no target alone."""
+            ((_, free),) = safe_names([f"{heads[title]}_{name}"], taken=used).items()
+            return f"{free}.tif"
+
         leaders = {group: k for k, group in reversed(list(enumerate(groups)))}
         novelty: list[Mapping[str, str]] = []
         for k, group in enumerate(groups):
@@ -95,31 +102,18 @@ class ScenarioFiles:
                 for name in MEASURES[measure]:
                     alone = len(models) == 1 or (measure in SHARED and len(leaders) == 1)
                     of = models[leaders[group]] if measure in SHARED else models[k]
-                    names[name] = f"{name}.tif" if alone else f"{heads[of.title]}_{name}.tif"
+                    names[name] = f"{name}.tif" if alone else beside(of.title, name)
             novelty.append(names)
         alone = len(models) == 1
         together = tuple(
-            {name: f"{name}.tif" if alone else f"{heads[one.title]}_{name}.tif" for name in one.together}
-            for one in models
+            {name: f"{name}.tif" if alone else beside(one.title, name) for name in one.together} for one in models
         )
         return cls(targets, tuple(novelty), together)
 
 
 def group_models(models: Sequence[ProjectedModel]) -> list[str]:
     """Return for each model what is the same for all that were fitted to the same environment."""
-    out = []
-    for one in models:
-        digest, reference, seen = hashlib.sha256(), one.model.reference, one.model.training_range
-        digest.update(repr((one.model.names, one.model.categorical)).encode())
-        if reference is None:
-            digest.update(one.title.encode())
-        else:
-            digest.update(np.ascontiguousarray(reference.values).tobytes())
-        if seen is not None:
-            parts = (seen.low, seen.high, *(a for a in seen.classes if a is not None))
-            digest.update(b"".join(np.ascontiguousarray(part).tobytes() for part in parts))
-        out.append(digest.hexdigest())
-    return out
+    return [one.environment for one in models]
 
 
 @dataclass(frozen=True)
@@ -200,7 +194,7 @@ class _Work:
         rasters: list[Raster] = []
         listed: list[dict[str, str]] = []
         for k, one in enumerate(self.own.models):
-            common = {"model_id": one.model.identity, "software": f"sdm {__version__}", **tags}
+            common = {"model_id": one.identity, "software": f"sdm {__version__}", **tags}
             for target in self.by_model[k]:
                 about = common | {"species": target.name, "scale": one.shown_scale}
                 rasters.append(Raster(self.folder / target.suitability))

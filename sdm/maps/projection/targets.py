@@ -4,6 +4,8 @@ A model of one species has one target; a class model of presence and absence too
 a joint model has its species.
 """
 
+import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -43,6 +45,25 @@ class ProjectedModel:
     def title(self) -> str:
         """Its name with what tells it apart."""
         return "_".join([self.name, *self.fields.values()])
+
+    @cached_property
+    def identity(self) -> str:
+        """A short name for exactly this model."""
+        return self.model.identity
+
+    @cached_property
+    def environment(self) -> str:
+        """What is the same for all models that were fitted to the same environment."""
+        digest, reference, seen = hashlib.sha256(), self.model.reference, self.model.training_range
+        digest.update(repr((self.model.names, self.model.categorical)).encode())
+        if reference is None:
+            digest.update(self.title.encode())
+        else:
+            digest.update(np.ascontiguousarray(reference.values).tobytes())
+        if seen is not None:
+            parts = (seen.low, seen.high, *(a for a in seen.classes if a is not None))
+            digest.update(b"".join(np.ascontiguousarray(part).tobytes() for part in parts))
+        return digest.hexdigest()
 
     @cached_property
     def targets(self) -> tuple[str, ...]:
@@ -90,9 +111,11 @@ class ProjectedModel:
 
     def _level(self, one: Any, word: str, known: Mapping[str, float]) -> float:
         try:
-            return float(word)
+            value = float(word)
         except ValueError:
-            pass
+            value = math.nan
+        if math.isfinite(value):
+            return value
         if word not in known:
             listed = ", ".join(known) or "none, for it was not fitted by 'sdm fit'"
             raise OptionError(f"threshold={word}: expected a number, or one that the model has ({listed})")

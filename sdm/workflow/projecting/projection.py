@@ -278,8 +278,12 @@ class Projection:
                 log.info("%s (%d of %d): kept, for nothing has changed", one.title, k + 1, len(todo))
                 kept += 1
             found[one.title] = known
+        earlier_maps = {name for name in sdm_files(place) if name.startswith("across/")} if resume else set()
         with staging(place, overwrite=True, keep=True) as stage:
             species = self._together(found, place, stage)
+            earlier_maps -= {path.relative_to(stage).as_posix() for path in stage.glob("across/*")}
+        for name in earlier_maps:  # of other groups of scenarios
+            (place / name).unlink(missing_ok=True)
         index = write_pages(species, place) if self.options.output.report else None
         result = ProjectionResult(target, species, self.opened.notices, [], kept=kept)
         result.index = None if index is None else target / index
@@ -303,7 +307,7 @@ class Projection:
         area, predict = self.options.project.area, self.options.predict
         limited = isinstance(self.options.project.dispersal, float)
         models = [
-            [a.title, a.model.identity, group, a.cutoffs, a.shown_scale]
+            [a.title, a.identity, group, a.cutoffs, a.shown_scale]
             for a, group in zip(self.models, group_models(self.models))
         ]
         after = [
@@ -312,8 +316,10 @@ class Projection:
         if limited and earlier is not None and earlier.title in found:
             after.append(found[earlier.title]["digest"])
         grid = self.opened.grid
+        # The reference has no novelty and no change.
+        beside = [] if one.title == REFERENCE else [list(self.measures), self.options.project.dispersal]
         everything = [
-            __version__, models, predict.extrapolation, list(self.measures), self.options.project.dispersal,
+            __version__, models, predict.extrapolation, beside,
             None if area is None else [area, Path(area).stat().st_mtime_ns if Path(area).exists() else 0],
             one.files, after, [grid.width, grid.height, list(grid.transform)[:6], str(grid.crs)],
         ]  # fmt: skip

@@ -1,5 +1,6 @@
 """`sdm project` for every kind of model: its maps are those of `sdm predict`, cell by cell."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from projection.futures import Futures, Models, numbers, project
 from terminal import as_json, fail, files, read, rows, succeed
 
 from sdm import load_model
+from sdm.models.file import save_model
 
 HOT = "MIROC6_ssp585_2070"
 ALL = {
@@ -176,3 +178,16 @@ def test_two_models_of_one_name_are_told_apart(models: Models, futures: Futures,
     said = fail(*project(models.presence, models.joint, *words), code=2)
     assert "two models are of 'owl'" in said
     assert not (tmp_path / "out").exists()
+
+
+def test_two_models_of_one_title_are_refused(models: Models, futures: Futures, tmp_path: Path) -> None:
+    """Whose classes differ, and whose maps of novelty would be one file."""
+    model = load_model(models.habitat)
+    save_model(replace(model, classes=("p", "q", "r")), tmp_path / "other.npz")
+    words = ("--scenarios", futures.folder / HOT, "-o", tmp_path / "out")
+    assert "two models are of 'habitat'" in fail(*project(models.habitat, tmp_path / "other.npz", *words), code=2)
+    (tmp_path / "runs").mkdir()
+    for name, path in (("a", models.habitat), ("b", tmp_path / "other.npz")):
+        (tmp_path / "runs" / f"{name}.npz").write_bytes(path.read_bytes())
+    succeed(*project(tmp_path / "runs" / "{place}.npz", *words))
+    assert {"bare_a.tif", "p_b.tif", "habitat_a_class.tif", "habitat_b_class.tif"} <= set(files(tmp_path / "out" / HOT))
