@@ -157,7 +157,13 @@ def test_groups_can_be_chosen_in_the_panel(projected: Path) -> None:
     assert data is not None
     groups = [entry for entry in data["entries"] if entry["group"] == "Over scenarios"]
     assert [entry["title"] for entry in groups] == [f"mean over gcm: {group['title']}" for group in projection.groups]
-    assert set(groups[0]["layers"]) == {"suitability", "sd", "agreement"}
+    assert set(groups[0]["layers"]) == {"suitability", "sd", "agreement", "mess"}
+    shared = projection.groups[0]["fields"]
+    own = [case for case in projection.scenarios if shared.items() <= case.fields.items()]
+    novel = [band(projected, case.numbers["files"]["mess"]).filled(1) < 0 for case in own]
+    assert len(novel) == 2
+    assert not np.array_equal(*novel)
+    assert np.array_equal(cells(groups[0], "mess", data) < DEEPEST, novel[0] | novel[1]), "hatched where any is outside"
     agreement = band(projected, projection.groups[0]["files"]["agreement"])
     assert np.array_equal(cells(groups[0], "agreement", data), agreement.astype(np.uint16).filled(data["nothing"]))
     assert list(data["kinds"]["agreement"]["classes"]) == ["0", "1", "2"]

@@ -4,7 +4,7 @@ The script `panel.js` colours them, hatches where the model extrapolates, and sh
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import sqrt
 from typing import Any
 
@@ -66,7 +66,8 @@ def panel(projection: StoredProjection, budget: int = BUDGET) -> dict[str, Any] 
         return None
     pixels = min(PIXELS, max(FEWEST, int(sqrt(0.8 * budget / (DENSE * (len(shown) + len(groups)))))))
     while True:
-        entries = [*(_case(case, pixels) for case in shown), *(_group(projection, group, pixels) for group in groups)]
+        of_cases = [_case(case, pixels) for case in shown]
+        entries = [*of_cases, *(_group(projection, group, of_cases, pixels) for group in groups)]
         kinds = _kinds(projection, entries)
         packed = [{key: _pack(entry.values(key), kinds[key]) for key in entry.pictures} for entry in entries]
         size = sum(len(text) for layers in packed for text in layers.values())
@@ -122,11 +123,22 @@ def _case(case: StoredCase, pixels: int) -> Entry:
     return entry
 
 
-def _group(projection: StoredProjection, group: Mapping[str, Any], pixels: int) -> Entry:
+def _group(projection: StoredProjection, group: Mapping[str, Any], shown: Sequence[Entry], pixels: int) -> Entry:
+    """Return the entry of a group of scenarios; its MESS is the lowest of theirs: hatched where any of them is."""
     entry = Entry(f"mean {group_title(group)}", "Over scenarios", f"{words.count(group.get('cases'))} scenarios")
     for key, kind in (("mean", "suitability"), ("sd", "sd"), ("agreement", "agreement")):
         if path := projection.group_raster(group, key):
             entry.pictures[kind] = read_picture(path, pixels)
+    known = {one.title: one.pictures["mess"] for one in shown if "mess" in one.pictures}
+    fields = {str(key): str(value) for key, value in (group.get("fields") or {}).items()}
+    own = [
+        known.get(case.title) or read_picture(path, pixels)
+        for case in projection.scenarios
+        if fields.items() <= case.fields.items() and (path := case.raster("mess"))
+    ]
+    if own:
+        values = [resized(picture.values, entry.main.values.shape) for picture in own]
+        entry.pictures["mess"] = replace(own[0], values=np.fmin.reduce(values))
     return entry
 
 
