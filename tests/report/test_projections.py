@@ -417,3 +417,32 @@ def test_a_model_of_several_targets_links_to_their_projections(full: Path, tmp_p
     assert ("a", {"href": "scenarios/meadow.html"}) in page.found
     assert EVIL in page.sections["scenarios"]
     assert not [tag for tag, attributes in page.found if attributes.get("id") == "panel-data"]
+
+
+def test_a_batch_with_scenarios_has_all_pages_as_report_makes_them(world: Path, tmp_path: Path) -> None:
+    """Through the whole run: every species shows its scenarios, and the index leads to those of all."""
+    out = tmp_path / "out"
+    words = ("fit", world / "occurrences.csv", world / "layers", "--categorical", "landcover", "--features", "lq")
+    succeed(*words, "--scenarios", f"warmer={world / 'warmer'}", "-o", out)
+    written = {path: path.read_bytes() for path in out.rglob("*.html")}
+    assert {path.name for path in make_pages([out])} == {path.name for path in written}
+    assert {path: path.read_bytes() for path in written} == written
+    index = Elements((out / "index.html").read_text(encoding="utf-8"))
+    assert ("a", {"href": "scenarios/index.html"}) in index.found
+    found = find_projections(out / "scenarios")
+    assert len(found) == 2
+    for path in found:
+        page = Elements((out / path.stem / f"{path.stem}.html").read_text(encoding="utf-8"))
+        assert ("a", {"href": f"../scenarios/{path.stem}.html"}) in page.found
+        assert "warmer" in page.sections["scenarios"]
+        own = Elements(path.with_suffix(".html").read_text(encoding="utf-8"))
+        assert {"maps", "table", "outside", "change", "shift", "mapping", "settings"} <= set(own.sections)
+        data = json.loads(own.scripts[0])
+        scenario = json.loads(path.read_text())["scenarios"][0]
+        wanted = band(out / "scenarios", scenario["files"]["suitability"])
+        shown = cells(data["entries"][1], "suitability", data)
+        gone = np.ma.getmaskarray(wanted)
+        assert np.array_equal(shown == data["nothing"], gone)
+        assert np.abs(shown[~gone] / LEVELS - wanted[~gone]).max() <= 1 / LEVELS
+        row = next(row for row in own.rows if row[:1] == ["warmer"])
+        assert row[3] == f"{scenario['change']['gain']['km2']:,.0f}"
