@@ -169,6 +169,42 @@ def test_groups_can_be_chosen_in_the_panel(projected: Path) -> None:
     assert list(data["kinds"]["agreement"]["classes"]) == ["0", "1", "2"]
 
 
+@pytest.mark.parametrize(("measures", "hatched"), [("mop", "mop_strict"), ("exdet,limiting", "exdet"), ("none", None)])
+def test_any_measure_of_novelty_hatches(
+    full: Path, world: Path, tmp_path: Path, measures: str, hatched: str | None
+) -> None:
+    """Through `sdm project`: without MESS the maps are hatched by ExDet or MOP, and all maps of novelty can be seen."""
+    out = tmp_path / "out"
+    (model,) = full.glob("*.npz")
+    scenarios = ("--scenarios", f"a={world / 'warmer'}", "--scenarios", f"b={world / 'layers'}")
+    succeed("project", model, *scenarios, "--reference", world / "layers", "--novelty", measures, "-o", out)
+    results = read_results(out)
+    data = panel(StoredProjection(out, results.numbers))
+    assert data is not None
+    case = results.numbers["scenarios"][0]
+    entry, group = data["entries"][1], data["entries"][-1]
+    assert entry["hatched"] == group["hatched"] == hatched
+    told = " ".join(Elements(make_page(results)).sections["maps"].split())
+    if hatched is None:
+        assert "not known: no map of MESS, ExDet or MOP" in told
+        return
+    values = band(out, case["files"][hatched])
+    novel = values.filled(5) < 0 if hatched == "exdet" else values.filled(5) == 1
+    assert novel.any()
+    low, beyond = data["kinds"][hatched]["novel"]
+    shown = cells(entry, hatched, data)
+    assert np.array_equal((shown >= low) & (shown < beyond), novel)
+    assert np.array_equal(cells(group, hatched, data) == 1, novel), "hatched where any scenario is"
+    assert {name for name in case["files"] if name != "presence"} <= set(entry["layers"])
+    if "limiting" in measures:
+        variables = data["kinds"]["limiting"]["classes"]
+        codes = band(out, case["files"]["limiting"])
+        assert np.array_equal(cells(entry, "limiting", data), codes.astype(np.uint16).filled(data["nothing"]))
+        assert {label for label, _ in variables.values()} == {"none", "landcover", *case["variables"]}
+    maps = draw_scenarios(out, results.numbers, tmp_path / "maps.png")
+    assert maps is not None
+
+
 def test_a_page_stays_small_however_many_scenarios(tmp_path: Path) -> None:
     many = [{"run": str(k)} for k in range(30)]
     folder = project(tmp_path / "out", scenarios=many, size=(200, 160))
@@ -285,7 +321,7 @@ def test_odd_projections_are_drawn_and_have_their_page(which: str, tmp_path: Pat
     page = Elements(make_page(read_results(path)))
     assert ("change" in page.sections) == (change is not None)
     assert ("outside" in page.sections) == (which != "no mess")
-    assert ("not known: no map of MESS" in page.sections["maps"]) == (which == "no mess")
+    assert ("not known: no map of MESS, ExDet or MOP" in page.sections["maps"]) == (which == "no mess")
     pictures = [str(attributes["src"]) for tag, attributes in page.found if tag == "img"]
     assert len(pictures) == 1 + (change is not None)
     assert all(source.startswith("data:image/png;base64,") for source in pictures)
