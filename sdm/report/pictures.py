@@ -93,10 +93,11 @@ def resized(values: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
 
 
 def _legend(source: rasterio.DatasetReader) -> dict[int, tuple[str, str]]:
-    """Return the classes that a raster says it has, with their colours."""
+    """Return the classes, or the variables by number, that a raster says it has, with their colours."""
     if source.dtypes[0] != "uint8":
         return {}
-    named = {key.removeprefix("class_"): label for key, label in source.tags().items() if key.startswith("class_")}
+    words = [(*key.rpartition("_")[::2], label) for key, label in source.tags().items()]
+    named = {code: label for what, code, label in words if what in ("class", "variable")}
     labels = {int(code): label for code, label in named.items() if code.isdecimal()}
     try:
         table = {code: hex_colour(colour[:3]) for code, colour in source.colormap(1).items()}

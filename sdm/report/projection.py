@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,12 @@ from sdm.report.results import number, rows_of
 
 REFERENCE = "reference"
 CHANGE_COLOURS = {name: hex_colour(COLOURS[code]) for code, name in enumerate(CODES)}
+# Maps that say where a model extrapolates, the best first: what to call it, and from which value to below which.
+NOVELTY = {
+    "mess": ("MESS below 0", -inf, 0.0),
+    "exdet": ("ExDet below 0", -inf, 0.0),
+    "mop_strict": ("strict extrapolation of MOP", 1.0, 2.0),
+}
 
 
 @dataclass(frozen=True)
@@ -42,6 +49,11 @@ class StoredCase:
         if isinstance(found, dict):
             found = found.get(self.rule) if self.rule in found else None
         return inside(self.folder, found)
+
+    @property
+    def novelty(self) -> str | None:
+        """Which of its maps says where the model extrapolates; None where no map does."""
+        return next((key for key in NOVELTY if self.raster(key)), None)
 
     def tree(self, key: str) -> dict[str, Any]:
         """Return numbers that have names; empty where they are not there."""

@@ -161,6 +161,12 @@ class _Job:
                 result.projection = project_fitted(
                     done, place, target, self.opened, options, self.command, self.progress
                 )
+                if options.output.report:  # pages show the scenarios of their species, which are there only now
+                    from sdm.report.pages.registry import write_page
+                    from sdm.report.results import read_results
+
+                    for one_folder in done:
+                        write_page(read_results(one_folder))
             if options.output.report:
                 from sdm.report.pages.index import write_index
 

@@ -157,10 +157,52 @@ def test_groups_can_be_chosen_in_the_panel(projected: Path) -> None:
     assert data is not None
     groups = [entry for entry in data["entries"] if entry["group"] == "Over scenarios"]
     assert [entry["title"] for entry in groups] == [f"mean over gcm: {group['title']}" for group in projection.groups]
-    assert set(groups[0]["layers"]) == {"suitability", "sd", "agreement"}
+    assert set(groups[0]["layers"]) == {"suitability", "sd", "agreement", "mess"}
+    shared = projection.groups[0]["fields"]
+    own = [case for case in projection.scenarios if shared.items() <= case.fields.items()]
+    novel = [band(projected, case.numbers["files"]["mess"]).filled(1) < 0 for case in own]
+    assert len(novel) == 2
+    assert not np.array_equal(*novel)
+    assert np.array_equal(cells(groups[0], "mess", data) < DEEPEST, novel[0] | novel[1]), "hatched where any is outside"
     agreement = band(projected, projection.groups[0]["files"]["agreement"])
     assert np.array_equal(cells(groups[0], "agreement", data), agreement.astype(np.uint16).filled(data["nothing"]))
     assert list(data["kinds"]["agreement"]["classes"]) == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize(("measures", "hatched"), [("mop", "mop_strict"), ("exdet,limiting", "exdet"), ("none", None)])
+def test_any_measure_of_novelty_hatches(
+    full: Path, world: Path, tmp_path: Path, measures: str, hatched: str | None
+) -> None:
+    """Through `sdm project`: without MESS the maps are hatched by ExDet or MOP, and all maps of novelty can be seen."""
+    out = tmp_path / "out"
+    (model,) = full.glob("*.npz")
+    scenarios = ("--scenarios", f"a={world / 'warmer'}", "--scenarios", f"b={world / 'layers'}")
+    succeed("project", model, *scenarios, "--reference", world / "layers", "--novelty", measures, "-o", out)
+    results = read_results(out)
+    data = panel(StoredProjection(out, results.numbers))
+    assert data is not None
+    case = results.numbers["scenarios"][0]
+    entry, group = data["entries"][1], data["entries"][-1]
+    assert entry["hatched"] == group["hatched"] == hatched
+    told = " ".join(Elements(make_page(results)).sections["maps"].split())
+    if hatched is None:
+        assert "not known: no map of MESS, ExDet or MOP" in told
+        return
+    values = band(out, case["files"][hatched])
+    novel = values.filled(5) < 0 if hatched == "exdet" else values.filled(5) == 1
+    assert novel.any()
+    low, beyond = data["kinds"][hatched]["novel"]
+    shown = cells(entry, hatched, data)
+    assert np.array_equal((shown >= low) & (shown < beyond), novel)
+    assert np.array_equal(cells(group, hatched, data) == 1, novel), "hatched where any scenario is"
+    assert {name for name in case["files"] if name != "presence"} <= set(entry["layers"])
+    if "limiting" in measures:
+        variables = data["kinds"]["limiting"]["classes"]
+        codes = band(out, case["files"]["limiting"])
+        assert np.array_equal(cells(entry, "limiting", data), codes.astype(np.uint16).filled(data["nothing"]))
+        assert {label for label, _ in variables.values()} == {"none", "landcover", *case["variables"]}
+    maps = draw_scenarios(out, results.numbers, tmp_path / "maps.png")
+    assert maps is not None
 
 
 def test_a_page_stays_small_however_many_scenarios(tmp_path: Path) -> None:
@@ -279,7 +321,7 @@ def test_odd_projections_are_drawn_and_have_their_page(which: str, tmp_path: Pat
     page = Elements(make_page(read_results(path)))
     assert ("change" in page.sections) == (change is not None)
     assert ("outside" in page.sections) == (which != "no mess")
-    assert ("not known: no map of MESS" in page.sections["maps"]) == (which == "no mess")
+    assert ("not known: no map of MESS, ExDet or MOP" in page.sections["maps"]) == (which == "no mess")
     pictures = [str(attributes["src"]) for tag, attributes in page.found if tag == "img"]
     assert len(pictures) == 1 + (change is not None)
     assert all(source.startswith("data:image/png;base64,") for source in pictures)
@@ -411,3 +453,32 @@ def test_a_model_of_several_targets_links_to_their_projections(full: Path, tmp_p
     assert ("a", {"href": "scenarios/meadow.html"}) in page.found
     assert EVIL in page.sections["scenarios"]
     assert not [tag for tag, attributes in page.found if attributes.get("id") == "panel-data"]
+
+
+def test_a_batch_with_scenarios_has_all_pages_as_report_makes_them(world: Path, tmp_path: Path) -> None:
+    """Through the whole run: every species shows its scenarios, and the index leads to those of all."""
+    out = tmp_path / "out"
+    words = ("fit", world / "occurrences.csv", world / "layers", "--categorical", "landcover", "--features", "lq")
+    succeed(*words, "--scenarios", f"warmer={world / 'warmer'}", "-o", out)
+    written = {path: path.read_bytes() for path in out.rglob("*.html")}
+    assert {path.name for path in make_pages([out])} == {path.name for path in written}
+    assert {path: path.read_bytes() for path in written} == written
+    index = Elements((out / "index.html").read_text(encoding="utf-8"))
+    assert ("a", {"href": "scenarios/index.html"}) in index.found
+    found = find_projections(out / "scenarios")
+    assert len(found) == 2
+    for path in found:
+        page = Elements((out / path.stem / f"{path.stem}.html").read_text(encoding="utf-8"))
+        assert ("a", {"href": f"../scenarios/{path.stem}.html"}) in page.found
+        assert "warmer" in page.sections["scenarios"]
+        own = Elements(path.with_suffix(".html").read_text(encoding="utf-8"))
+        assert {"maps", "table", "outside", "change", "shift", "mapping", "settings"} <= set(own.sections)
+        data = json.loads(own.scripts[0])
+        scenario = json.loads(path.read_text())["scenarios"][0]
+        wanted = band(out / "scenarios", scenario["files"]["suitability"])
+        shown = cells(data["entries"][1], "suitability", data)
+        gone = np.ma.getmaskarray(wanted)
+        assert np.array_equal(shown == data["nothing"], gone)
+        assert np.abs(shown[~gone] / LEVELS - wanted[~gone]).max() <= 1 / LEVELS
+        row = next(row for row in own.rows if row[:1] == ["warmer"])
+        assert row[3] == f"{scenario['change']['gain']['km2']:,.0f}"

@@ -20,7 +20,7 @@ from sdm.report.charts import SCALES, TOP
 from sdm.report.figures.maps import Shades, paint
 from sdm.report.figures.style import COLOURS, DPI, INK, new_figure, safe_text, save
 from sdm.report.pictures import Picture, read_picture, resized
-from sdm.report.projection import CHANGE_COLOURS, StoredCase, StoredProjection
+from sdm.report.projection import CHANGE_COLOURS, NOVELTY, StoredCase, StoredProjection
 
 MOST_MAPS = 24
 MOST_COLUMNS = 9  # of a grid of fields
@@ -31,7 +31,6 @@ BESIDE = 6  # scenarios whose bars fit beside the map of centroids
 FULL = 0.6  # share of the places of a grid that must have a scenario
 PIXELS = 420
 STRIPE = 12  # pixels of one stripe and the gap after it, at twice the resolution of the picture
-OUTSIDE = "hatched: outside the training range (MESS below 0), where the map is a guess"
 
 
 @dataclass(frozen=True)
@@ -114,11 +113,13 @@ def _name_fields(
 
 
 def extrapolated_cells(case: StoredCase, like: Picture, pixels: int) -> NDArray[np.bool_] | None:
-    """Return where MESS is below 0, in the pixels of another picture of the same extent; None where it is not known."""
-    path = case.raster("mess")
-    if path is None:
+    """Return where a model extrapolates, in the pixels of a picture of the same extent; None where it is not known."""
+    path = case.raster(case.novelty) if case.novelty else None
+    if path is None or case.novelty is None:
         return None
-    return resized(read_picture(path, pixels).values < 0, like.values.shape)
+    _, low, high = NOVELTY[case.novelty]
+    values = read_picture(path, pixels).values
+    return resized((values >= low) & (values < high), like.values.shape)
 
 
 def hatch(axes: Axes, mask: NDArray[np.bool_], picture: Picture, inches: tuple[float, float]) -> None:
@@ -208,16 +209,16 @@ def _explain(
         strip = figure.colorbar(image, cax=key.inset_axes((0.08, 0.42, 0.84, 0.1)), orientation="horizontal")
     strip.set_label(shades.label, fontsize=9)
     strip.ax.tick_params(labelsize=8)
-    if any(panel.novel is not None and panel.novel.any() for panel in panels):
-        said = OUTSIDE
+    hatched = any(panel.novel is not None and panel.novel.any() for panel in panels)
+    measure = " or ".join(dict.fromkeys(NOVELTY[one][0] for panel in panels if (one := panel.case.novelty)))
+    if hatched:
+        said = f"hatched: outside the training range ({measure}), where the map is a guess"
     elif all(panel.novel is not None for panel in panels if not panel.case.is_reference):
-        said = "no cell of a scenario is outside the training range (MESS is nowhere below 0)"
+        said = f"no cell of a scenario is outside the training range ({measure})"
     else:
-        said = "where the model extrapolates is not known: there is no map of MESS"
+        said = "where the model extrapolates is not known: there is no map of MESS, ExDet or MOP"
     more = f"{left_out} more scenario{'s are' if left_out > 1 else ' is'} not shown" if left_out > 0 else ""
-    key_of = (
-        Patch(facecolor="white", edgecolor="#141414", hatch="//////", lw=0.5) if said == OUTSIDE else Patch(alpha=0)
-    )
+    key_of = Patch(facecolor="white", edgecolor="#141414", hatch="//////", lw=0.5) if hatched else Patch(alpha=0)
     labels, handles = ([said, more], [key_of, Patch(alpha=0)]) if more else ([said], [key_of])
     figure.legend(handles, labels, loc="outside lower center", fontsize=8, frameon=False, ncols=1)
 

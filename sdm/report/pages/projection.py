@@ -10,7 +10,7 @@ from sdm.report.pages.frame import Context, Page, PageSection
 from sdm.report.pages.scenario_panel import group_title, panel, signed
 from sdm.report.pages.svg import svg
 from sdm.report.pictures import embed
-from sdm.report.projection import StoredCase, StoredProjection, inside, mean_change, most_outside, worst_change
+from sdm.report.projection import NOVELTY, StoredCase, StoredProjection, inside, mean_change, most_outside, worst_change
 from sdm.report.results import SCENARIOS, Results, find_projections, number, read_results
 
 MOST_VARIABLES = 40
@@ -101,8 +101,8 @@ def panel_section(results: Results) -> Context | None:
     live, image = panel(stored), _picture(stored, "maps")
     if live is None and image is None:
         return None
-    known = [case.raster("mess") is not None for case in stored.scenarios]
-    return {"panel": live, "image": image, "known": any(known), "change": stored.has_change}
+    measures = dict.fromkeys(NOVELTY[key][0] for case in stored.scenarios if (key := case.novelty))
+    return {"panel": live, "image": image, "measures": list(measures), "change": stored.has_change}
 
 
 def extrapolation_section(results: Results) -> Context | None:
@@ -202,7 +202,7 @@ def fitted_section(results: Results) -> Context | None:
         place = own.page.parent.resolve()
         inside_it = place == (results.folder / SCENARIOS).resolve()
         link = f"{'' if inside_it else '../'}{SCENARIOS}/{quote(own.page.name)}"
-        found = panel_section(own) or {"panel": None, "image": None, "known": False, "change": False}
+        found = panel_section(own) or {"panel": None, "image": None, "measures": [], "change": False}
         return {
             **found,
             "table": scenario_table(own),

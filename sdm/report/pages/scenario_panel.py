@@ -4,13 +4,14 @@ The script `panel.js` colours them, hatches where the model extrapolates, and sh
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import sqrt
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sdm.maps.novelty import MEASURES, OF_VARIABLES
 from sdm.maps.projection.change import CODES, TITLES
 from sdm.models.colours import hex_colour
 from sdm.report.charts import SCALES, TOP
@@ -29,6 +30,15 @@ EFFORT = 6  # of compression: maps of 24 scenarios in a second, not six, for 3 %
 DEEPEST = 100  # MESS beyond it, to either side, has the colour of the end
 CHANGE_LABELS = {str(k): (title, CHANGE_COLOURS[name]) for k, (name, title) in enumerate(zip(CODES, TITLES))}
 SUITABLE = {"0": ("not suitable", CHANGE_COLOURS["stable_absent"]), "1": ("suitable", CHANGE_COLOURS["stable_present"])}
+EXDET_TYPES = {
+    "0": ("not novel", CHANGE_COLOURS["stable_absent"]),
+    "1": ("type 1: a value outside its range", "#b2182b"),
+    "2": ("type 2: a new combination of values", "#e69f00"),
+}
+STRICT = {"0": ("inside all ranges", CHANGE_COLOURS["stable_absent"]), "1": ("outside a range", "#b2182b")}
+NO_VARIABLE = ("none", CHANGE_COLOURS["stable_absent"])
+MESS_STEPS = (0, DEEPEST)  # steps of MESS below 0
+KINDS = ("suitability", "presence", "change", *(name for names in MEASURES.values() for name in names))
 RED_BLUE = ("67001f", "b2182b", "ef8a62", "fddbc7", "f7f7f7", "d1e5f0", "67a9cf", "2166ac", "053061")
 MAGMA = ("000004", "2c115f", "721f81", "b63679", "f1605d", "feae77", "fcfdbf")
 
@@ -41,6 +51,7 @@ class Entry:
     group: str
     said: str
     pictures: dict[str, Picture] = field(default_factory=dict)
+    hatched: str | None = None  # the kind that says where the model extrapolates
 
     @property
     def main(self) -> Picture:
@@ -66,7 +77,8 @@ def panel(projection: StoredProjection, budget: int = BUDGET) -> dict[str, Any] 
         return None
     pixels = min(PIXELS, max(FEWEST, int(sqrt(0.8 * budget / (DENSE * (len(shown) + len(groups)))))))
     while True:
-        entries = [*(_case(case, pixels) for case in shown), *(_group(projection, group, pixels) for group in groups)]
+        of_cases = [_case(case, pixels) for case in shown]
+        entries = [*of_cases, *(_group(projection, group, of_cases, pixels) for group in groups)]
         kinds = _kinds(projection, entries)
         packed = [{key: _pack(entry.values(key), kinds[key]) for key in entry.pictures} for entry in entries]
         size = sum(len(text) for layers in packed for text in layers.values())
@@ -116,17 +128,36 @@ def group_title(group: Mapping[str, Any]) -> str:
 
 def _case(case: StoredCase, pixels: int) -> Entry:
     entry = Entry(case.title, "Reference" if case.is_reference else "Scenarios", told_case(case))
-    for key in ("suitability", "presence", "change", "mess"):
+    for key in KINDS:
         if path := case.raster(key):
             entry.pictures[key] = read_picture(path, pixels)
+    if "exdet" in entry.pictures:  # its type is what counts
+        kept = entry.pictures["exdet"]
+        types = np.select([kept.values < 0, kept.values > 1, np.isfinite(kept.values)], [1.0, 2.0, 0.0], np.nan)
+        entry.pictures["exdet"] = replace(kept, values=types.astype(np.float32))
+    entry.hatched = case.novelty
     return entry
 
 
-def _group(projection: StoredProjection, group: Mapping[str, Any], pixels: int) -> Entry:
+def _group(projection: StoredProjection, group: Mapping[str, Any], shown: Sequence[Entry], pixels: int) -> Entry:
+    """Return the entry of a group of scenarios; it is hatched where any of them is."""
     entry = Entry(f"mean {group_title(group)}", "Over scenarios", f"{words.count(group.get('cases'))} scenarios")
     for key, kind in (("mean", "suitability"), ("sd", "sd"), ("agreement", "agreement")):
         if path := projection.group_raster(group, key):
             entry.pictures[kind] = read_picture(path, pixels)
+    fields = {str(key): str(value) for key, value in (group.get("fields") or {}).items()}
+    known = {one.title: one for one in shown}
+    own = [case for case in projection.scenarios if fields.items() <= case.fields.items()]
+    parts = [known.get(case.title) or _case(case, pixels) for case in own]
+    measures = {one.hatched for one in parts}
+    measure = measures.pop() if len(measures) == 1 else None
+    if measure is not None:
+        values = [resized(one.pictures[measure].values, entry.main.values.shape) for one in parts]
+        lowest, highest = np.fmin.reduce(values), np.fmax.reduce(values)
+        outside = np.logical_or.reduce([part == 1 for part in values])
+        joined = lowest if measure == "mess" else np.where(outside, np.float32(1), highest)
+        entry.pictures[measure] = replace(parts[0].pictures[measure], values=joined)
+        entry.hatched = measure
     return entry
 
 
@@ -140,12 +171,21 @@ def _kinds(projection: StoredProjection, entries: Sequence[Entry]) -> dict[str, 
     tops = {key: max(picture.highest for picture in own) for key, own in found.items()}
     legends = {key: {str(a): b for picture in own for a, b in picture.legend.items()} for key, own in found.items()}
     most = int(tops.get("agreement", 0))
+    variables = {key: {"0": NO_VARIABLE, **legends.get(key, {})} for key in OF_VARIABLES}
     label = SCALES.get(scale, scale)
     kinds = {
         "suitability": _range(label, 0, TOP.get(scale) or tops.get("suitability", 1.0), PALETTE),
         "presence": _classes(f"Suitable or not (cutoff: {projection.rule})", legends.get("presence") or SUITABLE),
         "change": _classes("Change against the reference", legends.get("change") or CHANGE_LABELS),
-        "mess": _range("MESS (below 0: outside the training range)", -DEEPEST, DEEPEST, RED_BLUE),
+        "mess": _range("MESS (below 0: outside the training range)", -DEEPEST, DEEPEST, RED_BLUE)
+        | {"novel": MESS_STEPS},
+        "mod": _classes("Variable that is most dissimilar", variables["mod"]),
+        "exdet": _classes("ExDet: type of novelty", EXDET_TYPES) | {"novel": (1, 2)},
+        "exdet_variable": _classes("ExDet: variable that causes the novelty", variables["exdet_variable"]),
+        "mop": _range("MOP: distance to the training environment", 0, tops.get("mop", 1.0), MAGMA),
+        "mop_strict": _classes("MOP: strict extrapolation", STRICT) | {"novel": (1, 2)},
+        "clamping": _range("Effect of clamping", 0, tops.get("clamping", 1.0), MAGMA),
+        "limiting": _classes("Limiting variable", variables["limiting"]),
         "sd": _range("Standard deviation over scenarios", 0, tops.get("sd", 1.0), MAGMA),
         "agreement": _classes("Agreement: how many scenarios say suitable", _steps(most)),
     }
@@ -180,5 +220,12 @@ def _told(order: int, entry: Entry, layers: dict[str, str], grids: list[dict[str
     grid = {"width": wide, "height": high, "bounds": entry.main.bounds, "aspect": entry.main.aspect}
     if grid not in grids:
         grids.append(grid)
-    told = {"order": order, "title": entry.title, "group": entry.group, "said": entry.said, "grid": grids.index(grid)}
+    told = {
+        "hatched": entry.hatched,
+        "order": order,
+        "title": entry.title,
+        "group": entry.group,
+        "said": entry.said,
+        "grid": grids.index(grid),
+    }
     return {**told, "layers": layers}

@@ -44,15 +44,16 @@
     side.marks.width = wide;
     side.marks.height = high;
     if (!side.entry) return;
-    const grid = gridOf(side.entry), context = side.marks.getContext("2d"), zero = data.kinds.mess ? -data.kinds.mess.low : 0;
+    const grid = gridOf(side.entry), context = side.marks.getContext("2d");
     if (state.stripes && side.novel && side.cells) {
+      const [low, beyond] = data.kinds[side.entry.hatched].novel;
       const image = context.createImageData(wide, high), pixels = new Uint32Array(image.data.buffer);
       const period = Math.round(7 * ratio), first = Math.round(1.5 * ratio), second = Math.round(3 * ratio);
       for (let y = 0; y < high; y++) {
         const row = Math.floor((y / high) * grid.height) * grid.width;
         for (let x = 0; x < wide; x++) {
-          const phase = (x + y) % period;
-          if (phase < second && side.novel[row + Math.floor((x / wide) * grid.width)] < zero) pixels[y * wide + x] = phase < first ? 0xdd141414 : 0xddffffff;
+          const phase = (x + y) % period, code = side.novel[row + Math.floor((x / wide) * grid.width)];
+          if (phase < second && code >= low && code < beyond) pixels[y * wide + x] = phase < first ? 0xdd141414 : 0xddffffff;
         }
       }
       context.putImageData(image, 0, 0);
@@ -105,7 +106,7 @@
   async function show(k) {
     const side = sides[k], entry = data.entries[Number(side.choice.value)], wanted = {};
     side.wanted = wanted;
-    const [found, novel] = await Promise.all([cells(entry, state.kind), cells(entry, "mess")]);
+    const [found, novel] = await Promise.all([cells(entry, state.kind), entry.hatched ? cells(entry, entry.hatched) : null]);
     if (side.wanted !== wanted) return;  // another one was asked for meanwhile
     Object.assign(side, { entry, cells: found, novel });
     side.caption.textContent = entry.title;
@@ -122,7 +123,8 @@
   function value(side, column, row) {
     const kind = data.kinds[state.kind], at = row * gridOf(side.entry).width + column, code = side.cells ? side.cells[at] : data.nothing;
     if (code === data.nothing) return "no data";
-    const outside = side.novel && side.novel[at] < -data.kinds.mess.low ? " (outside the training range)" : "";
+    const [low, beyond] = side.novel ? data.kinds[side.entry.hatched].novel : [0, 0];
+    const outside = side.novel && side.novel[at] >= low && side.novel[at] < beyond ? " (outside the training range)" : "";
     if (!kind.palette.length) return (kind.classes[code] ? kind.classes[code][0] : String(code)) + outside;
     const number = kind.low + (code / kind.levels) * (kind.high - kind.low);
     return (kind.low < 0 ? number.toFixed(0).replace("-", "−") : kind.high === 1 ? number.toFixed(2) : number.toPrecision(3)) + outside;
