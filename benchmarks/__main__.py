@@ -5,7 +5,7 @@ from importlib import import_module
 from itertools import takewhile
 
 INPUTS = ("thinning", "records", "variables")  # of files and records, in a folder of their own
-SCENARIOS = ("novelty",)  # of projections, in a folder of their own
+SCENARIOS = ("novelty", "projection")  # of projections, in a folder of their own
 FOLDERS = {**dict.fromkeys(INPUTS, "inputs."), **dict.fromkeys(SCENARIOS, "scenarios.")}
 ALL = (
     *("engine", "application", "structural", "path", "roots", "edges", "bias", "nceas"),
