@@ -44,17 +44,16 @@ def make_pages(places: Iterable[Path]) -> list[Path]:
     """Write the pages of results of any kind, and the index of every run over several species.
 
     The places are results folders of `sdm fit`, `sdm classify`, `sdm joint` or `sdm project`; or model files or
-    numbers in them. Projections in a folder `scenarios` of results are made with them.
+    numbers in them. Projections in the folder `scenarios` of a results folder are made with it.
     """
     written = []
     for place in map(Path, places):
         found = [read_results(path) for path in find_results(place)]
         written += [write_page(results) for results in found]
-        folders = dict.fromkeys([*([place] if place.is_dir() else []), *(results.folder for results in found)])
-        for folder in folders:
-            written += _projection_pages(folder / SCENARIOS)
         if not place.is_dir():
             continue
+        for folder in dict.fromkeys([place, *(results.folder for results in found)]):
+            written += _projection_pages(folder / SCENARIOS)
         if sum(results.kind == "projection" for results in found) > 1:
             written.append(write_projection_index(place))
         elif any(results.folder != place for results in found):
