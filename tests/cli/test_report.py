@@ -29,7 +29,8 @@ def test_the_page_is_made_again_from_what_is_stored(fit, results: Path, given: s
     page.unlink()
     left = files(results)
     place = {"folder": results, "model": results / f"{fit.name}.npz", "numbers": results / f"{fit.name}.json"}[given]
-    assert succeed("report", place).stdout.strip() == str(page)
+    made = [str(page), *([str(results / "scenarios" / page.name)] if given == "folder" else [])]
+    assert succeed("report", place).stdout.split() == made, "a folder's scenarios are made with it"
     assert page.read_bytes() == before
     assert files(results) == sorted([*left, page.name]), "nothing else is written"
 
@@ -38,7 +39,7 @@ def test_a_page_that_is_there_is_replaced(fit, results: Path) -> None:
     page = results / f"{fit.name}.html"
     before = page.read_bytes()
     page.write_text("old")
-    assert as_json("report", results)["files"] == [str(page)]
+    assert as_json("report", results)["files"][0] == str(page)
     assert page.read_bytes() == before
 
 
@@ -70,7 +71,8 @@ def test_many_species_have_an_index(world, tmp_path: Path) -> None:
 def test_several_places_at_once(fit, results: Path, tmp_path: Path) -> None:
     shutil.copytree(results, tmp_path / "second")
     pages = as_json("report", results, tmp_path / "second")["files"]
-    assert pages == [str(results / f"{fit.name}.html"), str(tmp_path / "second" / f"{fit.name}.html")]
+    places = (results, tmp_path / "second")
+    assert pages == [str(place / part / f"{fit.name}.html") for place in places for part in ("", "scenarios")]
 
 
 def test_what_is_no_result_is_said(fit, results: Path, tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def make_pages(places: Iterable[Path]) -> list[Path]:
     """Write the pages of results of any kind, and the index of every run over several species.
 
     The places are results folders of `sdm fit`, `sdm classify`, `sdm joint` or `sdm project`; or model files or
-    numbers in them. Pages of projections in a folder `scenarios` are made with those of their results folder.
+    numbers in them. Projections in the folder `scenarios` of a results folder are made with it.
     """
     written = []
     for place in map(Path, places):

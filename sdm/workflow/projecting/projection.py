@@ -35,7 +35,7 @@ from sdm.workflow.projecting.models import find_models, with_options
 from sdm.workflow.projecting.opening import REFERENCE, Opened, OpenScenario, open_scenarios, variables_of
 from sdm.workflow.projecting.scenarios import Scenario, field_names, find_scenarios, period_order
 from sdm.workflow.projecting.summary import Case, SpeciesProjection
-from sdm.workflow.projecting.telling import projection_lines
+from sdm.workflow.projecting.telling import common_warnings, projection_lines
 from sdm.written_files import refuse_obstacle, sdm_files
 
 log = logging.getLogger("sdm")
@@ -287,7 +287,7 @@ class Projection:
         index = write_pages(species, place) if self.options.output.report else None
         result = ProjectionResult(target, species, self.opened.notices, [], kept=kept)
         result.index = None if index is None else target / index
-        result.warnings = list(dict.fromkeys(text for one in species for text in one.warnings))
+        result.warnings = common_warnings(species)
         result.lines = [line for one in species for line in projection_lines(one, len(species) > 1)]
         return result
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from sdm._version import __version__
 from sdm.options.projecting import ProjectOptions
 from sdm.workflow.projecting.opening import REFERENCE
 from sdm.workflow.writing import versions
@@ -130,7 +131,7 @@ class SpeciesProjection:
         """Everything as JSON values."""
         reference = self.reference
         return {
-            "kind": "projection", "species": self.name, "of": self.kind, "scale": self.scale, "rule": self.rule,
+            "kind": "projection", "version": __version__, "species": self.name, "of": self.kind, "scale": self.scale, "rule": self.rule,
             "dispersal": self.dispersal, "fields": self.fields,
             "reference": None if reference is None else reference.numbers,
             "scenarios": [case.numbers for case in self.scenarios], "across": self.across, "variance": self.variance,

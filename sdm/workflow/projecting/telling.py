@@ -7,6 +7,7 @@ from sdm.workflow.projecting.summary import Case, SpeciesProjection
 
 NOTABLE = 0.01  # share outside the training range that is warned of
 MOST_LINES = 30  # of scenarios in the terminal
+MOST_WARNED = 5  # species whose warnings are all said
 COLUMNS = ("species", "scenario", "measure", "of", "value", "unit")  # of `scenarios.csv`, beside the fields
 
 
@@ -27,9 +28,8 @@ def projection_warnings(found: SpeciesProjection) -> list[str]:
         first = max(parts, key=lambda name: float(parts[name]["share"]))
         most = f"{worst.numbers['title']}; most by {first}, {parts[first]['share']:.0%}"
         out.append(
-            f"{found.name}: in {len(notable)} of {len(shares)} scenarios a part of the map is outside the environment "
-            f"that the model was fitted to, up to {share:.0%} of the cells ({most}): no data tests what it predicts "
-            "there"
+            f"{found.name}: a part of {len(notable)} of {len(shares)} maps is outside the environment that the model was "
+            f"fitted to, up to {share:.0%} of the cells ({most}): no data tests what it predicts there"
         )
     if empty := [case.numbers["title"] for case in found.scenarios if not case.numbers["suitability"]["cells"]]:
         out.append(
@@ -59,11 +59,29 @@ def projection_warnings(found: SpeciesProjection) -> list[str]:
     return out
 
 
+def common_warnings(species: Sequence[SpeciesProjection]) -> list[str]:
+    """Return the warnings of all species; of more than a few species, how many have some, and those of the worst."""
+    warned = [one for one in species if one.warnings]
+    if len(warned) <= MOST_WARNED:
+        return [text for one in warned for text in one.warnings]
+    worst = max(warned, key=_most_outside)
+    return [
+        f"{len(warned)} of {len(species)} species have warnings, which are on their pages; the worst is {worst.name}",
+        *worst.warnings,
+    ]
+
+
+def _most_outside(found: SpeciesProjection) -> float:
+    shares = [case.numbers["outside"]["share"] for case in found.scenarios if case.numbers["outside"]]
+    return max(shares, default=0.0)
+
+
 def projection_lines(found: SpeciesProjection, brief: bool = False) -> list[str]:
     """Say what was found in lines of text: how much is extrapolated first."""
     shares = [case.numbers["outside"]["share"] for case in found.scenarios if case.numbers["outside"]]
-    n = len(found.scenarios)
-    head = f"{found.name}: {n} {'scenario' if n == 1 else 'scenarios'}"
+    n, scenarios = len(found.scenarios), len({case.numbers["scenario"] for case in found.scenarios})
+    head = f"{found.name}: {scenarios} {'scenario' if scenarios == 1 else 'scenarios'}"
+    head += f" by {n // max(scenarios, 1)} models" if n > scenarios else ""
     if shares:
         head += f"; outside the training range {_span(shares)} of the cells"
     lines = [head]
