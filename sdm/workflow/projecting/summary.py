@@ -131,7 +131,8 @@ class SpeciesProjection:
         """Everything as JSON values."""
         reference = self.reference
         return {
-            "kind": "projection", "version": __version__, "species": self.name, "of": self.kind, "scale": self.scale, "rule": self.rule,
+            "kind": "projection", "version": __version__, "species": self.name,
+            "of": self.kind, "scale": self.scale, "rule": self.rule,
             "dispersal": self.dispersal, "fields": self.fields,
             "reference": None if reference is None else reference.numbers,
             "scenarios": [case.numbers for case in self.scenarios], "across": self.across, "variance": self.variance,

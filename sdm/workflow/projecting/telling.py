@@ -28,8 +28,8 @@ def projection_warnings(found: SpeciesProjection) -> list[str]:
         first = max(parts, key=lambda name: float(parts[name]["share"]))
         most = f"{worst.numbers['title']}; most by {first}, {parts[first]['share']:.0%}"
         out.append(
-            f"{found.name}: a part of {len(notable)} of {len(shares)} maps is outside the environment that the model was "
-            f"fitted to, up to {share:.0%} of the cells ({most}): no data tests what it predicts there"
+            f"{found.name}: a part of {len(notable)} of {len(shares)} maps is outside the environment that the model "
+            f"was fitted to, up to {share:.0%} of the cells ({most}): no data tests what it predicts there"
         )
     if empty := [case.numbers["title"] for case in found.scenarios if not case.numbers["suitability"]["cells"]]:
         out.append(
