@@ -98,27 +98,19 @@ def test_pages_and_the_terminal_run_nothing(
     assert answer["models"][0]["name"] == EVIL
 
 
-@pytest.mark.parametrize(
-    "title", ["across", "index", "index.html", "scenarios.csv", "run.yaml", "mess", "Across", "scenario.json"]
-)
-def test_scenarios_called_as_files_of_the_results(title: str, models: Models, futures: Futures, tmp_path: Path) -> None:
-    words = [
-        word
-        for k in range(2)
-        for word in ("--scenarios", f"{title if k else 'x'}={futures.folder / futures.titles[k]}")
-    ]
-    succeed(*project(models.species, *words, "-o", tmp_path / "out"))
-    found = numbers(tmp_path / "out", models.species.stem)
-    assert sorted(case["title"] for case in found["scenarios"]) == sorted([title, "x"])
-    for case in found["scenarios"]:
-        assert (tmp_path / "out" / case["files"]["suitability"]).is_file()
-    assert (tmp_path / "out" / "across").is_dir()
-    assert (tmp_path / "out" / "scenarios.csv").is_file()
+def test_scenarios_called_as_files_of_the_results(models: Models, futures: Futures, tmp_path: Path) -> None:
     stem = models.species.stem
-    again = [word.replace(f"{title}=", f"{stem}.json=") for word in map(str, words)]
-    if title == "across":  # as the file of a species
-        succeed(*project(models.species, *again, "-o", tmp_path / "again"))
-        assert numbers(tmp_path / "again", stem)["species"].replace(" ", "_") == stem
+    titles = ["across", "index", "index.html", "scenarios.csv", "run.yaml", "mess", "Across", f"{stem}.json"]
+    places = [f"{title}={futures.folder / place}" for title, place in zip(titles, futures.titles)]
+    words = [word for place in places for word in ("--scenarios", place)]
+    succeed(*project(models.species, *words, "-o", tmp_path / "out"))
+    found = numbers(tmp_path / "out", stem)
+    assert sorted(case["title"] for case in found["scenarios"]) == sorted(titles)
+    listed = [case["files"]["suitability"] for case in found["scenarios"]]
+    assert len({name.casefold() for name in listed}) == len(titles), "each has its own folder, on any disk"
+    assert all((tmp_path / "out" / name).is_file() for name in listed)
+    assert list((tmp_path / "out" / "across").glob(f"{stem}_all_*.tif"))
+    assert rows(tmp_path / "out" / "scenarios.csv")
 
 
 def test_a_scenario_called_reference(models: Models, futures: Futures, tmp_path: Path) -> None:
@@ -127,25 +119,25 @@ def test_a_scenario_called_reference(models: Models, futures: Futures, tmp_path:
     assert files(tmp_path) == []
 
 
-@pytest.mark.parametrize("name", ["mess", "mod", "scenario", "across", "reference", "scenarios", "x_change", "x_mess"])
-def test_species_called_as_files_of_a_scenario(
-    name: str, world, models: Models, futures: Futures, tmp_path: Path
-) -> None:
-    for path, called in ((models.species, name), (models.other, "x")):
-        model = load_model(path)
-        model.meta["species"] = called
-        save_model(model, tmp_path / f"{called}.npz")
+def test_species_called_as_files_of_a_scenario(world, models: Models, futures: Futures, tmp_path: Path) -> None:
+    names = ["x", "mess", "mod", "scenario", "across", "reference", "scenarios", "x_change", "x_mess", "x_maxsss", "X"]
+    for k, name in enumerate(names):  # of two environments, so that each has novelty of its own
+        model = load_model(models.other if k else models.species)
+        model.meta["species"] = name
+        save_model(model, tmp_path / f"{k}.npz")
     words = ("--scenarios", futures.folder / futures.titles[0], "--reference", world.layers, "-o", tmp_path / "out")
-    answer = as_json(*project(tmp_path / f"{name}.npz", tmp_path / "x.npz", *words))
-    listed = []
+    answer = as_json(*project(*sorted(tmp_path.glob("*.npz")), *words))
+    listed, novel = [], set()
     for model in answer["models"]:
         (case,) = model["numbers"]["scenarios"]
-        places = [case["files"][key] for key in ("suitability", "change", "mess", "mod")]
-        places += case["files"]["presence"].values()
-        assert all((tmp_path / "out" / place).is_file() for place in places)
-        listed += places
-    assert len(set(listed)) == len(listed) == 10, "no two are one file"
-    assert {model["name"] for model in answer["models"]} == {name, "x"}
+        listed += [case["files"]["suitability"], case["files"]["change"], *case["files"]["presence"].values()]
+        novel |= {case["files"]["mess"], case["files"]["mod"]}
+    listed += novel
+    assert all((tmp_path / "out" / place).is_file() for place in listed)
+    assert len(novel) == 4
+    assert len({place.casefold() for place in listed}) == len(listed) == 3 * len(names) + 4, "no two are one file"
+    assert {model["name"] for model in answer["models"]} == set(names)
+    assert len(list((tmp_path / "out").glob("*.json"))) == len(names)
 
 
 def test_a_secret_in_an_address_is_not_written(world, models: Models, futures: Futures, tmp_path: Path) -> None:
