@@ -12,7 +12,7 @@ from sdm._jit import jit
 from sdm.data.rasters.distance import EARTH_KM
 from sdm.data.rasters.grid import Grid
 from sdm.errors import DataError
-from sdm.maps.projection.change import GAIN, LOSS, OUT_OF_REACH, STABLE_PRESENT, Ground
+from sdm.maps.projection.change import GAIN, LOSS, OUT_OF_REACH, STABLE_PRESENT, TITLES, Ground
 from sdm.maps.projection.scenario import PRESENT, change_raster
 from sdm.maps.rasters import writing_cogs
 from sdm.types import Array
@@ -51,7 +51,7 @@ def limit_change(
             limited = reach.limit(now, near, top, first)
             file.write(limited, 1, window=window)
             total = total + ground.tally(window, limited.ravel(), PRESENT)
-        file.update_tags(**old.tags(), class_4="suitable, out of reach", dispersal_km=f"{km:g}")
+        file.update_tags(**{**old.tags(), "class_4": TITLES[OUT_OF_REACH], "dispersal_km": f"{km:g}"})
     return np.asarray(total)
 
 
@@ -62,16 +62,15 @@ class Reach:
     """
 
     def __init__(self, grid: Grid, km: float) -> None:
-        if grid.crs is None:
+        if grid.crs is None and km > 0:
             raise DataError(
                 "dispersal needs distances, and the layers have no coordinate reference system: give them one"
             )
         self.grid, self.km = grid, km
-        self.turn = 360.0 / abs(grid.transform.a) if grid.crs.is_geographic else np.inf  # columns once round the globe
-        if grid.crs.is_geographic:
-            self.cell = np.deg2rad(abs(grid.transform.e)) * EARTH_KM
-        else:
-            self.cell = abs(grid.transform.e) * float(grid.crs.linear_units_factor[1]) / 1000
+        degrees = grid.crs is not None and grid.crs.is_geographic
+        self.turn = 360.0 / abs(grid.transform.a) if degrees else np.inf  # columns once round the globe
+        unit = 1.0 if degrees or grid.crs is None else float(grid.crs.linear_units_factor[1]) / 1000
+        self.cell = np.deg2rad(abs(grid.transform.e)) * EARTH_KM if degrees else abs(grid.transform.e) * unit
         self.rows = min(int(km / self.cell * (1 + 1e-12)), grid.height)
 
     def columns(self, row: int) -> Array:

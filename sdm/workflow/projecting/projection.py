@@ -302,10 +302,15 @@ class Projection:
             out.append((by_title[title], first if earlier is None else by_title[earlier]))
         return out
 
+    @property
+    def reach_km(self) -> float | None:
+        """How far the species gets in a period; None without a limit."""
+        dispersal = self.options.project.dispersal
+        return {"unlimited": None, "none": 0.0}[dispersal] if isinstance(dispersal, str) else dispersal
+
     def _digest(self, one: OpenScenario, earlier: OpenScenario | None, found: Mapping[str, Any]) -> str:
         """Return what is the same as long as a scenario's results are."""
         area, predict = self.options.project.area, self.options.predict
-        limited = isinstance(self.options.project.dispersal, float)
         models = [
             [a.title, a.identity, group, a.cutoffs, a.shown_scale]
             for a, group in zip(self.models, group_models(self.models))
@@ -313,7 +318,7 @@ class Projection:
         after = [
             found[title]["digest"] for title in ([REFERENCE] if REFERENCE in found and one.title != REFERENCE else [])
         ]
-        if limited and earlier is not None and earlier.title in found:
+        if self.reach_km is not None and earlier is not None and earlier.title in found:
             after.append(found[earlier.title]["digest"])
         grid = self.opened.grid
         # The reference has no novelty and no change.
@@ -351,8 +356,8 @@ class Projection:
             one.stack, stage, before=before, tags=tags, novelty=one.title != REFERENCE, progress=told
         )
         numbers["layers"] = [[row["variable"], row["file"], row["band"]] for row in one.mapping]
-        km = self.options.project.dispersal
-        if isinstance(km, float) and reference is not None and earlier is not None:
+        km = self.reach_km
+        if km is not None and reference is not None and earlier is not None and (km or earlier.title != REFERENCE):
             self._limit(numbers, stage, place, earlier, km)
         for title, target in numbers["targets"].items():
             was = None if reference is None else reference["targets"][title]

@@ -28,7 +28,7 @@ def projection_warnings(found: SpeciesProjection) -> list[str]:
         first = max(parts, key=lambda name: float(parts[name]["share"]))
         most = f"{worst.numbers['title']}; most by {first}, {parts[first]['share']:.0%}"
         out.append(
-            f"{found.name}: a part of {len(notable)} of {len(shares)} maps is outside the environment that the model "
+            f"{found.name}: a part of {_of_maps(len(notable), len(shares))} is outside the environment that the model "
             f"was fitted to, up to {share:.0%} of the cells ({most}): no data tests what it predicts there"
         )
     if empty := [case.numbers["title"] for case in found.scenarios if not case.numbers["suitability"]["cells"]]:
@@ -69,6 +69,10 @@ def common_warnings(species: Sequence[SpeciesProjection]) -> list[str]:
         f"{len(warned)} of {len(species)} species have warnings, which are on their pages; the worst is {worst.name}",
         *worst.warnings,
     ]
+
+
+def _of_maps(some: int, n: int) -> str:
+    return "the map" if n == 1 else f"{some} of {n} maps"
 
 
 def _most_outside(found: SpeciesProjection) -> float:

@@ -21,7 +21,7 @@ def codes_of(out: Path, title: str, stem: str) -> np.ndarray:
     return np.array([code_of(*pair) for pair in zip(before.tolist(), now.tolist())])
 
 
-@pytest.mark.parametrize("km", ["8", "30"])
+@pytest.mark.parametrize("km", ["none", "8", "30"])
 def test_reach_is_from_the_period_before(world, models: Models, tmp_path: Path, km: str) -> None:
     """In 2050 it is far too warm, so that most is lost; in 2070 it is as now, and only a part is reached again."""
     degrees = {"a_2050": 1.5, "a_2070": 0.2, "a_2090": 2.5, "b_2050": -1.5, "b_2070": -3.0}
@@ -32,13 +32,13 @@ def test_reach_is_from_the_period_before(world, models: Models, tmp_path: Path, 
     succeed(*project(models.species, "--scenarios", f"{tmp_path}/future/{{gcm}}_{{period}}", *words))
     place = place_of(world.layers / "temperature.tif")
     apart, areas, found = apart_km(place), place.areas(), numbers(out, stem)
-    assert found["dispersal"] == f"at most {km} km per period"
+    assert found["dispersal"] == ("none" if km == "none" else f"at most {km} km per period")
     again = 0
     for gcm in "ab":
         occupied = flat(out / "reference" / f"{stem}_0.3.tif") == 1
         for title in sorted(name for name in degrees if name.startswith(gcm)):
             reachable = codes_of(out, title, stem)
-            truth = limited(reachable, occupied, apart, float(km))
+            truth = limited(reachable, occupied, apart, 0.0 if km == "none" else float(km))
             np.testing.assert_array_equal(flat(out / title / f"{stem}_change.tif"), truth, err_msg=title)
             again += ((reachable == 1) & (truth == 3)).sum()
             occupied = np.isin(truth, (1, 2))
