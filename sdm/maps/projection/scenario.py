@@ -227,6 +227,7 @@ class _Work:
         sums: list[Array] = []
         over: dict[int, Array] = {}
         known_of: dict[tuple[int, ...], NDArray[np.bool_]] = {}
+        packed_of: dict[tuple[int, ...], _Packed] = {}
         outside_of: dict[int, NDArray[np.bool_] | None] = {}
         for k, one in enumerate(self.own.models):
             at = tuple(self.columns[k])
@@ -234,8 +235,9 @@ class _Work:
                 known_of[at] = _known(flat, np.array(at))
                 if inside is not None:
                     known_of[at] &= inside
+                packed_of[at] = _Packed(flat, at, known_of[at])
             known, columns, clamped = known_of[at], [flat[i] for i in at], one.extrapolation != "free"
-            base, shown, present = one.compute(columns, known)
+            base, shown, present = packed_of[at].compute(one)
             leader, beside = self.leaders[k], list[NDArray[Any]]()
             if leader == k:
                 outside_of[k] = self.counted[k].count(window, columns, known)
@@ -346,6 +348,43 @@ class _Work:
             found["change"] = Change.of(total).numbers
             files["change"] = target.change
         return {**found, "files": files}
+
+
+class _Packed:
+    """The cells of a window that are known, side by side: models of the same variables predict them alone."""
+
+    def __init__(self, flat: NDArray[Any], columns: Sequence[int], known: NDArray[np.bool_]) -> None:
+        self.at, self.size = np.flatnonzero(known), len(known)
+        self.values: Any = np.empty((len(columns), len(self.at)), dtype=flat.dtype)
+        _pack(flat, np.array(columns), self.at, self.values)
+
+    def compute(self, one: ProjectedModel) -> tuple[Array, Array, list[NDArray[np.bool_]]]:
+        """Return what a model computes (`ProjectedModel.compute`) at every cell of the window: NaN, and no presence,
+        where it is not known."""
+        base, shown, present = one.compute(self.values, np.ones(len(self.at), dtype=np.bool_))
+        whole = self._spread(base, np.nan)
+        same = shown.shape == base.shape and np.shares_memory(shown, base)
+        return whole, whole if same else self._spread(shown, np.nan), [self._spread(part, False) for part in present]
+
+    def _spread(self, part: NDArray[Any], missing: float) -> NDArray[Any]:
+        out = np.full((len(part), self.size), missing, dtype=part.dtype)
+        _unpack(part, self.at, out)
+        return out
+
+
+@jit
+def _pack(flat, columns, at, out):  # type: ignore[no-untyped-def]
+    for k in range(columns.size):
+        row = flat[columns[k]]
+        for i in range(at.size):
+            out[k, i] = row[at[i]]
+
+
+@jit
+def _unpack(part, at, out):  # type: ignore[no-untyped-def]
+    for k in range(part.shape[0]):
+        for i in range(at.size):
+            out[k, at[i]] = part[k, i]
 
 
 def change_raster(path: Path) -> Raster:
