@@ -408,8 +408,7 @@ def _known(flat, at):  # type: ignore[no-untyped-def]
     out = np.ones(flat.shape[1], dtype=np.bool_)
     for v in at:
         for i in range(flat.shape[1]):
-            if not np.isfinite(flat[v, i]):
-                out[i] = False
+            out[i] &= flat[v, i] - flat[v, i] == 0  # neither missing nor infinite
     return out
 
 

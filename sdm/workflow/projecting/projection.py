@@ -228,6 +228,8 @@ class Projection:
         passes = ScenarioPass(models, files, measures, own.dispersal != "none", opened.area, options.threads)
         for line in mapping_lines(opened):
             log.info(line)
+        if opened.reference is None and not own.reference:
+            log.info("change is not measured: give the layers of the present with --reference")
         return cls(options, models, opened, passes, measures, command, progress)
 
     @property
