@@ -40,7 +40,7 @@ def test_a_run_leaves_everything_that_is_promised(fit, world) -> None:
         "_omission.csv",
         "_roc.csv",
     ]
-    of_species += ["_samplePredictions.csv", "_thresholded.tif", "_warmer.tif", "_warmer_thresholded.tif"]
+    of_species += ["_samplePredictions.csv", "_thresholded.tif"]
     common = [
         "background.csv",
         "command.txt",
@@ -50,7 +50,14 @@ def test_a_run_leaves_everything_that_is_promised(fit, world) -> None:
         "records_fate.csv",
         "run.yaml",
     ]
-    assert files(fit.folder) == sorted([*common, *plots, *(fit.name + end for end in of_species)])
+    one = f"scenarios/{fit.name}"
+    scenarios = ["scenarios", f"{one}.html", f"{one}.json", f"{one}_change.png", f"{one}_scenarios.png"]
+    scenarios += [f"scenarios/{name}" for name in ("command.txt", "mapping.csv", "run.yaml", "scenarios.csv")]
+    for title, kinds in (("reference", ("", "_10p")), ("warmer", ("", "_10p", "_change"))):
+        scenarios += [f"scenarios/{title}", f"scenarios/{title}/scenario.json"]
+        scenarios += [f"scenarios/{title}/{fit.name}{kind}.tif" for kind in kinds]
+    scenarios += ["scenarios/warmer/mess.tif", "scenarios/warmer/mod.tif"]
+    assert files(fit.folder) == sorted([*common, *plots, *scenarios, *(fit.name + end for end in of_species)])
 
 
 def test_the_terminal_shows_the_records_the_certificate_and_where_the_map_is(fit) -> None:
