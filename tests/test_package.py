@@ -156,7 +156,7 @@ def cache(tmp_path_factory):
 def test_a_damaged_cache_is_made_again(cache, tmp_path, suffix, damage):
     """A power cut must not end in a traceback from numba, nor in machine code with a wrong byte that is run."""
     shutil.copytree(cache, tmp_path, dirs_exist_ok=True)
-    (path,) = tmp_path.rglob(f"*_spread_missing*.{suffix}")
+    (path,) = tmp_path.rglob(f"*compiled._take-*.{suffix}")
     content = bytearray(path.read_bytes())
     half = len(content) // 2
     content[half] ^= 255
