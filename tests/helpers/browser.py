@@ -15,6 +15,10 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 CACHES = (".cache/ms-playwright", "Library/Caches/ms-playwright")
 BINARIES = ("chrome-linux*/chrome", "chrome-linux*/headless_shell", "chrome-mac*/Chromium.app/Contents/MacOS/Chromium")
 PATIENCE = 60.0
+# Returns the size of a canvas and its pixels.
+PIXELS = """s => { const c = document.querySelector(s), copy = new OffscreenCanvas(c.width, c.height);
+    const d = copy.getContext('2d', {willReadFrequently: true}); d.drawImage(c, 0, 0);
+    return [c.width, c.height, Array.from(d.getImageData(0, 0, c.width, c.height).data)]; }"""
 
 
 def find_chromium() -> str | None:

@@ -2,10 +2,12 @@
 
 import csv
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from browser import Browser, find_chromium
 from evil import EVIL, EVIL_CLASS, EVIL_LAYER
 from report_runs import fit
 
@@ -91,3 +93,9 @@ def many(world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     lines = (world / "occurrences.csv").read_text().splitlines()
     (folder / "three.csv").write_text("\n".join([*lines, f"lost & <b>gone</b>,{lines[1].split(',', 1)[1]}"]) + "\n")
     return fit(folder / "results", folder / "three.csv", world / "layers", **{"output.curves": False})
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with Browser(str(find_chromium()), tmp_path_factory.mktemp("profile")) as opened:
+        yield opened

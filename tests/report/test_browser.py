@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from browser import Browser, find_chromium
+from browser import PIXELS, Browser, find_chromium
 from evil import EVIL
 from PIL import Image
 from report_runs import fit
@@ -16,16 +16,7 @@ from sdm.report.results import Results, read_results
 
 CHROMIUM = find_chromium()
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium found (set SDM_CHROMIUM, or install chromium)")
-PIXELS = """s => { const c = document.querySelector(s), copy = new OffscreenCanvas(c.width, c.height);
-    const d = copy.getContext('2d', {willReadFrequently: true}); d.drawImage(c, 0, 0);
-    return [c.width, c.height, Array.from(d.getImageData(0, 0, c.width, c.height).data)]; }"""
 READY = "document.querySelector('#live').dataset.ready === 'yes'"
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with Browser(str(CHROMIUM), tmp_path_factory.mktemp("profile")) as opened:
-        yield opened
 
 
 @pytest.fixture

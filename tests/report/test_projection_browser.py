@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import rasterio
-from browser import Browser, find_chromium
+from browser import PIXELS, Browser, find_chromium
 from evil import EVIL, EVIL_LAYER
 from report_runs import project
 
@@ -19,9 +19,6 @@ from sdm.report.results import Results, read_results
 CHROMIUM = find_chromium()
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium found (set SDM_CHROMIUM, or install chromium)")
 READY = "document.querySelector('#panel').dataset.ready === 'yes'"
-PIXELS = """s => { const c = document.querySelector(s), copy = new OffscreenCanvas(c.width, c.height);
-    const d = copy.getContext('2d', {willReadFrequently: true}); d.drawImage(c, 0, 0);
-    return [c.width, c.height, Array.from(d.getImageData(0, 0, c.width, c.height).data)]; }"""
 CHOICES = ("kind", "choice-0", "choice-1")
 SCENARIOS = [{"gcm": gcm, "period": period} for gcm in ("MIROC6", EVIL_LAYER) for period in ("2050", "2090")]
 
@@ -37,12 +34,6 @@ def projected(tmp_path_factory: pytest.TempPathFactory) -> Results:
     path.write_text(json.dumps(numbers))
     write_page(read_results(path))
     return read_results(path)
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with Browser(str(CHROMIUM), tmp_path_factory.mktemp("profile")) as opened:
-        yield opened
 
 
 @pytest.fixture
