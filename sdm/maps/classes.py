@@ -99,7 +99,10 @@ def write_class_maps(
         missing = np.isnan(p[0])
         if study_area is not None:
             missing |= ~study_area.mask(stack, window).ravel()
-        beside = [] if novelty is None else novelty.bands(window, columns, ~missing, p, clamped)
+        beside: list[NDArray[Any]] = []
+        if novelty is not None:
+            novelty.count(window, columns, ~missing)
+            beside = novelty.measured(window, columns, ~missing, p, clamped)
         if extrapolation == "none":
             missing |= known_range(model).outside(columns)
         best = codes[np.argmax(p, axis=0)]

@@ -104,7 +104,10 @@ def write_maps(
         valid = np.isfinite(cells).all(axis=0)
         if study_area is not None:
             valid &= study_area.mask(stack, window).ravel()
-        beside = [] if novelty is None else novelty.bands(window, list(cells), valid, None, clamp)
+        beside: list[NDArray[Any]] = []
+        if novelty is not None:
+            novelty.count(window, list(cells), valid)
+            beside = novelty.measured(window, list(cells), valid, None, clamp)
         if extrapolation == "none":
             valid &= ~known_range(joint).outside(list(cells))
         for first in range(0, cells.shape[1], step):

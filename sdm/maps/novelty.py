@@ -159,8 +159,8 @@ class Novelty:
 class NoveltyMaps:
     """What is written and counted beside the maps of a model, in the same pass over the layers.
 
-    Whoever writes the maps calls `start` with the grid, writes `rasters` with `tags` beside its own, and asks for the
-    `bands` of every window. Then `outside` says how much of the map is outside the training range.
+    Whoever writes the maps calls `start` with the grid, writes `rasters` with `tags` beside its own, and has every
+    window counted and `measured`. Then `outside` says how much of the map is outside the training range.
     """
 
     def __init__(
@@ -202,19 +202,6 @@ class NoveltyMaps:
         names = self.novelty.names
         return [{**common, "what": TITLES[name], **(legend if name in OF_VARIABLES else {})} for name in names]
 
-    def bands(
-        self,
-        window: Window,
-        columns: Sequence[NDArray[Any]],
-        valid: NDArray[np.bool_],
-        predicted: Array | None = None,
-        clamped: bool = True,
-    ) -> list[NDArray[Any]]:
-        """Count a window, and return a band for every raster; `valid` are the cells that are on the map, the rest is as
-        for `Novelty.measure`."""
-        self.count(window, columns, valid)
-        return self.measured(window, columns, valid, predicted, clamped)
-
     def count(
         self, window: Window, columns: Sequence[NDArray[Any]], valid: NDArray[np.bool_]
     ) -> NDArray[np.bool_] | None:
@@ -229,7 +216,8 @@ class NoveltyMaps:
         predicted: Array | None = None,
         clamped: bool = True,
     ) -> list[NDArray[Any]]:
-        """Return a band for every raster, and count nothing."""
+        """Return a band for every raster; `valid` are the cells that are on the map, the rest is as for
+        `Novelty.measure`."""
         if not self.novelty.names:
             return []
         measured = self.novelty.measure(columns, predicted, clamped)

@@ -40,6 +40,16 @@ class Outside:
             "unseen_categories": {name: part(*counted) for name, counted in self.unseen.items()},
         }
 
+    @classmethod
+    def of_numbers(cls, numbers: dict[str, Any]) -> "Outside":
+        """Return what `numbers` say."""
+
+        def parts(key: str) -> dict[str, tuple[int, float]]:
+            return {name: (part["cells"], part["km2"]) for name, part in numbers[key].items()}
+
+        of_cells, of_km2, cells, km2 = (numbers[key] for key in ("of_cells", "of_km2", "cells", "km2"))
+        return cls(of_cells, of_km2, cells, km2, parts("variables"), parts("unseen_categories"))
+
     @property
     def line(self) -> str:
         """The same in words."""

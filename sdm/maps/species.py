@@ -76,7 +76,8 @@ def predict_raster(
         beside: list[NDArray[Any]] = []
         if novelty is not None:
             known = out[None] if model is novelty.model else None
-            beside = novelty.bands(window, columns, valid, known, clamped)
+            novelty.count(window, columns, valid)
+            beside = novelty.measured(window, columns, valid, known, clamped)
         out = extrapolated(model, out, lambda: model.predict_columns(columns, scale, False), columns, extrapolation)
         band = (out if threshold is None else out >= threshold).astype(dtype)
         band[~valid | np.isnan(out)] = nodata

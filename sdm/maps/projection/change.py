@@ -26,7 +26,7 @@ _POINTS = ("N", "NNE", "NE", "ENE", "E", "ESE", "SE", "SSE", "S", "SSW", "SW", "
 
 
 def change_codes(before: NDArray[Any], now: NDArray[np.uint8], dispersal: bool = True) -> NDArray[np.uint8]:
-    """Return what became of every cell that was present (1), absent (0) or unknown (255) before and is now; without
+    """Return the change of every cell that was present (1), absent (0) or unknown (255) before and is now; without
     dispersal, what was absent and becomes suitable is out of reach."""
     codes = np.full(now.shape, UNKNOWN, dtype=np.uint8)
     _fill_codes(before, now, GAIN if dispersal else OUT_OF_REACH, codes)
@@ -114,7 +114,7 @@ def _count(codes, width, x, chosen, counts, sums):  # type: ignore[no-untyped-de
 
 @dataclass(frozen=True)
 class Change:
-    """What became of the suitable area: cells and km² of every code, and percentages of what was suitable before."""
+    """Change of the suitable area: cells and km² of every code, and percentages of what was suitable before."""
 
     cells: tuple[int, ...]
     km2: tuple[float, ...]
