@@ -34,7 +34,7 @@ def write_projections(
     heads = [*COLUMNS[:2], *columns, *COLUMNS[2:]]
     write_rows(stage / "scenarios.csv", [{head: row.get(head, "") for head in heads} for row in rows])
     for one in species:
-        one.warnings = projection_warnings(one)
+        one.warnings, one.notices = projection_warnings(one), list(opened.notices)
         one.files |= {"table": "scenarios.csv", "mapping": "mapping.csv"}
         one.files |= {"pictures": _draw(one, place, stage)} if options.output.report else {}
         (stage / f"{one.page}.json").write_text(to_json(one.numbers) + "\n", encoding="utf-8")

@@ -86,14 +86,18 @@ def project_models(
     >>> [case.numbers["change"]["net_percent"] for case in found.species[0].scenarios]  # doctest: +SKIP
     [-26.1, -35.9]
     """
-    places = [models] if isinstance(models, str | Path) else list(models)
-    if isinstance(scenarios, Mapping):
-        wanted: Any = {str(title): str(place) for title, place in scenarios.items()}
-    else:
-        wanted = [str(one) for one in ([scenarios] if isinstance(scenarios, str | Path) else scenarios)]
-    known = {"project.models": [str(one) for one in places], "project.scenarios": wanted, "output.folder": str(output)}
-    named = {name: str(value) if isinstance(value, Path) else value for name, value in options.items()}
-    return run_projection(make_options(named, known), progress=progress)
+    known = {"project.models": models, "project.scenarios": scenarios, "output.folder": output}
+    sources = ({name: _texts(value) for name, value in part.items()} for part in (options, known))
+    return run_projection(make_options(*sources), progress=progress)
+
+
+def _texts(value: Any) -> Any:
+    """Return paths, also those in lists and mappings, as options take them: as texts."""
+    if isinstance(value, Mapping):
+        return {str(key): _texts(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_texts(item) for item in value]
+    return str(value) if isinstance(value, Path) else value
 
 
 def run_projection(

@@ -81,6 +81,7 @@ class SpeciesProjection:
     variance: dict[str, Any] | None = None
     files: dict[str, Any] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)  # what could mislead
+    notices: list[str] = field(default_factory=list)  # what is to be known of the layers
 
     @property
     def reference(self) -> Case | None:
@@ -136,5 +137,5 @@ class SpeciesProjection:
             "dispersal": self.dispersal, "fields": self.fields,
             "reference": None if reference is None else reference.numbers,
             "scenarios": [case.numbers for case in self.scenarios], "across": self.across, "variance": self.variance,
-            "warnings": self.warnings, "versions": versions(), "files": self.files,
+            "warnings": self.warnings, "notices": self.notices, "versions": versions(), "files": self.files,
         }  # fmt: skip

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from sdm.maps.outside import Outside
 from sdm.workflow.projecting.summary import Case, SpeciesProjection
 
 NOTABLE = 0.01  # share outside the training range that is warned of
@@ -90,7 +91,9 @@ def projection_lines(found: SpeciesProjection, brief: bool = False) -> list[str]
         head += f"; outside the training range {_span(shares)} of the cells"
     lines = [head]
     if not brief:
-        lines += [f"  {_line(found, case)}" for case in found.scenarios[:MOST_LINES]]
+        shown = found.scenarios[:MOST_LINES]
+        lines += [f"  {case.numbers['title']}: {_outside(case)}" for case in shown if case.numbers["outside"]]
+        lines += [f"  {_line(found, case)}" for case in shown]
         if n > MOST_LINES:
             lines.append(f"  {n - MOST_LINES} more: see scenarios.csv")
         for group in found.across:
@@ -111,11 +114,13 @@ def projection_lines(found: SpeciesProjection, brief: bool = False) -> list[str]
     return lines
 
 
+def _outside(case: Case) -> str:
+    return Outside.of_numbers(case.numbers["outside"]).line
+
+
 def _line(found: SpeciesProjection, case: Case) -> str:
     numbers = case.numbers
     parts = []
-    if numbers["outside"]:
-        parts.append(f"outside {numbers['outside']['share']:.0%}")
     if found.rule is not None and found.rule in numbers["rules"]:
         parts.append(f"suitable {numbers['rules'][found.rule]['km2']:,.0f} km²")
     if change := numbers["change"]:
@@ -124,6 +129,7 @@ def _line(found: SpeciesProjection, case: Case) -> str:
         parts.append(f"gain {change['gain']['km2']:,.0f}, loss {change['loss']['km2']:,.0f} km²{sized}")
     if (moved := numbers["shift"]) and moved["direction"]:
         parts.append(f"centre moves {moved['km']:,.0f} km {moved['direction']}")
+    parts = parts or [f"mean suitability {numbers['suitability']['mean'] or 0:.3f}"]
     return f"{numbers['title']}: {'; '.join(parts)}"
 
 

@@ -16,7 +16,7 @@ def place_of(path: Path) -> Place:
 
 
 def codes_of(out: Path, title: str, stem: str) -> np.ndarray:
-    """What became of the cells, if everything can be reached."""
+    """The change of the cells, if everything can be reached."""
     before, now = flat(out / "reference" / f"{stem}_0.3.tif"), flat(out / title / f"{stem}_0.3.tif")
     return np.array([code_of(*pair) for pair in zip(before.tolist(), now.tolist())])
 

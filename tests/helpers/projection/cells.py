@@ -134,7 +134,7 @@ def train(seed: int = 8, classes: str = "lqp") -> Trained:
 
 
 def code_of(before: int, now: int, dispersal: bool = True) -> int:
-    """What became of one cell, as its definition says."""
+    """The change of one cell, as its definition says."""
     if before == 255 or now == 255:
         return 255
     return {(0, 0): 0, (1, 1): 1, (0, 1): 2 if dispersal else 4, (1, 0): 3}[before, now]

@@ -14,7 +14,7 @@ GCMS, SSPS, PERIODS = ("ACCESS-CM2", "MIROC6"), ("ssp126", "ssp585"), ("2050", "
 
 
 def make_future(world: Any, folder: Path, warmer: float, wetter: float = 1.0) -> Path:
-    """Write the layers of the world again, some degrees warmer, and with so many times the rain."""
+    """Write the layers of the world again, some degrees warmer, and with N times the rain."""
     folder.mkdir(parents=True)
     for layer in sorted(world.layers.glob("*.tif")):
         change = {
