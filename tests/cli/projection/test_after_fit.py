@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import rasterio
 import yaml
-from projection.futures import GCMS, Futures, make_future, project
+from projection.futures import GCMS, Futures, Models, make_future, project
 from terminal import BARE, as_json, fail, files, read, sdm, succeed
 
 from sdm import SdmError, project_models
@@ -109,3 +109,17 @@ def test_variables_that_a_model_leaves_out_are_not_missed(world, futures: Future
     succeed("predict", model, futures.folder / futures.titles[0], "-o", tmp_path / "map.tif")
     there = read(tmp_path / "out" / "scenarios" / futures.titles[0] / f"{model.stem}.tif")
     np.testing.assert_array_equal(read(tmp_path / "map.tif"), there)
+
+
+def test_what_is_outside_is_said_first_by_variable(world, futures: Futures, models: Models, tmp_path: Path) -> None:
+    words = ("--scenarios", f"hot={futures.folder / futures.titles[7]}", "--reference", world.layers)
+    said = succeed(*project(models.species, *words, "-o", tmp_path / "out")).stdout
+    outside, suitable = said.index("hot: outside the training range: "), said.index("hot: suitable ")
+    assert outside < suitable
+    line = said[outside:].splitlines()[0]
+    numbers = json.loads((tmp_path / "out" / f"{models.species.stem}.json").read_text())
+    found = numbers["scenarios"][0]["outside"]
+    assert f"{found['cells']:,} of {found['of_cells']:,} cells" in line
+    assert f"{found['km2']:,.0f} km²" in line
+    assert "temperature" in line
+    assert isinstance(numbers["notices"], list)
