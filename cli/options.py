@@ -25,10 +25,11 @@ PANELS = {
     "path": "Path",
     "classes": "Classes",
     "joint": "Joint model",
+    "cluster": "Cluster",
     "": "General",
 }
 OF_ONE = ("tune", "curve", "path", "classes", "joint")  # sections of one command
-OF_PROJECT = ("project.models", "project.area", "output.resume")  # options of `sdm project` alone
+OF_PROJECT = ("project.models", "project.area")  # options of `sdm project` alone
 COMMON_PANEL = "Messages"
 INPUTS = "OCCURRENCES LAYERS | RUN.YAML"
 

@@ -2,13 +2,14 @@
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Executor, as_completed
+from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sdm.estimators.maxent import Maxent
 from sdm.estimators.structural import StructMaxent
+from sdm.executors.opening import as_done
 from sdm.types import Progress
 
 if TYPE_CHECKING:  # a table is given; none of its code is needed
@@ -73,17 +74,7 @@ def run_all(
         if progress:
             progress(done, len(jobs), text)
 
-    if executor is None:
-        for k, job in enumerate(jobs):
-            out[k] = task(*job)
-            tell(k + 1)
-        return out
-    futures = {executor.submit(task, *job): k for k, job in enumerate(jobs)}
-    try:
-        for done, future in enumerate(as_completed(futures)):
-            out[futures[future]] = future.result()
-            tell(done + 1)
-    finally:
-        for future in futures:
-            future.cancel()
+    for done, (k, future) in enumerate(as_done(executor, task, jobs), start=1):
+        out[k] = future.result()
+        tell(done)
     return out

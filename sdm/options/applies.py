@@ -9,7 +9,8 @@ from sdm.options.reading import Leaf, leaves
 
 # The word of a whole section ends with a dot; a word after a minus is an exception.
 _EVERY = {
-    "kind", "seed", "threads", "layers.", "occurrences.file", "occurrences.species", "occurrences.crs",
+    "kind", "seed", "threads", "processes", "cluster.", "retries",
+    "layers.", "occurrences.file", "occurrences.species", "occurrences.crs",
     "occurrences.x_column", "occurrences.y_column", "occurrences.snap", "occurrences.drop_suspicious",
     "occurrences.max_uncertainty", "occurrences.uncertainty_column", "occurrences.years", "occurrences.basis",
     "occurrences.exclude_issues", "occurrences.where", "occurrences.max_bad_rows", "fit.features", "fit.knots",
@@ -22,7 +23,7 @@ _EVERY = {
 }  # fmt: skip
 _SPECIES = {
     "preset", "occurrences.", "background.", "fit.", "test.", "predict.", "output.", "tune.", "curve.", "path.",
-    "processes", "-occurrences.response", "-occurrences.site_column",
+    "-occurrences.response", "-occurrences.site_column",
 }  # fmt: skip
 _CLASSES = {
     "occurrences.response", "occurrences.layer", "occurrences.site_column", "occurrences.species_column",
@@ -30,7 +31,7 @@ _CLASSES = {
     "background.area", "fit.model", "fit.families", "fit.lam", "fit.beta", "fit.multiplier", "fit.regularization",
     "fit.entropy", "fit.penalty_folds", "fit.smoothing", "fit.ratio", "test.file", "test.importance", "test.repeats",
     "test.jackknife", "test.null_models", "predict.threshold", "output.curves", "output.uncertainty",
-    "output.surfaces", "tune.", "processes", "classes.",
+    "output.surfaces", "tune.", "classes.",
 }  # fmt: skip
 APPLIES: dict[str, set[str]] = {
     "species": _EVERY | _SPECIES,
@@ -55,7 +56,8 @@ PROJECTING = (
     "project.models", "project.scenarios", "project.reference", "project.thresholds", "project.novelty",
     "project.dispersal", "project.over", "project.area", "predict.scale", "predict.threshold", "predict.extrapolation",
     "predict.clamp", "layers.nodata", "layers.align", "layers.rename", "output.folder", "output.overwrite",
-    "output.resume", "output.report", "threads",
+    "output.resume", "output.report", "threads", "processes", "cluster.address", "cluster.workers", "cluster.settings",
+    "retries",
 )  # fmt: skip
 
 

@@ -28,6 +28,7 @@ from sdm.options.kinds import (
     option,
 )
 from sdm.options.projecting import ProjectOptions
+from sdm.options.sharing import ClusterOptions
 from sdm.options.studies import CurveOptions, PathOptions, TuneOptions
 
 
@@ -384,7 +385,9 @@ class OutputOptions(Section):
 
     folder: str | None = option(None, "Folder for the results.", "output", "outputdirectory")
     overwrite: bool = option(False, "Replace results that are there already.")
-    resume: bool = option(False, "Go on with scenarios where a run ended; what is finished and unchanged is kept.")
+    resume: bool = option(
+        False, "Go on where a run over several species or scenarios ended; what is finished and unchanged is kept."
+    )
     curves: bool = option(True, "Draw response curves, marginal and variable-only.", "responsecurves")
     map: bool = option(True, "Write the map (GeoTIFF) and its picture.", "pictures")
     report: bool = option(True, "Write the page of each model (HTML, opens offline), and an index of several.")
@@ -469,7 +472,11 @@ class RunOptions(Section):
     joint: JointOptions = JointOptions()
     seed: int = option(1, "Seed of everything random.", "randomseed", ge=0)
     threads: int = option(2, "Threads for reading and predicting rasters.", ge=1, le=1024)
-    processes: int = option(1, "Processes for folds, jackknife, null models, tuning and curves.", ge=1, le=1024)
+    processes: int = option(
+        1, "Processes of this machine for species, folds, null models, tuning, curves and scenarios.", ge=1, le=1024
+    )
+    cluster: ClusterOptions = ClusterOptions()
+    retries: int = option(2, "How often a species is tried again whose worker died.", ge=0, le=100)
 
 
 PRESETS: dict[str, dict[str, Any]] = {"best": {"fit.model": "committee", "background.kind": "target-group"}}

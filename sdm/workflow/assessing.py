@@ -8,9 +8,9 @@ from sdm.assess.importance import Contribution, Jackknife, Permutation, jackknif
 from sdm.assess.null_models import NullModels, null_models
 from sdm.assess.splits.folds import Split
 from sdm.assess.validation import CrossValidation, cross_validate
+from sdm.executors.opening import workers
 from sdm.options.definitions import RunOptions
 from sdm.types import Progress
-from sdm.workers import workers
 
 
 @dataclass
@@ -74,7 +74,7 @@ def assess(
     `nested` are the table with all variables and folds that choose among them, in place of the table and its folds.
     """
     assessed, own = Assessed(), options.test
-    with workers(options.processes) as pool:
+    with workers(options) as pool:
         common: dict[str, Any] = {"assessor": assessor, "executor": pool, "progress": progress}
         if split is not None:
             keep = options.output.uncertainty

@@ -15,18 +15,18 @@ import pytest
 
 from sdm.assess.fits import run_all
 from sdm.errors import SdmError
-from sdm.workers import workers
+from sdm.executors.opening import Processes, workers
 
 SCRIPT = """
 import sys
 from pathlib import Path
 from sdm.assess.fits import run_all
-from sdm.workers import workers
+from sdm.executors.opening import Processes, workers
 from test_workers import busy
 
 if __name__ == "__main__":
     try:
-        with workers(2) as pool:
+        with workers(Processes(2)) as pool:
             run_all(busy, [(sys.argv[1],)] * 8, pool)
     except KeyboardInterrupt:
         sys.exit(130)
@@ -103,5 +103,6 @@ def test_killing_the_first_process_ends_its_workers(run) -> None:
 
 
 def test_a_worker_that_is_killed_is_an_error_that_says_what_to_do() -> None:
-    with pytest.raises(SdmError, match=r"one of 2 worker processes was killed.*--processes 1"), workers(2) as pool:
+    said = r"one of 2 worker processes was killed.*--processes 1"
+    with pytest.raises(SdmError, match=said), workers(Processes(2)) as pool:
         run_all(die, [("",)], pool)

@@ -9,11 +9,11 @@ from sdm.assess.splits.methods import subsample
 from sdm.commit import claim, staging
 from sdm.data.table import SampleTable
 from sdm.errors import DataError, OptionError, SdmError
+from sdm.executors.opening import workers
 from sdm.files import output_folder, safe_names
 from sdm.options.definitions import RunOptions
 from sdm.report.tables import write_rows
 from sdm.types import Progress
-from sdm.workers import workers
 from sdm.workflow.registry import task_for
 from sdm.workflow.species.fitting import estimator
 from sdm.workflow.species.inputs import prepare_species
@@ -87,7 +87,7 @@ def measure_curve(
         base.set_params(beta="deviation")
     common: dict[str, Any] = {"sizes": own.sizes or None, "base": base, "seed": options.seed, "progress": progress}
     try:
-        with workers(options.processes) as pool:
+        with workers(options) as pool:
             if kind == "learning":
                 return learning_curve(table, sets(options), split, executor=pool, **common)
             strengths = BETAS if own.strengths is None else own.strengths

@@ -13,12 +13,12 @@ from sdm.assess.paths.multiplier import (
 )
 from sdm.assess.splits.folds import Split
 from sdm.errors import DataError, OptionError
+from sdm.executors.opening import workers
 from sdm.files import safe_name
 from sdm.maxent.paths.multiplier import CertifiedPath, pair_gap
 from sdm.options.definitions import RunOptions
 from sdm.report.tables import write_rows
 from sdm.types import Progress
-from sdm.workers import workers
 from sdm.workflow.registry import task_for
 from sdm.workflow.run import Chosen, RunResult, run
 from sdm.workflow.splitting import with_default_folds
@@ -58,7 +58,7 @@ def choose_multiplier(
             f"{table.species}: the model is empty down to a multiplier of {whole.path.knots[0].multiplier:.3g}, and "
             f"path.smallest is {own.smallest:g}: expected a smaller one"
         )
-    with workers(options.processes) as pool:
+    with workers(options) as pool:
         validation = validate_multipliers(table, whole, base, split, executor=pool, progress=progress)
     chosen = validation.best if own.choice == "best" else validation.one_error
     fit = options.fit.model_copy(update={"multiplier": chosen.multiplier, "features": whole.classes})

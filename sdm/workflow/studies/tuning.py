@@ -7,11 +7,11 @@ from typing import Any
 from sdm.assess.tuning import WHOLE, Range, Setting, Tuning, random_settings, setting_grid
 from sdm.assess.tuning import search_settings as search
 from sdm.errors import OptionError
+from sdm.executors.opening import workers
 from sdm.features.classes import parse_families
 from sdm.options.definitions import RunOptions, TuneOptions
 from sdm.report.tables import write_rows
 from sdm.types import Progress
-from sdm.workers import workers
 from sdm.workflow.assessment_tables import make_plots
 from sdm.workflow.registry import task_of
 from sdm.workflow.run import Chosen, RunResult, run
@@ -103,7 +103,7 @@ def choose_setting(task: Task, prepared: Prepared, name: str, options: RunOption
     plan = task.plan(prepared, name, dividing)
     base = task.estimator(options, plan.table.categorical)
     common: dict[str, Any] = {"base": base, "assessor": task.assessor, "progress": progress}
-    with workers(options.processes) as pool:
+    with workers(options) as pool:
         tuning = search(plan.table, settings_to_try(task, options), plan.split, executor=pool, **common)
     best = tuning.best(options.tune.choose_by, options.tune.choose_rule)
     fit = options.fit.model_copy(update=tuning.settings[best])

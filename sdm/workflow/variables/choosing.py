@@ -11,10 +11,10 @@ from sdm.assess.variables.correlation import measure_collinearity
 from sdm.assess.variables.reduction import reduce_variables
 from sdm.assess.variables.selection import Dropped, drop_correlated, drop_inflated
 from sdm.errors import OptionError
+from sdm.executors.opening import workers
 from sdm.options.definitions import RunOptions
 from sdm.report.tables import write_rows
 from sdm.types import Progress
-from sdm.workers import workers
 from sdm.workflow.assessment_tables import make_plots
 from sdm.workflow.splitting import FOLDS, method, with_default_folds
 from sdm.workflow.task import Files, Prepared, Task
@@ -54,7 +54,7 @@ def choose_variables(
     if own.reduce_to is not None and own.reduce_to >= len(table.names):
         there = f"there are {len(table.names)} variables"
         raise OptionError(f"layers.reduce_to={own.reduce_to}: {there}, expected a smaller number")
-    with workers(options.processes) as pool:
+    with workers(options) as pool:
         choice = uncorrelated(task, table, options, pool, progress)
         if reduces(options) and len(choice.kept) >= LEAST:
             base = task.estimator(options, table.categorical)
@@ -121,7 +121,7 @@ def chosen_in_folds(
     if choice is None or split is None or not nests(options):
         return None
     folds = []
-    with workers(options.processes) as pool:
+    with workers(options) as pool:
         for fold in split.folds:
             own = uncorrelated(task, fold.training(choice.table), options, pool, progress)
             folds.append(replace(fold, variables=own.kept))

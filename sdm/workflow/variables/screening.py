@@ -12,10 +12,10 @@ from sdm.assess.variables.correlation import Collinearity, inflation_factors, me
 from sdm.assess.variables.selection import Dropped, drop_correlated, drop_inflated
 from sdm.commit import claim, staging
 from sdm.errors import DataError, OptionError, SdmError
+from sdm.executors.opening import workers
 from sdm.options.definitions import RunOptions, TestOptions
 from sdm.report.tables import write_rows
 from sdm.types import Array, Progress
-from sdm.workers import workers
 from sdm.workflow.registry import task_of
 from sdm.workflow.task import Task
 from sdm.workflow.variables.choosing import reduces
@@ -140,7 +140,7 @@ def _screen(task: Task, options: RunOptions, progress: Progress | None) -> Scree
     noun, _ = table.environment()
     found = measure_collinearity(_pooled(list(tables.values())), table.names, table.categorical)
     models = sorted(tables, key=lambda name: -_size(tables[name]))[:MODELS]
-    with workers(options.processes) as pool:
+    with workers(options) as pool:
         each = [task.single_gains(tables[name], options, found.names, pool, progress) for name in models]
     gains = {name: float(np.mean([one[name] for one in each])) for name in found.names}
     if len(tables) > len(models):

@@ -1,4 +1,4 @@
-"""A process of `workers.py`: calls the functions that come on its standard input, and ends with it."""
+"""A process of `local.py`: calls the functions that come on its standard input, and ends with it."""
 
 import os
 import pickle

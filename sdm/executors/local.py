@@ -1,82 +1,88 @@
-"""Processes that share the fits of a run; they end with it, whatever ends it."""
+"""Processes of this machine that share the work of a run; they end with it, whatever ends it."""
 
 import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from queue import SimpleQueue
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any
 
-from sdm.errors import SdmError
+# One thread of linear algebra in each process: two levels of threads take ten times as long.
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 
-@contextmanager
-def workers(processes: int) -> Iterator[Executor | None]:
-    """Give an executor of N processes; None for one, which needs none. Processes are started afresh, not forked,
-    since threads read rasters and draw pictures meanwhile; they start with the first tasks. Results do not depend on
-    how many there are. After an error or a signal what they were at is not waited for."""
-    if processes < 2:
-        yield None
-        return
-    pool = _Pool(processes)
-    try:
-        yield pool
-    except BrokenExecutor as error:
-        raise SdmError(
-            f"one of {processes} worker processes was killed, as systems do when memory runs out: use --processes 1"
-        ) from error
-    finally:
-        pool.kill()
-
-
-class _Pool(Executor):
+class LocalProcesses(Executor):
     """An executor whose processes can be ended at any moment. That of the standard library waits for running tasks,
     complains of workers that die, and leaves them behind when its own process is killed. Here a worker is a program
     that ends with its standard input, in a process group of its own, so that the Ctrl-C of a terminal reaches the run
-    alone."""
+    alone. Processes are started afresh, not forked, since threads read rasters and draw pictures meanwhile; they start
+    with the first tasks. The task of a process that dies fails with BrokenExecutor; another process takes its place."""
 
     def __init__(self, processes: int) -> None:
-        self._most = processes
-        self._workers: list[subprocess.Popen[bytes]] = []
+        self.size = processes
+        self.ahead = 2 * processes  # tasks to hold at a time: those at work, and the next of each
+        self._workers: dict[int, subprocess.Popen[bytes]] = {}
         self._tasks: SimpleQueue[tuple[Future[Any], Any] | None] = SimpleQueue()
+        self._lock, self._ended = Lock(), False
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
         """Have a function called by the next process that is free."""
         future: Future[Any] = Future()
         self._tasks.put((future, (fn, args, kwargs)))
-        if len(self._workers) < self._most:
-            worker = subprocess.Popen(  # noqa: S603 - Python itself, and a file of ours
-                [sys.executable, "-P", str(Path(__file__).with_name("worker.py"))],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                **_APART,
-            )
-            self._workers.append(worker)
-            Thread(target=self._employ, args=(worker,), daemon=True).start()
+        k = len(self._workers)
+        if k < self.size:
+            self._start(k)
+            Thread(target=self._employ, args=(k,), daemon=True).start()
         return future
 
     def kill(self) -> None:
         """End all processes; tasks that were not done fail."""
-        for worker in self._workers:
+        with self._lock:
+            self._ended = True
+        for worker in self._workers.values():
             worker.kill()
             worker.wait()
             self._tasks.put(None)
 
-    def _employ(self, worker: "subprocess.Popen[bytes]") -> None:
+    def _start(self, k: int) -> bool:
+        """Start a process, unless all are to end."""
+        with self._lock:
+            if self._ended:
+                return False
+            self._workers[k] = subprocess.Popen(  # noqa: S603 - Python itself, and a file of ours
+                [sys.executable, "-P", str(Path(__file__).with_name("process.py"))],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env={**ONE_THREAD, **os.environ},
+                **_APART,
+            )
+        return True
+
+    def _employ(self, k: int) -> None:
         """Give tasks to a process, one after the other."""
         while (item := self._tasks.get()) is not None:
             future, task = item
             if not future.set_running_or_notify_cancel():
                 continue
+            worker = self._workers[k]
             try:
                 future.set_result(_carry_out(task, worker.stdin, worker.stdout))
+            except BrokenExecutor as error:
+                self._bury(worker)
+                self._start(k)
+                future.set_exception(error)
             except Exception as error:
                 future.set_exception(error)
+        self._bury(self._workers[k])
+
+    def _bury(self, worker: "subprocess.Popen[bytes]") -> None:
+        worker.kill()
+        worker.wait()
         for pipe in (worker.stdin, worker.stdout):
             with suppress(OSError):
                 pipe.close()  # type: ignore[union-attr]
@@ -89,7 +95,7 @@ def _carry_out(task: Any, out: Any, back: Any) -> Any:
         pickle.dump((sys.path, body), out)
         out.flush()
         went_well, answer = pickle.load(back)  # noqa: S301 - from a process that we started
-    except (OSError, EOFError, pickle.UnpicklingError) as error:
+    except (OSError, EOFError, ValueError, pickle.UnpicklingError) as error:
         raise BrokenExecutor("a worker was killed") from error
     if not went_well:
         raise answer

@@ -1,0 +1,92 @@
+"""Who does the work of a run: this process, several processes of this machine, or a cluster."""
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from sdm.errors import SdmError
+from sdm.executors.here import Here
+from sdm.executors.local import LocalProcesses
+
+
+class Cluster(Protocol):
+    """Where a cluster is, and how it is started; see `sdm.options.cluster`."""
+
+    @property
+    def address(self) -> str | None:
+        """An address, a scheduler file, or a kind of cluster to start."""
+
+
+class Wanted(Protocol):
+    """Who is to do the work; the options of a run say it."""
+
+    @property
+    def processes(self) -> int:
+        """How many processes of this machine."""
+
+    @property
+    def cluster(self) -> Any:
+        """A `Cluster`."""
+
+
+@dataclass(frozen=True)
+class _NoCluster:
+    address: str | None = None
+
+
+@dataclass(frozen=True)
+class Processes:
+    """So many processes of this machine, and no cluster."""
+
+    processes: int = 1
+    cluster: Any = field(default_factory=_NoCluster)
+
+
+@contextmanager
+def workers(wanted: Wanted) -> Iterator[Executor]:
+    """Give the executor that the options of a run ask for. Results do not depend on which it is. After an error or a
+    signal what its processes were at is not waited for."""
+    if wanted.cluster.address is not None:
+        from sdm.executors.cluster import open_cluster
+
+        with open_cluster(wanted.cluster) as executor:
+            yield executor
+    elif wanted.processes < 2:
+        yield Here()
+    else:
+        pool = LocalProcesses(wanted.processes)
+        try:
+            yield pool
+        except BrokenExecutor as error:
+            raise SdmError(
+                f"one of {wanted.processes} worker processes was killed, as systems do when memory runs out: "
+                "use --processes 1"
+            ) from error
+        finally:
+            pool.kill()
+
+
+def as_done(
+    executor: Executor | None, fn: Callable[..., Any], calls: Iterable[tuple[Any, ...]]
+) -> Iterator[tuple[int, "Future[Any]"]]:
+    """Have a function called with every tuple of arguments; yield the number of each and its future as it is done. No
+    more calls are handed over than the executor is about to begin, so that memory stays bounded."""
+    executor = Here() if executor is None else executor
+    ahead = getattr(executor, "ahead", 64)
+    pending: dict[Future[Any], int] = {}
+    todo, last = enumerate(calls), False
+    try:
+        while pending or not last:
+            while not last and len(pending) < ahead:
+                if (item := next(todo, None)) is None:
+                    last = True
+                else:
+                    pending[executor.submit(fn, *item[1])] = item[0]
+            done = sorted(wait(pending, return_when=FIRST_COMPLETED).done, key=pending.__getitem__)
+            for future in done:
+                yield pending.pop(future), future
+    finally:
+        for future in pending:
+            future.cancel()
