@@ -14,6 +14,9 @@ def main() -> None:
     """Run the command line. However it ends, there is no traceback and the exit code says how."""
     _on_ctrl_c(_leave)  # nothing is open yet
     code = 1
+    # One thread of linear algebra, as in every worker: its results depend on how many there are, in the last digits.
+    for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
     try:
         from sdm_cli.app import run_app
 

@@ -38,6 +38,7 @@ def do_run(
     with console.progress() as progress:
         result = run(options, command=command_line(), progress=progress)
     warnings: dict[str, None] = {}  # what is wrong with the inputs is the same for all models, and said once
+    several = len(result.models) > 1
     for model in result.models:
         console.lines(model.lines)
         for note in model.notes:
@@ -53,14 +54,17 @@ def do_run(
             warnings[text] = None
         console.lines(result.projection.lines)
         console.say(f"scenarios: {result.projection.folder}")
-    if len(result.models) > 1:
+    for model in result.failed:
+        reason = str(model.error)
+        console.log.error("error: %s", reason if reason.startswith(model.name) else f"{model.name}: {reason}")
+    if several:
         good = len(result.models) - len(result.failed)
         console.say(f"\n{good} of {len(result.models)} species fitted; summary: {result.folder / 'summary.csv'}")
         if result.index is not None:
             console.say(f"index: {result.index}")
     answers: list[dict[str, Any]] = []
-    for model in result.models:
-        fields = {key: value for key, value in asdict(model).items() if key not in ("lines", "warnings")}
+    for model in result.models if console.as_json else ():
+        fields = {key: value for key, value in asdict(model.whole()).items() if key not in ("lines", "warnings")}
         answers.append({**fields, "folder": None if model.folder is None else str(model.folder)})
     console.result(folder=str(result.folder), models=answers, notices=result.notices, warnings=[*warnings])
     if result.failed:

@@ -223,7 +223,9 @@ class Moments:
             raise DataError(f"{path.name} would have no cell: no cell of the layers has a value in every layer")
         mean = total / count
         deviation = float(np.sqrt(max(squares / count - mean**2, 0.0)))
-        return RasterSummary(path, int(count), self.low, self.high, mean, deviation)
+        # The last digits depend on the windows, and these on the maps that are made together.
+        rounded = [float(f"{value:.9g}") for value in (mean, deviation)]
+        return RasterSummary(path, int(count), self.low, self.high, *rounded)
 
 
 def _check_room(rasters: Sequence[Raster], grid: Grid) -> None:

@@ -1,6 +1,7 @@
 """Maps of one species: its suitability, presence and absence by a threshold, and how much replicates agree."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -60,9 +61,6 @@ def predict_raster(
     """
     check_variables(model.names, stack)
     stack = stack.within(None if study_area is None else study_area.bounds)
-    nodata, dtype = (NODATA, "float32") if threshold is None else (BINARY_NODATA, "uint8")
-    describe = {"model_id": model.identity, "scale": scale, "software": f"sdm {__version__}", **(tags or {})}
-
     clamped = extrapolation != "free"
     if novelty is not None:
         novelty.start(stack)
@@ -79,17 +77,81 @@ def predict_raster(
             novelty.count(window, columns, valid)
             beside = novelty.measured(window, columns, valid, known, clamped)
         out = extrapolated(model, out, lambda: model.predict_columns(columns, scale, False), columns, extrapolation)
-        band = (out if threshold is None else out >= threshold).astype(dtype)
-        band[~valid | np.isnan(out)] = nodata
-        return [band.reshape(values.shape[1:]), *beside]
+        return [_band(out, threshold, valid).reshape(values.shape[1:]), *beside]
 
-    rasters, file_tags = [Raster(Path(path), dtype, nodata)], [describe]
+    rasters, file_tags = [Raster(Path(path), *_kind(threshold))], [_tags(model, scale, tags or {})]
     if novelty is not None:
         rasters, file_tags = [*rasters, *novelty.rasters], [*file_tags, *novelty.tags]
     summary, *others = write_rasters(stack, rasters, bands, file_tags, threads=threads, progress=progress)
     if novelty is not None:
         novelty.wrote(others)
     return summary
+
+
+@dataclass(frozen=True)
+class PlannedMap:
+    """A map to make together with others: of suitability, or of presence by a threshold."""
+
+    model: ValueModel
+    path: Path
+    threshold: float | None = None
+    study_area: StudyArea | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+
+def predict_rasters(
+    maps: Sequence[PlannedMap],
+    stack: Stack,
+    *,
+    scale: str = "cloglog",
+    extrapolation: str = "clamp",
+    threads: int = 2,
+    progress: Progress | None = None,
+) -> list[RasterSummary]:
+    """Write maps of several models, each as `predict_raster` would, in one pass over the layers. `stack` has the
+    variables of all models."""
+    at = [[stack.names.index(name) for name in one.model.names] for one in maps]
+    areas = {id(one.study_area): one.study_area for one in maps if one.study_area is not None}
+
+    def bands(window: Window, values: NDArray[np.floating]) -> list[NDArray[Any]]:
+        flat = list(values.reshape(values.shape[0], -1))
+        inside = {key: area.mask(stack, window).ravel() for key, area in areas.items()}
+        predicted: dict[int, NDArray[Any]] = {}  # presence follows from what was predicted for suitability
+        out = []
+        for one, columns in zip(maps, at):
+            if id(one.model) not in predicted:
+                predicted[id(one.model)] = _values(one.model, [flat[k] for k in columns], scale, extrapolation)
+            band = _band(predicted[id(one.model)], one.threshold, inside.get(id(one.study_area)))
+            out.append(band.reshape(values.shape[1:]))
+        return out
+
+    rasters = [Raster(one.path, *_kind(one.threshold)) for one in maps]
+    tags = [_tags(one.model, scale, dict(one.tags)) for one in maps]
+    return write_rasters(stack, rasters, bands, tags, threads=threads, progress=progress)
+
+
+def _kind(threshold: float | None) -> tuple[str, float]:
+    """Return the type of a map's cells, and what stands for no data."""
+    return ("float32", NODATA) if threshold is None else ("uint8", BINARY_NODATA)
+
+
+def _tags(model: ValueModel, scale: str, more: dict[str, str]) -> dict[str, str]:
+    return {"model_id": model.identity, "scale": scale, "software": f"sdm {__version__}", **more}
+
+
+def _values(model: ValueModel, columns: list[NDArray[Any]], scale: str, extrapolation: str) -> NDArray[Any]:
+    """Return what a model predicts, NaN where it predicts nothing."""
+    out = model.predict_columns(columns, scale, extrapolation != "free")
+    return extrapolated(model, out, lambda: model.predict_columns(columns, scale, False), columns, extrapolation)
+
+
+def _band(values: NDArray[Any], threshold: float | None, inside: NDArray[np.bool_] | None) -> NDArray[Any]:
+    """Return the cells of a map from what was predicted; outside a study area there are no data."""
+    dtype, nodata = _kind(threshold)
+    band = (values if threshold is None else values >= threshold).astype(dtype)
+    missing = np.isnan(values)
+    band[missing if inside is None else missing | ~inside] = nodata
+    return band
 
 
 def write_spread_maps(

@@ -6,16 +6,17 @@ hand. `sdm.workflow.registry` lists the tasks; CONTRIBUTING.md shows how to add 
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from sdm.data.untagged import UntaggedNodata
 from sdm.errors import BadRowsError, OptionError, SdmError
 from sdm.files import safe_name
 from sdm.options.applies import check_applies
 from sdm.options.definitions import RunOptions
+from sdm.reading import load_json
 from sdm.types import Progress
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 REPLICATES = "replicates"  # the folder of a run with the models of its replicates
 FEW = 10  # records below which results are rough
+# What the file of numbers has beside what was measured.
+OUTER = ("kind", "versions", "files", "notes", "notices", "warnings", "records")
 Files = dict[str, Any]  # names of files in a folder, by what they are
 
 
@@ -47,6 +50,18 @@ class Prepared:
     fate: "pd.DataFrame | None" = None  # every row of the file of records or sites, and its fate
     fate_crs: str = "EPSG:4326"  # of its coordinates, which are those of the file
     chosen: "dict[str, VariableChoice]" = field(default_factory=dict)  # where variables were left out, by model
+    of_several: bool = False  # whether this is the part of one of several models
+
+    by_model: ClassVar[tuple[str, ...]] = ("tables", "failures", "chosen")  # what there is of each model, by its name
+
+    def only(self, name: str) -> Self:
+        """Return the part of one of several models, which is little to send to another process."""
+        parts: dict[str, Any] = {
+            what: {name: known[name]} if name in (known := getattr(self, what)) else {} for what in self.by_model
+        }
+        if self.ledger is not None:
+            parts["ledger"] = self.ledger.only(name)
+        return replace(self, of_several=True, fate=self.fate_of(name), **parts)
 
     def fate_of(self, name: str) -> "pd.DataFrame | None":
         """Return the rows of one model; all of them if it is the only one."""
@@ -61,7 +76,7 @@ class Prepared:
     @property
     def single(self) -> bool:
         """Whether there is one model only."""
-        return len(self.tables) + len(self.failures) == 1
+        return not self.of_several and len(self.tables) + len(self.failures) == 1
 
 
 class Fitted(Protocol):
@@ -89,6 +104,15 @@ class ModelResult:
     error: str | None = None
     records: dict[str, int] | None = None  # the record cleaning summary
     lines: list[str] = field(default_factory=list)  # the main results as text
+
+    def whole(self) -> "ModelResult":
+        """Return the same with everything that is in its folder; of a run over many models only the place is kept."""
+        if self.numbers or self.folder is None:
+            return self
+        found = load_json(self.folder / self.files["numbers"])
+        own = {name: found[name] for name in ("files", "notes", "warnings", "records") if name in found}
+        numbers = {name: value for name, value in found.items() if name not in OUTER}
+        return replace(self, numbers=numbers, **own)
 
     def line(self, key: str, text: str) -> str:
         """Return a line for the terminal."""
@@ -192,6 +216,13 @@ class Task(ABC):
         self, fitted: Any, prepared: Any, options: RunOptions, folder: Path, files: Files, progress: Progress | None
     ) -> list[str]:
         """Write the model, its tables, maps and pictures into a folder, note their names, and return notes."""
+
+    def map_together(
+        self, fitted: Sequence[tuple[Any, Any]], options: RunOptions, folder: Path, progress: Progress | None
+    ) -> None:
+        """Map several models, each with its inputs, in one pass over the layers, into a folder for `write` to take the
+        maps from; kinds that cannot do so map each model when it is written."""
+        return
 
     @abstractmethod
     def lines(self, result: ModelResult) -> list[str]:

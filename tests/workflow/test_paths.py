@@ -27,7 +27,7 @@ from sdm.options.definitions import RunOptions
 from sdm.options.reading import make_options
 from sdm.simulate.world import simulate
 from sdm.workflow.registry import task_for
-from sdm.workflow.run import Chosen
+from sdm.workflow.running.job import Chosen
 from sdm.workflow.species.fitting import SpeciesPlan, estimator, plan_species
 from sdm.workflow.species.inputs import prepare_species
 from sdm.workflow.splitting import with_default_folds

@@ -116,6 +116,18 @@ class Stack(Grid):
         """Names of the categorical layers."""
         return tuple(layer.name for layer in self.layers if layer.categorical)
 
+    @property
+    def files_state(self) -> list[list[Any]]:
+        """What tells whether the layers are still the same: names, sizes and times of files, and how they are read."""
+        out = []
+        for layer in self.layers:
+            path, state = Path(layer.path), list[int]()
+            if not is_remote(layer.path) and path.is_file():
+                known = path.stat()
+                state = [known.st_size, known.st_mtime_ns]
+            out.append([layer.name, layer.path, layer.band, layer.resample, list(layer.nodata), *state])
+        return out
+
     def within(self, box: tuple[float, float, float, float] | None) -> "Stack":
         """Return the stack on the same grid, of which cells outside a box (left, bottom, right, top) are not read, and
         have no data; all of it if there is no box."""

@@ -116,6 +116,11 @@ class Ledger:
     suspicious: tuple[str, ...] = ()  # a line about them; "{}" stands for what the points are
     turned: tuple[str, ...] = ()  # a line about longitudes brought to the convention of the layers
 
+    def only(self, species: str) -> "Ledger":
+        """Return the counts of one species."""
+        counts = {species: self.counts[species]} if species in self.counts else {}
+        return Ledger(counts, self.degrees)
+
     def rows(self) -> list[dict[str, str | int]]:
         """Return one flat dictionary per species, for a table."""
         return [{"species": species, **count} for species, count in self.counts.items()]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from glob import glob
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -42,6 +42,8 @@ from sdm.workflow.task import Prepared
 @dataclass
 class ClassPrepared(Prepared):
     """What a run over classes works on; `tables` are `ClassSample`, by the title of their model."""
+
+    by_model: ClassVar[tuple[str, ...]] = (*Prepared.by_model, "tests", "ledgers")
 
     tests: dict[str, ClassSample] = field(default_factory=dict)  # of the test file
     ledgers: dict[str, Ledger] = field(default_factory=dict)  # the record cleaning summaries

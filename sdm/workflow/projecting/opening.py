@@ -2,10 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
-from sdm.addresses import is_remote
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.examine import examine, refuse_codes_in
 from sdm.data.rasters.grid import Grid
@@ -43,14 +41,7 @@ class OpenScenario:
     @property
     def files(self) -> list[list[Any]]:
         """What tells whether the layers are still the same: names, sizes and times of files, and how they are read."""
-        out = []
-        for layer in self.stack.layers:
-            path, state = Path(layer.path), list[int]()
-            if not is_remote(layer.path) and path.is_file():
-                known = path.stat()
-                state = [known.st_size, known.st_mtime_ns]
-            out.append([layer.name, layer.path, layer.band, layer.resample, list(layer.nodata), *state])
-        return out
+        return self.stack.files_state
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from sdm.errors import DataError, OptionError
 from sdm.estimators.committee import Committee
 from sdm.estimators.maxent import Maxent
 from sdm.estimators.structural import StructMaxent
+from sdm.maps.rasters import RasterSummary
 from sdm.models.species import Model
 from sdm.options.definitions import FitOptions, RunOptions
 from sdm.types import Array, Progress
@@ -50,6 +51,7 @@ class SpeciesFit:
     bands: list[Band] = field(default_factory=list)  # responses over the replicates, where their models were kept
     surfaces: list[Surface] = field(default_factory=list)  # responses to two variables at a time
     scale: str = "cloglog"  # of the map and the responses
+    mapped: dict[str, RasterSummary] = field(default_factory=dict)  # maps that were made together with others
 
     @property
     def name(self) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -37,6 +37,8 @@ from sdm.workflow.task import Prepared
 @dataclass
 class SpeciesPrepared(Prepared):
     """What a run over species works on; `tables` are `SampleTable`."""
+
+    by_model: ClassVar[tuple[str, ...]] = (*Prepared.by_model, "tests", "surveys", "areas")
 
     tests: dict[str, CleanPoints] = field(default_factory=dict)  # test records of a species
     surveys: dict[str, Survey] = field(default_factory=dict)  # sites of test records, where absences are among them

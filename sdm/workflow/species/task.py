@@ -25,7 +25,7 @@ from sdm.workflow.species.fitting import SpeciesPlan, check_model, estimator, fi
 from sdm.workflow.species.inputs import SpeciesPrepared, prepare_species
 from sdm.workflow.species.lines import species_evaluation_lines, species_info_lines, species_result_lines
 from sdm.workflow.species.sampling import check_sampling
-from sdm.workflow.species.writing import write_shared, write_species
+from sdm.workflow.species.writing import map_species_together, write_shared, write_species
 from sdm.workflow.splitting import check_testing
 from sdm.workflow.task import MapResult, Prepared, Task
 from sdm.workflow.variables.choosing import chosen_in_folds
@@ -58,6 +58,7 @@ class SpeciesTask(Task):
     estimator = staticmethod(estimator)
     write = staticmethod(write_species)
     write_shared = staticmethod(write_shared)
+    map_together = staticmethod(map_species_together)
     evaluate: ClassVar[Any] = staticmethod(evaluate_species)
 
     def recognises(self, options: RunOptions) -> bool:
@@ -111,7 +112,8 @@ class SpeciesTask(Task):
         """Return the record cleaning summary of one species."""
         if prepared.ledger is None:
             return None
-        return [row for row in prepared.ledger.rows() if row["species"] == name], prepared.ledger.as_dict()[name]
+        own = prepared.ledger.only(name)
+        return own.rows(), own.as_dict()[name]
 
     def summary_row(self, numbers: dict[str, Any]) -> dict[str, Any]:
         """Return the main numbers of a species."""

@@ -1,5 +1,7 @@
 """Everything that a run leaves behind for one species."""
 
+import os
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -15,8 +17,8 @@ from sdm.data.rasters.effort import KernelEffort
 from sdm.data.table import SampleTable
 from sdm.files import safe_name, safe_names
 from sdm.maps.ranges import write_range
-from sdm.maps.rasters import NODATA, write_cog
-from sdm.maps.species import predict_raster
+from sdm.maps.rasters import NODATA, RasterSummary, write_cog
+from sdm.maps.species import PlannedMap, predict_raster, predict_rasters
 from sdm.maps.vectors import write_points
 from sdm.models.file import save_model
 from sdm.options.definitions import RunOptions
@@ -70,7 +72,10 @@ def write_species(
             common: dict[str, Any] = {key: getattr(options.predict, key) for key in ("scale", "extrapolation")}
             common |= {"threads": options.threads, "progress": progress, "tags": {"species": species}}
             raster = folder / f"{name}.tif"
-            fitted.numbers["map"] = predict_raster(fitted.model, stack, raster, study_area=area, **common).numbers
+            if fitted.mapped:
+                fitted.numbers["map"] = take_map(fitted.mapped["map"], raster).numbers
+            else:
+                fitted.numbers["map"] = predict_raster(fitted.model, stack, raster, study_area=area, **common).numbers
             files["map"] = raster.name
             if fitted.model.alpha > 1.0 and options.predict.range:
                 notes += _write_range(fitted, raster, options.predict.min_patch, files)
@@ -164,7 +169,39 @@ def _write_other_maps(
     if level is not None:
         fitted.numbers["map_threshold"] = level
     here = ways | {"study_area": prepared.area_of(fitted.name)}
+    if level is not None and "thresholded" in fitted.mapped:
+        binary = raster.with_name(f"{raster.stem}_thresholded.tif")
+        take_map(fitted.mapped["thresholded"], binary)
+        files["thresholded map"], level = binary.name, None
     files |= shared.write_value_maps(model, replicates, level, cast("Stack", prepared.stack), raster, "map", here)
+
+
+def map_species_together(
+    fitted: Sequence[tuple[SpeciesFit, SpeciesPrepared]], options: RunOptions, folder: Path, progress: Progress | None
+) -> None:
+    """Map several species in one pass over the layers, into a folder; `write_species` takes the maps from there."""
+    if not options.output.map or any(one.stack is None for _, one in fitted):
+        return
+    names = dict.fromkeys(layer.name for _, one in fitted for layer in cast("Stack", one.stack).layers)
+    known = {layer.name: layer for _, one in fitted for layer in cast("Stack", one.stack).layers}
+    stack = replace(cast("Stack", fitted[0][1].stack), layers=tuple(known[name] for name in names))
+    planned: dict[tuple[int, str], PlannedMap] = {}
+    for k, (one, prepared) in enumerate(fitted):
+        level, about = threshold_value(one, options), {"species": one.name}
+        place: tuple[Any, ...] = (prepared.area_of(one.name), about)
+        planned[k, "map"] = PlannedMap(one.model, folder / f"{k}.tif", None, *place)
+        if level is not None:
+            planned[k, "thresholded"] = PlannedMap(one.model, folder / f"{k}_thresholded.tif", level, *place)
+    ways: dict[str, Any] = {key: getattr(options.predict, key) for key in ("scale", "extrapolation")}
+    made = predict_rasters(list(planned.values()), stack, threads=options.threads, progress=progress, **ways)
+    for (k, what), summary in zip(planned, made):
+        fitted[k][0].mapped[what] = summary
+
+
+def take_map(made: RasterSummary, place: Path) -> RasterSummary:
+    """Move a map that was made together with others to its place."""
+    os.replace(made.path, place)
+    return replace(made, path=place)
 
 
 def threshold_value(fitted: SpeciesFit, options: RunOptions) -> float | None:

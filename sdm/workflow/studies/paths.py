@@ -20,7 +20,8 @@ from sdm.options.definitions import RunOptions
 from sdm.report.tables import write_rows
 from sdm.types import Progress
 from sdm.workflow.registry import task_for
-from sdm.workflow.run import Chosen, RunResult, run
+from sdm.workflow.run import RunResult, run
+from sdm.workflow.running.job import Chosen
 from sdm.workflow.splitting import with_default_folds
 from sdm.workflow.studies.strata_path import StrataTask
 from sdm.workflow.task import Prepared, Task

@@ -14,7 +14,8 @@ from sdm.report.tables import write_rows
 from sdm.types import Progress
 from sdm.workflow.assessment_tables import make_plots
 from sdm.workflow.registry import task_of
-from sdm.workflow.run import Chosen, RunResult, run
+from sdm.workflow.run import RunResult, run
+from sdm.workflow.running.job import Chosen
 from sdm.workflow.splitting import method, with_default_folds
 from sdm.workflow.task import Prepared, Task
 

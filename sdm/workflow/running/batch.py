@@ -1,0 +1,311 @@
+"""A run over several species, on any number of workers: what is finished stays, whatever ends the run.
+
+Species are handed out in small units (`unit.py`). Each is put in place in one step and noted in the journal; a run that
+goes on (`--resume`) skips those that are finished and whose inputs are the same.
+"""
+
+import logging
+import shlex
+import time
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import BrokenExecutor, Executor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from sdm.commit import staging_species
+from sdm.errors import OutputError, SdmError
+from sdm.executors.here import Here
+from sdm.executors.opening import as_done, workers
+from sdm.files import safe_names, write_text
+from sdm.options.definitions import RunOptions
+from sdm.report.tables import table_text
+from sdm.types import Progress
+from sdm.workflow.projecting.after_fit import FOLDER
+from sdm.workflow.running.digest import Digester
+from sdm.workflow.running.job import Job
+from sdm.workflow.running.journal import DONE, JOURNAL, Entry, Journal, Record
+from sdm.workflow.running.run_folder import RunFolder
+from sdm.workflow.running.summary import summary_rows, write_summary
+from sdm.workflow.running.unit import Part, WorkerDied, do_sent_unit, do_unit, failed_entry
+from sdm.workflow.task import Prepared
+from sdm.workflow.writing import write_fate, write_run
+from sdm.written_files import list_files, read_list, refuse_obstacle, sdm_files, write_list
+
+log = logging.getLogger("sdm")
+
+# Files in the folder of a batch; no model has a folder of such a name.
+TABLES = (
+    *("summary.csv", "summary.parquet", "records.csv", "records_fate.csv", "records_fate.gpkg", "background.csv"),
+    *("background.gpkg", "index.html", "effort.tif", "run.yaml", "command.txt", JOURNAL),
+)
+LARGEST = 16  # species of a unit: their maps share one pass over the layers, and a killed worker loses one unit
+EACH = 4  # units that every worker gets at least, so that all end at about the same time
+REFRESH = 30.0  # seconds between summaries while a run is at work
+
+
+@dataclass
+class BatchPlan:
+    """Which species a run has, where they go, and how their folder is used."""
+
+    names: list[str]  # of this run
+    known: Record  # what the journal of the folder holds
+    in_place: bool  # whether results that are there stay: `--resume`, or some species of a batch made anew
+    renewed: bool = False  # whether species are made anew though they are finished
+    all_names: list[str] = field(init=False)  # with those of earlier runs into the folder
+
+    def __post_init__(self) -> None:
+        self.all_names = list(dict.fromkeys([*(self.known.planned if self.in_place else ()), *self.names]))
+
+    @property
+    def folders(self) -> dict[str, str]:
+        """The folder of every species: those that are there keep theirs."""
+        return safe_names(self.all_names, taken=[*TABLES, FOLDER])
+
+    @property
+    def written(self) -> list[str]:
+        """Names of files, and of folders with a `/`, that the run may write."""
+        return [*TABLES, *(f"{name}/" for name in (FOLDER, *self.folders.values()))]
+
+
+def refuse_partial(target: Path) -> None:
+    """Raise if a folder holds a run over several species already, saying how far it is."""
+    record = Journal(target).read()
+    if record.planned:
+        far = f"{record.finished:,} of {len(record.planned):,} species are finished"
+        raise OutputError(
+            f"{target} holds a run already ({far}): use --resume to go on with it, --overwrite to begin anew, or "
+            "choose another folder"
+        )
+
+
+def plan_batch(target: Path, prepared: Prepared, resume: bool, overwrite: bool, chosen: bool) -> BatchPlan | None:
+    """Return the plan of a run over several species; None if it is of one model, in a folder of its own. `chosen` is
+    whether the user named the species."""
+    names = [*prepared.tables, *prepared.failures]
+    record = Journal(target).read()
+    renewed = overwrite and chosen and set(names) < set(record.planned)
+    if len(names) == 1 and not renewed and not (resume and record.planned):
+        return None
+    if resume and target.is_dir() and not record.planned and any(target.iterdir()):
+        inside = [path.name for path in target.iterdir() if not path.name.startswith(".sdm-")]
+        if inside:
+            raise OutputError(
+                f"{target} has no journal of a run over several species, so that --resume has nothing to go on with: "
+                "choose another folder, or use --overwrite"
+            )
+    return BatchPlan(names, record, in_place=(resume or renewed) and bool(record.planned), renewed=renewed)
+
+
+class Batch:
+    """A run over several species at work."""
+
+    def __init__(
+        self, job: Job, prepared: Prepared, plan: BatchPlan, options: RunOptions, progress: Progress | None
+    ) -> None:
+        self.job = replace(job, options=alone(options), command=without_workers(job.command))
+        self.prepared, self.plan = replace(prepared, of_several=True), plan
+        self.options, self.progress = options, progress
+        self.record = Record(list(plan.all_names), dict(plan.known.entries) if plan.in_place else {})
+        self.settled: set[str] = set()  # species of this run that are finished or failed
+        self.refreshed = time.monotonic()
+
+    @contextmanager
+    def folder(self, target: Path) -> Iterator[Path]:
+        """Give the folder to write into: the target itself, or a stage that takes its place in the end."""
+        self.target, planned, overwrite = target, self.plan.written, self.options.output.overwrite
+        with ExitStack() as held:
+            if not self.plan.in_place:
+                yield held.enter_context(staging_species(target, overwrite=overwrite, planned=planned))
+                return
+            ours = sdm_files(target)
+            for name in planned:  # said before the work, not after it
+                refuse_obstacle(target / name.rstrip("/"), name.endswith("/"), name in ours)
+            write_list(target, {*read_list(target), *planned})
+            yield target
+            write_list(target, list_files(target))
+
+    def run(self, place: Path) -> None:
+        """Fit all species that are not finished. Their results are in their folders, the journal and the summary, also
+        if the run is ended."""
+        folder, journal = RunFolder(place), Journal(place)
+        if self.plan.in_place:
+            self._take(folder.left_over(), journal)
+        digests = self._digests()
+        todo = [name for name in self.plan.names if not self._finished(place, name, digests[name])]
+        kept = len(self.plan.names) - len(todo)
+        if kept:
+            log.info("%d of %d species are finished and unchanged: kept", kept, len(self.plan.names))
+        known = set(self.plan.known.planned) if self.plan.in_place else set()
+        journal.begin([name for name in self.plan.all_names if name not in known], self.job.command)
+        self.settled = set(self.plan.names) - set(todo)
+        self._tell()
+        try:
+            with workers(self.options) as executor:
+                self._work(executor, folder, journal, todo, digests)
+        except BaseException:
+            self._end_early(place)
+            raise
+        finally:
+            folder.remove()
+
+    def _end_early(self, place: Path) -> None:
+        """Leave the folder of a run that is ended so that it can go on; or as it was, if nothing came to be."""
+        if not self.record.entries:
+            self.clear(place)
+            return
+        try:
+            self.write_summary(place)
+        except (OSError, SdmError) as error:  # why the run has ended is said next
+            log.debug("the summary was not written: %s", error)
+        if place == self.target:
+            far = f"{self.record.finished:,} of {len(self.record.planned):,} species are finished"
+            log.warning("the run ended early: %s; to go on, give the same command with --resume", far)
+
+    def _digests(self) -> dict[str, str]:
+        digester = Digester(self.job.options, self.prepared, f"{self.job.task.kind} {_name_of(self.job.choose)}")
+        return {name: digester.digest(self.prepared.only(name)) for name in self.plan.names}
+
+    def _finished(self, place: Path, name: str, digest: str) -> bool:
+        """Whether the results of a species are all there, and made from the same inputs."""
+        entry = self.record.entries.get(name)
+        if self.plan.renewed or entry is None or entry.status != DONE or entry.digest != digest:
+            return False
+        folder = place / entry.folder
+        listed = read_list(folder)
+        return bool(listed) and all((folder / one).exists() for one in listed)
+
+    def _take(self, entries: Sequence[Entry], journal: Journal) -> None:
+        journal.add(entries)
+        self.record.entries |= {entry.species: entry for entry in entries}
+        self.settled |= {entry.species for entry in entries}
+
+    def _work(
+        self, executor: Executor, folder: RunFolder, journal: Journal, todo: list[str], digests: dict[str, str]
+    ) -> None:
+        here = isinstance(executor, Here)
+        token = folder.begin(self.job, self.prepared, todo, sent=not here)
+        if (check := getattr(executor, "check", None)) is not None:
+            check(folder.path)
+        folders = self.plan.folders
+        size = max(1, min(LARGEST, len(todo) // (EACH * getattr(executor, "size", 1))))
+        queue = deque(todo[first : first + size] for first in range(0, len(todo), size))
+        deaths: Counter[str] = Counter()
+        unit = 0
+        while queue:
+            batch = list(queue)
+            queue.clear()
+
+            def calls(units: list[list[str]] = batch, first: int = unit) -> Iterator[tuple[object, ...]]:
+                for k, names in enumerate(units, start=first):
+                    parts = [Part(name, folders[name], digests[name], self.prepared.only(name)) for name in names]
+                    if here:
+                        yield self.job, folder, token, k, parts, self.progress
+                    else:
+                        yield str(folder.place), token, k, folder.arrays.dumps(parts)
+
+            for k, future in as_done(executor, do_unit if here else do_sent_unit, calls()):
+                notes = folder.notes(token, unit + k)
+                error = future.exception()
+                if error is None:
+                    self._take(future.result(), journal)
+                elif isinstance(error, BrokenExecutor | WorkerDied):
+                    self._take(notes.entries(), journal)
+                    queue.extend(self._again(batch[k], notes.last(), deaths, digests, journal))
+                else:
+                    raise error
+                notes.remove()
+                self._count(folder.place)
+            unit += len(batch)
+
+    def _again(
+        self, names: Sequence[str], last: tuple[str, str, float], deaths: Counter[str], digests: dict[str, str],
+        journal: Journal,
+    ) -> Iterator[list[str]]:  # fmt: skip
+        """Yield what is to be tried again after a worker died: the species that it had in hand by itself, unless it
+        has cost too many workers already; the others of its unit together."""
+        left = [name for name in names if name not in self.settled]
+        at = last[1] if last[1] in left else (left[0] if len(left) == 1 else None)
+        if at is None:  # the maps of all of them were at work: each by itself shows which one it was
+            yield from ([name] for name in left)
+            return
+        deaths[at] += 1
+        if deaths[at] <= self.options.retries:
+            log.warning("%s: its worker died (killed, or out of memory); it is tried again", at)
+            yield [at]
+        else:
+            times = "once" if deaths[at] == 1 else f"{deaths[at]} times"
+            reason = f"its worker died {times} (killed, or out of memory): use fewer features or background points"
+            self._take([failed_entry(self.job.task, at, f"{at}: {reason}", digests[at])], journal)
+        others = [name for name in left if name != at]
+        if others:
+            yield others
+
+    def _count(self, place: Path) -> None:
+        self._tell()
+        if time.monotonic() - self.refreshed > REFRESH:
+            self.write_summary(place)
+            self.refreshed = time.monotonic()
+
+    def _tell(self) -> None:
+        if self.progress is not None:
+            self.progress(len(self.settled), len(self.plan.names), "species")
+
+    def write_summary(self, place: Path) -> None:
+        """Write the table of all species so far, and its page."""
+        write_summary(place, summary_rows(self.record))
+        if self.job.options.output.report:
+            from sdm.report.pages.index import write_index
+
+            write_index(place)
+
+    def clear(self, place: Path) -> None:
+        """Remove what a run leaves behind of which nothing came to be."""
+        (place / JOURNAL).unlink(missing_ok=True)
+
+    def finish(self, place: Path) -> None:
+        """Write what concerns all species."""
+        task, prepared, options = self.job.task, self.prepared, self.job.options
+        write_summary(place, summary_rows(self.record))
+        if set(self.plan.names) != set(self.plan.all_names):
+            return  # the rest is of all species, and was written when they were read
+        task.write_shared(prepared, options, place, {})
+        write_fate(prepared, prepared.fate, options, place, {})
+        if prepared.ledger is not None:
+            write_text(place / "records.csv", table_text(prepared.ledger.rows()), overwrite=True)
+        write_run(task, options, place, self.job.command)
+
+
+def alone(options: RunOptions) -> RunOptions:
+    """Return the options of every model of several: who does the work, and in which folder, is not among them."""
+    plain = RunOptions()
+    output = options.output.model_copy(update={"resume": False, "overwrite": False})
+    return options.model_copy(
+        update={"output": output, "processes": 1, "cluster": plain.cluster, "retries": plain.retries}
+    )
+
+
+def without_workers(command: str) -> str:
+    """Return a command without what does not change results: who does the work, and what is said meanwhile."""
+    words, kept = shlex.split(command), list[str]()
+    while words:
+        word = words.pop(0)
+        name = word.split("=", 1)[0].replace("_", "-")
+        if name in _FLAGS:
+            continue
+        if name in _VALUES:
+            words = words if "=" in word else words[1:]
+            continue
+        kept.append(word)
+    return shlex.join(kept)
+
+
+_FLAGS = {"--resume", "--overwrite", "--output.resume", "--output.overwrite", "-q", "--quiet", "-v", "--verbose"}
+_FLAGS |= {"--json", "--debug"}
+_VALUES = {"--processes", "--retries", "--log-file", "--cluster", "--cluster.address", "--address"}
+_VALUES |= {f"--{word}{name}" for name in ("workers", "settings") for word in ("cluster-", "cluster.", "")}
+
+
+def _name_of(function: object) -> str:
+    return "" if function is None else f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', '')}"

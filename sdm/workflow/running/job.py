@@ -1,0 +1,108 @@
+"""One model of a run, whatever its kind: variables and settings are chosen, it is fitted, its results are written."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from sdm.commit import staging
+from sdm.options.definitions import RunOptions
+from sdm.types import Progress
+from sdm.workflow.projecting.after_fit import FOLDER, project_fitted
+from sdm.workflow.task import Fitted, ModelResult, Prepared, Task
+from sdm.workflow.variables.choosing import choice_notes, choose_variables, chooses, nests, write_choice
+from sdm.workflow.writing import write_model
+
+if TYPE_CHECKING:
+    from sdm.workflow.projecting.opening import Opened
+    from sdm.workflow.projecting.projection import ProjectionResult
+
+log = logging.getLogger("sdm")
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Options that were chosen for a model, what its results say of the choice, and what writes down the rest."""
+
+    options: RunOptions
+    numbers: dict[str, Any]
+    write: Callable[[Path, dict[str, Any]], None]
+    what: str = "tuning"
+
+
+Chooser = Callable[[Task, Prepared, str, RunOptions, Progress | None], Chosen]
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A model that is fitted and measured, with everything that its results are written from."""
+
+    name: str
+    fitted: Fitted
+    prepared: Prepared  # with the variables that were kept
+    options: RunOptions  # with the settings that were chosen
+    chosen: Chosen | None
+    began: float
+
+
+@dataclass(frozen=True)
+class Job:
+    """How the models of a run are made."""
+
+    task: Task
+    options: RunOptions
+    command: str = ""
+    choose: Chooser | None = None
+    opened: "Opened | None" = None  # the layers of scenarios, for a single model
+    projections: "list[ProjectionResult]" = field(default_factory=list)  # of a single model
+
+    def fit(self, prepared: Prepared, name: str, progress: Progress | None = None) -> Ready:
+        """Fit one model, and measure it."""
+        began = perf_counter()
+        chosen, options = None, self.options
+        if chooses(options):
+            prepared = choose_variables(self.task, prepared, name, options, progress)
+        if self.choose is not None:
+            chosen = self.choose(self.task, prepared, name, options, progress)
+            options = chosen.options
+        fitted = self.task.fit(prepared, name, options, progress)
+        if chosen is not None:
+            fitted.numbers[chosen.what] = chosen.numbers
+        variables = prepared.chosen.get(name)
+        if variables is not None:
+            fitted.numbers["variable_selection"] = variables.numbers()
+            fitted.notes[:0] = choice_notes(variables, options, self.task.chooses_in_folds and nests(options))
+        log.debug("%s fitted and measured in %.1f s", name, perf_counter() - began)
+        return Ready(name, fitted, prepared, options, chosen, began)
+
+    def write(
+        self,
+        ready: Ready,
+        folder: Path,
+        progress: Progress | None = None,
+        *,
+        overwrite: bool = False,
+        before_commit: Callable[[], None] | None = None,
+    ) -> ModelResult:
+        """Write the results of one model in one step; `before_commit` may raise, and then nothing has changed."""
+        prepared, options, variables = ready.prepared, ready.options, ready.prepared.chosen.get(ready.name)
+        with staging(folder, overwrite=overwrite) as stage:
+
+            def also(place: Path, files: dict[str, Any]) -> None:
+                if variables is not None:
+                    write_choice(variables, options, place, files)
+                if ready.chosen is not None:
+                    ready.chosen.write(place, files)
+                if self.opened is not None and prepared.single:
+                    made = project_fitted([place], place, folder, self.opened, options, self.command, progress)
+                    self.projections.append(made)
+                    files["scenarios"] = FOLDER
+                    ready.fitted.numbers.setdefault("warnings", []).extend(made.warnings)
+
+            result = write_model(self.task, ready.fitted, prepared, options, stage, self.command, progress, also)
+            if before_commit is not None:
+                before_commit()
+        log.debug("%s done in %.1f s", ready.name, perf_counter() - ready.began)
+        return replace(result, folder=folder)
