@@ -25,7 +25,7 @@ from sdm.types import Progress
 from sdm.workflow.projecting.after_fit import FOLDER
 from sdm.workflow.running.digest import Digester
 from sdm.workflow.running.job import Job
-from sdm.workflow.running.journal import DONE, JOURNAL, Entry, Journal, Record
+from sdm.workflow.running.journal import DONE, JOURNAL, Journal, JournalEntry, Record
 from sdm.workflow.running.run_folder import RunFolder
 from sdm.workflow.running.summary import summary_rows, write_summary
 from sdm.workflow.running.unit import Part, WorkerDied, do_sent_unit, do_unit, failed_entry
@@ -176,7 +176,7 @@ class Batch:
         listed = read_list(folder)
         return bool(listed) and all((folder / one).exists() for one in listed)
 
-    def _take(self, entries: Sequence[Entry], journal: Journal) -> None:
+    def _take(self, entries: Sequence[JournalEntry], journal: Journal) -> None:
         journal.add(entries)
         self.record.entries |= {entry.species: entry for entry in entries}
         self.settled |= {entry.species for entry in entries}

@@ -20,7 +20,7 @@ DONE, FAILED = "done", "failed"
 
 
 @dataclass(frozen=True)
-class Entry:
+class JournalEntry:
     """What became of one species."""
 
     species: str
@@ -47,7 +47,7 @@ class Record:
     """What a journal holds: the species of the run in their order, and the last entry of each."""
 
     planned: list[str] = field(default_factory=list)
-    entries: dict[str, Entry] = field(default_factory=dict)
+    entries: dict[str, JournalEntry] = field(default_factory=dict)
     runs: int = 0
     started: float = 0.0  # when the last run began
 
@@ -67,7 +67,7 @@ class Journal:
         """Note that a run begins, and its species."""
         self._add([{"run": time.time(), "command": command, "species": list(planned)}])
 
-    def add(self, entries: Sequence[Entry]) -> None:
+    def add(self, entries: Sequence[JournalEntry]) -> None:
         """Note what became of some species."""
         self._add([asdict(entry) for entry in entries])
 
@@ -112,10 +112,10 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
         raise DataError(f"{path} cannot be read ({error.strerror})") from error
 
 
-def read_entry(line: Mapping[str, Any]) -> Entry | None:
+def read_entry(line: Mapping[str, Any]) -> JournalEntry | None:
     """Return the entry of a line; None if it is none."""
     try:
-        entry = Entry(**line)
+        entry = JournalEntry(**line)
     except TypeError:
         return None
     whole = isinstance(entry.species, str) and entry.status in (DONE, FAILED) and isinstance(entry.folder, str)

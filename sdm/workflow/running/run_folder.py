@@ -14,7 +14,7 @@ from typing import Any
 
 from sdm.errors import OutputError
 from sdm.executors.sharing import SharedArrays, loads
-from sdm.workflow.running.journal import Entry, append_lines, read_entry, read_lines
+from sdm.workflow.running.journal import JournalEntry, append_lines, read_entry, read_lines
 from sdm.workflow.task import Prepared
 
 log = logging.getLogger("sdm")
@@ -66,7 +66,7 @@ class RunFolder:
         for path in sorted((self.path / _UNITS).glob("*.jsonl")):
             yield UnitNotes(path)
 
-    def left_over(self) -> list[Entry]:
+    def left_over(self) -> list[JournalEntry]:
         """Return what species of a killed run noted that its journal does not have."""
         return [entry for notes in self.units() for entry in notes.entries()]
 
@@ -89,11 +89,11 @@ class UnitNotes:
         """Note what begins."""
         append_lines(self.path, [{"at": what, "of": species, "time": time.time()}], durable=False)
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: JournalEntry) -> None:
         """Note what became of a species."""
         append_lines(self.path, [asdict(entry)], durable=False)
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[JournalEntry]:
         """Return what became of the species so far."""
         found = (read_entry(line) for line in read_lines(self.path) if "species" in line)
         return [entry for entry in found if entry is not None]

@@ -13,7 +13,7 @@ from sdm.errors import DataError, OutputError, SdmError
 from sdm.executors.sharing import loads
 from sdm.types import Progress
 from sdm.workflow.running.job import Job, Ready
-from sdm.workflow.running.journal import DONE, FAILED, Entry
+from sdm.workflow.running.journal import DONE, FAILED, JournalEntry
 from sdm.workflow.running.run_folder import FITTING, MAPPING, RunFolder, UnitNotes, load_job
 from sdm.workflow.running.summary import summary_row
 from sdm.workflow.task import ModelResult, Prepared, Task
@@ -31,7 +31,7 @@ class Part:
     prepared: Prepared
 
 
-def do_sent_unit(place: str, token: str, unit: int, parts: bytes) -> list[Entry]:
+def do_sent_unit(place: str, token: str, unit: int, parts: bytes) -> list[JournalEntry]:
     """Do a unit in a process of its own."""
     job: Job = load_job(place, token)
     folder = RunFolder(Path(place))
@@ -40,13 +40,13 @@ def do_sent_unit(place: str, token: str, unit: int, parts: bytes) -> list[Entry]
 
 def do_unit(
     job: Job, folder: RunFolder, token: str, unit: int, parts: Sequence[Part], progress: Progress | None = None
-) -> list[Entry]:
+) -> list[JournalEntry]:
     """Fit some species and put their results in place; return what became of each, also in the notes of the unit. What
     is wrong with one species is its own failure; a disk that fails, or the end of the run, is raised."""
     notes = folder.notes(token, unit)
     if notes.path.exists():  # the process that had this unit died
         raise WorkerDied("a worker died")
-    entries: dict[str, Entry] = {}
+    entries: dict[str, JournalEntry] = {}
     ready: dict[str, Ready] = {}
     taken: dict[str, float] = {}
     notes.at("begin")
@@ -91,15 +91,15 @@ class WorkerDied(SdmError):
     """The process that had a unit in hand died; its notes say how far it was."""
 
 
-def _done(job: Job, part: Part, result: ModelResult, seconds: float) -> Entry:
+def _done(job: Job, part: Part, result: ModelResult, seconds: float) -> JournalEntry:
     own = [text for text in result.warnings if text not in part.prepared.warnings]
-    return Entry(
+    return JournalEntry(
         part.name, DONE, part.folder, part.digest, round(seconds, 3), summary_row(job.task, result), None, result.kind,
         result.files["numbers"], own, time.time(),
     )  # fmt: skip
 
 
-def _failed(job: Job, part: Part, error: Exception, notes: UnitNotes, seconds: float) -> Entry:
+def _failed(job: Job, part: Part, error: Exception, notes: UnitNotes, seconds: float) -> JournalEntry:
     """Note why a species failed; what concerns the whole run is raised."""
     if isinstance(error, OutputError):
         raise error
@@ -113,8 +113,8 @@ def _failed(job: Job, part: Part, error: Exception, notes: UnitNotes, seconds: f
     return entry
 
 
-def failed_entry(task: Task, name: str, reason: str, digest: str, seconds: float = 0.0) -> Entry:
+def failed_entry(task: Task, name: str, reason: str, digest: str, seconds: float = 0.0) -> JournalEntry:
     """Return the entry of a species that failed."""
     row = summary_row(task, ModelResult(name, task.kind, error=reason))
     taken, now = round(seconds, 3), time.time()
-    return Entry(name, FAILED, digest=digest, seconds=taken, row=row, error=reason, kind=task.kind, time=now)
+    return JournalEntry(name, FAILED, digest=digest, seconds=taken, row=row, error=reason, kind=task.kind, time=now)
