@@ -68,11 +68,10 @@ class Stage:
         return left if left > 0 else None
 
     def pace(self, now: float) -> tuple[str, str]:
-        """Return rate and time left in words; in place of what is unknown, how long it has been going on, or
-        nothing."""
-        each, left = self.per_step(now), self.left(now)
+        """Return rate and time left in words; while they are unknown, how long it has been going on."""
+        each, left, seconds = self.per_step(now), self.left(now), self.seconds(now)
         if each is None:
-            return f"{duration_text(round(self.seconds(now)))} so far", ""
+            return f"{duration_text(round(seconds))} so far" if seconds >= 1.0 else "", ""
         return rate_text(1.0 / each), "" if left is None else left_text(left)
 
     def line(self, now: float) -> str:

@@ -29,13 +29,13 @@ def species_stage(failed: int = 0) -> str:
     return f"{SPECIES}, {failed:,} failed" if failed else SPECIES
 
 
-def counted(items: Collection[T], progress: "Progress | None", text: str) -> Iterator[T]:
+def step_by_step(items: Collection[T], progress: "Progress | None", text: str) -> Iterator[T]:
     """Yield items, and tell after each how many are done.
 
     Examples
     --------
     >>> told = []
-    >>> list(counted("ab", lambda *step: told.append(step), "letters"))
+    >>> list(step_by_step("ab", lambda *step: told.append(step), "letters"))
     ['a', 'b']
     >>> told
     [(0, 2, 'letters'), (1, 2, 'letters'), (2, 2, 'letters')]
@@ -49,19 +49,47 @@ def counted(items: Collection[T], progress: "Progress | None", text: str) -> Ite
         progress(done, len(items), text)
 
 
+class StepCount:
+    """The steps of a stage that may need fewer than planned.
+
+    Examples
+    --------
+    >>> told = []
+    >>> count = StepCount(lambda *step: told.append(step), "search", planned=10)
+    >>> count.step()
+    >>> count.end()
+    >>> told
+    [(0, 10, 'search'), (1, 10, 'search'), (1, 1, 'search')]
+    """
+
+    def __init__(self, progress: "Progress | None", text: str, planned: int) -> None:
+        self.progress, self.text, self.done, self.total = progress, text, 0, planned
+        self._tell()
+
+    def _tell(self) -> None:
+        if self.progress is not None:
+            self.progress(self.done, self.total, self.text)
+
+    def step(self) -> None:
+        """Tell that one more step is done."""
+        self.done += 1
+        self._tell()
+
+    def remain(self, steps: int) -> None:
+        """Plan anew: so many steps remain."""
+        self.total = self.done + steps
+
+    def end(self) -> None:
+        """Tell that no step remains."""
+        self.total = self.done
+        self._tell()
+
+
 @contextmanager
 def going_on(progress: "Progress | None", text: str) -> Iterator[None]:
-    """Tell that a stage goes on whose steps cannot be counted, and that it is done."""
+    """Tell that a stage goes on whose steps cannot be step_by_step, and that it is done."""
     if progress is not None:
         progress(0, 1, text)
     yield
     if progress is not None:
         progress(1, 1, text)
-
-
-def renamed(progress: "Progress | None", text: str) -> "Progress | None":
-    """Return a progress that calls every stage by another name, for a part that does not know what it is a part of."""
-    if progress is None:
-        return None
-    told = progress
-    return lambda done, total, _: told(done, total, text)
