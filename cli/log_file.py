@@ -22,18 +22,18 @@ class LogFile(logging.Handler):
     def __init__(self, path: Path, warn: Callable[[str], None]) -> None:
         super().__init__(logging.DEBUG)
         self.path, self._warn, self._writing = path, warn, threading.Lock()
-        self.new = not path.exists()
         if kind := special(path):
             raise OptionError(f"--log-file {path} is {kind}: give the name of a file")
-        if path.is_dir():
-            raise OptionError(f"--log-file {path} is a folder: give the name of a file in it")
-        if not path.parent.is_dir():
-            raise OptionError(f"--log-file {path}: the folder {path.parent} does not exist; make it, or choose another")
         try:
+            self.new = not path.exists()
+            if path.is_dir():
+                raise OptionError(f"--log-file {path} is a folder: give the name of a file in it")
+            if not path.parent.is_dir():
+                raise OptionError(f"--log-file {path}: there is no folder {path.parent}; make it, or choose another")
             self._file: int | None = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
             begin = os.read(self._file, 80)
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or error
+        except OSError as error:
+            reason = error.strerror or error
             raise OptionError(f"--log-file {path} cannot be written ({reason}): choose another place") from error
         if begin and not _OURS.match(begin):
             os.close(self._file)
