@@ -112,7 +112,7 @@ class Stages:
         with self._lock:
             now = self.clock()
             earlier = self._stages.get(key)
-            begins = earlier is None or done < earlier.done
+            begins = earlier is None or done < earlier.done or (done == 0 and not upper)
             if begins:
                 if done >= total:
                     return  # it had ended before, or takes no time at all
@@ -124,8 +124,10 @@ class Stages:
             if upper and earlier is not None and done != earlier.done:
                 self._stages = {key: stage}  # stages of a model that failed do not end by themselves
             self._stages[key] = stage
-            if stage.ended:
-                del self._stages[key]
+            if stage.ended:  # and with it what began inside of it and did not end, as where something failed
+                inside = [k for k, other in self._stages.items() if k[0] == key[0] and other.began > stage.began]
+                for one in (key, *inside):
+                    del self._stages[one]
             if not self._stages:
                 self.idle_since = now
         for listener in self.listeners:

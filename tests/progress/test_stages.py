@@ -124,6 +124,18 @@ def test_a_stage_that_begins_again_is_another_one(stages: Stages, clock: Clock, 
     assert [what for what, _ in heard.calls] == ["began", "began", "ended"], "the second end is no news"
 
 
+def test_what_did_not_end_goes_with_what_it_began_in(stages: Stages, clock: Clock) -> None:
+    """A species that fails within its cross-validation: the next one begins with a clean table."""
+    stages(0, 2, "scenarios")
+    clock.now += 1
+    stages(0, 5, "map")
+    clock.now += 60
+    stages(0, 5, "map")
+    assert [stage.seconds(clock.now) for stage in stages.active()] == [61.0, 0.0], "this map is another one"
+    stages(2, 2, "scenarios")
+    assert not stages.active()
+
+
 def test_fewer_steps_than_planned(stages: Stages, heard: Heard) -> None:
     count = StepCount(stages, "penalties", 36)
     for _ in range(3):
