@@ -22,8 +22,9 @@ from sdm_cli.commands.studies.curve import curve
 from sdm_cli.commands.studies.path import path
 from sdm_cli.commands.studies.tune import tune
 from sdm_cli.commands.variables import variables
-from sdm_cli.console import Terminated, exit_code, plain
+from sdm_cli.console import Terminated, exit_code
 from sdm_cli.options import normalize
+from sdm_cli.plain import plain
 
 app = typer.Typer(
     name="sdm",

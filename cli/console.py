@@ -7,14 +7,28 @@ import shlex
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
-from typing import Any, NoReturn
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
+from sdm._version import __version__
 from sdm.errors import OptionError, OutputError, SdmError, hide_address, hide_secrets
 from sdm.files import to_json
+from sdm.progress.stages import SHORT, Stage, Stages
+from sdm.progress.words import duration_text
 from sdm_cli.exit_codes import CUT_OFF, INTERRUPTED, TERMINATED
+from sdm_cli.log_file import LogFile
+from sdm_cli.plain import plain
+from sdm_cli.progress_lines import ProgressLines, ticking
+
+if TYPE_CHECKING:
+    from sdm.types import Progress
+
+LOG_EVERY, JOB_EVERY = 10.0, 30.0
+"""Seconds between two lines about one stage: in a log, and in the output of a job that has no terminal."""
 
 
 class Terminated(KeyboardInterrupt):
@@ -30,20 +44,30 @@ class Console:
     """Where a command speaks: results to standard output (one JSON object if `as_json`), all else to standard error."""
 
     def __init__(
-        self, command: str, quiet: bool = False, verbose: bool = False, as_json: bool = False, debug: bool = False
+        self,
+        command: str,
+        quiet: bool = False,
+        verbose: bool = False,
+        as_json: bool = False,
+        debug: bool = False,
+        log_file: Path | None = None,
     ) -> None:
         for stream in (sys.stdout, sys.stderr):  # a species' name may have letters that a terminal has not
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="backslashreplace")
-        self.command, self.quiet, self.as_json, self.debug = command, quiet, as_json, debug
-        handler = logging.StreamHandler(sys.stderr)
-        handler.setFormatter(_Plain("%(message)s"))
+        self.command, self.quiet, self.verbose, self.as_json, self.debug = command, quiet, verbose, as_json, debug
+        self.log_path, self.file = log_file, None  # type: Path | None, LogFile | None
+        self.handler = _Lines(sys.stderr)
+        self.handler.setFormatter(_Plain("%(message)s"))
+        self.handler.setLevel(logging.WARNING if quiet else logging.DEBUG if verbose else logging.INFO)
         self.log = logging.getLogger("sdm")
-        self.log.handlers, self.log.propagate = [handler], False
-        self.log.setLevel(logging.WARNING if quiet else logging.DEBUG if verbose else logging.INFO)
+        self.log.handlers, self.log.propagate = [self.handler], False
+        self.log.setLevel(self.handler.level if log_file is None else logging.DEBUG)
 
     def say(self, text: str = "") -> None:
         """Print a line of the result, unless the result is JSON."""
+        if self.file is not None:
+            self.file.line(text)
         if not self.as_json and not self.quiet:
             _print(text)
 
@@ -60,28 +84,89 @@ class Console:
             _print(to_json(Outcome(command=self.command, **answer).model_dump()))
 
     @contextmanager
-    def progress(self) -> Iterator[Callable[[int, int, str], None] | None]:
-        """Give a function that moves a progress bar; nothing when not attached to a terminal."""
-        if self.quiet or self.as_json or not sys.stderr.isatty():
+    def progress(self, output: str | Path | None = None) -> "Iterator[Progress | None]":
+        """Give a function that says how far work is: bars on a terminal, lines in a log and in the output of a job.
+
+        None where nobody is told. `output` is where results go: a log in there is refused.
+        """
+        if self.file is not None and output is not None:
+            self.file.refuse_inside(Path(output))
+        if self.quiet and self.file is None:
             yield None
             return
-        from rich.console import Console as RichConsole
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+        lines, stages = list[ProgressLines](), Stages()
+        with ExitStack() as shown:
+            if self.file is not None:
+                lines.append(ProgressLines(self.file.line, LOG_EVERY, starts=True))
+            if not self.quiet and not self._watched(stages, shown):
+                lines.append(ProgressLines(self._say_apart, JOB_EVERY, ends=not self.verbose))
+            stages.listeners = [*lines, self]
+            shown.enter_context(ticking(stages, lines))
+            yield stages
 
-        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:.0f}%"))
-        with Progress(*columns, TimeRemainingColumn(), console=RichConsole(stderr=True), transient=True) as bar:
-            task = bar.add_task("working")
-            yield lambda done, total, text: bar.update(task, completed=done, total=total, description=plain(text))
+    def _watched(self, stages: Stages, shown: ExitStack) -> bool:
+        """Show bars on a terminal, if there is one that can."""
+        if self.as_json or not sys.stderr.isatty():
+            return False
+        from rich.console import Console as Terminal
+
+        terminal = Terminal(stderr=True)
+        if not terminal.is_terminal or terminal.is_dumb_terminal:
+            return False
+        from sdm_cli.bars import Bars
+
+        bars = Bars(stages, terminal)
+        shown.enter_context(bars.shown())
+        shown.callback(self.handler.go_through, None)
+        self.handler.go_through(bars.print)
+        return True
+
+    def began(self, stage: Stage) -> None:
+        """Hear that a stage begins."""
+
+    def ended(self, stage: Stage) -> None:
+        """Say that a stage is done; of one of several models, only if it took a while."""
+        if not stage.inner or stage.seconds(stage.told) >= SHORT:
+            self.log.debug("%s", stage.line(stage.told))
+
+    def _say_apart(self, text: str) -> None:
+        """Print a line beside the result, which is not for the log."""
+        with suppress(OSError):
+            print(plain(text), file=sys.stderr, flush=True)
 
     @contextmanager
     def guard(self) -> Iterator[None]:
-        """Turn what goes wrong into a line and an exit code: 2 for options, 1 for the rest, 130 or 143 for signals."""
+        """Turn what goes wrong into a line and an exit code: 2 for options, 1 for the rest, 130 or 143 for signals. The
+        log is open meanwhile, and says how it ended."""
+        code, began = 1, monotonic()
+        try:
+            with self._explained():
+                self._open_log()
+                yield
+            code = 0
+        except typer.Exit as stop:
+            code = stop.exit_code
+            raise
+        finally:
+            if self.file is not None:
+                self.file.line(f"ended after {duration_text(monotonic() - began)} with exit code {code}")
+                self.log.removeHandler(self.file)
+                self.file.close()
+
+    def _open_log(self) -> None:
+        if self.log_path is not None:
+            self.file = LogFile(self.log_path, lambda text: self._say_apart(f"warning: {text}"))
+            self.file.line(f"sdm {__version__}: {command_line()}")
+            self.log.addHandler(self.file)
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
         try:
             yield
         except BrokenPipeError:  # whoever read our output, such as `head`, has seen enough
             raise typer.Exit(CUT_OFF) from None
         except KeyboardInterrupt as interrupt:
-            print("interrupted: nothing half-written was kept", file=sys.stderr)
+            self._last_word("interrupted: nothing half-written was kept")
             raise typer.Exit(exit_code(interrupt)) from None
         except (typer.Exit, typer.Abort):
             raise
@@ -96,12 +181,34 @@ class Console:
 
     def _fail(self, message: str, code: int = 1) -> NoReturn:
         if self.debug:
-            print(hide_secrets(traceback.format_exc()), end="", file=sys.stderr)
+            self._last_word(traceback.format_exc().rstrip("\n"), hide_secrets)
         if self.as_json:
             with suppress(OSError, OutputError):  # it may be the output that failed
                 self.result(error=message)
-        print(f"error: {plain(' '.join(message.split(chr(10))))}", file=sys.stderr)
+        self._last_word(f"error: {' '.join(message.split(chr(10)))}")
         raise typer.Exit(code) from None
+
+    def _last_word(self, text: str, shown: Callable[[str], str] = plain) -> None:
+        if self.file is not None:
+            self.file.line(text)
+        print(shown(text), file=sys.stderr)
+
+
+class _Lines(logging.StreamHandler):
+    """Prints lines to a stream, or above the bars that are shown there."""
+
+    through: Callable[[str], None] | None = None
+
+    def go_through(self, printer: Callable[[str], None] | None) -> None:
+        """Have lines printed by a function; None: to the stream."""
+        self.through = printer
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print what was logged."""
+        if self.through is None:
+            super().emit(record)
+        else:
+            self.through(self.format(record))
 
 
 class _Plain(logging.Formatter):
@@ -109,15 +216,6 @@ class _Plain(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         return plain(super().format(record))
-
-
-def plain(text: str) -> str:
-    """Show what a terminal would obey (colours, moves of the cursor, text turned round) as \\x1b and the like, and no
-    secrets of addresses."""
-    return _OBEYED.sub(lambda found: found[0].encode("unicode_escape").decode(), hide_secrets(text))
-
-
-_OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 def _print(text: str) -> None:

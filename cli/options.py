@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Collection
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -44,6 +45,15 @@ Json = Annotated[
     bool, typer.Option("--json", help="Print one machine-readable result on stdout.", rich_help_panel=COMMON_PANEL)
 ]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.", rich_help_panel=COMMON_PANEL)]
+LogTo = Annotated[
+    Path | None,
+    typer.Option(
+        "--log-file",
+        help="Append what is said with -v, and how far the work is, to this file, with the time of every line.",
+        metavar="FILE",
+        rich_help_panel=COMMON_PANEL,
+    ),
+]
 Nodata = Annotated[
     list[str] | None,
     typer.Option(
@@ -76,7 +86,7 @@ NoveltyMeasures = Annotated[
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that are there already.")]
 
-_COMMON: dict[str, Any] = {"quiet": Quiet, "verbose": Verbose, "as_json": Json, "debug": Debug}
+_COMMON: dict[str, Any] = {"quiet": Quiet, "verbose": Verbose, "as_json": Json, "debug": Debug, "log_file": LogTo}
 BRIEF = ("as_json", "debug")  # of a command that says little
 
 
@@ -86,7 +96,7 @@ def with_console(
     """Give a command a console (it is called as `function(console, **own)`), and after its own options those of it."""
     own = [p for p in inspect.signature(function).parameters.values() if p.name != "console"]
     parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own]
-    parameters += [_keyword(key, _COMMON[key], False) for key in common]
+    parameters += [_keyword(key, _COMMON[key], None if key == "log_file" else False) for key in common]
 
     def command(**values: Any) -> None:
         console = Console(name or function.__name__, **{key: values.pop(key) for key in common})

@@ -35,7 +35,7 @@ def do_run(
         from sdm.workflow.run import run as fit_all
 
         run = fit_all
-    with console.progress() as progress:
+    with console.progress(options.output.folder) as progress:
         result = run(options, command=command_line(), progress=progress)
     warnings: dict[str, None] = {}  # what is wrong with the inputs is the same for all models, and said once
     several = len(result.models) > 1

@@ -12,4 +12,4 @@ Label = str | int | float
 Colour = tuple[int, int, int]
 """Red, green and blue, from 0 to 255."""
 Progress = Callable[[int, int, str], None]
-"""Called with steps done, steps in all, and the name of the step."""
+"""Called with steps done, steps in all, and the name of the stage (see `sdm.progress.telling`)."""

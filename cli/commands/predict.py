@@ -95,7 +95,7 @@ def predict(
     given = {name: value for name, value in locals().items() if name != "console"} | {"values_from": values_from or ()}
     from sdm.workflow.predicting import predict_files
 
-    with console.progress() as progress:
+    with console.progress(output) as progress:
         found = predict_files(**given, progress=progress)
     for notice in found.notices:
         console.log.info(notice)

@@ -60,7 +60,7 @@ def project_command(
     if words:
         sources.append({"project.models": words})
     options = make_options(*sources, given)
-    with console.progress() as progress:
+    with console.progress(options.output.folder) as progress:
         found = run_projection(options, command=command_line(), progress=progress)
     for text in found.warnings:
         console.log.warning("warning: %s", text)

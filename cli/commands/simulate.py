@@ -37,7 +37,7 @@ def simulate(
     given = {name: value for name, value in locals().items() if name != "console"}
     from sdm.simulate.world import simulate as make
 
-    with console.progress() as progress:
+    with console.progress(folder) as progress:
         made = make(**given, progress=progress)
     layers_folder, results = made.folder / "layers", made.folder / "results"
     console.say(f"layers       {layers_folder} ({len(made.layers)} files)")

@@ -28,7 +28,7 @@ def variables(console: Console, given: dict[str, Any], inputs: Inputs = None) ->
     from sdm.workflow.variables.screening import screen_variables
 
     options = from_words(inputs, given)
-    with console.progress() as progress:
+    with console.progress(options.output.folder) as progress:
         found = screen_variables(options, command=command_line(), progress=progress)
     for notice in found.notices:
         console.log.info(notice)

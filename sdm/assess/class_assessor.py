@@ -16,7 +16,7 @@ from sdm.errors import DataError
 from sdm.estimators.classes import ConditionalMaxent
 from sdm.models.classes import ClassModel, label_text
 from sdm.models.presence import presence_class
-from sdm.types import Array, Index, Label
+from sdm.types import Array, Index, Label, Progress
 
 # What is measured on a fold, and whether more of it is better.
 HIGHER = {
@@ -58,16 +58,23 @@ class Classes(Assessor):
         return ConditionalMaxent()
 
     def fit(
-        self, table: ClassSample, estimator: ConditionalMaxent, columns: Sequence[int] | None = None, start: Any = None
+        self,
+        table: ClassSample,
+        estimator: ConditionalMaxent,
+        columns: Sequence[int] | None = None,
+        start: Any = None,
+        progress: Progress | None = None,
     ) -> ConditionalMaxent:
-        """Fit a copy of an estimator to sites; it starts from nothing, whatever was fitted before."""
+        """Fit a copy of an estimator to sites; it starts from nothing, whatever was fitted before. `progress` is told
+        how far the choice of penalties is."""
         import pandas as pd
 
         chosen = list(range(len(table.names))) if columns is None else list(columns)
         names = [table.names[v] for v in chosen]
         fresh = type(estimator)(**estimator.get_params())
         fresh.categorical = [name for name in table.categorical if name in names]
-        return fresh.fit(pd.DataFrame(table.values[:, chosen], columns=names), table.target, groups=table.group)
+        x = pd.DataFrame(table.values[:, chosen], columns=names)
+        return fresh.fit(x, table.target, groups=table.group, progress=progress)
 
     def with_setting(self, base: ConditionalMaxent, setting: Mapping[str, Any]) -> ConditionalMaxent:
         """Return an estimator with some options changed."""

@@ -1,21 +1,20 @@
 """Fits on tables: what folds, searches, curves and null models have in common."""
 
-import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sdm.estimators.committee import Committee
 from sdm.estimators.maxent import Maxent
 from sdm.estimators.structural import StructMaxent
 from sdm.executors.opening import as_done
+from sdm.progress.telling import StepCount
 from sdm.types import Progress
 
 if TYPE_CHECKING:  # a table is given; none of its code is needed
     from sdm.data.table import SampleTable
-
-log = logging.getLogger("sdm")
 
 # What an estimator of another kind takes over from the one at hand.
 SHARED = ("entropy", "multiplier", "knots", "categorical", "max_iterations", "add_presences", "prevalence", "unseen")
@@ -30,7 +29,8 @@ def fit_table(
 ) -> Maxent:
     """Fit a copy of an estimator to a table, or to some of its columns; the table says which variables are categorical.
 
-    `start` is an earlier fit to start from; `progress` is told how far a structural model's choice of penalties is.
+    `start` is an earlier fit to start from; `progress` is told how far the choice of penalties of a structural
+    model is, or the members of a committee.
     """
     import pandas as pd
 
@@ -42,7 +42,7 @@ def fit_table(
     weight = None if own is None else np.concatenate([own, np.ones(table.n_background)])
     fresh = type(estimator)(**estimator.get_params())
     fresh.categorical = [name for name in table.categorical if name in names]
-    if isinstance(fresh, StructMaxent):
+    if isinstance(fresh, StructMaxent | Committee):
         return fresh.fit(x, y, weight, start=start, base_weight=table.base_weights, progress=progress)
     return fresh.fit(x, y, weight, start=start, base_weight=table.base_weights)
 
@@ -68,13 +68,8 @@ def run_all(
     """Call a function on every tuple of arguments, here or through an executor; results come in order."""
     jobs = list(arguments)
     out: list[Any] = [None] * len(jobs)
-
-    def tell(done: int) -> None:
-        log.debug("%s: %d of %d", text, done, len(jobs))
-        if progress:
-            progress(done, len(jobs), text)
-
-    for done, (k, future) in enumerate(as_done(executor, task, jobs), start=1):
+    count = StepCount(progress, text, len(jobs))
+    for k, future in as_done(executor, task, jobs):
         out[k] = future.result()
-        tell(done)
+        count.step()
     return out

@@ -20,6 +20,7 @@ from sdm.features.family import Family
 from sdm.features.growing.grown import GrownFamily
 from sdm.maxent.problem import Problem
 from sdm.models.species import Model
+from sdm.progress.telling import step_by_step
 from sdm.types import Array, Progress
 
 MEASURES = ("auc", "gain")
@@ -38,7 +39,14 @@ class Permutation:
 
 
 def permutation_importance(
-    model: Model, presence: Array, background: Array, *, repeats: int = 10, seed: int = 1, by: str = "auc"
+    model: Model,
+    presence: Array,
+    background: Array,
+    *,
+    repeats: int = 10,
+    seed: int = 1,
+    by: str = "auc",
+    progress: Progress | None = None,
 ) -> list[Permutation]:
     """Shuffle each variable in turn over presences and background together, and see how much worse the model gets.
 
@@ -50,18 +58,23 @@ def permutation_importance(
         raise OptionError(f"by={by!r}: expected one of {', '.join(MEASURES)}")
     rows, m = np.vstack([presence, background]), len(presence)
     rng = np.random.default_rng(seed)
-    return permute_variables(lambda columns: _quality(model, columns, m, by), rows, model.names, repeats, rng)
+    return permute_variables(lambda columns: _quality(model, columns, m, by), rows, model.names, repeats, rng, progress)
 
 
 def permute_variables(
-    quality: Callable[[list[Array]], float], rows: Array, names: Sequence[str], repeats: int, rng: np.random.Generator
+    quality: Callable[[list[Array]], float],
+    rows: Array,
+    names: Sequence[str],
+    repeats: int,
+    rng: np.random.Generator,
+    progress: Progress | None = None,
 ) -> list[Permutation]:
     """Shuffle each variable in turn over the rows `(n, V)`, and see by how much the quality of the columns falls."""
     if repeats < 1:
         raise OptionError(f"repeats={repeats!r}: expected a whole number from 1 on")
     whole = quality(list(rows.T))
     drops = np.zeros((len(names), repeats))
-    for v in range(len(names)):
+    for v in step_by_step(range(len(names)), progress, "importance"):
         columns = list(rows.T)
         for k in range(repeats):
             columns[v] = rng.permutation(rows[:, v])

@@ -119,7 +119,7 @@ def search_settings(
     places: tuple[Fold | None, ...] = (None, *(() if split is None else split.folds))
     chains = _chains(settings)
     jobs = [(table, estimator, [settings[k] for k in chain], fold, assessor) for chain in chains for fold in places]
-    results = run_all(_chain, jobs, executor, progress, "settings")
+    results = run_all(_chain, jobs, executor, progress, "tuning")
     whole: dict[int, dict[str, Any]] = {}
     parts: dict[int, list[dict[str, Any]]] = {k: [] for k in range(len(settings))}
     held: dict[int, list[Any]] = {k: [] for k in range(len(settings))}

@@ -35,7 +35,7 @@ def cross_validate(
 ) -> CrossValidation:
     """Fit a copy of the estimator without each fold in turn and measure on it; models are kept to draw bands."""
     jobs = [(table, estimator, fold, assessor, keep_models) for fold in split.folds]
-    found = run_all(validate_fold, jobs, executor, progress, "folds")
+    found = run_all(validate_fold, jobs, executor, progress, "cross-validation")
     rows, held, models = ([part[k] for part in found] for k in range(3))
     mean = assessor.average(rows, held, training=True)
     kept = [model for model in models if model is not None]

@@ -20,7 +20,8 @@ from sdm.conditional.losses import ClassEntropy
 from sdm.data.site_folds import fold_numbers
 from sdm.errors import DataError
 from sdm.maxent.penalty_search import PenaltySetting
-from sdm.types import Array, Index
+from sdm.progress.telling import StepCount
+from sdm.types import Array, Index, Progress
 
 MULTIPLIERS = (np.inf, *(2.0**k for k in range(7, -9, -1)))
 EVIDENCE = 0.5  # standard errors by which the best must be better than the constant model
@@ -68,6 +69,8 @@ def search_multipliers(
     *,
     folds: int = 5,
     seed: int = 1,
+    progress: Progress | None = None,
+    text: str = "penalties",
 ) -> MultiplierSearch:
     """Return the held-out loss of every multiplier tried.
 
@@ -80,16 +83,19 @@ def search_multipliers(
     share = weight * (times > 0) / weight[times > 0].sum()
     rows: list[Array] = []
     worse = 0
+    fits = StepCount(progress, text, len(MULTIPLIERS) * len(parts))
     for multiplier in MULTIPLIERS:
         loss = np.zeros(weight.size)
         for fit, held in parts:
             loss[held] += entropy.losses(fit(multiplier).scores(x[held]), np.ascontiguousarray(targets[:, held]))
+            fits.step()
         rows.append(loss / np.maximum(times, 1))
         best = rows[int(np.argmin([share @ row for row in rows]))]
         more = rows[-1] - best
         worse = worse + 1 if share @ more > NEAR + _error(more, share, group) else 0
         if worse == PATIENCE:
             break
+    fits.end()
     errors = [_error(row - best, share, group) for row in rows]
     return MultiplierSearch(
         np.array(MULTIPLIERS[: len(rows)]), np.array([float(share @ row) for row in rows]), np.array(errors)
@@ -139,6 +145,7 @@ def choose_penalties(
     betas: Sequence[float] = BETAS,
     folds: int = 3,
     seed: int = 1,
+    progress: Progress | None = None,
 ) -> tuple[PenaltySetting, list[PenaltySetting]]:
     """Return the setting with the lowest held-out loss, and every setting tried.
 
@@ -146,6 +153,7 @@ def choose_penalties(
     """
     fold = fold_numbers(np.argmax(targets, axis=0), folds, np.random.default_rng([seed, 13]), group)
     tried: list[PenaltySetting] = []
+    fits = StepCount(progress, "penalties of trees and monomials", len(betas) * len(lambdas) * np.unique(fold).size)
     for beta in sorted(betas, reverse=True):
         best, risen = np.inf, 0
         for lam in sorted(lambdas, reverse=True):
@@ -157,9 +165,11 @@ def choose_penalties(
                 model = fit(x[~held], targets[:, ~held], weight[~held], lam, beta)
                 site_losses = entropy.losses(model.scores(x[held]), np.ascontiguousarray(targets[:, held]))
                 losses.append(float(np.average(site_losses, weights=weight[held])))
+                fits.step()
             loss, error = float(np.mean(losses)), float(np.std(losses, ddof=1) / np.sqrt(len(losses)))
             tried.append(PenaltySetting(lam, beta, loss, error, tuple(losses)))
             best, risen = (loss, 0) if loss < best else (best, risen + 1)
             if risen == 2:
                 break
+    fits.end()
     return min(tried, key=lambda setting: setting.loss), tried

@@ -33,7 +33,7 @@ from sdm.maxent.solution import Solution
 from sdm.maxent.solvers.newton import solve_newton, solve_structural
 from sdm.maxent.structural import FamilyPenalty, Growth
 from sdm.models.classes import ClassModel
-from sdm.types import Array, Index
+from sdm.types import Array, Index, Progress
 
 log = logging.getLogger("sdm")
 
@@ -151,7 +151,14 @@ class ConditionalMaxent(Classifier):
         self.price_folds, self.seed, self.categorical = price_folds, seed, categorical
         self.tolerance, self.max_iterations, self.smoothing, self.ratio = tolerance, max_iterations, smoothing, ratio
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        progress: Progress | None = None,
+    ) -> Self:
         """Fit to sites.
 
         Parameters
@@ -163,14 +170,23 @@ class ConditionalMaxent(Classifier):
             Weights of the sites.
         groups : (n,) array, optional
             Rows with the same value (visits to one site) are held out together where penalties are chosen.
+        progress : callable, optional
+            Called with steps done, steps in all and a text, while penalties are chosen.
         """
-        self._fit(X, y, sample_weight, groups)
+        self._fit(X, y, sample_weight, groups, progress)
         solution = self.solution_
         if solution.status != "converged":
             log.warning("%s after %d iterations: %s", solution.status, solution.iterations, solution.message)
         return self
 
-    def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None, groups: ArrayLike | None = None) -> ClassModel:
+    def _fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None,
+        groups: ArrayLike | None = None,
+        progress: Progress | None = None,
+    ) -> ClassModel:
         """Fit, and return the model."""
         self._check_options()
         self.regularization_ = "l1" if self.regularization == "auto" else self.regularization
@@ -188,10 +204,10 @@ class ConditionalMaxent(Classifier):
         ]
         size = effective_size(domain.q0)
         letters, growing = _families(self.features, size)
-        self.multiplier_ = self._choose_multiplier(x, targets, domain, letters, group)
+        self.multiplier_ = self._choose_multiplier(x, targets, domain, letters, group, progress)
         finite, beta = self._finite(domain, targets, letters, size)
         if growing:
-            self.lam_, self.beta_ = self._choose(x, targets, domain, group)
+            self.lam_, self.beta_ = self._choose(x, targets, domain, group, progress)
             self._grow(*multiplied(finite, beta, self.multiplier_), targets, growing, size)
         else:
             self._solve(finite, beta, targets, self.multiplier_)
@@ -225,7 +241,15 @@ class ConditionalMaxent(Classifier):
         )
         return self.solution_.weights if features is finite else None
 
-    def _choose_multiplier(self, x: Array, targets: Array, domain: Domain, letters: str, group: Index | None) -> float:
+    def _choose_multiplier(
+        self,
+        x: Array,
+        targets: Array,
+        domain: Domain,
+        letters: str,
+        group: Index | None,
+        progress: Progress | None = None,
+    ) -> float:
         """Return the multiplier of ordinary features: as given, or by held-out loss; so is an open penalty."""
         self.multiplier_search_: MultiplierSearch | None = None
         growing = _grows(self.features)
@@ -251,9 +275,9 @@ class ConditionalMaxent(Classifier):
         searches: dict[str, MultiplierSearch] = {}
         for name in [self.regularization_, *(["elastic"] if elastic else [])]:
             trial["regularization"] = name
-            searches[name] = search_multipliers(
-                begin, x, targets, domain.q0, ClassEntropy(self.entropy), group, folds=self.price_folds, seed=self.seed
-            )
+            sites = (x, targets, domain.q0, ClassEntropy(self.entropy), group)
+            ways: dict[str, Any] = {"folds": self.price_folds, "seed": self.seed, "progress": progress}
+            searches[name] = search_multipliers(begin, *sites, **ways, text=f"penalties, {name}")
         self.regularization_ = min(searches, key=lambda name: float(searches[name].losses.min()))
         self.multiplier_search_ = best = searches[self.regularization_]
         return float(best.multipliers[best.chosen])
@@ -299,7 +323,9 @@ class ConditionalMaxent(Classifier):
         constant = np.full((share.size, 1), FREE_PENALTY)
         return FeatureSet(domain, families), np.hstack([constant, spread[:, None] * rule_beta])
 
-    def _choose(self, x: Array, targets: Array, domain: Domain, group: Index | None) -> tuple[float, float]:
+    def _choose(
+        self, x: Array, targets: Array, domain: Domain, group: Index | None, progress: Progress | None = None
+    ) -> tuple[float, float]:
         """Return λ and β of trees and monomials, chosen by held-out loss where they are 'auto'."""
         beta = 0.005 if self.beta is None else self.beta
         if self.regularization_ != "l1":
@@ -325,7 +351,7 @@ class ConditionalMaxent(Classifier):
         betas = BETAS if beta == "auto" else [float(cast(float, beta))]
         sites = (x, targets, domain.q0, ClassEntropy(self.entropy), group)
         best, self.search_ = choose_penalties(
-            fit, *sites, lambdas=lambdas, betas=betas, folds=self.price_folds, seed=self.seed
+            fit, *sites, lambdas=lambdas, betas=betas, folds=self.price_folds, seed=self.seed, progress=progress
         )
         return best.lam, best.beta
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from sdm.errors import OptionError
 from sdm.estimators.maxent import Maxent, TrainingData
@@ -13,6 +14,8 @@ from sdm.maxent.entropy import Entropy
 from sdm.maxent.penalty import L1
 from sdm.maxent.problem import Problem
 from sdm.maxent.solution import CONVERGED, Solution
+from sdm.progress.telling import step_by_step
+from sdm.types import Progress
 
 
 class Committee(Maxent):
@@ -62,14 +65,31 @@ class Committee(Maxent):
             temperature=temperature,
         )
 
-    def _fit_data(self, data: TrainingData, start: Any = None) -> Self:
-        """Fit every member to the same domain, and average them; `start` may be an earlier committee."""
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        start: Any = None,
+        base_weight: ArrayLike | None = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Fit to presences (`y` = 1) and background (`y` = 0); `start` may be an earlier committee, and
+        `progress(done, total, text)` is told how many members are fitted."""
+        self._check_options()
+        return self._fit_data(self._read(X, y, sample_weight, base_weight), start, progress)
+
+    def _fit_data(self, data: TrainingData, start: Any = None, progress: Progress | None = None) -> Self:
+        """Fit every member to the same domain, and average them."""
         if start is not None and not isinstance(start, Committee):
             raise OptionError(f"a committee can start from a committee, got {type(start).__name__}")
         self._encoder = data.encoder
         earlier: list[Maxent | None] = [None] * 4 if start is None else [*start.members_]
         self.members_: list[Maxent] = [
-            member._fit_data(data, old) for member, old in zip(self._members(data.size), earlier)
+            member._fit_data(data, old)
+            for member, old in step_by_step(
+                [*zip(self._members(data.size), earlier)], progress, "members of the committee"
+            )
         ]
         self.feature_set_ = FeatureSet(data.domain, [f for m in self.members_ for f in m.feature_set_.families])
         self.coef_ = np.concatenate([member.coef_ for member in self.members_]) / len(self.members_)

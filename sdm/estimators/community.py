@@ -26,7 +26,7 @@ from sdm.joint.learners.registry import C_PATH, LAMBDA_RANGE, LEARNERS, Learner
 from sdm.joint.learners.tuning import choose_regularization, hamming
 from sdm.joint.likelihood import best_scale
 from sdm.models.community import FittedJoint
-from sdm.types import Array
+from sdm.types import Array, Progress
 
 log = logging.getLogger("sdm")
 
@@ -126,7 +126,9 @@ class JointModel(Parameters):
         self.method, self.knots, self.categorical, self.rounds = method, knots, categorical, rounds
         self.folds, self.tolerance, self.max_iterations, self.seed = folds, tolerance, max_iterations, seed
 
-    def fit(self, X: Any, Y: Any, title: str = "joint model", groups: Any = None) -> Self:
+    def fit(
+        self, X: Any, Y: Any, title: str = "joint model", groups: Any = None, progress: Progress | None = None
+    ) -> Self:
         """Fit to sites.
 
         Parameters
@@ -140,6 +142,8 @@ class JointModel(Parameters):
             Name of the model in warnings, where several are fitted.
         groups : (n,) array, optional
             Rows with the same value (visits to one site) are held out together where C and λ are chosen.
+        progress : callable, optional
+            Called with steps done, steps in all and a text, while C and λ are chosen.
         """
         self._check_options()
         encoder = Encoder.learn(X, self.categorical)
@@ -152,7 +156,7 @@ class JointModel(Parameters):
         self.forest_ = self._forest(sites)
         discriminant = Discriminant.of_species(self.forest_, site_features.size)
         bias = _bias(discriminant)
-        learner, self.tuning_ = self._tuned(discriminant, sites, bias, title, groups)
+        learner, self.tuning_ = self._tuned(discriminant, sites, bias, title, groups, progress)
         self.solution_ = learner.fit(discriminant, sites, bias)
         if self.solution_.status != "converged":
             log.warning("%s: %s at a gap of %.2g per site", title, self.solution_.status, self.solution_.gap)
@@ -195,7 +199,13 @@ class JointModel(Parameters):
         return graphs.spanning_tree(self.association_)
 
     def _tuned(
-        self, discriminant: Discriminant, sites: LabelledSites, bias: NDArray[np.bool_], title: str, groups: Any
+        self,
+        discriminant: Discriminant,
+        sites: LabelledSites,
+        bias: NDArray[np.bool_],
+        title: str,
+        groups: Any,
+        progress: Progress | None,
     ) -> tuple[Learner, list[dict[str, Any]]]:
         """Return the learner with its C and λ, chosen by cross-validation where asked."""
         c, lam = (TRIAL_C if self.c == "cv" else float(self.c)), (TRIAL_LAMBDA if self.lam == "cv" else float(self.lam))
@@ -205,12 +215,13 @@ class JointModel(Parameters):
         group = None if groups is None else np.asarray(groups)
         fixed = (discriminant, sites, bias, self.folds, self.seed, group)
         tried: list[dict[str, Any]] = []
+        said: dict[str, Any] = {"title": title, "progress": progress}
         if self.c == "cv":
             grid = [(c, quick.lam) for c in C_PATH]
-            quick, tried = choose_regularization(quick, grid, *fixed, patience=PATIENCE, title=title)
+            quick, tried = choose_regularization(quick, grid, *fixed, patience=PATIENCE, **said)
         if self.lam == "cv" and self.learner == "laplace":
             grid = [(quick.c, lam) for lam in reversed(LAMBDA_RANGE)]
-            quick, more = choose_regularization(quick, grid, *fixed, title=title)
+            quick, more = choose_regularization(quick, grid, *fixed, **said)
             tried += more
         if tried:
             log.info("%s: C %g chosen by held-out %s", title, quick.c, tried[0]["measure"])

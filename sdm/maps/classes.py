@@ -114,11 +114,11 @@ def write_class_maps(
 
     tally = _Tally(no_class(codes))
     title = (tags or {}).get("title") or "class"
-    windows, doing = _windows(stack, len(codes)), "mapping classes"
+    windows = _windows(stack, len(codes))
     rasters, moments = _rasters(paths, title, model, codes), [Moments() for _ in novelty.rasters] if novelty else []
     beside = [] if novelty is None else novelty.rasters
-    with writing_cogs(stack, [*rasters, *beside], threads) as files:
-        for window, (made, new) in computed(stack, windows, bands, threads=threads, progress=progress, doing=doing):
+    with writing_cogs(stack, [*rasters, *beside], threads, progress) as files:
+        for window, (made, new) in computed(stack, windows, bands, threads=threads, progress=progress):
             for file, band in zip(files, made):
                 file.write(band, window=window)
             for file, band, count, raster in zip(files[len(KINDS) :], new, moments, beside):

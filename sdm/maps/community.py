@@ -128,7 +128,7 @@ def write_maps(
     rasters, tags = _rasters(joint, places, wanted)
     if novelty is not None:
         rasters, tags = [*rasters, *novelty.rasters], [*tags, *novelty.tags]
-    summaries = iter(write_rasters(stack, rasters, bands, tags, threads=threads, progress=progress))
+    summaries = iter(write_rasters(stack, rasters, bands, tags, threads=threads, progress=progress, doing="maps"))
     species, present = ({name: next(summaries) for name in names} for _ in range(2))
     maps = JointMaps(species, present, {name: next(summaries) for name in wanted})
     if novelty is not None:

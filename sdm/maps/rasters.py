@@ -28,6 +28,7 @@ from rasterio.windows import Window
 from sdm.data.rasters.grid import Grid
 from sdm.data.rasters.stack import WINDOW_BYTES, Stack
 from sdm.errors import DataError, OutputError
+from sdm.progress.telling import StepCount, step_by_step
 from sdm.types import Colour, Progress
 
 NODATA = -9999.0
@@ -107,17 +108,18 @@ def write_rasters(
     threads: int = 2,
     progress: Progress | None = None,
     empty: bool = False,
+    doing: str = "map",
 ) -> list[RasterSummary]:
     """Compute rasters of one band each window by window, and write them: all, or none. `compute` is called with a
     window and the layers' values there, and returns a band for every raster, of its type. A raster without any value is
-    an error, unless `empty` ones may be."""
+    an error, unless `empty` ones may be. `progress` is told what goes on by the name of `doing`."""
     # Where a window's maps take more memory than its layers, windows are as much smaller.
     taken = sum(np.dtype(raster.dtype).itemsize for raster in rasters)
     wide = taken / (len(stack.layers) * stack.dtype.itemsize)
     windows = stack.windows() if wide <= 1 else stack.windows(budget=int(WINDOW_BYTES / wide))
     moments = [Moments() for _ in rasters]
-    with writing_cogs(stack, rasters, threads) as files:
-        for window, bands in computed(stack, windows, compute, threads=threads, progress=progress):
+    with writing_cogs(stack, rasters, threads, progress, doing) as files:
+        for window, bands in computed(stack, windows, compute, threads=threads, progress=progress, doing=doing):
             for file, band, count, raster in zip(files, bands, moments, rasters):
                 file.write(band, 1, window=window)
                 count.add(band[band != band.dtype.type(raster.nodata)].astype(np.float64))
@@ -139,17 +141,19 @@ def computed(
     *,
     threads: int = 2,
     progress: Progress | None = None,
-    doing: str = "predicting",
+    doing: str = "map",
 ) -> Iterator[tuple[Window, Any]]:
     """Yield window after window with the result computed from it, and report progress."""
-    for done, result in enumerate(stack.scan(windows, compute=compute, threads=threads), start=1):
+    count = StepCount(progress, doing, len(windows))
+    for result in stack.scan(windows, compute=compute, threads=threads):
         yield result
-        if progress:
-            progress(done, len(windows), doing)
+        count.step()
 
 
 @contextmanager
-def writing_cogs(grid: Grid, rasters: Sequence[Raster], threads: int = 2) -> Iterator[list[DatasetWriter]]:
+def writing_cogs(
+    grid: Grid, rasters: Sequence[Raster], threads: int = 2, progress: Progress | None = None, doing: str = "map"
+) -> Iterator[list[DatasetWriter]]:
     """Give files to write into; at the end they become Cloud-Optimized GeoTIFFs in their places, all or none."""
     _check_room(rasters, grid)
     first = rasters[0].path
@@ -159,7 +163,7 @@ def writing_cogs(grid: Grid, rasters: Sequence[Raster], threads: int = 2) -> Ite
             final = [Path(folder) / f"cog{k}.tif" for k in range(len(rasters))]
             with ExitStack() as opened:
                 yield [opened.enter_context(_create(path, grid, raster)) for path, raster in zip(tiled, rasters)]
-            _finish(tiled, final, rasters, threads)
+            _finish(tiled, final, rasters, threads, progress, f"{doing}, files")
             for target, raster in zip(final, rasters):
                 os.replace(target, raster.path)
     except (RasterioError, CPLE_BaseError, OSError) as error:
@@ -167,7 +171,14 @@ def writing_cogs(grid: Grid, rasters: Sequence[Raster], threads: int = 2) -> Ite
         raise OutputError(f"{first} cannot be written ({reason}): nothing was kept") from error
 
 
-def _finish(tiled: Sequence[Path], final: Sequence[Path], rasters: Sequence[Raster], threads: int) -> None:
+def _finish(
+    tiled: Sequence[Path],
+    final: Sequence[Path],
+    rasters: Sequence[Raster],
+    threads: int,
+    progress: Progress | None,
+    text: str,
+) -> None:
     """Make COGs of plain GeoTIFFs, several at a time; the plain ones are removed."""
 
     def finish(source: Path, target: Path, raster: Raster) -> None:
@@ -179,7 +190,7 @@ def _finish(tiled: Sequence[Path], final: Sequence[Path], rasters: Sequence[Rast
     with ThreadPoolExecutor(max(1, min(threads, len(rasters)))) as pool:
         futures = [pool.submit(finish, *each) for each in zip(tiled, final, rasters)]
         try:
-            for future in futures:
+            for future in step_by_step(futures, progress, text):
                 future.result()
         except BaseException:
             pool.shutdown(cancel_futures=True)

@@ -82,7 +82,8 @@ def predict_raster(
     rasters, file_tags = [Raster(Path(path), *_kind(threshold))], [_tags(model, scale, tags or {})]
     if novelty is not None:
         rasters, file_tags = [*rasters, *novelty.rasters], [*file_tags, *novelty.tags]
-    summary, *others = write_rasters(stack, rasters, bands, file_tags, threads=threads, progress=progress)
+    doing = "map" if threshold is None else "map of presence"
+    summary, *others = write_rasters(stack, rasters, bands, file_tags, threads=threads, progress=progress, doing=doing)
     if novelty is not None:
         novelty.wrote(others)
     return summary
@@ -188,5 +189,6 @@ def write_spread_maps(
         return list(out.reshape(len(paths), *values.shape[1:]))
 
     rasters = [Raster(path) for path in paths.values()]
-    summaries = write_rasters(stack, rasters, bands, [describe] * len(rasters), threads=threads, progress=progress)
+    ways: dict[str, Any] = {"threads": threads, "progress": progress, "doing": "uncertainty map"}
+    summaries = write_rasters(stack, rasters, bands, [describe] * len(rasters), **ways)
     return dict(zip(paths, summaries))

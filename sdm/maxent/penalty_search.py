@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from sdm.maxent.solution import Solution
 from sdm.maxent.solvers.newton import solve_structural
 from sdm.maxent.structural import Growth
+from sdm.progress.telling import StepCount
 from sdm.types import Array
 
 LAMBDAS = (0.1, 0.05, 0.025)
@@ -111,25 +112,29 @@ def search_penalties(
     need evidence against λ = ∞; else the lowest held-out loss decides."""
     losses = HeldOutLosses(sample)
     left = {beta: sorted(paths[beta], reverse=True) for beta in sorted(paths, reverse=True)}
-    total, done = len(repeats) * len(left), 0
-    for folds in repeats:
+    fits = StepCount(progress, "penalties", _fits(repeats, left, optional))
+    for k, folds in enumerate(repeats):
+        fits.remain(_fits(repeats[k:], left, optional))
         ordinary: list[Fit | None] = [None] * len(folds)
         if optional:
-            ordinary = _try(folds, FINITE_ONLY, ordinary, losses)
+            ordinary = _try(folds, FINITE_ONLY, ordinary, losses, fits)
         for beta, path in left.items():
-            left[beta] = _follow(folds, path, beta, ordinary, losses)
-            done += 1
-            if progress:
-                progress(done, total, "choosing penalties")
+            left[beta] = _follow(folds, path, beta, ordinary, losses, fits)
         best = losses.best()
         if best == FINITE_ONLY:
             break
         left = {beta: [lam for lam in path if losses.may_win((lam, beta), best)] for beta, path in left.items()}
+    fits.end()
     tried = {(setting.lam, setting.beta): setting for setting in losses.settings()}
     chosen = tried[losses.best()]
     if optional and chosen.loss + chosen.error >= tried[FINITE_ONLY].loss:
         chosen = tried[FINITE_ONLY]
     return chosen, list(tried.values())
+
+
+def _fits(repeats: Sequence[Sequence[PenaltyFold]], paths: Mapping[float, Sequence[float]], optional: bool) -> int:
+    """Return how many fits all settings take at most."""
+    return sum(map(len, repeats)) * (optional + sum(map(len, paths.values())))
 
 
 def _follow(
@@ -138,22 +143,24 @@ def _follow(
     beta: float,
     earlier: list[Fit | None],
     losses: HeldOutLosses,
+    fits: StepCount,
 ) -> list[float]:
     """Try falling λ, each from the one before; return those that were tried before loss rose for good."""
     lowest, worse, tried = np.inf, 0, []
     for lam in lambdas:
-        earlier = _try(folds, (lam, beta), earlier, losses)
+        earlier = _try(folds, (lam, beta), earlier, losses, fits)
         tried.append(lam)
         loss = losses.last((lam, beta))
         worse = worse + 1 if loss > lowest + WORSE else 0
         lowest = min(lowest, loss)
         if worse == 2 or loss > lowest + FAR:
+            fits.total -= (len(lambdas) - len(tried)) * len(folds)
             break
     return tried
 
 
 def _try(
-    folds: Sequence[PenaltyFold], key: Key, earlier: Sequence[Fit | None], losses: HeldOutLosses
+    folds: Sequence[PenaltyFold], key: Key, earlier: Sequence[Fit | None], losses: HeldOutLosses, count: StepCount
 ) -> list[Fit | None]:
     """Fit every fold of a repeat at one setting, and note the loss of each record that was held out."""
     held_out = np.full(losses.cells.size, np.nan)
@@ -167,6 +174,7 @@ def _try(
         solution = solve_structural(growth, start=start, tolerance=GAP, max_iterations=ROUNDS)
         held_out[np.searchsorted(losses.cells, fold.held)] = _held_out(fold, growth, solution)
         fits.append((growth, solution))
+        count.step()
     losses.of.setdefault(key, []).append(held_out)
     return fits
 

@@ -25,6 +25,7 @@ from rasterio.windows import Window
 from sdm.commit import claim, staging
 from sdm.data.rasters.grid import Grid
 from sdm.errors import DataError, OptionError, OutputError
+from sdm.progress.telling import StepCount
 from sdm.reading import load_json
 from sdm.simulate.landscape import CLASSES, LAYERS, Array, Landscape, place, round_to
 from sdm.simulate.niche import NICHES, VirtualSpecies, make_species
@@ -129,6 +130,7 @@ def _create(path: Path, plan: _Plan) -> Any:
 def _rasters(plan: _Plan, stage: Path, progress: Progress | None) -> tuple[list[Array], Array]:
     """Write all rasters strip by strip; return the draws (records, then sites), land cells and truth sums."""
     tops = range(0, plan.grid.height, _BLOCK)
+    count = StepCount(progress, "landscape", len(tops))
     sizes = [plan.records] * len(plan.species) + [plan.sites]
     drawn, sums = list[Array](), np.zeros(1 + len(plan.species))
     with rasterio.Env(GDAL_CACHEMAX=_CACHE), ExitStack() as stack:
@@ -142,8 +144,7 @@ def _rasters(plan: _Plan, stage: Path, progress: Progress | None) -> tuple[list[
             both = [np.concatenate(pair) for pair in zip(drawn, draws)] or draws
             drawn = [b[np.lexsort((b[:, 2], b[:, 1], b[:, 0]))[:n]] for b, n in zip(both, sizes)]
             sums += part
-            if progress:
-                progress(top // _BLOCK + 1, len(tops), "landscape")
+            count.step()
     return drawn, sums
 
 

@@ -11,6 +11,7 @@ from sdm.commit import claim
 from sdm.errors import DataError, OptionError
 from sdm.files import output_folder
 from sdm.options.definitions import RunOptions
+from sdm.progress.telling import going_on, step_by_step
 from sdm.types import Progress
 from sdm.workflow.projecting.after_fit import open_for_run, project_fitted
 from sdm.workflow.projecting.opening import Opened
@@ -81,7 +82,8 @@ def run(
             # Half a second of imports, done while the layers are read.
             Thread(target=_import, args=("sdm.report.figures.curves", "sdm.report.pages.registry"), daemon=True).start()
         began = perf_counter()
-        prepared = task.prepare(options)
+        with going_on(progress, "reading records and layers"):
+            prepared = task.prepare(options)
         log.debug("records and layers read in %.1f s", perf_counter() - began)
         opened = None
         if prepared.tables:
@@ -131,7 +133,7 @@ def _run_several(batch: Batch, opened: Opened | None, target: Path) -> RunResult
                 from sdm.report.pages.registry import write_page
                 from sdm.report.results import read_results
 
-                for folder in done:
+                for folder in step_by_step(done, batch.progress, "pages"):
                     write_page(read_results(folder))
         if options.output.report:
             from sdm.report.pages.index import write_index

@@ -46,7 +46,7 @@ def test_the_table_of_results(small) -> None:
     steps: list[int] = []
     found = search_settings(small, settings, split, progress=lambda done, total, _: steps.append(total - done))
     assert [row["tune.args"] for row in found.rows] == [tune_args(s) for s in settings]
-    assert steps == list(range(7, -1, -1)), "two chains of multipliers, each on three folds and on all records"
+    assert steps == list(range(8, -1, -1)), "two chains of multipliers, each on three folds and on all records"
     assert len(found.folds) == 18
     for k, setting in enumerate(settings):
         cold = [validate_fold(small, Maxent(**setting), fold)[0] for fold in split.folds]
@@ -69,7 +69,7 @@ def test_without_folds_only_the_whole_table_is_fitted(small) -> None:
     settings = setting_grid(features=["l", "lq"], multiplier=[0.5, 1.0])
     steps: list[int] = []
     found = search_settings(small, settings, None, progress=lambda done, total, _: steps.append(total))
-    assert steps == [2, 2], "two chains of multipliers, each fitted to all records"
+    assert steps == [2, 2, 2], "two chains of multipliers, each fitted to all records"
     assert not found.folds
     assert not [name for name in found.rows[0] if name.endswith((".avg", ".sd"))]
     folded = search_settings(small, settings, split_table(small, "random", k=2))

@@ -4,12 +4,16 @@ import csv
 import json
 import logging
 import os
+import pty
+import re
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +114,29 @@ def process(*words: Any, **options: Any) -> "subprocess.CompletedProcess[str]":
     with start(*words, **options) as child:
         out, err = child.communicate(timeout=120)
     return subprocess.CompletedProcess([*map(str, words)], child.returncode, out, err)
+
+
+def watched(*words: Any) -> "tuple[subprocess.CompletedProcess[str], list[str]]":
+    """Run a command with a terminal on standard error; return it, and every line that the terminal showed, in order:
+    rows of bars are shown again and again."""
+    ours, theirs = pty.openpty()
+    shown = bytearray()
+
+    def watch() -> None:
+        with suppress(OSError):  # the end of a terminal
+            while part := os.read(ours, 65536):
+                shown.extend(part)
+
+    reader = threading.Thread(target=watch)
+    reader.start()
+    try:
+        done = process(*words, stderr=theirs, env={"TERM": "xterm", "COLUMNS": "130", "NO_COLOR": "1"})
+    finally:
+        os.close(theirs)
+        reader.join()
+        os.close(ours)
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode())
+    return done, [line.rstrip() for line in re.split(r"[\r\n]+", text) if line.strip()]
 
 
 def files(folder: Path) -> list[str]:

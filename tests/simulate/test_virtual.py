@@ -117,7 +117,7 @@ def test_the_default_sample_is_small(tmp_path):
 def test_progress_is_told(tmp_path):
     calls: list[tuple[int, int, str]] = []
     simulate(tmp_path / "x", size=(300, 32), layers=3, records=20, progress=lambda *call: calls.append(call))
-    assert [call[:2] for call in calls] == [(1, 2), (2, 2)]
+    assert [call[:2] for call in calls] == [(0, 2), (1, 2), (2, 2)]
 
 
 def test_projected_landscape_with_records_in_wgs84(tmp_path):

@@ -11,7 +11,7 @@ from sdm.assess.importance import Permutation, permute_variables
 from sdm.assess.measures.basic import auc
 from sdm.assess.profiles import class_names, response_grid, typical
 from sdm.models.classes import ClassModel
-from sdm.types import Array
+from sdm.types import Array, Progress
 
 # What is lost where a class of no probability (orders above 1) turns up: as if it had this much.
 LEAST = 1e-6
@@ -97,14 +97,20 @@ def _ratio(part: Array, whole: Array) -> Array:
 
 
 def permute_classes(
-    model: ClassModel, x: Array, targets: Array, *, repeats: int = 5, seed: int = 1
+    model: ClassModel,
+    x: Array,
+    targets: Array,
+    *,
+    repeats: int = 5,
+    seed: int = 1,
+    progress: Progress | None = None,
 ) -> list[Permutation]:
     """Shuffle each variable in turn over the sites; `drop` is by how much the log loss rises, in nats."""
 
     def quality(columns: list[Array]) -> float:
         return -measure_classes(model.column_distributions(columns), targets).log_loss
 
-    return permute_variables(quality, x, model.names, repeats, np.random.default_rng([seed, 11]))
+    return permute_variables(quality, x, model.names, repeats, np.random.default_rng([seed, 11]), progress)
 
 
 @dataclass(frozen=True)

@@ -139,7 +139,7 @@ def validate_multipliers(
     fixed = with_setting(estimator, {"features": whole.classes})
     multipliers, epsilon = whole.path.multipliers, whole.path.epsilon
     jobs = [(table, fixed, fold, multipliers, epsilon) for fold in split.folds]
-    found = run_all(_fold_losses, jobs, executor, progress, "folds")
+    found = run_all(_fold_losses, jobs, executor, progress, "cross-validation")
     losses = np.array([values for values, _ in found])
     if not np.isfinite(losses).all():
         raise DataError("a held-out record has no density at some multiplier: use another split")

@@ -17,7 +17,8 @@ from sdm.joint.inference import free_states, maximise
 from sdm.joint.learners.learned_weights import LearnedWeights
 from sdm.joint.learners.registry import Learner
 from sdm.joint.likelihood import LogLoss
-from sdm.types import Array
+from sdm.progress.telling import StepCount
+from sdm.types import Array, Progress
 
 log = logging.getLogger("sdm")
 
@@ -49,6 +50,7 @@ def cross_validate_settings(
     loss: Loss = held_out_loss,
     patience: int | None = None,
     title: str = "joint model",
+    progress: Progress | None = None,
 ) -> Array:
     """Return the held-out loss of every `(C, λ)` in `grid`, summed over all folds.
 
@@ -60,6 +62,7 @@ def cross_validate_settings(
     starts: list[LearnedWeights | None] = [None] * len(parts)
     total = np.full(len(grid), np.nan)
     open_ends: list[str] = []
+    fits = StepCount(progress, f"penalties, {title}", len(grid) * len(parts))
     for k, (c, lam) in enumerate(grid):
         total[k], prior = 0.0, f", lambda {lam:g}" if learner.name == "laplace" else ""
         for i, (train, test) in enumerate(parts):
@@ -68,9 +71,11 @@ def cross_validate_settings(
                 open_ends.append(f"C {c:g}{prior} in part {i + 1} at a gap of {solution.gap:.2g} per site")
             total[k] += loss(learner, discriminant, solution.weights, test)
             starts[i] = solution
+            fits.step()
         log.info("%s: C %g%s: held-out loss %.5g per site", title, c, prior, total[k] / sites.n)
         if patience is not None and k - int(np.nanargmin(total)) >= patience:
             break
+    fits.end()
     if open_ends:
         count = np.count_nonzero(np.isfinite(total)) * len(parts)
         more = f", … ({len(open_ends) - 3} more)" if len(open_ends) > 3 else ""

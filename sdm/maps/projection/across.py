@@ -44,7 +44,7 @@ def write_agreement(
 
     Cells have a value where every map has one. `presence` may be empty; agreement is then not written.
     """
-    stack, n = map_stack(grid, maps, presence), len(maps)
+    stack, n, doing = map_stack(grid, maps, presence), len(maps), "agreement of scenarios"
     areas = Ground(grid).grid
     kind, nothing = ("uint8", 255) if n < 255 else ("uint16", 65535)
     parts: dict[tuple[int, int], Array] = {}
@@ -73,7 +73,7 @@ def write_agreement(
     if presence:
         rasters.append(Raster(places["agreement"], kind, nothing, bands=("number of cases that are suitable",)))
     about = [{**tags, "cases": str(n), "software": f"sdm {__version__}"}] * len(rasters)
-    summaries = write_rasters(stack, rasters, bands, about, threads=threads, progress=progress, empty=True)
+    summaries = write_rasters(stack, rasters, bands, about, threads=threads, progress=progress, empty=True, doing=doing)
     numbers: dict[str, Any] = {name: one.numbers for name, one in zip(STATISTICS, summaries)}
     if presence:
         km2 = sum((parts[key] for key in sorted(parts)), np.zeros(n + 1))
@@ -133,7 +133,7 @@ def write_variance(
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Write the variance of maps that each source accounts for, and the rest; return means over the area and shares."""
-    stack = map_stack(grid, maps)
+    stack, doing = map_stack(grid, maps), "variance of scenarios"
     areas, names = Ground(grid).grid, [*design.levels, REST]
     parts: dict[tuple[int, int], Array] = {}
     lock = Lock()
@@ -151,7 +151,7 @@ def write_variance(
 
     rasters = [Raster(places[name], bands=(f"variance by {name}",)) for name in names]
     about = [{**tags, "source": name, "software": f"sdm {__version__}"} for name in names]
-    write_rasters(stack, rasters, bands, about, threads=threads, progress=progress, empty=True)
+    write_rasters(stack, rasters, bands, about, threads=threads, progress=progress, empty=True, doing=doing)
     sums = sum((parts[key] for key in sorted(parts)), np.zeros(len(names) + 2))
     total, *each = (sums[1:] / sums[0] if sums[0] else sums[1:]).tolist()
     sources = []

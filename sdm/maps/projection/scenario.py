@@ -136,6 +136,7 @@ class ScenarioPass:
         tags: Mapping[str, str] | None = None,
         novelty: bool = True,
         progress: Progress | None = None,
+        doing: str = "scenario",
     ) -> dict[str, Any]:
         """Write the maps of a scenario into a folder; return its numbers, JSON values, by model and by target.
 
@@ -144,9 +145,8 @@ class ScenarioPass:
         """
         stack = stack.within(None if self.study_area is None else self.study_area.bounds)
         work = _Work(self, stack, folder, dict(before or {}), dict(tags or {}), novelty)
-        summaries = write_rasters(
-            work.stack, work.rasters, work.bands, work.tags, threads=self.threads, progress=progress, empty=True
-        )
+        ways: dict[str, Any] = {"threads": self.threads, "progress": progress, "empty": True, "doing": doing}
+        summaries = write_rasters(work.stack, work.rasters, work.bands, work.tags, **ways)
         return work.numbers(summaries)
 
 

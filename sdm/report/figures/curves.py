@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from sdm.assess.profiles import Profile
+from sdm.progress.telling import step_by_step
 from sdm.report.charts import EFFECTS, SCALES, TOP, ColumnChart, LineChart, Range, ResponseCurve, curve_chart
 from sdm.report.figures.style import INK, drawable, font_file
+from sdm.types import Progress
 
 LEFT, BOTTOM, WIDTH, HEIGHT = 0.17, 0.19, 0.8, 0.7  # of the axes in their figure
 TITLES = {
@@ -37,14 +39,16 @@ def profile_chart(profile: Profile, scale: str, y_range: Range | None = None) ->
     )
 
 
-def draw_profiles(profiles: Sequence[Profile], folder: Path, scale: str, names: dict[str, str]) -> list[Path]:
+def draw_profiles(
+    profiles: Sequence[Profile], folder: Path, scale: str, names: dict[str, str], progress: Progress | None = None
+) -> list[Path]:
     """Draw curves to `<folder>/<variable>.png` and `<variable>_only.png`, and all effects to `effects.png`."""
     painter = CurvePainter()
     suffix = {"marginal": "", "only": "_only"}
     highest = max((float(profile.y.max()) for profile in profiles if profile.kind not in EFFECTS), default=1.0)
     y_range = (0.0, TOP.get(scale, highest or 1.0))
     written, panels = [], []
-    for profile in profiles:
+    for profile in step_by_step(profiles, progress, "pictures of curves"):
         painter.draw(profile_chart(profile, scale, y_range))
         if profile.kind in EFFECTS:
             panels.append(painter.pixels())

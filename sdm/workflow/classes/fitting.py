@@ -23,6 +23,7 @@ from sdm.maxent.solution import CONVERGED
 from sdm.models.classes import ClassModel
 from sdm.models.presence import PresenceOf, presence_class
 from sdm.options.definitions import RunOptions
+from sdm.progress.telling import going_on
 from sdm.types import Array, Progress
 from sdm.workflow.assessing import Assessed, assess
 from sdm.workflow.classes.inputs import ClassPrepared
@@ -117,10 +118,9 @@ def fit_classes(
     """Fit one class model and measure it; `nested` as for `assess`."""
     table, test = plan.table, plan.test
     log.info("fitting %d classes to %s sites", len(table.class_names), f"{len(table):,}")
-    if progress:
-        progress(0, 1, f"fitting {len(table.class_names)} classes")
     base = class_estimator(options, table.categorical)
-    fitted = CLASSES.fit(table, base)
+    with going_on(progress, f"fitting {len(table.class_names)} classes"):
+        fitted = CLASSES.fit(table, base, progress=progress)
     notes, solution = list(fitted.notes_), fitted.solution_
     if solution.status != CONVERGED:
         notes.append(f"{solution.status}: {solution.message}")
@@ -143,9 +143,8 @@ def fit_classes(
         notes += [f"fold {row['fold']}: {row['status']}" for row in rows if row["status"] != CONVERGED]
     held = table if test is None else test
     if options.test.importance:
-        assessed.permutation = permute_classes(
-            model, held.values, targets_of(held, model.classes), repeats=options.test.repeats, seed=options.seed
-        )
+        shuffled: dict[str, Any] = {"repeats": options.test.repeats, "seed": options.seed, "progress": progress}
+        assessed.permutation = permute_classes(model, held.values, targets_of(held, model.classes), **shuffled)
     result = ClassFit(table.title, table, test, model, None, measures, {}, notes, assessed)
     here = presence_class(model.labels)
     if here is not None:

@@ -16,6 +16,7 @@ from sdm.models.colours import hex_colour
 from sdm.models.file import save_model
 from sdm.models.presence import PresenceOf, shown_class
 from sdm.options.definitions import RunOptions
+from sdm.progress.telling import going_on, step_by_step
 from sdm.report.tables import write_profiles
 from sdm.types import Progress
 from sdm.workflow import assessment_tables as shared
@@ -50,13 +51,14 @@ def write_classes(
     picture, title = folder / f"{name}_confusion.png", f"Confusion ({kind})"
     files["confusion picture"] = draw_confusion(measures.confusion, model.labels, picture, title=title).name
     shared.write_assessment(fitted, folder, name, files)
-    shared.draw_assessment(fitted, prepared.stack, options, folder, files)
+    with going_on(progress, "pictures"):
+        shared.draw_assessment(fitted, prepared.stack, options, folder, files)
     if fitted.curves:
         files["curves"] = write_profiles(folder / f"{name}_curves.csv", fitted.curves).name
     if fitted.profiles:
         plots = shared.make_plots(folder, files)
         names = safe_names([profile.variable for profile in fitted.profiles], taken=PICTURES)
-        for profile in fitted.profiles:
+        for profile in step_by_step(fitted.profiles, progress, "pictures of curves"):
             draw_class_profile(profile, model.labels, model.colours, plots / f"{names[profile.variable]}.png")
     if options.output.map and prepared.stack is not None:
         common: dict[str, Any] = {
@@ -70,7 +72,8 @@ def write_classes(
         fitted.numbers["map"] = _write_maps(fitted, prepared.stack, raster, "map", level, files, common | area)
         if level is not None:
             fitted.numbers["map_threshold"] = level
-        _draw_maps(fitted, folder, name, files)
+        with going_on(progress, "pictures of maps"):
+            _draw_maps(fitted, folder, name, files)
     return []
 
 

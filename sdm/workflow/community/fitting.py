@@ -19,6 +19,7 @@ from sdm.joint.labels import read_labels
 from sdm.models.community import FittedJoint
 from sdm.models.interface import category_titles
 from sdm.options.definitions import GRAPH_WORDS, RunOptions
+from sdm.progress.telling import going_on, step_by_step
 from sdm.types import Progress
 from sdm.workflow.community.inputs import Community
 from sdm.workflow.community.testing import WHAT, SiteTest, at_training, hushed, measure, measure_folds
@@ -66,14 +67,14 @@ def plan_community(
     return CommunityPlan(sample, Split("percent", (fold,), None, None, "full"))
 
 
-def glm_gains(sample: CommunitySample, names: Sequence[str]) -> dict[str, float]:
+def glm_gains(sample: CommunitySample, names: Sequence[str], progress: Progress | None = None) -> dict[str, float]:
     """Return the gain of a GLM with one continuous variable alone over the constant model, in nats per site."""
     species = tuple(map(str, sample.target.columns))
     labels = read_labels(sample.target, species, len(sample))
     shares = np.array([float(np.mean(known[known >= 0])) for known in labels.T])
     constant = marginal_loss(labels, np.broadcast_to(shares, labels.shape))
     gains = {}
-    for name in names:
+    for name in step_by_step(names, progress, "single variables"):
         x = sample.values[:, [sample.names.index(name)]]
         model = fit_glm(x, labels, Encoder((name,), (), {}), species)
         gains[name] = constant - marginal_loss(labels, model.predict_proba(x))
@@ -103,11 +104,12 @@ def fit_community(
     """Fit with edges, without, and a GLM to all sites, and test all on held-out ones."""
     x, y, categorical = community.environment, community.sites.labels, community.categorical
     values, group, split = plan.table.values, community.sites.group, plan.split
-    joint = make_model(options, community.edges, categorical).fit(x, y, WHAT["joint"], group)
+    with going_on(progress, f"fitting the {WHAT['joint']}"):
+        joint = make_model(options, community.edges, categorical).fit(x, y, WHAT["joint"], group, progress)
     notes, stacked = list(joint.notes_), joint
     if len(joint.forest_.edges):
-        with hushed():
-            stacked = make_model(options, "none", categorical).fit(x, y, WHAT["stacked"], group)
+        with hushed(), going_on(progress, f"fitting {WHAT['stacked']}"):
+            stacked = make_model(options, "none", categorical).fit(x, y, WHAT["stacked"], group, progress)
     labels = read_labels(y, joint.species_, len(y))
     for model in (joint, stacked):
         model.fitted_.meta.update(_record(options, community))
@@ -127,7 +129,7 @@ def fit_community(
                 at = [joint.species_.index(one) for one in species]
                 return fit_glm(values[train], labels[train][:, at], joint.fitted_.encoder, tuple(species))
             model = make_model(options, graph, categorical)
-            return model.fit(x.iloc[train], y.iloc[train][species], what, group[train]).fitted_
+            return model.fit(x.iloc[train], y.iloc[train][species], what, group[train], progress).fitted_
 
         testing = measure_folds(split, fit, community.edges, values, labels, joint.species_, progress)
         notes += testing.notes
@@ -181,7 +183,7 @@ def _tested(tested: SiteTest) -> dict[str, Any]:
 def survivors(model: FittedJoint) -> list[dict[str, Any]]:
     """Return every species' weights, which share of the largest each is, and whether that is more than nothing.
 
-    The bias of a species is no feature, and is not counted.
+    The bias of a species is no feature, and is not step_by_step.
     """
     rows = model.effects()
     top = max((abs(row["weight"]) for row in rows if row["feature"] != "bias"), default=0.0) or 1.0

@@ -88,7 +88,7 @@ class CommunityTask(Task):
         self, table: Any, options: RunOptions, names: Sequence[str], executor: Any = None, progress: Any = None
     ) -> dict[str, float]:
         """Return by how much a GLM with one variable alone, of all species, is better than the constant model."""
-        return glm_gains(table, names)
+        return glm_gains(table, names, progress)
 
     def summary_row(self, numbers: dict[str, Any]) -> dict[str, Any]:
         """Return the main numbers; a run has one community, and no table of several."""

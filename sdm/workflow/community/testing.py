@@ -13,6 +13,7 @@ from sdm.assess.splits.folds import Split
 from sdm.assess.variables.variogram import Autocorrelation
 from sdm.joint.inference import States
 from sdm.models.community import FittedJoint
+from sdm.progress.telling import StepCount
 from sdm.types import Array, Index, Progress
 
 log = logging.getLogger("sdm")
@@ -85,7 +86,8 @@ def measure_folds(
     `fit` is called with the name of a model, a graph, the training sites, the species to learn, and what to call it.
     """
     out = SiteTest(split.method, blocks=split.blocks)
-    for k, fold in enumerate(split.folds):
+    fits = StepCount(progress, "cross-validation", len(WHAT) * len(split.folds))
+    for fold in split.folds:
         learnt = [s for s in range(len(species)) if {0, 1} <= set(labels[fold.train, s].tolist())]
         names = [species[s] for s in learnt]
         if left := [name for name in species if name not in names]:
@@ -96,13 +98,12 @@ def measure_folds(
         held, known = labels[fold.test][:, learnt], labels[fold.train][:, learnt]
         row: dict[str, Any] = {"fold": fold.name, "sites": len(fold.test)}
         with hushed():
-            for i, (name, text) in enumerate(WHAT.items()):
+            for name, text in WHAT.items():
                 edges = _among(graph, names) if name == "joint" else "none"
                 model = fit(name, edges, fold.train, names, f"fold {fold.name}, {text}")
                 training = at_training(model, values[fold.train], known)
                 row[name] = measure(model, values[fold.test], held, training)
-                if progress:
-                    progress(k * len(WHAT) + i + 1, len(WHAT) * len(split.folds), "testing")
+                fits.step()
         out.folds.append(row)
     out.mean = {name: _mean([row[name] for row in out.folds], species) for name in WHAT}
     return out

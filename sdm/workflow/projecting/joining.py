@@ -8,6 +8,7 @@ from typing import Any
 from sdm.files import safe_name, safe_names, to_json
 from sdm.maps.projection.across import REST, STATISTICS, Design, write_agreement, write_variance
 from sdm.options.definitions import RunOptions
+from sdm.progress.telling import step_by_step
 from sdm.report.tables import write_rows
 from sdm.types import Progress
 from sdm.workflow.projecting.opening import Opened
@@ -33,20 +34,20 @@ def write_projections(
     rows = [row for one in species for row in projection_rows(one)]
     heads = [*COLUMNS[:2], *columns, *COLUMNS[2:]]
     write_rows(stage / "scenarios.csv", [{head: row.get(head, "") for head in heads} for row in rows])
-    for one in species:
+    for one in step_by_step(species, progress, "pictures"):
         one.warnings, one.notices = projection_warnings(one), list(opened.notices)
         one.files |= {"table": "scenarios.csv", "mapping": "mapping.csv"}
         one.files |= {"pictures": _draw(one, place, stage)} if options.output.report else {}
         (stage / f"{one.page}.json").write_text(to_json(one.numbers) + "\n", encoding="utf-8")
 
 
-def write_pages(species: Sequence[SpeciesProjection], place: Path) -> str | None:
+def write_pages(species: Sequence[SpeciesProjection], place: Path, progress: Progress | None = None) -> str | None:
     """Write the page of every species, and of several an index, whose name is returned."""
     from sdm.report.pages.registry import write_page
     from sdm.report.pages.scenario_index import write_projection_index
     from sdm.report.results import read_results
 
-    for one in species:
+    for one in step_by_step(species, progress, "pages"):
         write_page(read_results(place / f"{one.page}.json"))
     return write_projection_index(place).name if len(species) > 1 else None
 

@@ -28,6 +28,7 @@ from sdm.models.extrapolation import known_range
 from sdm.options.applies import PROJECTING
 from sdm.options.definitions import RunOptions
 from sdm.options.reading import dump_yaml, make_options
+from sdm.progress.telling import step_by_step
 from sdm.reading import load_json
 from sdm.types import Progress
 from sdm.workflow.projecting.joining import write_pages, write_projections
@@ -269,13 +270,13 @@ class Projection:
         found: dict[str, dict[str, Any]] = {}
         kept = 0
         todo = self._order()
-        for k, (one, earlier) in enumerate(todo):
+        for k, (one, earlier) in step_by_step([*enumerate(todo)], self.progress, "scenarios"):
             digest, folder = self._digest(one, earlier, found), place / self.folders[one.title]
             known = _finished(folder, digest) if resume else None
             if known is None:
                 log.info("%s (%d of %d)", one.title, k + 1, len(todo))
                 with staging(folder, overwrite=True) as stage:
-                    known = self._scenario(one, earlier, stage, place, found, k, len(todo))
+                    known = self._scenario(one, earlier, stage, place, found)
                     known |= {"title": one.title, "fields": dict(one.scenario.fields), "digest": digest}
                     known["checksums"] = {name: _checksum(stage / name) for name in _map_names(known)}
                     (stage / NUMBERS).write_text(to_json(known) + "\n", encoding="utf-8")
@@ -290,7 +291,7 @@ class Projection:
             earlier_maps -= {path.relative_to(stage).as_posix() for path in stage.glob("across/*")}
         for name in earlier_maps:  # of other groups of scenarios
             (place / name).unlink(missing_ok=True)
-        index = write_pages(species, place) if self.options.output.report else None
+        index = write_pages(species, place, self.progress) if self.options.output.report else None
         result = ProjectionResult(target, species, self.opened.notices, [], kept=kept)
         result.index = None if index is None else target / index
         result.warnings = common_warnings(species)
@@ -343,8 +344,6 @@ class Projection:
         stage: Path,
         place: Path,
         found: Mapping[str, Any],
-        k: int,
-        n: int,
     ) -> dict[str, Any]:
         """Write the maps of one scenario; return its numbers."""
         reference = found.get(REFERENCE) if one.title != REFERENCE else None
@@ -353,14 +352,10 @@ class Projection:
             if target.presence:
                 before[target.title] = place / REFERENCE / next(iter(target.presence.values()))
 
-        def told(done: int, total: int, _: str) -> None:
-            if self.progress is not None:
-                self.progress(k * total + done, n * total, one.title)
-
         tags = {"scenario": one.title, **{f"field_{name}": value for name, value in one.scenario.fields.items()}}
-        numbers = self.passes.write(
-            one.stack, stage, before=before, tags=tags, novelty=one.title != REFERENCE, progress=told
-        )
+        ways: dict[str, Any] = {"before": before, "tags": tags, "novelty": one.title != REFERENCE}
+        ways |= {"progress": self.progress, "doing": f"scenario {one.title}"}
+        numbers = self.passes.write(one.stack, stage, **ways)
         numbers["layers"] = [[row["variable"], row["file"], row["band"]] for row in one.mapping]
         km = self.reach_km
         if km is not None and reference is not None and earlier is not None and (km or earlier.title != REFERENCE):
@@ -374,9 +369,8 @@ class Projection:
         """Leave out of the gain what lies too far from where the species was in the period before."""
         folder = place / self.folders[earlier.title]
         grid = self.opened.grid
-        for target in self.passes.files.targets:
-            if not target.presence:
-                continue
+        reached = [target for target in self.passes.files.targets if target.presence]
+        for target in step_by_step(reached, self.progress, "dispersal"):
             at_first = earlier.title == REFERENCE
             past = folder / (next(iter(target.presence.values())) if at_first else target.change)
             codes = (1,) if at_first else PRESENT

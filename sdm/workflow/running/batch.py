@@ -20,6 +20,7 @@ from sdm.executors.here import Here
 from sdm.executors.opening import as_done, workers
 from sdm.files import safe_names, write_text
 from sdm.options.definitions import RunOptions
+from sdm.progress.telling import species_stage
 from sdm.report.tables import table_text
 from sdm.types import Progress
 from sdm.workflow.projecting.after_fit import FOLDER
@@ -109,6 +110,7 @@ class Batch:
         self.options, self.progress = options, progress
         self.record = Record(list(plan.all_names), dict(plan.known.entries) if plan.in_place else {})
         self.settled: set[str] = set()  # species of this run that are finished or failed
+        self.failed: set[str] = set()
         self.refreshed = time.monotonic()
 
     @contextmanager
@@ -140,6 +142,7 @@ class Batch:
         known = set(self.plan.known.planned) if self.plan.in_place else set()
         journal.begin([name for name in self.plan.all_names if name not in known], self.job.command)
         self.settled = set(self.plan.names) - set(todo)
+        self.failed &= self.settled
         self._tell()
         try:
             with workers(self.options) as executor:
@@ -180,6 +183,7 @@ class Batch:
         journal.add(entries)
         self.record.entries |= {entry.species: entry for entry in entries}
         self.settled |= {entry.species for entry in entries}
+        self.failed |= {entry.species for entry in entries if entry.status != DONE}
 
     def _work(
         self, executor: Executor, folder: RunFolder, journal: Journal, todo: list[str], digests: dict[str, str]
@@ -250,7 +254,7 @@ class Batch:
 
     def _tell(self) -> None:
         if self.progress is not None:
-            self.progress(len(self.settled), len(self.plan.names), "species")
+            self.progress(len(self.settled), len(self.plan.names), species_stage(len(self.failed)))
 
     def write_summary(self, place: Path) -> None:
         """Write the table of all species so far, and its page."""

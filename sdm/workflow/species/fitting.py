@@ -26,6 +26,7 @@ from sdm.estimators.structural import StructMaxent
 from sdm.maps.rasters import RasterSummary
 from sdm.models.species import Model
 from sdm.options.definitions import FitOptions, RunOptions
+from sdm.progress.telling import going_on, step_by_step
 from sdm.types import Array, Progress
 from sdm.workflow.assessing import Assessed, assess
 from sdm.workflow.responses import make_bands, make_surfaces, read_pairs, varying
@@ -99,7 +100,8 @@ def fit_species(
 ) -> SpeciesFit:
     """Fit one species and measure the result, also on the sites of a survey; `nested` as for `assess`."""
     table, test, split = plan.table, plan.test, plan.split
-    fitted = fit_variables(table, options, progress=progress)
+    with going_on(progress, "fitting"):
+        fitted = fit_variables(table, options, progress=progress)
     structure = describe_structure(fitted) if isinstance(fitted, StructMaxent) else None
     model = _with_record(fitted.model_, table, options)
     values = None if test is None else test[0]
@@ -113,9 +115,8 @@ def fit_species(
     base, single = (estimator(one, table.categorical) for one in (options, known))
     assessed = assess(table, options, base, single, split, test=values, nested=nested, progress=progress)
     if options.test.importance:
-        assessed.permutation = permutation_importance(
-            model, table.presence, table.background, repeats=options.test.repeats, seed=options.seed
-        )
+        shuffled: dict[str, Any] = {"repeats": options.test.repeats, "seed": options.seed, "progress": progress}
+        assessed.permutation = permutation_importance(model, table.presence, table.background, **shuffled)
         assessed.contribution = percent_contribution(fitted.problem_, fitted.coef_)
     if survey is not None:
         assessed.survey = measure_survey(model, survey)
@@ -134,7 +135,7 @@ def fit_species(
         thresholds,
         curve.table(),
         curve.sweep(lambda raw: model.from_raw(raw, scale), TOPS.get(scale)),
-        _profiles(table, model, known) if options.output.curves else [],
+        _profiles(table, model, known, progress) if options.output.curves else [],
         [*table.notes, *fitted.notes_],
         structure,
         assessed,
@@ -250,11 +251,11 @@ def _measure(table: SampleTable, fitted: Maxent, model: Model, test: Array | Non
     return numbers, Curve(raw, raw_domain, lambda values: model.from_raw(values, "cumulative"), raw_test)
 
 
-def _profiles(table: SampleTable, model: Model, options: RunOptions) -> list[Profile]:
+def _profiles(table: SampleTable, model: Model, options: RunOptions, progress: Progress | None) -> list[Profile]:
     """Compute every variable's curves; a constant variable has none of its own."""
     scale, clamp = options.predict.scale, options.predict.clamped
     out = []
-    for v in varying(model):
+    for v in step_by_step(varying(model), progress, "response curves"):
         single = fit_variables(table, options, [v]).model_
         out += [marginal(model, v, table.presence, scale, clamp), only(single, model, v, scale, clamp)]
         out.append(effect(model, v, table.background, clamp))

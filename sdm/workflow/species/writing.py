@@ -22,6 +22,7 @@ from sdm.maps.species import PlannedMap, predict_raster, predict_rasters
 from sdm.maps.vectors import write_points
 from sdm.models.file import save_model
 from sdm.options.definitions import RunOptions
+from sdm.progress.telling import going_on
 from sdm.report.tables import maxent_results, write_frame, write_profiles, write_rows
 from sdm.types import Progress
 from sdm.workflow import assessment_tables as shared
@@ -64,7 +65,7 @@ def write_species(
         pictures = []
         if fitted.profiles:
             files["curves"] = write_profiles(folder / f"{name}_curves.csv", fitted.profiles).name
-            pictures.append(painter.submit(_draw_curves, fitted, options, folder, files))
+            pictures.append(painter.submit(_draw_curves, fitted, options, folder, files, progress))
         if fitted.structure is not None:
             pictures.append(painter.submit(_draw_structure, fitted.structure, shared.make_plots(folder, files)))
         pictures.append(painter.submit(shared.draw_assessment, fitted, stack, options, folder, files))
@@ -78,11 +79,13 @@ def write_species(
                 fitted.numbers["map"] = predict_raster(fitted.model, stack, raster, study_area=area, **common).numbers
             files["map"] = raster.name
             if fitted.model.alpha > 1.0 and options.predict.range:
-                notes += _write_range(fitted, raster, options.predict.min_patch, files)
+                with going_on(progress, "range polygons"):
+                    notes += _write_range(fitted, raster, options.predict.min_patch, files)
             pictures.append(painter.submit(_draw_map, raster, fitted, options, files, area))
             _write_other_maps(fitted, prepared, threshold_value(fitted, options), raster, files, common)
-        for picture in pictures:
-            picture.result()
+        with going_on(progress, "pictures"):
+            for picture in pictures:
+                picture.result()
     return notes
 
 
@@ -128,12 +131,14 @@ def _draw_structure(structure: Structure, plots: Path) -> None:
         draw_prices(structure, plots / "prices.png")
 
 
-def _draw_curves(fitted: SpeciesFit, options: RunOptions, folder: Path, files: Files) -> None:
+def _draw_curves(
+    fitted: SpeciesFit, options: RunOptions, folder: Path, files: Files, progress: Progress | None
+) -> None:
     from sdm.report.figures.curves import draw_profiles
 
     variables = fitted.model.names
     names = safe_names(variables, taken=[*PICTURES, *(f"{safe_name(name)}_only" for name in variables)])
-    draw_profiles(fitted.profiles, shared.make_plots(folder, files), options.predict.scale, names)
+    draw_profiles(fitted.profiles, shared.make_plots(folder, files), options.predict.scale, names, progress)
 
 
 def _draw_map(raster: Path, fitted: SpeciesFit, options: RunOptions, files: Files, area: StudyArea | None) -> None:

@@ -12,6 +12,7 @@ from sdm.errors import DataError, OptionError, SdmError
 from sdm.executors.opening import workers
 from sdm.files import output_folder, safe_names
 from sdm.options.definitions import RunOptions
+from sdm.progress.telling import species_stage
 from sdm.report.tables import write_rows
 from sdm.types import Progress
 from sdm.workflow.registry import task_for
@@ -57,7 +58,10 @@ def _draw(options: RunOptions, kind: str, target: Path, command: str, progress: 
     result = CurveResult(target, failures=dict(prepared.failures), notices=list(prepared.notices))
     task = task_for("species")
     result.warnings += prepared.warnings
-    for species, table in prepared.tables.items():
+    alone = len(prepared.tables) == 1
+    for done, (species, table) in enumerate(prepared.tables.items()):
+        if progress is not None and not alone:
+            progress(done, len(prepared.tables), species_stage(len(result.failures)))
         try:
             if chooses(options):
                 narrowed = choose_variables(task, prepared, species, options, progress)
@@ -65,7 +69,7 @@ def _draw(options: RunOptions, kind: str, target: Path, command: str, progress: 
                 result.notices += [f"{species}: {text}" for text in choice_notes(chosen, options, nested=False)]
             result.points[species] = measure_curve(table, options, kind, progress)
         except SdmError as error:
-            if len(prepared.tables) == 1:
+            if alone:
                 raise
             result.failures[species] = str(error)
     if not result.points:

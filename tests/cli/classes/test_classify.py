@@ -280,7 +280,12 @@ def test_how_far_it_is(world, plots, tmp_path):
     chosen = make_options(words, {"folds": 3, "map": False, "curves": False, "output": str(tmp_path / "out")})
     seen = []
     run_models(chosen, progress=lambda *step: seen.append(step))
-    assert seen == [(0, 1, "fitting 3 classes"), *((k, 3, "folds") for k in (1, 2, 3))]
+    stages = list(dict.fromkeys(text for _, _, text in seen))
+    assert stages[:4] == ["reading records and layers", "fitting 3 classes", "penalties, l1", "penalties, elastic"]
+    assert [step for step in seen if step[2] == "cross-validation"] == [(k, 3, "cross-validation") for k in range(4)]
+    for text in stages:
+        done, total, _ = [step for step in seen if step[2] == text][-1]
+        assert done == total, f"{text} ends"
     said = succeed(
         "classify",
         plots,
@@ -293,7 +298,7 @@ def test_how_far_it_is(world, plots, tmp_path):
         tmp_path / "again",
     ).stderr
     assert "fitting 3 classes to 240 sites" in said
-    assert "folds: 2 of 2" in said
+    assert "cross-validation: 2 of 2 in " in said
 
 
 def test_what_is_no_number_is_a_dash(world, tmp_path):

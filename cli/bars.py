@@ -1,0 +1,65 @@
+"""Progress on a terminal: one bar for every stage that is going on."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console as Terminal
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from sdm.progress.stages import SHORT, Stage, Stages
+from sdm_cli.plain import plain
+
+MOST = 6  # rows
+WIDTH = 30  # of a bar
+
+
+class Bars:
+    """The stages as rows of a table: name, bar, count, rate, time left. Short ones are not shown."""
+
+    def __init__(self, stages: Stages, terminal: Terminal) -> None:
+        self.stages, self.terminal = stages, terminal
+
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        """Show the bars as long as work goes on."""
+        with Live(
+            get_renderable=self.table,
+            console=self.terminal,
+            transient=True,
+            refresh_per_second=8,
+            redirect_stdout=False,
+        ):
+            yield
+
+    def print(self, text: str) -> None:
+        """Print lines above the bars."""
+        self.terminal.print(Text(text), soft_wrap=True)
+
+    def table(self) -> Table:
+        """Return what to show now. A row says that work goes on, when no stage does for long enough."""
+        now = self.stages.clock()
+        shown = [one for one in self.stages.active() if one.upper or one.seconds(now) >= SHORT]
+        out = Table.grid(padding=(0, 2), pad_edge=False)
+        out.add_column(no_wrap=True, overflow="ellipsis")
+        for _ in range(4):
+            out.add_column(no_wrap=True)
+        for stage in shown[:MOST]:
+            out.add_row(*self._row(stage, now))
+        if all(stage.upper for stage in shown):
+            out.add_row(Text("working"), self._bar(None, now), "", "", "")
+        return out
+
+    def _row(self, stage: Stage, now: float) -> tuple[Text | ProgressBar, ...]:
+        pace, left = stage.pace(now)
+        words = (Text(word) for word in (stage.count, pace, left))
+        return Text(plain(stage.name)), self._bar(stage if stage.counts else None, now), *words
+
+    def _bar(self, stage: Stage | None, now: float) -> ProgressBar:
+        """Return the bar of a stage; of one without a count, a bar that pulses."""
+        width = max(6, min(WIDTH, self.terminal.width - 62))
+        if stage is None:
+            return ProgressBar(total=None, width=width, pulse=True, animation_time=now)
+        return ProgressBar(total=stage.total, completed=stage.done, width=width)

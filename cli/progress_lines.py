@@ -1,0 +1,77 @@
+"""Progress as lines of text, where nobody watches a bar: in a log, or in the output of a job."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from sdm.progress.stages import SHORT, Stage, Stages
+
+LONGEST = 16  # times the interval, between lines about a stage that does not move
+TICK = 0.5  # seconds
+
+
+class ProgressLines:
+    """Writes how far every stage is, at most every so many seconds, and less often while it does not move.
+
+    With `starts` there is a line when a stage begins; with `ends`, one when a stage ends that was written about.
+    """
+
+    def __init__(self, write: Callable[[str], None], every: float, *, starts: bool = False, ends: bool = False) -> None:
+        self.write, self.every, self.starts, self.ends = write, every, starts, ends
+        self._lock = threading.Lock()
+        self._last: dict[tuple[str, float], tuple[float, float, int]] = {}  # when, seconds to the next, steps done
+
+    def began(self, stage: Stage) -> None:
+        """Write that a stage begins; one of several models' stages must last a while first."""
+        with self._lock:
+            if self.starts and not stage.inner:
+                self._tell(stage, stage.told)
+
+    def ended(self, stage: Stage) -> None:
+        """Write that a stage is done."""
+        with self._lock:
+            known = self._last.pop((stage.name, stage.began), None)
+            if self.ends and known is not None:
+                self.write(stage.line(stage.told))
+
+    def tick(self, stages: Sequence[Stage], now: float) -> None:
+        """Write what is due of all that is going on."""
+        with self._lock:
+            here = {(stage.name, stage.began) for stage in stages}
+            self._last = {key: known for key, known in self._last.items() if key in here}  # some never end
+            for stage in stages:
+                known = self._last.get((stage.name, stage.began))
+                if known is None:
+                    due = stage.seconds(now) >= (SHORT if self.starts else self.every)
+                else:
+                    due = now - known[0] >= known[1]
+                if due:
+                    self._tell(stage, now)
+
+    def _tell(self, stage: Stage, now: float) -> None:
+        key = (stage.name, stage.began)
+        known = self._last.get(key)
+        wait = self.every
+        if known is not None and known[2] == stage.done:
+            wait = min(2 * known[1], LONGEST * self.every)
+        self._last[key] = now, wait, stage.done
+        self.write(stage.line(now))
+
+
+@contextmanager
+def ticking(stages: Stages, lines: Sequence[ProgressLines]) -> Iterator[None]:
+    """Have lines written while work goes on, also where it says nothing for long."""
+    over = threading.Event()
+
+    def tick() -> None:
+        while not over.wait(TICK):
+            for one in lines:
+                one.tick(stages.active(), stages.clock())
+
+    thread = threading.Thread(target=tick, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
