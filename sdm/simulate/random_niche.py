@@ -15,8 +15,8 @@ RAREST, COMMONEST = 0.005, 0.4  # mean suitability over the land; drawn between 
 CHOOSY = 0.4  # the share of species with a land-cover preference
 _LIKED = (0.0, 0.05, 0.2, 0.5, 1.0)  # preference for a class other than that of the optimum
 _FAVOURED = {"temperature": 4.0, "precipitation": 4.0}  # how much more often a layer matters than others
-_CELLS = 2000  # cells that prevalence is measured at
-_ROUNDS = 14
+_CELLS = 1000  # cells that prevalence is measured at
+_ROUNDS = 10
 _SCALES = 0.02, 20.0  # of the widths, tried from the middle of what is left
 
 

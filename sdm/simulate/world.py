@@ -170,7 +170,7 @@ def _range(value: Any) -> tuple[int, int]:
         found = re.fullmatch(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9}))?\s*", value)
         if found is None:
             want = "expected a whole number, or two such as 20-200"
-            raise OptionError(f"records is {value!r}, {want}: change records")
+            raise OptionError(f"records is {value[:40]!r}, {want}: change records")
         parts = [int(part) for part in found.groups() if part is not None]
     elif not isinstance(value, Sequence):
         parts = [value]
