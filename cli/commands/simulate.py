@@ -14,14 +14,29 @@ def simulate(
     console: Console,
     folder: Annotated[Path, typer.Argument(help="Where to write layers, records and the truth.")],
     size: Annotated[int, typer.Option(help="Cells along each side.")] = 200,
-    layers: Annotated[int, typer.Option(help="How many layers (3 to 14), one of them land cover.")] = 7,
-    species: Annotated[int, typer.Option(help="How many species (1 to 8).")] = 1,
-    records: Annotated[int, typer.Option(help="Occurrence records per species.")] = 200,
-    sites: Annotated[int, typer.Option(help="Presence/absence test sites.")] = 500,
+    layers: Annotated[int, typer.Option(help="How many layers (3 to 20), one of them land cover.")] = 7,
+    species: Annotated[
+        int,
+        typer.Option(
+            help="How many species (1 to 100,000); from the ninth on, rare to common ones with random niches."
+        ),
+    ] = 1,
+    records: Annotated[
+        str, typer.Option(metavar="N|N-N", help="Records per species; 20-200: every species has its own number.")
+    ] = "200",
+    sites: Annotated[int, typer.Option(help="Presence/absence test sites (0 for none).")] = 500,
     noise: Annotated[int, typer.Option(help="Layers of pure noise to add.")] = 0,
     bias: Annotated[bool, typer.Option(help="Records lie near towns; also write the effort.")] = False,
     interaction: Annotated[bool, typer.Option(help="A niche where one variable matters only with another.")] = False,
     warming: Annotated[float, typer.Option(help="Also write layers that are N degrees warmer, to project on.")] = 0.0,
+    truth: Annotated[
+        bool | None,
+        typer.Option(
+            "--truth/--no-truth",
+            show_default=False,
+            help="Write the true suitability of every species as a raster (default: with up to 8 species).",
+        ),
+    ] = None,
     crs: Annotated[str, typer.Option(help="Coordinate system of the layers.")] = "EPSG:4326",
     seed: Annotated[int, typer.Option(help="Same seed, same world.")] = 1,
     overwrite: Overwrite = False,
@@ -33,6 +48,8 @@ def simulate(
     sdm simulate demo
 
     sdm simulate big --size 4000 --layers 14 --species 3 --seed 7
+
+    sdm simulate flora --size 800 --species 1000 --records 20-200
     """
     given = {name: value for name, value in locals().items() if name != "console"}
     from sdm.simulate.world import simulate as make
@@ -42,7 +59,8 @@ def simulate(
     layers_folder, results = made.folder / "layers", made.folder / "results"
     console.say(f"layers       {layers_folder} ({len(made.layers)} files)")
     console.say(f"records      {made.occurrences}")
-    console.say(f"test sites   {made.presence_absence}")
+    if made.presence_absence:
+        console.say(f"test sites   {made.presence_absence}")
     console.say(f"truth        {made.truth_json}")
     console.say(f"\nnow: sdm fit {made.occurrences} {layers_folder} --categorical landcover -o {results}")
     console.result(folder=str(made.folder), files=[str(path) for path in made.files])

@@ -60,7 +60,17 @@ LAYERS = (
     LandscapeLayer("sand", "%", 0.1, "sand in the soil"),
     LandscapeLayer("soil_carbon", "g/kg", 0.1, "organic carbon in the soil"),
     LandscapeLayer("relief", "m", 1.0, "difference between the highest and the lowest place within 6 km"),
+    LandscapeLayer("warm_quarter", "°C", 0.01, "mean temperature of the warmest quarter"),
+    LandscapeLayer("cold_quarter", "°C", 0.01, "mean temperature of the coldest quarter"),
+    LandscapeLayer("wind", "m/s", 0.01, "mean wind speed"),
+    LandscapeLayer("cloud", "%", 0.1, "cloud cover"),
+    LandscapeLayer("soil_depth", "cm", 1.0, "depth of the soil above the rock"),
+    LandscapeLayer("clay", "%", 0.1, "clay in the soil"),
 )
+#: The layers that a warmer climate raises.
+WARMED = ("temperature", "warm_quarter", "cold_quarter")
+_SOIL = {"soil_ph", "sand", "soil_carbon", "clay"}
+_FURTHER = {"warm_quarter", "cold_quarter", "wind", "cloud", "soil_depth", "clay"}
 #: The classes of the layer ``landcover``; 0 is the sea.
 _COVERS = ("broadleaf forest", "conifer forest", "grassland", "shrubland", "wetland", "bare rock", "cropland")
 CLASSES = dict(enumerate(_COVERS, start=1))
@@ -214,8 +224,10 @@ class Landscape:
         y, x = y[1:-1], x[1:-1]
         values = self._relief(height, y, x)
         self._climate(values, y, x)
-        if not {"soil_ph", "sand", "soil_carbon"}.isdisjoint(names):
+        if not _SOIL.isdisjoint(names):
             self._soil(values, y, x)
+        if not _FURTHER.isdisjoint(names):
+            self._further(values, y, x)
         out: dict[str, NDArray] = {k.name: round_to(values[k.name], k.step) for k in LAYERS if k.name in names}
         if "landcover" in names:
             out["landcover"] = self._landcover(values, y, x)
@@ -300,6 +312,21 @@ class Landscape:
         values["sand"] = np.clip(45.0 + 24.0 * grain - 6.0 * rock + 0.4 * values["slope"], 2.0, 96.0)
         cold = 1.0 / (1.0 + np.maximum(0.0, values["temperature"] + 2.0) / 8.0)
         values["soil_carbon"] = (12.0 + 130.0 * cold * wet + 3.0 * values["wetness"]) * (1.2 - 0.4 * grain)
+
+    def _further(self, values: dict[str, Array], y: Array, x: Array) -> None:
+        """Add quarters of the year, windy crests, clouds where it rains, and soil that lies deep in hollows."""
+        gusts, haze = self._noise("gusts", y, x, 4.0, 5), self._noise("haze", y, x, 3.0, 4)
+        cover = self._noise("cover", y, x, 9.0, gain=0.6)
+        swing = values["seasonality"] * (1.0 + 0.05 * haze)
+        values["warm_quarter"] = values["temperature"] + 1.25 * swing
+        values["cold_quarter"] = values["temperature"] - 1.2 * swing
+        open_sea = 20.0 / (20.0 + values["coast_distance"])
+        values["wind"] = (3.0 + 0.0012 * values["elevation"] + 2.0 * open_sea) * (1.0 + 0.2 * gusts)
+        wet = values["precipitation"] / (values["precipitation"] + 900.0)
+        values["cloud"] = np.clip(25.0 + 60.0 * wet + 8.0 * haze, 0.0, 100.0)
+        values["soil_depth"] = np.maximum(2.0, (25.0 + 14.0 * values["wetness"]) * (1.0 + 0.4 * cover))
+        if "sand" in values:
+            values["clay"] = np.clip((100.0 - values["sand"]) * (0.42 + 0.2 * cover), 1.0, 80.0)
 
     def _landcover(self, values: dict[str, Array], y: Array, x: Array) -> NDArray[np.uint8]:
         """Decide what grows where, by warmth, moisture, slope and a patchwork; later rules go over earlier ones."""

@@ -12,8 +12,10 @@ import rasterio
 from rasterio.warp import transform as reproject
 
 from sdm.errors import DataError, OptionError, OutputError
-from sdm.simulate import world as virtual
+from sdm.simulate import noise, strips
+from sdm.simulate.drawing import RecordDraws
 from sdm.simulate.landscape import LAYERS
+from sdm.simulate.noise import key
 from sdm.simulate.world import Simulation, read_truth, simulate
 from sdm.written_files import LISTED
 
@@ -61,9 +63,9 @@ def contents(folder: Path) -> dict[str, bytes]:
 def test_one_seed_gives_the_same_bytes_whatever_the_number_of_threads(tmp_path, monkeypatch):
     options = {"size": (300, 80), "layers": 8, "species": 2, "seed": 11, "noise": 1, "bias": True, "records": 50}
     first = contents(simulate(tmp_path / "a", **options).folder)
-    monkeypatch.setattr(virtual, "_WORKERS", 1)
+    monkeypatch.setattr(strips, "_WORKERS", 1)
     assert contents(simulate(tmp_path / "b", **options).folder) == first
-    monkeypatch.setattr(virtual, "_CACHE", 2**20)  # GDAL writes blocks at other times, but in the same order
+    monkeypatch.setattr(strips, "_CACHE", 2**20)  # GDAL writes blocks at other times, but in the same order
     assert contents(simulate(tmp_path / "c", **options).folder) == first
 
 
@@ -85,7 +87,7 @@ def test_noise_layers_know_nothing(made):
 
 
 def test_layers_are_tiled_geotiffs_on_one_grid(made):
-    assert [path.stem for path in made.layers] == [*ALL, "noise1", "noise2"]
+    assert [path.stem for path in made.layers] == [*ALL[:13], "landcover", "noise1", "noise2"]
     masks = []
     for path in (*made.layers, *made.truth):
         with rasterio.open(path) as source:
@@ -171,16 +173,38 @@ def test_records_are_cells_drawn_by_suitability(made):
 
 def test_draws_without_replacement_have_the_right_odds():
     """First draw of many: a cell of weight 3 comes three times as often as one of weight 1, one of 0 never."""
-    weight, rng = np.array([[0.0, 1.0, 3.0]]), np.random.default_rng(1)
+    weight, ones = np.array([0.0, 1.0, 3.0], np.float32), np.ones(3, np.float32)
+    rows, cols = np.full(3, 10, np.int32), np.arange(3, dtype=np.int32)
     first = []
+    for seed in range(4000):
+        one, everything = RecordDraws(1, key(seed, "x")), RecordDraws(3, key(seed, "x"))
+        for draws in (one, everything):
+            draws.add(weight, ones, rows, cols)
+        first.append(int(one.cells()[1][0]))
+        assert everything.cells()[1].tolist() in ([1, 2], [2, 1])
+        assert everything.cells()[1][0] == first[-1]
+        assert everything.cells()[0].tolist() == [10, 10]
+    assert abs(np.mean(np.array(first) == 2) - 0.75) < 0.03
+
+
+@pytest.mark.parametrize("records", [1, 2, 7, 100, 5000])
+def test_draws_are_the_cells_of_lowest_rank(records):
+    """The slow, obvious way: all ranks at once, sorted; in one strip or in several."""
+    rng, code = np.random.default_rng(records), key(records, "x")
+    rows, cols = (part.ravel().astype(np.int32) for part in np.indices((50, 60)))
+    weight = np.round(rng.random(3000) * rng.integers(0, 2, 3000), 4).astype(np.float32)
+    effort = rng.uniform(0.01, 1, 3000).astype(np.float32)
+    u = np.empty(3000)
+    noise.white(u, rows.astype(np.int64), cols.astype(np.int64), code)
     with np.errstate(divide="ignore"):
-        for _ in range(4000):
-            first.append(virtual._chosen(-np.log(rng.random((1, 3))) / weight, 1, 10)[0])
-        everything = virtual._chosen(-np.log(rng.random((1, 3))) / weight, 3, 10, weight)
-    lines = np.array(first)
-    assert set(lines[:, 1]) == {10.0}
-    assert abs((lines[:, 2] == 2).mean() - 0.75) < 0.03
-    assert sorted(everything[:, 3]) == [1.0, 3.0]
+        rank = -np.log(u) / (weight * effort)
+    best = [n for n in np.argsort(rank, kind="stable")[:records] if np.isfinite(rank[n])]
+    for cuts in ([], [1, 2, 700, 2999]):
+        draws = RecordDraws(records, code)
+        for part in np.split(np.arange(3000), cuts):
+            draws.add(weight[part], effort[part], rows[part], cols[part])
+        assert draws.count == len(best)
+        assert np.array_equal(np.column_stack(draws.cells()), np.column_stack([rows[best], cols[best]]))
 
 
 def test_survey_finds_a_species_as_often_as_it_is_suitable(made):
@@ -243,11 +267,18 @@ def test_truth_that_is_not_one(tmp_path):
         ({"size": (100, 100, 3)}, "expected one number of cells or rows and columns"),
         ({"size": 99.5}, "size is 99.5"),
         ({"size": "big"}, "size is 'big'"),
-        ({"layers": 2}, "layers is 2, expected a whole number from 3 to 14"),
-        ({"layers": 15}, "layers is 15"),
-        ({"species": 9}, "species is 9, expected a whole number from 1 to 8"),
+        ({"layers": 2}, "layers is 2, expected a whole number from 3 to 20"),
+        ({"layers": 21}, "layers is 21"),
+        ({"species": 100_001}, "species is 100001, expected a whole number from 1 to 100,000"),
         ({"species": True}, "species is True"),
         ({"records": 0}, "records is 0"),
+        ({"records": "20-"}, "records is '20-', expected a whole number, or two such as 20-200"),
+        ({"records": "-5"}, "records is '-5', expected a whole number, or two such as 20-200"),
+        ({"records": "200-20"}, "records is '200-20', the fewest are more than the most"),
+        ({"records": (1, 2, 3)}, "expected one number, or the fewest and the most"),
+        ({"records": 2.5}, "records is 2.5, expected a whole number"),
+        ({"records": "4000-5000", "size": 64}, "records is 4,000, Virtualis montanus can live in .* cells"),
+        ({"sites": -1}, "sites is -1, expected a whole number from 0"),
         ({"records": 5000, "size": 64}, "records is 5,000, Virtualis montanus can live in .* cells: lower records"),
         ({"sites": 5000, "size": 64, "records": 9}, "sites is 5,000, the land has .* cells: lower sites"),
         ({"seed": -1}, "seed is -1"),

@@ -1,0 +1,88 @@
+"""Batches by the real command: with maps, without, and on a cluster of two workers."""
+
+import os
+import shutil
+from collections.abc import Sequence
+from typing import Any
+
+from benchmarks.scale.commands import CLOCK, MEMORY, PROCESSORS, has_option, measured
+from benchmarks.scale.worlds import BenchmarkWorld, whole_result
+from benchmarks.tools.harness import table
+
+GROWTH = (100, 300)  # smaller batches, which show how the cost grows
+MAPS = ["--no-curves", "--no-report"]
+PLAIN = [*MAPS, "--no-map"]
+CLUSTER = ["--cluster", "local", "--cluster-workers", "2"]
+
+
+def batch(world: BenchmarkWorld, count: int, options: Sequence[str], where: str, *, maps: bool) -> dict[str, Any]:
+    """Run one batch; return what it cost in all and per species."""
+    out = world.folder / "out"
+    with whole_result(out, count, count if maps else 0):
+        spent = measured(["fit", world.records(count), world.layers, "-o", out, *options, "-q"])
+    size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
+    shutil.rmtree(out)
+    row = {"species": count, "on": where, **spent, "seconds per species": spent[CLOCK] / count}
+    return {**row, "species per second": count / spent[CLOCK], "results (GB)": size / 1e9, "load": os.getloadavg()[0]}
+
+
+def warm(world: BenchmarkWorld) -> None:
+    """Compile, and bring the layers into the memory of the system."""
+    for options in (MAPS, PLAIN):
+        batch(world, 2, [*_pictures(options), "--processes", "1"], "", maps=options is MAPS)
+
+
+def _pictures(options: list[str]) -> list[str]:
+    """Leave pictures out where that is an option."""
+    return [*options, "--no-pictures"] if has_option("--no-pictures") and options is MAPS else list(options)
+
+
+def _grown(rows: Sequence[dict[str, Any]]) -> float | None:
+    """Return the seconds of each further species, from the smallest and the largest batch."""
+    if len(rows) < 2:
+        return None
+    return float((rows[-1][CLOCK] - rows[0][CLOCK]) / (rows[-1]["species"] - rows[0]["species"]))
+
+
+def with_maps(world: BenchmarkWorld, count: int) -> dict[str, Any]:
+    """Maps of more and more species with two processes, and of all with one."""
+    counts = [*(n for n in GROWTH if n < count), count]
+    options = _pictures(MAPS)
+    one = batch(world, count, [*options, "--processes", "1"], "1 process", maps=True)
+    rows = [batch(world, n, [*options, "--processes", "2"], "2 processes", maps=True) for n in counts]
+    table(f"sdm fit with maps, without pages: {options}", [one, *rows])
+    found = {
+        "seconds per species, 2 processes": rows[-1]["seconds per species"],
+        "times faster than 1 process": one[CLOCK] / rows[-1][CLOCK],
+        "GB in all, with maps": max(row[MEMORY] for row in (one, *rows)),
+    }
+    return {"rows": [one, *rows], "seconds per further species": _grown(rows), "found": found}
+
+
+def without_maps(world: BenchmarkWorld, count: int) -> dict[str, Any]:
+    """Models of more and more species with two processes."""
+    counts = [*(n for n in GROWTH if n < count), count]
+    one = batch(world, count, [*PLAIN, "--processes", "1"], "1 process", maps=False)
+    rows = [batch(world, n, [*PLAIN, "--processes", "2"], "2 processes", maps=False) for n in counts]
+    table(f"sdm fit without maps and pages: {PLAIN}", [one, *rows])
+    found = {
+        "species per second": rows[-1]["species per second"],
+        "GB in all, without maps": max(row[MEMORY] for row in (one, *rows)),
+    }
+    return {"rows": [one, *rows], "seconds per further species": _grown(rows), "found": found}
+
+
+def on_cluster(world: BenchmarkWorld, count: int) -> dict[str, Any]:
+    """The batch with maps on a local Dask cluster of two workers, beside two local processes, twice in turn."""
+    options = _pictures(MAPS)
+    rows = []
+    for _ in range(2):
+        rows += [
+            batch(world, count, [*options, "--processes", "2"], "2 processes", maps=True),
+            batch(world, count, [*options, *CLUSTER], "cluster of 2 workers", maps=True),
+        ]
+    table("sdm fit with maps on a local cluster, and with local processes", rows)
+    local, cluster = (min(row[CLOCK] for row in rows[k::2]) for k in (0, 1))
+    found = {"overhead of a cluster": cluster / local - 1, "GB in all, on a cluster": max(row[MEMORY] for row in rows)}
+    spent = [min(row[PROCESSORS] for row in rows[k::2]) for k in (0, 1)]
+    return {"rows": rows, "overhead in processor seconds": spent[1] / spent[0] - 1, "found": found}

@@ -1,0 +1,216 @@
+"""A virtual world strip by strip: its rasters are written and its records drawn in one pass, in bounded memory."""
+
+import os
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import rasterio
+from numpy.typing import NDArray
+from rasterio.windows import Window
+
+from sdm.data.rasters.grid import Grid
+from sdm.simulate import noise
+from sdm.simulate.drawing import Floats, Niche, RecordDraws, compile_niche, niche_values
+from sdm.simulate.landscape import CLASSES, LAYERS, WARMED, Landscape
+from sdm.simulate.niche import VirtualSpecies
+from sdm.types import Array, Progress
+
+NODATA = -9999.0
+_BLOCK = 256  # side of a tile, and rows in a strip
+_CACHE = 64 * 2**20  # bytes of GDAL's block cache; its default, 5 % of the memory, is far more than needed
+_WORKERS = min(3, os.cpu_count() or 1)
+_OPEN = 64  # truth rasters that are written at a time: systems limit open files
+_TOGETHER = 16  # species that a thread takes at a time
+
+
+@dataclass(frozen=True)
+class WorldPlan:
+    """Everything that the files follow from."""
+
+    world: Landscape
+    grid: Grid
+    layers: tuple[str, ...]
+    species: tuple[VirtualSpecies, ...]
+    towns: list[dict[str, float]]
+    records: tuple[int, ...]  # of each species
+    sites: int
+    warming: float
+    truth: bool  # whether to write rasters of suitability
+
+    def truth_path(self, species: VirtualSpecies) -> str:
+        """Return the path of a species' truth raster in the result folder."""
+        return f"truth/{species.name.replace(' ', '_')}.tif"
+
+    @cached_property
+    def used(self) -> tuple[str, ...]:
+        """The layers that any niche depends on."""
+        known = {name for species in self.species for name in species.variables}
+        return tuple(name for name in self.layers if name in known)
+
+    @cached_property
+    def niches(self) -> tuple[Niche, ...]:
+        """The niches of the species, on the layers ``used``."""
+        return tuple(compile_niche(species, self.used) for species in self.species)
+
+    def suitability(self, number: int, columns: Floats) -> Floats:
+        """Return the suitability for a species, rounded to 1e-4, where the layers ``used`` have these values."""
+        out = np.empty(columns.shape[1], np.float32)
+        niche_values(out, columns, *self.niches[number])
+        return out
+
+
+@dataclass(frozen=True)
+class _Strip:
+    """Some rows of the world: its rasters by path, and its land cells one by one."""
+
+    rasters: dict[str, NDArray]
+    land: NDArray[np.bool_]
+    rows: NDArray[np.int32]
+    cols: NDArray[np.int32]
+    effort: Floats
+    columns: Floats  # layers × cells
+    sites: Array
+
+
+def _chosen(rank: Array, n: int, top: int, *columns: NDArray) -> Array:
+    """Return rank, row, column and ``columns`` of the ``n`` cells of lowest finite rank in a strip, one cell per line.
+    Cells are drawn evenly, as :class:`RecordDraws` does by weight."""
+    flat = rank.ravel()
+    best = np.argpartition(flat, n)[:n] if flat.size > n else np.arange(flat.size)
+    best = best[np.isfinite(flat[best])]
+    rows, cols = np.divmod(best, rank.shape[1])
+    return np.column_stack([flat[best], rows + top, cols, *(c.ravel()[best] for c in columns)])
+
+
+def _strip(plan: WorldPlan, top: int, names: Sequence[str]) -> _Strip:
+    """Make the strip that begins at row ``top``, with the layers ``names``."""
+    world, bottom = plan.world, min(top + _BLOCK, plan.world.rows)
+    few = max(8, 2**18 // world.cols)  # rows at a time: the intermediate arrays stay in the cache
+    parts = [world.strip(row, min(row + few, bottom), names) for row in range(top, bottom, few)]
+    layers = {name: np.concatenate([part[0][name] for part in parts]) for name in names}
+    land = np.concatenate([part[1] for part in parts])
+    effort = world.effort(plan.towns, top, bottom) if plan.towns else np.ones(land.shape, np.float32)
+    with np.errstate(divide="ignore"):  # the sea has a weight of 0 and an infinite rank, which is never chosen
+        rank = -np.log(world.white("sites", np.arange(top, bottom)[:, None], np.arange(world.cols))) / land
+    sites = _chosen(rank, plan.sites, top, *(layers[name] for name in plan.used))
+    rows, cols = (part.astype(np.int32) for part in np.nonzero(land))
+    columns = np.array([layers[name][land] for name in plan.used], np.float32)
+    near = effort[land]
+    rasters: dict[str, NDArray] = {f"layers/{name}.tif": values for name, values in layers.items()}
+    if plan.warming:
+        warmer = {name: values.copy() for name, values in layers.items()}
+        for name in {*WARMED} & {*warmer}:
+            warmer[name] += np.float32(plan.warming)
+        rasters |= {f"warmer/{name}.tif": values for name, values in warmer.items()}
+    rasters |= {"effort.tif": effort} if plan.towns else {}
+    for values in rasters.values():
+        values[~land] = 0 if values.dtype == np.uint8 else NODATA
+    return _Strip(rasters, land, rows + np.int32(top), cols, near, columns, sites)
+
+
+def _ahead(task: Callable[[int], Any], items: Sequence[int]) -> Generator[Any]:
+    """Yield ``task(item)`` in order, with a few of them at work at a time so that memory stays bounded."""
+    pool, pending = ThreadPoolExecutor(_WORKERS), deque[Any]()
+    try:
+        for item in items:
+            pending.append(pool.submit(task, item))
+            if len(pending) > _WORKERS:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _create(path: Path, plan: WorldPlan) -> Any:
+    """Open one raster for writing. Rounded numbers compress best, and read fastest, as differences of integers."""
+    path.parent.mkdir(exist_ok=True)
+    dtype, nodata = ("uint8", 0.0) if path.stem == "landcover" else ("float32", NODATA)
+    target = rasterio.open(
+        path, "w", driver="GTiff", width=plan.grid.width, height=plan.grid.height, count=1, crs=plan.grid.crs,
+        transform=plan.grid.transform, dtype=dtype, nodata=nodata, tiled=True, blockxsize=_BLOCK, blockysize=_BLOCK,
+        compress="deflate", zlevel=4, predictor=2, bigtiff="if_safer",
+    )  # fmt: skip
+    for layer in LAYERS:
+        if layer.name == path.stem:
+            target.set_band_description(1, layer.text)
+            target.set_band_unit(1, layer.unit)
+    if path.stem == "landcover":
+        target.update_tags(1, **{f"CLASS_{number}": text for number, text in CLASSES.items()})
+    return target
+
+
+class WorldPass:
+    """What a pass over the world finds: the draws of every species, the survey sites and their environment, the number
+    of land cells, and the sum of each species' suitability."""
+
+    def __init__(self, plan: WorldPlan) -> None:
+        self.plan = plan
+        codes = (noise.key(plan.world.seed, species.name) for species in plan.species)
+        most = plan.grid.n_cells
+        self.draws = [RecordDraws(min(count, most), code) for count, code in zip(plan.records, codes)]
+        self.sites = np.empty((0, 3 + len(plan.used)))
+        self.land = 0
+        self.sums = np.zeros(len(plan.species))
+
+    def write(self, stage: Path, progress: Progress | None) -> None:
+        """Write all rasters and draw, strip by strip. When there are many truth rasters, further passes write them."""
+        everyone = range(len(self.plan.species))
+        wanted = everyone if self.plan.truth else everyone[:0]
+        groups = [wanted[k : k + _OPEN] for k in range(0, len(wanted), _OPEN)] or [wanted]
+        for turn, group in enumerate(groups):
+            names, looked_at = (self.plan.used, group) if turn else (self.plan.layers, everyone)
+            for done, total in self._pass(stage, names, looked_at, group, draw=turn == 0):
+                if progress:
+                    progress(turn * total + done, len(groups) * total, "landscape")
+
+    def _pass(
+        self, stage: Path, names: Sequence[str], looked_at: range, mapped: range, *, draw: bool
+    ) -> Iterator[tuple[int, int]]:
+        """Go over the world once, for the species ``looked_at``; yield how many strips are done, and how many there
+        are. With ``draw`` also draw, and write all but the truth rasters; ``mapped`` species get those."""
+        tops = range(0, self.plan.grid.height, _BLOCK)
+        chunks = [looked_at[k : k + _TOGETHER] for k in range(0, len(looked_at), _TOGETHER)]
+        with rasterio.Env(GDAL_CACHEMAX=_CACHE), ExitStack() as stack:
+            files: dict[str, Any] = {}
+            pool = stack.enter_context(ThreadPoolExecutor(_WORKERS))
+            strips = stack.enter_context(closing(_ahead(lambda top: _strip(self.plan, top, names), tops)))
+            for done, (top, strip) in enumerate(zip(tops, strips), start=1):
+                looks = [pool.submit(self._look, strip, chunk, mapped, draw) for chunk in chunks]
+                ready = (strip.rasters for _ in range(draw))
+                for rasters in chain(ready, (look.result() for look in looks)):
+                    for name, values in rasters.items():
+                        if name not in files:
+                            files[name] = stack.enter_context(_create(stage / name, self.plan))
+                        files[name].write(values, 1, window=Window(0, top, self.plan.grid.width, len(values)))
+                if draw:
+                    self._survey(strip)
+                yield done, len(tops)
+
+    def _look(self, strip: _Strip, chunk: range, mapped: range, draw: bool) -> dict[str, NDArray]:
+        """Look at a strip for some species: sum and draw with ``draw``; return the truth rasters of those mapped."""
+        rasters = dict[str, NDArray]()
+        for number in chunk:
+            values = self.plan.suitability(number, strip.columns)
+            if draw:
+                self.sums[number] += values.sum(dtype=np.float64)
+                self.draws[number].add(values, strip.effort, strip.rows, strip.cols)
+            if number in mapped:
+                truth = np.full(strip.land.shape, NODATA, np.float32)
+                truth[strip.land] = values
+                rasters[self.plan.truth_path(self.plan.species[number])] = truth
+        return rasters
+
+    def _survey(self, strip: _Strip) -> None:
+        """Count land cells, and keep the sites of lowest rank so far."""
+        self.land += len(strip.rows)
+        both = np.concatenate([self.sites, strip.sites])
+        self.sites = both[np.lexsort((both[:, 2], both[:, 1], both[:, 0]))[: self.plan.sites]]
