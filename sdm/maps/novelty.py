@@ -22,8 +22,10 @@ from rasterio.windows import Window
 from sdm._version import __version__
 from sdm.data.rasters.grid import Grid
 from sdm.errors import DataError, OptionError
+from sdm.maps.cells import KnownCells
+from sdm.maps.moments import RasterSummary
 from sdm.maps.outside import Outside, OutsideTally
-from sdm.maps.rasters import BINARY_NODATA, NODATA, Raster, RasterSummary
+from sdm.maps.rasters import BINARY_NODATA, NODATA, Raster
 from sdm.models.colours import palette
 from sdm.models.interface import FittedModel
 from sdm.models.presence import presence_class
@@ -40,6 +42,7 @@ MEASURES: dict[str, tuple[str, ...]] = {
     "limiting": ("limiting",),
 }
 OF_VARIABLES = ("mod", "exdet_variable", "limiting")  # maps with numbers of variables
+REPEATS = ("mess", "clamping")  # shares of the reference's points; and mostly 0
 TITLES = {
     "mess": "MESS (negative: outside the training range)",
     "mod": "most dissimilar variable",
@@ -116,7 +119,11 @@ class Novelty:
         for first in range(0, max(len(columns[0]), 1), self._step):
             some = slice(first, first + self._step)
             known = None if predicted is None else predicted[:, some]
-            parts.append(self._measure([np.ascontiguousarray(column[some]) for column in columns], known, clamped))
+            if isinstance(columns, np.ndarray):
+                points: Any = np.ascontiguousarray(columns[:, some])
+            else:
+                points = [np.ascontiguousarray(column[some]) for column in columns]
+            parts.append(self._measure(points, known, clamped))
         return {name: np.concatenate([part[name] for part in parts]) for name in self.names}
 
     def _measure(
@@ -192,7 +199,7 @@ class NoveltyMaps:
             return Raster(path, "uint8", BINARY_NODATA, bands=title, colours=colours)
         if name == "mop_strict":
             return Raster(path, "uint8", BINARY_NODATA, bands=title)
-        return Raster(path, bands=title)
+        return Raster(path, bands=title, repeats=name in REPEATS)
 
     @property
     def tags(self) -> list[dict[str, str]]:
@@ -228,6 +235,17 @@ class NoveltyMaps:
             out.append(band.reshape(shape))
         return out
 
+    def measured_at(
+        self, cells: KnownCells, predicted: Array | None = None, clamped: bool = True
+    ) -> list[NDArray[Any]]:
+        """Return a band for every raster, flat, from measures at the cells of a window that are known alone;
+        `predicted` is as for `Novelty.measure`, at these cells."""
+        if not self.novelty.names:
+            return []
+        measured = self.novelty.measure(cells.values, predicted, clamped)
+        bands = (measured[name] for name in self.novelty.names)
+        return [cells.spread(band, BINARY_NODATA if band.dtype == np.uint8 else NODATA) for band in bands]
+
     def wrote(self, summaries: Sequence[RasterSummary]) -> None:
         """Note what was written."""
         self.summaries = dict(zip(self.novelty.names, summaries))
@@ -257,7 +275,7 @@ class NoveltyMaps:
 
 def _numbered(variables: NDArray[np.uint8], none: int = NONE) -> NDArray[np.uint8]:
     """Return numbers of variables from 1."""
-    return np.where(variables == NONE, none, variables + np.uint8(1)).astype(np.uint8)
+    return np.where(variables == NONE, np.uint8(none), variables + np.uint8(1))
 
 
 def _one_band(model: FittedModel) -> int:

@@ -28,6 +28,7 @@ from rasterio.windows import Window
 from sdm.data.rasters.grid import Grid
 from sdm.data.rasters.stack import WINDOW_BYTES, Stack
 from sdm.errors import DataError, OutputError
+from sdm.maps.moments import Moments, RasterSummary
 from sdm.types import Colour, Progress
 
 NODATA = -9999.0
@@ -44,33 +45,12 @@ class Raster:
     nodata: float = NODATA
     bands: tuple[str, ...] = ()  # names; without any there is one band
     colours: Mapping[int, Colour] | None = None  # the colour table, by value
+    repeats: bool = False  # whether most values are in many cells: they are compressed as they are, not as differences
 
     @property
     def count(self) -> int:
         """The number of bands."""
         return max(1, len(self.bands))
-
-
-@dataclass(frozen=True)
-class RasterSummary:
-    """Number of cells, range, mean and deviation of a written map."""
-
-    path: Path
-    cells: int
-    minimum: float
-    maximum: float
-    mean: float
-    deviation: float
-
-    @property
-    def numbers(self) -> dict[str, float]:
-        """The same numbers, under the names that results have."""
-        return {"cells": self.cells, "min": self.minimum, "max": self.maximum, "mean": self.mean}
-
-    @property
-    def text(self) -> str:
-        """The same in words."""
-        return f"{self.cells:,} cells, {self.minimum:.4g} to {self.maximum:.4g}"
 
 
 def check_variables(names: Sequence[str], stack: Stack) -> None:
@@ -115,12 +95,12 @@ def write_rasters(
     taken = sum(np.dtype(raster.dtype).itemsize for raster in rasters)
     wide = taken / (len(stack.layers) * stack.dtype.itemsize)
     windows = stack.windows() if wide <= 1 else stack.windows(budget=int(WINDOW_BYTES / wide))
-    moments = [Moments() for _ in rasters]
+    moments = [Moments(raster.nodata) for raster in rasters]
     with writing_cogs(stack, rasters, threads) as files:
         for window, bands in computed(stack, windows, compute, threads=threads, progress=progress):
-            for file, band, count, raster in zip(files, bands, moments, rasters):
+            for file, band, count in zip(files, bands, moments):
                 file.write(band, 1, window=window)
-                count.add(band[band != band.dtype.type(raster.nodata)].astype(np.float64))
+                count.add(band)
         summaries = [count.summary(raster.path, empty) for count, raster in zip(moments, rasters)]
         for file, summary, file_tags in zip(files, summaries, tags):
             file.update_tags(**file_tags)
@@ -172,7 +152,7 @@ def _finish(tiled: Sequence[Path], final: Sequence[Path], rasters: Sequence[Rast
 
     def finish(source: Path, target: Path, raster: Raster) -> None:
         _check_whole(source)
-        _to_cog(source, target, raster.dtype, threads)
+        _to_cog(source, target, raster, threads)
         _check_whole(target)
         source.unlink()
 
@@ -199,31 +179,6 @@ def _create(path: Path, grid: Grid, raster: Raster) -> DatasetWriter:
     for k, name in enumerate(raster.bands, start=1):
         file.set_band_description(k, name)
     return file
-
-
-class Moments:
-    """Count, sums and range of the values of a band after some windows."""
-
-    def __init__(self) -> None:
-        self.sums = np.zeros(3)
-        self.low, self.high = np.inf, -np.inf
-
-    def add(self, values: NDArray[np.float64]) -> None:
-        """Count the values of one more window."""
-        if values.size:
-            self.sums += np.array([values.size, values.sum(), values @ values])
-            self.low, self.high = min(self.low, float(values.min())), max(self.high, float(values.max()))
-
-    def summary(self, path: Path, empty: bool = False) -> RasterSummary:
-        """Return the summary of the band at a path; without any value it is an error, unless it may be `empty`."""
-        count, total, squares = self.sums
-        if not count and empty:
-            return RasterSummary(path, 0, np.nan, np.nan, np.nan, np.nan)
-        if not count:
-            raise DataError(f"{path.name} would have no cell: no cell of the layers has a value in every layer")
-        mean = total / count
-        deviation = float(np.sqrt(max(squares / count - mean**2, 0.0)))
-        return RasterSummary(path, int(count), self.low, self.high, mean, deviation)
 
 
 def _check_room(rasters: Sequence[Raster], grid: Grid) -> None:
@@ -253,12 +208,12 @@ def _check_whole(path: Path) -> None:
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def _to_cog(source: Path, target: Path, dtype: str, threads: int) -> None:
+def _to_cog(source: Path, target: Path, raster: Raster, threads: int) -> None:
     """Copy a GeoTIFF with GDAL's COG driver: tiles, overviews, statistics."""
-    floating = dtype == "float32"
+    floating = raster.dtype == "float32"
     options = {"COMPRESS": "DEFLATE", "LEVEL": 1, "BLOCKSIZE": BLOCK, "NUM_THREADS": threads, "BIGTIFF": "IF_SAFER"}
-    options["PREDICTOR"] = "FLOATING_POINT" if floating else "NO"
+    options["PREDICTOR"] = "FLOATING_POINT" if floating and not raster.repeats else "NO"
     options["OVERVIEW_RESAMPLING"] = "AVERAGE" if floating else "NEAREST"
-    # Overviews are a temporary file first; averages are compressed in it for nothing.
-    with rasterio.Env(**({"COG_TMP_COMPRESSION": "NONE"} if floating else {})):
+    # Overviews are a temporary file first, which would be compressed for nothing.
+    with rasterio.Env(COG_TMP_COMPRESSION="NONE"):
         rasterio.shutil.copy(source, target, driver="COG", **options)
