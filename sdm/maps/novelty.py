@@ -166,6 +166,8 @@ class Novelty:
 class NoveltyMaps:
     """What is written and counted beside the maps of a model, in the same pass over the layers.
 
+    `identity` is the model's, where it is known already: to find it takes as long as to write the model's file.
+
     Whoever writes the maps calls `start` with the grid, writes `rasters` with `tags` beside its own, and has every
     window counted and `measured`. Then `outside` says how much of the map is outside the training range.
     """
@@ -176,8 +178,9 @@ class NoveltyMaps:
         places: Mapping[str, Path] | None = None,
         measures: Sequence[str] = (),
         scale: str = "",
+        identity: str = "",
     ) -> None:
-        self.model, self.seen = model, model.training_range
+        self.model, self.seen, self._identity = model, model.training_range, identity
         self.novelty = Novelty(model, measures, scale or None)
         self.places = dict(places or {})
         self.summaries: dict[str, RasterSummary] = {}
@@ -204,7 +207,7 @@ class NoveltyMaps:
     @property
     def tags(self) -> list[dict[str, str]]:
         """The tags of the files; those of variables say which number is which."""
-        common = {"model_id": self.model.identity, "software": f"sdm {__version__}"}
+        common = {"model_id": self._identity or self.model.identity, "software": f"sdm {__version__}"}
         legend = {f"variable_{k}": name for k, name in enumerate(self.model.names, start=1)}
         names = self.novelty.names
         return [{**common, "what": TITLES[name], **(legend if name in OF_VARIABLES else {})} for name in names]

@@ -5,9 +5,9 @@ a few windows, whatever the size of the raster.
 """
 
 import errno
-import itertools
 import os
 import shutil
+import struct
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -29,6 +29,7 @@ from sdm.data.rasters.grid import Grid
 from sdm.data.rasters.stack import WINDOW_BYTES, Stack
 from sdm.errors import DataError, OutputError
 from sdm.maps.moments import Moments, RasterSummary
+from sdm.maps.tiff import tile_places
 from sdm.types import Colour, Progress
 
 NODATA = -9999.0
@@ -197,15 +198,13 @@ def _check_room(rasters: Sequence[Raster], grid: Grid) -> None:
 def _check_whole(path: Path) -> None:
     """Raise OSError if a tile of a TIFF is not all there: GDAL does not always say that the disk was full."""
     size = path.stat().st_size
-    with rasterio.open(path) as data:
-        for level in (None, *range(len(data.overviews(1)))):
-            with rasterio.open(path, **({} if level is None else {"overview_level": level})) as part:
-                tiles = itertools.product(range(-(-part.width // BLOCK)), range(-(-part.height // BLOCK)))
-            for col, row in tiles:
-                words = (f"BLOCK_{item}_{col}_{row}" for item in ("OFFSET", "SIZE"))
-                start, length = (data.get_tag_item(word, "TIFF", bidx=1, ovr=level) for word in words)
-                if start is None or length is None or int(start) + int(length) > size:
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    try:
+        tiles = tile_places(path)
+        whole = bool(tiles) and all(start > 0 and start + length <= size for start, length in tiles)
+    except (struct.error, KeyError, ValueError):  # the file ends before its tables do, or they are damaged
+        whole = False
+    if not whole:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def _to_cog(source: Path, target: Path, raster: Raster, threads: int) -> None:

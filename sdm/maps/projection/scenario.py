@@ -175,9 +175,9 @@ class _Work:
         for k, one in enumerate(own.models):
             at = {name: folder / file for name, file in own.files.novelty[k].items()}
             if self.leaders[k] == k:
-                self.counted[k] = NoveltyMaps(one.model, at, shared, _scale(one))
+                self.counted[k] = NoveltyMaps(one.model, at, shared, _scale(one), one.identity)
                 self.counted[k].start(stack)
-            self.alone.append(NoveltyMaps(one.model, at, alone, _scale(one)))
+            self.alone.append(NoveltyMaps(one.model, at, alone, _scale(one), one.identity))
         by_model = [[t for t in own.files.targets if t.model == k] for k in range(len(own.models))]
         self.by_model = by_model
         self.before_at = {title: len(self.names) + k for k, title in enumerate(before)}
