@@ -115,6 +115,12 @@ class Novelty:
         `predicted` is the model's prediction there, `(bands, n)`, `clamped` or not; without it, it is computed. Some
         points are measured at a time, so that memory does not grow with their number.
         """
+        out: dict[str, NDArray[Any]] = {}
+        if "mess" in self.measures:  # takes no memory but that of its maps
+            out["mess"], variable = self._made["mess"].measure(columns)
+            out["mod"] = _numbered(variable)
+        if len(out) == len(self.names):
+            return out
         parts = []
         for first in range(0, max(len(columns[0]), 1), self._step):
             some = slice(first, first + self._step)
@@ -124,17 +130,16 @@ class Novelty:
             else:
                 points = [np.ascontiguousarray(column[some]) for column in columns]
             parts.append(self._measure(points, known, clamped))
-        return {name: np.concatenate([part[name] for part in parts]) for name in self.names}
+        return out | {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     def _measure(
         self, columns: Sequence[NDArray[Any]], predicted: Array | None, clamped: bool
     ) -> dict[str, NDArray[Any]]:
+        """Return what is not MESS at some points."""
         out: dict[str, NDArray[Any]] = {}
-        for name in ("mess", "exdet", "mop"):
+        for name in ("exdet", "mop"):
             if name in self.measures:
                 out |= zip(MEASURES[name], self._made[name].measure(columns))
-        if "mess" in out:
-            out["mod"] = _numbered(out["mod"])
         if "exdet" in out:
             out["exdet_variable"] = _numbered(out["exdet_variable"], 0)
             out["exdet_variable"][np.isnan(out["exdet"])] = NONE
