@@ -16,8 +16,9 @@ from sdm._version import __version__
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.stack import WINDOW_BYTES, Stack
 from sdm.errors import DataError
+from sdm.maps.moments import Moments
 from sdm.maps.novelty import NoveltyMaps
-from sdm.maps.rasters import NODATA, Moments, Raster, check_variables, computed, writing_cogs
+from sdm.maps.rasters import NODATA, Raster, check_variables, computed, writing_cogs
 from sdm.models.classes import ClassModel, shannon
 from sdm.models.extrapolation import EXTRAPOLATIONS, check_extrapolation, known_range
 from sdm.models.presence import presence_class
@@ -115,15 +116,15 @@ def write_class_maps(
     tally = _Tally(no_class(codes))
     title = (tags or {}).get("title") or "class"
     windows = _windows(stack, len(codes))
-    rasters, moments = _rasters(paths, title, model, codes), [Moments() for _ in novelty.rasters] if novelty else []
-    beside = [] if novelty is None else novelty.rasters
+    rasters, beside = _rasters(paths, title, model, codes), [] if novelty is None else novelty.rasters
+    moments = [Moments(raster.nodata) for raster in beside]
     with writing_cogs(stack, [*rasters, *beside], threads, progress) as files:
         for window, (made, new) in computed(stack, windows, bands, threads=threads, progress=progress):
             for file, band in zip(files, made):
                 file.write(band, window=window)
-            for file, band, count, raster in zip(files[len(KINDS) :], new, moments, beside):
+            for file, band, count in zip(files[len(KINDS) :], new, moments):
                 file.write(band, 1, window=window)
-                count.add(band[band != band.dtype.type(raster.nodata)].astype(np.float64))
+                count.add(band)
             tally.add(made)
         maps = tally.summary(codes)
         legend = {f"class_{code}": label for code, label in zip(codes, model.labels)}

@@ -14,8 +14,9 @@ from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.stack import Stack
 from sdm.errors import DataError
 from sdm.files import safe_names
+from sdm.maps.moments import RasterSummary
 from sdm.maps.novelty import NoveltyMaps
-from sdm.maps.rasters import BINARY_NODATA, NODATA, Raster, RasterSummary, check_variables, write_rasters
+from sdm.maps.rasters import BINARY_NODATA, NODATA, Raster, check_variables, write_rasters
 from sdm.models.community import FittedJoint
 from sdm.models.extrapolation import EXTRAPOLATIONS, check_extrapolation, known_range
 from sdm.types import Array, Progress

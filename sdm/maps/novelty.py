@@ -22,8 +22,10 @@ from rasterio.windows import Window
 from sdm._version import __version__
 from sdm.data.rasters.grid import Grid
 from sdm.errors import DataError, OptionError
+from sdm.maps.cells import KnownCells
+from sdm.maps.moments import RasterSummary
 from sdm.maps.outside import Outside, OutsideTally
-from sdm.maps.rasters import BINARY_NODATA, NODATA, Raster, RasterSummary
+from sdm.maps.rasters import BINARY_NODATA, NODATA, Raster
 from sdm.models.colours import palette
 from sdm.models.interface import FittedModel
 from sdm.models.presence import presence_class
@@ -40,6 +42,7 @@ MEASURES: dict[str, tuple[str, ...]] = {
     "limiting": ("limiting",),
 }
 OF_VARIABLES = ("mod", "exdet_variable", "limiting")  # maps with numbers of variables
+REPEATS = ("mess", "clamping")  # shares of the reference's points; and mostly 0
 TITLES = {
     "mess": "MESS (negative: outside the training range)",
     "mod": "most dissimilar variable",
@@ -112,22 +115,31 @@ class Novelty:
         `predicted` is the model's prediction there, `(bands, n)`, `clamped` or not; without it, it is computed. Some
         points are measured at a time, so that memory does not grow with their number.
         """
+        out: dict[str, NDArray[Any]] = {}
+        if "mess" in self.measures:  # takes no memory but that of its maps
+            out["mess"], variable = self._made["mess"].measure(columns)
+            out["mod"] = _numbered(variable)
+        if len(out) == len(self.names):
+            return out
         parts = []
         for first in range(0, max(len(columns[0]), 1), self._step):
             some = slice(first, first + self._step)
             known = None if predicted is None else predicted[:, some]
-            parts.append(self._measure([np.ascontiguousarray(column[some]) for column in columns], known, clamped))
-        return {name: np.concatenate([part[name] for part in parts]) for name in self.names}
+            if isinstance(columns, np.ndarray):
+                points: Any = np.ascontiguousarray(columns[:, some])
+            else:
+                points = [np.ascontiguousarray(column[some]) for column in columns]
+            parts.append(self._measure(points, known, clamped))
+        return out | {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     def _measure(
         self, columns: Sequence[NDArray[Any]], predicted: Array | None, clamped: bool
     ) -> dict[str, NDArray[Any]]:
+        """Return what is not MESS at some points."""
         out: dict[str, NDArray[Any]] = {}
-        for name in ("mess", "exdet", "mop"):
+        for name in ("exdet", "mop"):
             if name in self.measures:
                 out |= zip(MEASURES[name], self._made[name].measure(columns))
-        if "mess" in out:
-            out["mod"] = _numbered(out["mod"])
         if "exdet" in out:
             out["exdet_variable"] = _numbered(out["exdet_variable"], 0)
             out["exdet_variable"][np.isnan(out["exdet"])] = NONE
@@ -159,6 +171,8 @@ class Novelty:
 class NoveltyMaps:
     """What is written and counted beside the maps of a model, in the same pass over the layers.
 
+    `identity` is the model's, where it is known already: to find it takes as long as to write the model's file.
+
     Whoever writes the maps calls `start` with the grid, writes `rasters` with `tags` beside its own, and has every
     window counted and `measured`. Then `outside` says how much of the map is outside the training range.
     """
@@ -169,8 +183,9 @@ class NoveltyMaps:
         places: Mapping[str, Path] | None = None,
         measures: Sequence[str] = (),
         scale: str = "",
+        identity: str = "",
     ) -> None:
-        self.model, self.seen = model, model.training_range
+        self.model, self.seen, self._identity = model, model.training_range, identity
         self.novelty = Novelty(model, measures, scale or None)
         self.places = dict(places or {})
         self.summaries: dict[str, RasterSummary] = {}
@@ -192,12 +207,12 @@ class NoveltyMaps:
             return Raster(path, "uint8", BINARY_NODATA, bands=title, colours=colours)
         if name == "mop_strict":
             return Raster(path, "uint8", BINARY_NODATA, bands=title)
-        return Raster(path, bands=title)
+        return Raster(path, bands=title, repeats=name in REPEATS)
 
     @property
     def tags(self) -> list[dict[str, str]]:
         """The tags of the files; those of variables say which number is which."""
-        common = {"model_id": self.model.identity, "software": f"sdm {__version__}"}
+        common = {"model_id": self._identity or self.model.identity, "software": f"sdm {__version__}"}
         legend = {f"variable_{k}": name for k, name in enumerate(self.model.names, start=1)}
         names = self.novelty.names
         return [{**common, "what": TITLES[name], **(legend if name in OF_VARIABLES else {})} for name in names]
@@ -228,6 +243,17 @@ class NoveltyMaps:
             out.append(band.reshape(shape))
         return out
 
+    def measured_at(
+        self, cells: KnownCells, predicted: Array | None = None, clamped: bool = True
+    ) -> list[NDArray[Any]]:
+        """Return a band for every raster, flat, from measures at the cells of a window that are known alone;
+        `predicted` is as for `Novelty.measure`, at these cells."""
+        if not self.novelty.names:
+            return []
+        measured = self.novelty.measure(cells.values, predicted, clamped)
+        bands = (measured[name] for name in self.novelty.names)
+        return [cells.spread(band, BINARY_NODATA if band.dtype == np.uint8 else NODATA) for band in bands]
+
     def wrote(self, summaries: Sequence[RasterSummary]) -> None:
         """Note what was written."""
         self.summaries = dict(zip(self.novelty.names, summaries))
@@ -257,7 +283,7 @@ class NoveltyMaps:
 
 def _numbered(variables: NDArray[np.uint8], none: int = NONE) -> NDArray[np.uint8]:
     """Return numbers of variables from 1."""
-    return np.where(variables == NONE, none, variables + np.uint8(1)).astype(np.uint8)
+    return np.where(variables == NONE, np.uint8(none), variables + np.uint8(1))
 
 
 def _one_band(model: FittedModel) -> int:

@@ -5,9 +5,9 @@ a few windows, whatever the size of the raster.
 """
 
 import errno
-import itertools
 import os
 import shutil
+import struct
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -28,6 +28,8 @@ from rasterio.windows import Window
 from sdm.data.rasters.grid import Grid
 from sdm.data.rasters.stack import WINDOW_BYTES, Stack
 from sdm.errors import DataError, OutputError
+from sdm.maps.moments import Moments, RasterSummary
+from sdm.maps.tiff import tile_places
 from sdm.progress.telling import StepCount, step_by_step
 from sdm.types import Colour, Progress
 
@@ -45,33 +47,12 @@ class Raster:
     nodata: float = NODATA
     bands: tuple[str, ...] = ()  # names; without any there is one band
     colours: Mapping[int, Colour] | None = None  # the colour table, by value
+    repeats: bool = False  # whether most values are in many cells: they are compressed as they are, not as differences
 
     @property
     def count(self) -> int:
         """The number of bands."""
         return max(1, len(self.bands))
-
-
-@dataclass(frozen=True)
-class RasterSummary:
-    """Number of cells, range, mean and deviation of a written map."""
-
-    path: Path
-    cells: int
-    minimum: float
-    maximum: float
-    mean: float
-    deviation: float
-
-    @property
-    def numbers(self) -> dict[str, float]:
-        """The same numbers, under the names that results have."""
-        return {"cells": self.cells, "min": self.minimum, "max": self.maximum, "mean": self.mean}
-
-    @property
-    def text(self) -> str:
-        """The same in words."""
-        return f"{self.cells:,} cells, {self.minimum:.4g} to {self.maximum:.4g}"
 
 
 def check_variables(names: Sequence[str], stack: Stack) -> None:
@@ -117,12 +98,12 @@ def write_rasters(
     taken = sum(np.dtype(raster.dtype).itemsize for raster in rasters)
     wide = taken / (len(stack.layers) * stack.dtype.itemsize)
     windows = stack.windows() if wide <= 1 else stack.windows(budget=int(WINDOW_BYTES / wide))
-    moments = [Moments() for _ in rasters]
+    moments = [Moments(raster.nodata) for raster in rasters]
     with writing_cogs(stack, rasters, threads, progress, doing) as files:
         for window, bands in computed(stack, windows, compute, threads=threads, progress=progress, doing=doing):
-            for file, band, count, raster in zip(files, bands, moments, rasters):
+            for file, band, count in zip(files, bands, moments):
                 file.write(band, 1, window=window)
-                count.add(band[band != band.dtype.type(raster.nodata)].astype(np.float64))
+                count.add(band)
         summaries = [count.summary(raster.path, empty) for count, raster in zip(moments, rasters)]
         for file, summary, file_tags in zip(files, summaries, tags):
             file.update_tags(**file_tags)
@@ -183,7 +164,7 @@ def _finish(
 
     def finish(source: Path, target: Path, raster: Raster) -> None:
         _check_whole(source)
-        _to_cog(source, target, raster.dtype, threads)
+        _to_cog(source, target, raster, threads)
         _check_whole(target)
         source.unlink()
 
@@ -212,33 +193,6 @@ def _create(path: Path, grid: Grid, raster: Raster) -> DatasetWriter:
     return file
 
 
-class Moments:
-    """Count, sums and range of the values of a band after some windows."""
-
-    def __init__(self) -> None:
-        self.sums = np.zeros(3)
-        self.low, self.high = np.inf, -np.inf
-
-    def add(self, values: NDArray[np.float64]) -> None:
-        """Count the values of one more window."""
-        if values.size:
-            self.sums += np.array([values.size, values.sum(), values @ values])
-            self.low, self.high = min(self.low, float(values.min())), max(self.high, float(values.max()))
-
-    def summary(self, path: Path, empty: bool = False) -> RasterSummary:
-        """Return the summary of the band at a path; without any value it is an error, unless it may be `empty`."""
-        count, total, squares = self.sums
-        if not count and empty:
-            return RasterSummary(path, 0, np.nan, np.nan, np.nan, np.nan)
-        if not count:
-            raise DataError(f"{path.name} would have no cell: no cell of the layers has a value in every layer")
-        mean = total / count
-        deviation = float(np.sqrt(max(squares / count - mean**2, 0.0)))
-        # The last digits depend on the windows, and these on the maps that are made together.
-        rounded = [float(f"{value:.9g}") for value in (mean, deviation)]
-        return RasterSummary(path, int(count), self.low, self.high, *rounded)
-
-
 def _check_room(rasters: Sequence[Raster], grid: Grid) -> None:
     """Raise if the disk has less free space than the maps take before compression."""
     path, cells = rasters[0].path, -(-grid.width // BLOCK) * -(-grid.height // BLOCK) * BLOCK**2
@@ -255,23 +209,21 @@ def _check_room(rasters: Sequence[Raster], grid: Grid) -> None:
 def _check_whole(path: Path) -> None:
     """Raise OSError if a tile of a TIFF is not all there: GDAL does not always say that the disk was full."""
     size = path.stat().st_size
-    with rasterio.open(path) as data:
-        for level in (None, *range(len(data.overviews(1)))):
-            with rasterio.open(path, **({} if level is None else {"overview_level": level})) as part:
-                tiles = itertools.product(range(-(-part.width // BLOCK)), range(-(-part.height // BLOCK)))
-            for col, row in tiles:
-                words = (f"BLOCK_{item}_{col}_{row}" for item in ("OFFSET", "SIZE"))
-                start, length = (data.get_tag_item(word, "TIFF", bidx=1, ovr=level) for word in words)
-                if start is None or length is None or int(start) + int(length) > size:
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    try:
+        tiles = tile_places(path)
+        whole = bool(tiles) and all(start > 0 and start + length <= size for start, length in tiles)
+    except (struct.error, KeyError, ValueError):  # the file ends before its tables do, or they are damaged
+        whole = False
+    if not whole:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def _to_cog(source: Path, target: Path, dtype: str, threads: int) -> None:
+def _to_cog(source: Path, target: Path, raster: Raster, threads: int) -> None:
     """Copy a GeoTIFF with GDAL's COG driver: tiles, overviews, statistics."""
-    floating = dtype == "float32"
+    floating = raster.dtype == "float32"
     options = {"COMPRESS": "DEFLATE", "LEVEL": 1, "BLOCKSIZE": BLOCK, "NUM_THREADS": threads, "BIGTIFF": "IF_SAFER"}
-    options["PREDICTOR"] = "FLOATING_POINT" if floating else "NO"
+    options["PREDICTOR"] = "FLOATING_POINT" if floating and not raster.repeats else "NO"
     options["OVERVIEW_RESAMPLING"] = "AVERAGE" if floating else "NEAREST"
-    # Overviews are a temporary file first; averages are compressed in it for nothing.
-    with rasterio.Env(**({"COG_TMP_COMPRESSION": "NONE"} if floating else {})):
+    # Overviews are a temporary file first, which would be compressed for nothing.
+    with rasterio.Env(COG_TMP_COMPRESSION="NONE"):
         rasterio.shutil.copy(source, target, driver="COG", **options)

@@ -13,8 +13,9 @@ from sdm._version import __version__
 from sdm.assess.uncertainty import predict_spread
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.stack import Stack
+from sdm.maps.moments import RasterSummary
 from sdm.maps.novelty import NoveltyMaps
-from sdm.maps.rasters import BINARY_NODATA, NODATA, Raster, RasterSummary, check_variables, write_rasters
+from sdm.maps.rasters import BINARY_NODATA, NODATA, Raster, check_variables, write_rasters
 from sdm.models.extrapolation import extrapolated
 from sdm.models.interface import ValueModel
 from sdm.types import Progress

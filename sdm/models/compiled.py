@@ -382,7 +382,10 @@ def _mark_held(x, lo, hi, held, one, other, centre, low, slope):  # type: ignore
         if m == 0:
             continue
         for v in range(x.shape[0]):
-            _take_at(x[v], at[:m], -np.inf, np.inf, u[v, :m])
+            if m == stop - begin:
+                _take(x[v, begin:stop], -np.inf, np.inf, u[v, :m])
+            else:
+                _take_at(x[v], at[:m], -np.inf, np.inf, u[v, :m])
             ends[v, 0], ends[v, 1] = _ends(u[v, :m])
             if ends[v, 0] < lo[v] or ends[v, 1] > hi[v]:
                 for i in range(m):

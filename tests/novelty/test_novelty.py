@@ -83,6 +83,36 @@ def test_mess_of_many_values_and_float32() -> None:
     np.testing.assert_allclose(similarity.measure([points])[0], expected, rtol=1e-6, atol=1e-5)
 
 
+def test_mess_of_neighbours_that_are_alike() -> None:
+    """Where the points of a chunk are alike, most variables are not looked up: the result is that of all, and of equal
+    similarities the first variable counts."""
+    rng = np.random.default_rng(4)
+    n, m = 300, 2000
+    along = np.linspace(0, 12, m)
+    reference = np.column_stack([rng.normal(0, 1, n), np.round(rng.normal(0, 1, n), 1), rng.integers(1, 4, n)])
+    reference = np.column_stack([reference, reference[:, 0], np.full(n, 3.0), [0.0, 5e-324] * (n // 2)])
+    smooth = np.column_stack([np.sin(along) * 1.5, np.round(np.cos(along * 0.7) * 3, 1), 1 + along // 3])
+    points = np.column_stack([smooth, smooth[:, 0], np.where(along < 10, 3.0, 4.0), np.zeros(m)])
+    points[500:700, 1] = np.nan
+    points[np.arange(1000, 1400, 7), 3] = np.nan
+    names = [f"v{k}" for k in range(points.shape[1])]
+    for keep in ([0, 1], [3, 1, 0, 2], list(range(6))):
+        known = Reference.of(reference[:, keep], [names[k] for k in keep], ["v2"])
+        columns = np.ascontiguousarray(points[:, keep].T)
+        least, which = Similarity.of(known).measure(columns)
+        each = np.array(
+            [[mess_of_paper(known.values[:, k], x, known.categorical[k]) for x in row] for k, row in enumerate(columns)]
+        )
+        gone = np.isnan(columns).any(axis=0)
+        np.testing.assert_allclose(least[~gone], each.min(axis=0)[~gone], rtol=1e-6)
+        np.testing.assert_array_equal(which, np.where(gone, NONE, each.argmin(axis=0)))
+        assert np.isnan(least[gone]).all()
+        assert len(set(which.tolist())) > 2, "several variables count somewhere"
+        listed = Similarity.of(known).measure(list(columns))
+        np.testing.assert_array_equal(listed[0], least)
+        np.testing.assert_array_equal(listed[1], which)
+
+
 @SETTINGS
 @given(st.integers(0, 10_000), st.text("ctg", min_size=1, max_size=5))
 def test_exdet(seed: int, kinds: str) -> None:

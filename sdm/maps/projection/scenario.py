@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from rasterio.windows import Window
 
-from sdm._jit import jit
 from sdm._version import __version__
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.stack import Layer, Stack
 from sdm.errors import DataError, OptionError
 from sdm.files import safe_names
+from sdm.maps.cells import KnownCells
 from sdm.maps.novelty import MEASURES, NoveltyMaps
 from sdm.maps.projection.change import (
     CODES,
@@ -175,9 +175,9 @@ class _Work:
         for k, one in enumerate(own.models):
             at = {name: folder / file for name, file in own.files.novelty[k].items()}
             if self.leaders[k] == k:
-                self.counted[k] = NoveltyMaps(one.model, at, shared, _scale(one))
+                self.counted[k] = NoveltyMaps(one.model, at, shared, _scale(one), one.identity)
                 self.counted[k].start(stack)
-            self.alone.append(NoveltyMaps(one.model, at, alone, _scale(one)))
+            self.alone.append(NoveltyMaps(one.model, at, alone, _scale(one), one.identity))
         by_model = [[t for t in own.files.targets if t.model == k] for k in range(len(own.models))]
         self.by_model = by_model
         self.before_at = {title: len(self.names) + k for k, title in enumerate(before)}
@@ -226,31 +226,27 @@ class _Work:
         out: list[NDArray[Any]] = []
         sums: list[Array] = []
         over: dict[int, Array] = {}
-        known_of: dict[tuple[int, ...], NDArray[np.bool_]] = {}
-        packed_of: dict[tuple[int, ...], _Packed] = {}
+        cells_of: dict[tuple[int, ...], KnownCells] = {}
         outside_of: dict[int, NDArray[np.bool_] | None] = {}
         for k, one in enumerate(self.own.models):
             at = tuple(self.columns[k])
-            if at not in known_of:
-                known_of[at] = _known(flat, np.array(at))
-                if inside is not None:
-                    known_of[at] &= inside
-                packed_of[at] = _Packed(flat, at, known_of[at])
-            known, columns, clamped = known_of[at], [flat[i] for i in at], one.extrapolation != "free"
-            base, shown, present = packed_of[at].compute(one)
+            if at not in cells_of:
+                cells_of[at] = KnownCells(flat, at, shape[1], inside)
+            cells, clamped = cells_of[at], one.extrapolation != "free"
+            base, shown, present = one.compute(cells.values, np.ones(cells.count, dtype=np.bool_))
             leader, beside = self.leaders[k], list[NDArray[Any]]()
             if leader == k:
-                outside_of[k] = self.counted[k].count(window, columns, known)
-                beside = self.counted[k].measured(window, columns, known, base, clamped)
-                over[k] = _means(flat, at, known, area, shape[1])
-            beside += self.alone[k].measured(window, columns, known, base, clamped)
-            outside = outside_of[leader]
+                outside = self.counted[k].count(window, [flat[i] for i in at], cells.known)
+                outside_of[k] = None if outside is None else cells.gather(outside)
+                beside = self.counted[k].measured_at(cells, base, clamped)
+                over[k] = cells.sums(area)
+            beside += self.alone[k].measured_at(cells, base, clamped)
             for target in self.by_model[k]:
-                made, counted = self._target(window, target, shown, present, known, outside, flat, area)
-                out += [band.reshape(shape) for band in made]
+                made, counted = self._target(window, target, cells, shown, present, outside_of[leader], flat, area)
+                out += made
                 sums.append(counted)
-            out += [band.reshape(shape) for band in one.together_bands(shown, present, known)]
-            out += beside
+            out += one.together_bands(shown, present, cells) + beside
+        out = [band.reshape(shape) for band in out]
         with self._lock:
             self._parts[int(window.row_off), int(window.col_off)] = sums, over
         return out
@@ -259,38 +255,36 @@ class _Work:
         self,
         window: Window,
         target: Target,
+        cells: KnownCells,
         shown: Array,
         present: Sequence[NDArray[np.bool_]],
-        known: NDArray[np.bool_],
         outside: NDArray[np.bool_] | None,
         flat: NDArray[Any],
         area: Array,
     ) -> tuple[list[NDArray[Any]], Array]:
-        """Return the bands of one target, and its sums."""
-        level, width = shown[target.band], int(window.width)
-        valid = known & ~np.isnan(level)
-        suitability = np.where(valid, level, NODATA).astype(np.float32)
-        made: list[NDArray[Any]] = [suitability]
+        """Return the bands of one target, and its sums, from what was computed at the cells that are known."""
+        level = shown[target.band]
+        gone = np.isnan(level)
+        some_gone = bool(gone.any())
+        made = [cells.spread(np.where(gone, NODATA, level) if some_gone else level, NODATA, np.float32)]
+        here = [part[target.band] & ~gone if some_gone else part[target.band] for part in present]
         sizes: list[Array] = []
-        first: NDArray[np.uint8] | None = None
-        for part in present:
-            now = np.where(valid, part[target.band], np.uint8(BINARY_NODATA)).astype(np.uint8)
-            made.append(now)
-            first = now if first is None else first
-            by_row = np.count_nonzero((now == 1).reshape(-1, width), axis=1)
+        for part in here:
+            now = part.view(np.uint8)
+            made.append(cells.spread(np.where(gone, np.uint8(BINARY_NODATA), now) if some_gone else now, BINARY_NODATA))
+            by_row = cells.by_row(part)
             sizes.append(np.array([by_row.sum(), area @ by_row]))
-        if first is None:
+        if not here:
             return made, np.zeros(0)
-        codes = first
+        codes = made[1]
         if target.title in self.before:
-            codes = change_codes(flat[self.before_at[target.title]], first, self.own.dispersal)
+            codes = change_codes(flat[self.before_at[target.title]], made[1], self.own.dispersal)
             made.append(codes)
-        here = first == 1
-        means = _means(flat, self.columns[target.model], here, area, width)
         novel = np.zeros(2)
         if outside is not None:
-            by_row = np.count_nonzero((here & outside).reshape(-1, width), axis=1)
+            by_row = cells.by_row(here[0] & outside)
             novel[:] = by_row.sum(), area @ by_row
+        means = cells.sums(area, here[0])
         return made, np.concatenate([self.ground.tally(window, codes, PRESENT), *sizes, novel, means])
 
     def numbers(self, summaries: Sequence[Any]) -> dict[str, Any]:
@@ -350,43 +344,6 @@ class _Work:
         return {**found, "files": files}
 
 
-class _Packed:
-    """The cells of a window that are known, side by side: models of the same variables predict them alone."""
-
-    def __init__(self, flat: NDArray[Any], columns: Sequence[int], known: NDArray[np.bool_]) -> None:
-        self.at, self.size = np.flatnonzero(known), len(known)
-        self.values: Any = np.empty((len(columns), len(self.at)), dtype=flat.dtype)
-        _pack(flat, np.array(columns), self.at, self.values)
-
-    def compute(self, one: ProjectedModel) -> tuple[Array, Array, list[NDArray[np.bool_]]]:
-        """Return what a model computes (`ProjectedModel.compute`) at every cell of the window: NaN, and no presence,
-        where it is not known."""
-        base, shown, present = one.compute(self.values, np.ones(len(self.at), dtype=np.bool_))
-        whole = self._spread(base, np.nan)
-        same = shown.shape == base.shape and np.shares_memory(shown, base)
-        return whole, whole if same else self._spread(shown, np.nan), [self._spread(part, False) for part in present]
-
-    def _spread(self, part: NDArray[Any], missing: float) -> NDArray[Any]:
-        out = np.full((len(part), self.size), missing, dtype=part.dtype)
-        _unpack(part, self.at, out)
-        return out
-
-
-@jit
-def _pack(flat, columns, at, out):  # type: ignore[no-untyped-def]
-    for k in range(columns.size):
-        row = flat[columns[k]]
-        for i in range(at.size):
-            out[k, i] = row[at[i]]
-
-
-@jit
-def _unpack(part, at, out):  # type: ignore[no-untyped-def]
-    for k in range(part.shape[0]):
-        for i in range(at.size):
-            out[k, at[i]] = part[k, i]
-
-
 def change_raster(path: Path) -> Raster:
     """Return the raster of change, with its colours."""
     return Raster(path, "uint8", UNKNOWN, colours=COLOURS)
@@ -400,34 +357,6 @@ def change_tags(reached: bool = True) -> dict[str, str]:
 
 def _scale(one: ProjectedModel) -> str:
     return "" if one.value_model is None else one.shown_scale
-
-
-@jit
-def _known(flat, at):  # type: ignore[no-untyped-def]
-    """Return which cells have a value in every variable of a model."""
-    out = np.ones(flat.shape[1], dtype=np.bool_)
-    for v in at:
-        for i in range(flat.shape[1]):
-            out[i] &= flat[v, i] - flat[v, i] == 0  # neither missing nor infinite
-    return out
-
-
-def _means(flat: NDArray[Any], columns: Sequence[int], chosen: NDArray[np.bool_], area: Array, width: int) -> Array:
-    """Return the area of some cells, and the sums over them of every variable times area."""
-    at = np.flatnonzero(chosen)
-    weight = area[at // width]
-    return np.concatenate([[weight.sum()], _sum_at(flat, np.array(columns), at, weight)])
-
-
-@jit
-def _sum_at(flat, columns, at, weight):  # type: ignore[no-untyped-def]
-    out = np.zeros(columns.size)
-    for j in range(columns.size):
-        total, v = 0.0, columns[j]
-        for k in range(at.size):
-            total += weight[k] * flat[v, at[k]]
-        out[j] = total
-    return out
 
 
 def _mean_values(sums: Array, names: Sequence[str], categorical: Sequence[str]) -> dict[str, float | None]:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm.errors import OptionError
+from sdm.maps.cells import KnownCells
 from sdm.maps.classes import map_codes, no_class
 from sdm.maps.rasters import NODATA, Raster
 from sdm.models.classes import ClassModel, shannon
@@ -165,19 +166,19 @@ class ProjectedModel:
         return {"what": "class", **{f"class_{code}": label for code, label in zip(codes, self.model.labels)}}
 
     def together_bands(
-        self, shown: Array, present: Sequence[NDArray[np.bool_]], known: NDArray[np.bool_]
+        self, shown: Array, present: Sequence[NDArray[np.bool_]], cells: KnownCells
     ) -> list[NDArray[Any]]:
-        """Return the bands of these maps."""
-        valid = known & ~np.isnan(shown).any(axis=0)
+        """Return the bands of these maps, from what `compute` returned at the cells that are known."""
         bands: list[NDArray[Any]] = []
         for name, raster in self.together.items():
+            gone = np.isnan(shown).any(axis=0)
             if name == "class":
                 values = np.array(map_codes(self.model), dtype=np.uint8)[np.argmax(present[0], axis=0)]  # type: ignore[arg-type]
             elif name == "entropy":
-                values = shannon(np.where(valid, shown, 1.0))
+                values = shannon(np.where(gone, 1.0, shown))
             else:
                 values = shown.sum(axis=0) if name == "richness" else present[0].sum(axis=0)
-            bands.append(np.where(valid, values, raster.nodata).astype(raster.dtype))
+            bands.append(cells.spread(np.where(gone, raster.nodata, values), raster.nodata, raster.dtype))
         return bands
 
     def _joint(
