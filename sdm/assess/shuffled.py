@@ -63,9 +63,9 @@ class ShuffledModel:
         centre = compiled.centre[compiled.pairs]
         self._pairs = np.ascontiguousarray(compiled.pairs.T.astype(np.int64))
         self._ways = np.column_stack([*centre, compiled.pair_low, compiled.pair_slope, compiled.pair_weight])
-        for (p, q), ways in zip(self._pairs, self._ways):
+        for (p, q), (a, b, low, slope, weight) in zip(self._pairs, self._ways):
             parts.append(np.zeros(len(rows)))
-            _add_product(self._columns[p], self._columns[q], *ways.tolist(), parts[-1])
+            _add_product(self._columns[p], self._columns[q], a, b, low, slope, weight, parts[-1])
         self._parts = np.array(parts).reshape(len(parts), len(rows))
         self._total = self._parts.sum(axis=0)
         self._near = _NEAR * (1.0 + abs(model.tau) + float(np.abs(self._parts).max(axis=1, initial=0.0).sum()))
