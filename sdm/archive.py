@@ -7,9 +7,13 @@ import hashlib
 import io
 import json
 import os
+import struct
 import zipfile
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,15 +26,9 @@ from sdm.reading import special
 LIMIT = 64 << 20  # bytes; no honest model has that many weights
 HEADER_LIMIT = 16 << 20
 _EPOCH = (1980, 1, 1, 0, 0, 0)
+_LISTED, _END = "<4s4B4HL2L5H2L", "<4s4H2LH"  # records of the catalogue of a zip, and of its end
+_PIECE = 2500  # values of a row that are deflated together: a fourth of the background of most models
 T = TypeVar("T")
-
-
-class _Unfinished(zipfile.ZipFile):
-    """An archive in memory that is closed only when it is complete: zipfile refuses to be closed in the middle of an
-    entry, and after Ctrl-C its refusal would take the interrupt's place."""
-
-    def __del__(self) -> None:
-        """Let go of it as it is."""
 
 
 @dataclass(frozen=True)
@@ -61,15 +59,14 @@ class Archive:
             raise OutputError(f"the {self.title} has {size >> 20} MB of weights, expected at most {LIMIT >> 21}")
         header: dict[str, Any] = {"format": self.format, "version": version, **fields}
         header["digest"] = digest(header, arrays)
-        out = io.BytesIO()
-        archive = _Unfinished(out, "w", zipfile.ZIP_DEFLATED)
-        _add(archive, self.header, _json(header))
+        entries = [_Entry.of(self.header, [_json(header)])]
         for name, array in sorted(arrays.items()):
             body = io.BytesIO()
             np.lib.format.write_array(body, np.ascontiguousarray(array), allow_pickle=False)
-            _add(archive, f"{name}.npy", body.getvalue())
-        archive.close()
-        return out.getvalue()
+            content = body.getvalue()
+            pieces = _pieces(content, array) if name in (optional or {}) else [content]
+            entries.append(_Entry.of(f"{name}.npy", pieces))
+        return _zipped(entries)
 
     def load(
         self,
@@ -159,12 +156,67 @@ def _entry(archive: zipfile.ZipFile, name: str, limit: int = LIMIT) -> bytes:
         return entry.read(size + 1)
 
 
-def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
-    """Add an entry with a fixed date and plain permissions."""
-    entry = zipfile.ZipInfo(name, _EPOCH)
-    entry.compress_type = zipfile.ZIP_DEFLATED
-    entry.external_attr = 0o644 << 16
-    archive.writestr(entry, content, compresslevel=6)
+@dataclass(frozen=True)
+class _Entry:
+    """A file in a zip, deflated."""
+
+    info: zipfile.ZipInfo
+    packed: bytes
+
+    @classmethod
+    def of(cls, name: str, pieces: Sequence[bytes]) -> "_Entry":
+        """Deflate the pieces of a file, each by itself where there are several; a fixed date and plain permissions."""
+        if len(pieces) == 1:
+            packed = _deflated(pieces[0], zlib.Z_FINISH)
+        else:
+            packed = b"".join(map(_piece, pieces)) + _deflated(b"", zlib.Z_FINISH)
+        info = zipfile.ZipInfo(name, _EPOCH)
+        info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
+        info.file_size, info.compress_size = sum(map(len, pieces)), len(packed)
+        for piece in pieces:
+            info.CRC = zlib.crc32(piece, getattr(info, "CRC", 0))
+        return cls(info, packed)
+
+
+def _zipped(entries: Sequence[_Entry]) -> bytes:
+    """Return the bytes of a zip, those that `zipfile` writes: it cannot be given what is deflated already."""
+    body, listed, at = [], [], 0
+    (year, month, day, *_), name = _EPOCH, b""
+    date = (year - 1980) << 9 | month << 5 | day
+    for entry in entries:
+        info, name = entry.info, entry.info.filename.encode("ascii")
+        body += [info.FileHeader(zip64=False), entry.packed]
+        made = info.create_version, info.create_system, info.extract_version, info.reserved, 0, info.compress_type
+        sizes = info.CRC, info.compress_size, info.file_size, len(name), 0, 0, 0, info.internal_attr
+        listed.append(struct.pack(_LISTED, b"PK\1\2", *made, 0, date, *sizes, info.external_attr, at) + name)
+        at += len(body[-2]) + len(body[-1])
+    catalogue = b"".join(listed)
+    count = len(entries)
+    return b"".join([*body, catalogue, struct.pack(_END, b"PK\5\6", 0, 0, count, count, len(catalogue), at, 0)])
+
+
+def _pieces(content: bytes, array: NDArray[Any]) -> list[bytes]:
+    """Cut the file of an array where each of its rows begins, and every so many values: the background of a row, which
+    many species share, is then in pieces of its own."""
+    row, size = array.nbytes // max(len(array), 1), _PIECE * array.itemsize
+    begin = len(content) - array.nbytes
+    cuts = [0, *(begin + k * row + a for k in range(len(array)) for a in range(0, row, size)), len(content)]
+    return [content[a:b] for a, b in pairwise(cuts)]
+
+
+def _piece(content: bytes) -> bytes:
+    """Deflate a piece; those that are long enough to be of a background are kept for the next species."""
+    return _kept_piece(content) if len(content) >= 4 * _PIECE else _deflated(content, zlib.Z_SYNC_FLUSH)
+
+
+@lru_cache(maxsize=1024)
+def _kept_piece(content: bytes) -> bytes:
+    return _deflated(content, zlib.Z_SYNC_FLUSH)
+
+
+def _deflated(content: bytes, end: int) -> bytes:
+    packer = zlib.compressobj(6, zlib.DEFLATED, -15)
+    return packer.compress(content) + packer.flush(end)
 
 
 def _json(header: Mapping[str, Any]) -> bytes:

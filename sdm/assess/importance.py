@@ -13,6 +13,7 @@ import numpy as np
 from sdm.assess.assessor import PRESENCE_ONLY, Assessor
 from sdm.assess.fits import run_all
 from sdm.assess.measures.basic import auc, relative_gain
+from sdm.assess.shuffled import ShuffledModel, Shuffles
 from sdm.assess.splits.folds import Divisible
 from sdm.errors import OptionError
 from sdm.estimators.params import Parameters
@@ -57,6 +58,8 @@ def permutation_importance(
     if by not in MEASURES:
         raise OptionError(f"by={by!r}: expected one of {', '.join(MEASURES)}")
     rows, m = np.vstack([presence, background]), len(presence)
+    if by == "auc" and ShuffledModel.serves(model, rows):
+        return _permute_terms(model, rows, m, repeats, seed)
     rng = np.random.default_rng(seed)
     return permute_variables(lambda columns: _quality(model, columns, m, by), rows, model.names, repeats, rng, progress)
 
@@ -70,15 +73,37 @@ def permute_variables(
     progress: Progress | None = None,
 ) -> list[Permutation]:
     """Shuffle each variable in turn over the rows `(n, V)`, and see by how much the quality of the columns falls."""
-    if repeats < 1:
-        raise OptionError(f"repeats={repeats!r}: expected a whole number from 1 on")
+    drops = _no_drops(names, repeats)
     whole = quality(list(rows.T))
-    drops = np.zeros((len(names), repeats))
     for v in step_by_step(range(len(names)), progress, "importance"):
         columns = list(rows.T)
         for k in range(repeats):
             columns[v] = rng.permutation(rows[:, v])
             drops[v, k] = whole - quality(columns)
+    return _percentages(names, drops)
+
+
+def _permute_terms(model: Model, rows: Array, m: int, repeats: int, seed: int) -> list[Permutation]:
+    """Do the same by the training AUC of a model of terms, with the same random orders and the same results."""
+    drops = _no_drops(model.names, repeats)
+    whole = _quality(model, list(rows.T), m, "auc")
+    shuffled, shuffles = ShuffledModel(model, rows, m), Shuffles(seed, len(rows))
+    for v in range(len(model.names)):
+        orders = shuffles.draw(repeats)
+        if shuffled.uses(v):
+            drops[v] = whole - shuffled.auc(v, orders)
+    return _percentages(model.names, drops)
+
+
+def _no_drops(names: Sequence[str], repeats: int) -> Array:
+    if repeats < 1:
+        raise OptionError(f"repeats={repeats!r}: expected a whole number from 1 on")
+    return np.zeros((len(names), repeats))
+
+
+def _percentages(names: Sequence[str], drops: Array) -> list[Permutation]:
+    """Return the mean drops of the variables, one row each, and their percentages."""
+    repeats = drops.shape[1]
     mean = drops.mean(axis=1)
     spread = drops.std(axis=1, ddof=1) if repeats > 1 else np.full(len(mean), np.nan)
     total = float(np.maximum(mean, 0.0).sum())

@@ -71,9 +71,14 @@ class Domain:
     def lookup(self, table: Array) -> Array:
         """Sum over the variables of `table` at each cell's distinct value: all univariate features at once."""
         theta = np.zeros(self.n)
-        used = np.array([bool(np.any(table[a:b])) for a, b in zip(self.start[:-1], self.start[1:])])
-        _lookup(self.codes, self.start, table, used, theta)
+        _lookup(self.codes, self.start, table, theta)
         return theta
+
+    def spread(self, v: int, table: Array) -> Array:
+        """Return at every cell what `table` has for its distinct value of variable `v`."""
+        out = np.empty(self.n)
+        _spread(self.codes[v], table, out)
+        return out
 
 
 class Measure:
@@ -137,6 +142,13 @@ def _normalised(q0: Array) -> Array:
 
 
 @jit
+def _spread(codes, table, out):  # type: ignore[no-untyped-def]
+    """out[i] = table[codes[i]]."""
+    for i in range(out.size):
+        out[i] = table[codes[i]]
+
+
+@jit
 def _marginals(codes, start, mass, out):  # type: ignore[no-untyped-def]
     """out[start[v] + codes[v, i]] += mass[i] for every variable v and cell i."""
     for v in range(codes.shape[0]):
@@ -146,9 +158,15 @@ def _marginals(codes, start, mass, out):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _lookup(codes, start, table, used, theta):  # type: ignore[no-untyped-def]
+def _lookup(codes, start, table, theta):  # type: ignore[no-untyped-def]
     """theta[i] += Σ_v table[start[v] + codes[v, i]], in blocks of cells that stay in the first cache."""
     n = codes.shape[1]
+    used = np.zeros(codes.shape[0], np.bool_)
+    for v in range(used.size):
+        for d in range(start[v], start[v + 1]):
+            if table[d] != 0.0:
+                used[v] = True
+                break
     for a in range(0, n, 4096):
         b = min(a + 4096, n)
         for v in range(codes.shape[0]):

@@ -66,9 +66,8 @@ class ColumnPool:
         for a in range(0, root.size, block):
             b = min(a + block, root.size)
             centred = part[:, : b - a] if b - a == block else np.empty((members.size, b - a), dtype=DTYPE)
-            for row, column in zip(centred, columns):
-                row[:] = column[a:b]
-            centred -= centre
+            for k, column in enumerate(columns):
+                np.subtract(column[a:b], centre[k], out=centred[k])
             centred *= root[a:b]
             out += centred @ centred.T
         # Single precision leaves an error of about a millionth: lift the diagonal by that, to stay positive definite.

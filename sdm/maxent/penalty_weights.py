@@ -3,6 +3,7 @@
 import numpy as np
 
 from sdm.errors import OptionError
+from sdm.features.domain import Measure
 from sdm.features.feature_set import FeatureSet
 from sdm.types import Array
 
@@ -50,7 +51,7 @@ def penalty_weights(
         return np.maximum(multiplier * deviation / np.sqrt(size), _FLOOR * multiplier)
     if rule == "corollary7":
         return multiplier * corollary7(deviation, size, features.size, delta)
-    return _tabulated(features, features.expectations(measure), deviation, size, rule, multiplier)
+    return _tabulated(features, measure, deviation, size, rule, multiplier)
 
 
 def corollary7(deviation: Array, m: float, n_features: int, delta: float) -> Array:
@@ -60,19 +61,22 @@ def corollary7(deviation: Array, m: float, n_features: int, delta: float) -> Arr
     return np.sqrt(6 * e) * np.sqrt(spread + e / 6) + e
 
 
-def _tabulated(features: FeatureSet, mean: Array, deviation: Array, m: float, rule: str, multiplier: float) -> Array:
+def _tabulated(
+    features: FeatureSet, measure: Measure, deviation: Array, m: float, rule: str, multiplier: float
+) -> Array:
     """Return `table · multiplier · s_j / √m` with each program's own exceptions."""
-    letters = features.letters()
-    present = set(letters.tolist())
+    sizes = np.diff(features.offsets)
+    letters = [family.letter for family in features.families]
+    present = set(letters)
     smooth = _WITH_PRODUCT if "p" in present else _LINEAR_QUADRATIC if "q" in present else _LINEAR_ONLY
     tables = {"l": smooth, "q": smooth, "p": smooth, "h": _HINGE, "t": _THRESHOLD, "c": _CATEGORY}
-    table = np.empty(features.size)
-    for letter in present:
-        table[letters == letter] = np.interp(m, *tables[letter])
+    table = np.repeat([float(np.interp(m, *tables[letter])) for letter in letters], sizes)
     spread = np.minimum(deviation, 0.5) if rule == "maxent" else deviation
-    spread = np.where(letters == "h", np.maximum(spread, 1.0 / np.sqrt(m)), spread)
+    hinges, thresholds = (np.repeat([letter == wanted for letter in letters], sizes) for wanted in "ht")
+    spread = np.where(hinges, np.maximum(spread, 1.0 / np.sqrt(m)), spread)
     beta = np.maximum(table * spread / np.sqrt(m), _FLOOR)
     if rule == "maxnet":
-        constant = (letters == "t") & ((mean < 1e-12) | (mean > 1 - 1e-12))
+        mean = features.expectations(measure)
+        constant = thresholds & ((mean < 1e-12) | (mean > 1 - 1e-12))
         beta[constant] = 1.0
     return multiplier * beta

@@ -5,8 +5,10 @@ the spellings that users of other programs know (`betamultiplier`).
 """
 
 import difflib
+import json
 import os
 from collections.abc import Container, Iterator, Mapping
+from functools import cache, lru_cache
 from keyword import iskeyword
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
@@ -73,17 +75,20 @@ class Leaf:
         return [word for part in self.kinds if get_origin(part) is Literal for word in get_args(part)]
 
 
-def leaves() -> Iterator[Leaf]:
-    """Yield every option of a run."""
+@cache
+def leaves() -> tuple[Leaf, ...]:
+    """Return every option of a run."""
     models: dict[str, type[Section]] = {"": RunOptions, **SECTIONS}
     fields = [item for model in models.values() for item in model.model_fields.items()]
     names = [name for name, _ in fields]
     spelt = {str(word) for _, field in fields for word in (field.json_schema_extra or {}).get("aliases", [])}  # type: ignore[union-attr]
     ambiguous = {name for name in names if names.count(name) > 1} | (spelt & set(names))
-    for section, model in models.items():
-        for name, field in model.model_fields.items():
-            if name not in SECTIONS:
-                yield Leaf(section, name, field, ambiguous)
+    return tuple(
+        Leaf(section, name, field, ambiguous)
+        for section, model in models.items()
+        for name, field in model.model_fields.items()
+        if name not in SECTIONS
+    )
 
 
 WHERE = {spelling: leaf.dotted for leaf in leaves() for spelling in leaf.spellings}  # the dotted name of each
@@ -275,8 +280,22 @@ def dump_yaml(options: RunOptions, wanted: Container[str] | None = None) -> str:
         home = tree[leaf.section] if leaf.section else tree
         if wanted is not None and leaf.dotted not in wanted and home.get(leaf.name) == leaf.field.get_default():
             home.pop(leaf.name, None)
-    tree = {name: value for name, value in tree.items() if value != {}}
-    return yaml.safe_dump(tree, sort_keys=False, allow_unicode=True)
+    return "".join(_section_text(name, value) for name, value in tree.items() if value != {})
+
+
+def _section_text(name: str, value: Any) -> str:
+    """Return a section, or an option without one, as YAML; the runs of a batch differ in very few options."""
+    if name not in SECTIONS:
+        return _option_text("", name, json.dumps(value))
+    return f"{name}:\n" + "".join(_option_text(name, option, json.dumps(one)) for option, one in value.items())
+
+
+@lru_cache(maxsize=1024)
+def _option_text(section: str, name: str, value: str) -> str:
+    """Return the lines of an option as YAML, from its value as JSON."""
+    tree = {name: json.loads(value)}
+    text = yaml.safe_dump({section: tree} if section else tree, sort_keys=False, allow_unicode=True)
+    return text.partition("\n")[2] if section else text
 
 
 def _without_secrets(value: Any) -> Any:

@@ -1,6 +1,7 @@
 """What every model leaves behind beside its own files: what repeats the run, the records, the numbers, and the page."""
 
 from collections.abc import Callable
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from platform import python_version
@@ -87,6 +88,7 @@ def write_run(task: Task, options: RunOptions, folder: Path, command: str, verb:
     (folder / "command.txt").write_text(hide_secrets(command) + "\n", encoding="utf-8")
 
 
+@cache
 def versions() -> dict[str, str]:
     """Return the versions of what results depend on."""
     return {"python": python_version(), **{name: version(name) for name in ("numpy", "numba", "rasterio")}}

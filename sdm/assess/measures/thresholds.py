@@ -5,7 +5,7 @@ a predicted *area* (share of the domain at or above it). Of a model of presence 
 probabilities and the domain is the absences: the area is the share of absences that would be called presences.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -83,17 +83,14 @@ class Curve:
         """Return omission and area against the cumulative threshold, from 0 to 100 percent."""
         if self.cumulative is None:
             raise OptionError("probabilities of presence have no cumulative values: use their sweep")
-        values = self.cumulative(self.raw)
-        rows = []
-        for level in np.linspace(0.0, 100.0, steps):
-            raw = float(np.interp(level, values, self.raw))
-            omission, area = self.at(np.array([raw]))
-            row = {"Cumulative threshold": float(level), "Raw threshold": raw}
-            row |= {"Fractional area": float(area[0]), "Training omission": float(omission[0])}
-            if self.test is not None:
-                row["Test omission"] = _below(self.test, raw)
-            rows.append(row)
-        return rows
+        levels = np.linspace(0.0, 100.0, steps)
+        raw = np.interp(levels, self.cumulative(self.raw), self.raw)
+        omission, area = self.at(raw)
+        columns = {"Cumulative threshold": levels, "Raw threshold": raw, "Fractional area": area}
+        columns["Training omission"] = omission
+        if self.test is not None:
+            columns["Test omission"] = _below(self.test, raw)
+        return _rows(columns)
 
     def sweep(
         self, scale: Callable[[Array], Array], top: float | None = None, steps: int = 201
@@ -107,14 +104,11 @@ class Curve:
         test = None if self.test is None else scale(self.test)
         places = np.linspace(0, domain.size - 1, steps).round().astype(np.intp)
         levels = np.union1d(np.linspace(0.0, float(domain[-1]) if top is None else top, steps), domain[places])
-        rows = []
-        for level in levels.tolist():
-            row = {"Threshold": level, "Fractional area": 1.0 - _below(domain, level)}
-            row["Training omission"] = _below(presence, level)
-            if test is not None:
-                row["Test omission"] = _below(test, level)
-            rows.append(row)
-        return rows
+        columns = {"Threshold": levels, "Fractional area": 1.0 - _below(domain, levels)}
+        columns["Training omission"] = _below(presence, levels)
+        if test is not None:
+            columns["Test omission"] = _below(test, levels)
+        return _rows(columns)
 
     def thresholds(self, entropy: float | None = None) -> list[Threshold]:
         """Return Java Maxent's thresholds, in its order; `entropy` is that of the fitted distribution, in nats.
@@ -159,8 +153,14 @@ class Curve:
         return Threshold(key, name, raw, percent, float(area[0]), float(omission[0]), test, cloglog, binomial)
 
 
-def _below(ordered: Array, value: float) -> float:
-    return float(np.searchsorted(ordered, value, side="left") / ordered.size)
+def _below(ordered: Array, values: Array) -> Array:
+    """Return the share of sorted values that are below each of some others."""
+    return np.searchsorted(ordered, values, side="left") / ordered.size
+
+
+def _rows(columns: Mapping[str, Array]) -> list[dict[str, float]]:
+    """Return columns as one dictionary per row."""
+    return [dict(zip(columns, row)) for row in zip(*(column.tolist() for column in columns.values()))]
 
 
 def find_threshold(thresholds: list[Threshold], key: str) -> Threshold:

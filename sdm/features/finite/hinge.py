@@ -40,6 +40,14 @@ class HingeFamily(KnottedFamily):
         square *= self._inverse_span**2
         return mean, square
 
+    def expectations(self, measure: Measure) -> Array:
+        """Sweep every variable once from its far end, without the squares."""
+        mean = np.empty(self.size)
+        domain = self.domain
+        _sweep_means(domain.values, domain.start, measure.marginals, self.knots, self.start, self.sign, mean)
+        mean *= self._inverse_span
+        return mean
+
     def profile(self, j: int, x: Array) -> Array:
         """Return feature `j` as a function of its variable."""
         return np.maximum(self.sign * (x - self.knots[j]), 0.0) * self._inverse_span[j]
@@ -87,6 +95,29 @@ def _sweep(values, start, mass, knots, knot_start, sign, first, second):  # type
             at = knot
             first[k] = s1
             second[k] = s2
+
+
+@jit
+def _sweep_means(values, start, mass, knots, knot_start, sign, first):  # type: ignore[no-untyped-def]
+    """The `first` of `_sweep`, by the same sums."""
+    for v in range(start.size - 1):
+        a, b = start[v], start[v + 1]
+        d, step_d = (b - 1, -1) if sign > 0 else (a, 1)
+        k_from, k_to, step_k = knot_start[v + 1] - 1, knot_start[v] - 1, -1
+        if sign < 0:
+            k_from, k_to, step_k = knot_start[v], knot_start[v + 1], 1
+        at = values[d]
+        s0, s1 = 0.0, 0.0
+        for k in range(k_from, k_to, step_k):
+            knot = knots[k]
+            while a <= d < b and sign * (values[d] - knot) > 0:
+                s1 += sign * (at - values[d]) * s0
+                s0 += mass[d]
+                at = values[d]
+                d += step_d
+            s1 += sign * (at - knot) * s0
+            at = knot
+            first[k] = s1
 
 
 @jit

@@ -31,7 +31,7 @@ class KnottedFamily(Family):
         """Return feature `j` at every cell."""
         v = int(self.var[j])
         where = slice(int(self.domain.start[v]), int(self.domain.start[v + 1]))
-        return self.profile(j, self.domain.values[where])[self.domain.codes[v]]
+        return self.domain.spread(v, self.profile(j, self.domain.values[where]))
 
     def profile(self, j: int, x: Array) -> Array:
         """Return feature `j` as a function of the raw values `x` of its variable."""

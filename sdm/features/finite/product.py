@@ -60,9 +60,11 @@ class ProductFamily(Family):
 
     def column(self, j: int) -> Array:
         """Return feature `j` at every cell."""
-        u, v = self.domain.centred[:, self.first[j]], self.domain.centred[:, self.second[j]]
+        out = np.empty(self.domain.n)
         a, b = (centre[j] for centre in self._centres)
-        return (u * v + a * v + b * u - self._low[j]) / (self.hi[j] - self.lo[j])
+        low, span = self._low[j], self.hi[j] - self.lo[j]
+        _column(self.domain.centred, self.first[j], self.second[j], a, b, low, span, out)
+        return out
 
     def add_scores(self, weights: Array, table: Array, theta: Array) -> None:
         """Add the weighted products of the pairs in use."""
@@ -101,6 +103,14 @@ def _ranges(values, first, second, a, b, lo, hi):  # type: ignore[no-untyped-def
             x = u * v + a[j] * v + b[j] * u
             lo[j] = min(lo[j], x)
             hi[j] = max(hi[j], x)
+
+
+@jit
+def _column(values, first, second, a, b, low, span, out):  # type: ignore[no-untyped-def]
+    """out[i] = f(x_i) of one pair."""
+    for i in range(out.size):
+        u, v = values[i, first], values[i, second]
+        out[i] = (u * v + a * v + b * u - low) / span
 
 
 @jit

@@ -44,9 +44,14 @@ class SingleFamily(Family):
             mean[j], square[j] = weighted.sum(), weighted @ table
         return mean, square
 
+    def expectations(self, measure: Measure) -> Array:
+        """Dot each feature's table with its variable's marginal; as `moments` does, without the squares."""
+        mass = measure.marginals
+        return np.array([(mass[where] * table).sum() for where, table in zip(self._where, self._tables)])
+
     def column(self, j: int) -> Array:
         """Return feature `j` at every cell."""
-        return self._tables[j][self.domain.codes[self.var[j]]]
+        return self.domain.spread(int(self.var[j]), self._tables[j])
 
     def add_scores(self, weights: Array, table: Array, theta: Array) -> None:
         """Add the weighted tables of the features in use."""

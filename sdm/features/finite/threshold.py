@@ -28,9 +28,14 @@ class ThresholdFamily(KnottedFamily):
 
     def moments(self, measure: Measure) -> tuple[Array, Array]:
         """Sum each variable's marginal from its top; a step is its own square."""
+        mean = self.expectations(measure)
+        return mean, mean.copy()
+
+    def expectations(self, measure: Measure) -> Array:
+        """Sum each variable's marginal from its top."""
         mean = np.empty(self.size)
         _suffix_sums(self.domain.start, measure.marginals, self.start, self._first, mean)
-        return mean, mean.copy()
+        return mean
 
     def profile(self, j: int, x: Array) -> Array:
         """Return feature `j` as a function of its variable."""

@@ -10,6 +10,7 @@ one species and several classes, features that are all there from the start and 
 import numpy as np
 from numpy.typing import NDArray
 
+from sdm._jit import jit
 from sdm.maxent.columns import ColumnPool, rough_stride
 from sdm.maxent.penalty import Penalty
 from sdm.maxent.problem import Problem, State
@@ -113,14 +114,25 @@ def choose_members(state: State, penalty: Penalty, stretches: NDArray[np.int64])
     """Return, in ascending order, the weights in use and the worst violator of each of the worst stretches. A quadratic
     penalty spreads weight over neighbours, so there the worst of all join as well."""
     used = np.flatnonzero(state.lam)
-    violation = np.abs(state.eps) / penalty.beta
-    violation[used] = 0.0
-    worst = np.maximum.reduceat(violation, stretches)
+    violation = np.empty(state.eps.size)
+    worst, place = np.empty(stretches.size), np.empty(stretches.size, dtype=np.int64)
+    _violations(state.lam, state.eps, penalty.beta, stretches, violation, worst, place)
     chosen = np.argsort(-worst, kind="stable")[: max(GROWTH, worst.size // 10)]
-    ends = np.append(stretches, violation.size)
-    best = [ends[k] + int(np.argmax(violation[ends[k] : ends[k + 1]])) for k in chosen if worst[k] > 1.0]
+    best = place[chosen[worst[chosen] > 1.0]].tolist()
     if np.any(penalty.ridge):
         most = min(max(GROWTH, used.size), violation.size)
         top = np.argpartition(-violation, most - 1)[:most]
         best += top[violation[top] > 1.0].tolist()
     return np.union1d(used, np.array(best, dtype=np.int64))
+
+
+@jit
+def _violations(lam, eps, beta, stretches, violation, worst, place):  # type: ignore[no-untyped-def]
+    """Fill the violation |ε|/β of every weight that is not in use, and the worst of each stretch with its place."""
+    for k in range(stretches.size):
+        end = stretches[k + 1] if k + 1 < stretches.size else eps.size
+        worst[k], place[k] = -1.0, stretches[k]
+        for j in range(stretches[k], end):
+            violation[j] = 0.0 if lam[j] != 0.0 else abs(eps[j]) / beta[j]
+            if violation[j] > worst[k]:
+                worst[k], place[k] = violation[j], j

@@ -1,0 +1,54 @@
+"""Archives are plain zips: what `zipfile` would write, but for long rows, whose pieces are deflated by themselves."""
+
+import io
+import zipfile
+
+import numpy as np
+import pytest
+
+from sdm.archive import Archive
+
+ARCHIVE = Archive("sdm-test", 1, "test.json", "test file")
+
+
+def unzipped(content: bytes) -> dict[str, bytes]:
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        assert archive.testzip() is None
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def test_an_archive_is_what_zipfile_writes() -> None:
+    content = ARCHIVE.pack({"a": 1}, {"weights": np.linspace(0, 1, 999), "empty": np.empty(0)})
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for name, body in unzipped(content).items():
+            entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+            entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
+            archive.writestr(entry, body, compresslevel=6)
+    assert out.getvalue() == content
+
+
+@pytest.mark.parametrize("shape", [(3, 6000), (3, 5000), (2, 10), (0, 4), (4, 0), (7000,)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_long_rows_come_back_from_their_pieces(tmp_path, shape, dtype) -> None:
+    rows = np.random.default_rng(1).normal(size=shape).astype(dtype)
+    first, again = (ARCHIVE.pack({}, {}, {"rows": rows}) for _ in range(2))
+    assert first == again
+    path = tmp_path / "rows.npz"
+    path.write_bytes(first)
+    kept = ARCHIVE.load(path, ["rows"], lambda _, arrays: arrays["rows"])
+    assert kept.dtype == dtype
+    np.testing.assert_array_equal(kept, rows)
+    np.testing.assert_array_equal(np.load(path)["rows"], rows)
+
+
+def test_species_that_share_a_background_share_its_pieces() -> None:
+    from sdm.archive import _kept_piece
+
+    rng = np.random.default_rng(2)
+    background = rng.random((3, 10_000))
+    _kept_piece.cache_clear()
+    for species in range(4):
+        rows = np.hstack([background, rng.random((3, 20 + species))])
+        ARCHIVE.pack({}, {}, {"rows": rows})
+    assert _kept_piece.cache_info().misses == 3 * 4
