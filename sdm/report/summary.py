@@ -35,7 +35,7 @@ def write_summary(folder: Path, rows: Sequence[Mapping[str, Any]]) -> list[Path]
 
 @dataclass(frozen=True)
 class FailureGroup:
-    """Species that failed for one reason; where their messages differ in numbers alone, the reason has `…` for them."""
+    """Species that failed for one reason; numbers in which their messages differ are `…` in the reason."""
 
     reason: str
     species: list[str]
@@ -51,8 +51,19 @@ def group_failures(rows: Iterable[Mapping[str, Any]]) -> list[FailureGroup]:
             texts, species = found.setdefault(_NUMBER.sub("…", said), ({}, []))
             texts[said] = None
             species.append(str(row.get("species", "")))
-    groups = [FailureGroup(next(iter(texts)) if len(texts) == 1 else key, own) for key, (texts, own) in found.items()]
+    groups = [FailureGroup(_common(texts), species) for texts, species in found.values()]
     return sorted(groups, key=lambda group: -len(group.species))
+
+
+def _common(texts: Iterable[str]) -> str:
+    """Return what messages have in common that differ in numbers alone."""
+    numbers = iter([*zip(*(_NUMBER.findall(text) for text in texts))])
+
+    def kept(_: re.Match[str]) -> str:
+        values = set(next(numbers))
+        return values.pop() if len(values) == 1 else "…"
+
+    return _NUMBER.sub(kept, next(iter(texts)))
 
 
 def without_name(error: str, species: str) -> str:

@@ -225,6 +225,9 @@ class _Job:
 
 
 def _summary_row(task: Task, result: ModelResult) -> dict[str, Any]:
+    """Return the row of a model in the table of a batch; page and preview are relative to the folder of the batch."""
     row: dict[str, Any] = {"species": result.name, "status": "failed" if result.error else result.numbers["status"]}
     row |= {key: value for key, value in task.summary_row(result.numbers).items() if value is not None}
-    return row | {"folder": result.folder.name if result.folder else "", "error": result.error or ""}
+    folder = result.folder.name if result.folder else ""
+    shown = {key: f"{folder}/{result.files[key]}" if key in result.files else "" for key in ("page", "preview")}
+    return row | {"folder": folder, **shown, "error": result.error or ""}
