@@ -342,7 +342,7 @@ def test_the_index_is_of_the_species_of_the_run(world, tmp_path: Path) -> None:
         shown = (out / stem / f"{stem}_preview.png").read_bytes()
         assert shown == small_picture(out / stem / f"{stem}_probability.tif", 1.0, band=1)
     data = json.loads(text.partition('<script type="application/json" id="rows">')[2].partition("</script>")[0])
-    assert data["species"] == names
+    assert data["species"] == [row["species"] for row in rows(out / "summary.csv")] == names[::-1]
     assert data["preview"] == [1, 1], "called after the folders of the species"
 
 
