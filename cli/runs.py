@@ -57,6 +57,7 @@ def do_run(
     for model in result.failed:
         reason = str(model.error)
         console.log.error("error: %s", reason if reason.startswith(model.name) else f"{model.name}: {reason}")
+    console.lines(result.lines)
     if several:
         good = len(result.models) - len(result.failed)
         console.say(f"\n{good} of {len(result.models)} species fitted; summary: {result.folder / 'summary.csv'}")

@@ -56,7 +56,7 @@ def sdm_files(folder: Path) -> set[str]:
         else:
             files.add(name)
             if name.endswith(".json"):
-                files.add(f"{name.removesuffix('.json')}.html")
+                files |= {f"{name.removesuffix('.json')}{ending}" for ending in (".html", "_preview.png")}
     if files:
         files.add(LISTED)
     if "summary.csv" in files or "scenarios.csv" in files:

@@ -106,13 +106,17 @@ def write_rasters(
                 count.add(band)
         summaries = [count.summary(raster.path, empty) for count, raster in zip(moments, rasters)]
         for file, summary, file_tags in zip(files, summaries, tags):
-            file.update_tags(**file_tags)
-            if not summary.cells:
-                continue
-            numbers = summary.minimum, summary.maximum, summary.mean, summary.deviation
-            names = (f"STATISTICS_{name}" for name in ("MINIMUM", "MAXIMUM", "MEAN", "STDDEV"))  # as GIS programs read
-            file.update_tags(1, **{name: f"{value:.9g}" for name, value in zip(names, numbers)})
+            tag_raster(file, summary, file_tags)
     return summaries
+
+
+def tag_raster(file: DatasetWriter, summary: RasterSummary, tags: Mapping[str, str]) -> None:
+    """Write tags into a raster, and what its first band holds as GIS programs read it."""
+    file.update_tags(**tags)
+    if summary.cells:
+        numbers = summary.minimum, summary.maximum, summary.mean, summary.deviation
+        names = (f"STATISTICS_{name}" for name in ("MINIMUM", "MAXIMUM", "MEAN", "STDDEV"))
+        file.update_tags(1, **{name: f"{value:.9g}" for name, value in zip(names, numbers)})
 
 
 def computed(

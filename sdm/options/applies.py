@@ -31,7 +31,7 @@ _CLASSES = {
     "background.area", "fit.model", "fit.families", "fit.lam", "fit.beta", "fit.multiplier", "fit.regularization",
     "fit.entropy", "fit.penalty_folds", "fit.smoothing", "fit.ratio", "test.file", "test.importance", "test.repeats",
     "test.jackknife", "test.null_models", "predict.threshold", "output.curves", "output.uncertainty",
-    "output.surfaces", "tune.", "classes.",
+    "output.surfaces", "output.stack", "tune.", "classes.",
 }  # fmt: skip
 APPLIES: dict[str, set[str]] = {
     "species": _EVERY | _SPECIES,
@@ -39,7 +39,12 @@ APPLIES: dict[str, set[str]] = {
     "community": _EVERY | {"occurrences.site_column", "joint.", "-layers.reduce", "-layers.reduce_to"},
 }
 _REDUCED = "a joint model has no permutation importance, and choosing C in every fit of every step would take hours"
-REASONS = {("community", "layers.reduce"): _REDUCED, ("community", "layers.reduce_to"): _REDUCED}
+_RICHNESS = "its maps of richness are written in any case"
+REASONS = {
+    ("community", "layers.reduce"): _REDUCED,
+    ("community", "layers.reduce_to"): _REDUCED,
+    ("community", "output.stack"): _RICHNESS,
+}
 """Why an option does not apply to a kind of model, where that is not plain."""
 
 

@@ -22,6 +22,7 @@ from sdm.options.kinds import (
     Positive,
     Renames,
     Section,
+    Stacks,
     Suspicious,
     Words,
     Years,
@@ -391,6 +392,11 @@ class OutputOptions(Section):
     curves: bool = option(True, "Draw response curves, marginal and variable-only.", "responsecurves")
     map: bool = option(True, "Write the map (GeoTIFF) and its picture.", "pictures")
     report: bool = option(True, "Write the page of each model (HTML, opens offline), and an index of several.")
+    stack: Stacks = option(
+        [],
+        "Of several species, also map them together: sum (of their suitabilities), threshold (number of species above "
+        "their cutoff: that of --threshold, or maxsss), or both with a comma.",
+    )
     gpkg: bool = option(
         False,
         "Also write records with their fate (kept, or why not), and background points, as GeoPackage, for a GIS.",

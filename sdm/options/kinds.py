@@ -143,6 +143,7 @@ Suspicious = Annotated[
     BeforeValidator(_words),
     WithJsonSchema(_TEXTS),
 ]
+Stacks = Annotated[list[Literal["sum", "threshold"]], BeforeValidator(_words), WithJsonSchema(_TEXTS)]
 Crs = Annotated[str, BeforeValidator(lambda value: f"EPSG:{value}" if str(value).isdigit() else value)]
 Length = Annotated[str, _checked("read_length"), WithJsonSchema(_TEXT)]
 Years = Annotated[str, _checked("read_years"), WithJsonSchema({"anyOf": [_TEXT, {"type": "integer"}]})]

@@ -20,6 +20,7 @@ PALETTE = (
     "440154", "481a6c", "472f7d", "414487", "39568c", "31688e", "2a788e", "23888e",
     "1f988b", "22a884", "35b779", "54c568", "7ad151", "a5db36", "d2e21b", "fde725",
 )  # fmt: skip
+SMALL = 160  # pixels of a thumbnail's long side
 STEPS = 62  # of a thumbnail
 
 
@@ -107,8 +108,14 @@ def _legend(source: rasterio.DatasetReader) -> dict[int, tuple[str, str]]:
     return {code: (labels[code], table.get(code, own[k])) for k, code in enumerate(sorted(labels))}
 
 
-def thumbnail(path: Path, top: float | None, pixels: int = 160, band: int = 1) -> str:
+def thumbnail(path: Path, top: float | None, pixels: int = SMALL, band: int = 1) -> str:
     """Return a small picture of a band of a raster, as the text of a data address."""
+    return embed(small_picture(path, top, pixels, band))
+
+
+def small_picture(path: Path, top: float | None, pixels: int = SMALL, band: int = 1) -> bytes:
+    """Return a small picture of a band of a raster, as PNG; `top` is the value of the last colour, by default the
+    largest that there is."""
     picture = read_picture(path, pixels, band)
     values = picture.values
     if picture.legend:
@@ -125,7 +132,7 @@ def thumbnail(path: Path, top: float | None, pixels: int = 160, band: int = 1) -
     image = image.resize((image.width, min(high, 4 * pixels)), Image.Resampling.NEAREST)
     out = BytesIO()
     image.save(out, "PNG", optimize=True, transparency=0)
-    return embed(out.getvalue())
+    return out.getvalue()
 
 
 def shade(share: float) -> tuple[int, int, int]:

@@ -1,7 +1,7 @@
 """A run: every model of a file, whatever their kind; one that fails does not stop the others."""
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
@@ -20,6 +20,8 @@ from sdm.workflow.registry import task_of
 from sdm.workflow.running.batch import Batch, plan_batch, refuse_partial
 from sdm.workflow.running.job import Chooser, Job
 from sdm.workflow.running.journal import DONE
+from sdm.workflow.running.stacks import check_stacks, write_stacks
+from sdm.workflow.running.summary import summary_rows
 from sdm.workflow.task import ModelResult, Prepared, Task
 
 log = logging.getLogger("sdm")
@@ -36,6 +38,7 @@ class RunResult:
     notices: list[str]
     index: Path | None = None
     projection: ProjectionResult | None = None  # of all models, where scenarios were given
+    lines: list[str] = field(default_factory=list)  # what concerns all models
 
     @property
     def failed(self) -> list[ModelResult]:
@@ -74,6 +77,7 @@ def run(
     output = options.output
     if output.resume and output.overwrite:
         raise OptionError("--resume keeps what is finished, --overwrite does not: give one of them")
+    check_stacks(options)
     target = output_folder(output.folder)
     if not (output.resume or output.overwrite):
         refuse_partial(target)
@@ -93,6 +97,7 @@ def run(
             log.info(notice)
         if not prepared.tables and not prepared.failures:
             raise DataError(f"{options.occurrences.file} holds no species to model")
+        check_stacks(options, len(prepared.tables) + len(prepared.failures))
         plan = plan_batch(target, prepared, output.resume, output.overwrite, bool(options.occurrences.species))
         if plan is None:
             return _run_single(Job(task, options, command, choose, opened), prepared, target, progress)
@@ -126,6 +131,8 @@ def _run_several(batch: Batch, opened: Opened | None, target: Path) -> RunResult
         if len(entries) <= TOLD:
             result.models = [_told(batch.job.task, entry.result(place), target) for entry in entries]
         batch.finish(place)
+        stacks = write_stacks(place, summary_rows(batch.record), options, progress=batch.progress)
+        result.lines += [] if stacks is None else stacks.lines
         if opened is not None:
             done = [place / entry.folder for entry in entries if entry.status == DONE]
             result.projection = project_fitted(done, place, target, opened, options, batch.job.command, batch.progress)
@@ -138,7 +145,7 @@ def _run_several(batch: Batch, opened: Opened | None, target: Path) -> RunResult
         if options.output.report:
             from sdm.report.pages.index import write_index
 
-            result.index = target / write_index(place).name
+            result.index = target / write_index(place, len(batch.record.planned)).name
     return result
 
 

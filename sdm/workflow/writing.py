@@ -13,7 +13,7 @@ from sdm.maps.vectors import write_points
 from sdm.options.applies import applies
 from sdm.options.definitions import RunOptions
 from sdm.options.reading import dump_yaml, leaves
-from sdm.report.results import read_results
+from sdm.report.results import Results, read_results
 from sdm.report.tables import write_frame, write_rows
 from sdm.types import Progress
 from sdm.workflow.task import Fitted, ModelResult, Prepared, Task
@@ -52,7 +52,12 @@ def write_model(
     write_fate(prepared, prepared.fate_of(fitted.name), options, folder, files)
     files["numbers"] = f"{name}.json"
     if options.output.report:
+        from sdm.report.previews import write_preview
+
         files["page"] = f"{name}.html"
+        made = write_preview(Results(folder, name, task.kind, numbers, options.model_dump(), "", ""))
+        if made is not None:
+            files["preview"] = made.name
     (folder / files["numbers"]).write_text(to_json(numbers) + "\n", encoding="utf-8")
     if options.output.report:
         from sdm.report.pages.registry import write_page

@@ -209,7 +209,7 @@ def test_a_fourth_kind_runs_in_a_batch_and_every_command_serves_it(survey, world
     )
     result = run(options, task=CountTask())
     assert [model.kind for model in result.models] == ["counts", "counts"]
-    assert (tmp_path / "out" / "summary.csv").read_text().startswith("species,status,sites,folder,error")
+    assert (tmp_path / "out" / "summary.csv").read_text().startswith("species,status,sites,folder,page,preview,error")
     first = result.models[0]
     assert first.folder is not None
     assert (first.folder / "run.yaml").is_file()

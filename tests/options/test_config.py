@@ -140,6 +140,7 @@ EXAMPLES: dict[str, tuple[Any, Any]] = {
     "output.curves": ("false", False),
     "output.map": ("false", False),
     "output.report": ("false", False),
+    "output.stack": ("sum, threshold", ["sum", "threshold"]),
     "output.gpkg": ("true", True),
     "output.uncertainty": ("true", True),
     "output.surfaces": ("rain:heat, soil:rain", ["rain:heat", "soil:rain"]),

@@ -1,7 +1,5 @@
 """The pages in a real browser: slider, layers, hover and keys work, nothing complains, no network is asked."""
 
-import csv
-import io
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +7,6 @@ import numpy as np
 import pytest
 from browser import PIXELS, Browser, find_chromium
 from evil import EVIL
-from PIL import Image
 from report_runs import fit
 
 from sdm.report.results import Results, read_results
@@ -251,29 +248,3 @@ def test_a_page_without_a_map_is_quiet_too(browser: Browser, bare: Path) -> None
     browser.open(read_results(bare).page)
     assert browser.run("window.hacked === undefined")
     assert browser.console == []
-
-
-def test_the_index_sorts_by_any_column(browser: Browser, many: Path) -> None:
-    browser.console.clear()
-    browser.requests.clear()
-    browser.size(1280, 900)
-    browser.open(many / "index.html")
-    names = "Array.from(document.querySelectorAll('#species tbody tr'), r => r.cells[1].textContent.trim())"
-    with (many / "summary.csv").open(newline="") as source:
-        fitted = [row for row in csv.DictReader(source) if not row["error"]]
-    by_auc = [row["species"] for row in sorted(fitted, key=lambda row: -float(row["auc_train"]))]
-    heads = browser.run("Array.from(document.querySelectorAll('#species th'), h => h.textContent.trim())")
-    auc, name = (f"#species th:nth-child({heads.index(title) + 1})" for title in ("Training AUC", "Species"))
-    browser.click(f"{auc} button")
-    assert browser.run(names) == by_auc
-    assert browser.run(f"document.querySelector('{auc}').getAttribute('aria-sort')") == "descending"
-    browser.click(f"{auc} button")
-    assert browser.run(names) == by_auc[::-1]
-    browser.click(f"{name} button")
-    assert browser.run(names) == sorted(by_auc)
-    assert browser.console == []
-    assert browser.requests == [(many / "index.html").resolve().as_uri()]
-    browser.size(360, 800)
-    assert browser.run("document.documentElement.scrollWidth") <= 360
-    shown = Image.open(io.BytesIO(browser.screenshot()))
-    assert len(np.unique(np.asarray(shown.convert("L")))) > 20, "there is something to see"

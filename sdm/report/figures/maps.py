@@ -131,7 +131,7 @@ def class_keys(labels: Sequence[str], colours: Sequence[str], amounts: Sequence[
 
 
 def draw_richness(maps: Mapping[str, Path], path: Path, x: Array, y: Array) -> Path:
-    """Draw rasters of richness, the difference in its own colours, sites on the first; four are two rows."""
+    """Draw rasters of richness, the difference in its own colours, sites (if any) on the first; four are two rows."""
     pictures = {title: read_picture(raster, SIDE_PIXELS) for title, raster in maps.items()}
     first = next(iter(pictures.values()))
     left, bottom, right, top = first.bounds
@@ -159,6 +159,8 @@ _TITLES = {
     "labeled richness": "Species in the best joint labeling",
     "stacked richness": "Stacked single models",
     "richness difference": "Joint less stacked",
+    "sum": "Sum of suitabilities",
+    "threshold": "Species above their cutoff",
 }
 
 

@@ -1,43 +1,49 @@
-"""The page of a run over many species: a picture and the main figures of each, in a table that sorts itself."""
+"""The page of a run over many species: one table that sorts, filters and turns its pages itself.
 
-from collections.abc import Iterable
-from pathlib import Path
+It is made of `summary.csv` alone, whatever the number of species: no folder of a species is opened. The rows are data
+inside the page; the browser draws those that are shown, and loads their pictures when they come into view.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path, PurePosixPath
 from typing import Any
-from urllib.parse import quote
 
+from sdm.errors import DataError
 from sdm.files import write_text
-from sdm.report.charts import TOP
 from sdm.report.pages.frame import render
-from sdm.report.pages.live_map import map_layers
 from sdm.report.pages.registry import write_page
 from sdm.report.pages.scenario_index import write_projection_index
-from sdm.report.pictures import thumbnail
-from sdm.report.results import (
-    SCENARIOS,
-    Results,
-    find_projections,
-    find_results,
-    number,
-    read_results,
-    read_rows,
-)
+from sdm.report.previews import write_preview
+from sdm.report.results import SCENARIOS, Results, Row, find_projections, find_results, number, read_results, read_rows
+from sdm.report.summary import HEAD, SUMMARY, TAIL, group_failures
 
 NAME = "index.html"
-# Columns of figures: title, what it is of, and its digits (0: a count).
-COLUMNS = (
-    ("Records", "training_presences", 0),
-    ("Sites", "sites", 0),
-    ("Training AUC", "auc_train", 3),
-    ("Test AUC", "auc_test", 3),
-    ("Cross-validated AUC", "auc.val.avg", 3),
-    ("Boyce index", "cbi.val.avg", 3),
-    ("Test log loss", "log_loss_test", 4),
-    ("Cross-validated log loss", "loss.val.avg", 4),
-    ("Constant model's log loss", "constant_log_loss", 4),
-    ("Gain", "regularized_gain", 3),
-    ("Features", "features_with_weight", 0),
-    ("Proved gap (nats)", "gap", 2),
-)
+SCRIPT = "index.js"
+RICHNESS_PICTURE = "richness.png"
+FAILED = "failed"
+DIGITS = 6  # significant ones, of the numbers inside the page
+MOST_REASONS = 8  # that are shown before the others are folded away
+# Columns of numbers that are shown first, in this order: title, how a number is written, and its digits.
+COLUMNS = {
+    "training_presences": ("Records", "whole", 0),
+    "sites": ("Sites", "whole", 0),
+    "tested_on": ("Measured on", "text", 0),
+    "auc_train": ("Training AUC", "fixed", 3),
+    "auc_test": ("Test AUC", "fixed", 3),
+    "auc.val.avg": ("Cross-validated AUC", "fixed", 3),
+    "auc": ("AUC", "fixed", 3),
+    "cbi.val.avg": ("Boyce index", "fixed", 3),
+    "or.10p.avg": ("Omission at 10p", "fixed", 3),
+    "log_loss_test": ("Test log loss", "fixed", 4),
+    "loss.val.avg": ("Cross-validated log loss", "fixed", 4),
+    "log_loss": ("Log loss", "fixed", 4),
+    "constant_log_loss": ("Constant model's log loss", "fixed", 4),
+    "kappa": ("Kappa", "fixed", 3),
+    "regularized_gain": ("Gain", "fixed", 3),
+    "features_with_weight": ("Features", "whole", 0),
+    "gap": ("Proved gap (nats)", "figure", 2),
+}
+IN_TABLE_ALONE = ("gain", "log_loss_train", "entropy", "multiplier")  # in `summary.csv`, and not on the page
 
 
 def make_pages(places: Iterable[Path]) -> list[Path]:
@@ -49,6 +55,7 @@ def make_pages(places: Iterable[Path]) -> list[Path]:
     written = []
     for place in map(Path, places):
         found = [read_results(path) for path in find_results(place)]
+        previews = [None if results.kind == "projection" else write_preview(results) for results in found]
         written += [write_page(results) for results in found]
         if not place.is_dir():
             continue
@@ -57,7 +64,7 @@ def make_pages(places: Iterable[Path]) -> list[Path]:
         if sum(results.kind == "projection" for results in found) > 1:
             written.append(write_projection_index(place))
         elif any(results.folder != place for results in found):
-            written.append(write_index(place))
+            written.append(write_index(place, made=_made(place, zip(found, previews))))
     return written
 
 
@@ -67,61 +74,134 @@ def _projection_pages(folder: Path) -> list[Path]:
     return [*pages, write_projection_index(folder)] if len(pages) > 1 else pages
 
 
-def write_index(folder: Path) -> Path:
+def _made(folder: Path, found: Iterable[tuple[Results, Path | None]]) -> dict[str, dict[str, str]]:
+    """Return the page and the preview of results, as the summary has them, by the folder of each."""
+    places = {}
+    for results, preview in found:
+        shown = {"page": results.page, "preview": preview}
+        inside = {key: path.relative_to(folder).as_posix() for key, path in shown.items() if path is not None}
+        places[results.folder.relative_to(folder).as_posix()] = {"page": "", "preview": "", **inside}
+    return places
+
+
+def write_index(folder: Path, planned: int | None = None, made: Mapping[str, Mapping[str, str]] | None = None) -> Path:
     """Write the index of a run over several species into its folder; one that is there already is made anew."""
-    return write_text(folder / NAME, index_page(folder), overwrite=True)
+    return write_text(folder / NAME, index_page(folder, planned, made), overwrite=True)
 
 
-def index_page(folder: Path) -> str:
-    """Return the index of a run over several species."""
-    found = [results for path in find_results(folder) if (results := read_results(path)).folder != folder]
-    species = [_entry(folder, results) for results in found]
-    known = {entry["folder"] for entry in species}
-    summary = folder / "summary.csv"
-    listed = read_rows(summary) if summary.is_file() else []
-    failed = [row for row in listed if row.get("error") and row.get("folder") not in known]
-    shown = [
-        {"title": title, "digits": digits, "key": key}
-        for title, key, digits in COLUMNS
-        if any(entry["figures"][key] is not None for entry in species)
-    ]
-    against = "absences" if any(results.kind == "classes" for results in found) else "background"
-    projected = len(find_projections(folder / SCENARIOS)) > 1
-    links = {"projections": f"{SCENARIOS}/{NAME}" if projected else None}
+def index_page(folder: Path, planned: int | None = None, made: Mapping[str, Mapping[str, str]] | None = None) -> str:
+    """Return the index of a run over several species.
+
+    Parameters
+    ----------
+    folder
+        Of the batch: its `summary.csv` is read, and nothing else.
+    planned
+        The number of species that the run was given. If the table has fewer rows, the page says so.
+    made
+        Pages and previews that the table does not know, as those of `sdm report`, by the folder of the species.
+    """
+    summary = folder / SUMMARY
+    if not summary.is_file():
+        raise DataError(f"{folder} has no {SUMMARY} in it: expected the output folder of a run over several species")
+    listed = read_rows(summary)
+    rows = [{**row, **(made or {}).get(row.get("folder", ""), {})} for row in listed]
+    failed = sum(row.get("status") == FAILED for row in rows)
+    groups = group_failures(rows)
+    reasons: list[dict[str, Any]] = [{"text": group.reason, "count": len(group.species)} for group in groups]
+    columns = _columns(rows)
+    known = {column["key"] for column in columns}
     context = {
-        **links,
-        "species": species,
-        "failed": failed,
-        "columns": shown,
+        "projections": f"{SCENARIOS}/{NAME}" if (folder / SCENARIOS / NAME).is_file() else None,
+        "richness": RICHNESS_PICTURE if (folder / RICHNESS_PICTURE).is_file() else None,
         "run": folder.resolve().name,
-        "against": against,
+        "count": len(rows),
+        "fitted": len(rows) - failed,
+        "failed": failed,
+        "missing": max(0, planned - len(rows)) if planned is not None else 0,
+        "planned": planned,
+        "reasons": reasons,
+        "most_reasons": MOST_REASONS,
+        "columns": columns,
+        "against": _against(known),
+        "data": _data(rows, columns, [group.species for group in groups], [one["text"] for one in reasons]),
     }
-    return render("index.html", context)
+    return render("index.html", context, [SCRIPT])
 
 
-def _entry(folder: Path, results: Results) -> dict[str, Any]:
-    known = _figures(results)
-    layers = map_layers(results)
-    inside = results.folder.relative_to(folder).as_posix()
+def _against(known: Iterable[str]) -> str | None:
+    """Return what the AUC of the table is against; None where the table has none."""
+    keys = set(known)
+    if not any(key.startswith("auc") for key in keys):
+        return None
+    return "absences" if "training_presences" not in keys else "background"
+
+
+def _columns(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Return the columns between the name and the status: those that are known first, then whatever else there is."""
+    there = dict.fromkeys(key for row in rows for key, value in row.items() if value != "")
+    keys = [key for key in COLUMNS if key in there]
+    keys += [key for key in there if key not in (*COLUMNS, *HEAD, *TAIL, *IN_TABLE_ALONE)]
+    columns = []
+    for key in keys:
+        title, kind, digits = COLUMNS.get(key, (key, "figure", 4))
+        numeric = all(number(row[key]) is not None for row in rows if row.get(key))
+        columns.append({"key": key, "title": title, "kind": kind if numeric else "text", "digits": digits})
+    return columns
+
+
+def _data(
+    rows: Sequence[Row], columns: Sequence[Mapping[str, Any]], groups: Sequence[Sequence[str]], reasons: Sequence[str]
+) -> dict[str, Any]:
+    """Return the table by columns, as the script of the page reads it: short, for there are many rows.
+
+    Names of folders and files that follow from the species' name are 1 there; statuses and messages are numbers of
+    entries in lists.
+    """
+    statuses = list(dict.fromkeys(row.get("status", "") for row in rows))
+    said = [row.get("error", "").removeprefix(f"{row.get('species')}: ") for row in rows]
+    errors = list(dict.fromkeys(text for text in said if text))
+    code, message = ({text: k for k, text in enumerate(texts)} for texts in (statuses, errors))
+    group_of = {species: k for k, group in enumerate(groups) for species in group}
     return {
-        "name": results.title,
-        "folder": inside,
-        "page": f"{quote(inside)}/{quote(results.page.name)}",
-        "status": results.numbers.get("status"),
-        "figures": {key: number(known.get(key)) for _, key, _ in COLUMNS},
-        "picture": thumbnail(layers[0].path, TOP.get(results.scale), band=layers[0].band) if layers else None,
+        "species": [row.get("species", "") for row in rows],
+        "folder": [_short(row.get("folder", ""), row.get("species", "").replace(" ", "_")) for row in rows],
+        "page": [_short(_inner(row.get("page", "")), f"{row.get('folder')}/{_last(row)}.html") for row in rows],
+        "preview": [
+            _short(_inner(row.get("preview", "")), f"{row.get('folder')}/{_last(row)}_preview.png") for row in rows
+        ],
+        "status": [code[row.get("status", "")] for row in rows],
+        "statuses": statuses,
+        "error": [message[text] if text else -1 for text in said],
+        "errors": errors,
+        "reason": [group_of[row.get("species", "")] if text else -1 for row, text in zip(rows, said)],
+        "reasons": reasons,
+        "columns": columns,
+        "values": [[_value(row.get(column["key"], ""), column["kind"]) for row in rows] for column in columns],
     }
 
 
-def _figures(results: Results) -> dict[str, Any]:
-    """Return the figures of the table: means over folds and stored numbers, those of classes by the same names."""
-    n, mean = results.numbers, results.tree("cross_validation").get("mean")
-    names = {"training": "auc_train", "test": "auc_test", "cross-validation": "auc.val.avg"}
-    losses = {"test": "log_loss_test", "cross-validation": "loss.val.avg"}
-    measured: dict[str, Any] = {}
-    for sites, found in results.tree("measures").items():
-        own = found if isinstance(found, dict) else {}
-        measured |= {names.get(sites, ""): own.get("mean_auc"), losses.get(sites, ""): own.get("log_loss")}
-        measured["constant_log_loss"] = own.get("constant_log_loss")
-    measured["sites"] = n.get("training_sites")
-    return {**(mean if isinstance(mean, dict) else {}), **n, **measured}
+def _last(row: Row) -> str:
+    return row.get("folder", "").rpartition("/")[2]
+
+
+def _short(text: str, expected: str) -> str | int:
+    """Return 1 for a text that is as expected, else the text; 0 for none."""
+    return (1 if text == expected else text) if text else 0
+
+
+def _inner(path: str) -> str:
+    """Return a path that leads into the folder; none for one that leads out of it: whoever wrote it, it was no run."""
+    parts = PurePosixPath(path)
+    return "" if parts.is_absolute() or ".." in parts.parts or "\\" in path else path
+
+
+def _value(text: str, kind: str) -> float | int | str | None:
+    """Return a cell of the table: text as it is, a number with a few digits; None where there is none."""
+    if kind == "text":
+        return text or None
+    found = number(text)
+    if found is None:
+        return None
+    short = float(f"{found:.{DIGITS}g}") if kind != "whole" else found
+    return int(short) if short.is_integer() else short

@@ -21,6 +21,7 @@ from sdm.executors.opening import as_done, workers
 from sdm.files import safe_names, write_text
 from sdm.options.definitions import RunOptions
 from sdm.progress.telling import species_stage
+from sdm.report.summary import SUMMARY, SUMMARY_PARQUET, write_summary
 from sdm.report.tables import table_text
 from sdm.types import Progress
 from sdm.workflow.projecting.after_fit import FOLDER
@@ -28,7 +29,8 @@ from sdm.workflow.running.digest import Digester
 from sdm.workflow.running.job import Job
 from sdm.workflow.running.journal import DONE, JOURNAL, Journal, JournalEntry, Record
 from sdm.workflow.running.run_folder import RunFolder
-from sdm.workflow.running.summary import summary_rows, write_summary
+from sdm.workflow.running.stacks import STACK_FILES
+from sdm.workflow.running.summary import summary_rows
 from sdm.workflow.running.unit import Part, WorkerDied, do_sent_unit, do_unit, failed_entry
 from sdm.workflow.task import Prepared
 from sdm.workflow.writing import write_fate, write_run
@@ -38,7 +40,15 @@ log = logging.getLogger("sdm")
 
 # Files in the folder of a batch; no model has a folder of such a name.
 TABLES = (
-    *("summary.csv", "summary.parquet", "records.csv", "records_fate.csv", "records_fate.gpkg", "background.csv"),
+    *(
+        SUMMARY,
+        SUMMARY_PARQUET,
+        *STACK_FILES.values(),
+        "records.csv",
+        "records_fate.csv",
+        "records_fate.gpkg",
+        "background.csv",
+    ),
     *("background.gpkg", "index.html", "effort.tif", "run.yaml", "command.txt", JOURNAL),
 )
 LARGEST = 16  # species of a unit: their maps share one pass over the layers, and a killed worker loses one unit
@@ -262,7 +272,7 @@ class Batch:
         if self.job.options.output.report:
             from sdm.report.pages.index import write_index
 
-            write_index(place)
+            write_index(place, len(self.record.planned))
 
     def clear(self, place: Path) -> None:
         """Remove what a run leaves behind of which nothing came to be."""

@@ -11,7 +11,7 @@ from terminal import BARE, QUICK, as_json, fail, files, model_answer, picture, r
 
 from sdm.assess.class_assessor import Classes
 from sdm.models.classes import ClassModel
-from sdm.report.pictures import thumbnail
+from sdm.report.pictures import small_picture
 
 
 @pytest.fixture
@@ -331,7 +331,7 @@ def test_the_index_is_of_the_species_of_the_run(world, tmp_path: Path) -> None:
     out = tmp_path / "out"
     words = ("fit", table, world.layers, "--response", "presence", "--fc", "l", "--no-curves", "-o", out, "--overwrite")
     succeed(*words)
-    assert "Third/Third.html" in (out / "index.html").read_text(encoding="utf-8")
+    assert '"Third"' in (out / "index.html").read_text(encoding="utf-8")
     succeed(*words, "--species", names[1], "--species", names[0])
     text = (out / "index.html").read_text(encoding="utf-8")
     assert "Third" not in text
@@ -339,7 +339,11 @@ def test_the_index_is_of_the_species_of_the_run(world, tmp_path: Path) -> None:
     with rasterio.open(out / stems[0] / f"{stems[0]}_probability.tif") as source:
         assert source.descriptions == ("P", "absent")
     for stem in stems:
-        assert thumbnail(out / stem / f"{stem}_probability.tif", 1.0, band=1) in text
+        shown = (out / stem / f"{stem}_preview.png").read_bytes()
+        assert shown == small_picture(out / stem / f"{stem}_probability.tif", 1.0, band=1)
+    data = json.loads(text.partition('<script type="application/json" id="rows">')[2].partition("</script>")[0])
+    assert data["species"] == [row["species"] for row in rows(out / "summary.csv")] == names[::-1]
+    assert data["preview"] == [1, 1], "called after the folders of the species"
 
 
 def visits(world, path: Path, count: int = 40, times: int = 6) -> Path:

@@ -53,6 +53,7 @@ def test_one_failure_does_not_stop_the_others_but_shows_in_the_exit_code(world, 
         "records_fate.csv",
         "run.yaml",
         "summary.csv",
+        "summary.parquet",
     ]
 
 
@@ -96,7 +97,7 @@ def test_no_name_leaves_the_folder_or_takes_the_place_of_another(world, tmp_path
         assert len(row["folder"].encode()) < 100
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "records.csv"]
     assert sorted(path.name for path in (tmp_path / "in").iterdir()) == ["out"]
-    assert len(list((tmp_path / "in" / "out").iterdir())) == len(NASTY) + 9
+    assert len(list((tmp_path / "in" / "out").iterdir())) == len(NASTY) + 10
 
 
 def test_names_survive_in_tables(world, tmp_path: Path) -> None:

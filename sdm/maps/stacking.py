@@ -1,0 +1,171 @@
+"""Stacks of species: their maps added up, or how many species are above their cutoff in every cell.
+
+Every map is decompressed once: it is opened in turn, read, and added to what the maps before it gave. A few maps are
+open at a time, whatever the number of species; memory holds one strip of the grid, which is all of it up to 8 million
+cells. Sums are in double precision and in the order of the maps, so that bytes do not depend on the number of threads.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import rasterio
+from numpy.typing import NDArray
+from rasterio.errors import RasterioError
+from rasterio.windows import Window
+
+from sdm._version import __version__
+from sdm.data.rasters.grid import Grid
+from sdm.errors import DataError
+from sdm.maps.rasters import BLOCK, NODATA, Moments, Raster, RasterSummary, tag_raster, writing_cogs
+from sdm.types import Progress
+
+HOW = ("sum", "threshold")
+"""What can be made of a stack: the sum of suitabilities, or the number of species above their cutoff."""
+CELLS = 8 << 20  # of a strip: of each, 8 bytes of a sum, and 3 or 5 of a count
+DOING = "stacking maps"
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+
+@dataclass(frozen=True)
+class SpeciesMap:
+    """The finished map of one species: a band of a raster, and the value from which on the species is present."""
+
+    path: Path
+    band: int = 1
+    cutoff: float | None = None
+
+
+def write_stack(
+    maps: Sequence[SpeciesMap],
+    places: Mapping[str, Path],
+    *,
+    tags: Mapping[str, str] | None = None,
+    threads: int = 2,
+    progress: Progress | None = None,
+) -> dict[str, RasterSummary]:
+    """Write stacks of species, all from one reading of their maps.
+
+    Parameters
+    ----------
+    maps
+        Two or more, on one grid. A cell that a map has no value for counts nothing; where no map has one, the stack has
+        none either.
+    places
+        Where to write which of `HOW`: `sum` is a number per cell (float32), `threshold` a whole number of species.
+    tags
+        More tags for the files; what they are, the number of species and the version are always there.
+
+    Raises
+    ------
+    DataError
+        If there are fewer than two maps, they are not on one grid, or one cannot be read or has no cutoff.
+    """
+    if len(maps) < 2:
+        raise DataError(
+            f"a stack adds up the maps of species, and there is {len(maps) or 'no'} map: expected 2 or more"
+        )
+    if unknown := [how for how in places if how not in HOW]:
+        raise DataError(f"a stack of '{unknown[0]}' is not known: expected {' or '.join(HOW)}")
+    for one in maps if "threshold" in places else ():
+        if one.cutoff is None:
+            raise DataError(f"{one.path} has no cutoff, which a stack of 'threshold' needs: use 'sum'")
+    grid = _grid(maps[0].path)
+    kind, nothing = ("uint16", 2**16 - 1) if len(maps) < 2**16 - 1 else ("uint32", 2**32 - 1)
+    kinds = {"sum": ("float32", NODATA), "threshold": (kind, float(nothing))}
+    names = {"sum": "sum of suitabilities", "threshold": "number of species above their cutoff"}
+    rasters = [Raster(path, *kinds[how], bands=(names[how],)) for how, path in places.items()]
+    strips = grid.tiles(*grid.tile_size((BLOCK, BLOCK), CELLS))
+    moments = [Moments() for _ in rasters]
+    with writing_cogs(grid, rasters, threads) as files:
+        for k, strip in enumerate(strips):
+
+            def told(done: int, before: int = k * len(maps)) -> None:
+                if progress:
+                    progress(before + done, len(strips) * len(maps), DOING)
+
+            made = _stack(maps, grid, strip, places, kinds, threads, told)
+            for file, band, count, raster in zip(files, made, moments, rasters):
+                file.write(band, 1, window=strip)
+                count.add(band[band != band.dtype.type(raster.nodata)].astype(np.float64))
+        summaries = [count.summary(raster.path) for count, raster in zip(moments, rasters)]
+        for file, summary, how in zip(files, summaries, places):
+            about = {"what": names[how], "species": str(len(maps)), "software": f"sdm {__version__}", **(tags or {})}
+            tag_raster(file, summary, about)
+    return dict(zip(places, summaries))
+
+
+def _stack(
+    maps: Sequence[SpeciesMap],
+    grid: Grid,
+    strip: Window,
+    places: Mapping[str, Path],
+    kinds: Mapping[str, tuple[str, float]],
+    threads: int,
+    told: Callable[[int], None],
+) -> list[NDArray[Any]]:
+    """Return the stacks of one strip of the grid."""
+    shape = int(strip.height), int(strip.width)
+    seen = np.zeros(shape, dtype=bool)
+    total = np.zeros(shape) if "sum" in places else None
+    count = np.zeros(shape, dtype=kinds["threshold"][0]) if "threshold" in places else None
+    read = _ahead(maps, lambda one: _values(one, grid, strip), threads)
+    for done, (one, values) in enumerate(zip(maps, read), start=1):
+        known = ~np.isnan(values)
+        seen |= known
+        if total is not None:
+            np.add(total, values, out=total, where=known)
+        if count is not None:  # NaN is not above anything
+            count += values >= np.float32(one.cutoff)
+        told(done)
+    made: dict[str, Any] = {"sum": total, "threshold": count}
+    return [np.where(seen, made[how], kinds[how][1]).astype(kinds[how][0]) for how in places]
+
+
+def _ahead(items: Iterable[T], work: Callable[[T], U], threads: int) -> Iterator[U]:
+    """Yield the results of items in their order; a few are worked on ahead, in threads."""
+    with ThreadPoolExecutor(max(1, threads)) as pool:
+        waiting: deque[Future[U]] = deque()
+        try:
+            for item in items:
+                waiting.append(pool.submit(work, item))
+                if len(waiting) > threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _values(one: SpeciesMap, grid: Grid, strip: Window) -> NDArray[np.float32]:
+    """Return the values of a map in a strip, NaN where it has none."""
+    try:
+        with rasterio.open(one.path) as source:
+            if problem := _grid_of(source).difference(grid):
+                said = problem.replace("the stack", "the first map")
+                raise DataError(f"{one.path} {said}: a stack needs the maps of all species on one grid")
+            values = source.read(one.band, window=strip).astype(np.float32, copy=False)
+            nothing = source.nodatavals[one.band - 1]
+    except (RasterioError, IndexError) as error:
+        raise DataError(f"{one.path} cannot be read as a map ({error}): make it again") from error
+    if nothing is not None:
+        values[values == np.float32(nothing)] = np.nan
+    return values
+
+
+def _grid(path: Path) -> Grid:
+    try:
+        with rasterio.open(path) as source:
+            return _grid_of(source)
+    except RasterioError as error:
+        raise DataError(f"{path} cannot be read as a map ({error}): make it again") from error
+
+
+def _grid_of(source: rasterio.DatasetReader) -> Grid:
+    return Grid(width=source.width, height=source.height, transform=source.transform, crs=source.crs)

@@ -1,0 +1,130 @@
+"""The stacks of a batch: maps of richness, made of the maps of its species when these are finished (`output.stack`)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sdm.errors import DataError, OptionError
+from sdm.maps.stacking import HOW, SpeciesMap, write_stack
+from sdm.options.definitions import RunOptions
+from sdm.report.pages.live_map import map_layers
+from sdm.report.results import Results, number, read_results
+from sdm.types import Progress
+
+RULE = "maxsss"
+"""The cutoff of a species where the run has none of its own."""
+STACK_FILES = {how: f"richness_{how}.tif" for how in HOW} | {"picture": "richness.png"}
+"""What is written into the folder of a batch; no species has a folder of such a name."""
+SCALES = ("cloglog", "logistic")  # whose values can be added up: from 0 to 1
+
+
+@dataclass(frozen=True)
+class StackResult:
+    """The stacks of a batch: their files by what they are, what they hold (JSON values), and what to say."""
+
+    files: dict[str, Path]
+    numbers: dict[str, Any]
+    lines: list[str]
+
+
+def check_stacks(options: RunOptions, species: int | None = None) -> None:
+    """Raise if stacks are asked for that cannot be made; `species` is their number, as soon as it is known."""
+    if not options.output.stack:
+        return
+    asked = f"output.stack={','.join(options.output.stack)}"
+    if not options.output.map:
+        raise OptionError(f"{asked} is made of the maps of species, and output.map=false writes none: leave one out")
+    scale = options.predict.scale
+    if "sum" in options.output.stack and scale not in SCALES:
+        raise OptionError(
+            f"output.stack=sum adds up suitabilities from 0 to 1, and predict.scale={scale} is not such a scale: "
+            f"expected {' or '.join(SCALES)}"
+        )
+    if species is not None and species < 2:
+        raise OptionError(f"{asked} needs several species, and there is one: leave it out")
+
+
+def write_stacks(
+    folder: Path, rows: Sequence[Mapping[str, Any]], options: RunOptions, *, progress: Progress | None = None
+) -> StackResult | None:
+    """Write the stacks that the options ask for into the folder of a batch, and a picture of them; None if none is
+    asked for.
+
+    Parameters
+    ----------
+    folder
+        Of the batch, with the folders of its species in it.
+    rows
+        Of the summary, in its order: the maps of species with a `folder` and without an `error` are stacked.
+
+    Raises
+    ------
+    OptionError
+        For options that contradict each other (`check_stacks`).
+    DataError
+        If fewer than two species have a map, or the maps are not on one grid.
+    """
+    wanted: list[str] = list(dict.fromkeys(options.output.stack))
+    if not wanted:
+        return None
+    check_stacks(options)
+    fitted = [row for row in rows if row.get("folder") and not row.get("error")]
+    rule = options.predict.threshold if options.predict.threshold is not None else RULE
+    maps, scale = list[SpeciesMap](), ""
+    for row in fitted:  # one at a time: the numbers of many species are large
+        results = read_results(folder / str(row["folder"]))
+        scale = scale or results.scale
+        if made := _species_map(results, rule, wanted):
+            maps.append(made)
+    if len(maps) < 2:
+        some = "one species has" if maps else "no species has"
+        raise DataError(f"output.stack={','.join(wanted)} needs the maps of two species or more, and {some} one")
+    tags = {"scale": scale} | ({"cutoff": str(rule)} if "threshold" in wanted else {})
+    places = {how: folder / STACK_FILES[how] for how in wanted}
+    summaries = write_stack(maps, places, tags=tags, threads=options.threads, progress=progress)
+    from sdm.report.figures.maps import draw_richness  # matplotlib takes its time to load
+
+    picture = draw_richness(places, folder / STACK_FILES["picture"], *_NOWHERE)
+    left_out = len(rows) - len(maps)
+    numbers = {
+        "species": len(maps),
+        "left_out": left_out,
+        "scale": scale,
+        "cutoff": rule if "threshold" in wanted else None,
+        "maps": {how: summary.numbers for how, summary in summaries.items()},
+    }
+    said = {"sum": "sum of suitabilities", "threshold": f"number of species above their cutoff, {rule}"}
+    without = f"; {left_out:,} without a map left out" if left_out else ""
+    lines = [
+        f"richness of {len(maps):,} species ({said[how]}): {places[how].name}, {summary.text}{without}"
+        for how, summary in summaries.items()
+    ]
+    return StackResult({**places, "picture": picture}, numbers, lines)
+
+
+_NOWHERE: tuple[Any, Any] = ([], [])  # no records are drawn on a picture of many species
+
+
+def _species_map(results: Results, rule: str | float, wanted: Sequence[str]) -> SpeciesMap | None:
+    """Return the map of a species with its cutoff; None where there is no map."""
+    layer = next(iter(map_layers(results)), None)
+    if layer is None:
+        return None
+    if not layer.threshold:
+        raise DataError(
+            f"{results.title} has a map of {len(results.classes)} classes, and output.stack={','.join(wanted)} adds up "
+            "maps of one species each: leave it out"
+        )
+    return SpeciesMap(layer.path, layer.band, _cutoff(results, rule) if "threshold" in wanted else None)
+
+
+def _cutoff(results: Results, rule: str | float) -> float:
+    """Return the cutoff of a species on the scale of its map."""
+    if not isinstance(rule, str):
+        return float(rule)
+    known = results.tree("thresholds").get(rule)
+    found = number(known.get(results.scale)) if isinstance(known, dict) else None
+    if found is None:
+        raise DataError(f"{results.title} has no threshold '{rule}', which output.stack=threshold needs: use sum")
+    return found
