@@ -18,6 +18,7 @@ from sdm_cli.commands.predict import predict
 from sdm_cli.commands.project import project_command
 from sdm_cli.commands.report import report
 from sdm_cli.commands.simulate import simulate
+from sdm_cli.commands.status import status
 from sdm_cli.commands.studies.curve import curve
 from sdm_cli.commands.studies.path import path
 from sdm_cli.commands.studies.tune import tune
@@ -43,13 +44,15 @@ app = typer.Typer(
 
     Which variables to keep:  sdm variables records.csv layers/
 
+    How far a run over many species is:  sdm status results/
+
     Other climates and places:  sdm project results/ --scenarios 'future/{gcm}_{ssp}/' --reference layers/ -o out
     """,
 )
 for command in (fit, tune, path, classify, joint, check, variables):
     app.command(context_settings={"token_normalize_func": normalize})(command)
 app.command("project", context_settings={"token_normalize_func": normalize})(project_command)
-for command in (predict, evaluate, report, info, init, schema, simulate):
+for command in (predict, evaluate, report, status, info, init, schema, simulate):
     app.command()(command)
 
 

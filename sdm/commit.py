@@ -256,6 +256,12 @@ def _discard(stage: Path) -> None:
         shutil.rmtree(stage, ignore_errors=True)
 
 
+def stages_of(target: Path) -> list[Path]:
+    """Return the new results of a target that runs are at work on, beside the old ones."""
+    target = _real(target)
+    return sorted(stage / "new" for stage in target.parent.glob(f".sdm-{place_digest(target)}-*.part"))
+
+
 def _recover(target: Path) -> None:
     """Finish or remove what runs left behind when they were killed; the lock of the target is held."""
     stages = f".sdm-{place_digest(target)}-*.part"

@@ -56,6 +56,22 @@ def lock_of(beside: Path, digest: str, target: Path | None = None) -> Iterator[N
             os.close(handle)
 
 
+def is_locked(target: Path) -> bool:
+    """Tell whether a run is at work on a file or folder, without changing anything."""
+    target = Path(os.path.realpath(target))
+    for beside in (target.parent, target):
+        try:
+            handle = os.open(beside / f".sdm-{place_digest(target)}.lock", os.O_RDWR)
+        except OSError:
+            continue
+        try:
+            if not _try_lock(handle):
+                return True
+        finally:
+            os.close(handle)
+    return False
+
+
 def _open(path: Path) -> int | None:
     """Open and lock a file; None where another process has locked it."""
     while True:

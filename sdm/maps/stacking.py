@@ -82,7 +82,7 @@ def write_stack(
     names = {"sum": "sum of suitabilities", "threshold": "number of species above their cutoff"}
     rasters = [Raster(path, *kinds[how], bands=(names[how],)) for how, path in places.items()]
     strips = grid.tiles(*grid.tile_size((BLOCK, BLOCK), CELLS))
-    moments = [Moments() for _ in rasters]
+    moments = [Moments(raster.nodata) for raster in rasters]
     with writing_cogs(grid, rasters, threads) as files:
         for k, strip in enumerate(strips):
 
@@ -91,9 +91,9 @@ def write_stack(
                     progress(before + done, len(strips) * len(maps), DOING)
 
             made = _stack(maps, grid, strip, places, kinds, threads, told)
-            for file, band, count, raster in zip(files, made, moments, rasters):
+            for file, band, count in zip(files, made, moments):
                 file.write(band, 1, window=strip)
-                count.add(band[band != band.dtype.type(raster.nodata)].astype(np.float64))
+                count.add(band)
         summaries = [count.summary(raster.path) for count, raster in zip(moments, rasters)]
         for file, summary, how in zip(files, summaries, places):
             about = {"what": names[how], "species": str(len(maps)), "software": f"sdm {__version__}", **(tags or {})}
