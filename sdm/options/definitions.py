@@ -482,7 +482,15 @@ class RunOptions(Section):
         1, "Processes of this machine for species, folds, null models, tuning, curves and scenarios.", ge=1, le=1024
     )
     cluster: ClusterOptions = ClusterOptions()
-    retries: int = option(2, "How often a species is tried again whose worker died.", ge=0, le=100)
+    retries: int = option(2, "How often a species or scenario is tried again whose worker died.", ge=0, le=100)
+
+    def alone(self) -> "RunOptions":
+        """Return the options without what does not change results: who does the work, and whether a run goes on."""
+        plain = RunOptions()
+        output = self.output.model_copy(update={"resume": False, "overwrite": False})
+        return self.model_copy(
+            update={"output": output, "processes": 1, "cluster": plain.cluster, "retries": plain.retries}
+        )
 
 
 PRESETS: dict[str, dict[str, Any]] = {"best": {"fit.model": "committee", "background.kind": "target-group"}}

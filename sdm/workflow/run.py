@@ -135,7 +135,8 @@ def _run_several(batch: Batch, opened: Opened | None, target: Path) -> RunResult
         result.lines += [] if stacks is None else stacks.lines
         if opened is not None:
             done = [place / entry.folder for entry in entries if entry.status == DONE]
-            result.projection = project_fitted(done, place, target, opened, options, batch.job.command, batch.progress)
+            given, command = batch.options, batch.job.command
+            result.projection = project_fitted(done, place, target, opened, given, command, batch.progress)
             if options.output.report:  # pages show the scenarios of their species, which are there only now
                 from sdm.report.pages.registry import write_page
                 from sdm.report.results import read_results

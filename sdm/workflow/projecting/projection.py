@@ -8,15 +8,20 @@ import hashlib
 import json
 import logging
 import zlib
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import BrokenExecutor, Executor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from sdm._version import __version__
 from sdm.commit import claim, staging, staging_species
 from sdm.errors import HIDDEN, DataError, OptionError, OutputError, hide_secrets
+from sdm.executors.here import Here
+from sdm.executors.opening import as_done, workers
 from sdm.files import output_folder, safe_names, to_json
 from sdm.maps.novelty import check_measures, read_measures
 from sdm.maps.projection.across import REST
@@ -28,7 +33,7 @@ from sdm.models.extrapolation import known_range
 from sdm.options.applies import PROJECTING
 from sdm.options.definitions import RunOptions
 from sdm.options.reading import dump_yaml, make_options
-from sdm.progress.telling import step_by_step
+from sdm.progress.telling import StepCount, step_by_step
 from sdm.reading import load_json
 from sdm.types import Progress
 from sdm.workflow.projecting.joining import write_pages, write_projections
@@ -37,6 +42,7 @@ from sdm.workflow.projecting.opening import REFERENCE, Opened, OpenScenario, ope
 from sdm.workflow.projecting.scenarios import Scenario, field_names, find_scenarios, period_order
 from sdm.workflow.projecting.summary import Case, SpeciesProjection
 from sdm.workflow.projecting.telling import common_warnings, projection_lines
+from sdm.workflow.running.run_folder import RunFolder, load_job
 from sdm.written_files import refuse_obstacle, sdm_files
 
 log = logging.getLogger("sdm")
@@ -267,24 +273,7 @@ class Projection:
 
     def run(self, place: Path, target: Path, resume: bool) -> ProjectionResult:
         """Map every scenario, then what concerns all of them."""
-        found: dict[str, dict[str, Any]] = {}
-        kept = 0
-        todo = self._order()
-        for k, (one, earlier) in step_by_step([*enumerate(todo)], self.progress, "scenarios"):
-            digest, folder = self._digest(one, earlier, found), place / self.folders[one.title]
-            known = _finished(folder, digest) if resume else None
-            if known is None:
-                log.info("%s (%d of %d)", one.title, k + 1, len(todo))
-                with staging(folder, overwrite=True) as stage:
-                    known = self._scenario(one, earlier, stage, place, found)
-                    known |= {"title": one.title, "fields": dict(one.scenario.fields), "digest": digest}
-                    known["checksums"] = {name: _checksum(stage / name) for name in _map_names(known)}
-                    (stage / NUMBERS).write_text(to_json(known) + "\n", encoding="utf-8")
-                    known = load_json(stage / NUMBERS)  # the same whether it was computed now or kept
-            else:
-                log.info("%s (%d of %d): kept, for nothing has changed", one.title, k + 1, len(todo))
-                kept += 1
-            found[one.title] = known
+        found, kept = self._map_all(place, resume)
         earlier_maps = {name for name in sdm_files(place) if name.startswith("across/")} if resume else set()
         with staging(place, overwrite=True, keep=True) as stage:
             species = self._together(found, place, stage)
@@ -297,6 +286,72 @@ class Projection:
         result.warnings = common_warnings(species)
         result.lines = [line for one in species for line in projection_lines(one, len(species) > 1)]
         return result
+
+    def _map_all(self, place: Path, resume: bool) -> tuple[dict[str, dict[str, Any]], int]:
+        """Map every scenario that is not finished, several at a time where there are workers; return the numbers of
+        all of them, and how many were finished."""
+        todo = self._order()
+        digests: dict[str, str] = {}
+        for one, earlier in todo:
+            digests[one.title] = self._digest(one, earlier, digests)
+        number = {one.title: f"{one.title} ({k} of {len(todo)})" for k, (one, _) in enumerate(todo, start=1)}
+        count = StepCount(self.progress, "scenarios", len(todo))
+        found: dict[str, dict[str, Any]] = {}
+        kept = 0
+        with workers(self.options) as executor, _handed_out(self, place, executor) as call:
+            for wave in self._waves(todo):
+                left = []
+                for title in wave:
+                    known = _finished(place / self.folders[title], digests[title]) if resume else None
+                    if known is None:
+                        log.info(number[title])
+                        left.append(title)
+                    else:
+                        log.info("%s: kept, for nothing has changed", number[title])
+                        found[title], kept = known, kept + 1
+                        count.step()
+                tries: Counter[str] = Counter()
+                while left:
+                    broken = []
+                    for k, future in as_done(executor, call, [(title, digests[title]) for title in left]):
+                        try:
+                            found[left[k]] = future.result()
+                            count.step()
+                        except BrokenExecutor:
+                            tries[left[k]] += 1
+                            if tries[left[k]] > self.options.retries:
+                                raise
+                            log.warning("%s: its worker died; it is tried again", number[left[k]])
+                            broken.append(left[k])
+                    left = broken
+        return {one.title: found[one.title] for one, _ in todo}, kept
+
+    def _waves(self, todo: Sequence[tuple[OpenScenario, OpenScenario | None]]) -> list[list[str]]:
+        """Return the scenarios that need no others, then those that need these alone, and so on: all need the
+        reference, and with limited dispersal that of the period before."""
+        depth: dict[str, int] = {}
+        for one, earlier in todo:
+            limited = self.reach_km is not None and earlier is not None
+            first = 0 if one.title == REFERENCE else 1
+            depth[one.title] = depth[earlier.title] + 1 if limited and earlier is not None else first
+        return [[title for title in depth if depth[title] == k] for k in sorted(set(depth.values()))]
+
+    def make_scenario(
+        self, title: str, digest: str, place: Path, before_commit: Callable[[], None] | None = None
+    ) -> dict[str, Any]:
+        """Map one scenario into its folder in one step, and return its numbers; those that it needs are there."""
+        one, earlier = next(pair for pair in self._order() if pair[0].title == title)
+        beside = self.opened.reference is not None and title != REFERENCE
+        reference = load_json(place / REFERENCE / NUMBERS) if beside else None
+        with staging(place / self.folders[title], overwrite=True) as stage:
+            known = self._scenario(one, earlier, stage, place, reference)
+            known |= {"title": title, "fields": dict(one.scenario.fields), "digest": digest}
+            known["checksums"] = {name: _checksum(stage / name) for name in _map_names(known)}
+            (stage / NUMBERS).write_text(to_json(known) + "\n", encoding="utf-8")
+            found: dict[str, Any] = load_json(stage / NUMBERS)  # the same whether it was computed now or kept
+            if before_commit is not None:
+                before_commit()
+        return found
 
     def _order(self) -> list[tuple[OpenScenario, OpenScenario | None]]:
         """Return every scenario, the reference first, with the one that dispersal begins from: that of the period
@@ -315,18 +370,16 @@ class Projection:
         dispersal = self.options.project.dispersal
         return {"unlimited": None, "none": 0.0}[dispersal] if isinstance(dispersal, str) else dispersal
 
-    def _digest(self, one: OpenScenario, earlier: OpenScenario | None, found: Mapping[str, Any]) -> str:
-        """Return what is the same as long as a scenario's results are."""
+    def _digest(self, one: OpenScenario, earlier: OpenScenario | None, known: Mapping[str, str]) -> str:
+        """Return what is the same as long as a scenario's results are; `known` are those of the ones before."""
         area, predict = self.options.project.area, self.options.predict
         models = [
             [a.title, a.identity, group, a.cutoffs, a.shown_scale]
             for a, group in zip(self.models, group_models(self.models))
         ]
-        after = [
-            found[title]["digest"] for title in ([REFERENCE] if REFERENCE in found and one.title != REFERENCE else [])
-        ]
-        if self.reach_km is not None and earlier is not None and earlier.title in found:
-            after.append(found[earlier.title]["digest"])
+        after = [known[REFERENCE]] if REFERENCE in known and one.title != REFERENCE else []
+        if self.reach_km is not None and earlier is not None and earlier.title in known:
+            after.append(known[earlier.title])
         grid = self.opened.grid
         # The reference has no novelty and no change.
         beside = [] if one.title == REFERENCE else [list(self.measures), self.options.project.dispersal]
@@ -343,10 +396,9 @@ class Projection:
         earlier: OpenScenario | None,
         stage: Path,
         place: Path,
-        found: Mapping[str, Any],
+        reference: Mapping[str, Any] | None,
     ) -> dict[str, Any]:
-        """Write the maps of one scenario; return its numbers."""
-        reference = found.get(REFERENCE) if one.title != REFERENCE else None
+        """Write the maps of one scenario; return its numbers. `reference` are those of the reference."""
         before: dict[str, Path] = {}
         for target in self.passes.files.targets if reference is not None else ():
             if target.presence:
@@ -382,7 +434,7 @@ class Projection:
         """Write what concerns all scenarios into a stage; maps of single scenarios are in `place`."""
         species = [self._species(name, page, found) for name, page in zip(self.species, self.pages)]
         head = "# Repeat with: sdm project run.yaml -o FOLDER\n"
-        text = dump_yaml(self.options, PROJECTING)
+        text = dump_yaml(self.options.alone(), PROJECTING)
         if HIDDEN in text:
             head += f"# Secrets of addresses are not stored: write them in place of {HIDDEN}.\n"
         (stage / "run.yaml").write_text(head + text, encoding="utf-8")
@@ -403,6 +455,28 @@ class Projection:
         ]
         rule = next(iter(one.cutoffs), None)
         return SpeciesProjection(name, page, one.model.kind, one.shown_scale, rule, self.options.project, cases)
+
+
+@contextmanager
+def _handed_out(job: Projection, place: Path, executor: Executor) -> Iterator[Callable[[str, str], dict[str, Any]]]:
+    """Give the function that an executor calls with the title and digest of a scenario."""
+    if isinstance(executor, Here):
+        yield partial(job.make_scenario, place=place)
+        return
+    folder = RunFolder(place)
+    token = folder.begin(replace(job, progress=None), sent=True)
+    try:
+        if (check := getattr(executor, "check", None)) is not None:
+            check(folder.path)
+        yield partial(make_sent_scenario, str(place), token)
+    finally:
+        folder.remove()
+
+
+def make_sent_scenario(place: str, token: str, title: str, digest: str) -> dict[str, Any]:
+    """Map a scenario in a process of its own."""
+    job: Projection = load_job(place, token)
+    return job.make_scenario(title, digest, Path(place), partial(RunFolder(Path(place)).check, token))
 
 
 def _finished(folder: Path, digest: str) -> dict[str, Any] | None:

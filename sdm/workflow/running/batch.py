@@ -115,7 +115,7 @@ class Batch:
     def __init__(
         self, job: Job, prepared: Prepared, plan: BatchPlan, options: RunOptions, progress: Progress | None
     ) -> None:
-        self.job = replace(job, options=alone(options), command=without_workers(job.command))
+        self.job = replace(job, options=options.alone(), command=without_workers(job.command))
         self.prepared, self.plan = replace(prepared, of_several=True), plan
         self.options, self.progress = options, progress
         self.record = Record(list(plan.all_names), dict(plan.known.entries) if plan.in_place else {})
@@ -199,7 +199,8 @@ class Batch:
         self, executor: Executor, folder: RunFolder, journal: Journal, todo: list[str], digests: dict[str, str]
     ) -> None:
         here = isinstance(executor, Here)
-        token = folder.begin(self.job, self.prepared, todo, sent=not here)
+        fitted = [name for name in todo if name in self.prepared.tables]
+        token = folder.begin(self.job, sent=not here, alike=[self.prepared.only(name) for name in fitted[:2]])
         if (check := getattr(executor, "check", None)) is not None:
             check(folder.path)
         folders = self.plan.folders
@@ -289,15 +290,6 @@ class Batch:
         if prepared.ledger is not None:
             write_text(place / "records.csv", table_text(prepared.ledger.rows()), overwrite=True)
         write_run(task, options, place, self.job.command)
-
-
-def alone(options: RunOptions) -> RunOptions:
-    """Return the options of every model of several: who does the work, and in which folder, is not among them."""
-    plain = RunOptions()
-    output = options.output.model_copy(update={"resume": False, "overwrite": False})
-    return options.model_copy(
-        update={"output": output, "processes": 1, "cluster": plain.cluster, "retries": plain.retries}
-    )
 
 
 def without_workers(command: str) -> str:

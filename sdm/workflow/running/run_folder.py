@@ -15,7 +15,6 @@ from typing import Any
 from sdm.errors import OutputError
 from sdm.executors.sharing import SharedArrays, loads
 from sdm.workflow.running.journal import JournalEntry, append_lines, read_entry, read_lines
-from sdm.workflow.task import Prepared
 
 log = logging.getLogger("sdm")
 
@@ -34,15 +33,15 @@ class RunFolder:
     def __init__(self, place: Path) -> None:
         self.place, self.path = place, place / NAME
 
-    def begin(self, job: Any, prepared: Prepared, names: Sequence[str], sent: bool) -> str:
-        """Make the folder, with the job and the arrays that species share where they are `sent` to other processes;
-        return the token of the run."""
+    def begin(self, job: Any, *, sent: bool, alike: Sequence[Any] = ()) -> str:
+        """Make the folder, with the job where it is `sent` to other processes, and the arrays that all models share,
+        of which two are given as `alike`; return the token of the run."""
         self.path.mkdir(exist_ok=True)
         (self.path / _UNITS).mkdir(exist_ok=True)
         self.arrays = SharedArrays(self.path / "arrays")
         if sent:
-            if len(names) > 1:
-                self.arrays.share(*(prepared.only(name) for name in names[:2]))
+            if len(alike) > 1:
+                self.arrays.share(*alike[:2])
             (self.path / _JOB).write_bytes(self.arrays.dumps(job))
         token = secrets.token_hex(8)
         (self.path / _TOKEN).write_text(token, encoding="ascii")
