@@ -82,6 +82,18 @@ class SampleTable:
         taken: dict[str, Any] = {name: None if part is None else part[which] for name, (part, which) in parts.items()}
         return replace(self, **taken)
 
+    def with_background_of(self, other: "SampleTable") -> "SampleTable":
+        """Return the table with the arrays of another one in place of its own where they are the same, so that many
+        species hold one background."""
+        names = ("background", "background_x", "background_y", "weights", "background_folds")
+        pairs = {name: (getattr(self, name), getattr(other, name)) for name in names}
+        same: dict[str, Any] = {}
+        for name, (mine, theirs) in pairs.items():
+            alike = mine is not None and theirs is not None and (mine.shape, mine.dtype) == (theirs.shape, theirs.dtype)
+            if alike and mine.tobytes() == theirs.tobytes():
+                same[name] = theirs
+        return replace(self, **same)
+
     def environment(self) -> tuple[str, np.ndarray]:
         """Return what stands for the environment, over which variables are correlated: its name, and the variables."""
         return "background points", self.background

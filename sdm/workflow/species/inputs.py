@@ -139,7 +139,10 @@ def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
     for other in (points, group):
         if other is not None and other.source != records.source:
             notices += [text for text in other.notes_beside if text not in notices]
-    backgrounds = sampling.make_backgrounds(options, stack, places, points, effort, located.cells)
+    backgrounds = [
+        replace(one, values=np.ascontiguousarray(one.values, dtype=np.float64))  # once for all species
+        for one in sampling.make_backgrounds(options, stack, places, points, effort, located.cells)
+    ]
     values = backgrounds[0].presence_values
     if values is None:
         values = stack.sample(*located.cells, threads=options.threads)
@@ -286,8 +289,9 @@ def _prepare_swd(options: RunOptions) -> SpeciesPrepared:
     for species in table.species_names:
         if not wanted or species in wanted:
             try:
-                made = SampleTable.from_swd(table, species, background)
-                prepared.tables[species] = replace(made, sampling=said)
+                made = replace(SampleTable.from_swd(table, species, background), sampling=said)
+                first = next(iter(prepared.tables.values()), made)
+                prepared.tables[species] = made.with_background_of(first)
             except DataError as error:
                 prepared.failures[species] = str(error)
     return prepared
