@@ -468,7 +468,7 @@ def _handed_out(job: Projection, place: Path, executor: Executor) -> Iterator[Ca
     try:
         if (check := getattr(executor, "check", None)) is not None:
             check(folder.path)
-        yield partial(make_sent_scenario, str(place), token)
+        yield partial(make_sent_scenario, str(place.absolute()), token)
     finally:
         folder.remove()
 

@@ -5,6 +5,7 @@ goes on (`--resume`) skips those that are finished and whose inputs are the same
 """
 
 import logging
+import os
 import shlex
 import time
 from collections import Counter, deque
@@ -218,7 +219,7 @@ class Batch:
                     if here:
                         yield self.job, folder, token, k, parts, self.progress
                     else:
-                        yield str(folder.place), token, k, folder.arrays.dumps(parts)
+                        yield os.path.abspath(folder.place), token, k, folder.arrays.dumps(parts)
 
             for k, future in as_done(executor, do_unit if here else do_sent_unit, calls()):
                 notes = folder.notes(token, unit + k)

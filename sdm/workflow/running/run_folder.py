@@ -2,6 +2,7 @@
 how far each of them is. It goes when the run has ended; the next run takes over what a killed one left."""
 
 import logging
+import os
 import secrets
 import shutil
 import time
@@ -42,7 +43,7 @@ class RunFolder:
         if sent:
             if len(alike) > 1:
                 self.arrays.share(*alike[:2])
-            (self.path / _JOB).write_bytes(self.arrays.dumps(job))
+            (self.path / _JOB).write_bytes(self.arrays.dumps((os.getcwd(), job)))
         token = secrets.token_hex(8)
         (self.path / _TOKEN).write_text(token, encoding="ascii")
         return token
@@ -112,7 +113,13 @@ class UnitNotes:
 
 @lru_cache(maxsize=2)
 def load_job(place: str, token: str) -> Any:
-    """Return the job of a run, in a process that works for it; once for all of its tasks."""
+    """Return the job of a run, in a process that works for it; once for all of its tasks. From then on the process is
+    in the folder that the run was started in: paths of layers may be relative to it."""
     folder = RunFolder(Path(place))
     folder.check(token)
-    return loads((folder.path / _JOB).read_bytes(), folder.path / "arrays")
+    home, job = loads((folder.path / _JOB).read_bytes(), folder.path / "arrays")
+    try:
+        os.chdir(home)
+    except OSError as error:
+        raise OutputError(f"a worker cannot see {home}, where the run was started ({error.strerror})") from error
+    return job
