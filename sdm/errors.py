@@ -60,3 +60,11 @@ class ModelFileError(SdmError):
 
 class OutputError(SdmError):
     """A result that cannot be written: it exists already, or the folder does not let us."""
+
+
+class ClusterError(SdmError):
+    """A cluster that cannot do the work: it is not there, or its machines differ from this one."""
+
+
+class SchedulerLost(ClusterError):
+    """A cluster that was there and is not any more; what it had not done can be done again."""

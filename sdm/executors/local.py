@@ -59,7 +59,7 @@ class LocalProcesses(Executor):
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 env={**ONE_THREAD, **os.environ},
-                **_APART,
+                **APART,
             )
         return True
 
@@ -102,6 +102,6 @@ def _carry_out(task: Any, out: Any, back: Any) -> Any:
     return answer
 
 
-_APART: dict[str, Any] = (
+APART: dict[str, Any] = (
     {"creationflags": getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)} if os.name == "nt" else {"process_group": 0}
 )

@@ -74,12 +74,11 @@ def as_done(
     """Have a function called with every tuple of arguments; yield the number of each and its future as it is done. No
     more calls are handed over than the executor is about to begin, so that memory stays bounded."""
     executor = Here() if executor is None else executor
-    ahead = getattr(executor, "ahead", 64)
     pending: dict[Future[Any], int] = {}
     todo, last = enumerate(calls), False
     try:
         while pending or not last:
-            while not last and len(pending) < ahead:
+            while not last and len(pending) < getattr(executor, "ahead", 64):  # of a cluster it changes
                 if (item := next(todo, None)) is None:
                     last = True
                 else:

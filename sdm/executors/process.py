@@ -16,7 +16,7 @@ def serve() -> None:
     tasks: SimpleQueue[bytes] = SimpleQueue()
     Thread(target=_listen, args=(source, tasks), daemon=True).start()
     while True:
-        answers.write(_answer(tasks.get()))
+        answers.write(answer_task(tasks.get()))
         answers.flush()
 
 
@@ -30,7 +30,8 @@ def _listen(source: BinaryIO, tasks: "SimpleQueue[bytes]") -> None:
         os._exit(0)
 
 
-def _answer(task: bytes) -> bytes:
+def answer_task(task: bytes) -> bytes:
+    """Call a function with its arguments; return whether it went well, and its result or what it raised."""
     answer: tuple[bool, Any]
     try:
         function, args, options = pickle.loads(task)  # noqa: S301

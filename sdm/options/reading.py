@@ -32,6 +32,7 @@ PATHS = (
     "occurrences.file", "layers.files", "background.file", "background.area", "background.target_group",
     "background.bias", "test.file", "output.folder", "path.strata", "classes.raster",
     "joint.graph", "project.models", "project.scenarios", "project.reference", "project.area",
+    "cluster.address",
 )  # fmt: skip
 
 
@@ -119,6 +120,8 @@ def _located(name: str, value: Any, folder: Path) -> Any:
             return value  # `make_options` says what is wrong
     if name == "path.strata" and os.path.basename(str(value)) == value and not (folder / value).is_file():
         return value  # the name of a layer, or squares
+    if name == "cluster.address" and not str(value).endswith(".json"):
+        return value  # an address, or the name of a kind of cluster
     return rebase(value, folder) if name in PATHS else value
 
 

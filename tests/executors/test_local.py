@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from clusters.machines import HELPERS, alive
 
 from sdm.assess.fits import run_all
 from sdm.errors import SdmError
@@ -22,35 +23,29 @@ import sys
 from pathlib import Path
 from sdm.assess.fits import run_all
 from sdm.executors.opening import Processes, workers
-from test_workers import busy
+from clusters.machines import on_cluster
+from clusters.tasks import busy
 
 if __name__ == "__main__":
     try:
-        with workers(Processes(2)) as pool:
+        with workers(Processes(2) if sys.argv[2] == "processes" else on_cluster("local")) as pool:
             run_all(busy, [(sys.argv[1],)] * 8, pool)
     except KeyboardInterrupt:
         sys.exit(130)
 """
 
 
-def busy(folder: str) -> None:
-    """Say that it began, then never end."""
-    (Path(folder) / f"{os.getpid()}.began").touch()
-    while True:
-        pass
-
-
 def die(_: str) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-@pytest.fixture
-def run(tmp_path: Path):
+@pytest.fixture(params=["processes", "cluster"])
+def run(request: pytest.FixtureRequest, tmp_path: Path):
     """A process with two workers at work, in a process group of its own as in a terminal, and their ids."""
     (tmp_path / "script.py").write_text(SCRIPT)
-    paths = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+    paths = os.pathsep.join([str(HELPERS), os.environ.get("PYTHONPATH", "")])
     child = subprocess.Popen(
-        [sys.executable, tmp_path / "script.py", tmp_path],
+        [sys.executable, tmp_path / "script.py", tmp_path, request.param],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -67,14 +62,6 @@ def run(tmp_path: Path):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         child.communicate()
-
-
-def alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 def test_ctrl_c_in_a_terminal_ends_all_of_them(run) -> None:

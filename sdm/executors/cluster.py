@@ -1,0 +1,349 @@
+"""A Dask cluster as an executor: one that is there already, or one that is started for the run."""
+
+import asyncio
+import json
+import logging
+import pickle
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
+from contextlib import AsyncExitStack, contextmanager, suppress
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any, Protocol
+
+from sdm.errors import ClusterError, OptionError, SchedulerLost, SdmError
+from sdm.executors.bundles import Bundles, Call
+from sdm.executors.quiet import quiet_dask
+from sdm.executors.remote import look_around, version_fault, versions_here, work
+from sdm.executors.slurm import slurm_cluster
+from sdm.executors.starting import local_cluster
+
+log = logging.getLogger("sdm")
+
+ANSWERS = 8.0  # seconds that a scheduler has to answer a new client
+SILENT = 30.0  # seconds without an answer after which a scheduler is lost; a closed connection is noticed at once
+CLOSING = 5.0  # seconds for farewells
+LOOK = 0.5  # seconds between looks at who is there
+TOGETHER = 0.003  # seconds in which calls are sent together
+
+
+class Addressed(Protocol):
+    """Where a cluster is, or how to start one: `sdm.options.sharing`."""
+
+    @property
+    def address(self) -> str | None:
+        """`local`, `slurm`, a scheduler file, or an address."""
+
+    @property
+    def workers(self) -> int:
+        """How many workers to start."""
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """How jobs are started."""
+
+
+@contextmanager
+def open_cluster(cluster: Addressed) -> Iterator["ClusterExecutor"]:
+    """Give an executor whose tasks are done by the workers of a cluster. A cluster that was there before stays;
+    one that was started here ends with the block, without waiting for tasks."""
+    _need_extra(cluster.address)
+    with quiet_dask():
+        executor = ClusterExecutor(cluster)
+        try:
+            executor.start()
+            yield executor
+        except BrokenExecutor as error:
+            raise ClusterError(
+                f"the workers of the cluster at {executor.name} were killed one after the other at the same task, "
+                "as systems do when memory runs out: use fewer workers per machine, or more memory for each"
+            ) from error
+        finally:
+            executor.close()
+        if executor.lost_work is not None:
+            raise executor.lost_work
+
+
+def _need_extra(address: str | None) -> None:
+    try:
+        import distributed
+
+        if address == "slurm":
+            import dask_jobqueue  # noqa: F401
+    except ImportError as error:
+        missing = "dask-jobqueue" if "jobqueue" in str(error) else "Dask"
+        raise ClusterError(
+            f"--cluster {address} needs {missing}, which is not installed: pip install 'sdm-maxent[cluster]'"
+        ) from error
+    del distributed
+
+
+class ClusterExecutor(Executor):
+    """An executor whose tasks are done by the workers of a Dask cluster. Dask gives the task of a worker that dies to
+    another, so that a task may be begun more than once; when it gives up, the future fails with BrokenExecutor. When
+    the scheduler is lost all futures fail with `SchedulerLost`."""
+
+    def __init__(self, cluster: Addressed) -> None:
+        self.name = str(cluster.address)
+        self.lost_work: SdmError | None = None  # why futures failed, if the cluster was lost
+        self._cluster, self._versions = cluster, versions_here()
+        self._client: Any = None
+        self._workers: dict[str, int] = {}  # threads of each
+        self._lost: SdmError | None = None
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._waiting: list[Call] = []
+        self._bundles = Bundles()
+        self._begun, self._opened = Event(), Future[None]()
+        self._thread = Thread(target=self._live, daemon=True, name="sdm-cluster")
+        self._loop: asyncio.AbstractEventLoop
+        self._life: asyncio.Task[None]
+        self._ended: asyncio.Event
+
+    @property
+    def size(self) -> int:
+        """How many workers there are now. One task at a time is done by each, whatever threads it has."""
+        return len(self._workers)
+
+    @property
+    def ahead(self) -> int:
+        """How many tasks to hold at a time: those at work, and the next of each worker."""
+        return 2 * max(self.size, 1) * self._bundles.most
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
+        """Have a function called by the next worker that is free; it is sent by its name."""
+        call = Call(getattr(fn, "__qualname__", ""), pickle.dumps((fn, args, kwargs)), self._loop)
+        self._loop.call_soon_threadsafe(self._take, call)
+        return call
+
+    def check(self, folder: str | Path) -> None:
+        """Find out whether all workers have the versions of this machine, and see the files of a folder. A
+        `ClusterError` names the first that does not."""
+        content = secrets.token_hex(16)
+        probe = Path(folder).resolve() / f".sdm_probe_{content[:8]}"
+        probe.write_text(content, encoding="utf-8")
+        try:
+            answers = asyncio.run_coroutine_threadsafe(self._ask_all(str(probe), content), self._loop).result()
+        finally:
+            probe.unlink(missing_ok=True)
+        for address, answer in sorted(answers.items()):
+            if isinstance(answer, Exception):
+                raise ClusterError(f"worker {address} {self._cannot(answer)}")
+            host, versions, view_fault = answer
+            if fault := version_fault(f"{address} on {host}", versions, self._versions):
+                raise ClusterError(fault)
+            if view_fault:
+                raise ClusterError(
+                    f"worker {address} on {host} {view_fault}: "
+                    "all machines of the cluster must have that folder under the same path"
+                )
+
+    def start(self) -> None:
+        """Connect, and wait for the first worker."""
+        self._thread.start()
+        self._opened.result()
+
+    def close(self) -> None:
+        """Leave the cluster, or end it if it was started here; tasks that were not done are cancelled."""
+        if self._thread.is_alive() and self._begun.wait(CLOSING):
+            self._loop.call_soon_threadsafe(self._end)
+            self._thread.join(4 * CLOSING)
+
+    def _end(self) -> None:
+        self._ended.set()
+        self._life.cancel()
+
+    def _live(self) -> None:
+        """Be the thread that talks to the cluster."""
+        with suppress(asyncio.CancelledError):
+            asyncio.run(self._attend())
+
+    async def _attend(self) -> None:
+        """Enter the cluster, look after it until this task is cancelled, and leave it."""
+        self._loop = asyncio.get_running_loop()
+        self._loop.set_exception_handler(lambda *_: None)  # of Dask's tasks; ours are in futures
+        self._life = asyncio.current_task()  # type: ignore[assignment]
+        self._ended = asyncio.Event()
+        self._begun.set()
+        async with AsyncExitStack() as stack:
+            try:
+                await self._enter(stack)
+                await self._watch()
+            except SdmError as error:
+                self._lose(error)
+            except Exception as error:
+                self._lose(ClusterError(f"the cluster at {self.name} {self._cannot(error)}"))
+            finally:
+                for task in self._tasks:
+                    task.cancel()
+                self._give_up(self._waiting)
+        await self._ended.wait()  # until then futures fail
+
+    async def _enter(self, stack: AsyncExitStack) -> None:
+        from distributed import Client
+
+        place: Any
+        if self.name == "local":
+            place = await stack.enter_async_context(local_cluster(self._cluster.workers, self._lose_from_thread))
+        elif self.name == "slurm":
+            place = await stack.enter_async_context(slurm_cluster(self._cluster.workers, self._cluster.settings))
+        else:
+            place = read_address(self.name)
+        self._client = Client(
+            place, asynchronous=True, set_as_default=False, timeout=ANSWERS, name="sdm", direct_to_workers=True
+        )
+        stack.push_async_callback(self._leave)
+        try:
+            async with asyncio.timeout(ANSWERS + 1):
+                await self._client
+        except (OSError, TimeoutError) as error:
+            raise ClusterError(
+                f"no Dask scheduler answers at {self.name}{'' if place == self.name else f' ({place})'}: "
+                "see whether it runs, and whether this is its address"
+            ) from error
+
+    async def _leave(self) -> None:
+        await asyncio.wait({asyncio.ensure_future(self._client.close())}, timeout=CLOSING)
+
+    async def _watch(self) -> None:
+        """Know who is there. Raise `SchedulerLost` when nobody is any more."""
+        waiting = warned = False
+        while True:
+            self._workers = await self._ask_threads()
+            if not self._workers and not waiting:
+                log.info("waiting for workers of %s", self.name)
+            waiting = not self._workers
+            if not waiting and not self._opened.done():
+                self._opened.set_result(None)
+            crowded = next((item for item in self._workers.items() if item[1] > 1), None)
+            if crowded and not warned:
+                warned = True
+                log.warning(
+                    "worker %s has %d threads, of which one is used: start workers with --nthreads 1 --nworkers %d",
+                    *crowded, crowded[1],
+                )  # fmt: skip
+            await self._pause(LOOK if self._opened.done() else LOOK / 10)
+
+    async def _ask_threads(self) -> dict[str, int]:
+        asked, since = asyncio.ensure_future(self._client.nthreads()), self._loop.time()
+        try:
+            while not asked.done():
+                await asyncio.wait({asked}, timeout=LOOK)
+                if not self._connected() or self._loop.time() - since > SILENT:
+                    raise self._loss()
+            return dict(asked.result())
+        except OSError as error:
+            raise self._loss() from error
+        finally:
+            asked.cancel()
+
+    async def _pause(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        if not self._connected():
+            raise self._loss()
+
+    def _connected(self) -> bool:
+        link = self._client.scheduler_comm
+        return self._client.status == "running" and link is not None and not link.closed()
+
+    def _loss(self) -> SchedulerLost:
+        return SchedulerLost(f"the cluster at {self.name} was lost: give the same command again with --resume")
+
+    def _lose(self, error: SdmError) -> None:
+        """Let all futures fail, those to come too."""
+        self._lost = self._lost or error
+        for task in self._tasks:
+            task.cancel()
+        if not self._opened.done():
+            self._opened.set_exception(error)
+
+    def _lose_from_thread(self, error: ClusterError) -> None:
+        with suppress(RuntimeError):  # it has ended already
+            self._loop.call_soon_threadsafe(self._lose, error)
+
+    def _take(self, call: Call) -> None:
+        """Send a call with those that follow it in this moment."""
+        self._waiting.append(call)
+        if len(self._waiting) == 1:
+            self._loop.call_later(TOGETHER, self._send_waiting)
+
+    def _send_waiting(self) -> None:
+        calls, self._waiting = self._waiting, []
+        for bundle in self._bundles.divide(calls):
+            self._send(bundle)
+
+    def _send(self, bundle: list[Call]) -> None:
+        task = asyncio.ensure_future(self._have_done(bundle))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        for call in bundle:
+            call.dropped = lambda: all(call.cancelled() for call in bundle) and task.cancel()
+
+    async def _have_done(self, bundle: list[Call]) -> None:
+        """Have calls done by one worker, and say so in their futures."""
+        from distributed import KilledWorker
+
+        try:
+            seconds, answers = pickle.loads(await self._answers([call.body for call in bundle]))  # noqa: S301
+        except KilledWorker as error:
+            if len(bundle) > 1:  # at one of them
+                for call in bundle:
+                    self._send([call])
+            else:
+                bundle[0].fail(BrokenExecutor(f"the workers that began a task were killed ({error.allowed_failures})"))
+        except (asyncio.CancelledError, CancelledError) as error:
+            if isinstance(error, CancelledError) and self._lost is None:  # Dask has dropped it
+                self._lose(self._loss())
+            self._give_up(bundle)
+        except Exception as error:
+            for call in bundle:
+                call.fail(ClusterError(f"a worker of the cluster at {self.name} {self._cannot(error)}"))
+        else:
+            self._bundles.learn(bundle, seconds)
+            for call, answer in zip(bundle, answers):
+                call.settle(*pickle.loads(answer))  # noqa: S301 - from the user's own cluster
+            if rest := bundle[len(answers) :]:  # they took longer than was thought
+                self._send(rest)
+
+    def _give_up(self, calls: list[Call]) -> None:
+        for call in calls:
+            if self._lost is None:
+                call.cancel()
+            elif call.fail(type(self._lost)(*self._lost.args)):
+                self.lost_work = self._lost
+
+    async def _answers(self, bodies: list[bytes]) -> bytes:
+        if self._lost is not None:
+            raise asyncio.CancelledError
+        remote = self._client.submit(work, bodies, self._versions, pure=False, retries=0)
+        try:
+            return await remote
+        finally:
+            remote.release()
+
+    async def _ask_all(self, path: str, content: str) -> dict[str, Any]:
+        return await self._client.run(look_around, path, content, on_error="return")
+
+    def _cannot(self, error: Exception) -> str:
+        return (
+            f"cannot do the work ({type(error).__name__}: {' '.join(str(error).split())}): "
+            f"install sdm {self._versions['sdm']} and the same versions of its packages on all machines"
+        )
+
+
+def read_address(text: str) -> str:
+    """Return the address of a scheduler, from an address or a scheduler file."""
+    if "://" in text:
+        return text
+    if not text.endswith(".json"):
+        raise OptionError(
+            f"--cluster {text}: expected an address such as tcp://host:8786, a scheduler file (.json), local or slurm"
+        )
+    try:
+        return str(json.loads(Path(text).read_text(encoding="utf-8"))["address"])
+    except FileNotFoundError:
+        raise ClusterError(
+            f"scheduler file {text} does not exist: start a scheduler with 'dask scheduler --scheduler-file {text}'"
+        ) from None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ClusterError(f"{text} is not a scheduler file of Dask, or is not complete") from error

@@ -1,0 +1,180 @@
+"""A cluster of SLURM jobs that are started for a run, and end with it."""
+
+import asyncio
+import difflib
+import inspect
+import logging
+import shlex
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+from sdm.errors import ClusterError, OptionError
+from sdm.executors.local import ONE_THREAD
+
+log = logging.getLogger("sdm")
+
+_OURS = {
+    "self",
+    "scheduler",
+    "name",
+    "loop",
+    "asynchronous",
+    "n_workers",
+    "job_cls",
+    "scheduler_cls",
+    "scheduler_options",
+}
+_OURS |= {"silence_logs", "dashboard_address", "host", "base_class_kwargs", "job_kwargs"}
+_OLD = {"project", "extra", "job_extra", "env_extra", "header_skip"}  # dask-jobqueue has new names for them
+_ABSENT = 30.0  # seconds after which a job whose workers have all gone is replaced
+_CLOSING = 10.0  # seconds for cancelling all jobs
+
+
+def read_settings(settings: Mapping[str, str]) -> dict[str, Any]:
+    """Return the keywords of dask-jobqueue's `SLURMCluster` for settings that are text; several values of one setting
+    have semicolons between them."""
+    known = _known_settings()
+    return {name: _read(known, name, text) for name, text in settings.items()}
+
+
+def _known_settings() -> list[str]:
+    from dask_jobqueue.core import Job, JobQueueCluster
+    from dask_jobqueue.slurm import SLURMJob
+
+    names = {name for part in (SLURMJob, Job, JobQueueCluster) for name in inspect.signature(part.__init__).parameters}
+    return sorted(names - _OURS - _OLD)
+
+
+def _read(known: list[str], name: str, text: str) -> Any:
+    if name not in known:
+        near = difflib.get_close_matches(name, known, 1, 0.5)
+        meant = f"'{near[0]}'" if near else f"one of {', '.join(known)}"
+        raise OptionError(f"--cluster-settings: SLURM jobs have no setting '{name}': expected {meant}")
+    kind, expected = _KINDS.get(name, (str, "text"))
+    try:
+        return kind(text)
+    except ValueError:
+        raise OptionError(f"--cluster-settings: {name}={text}: expected {expected}") from None
+
+
+def _whole(text: str) -> int:
+    if (number := int(text)) < 1:
+        raise ValueError(text)
+    return number
+
+
+def _size(text: str) -> str:
+    from dask.utils import parse_bytes
+
+    if parse_bytes(text) < 2**20:
+        raise ValueError(text)
+    return text
+
+
+def _time(text: str) -> str:
+    if text.isdecimal():  # YAML reads 12:00:00 as the number 43200, which SLURM takes for minutes
+        raise ValueError(text)
+    return text
+
+
+def _choice(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError(text)
+    return text.lower() == "true"
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.split(";") if line.strip()]
+
+
+def _arguments(text: str) -> list[str]:
+    return [word for line in _lines(text) for word in shlex.split(line)]
+
+
+_NUMBER = (_whole, "a whole number, 1 or more")
+_SIZE = (_size, "memory, as in 8GB")
+_KINDS: dict[str, tuple[Callable[[str], Any], str]] = {
+    "cores": _NUMBER,
+    "processes": _NUMBER,
+    "job_cpu": _NUMBER,
+    "memory": _SIZE,
+    "walltime": (_time, "hours, minutes and seconds, in YAML with quotation marks, as in '12:00:00'"),
+    "death_timeout": (float, "seconds"),
+    "nanny": (_choice, "true or false"),
+    "security": (_choice, "true or false"),
+    "worker_extra_args": (_arguments, "words as in a command"),
+    "job_extra_directives": (_lines, "text"),
+    "job_script_prologue": (_lines, "text"),
+    "job_directives_skip": (_lines, "text"),
+}
+
+
+def make_jobs(settings: Mapping[str, str]) -> Any:
+    """Return dask-jobqueue's `SLURMCluster`, without jobs yet; every job has one worker process per core."""
+    import dask
+    from dask_jobqueue import SLURMCluster
+
+    keywords = read_settings(settings)
+    configured = dask.config.get("jobqueue.slurm")
+    keywords.setdefault("cores", configured.get("cores") or 1)
+    keywords.setdefault("processes", configured.get("processes") or keywords["cores"])
+    if not keywords.get("memory", configured.get("memory")):
+        raise OptionError("--cluster slurm needs the memory of a job: add --cluster-settings memory=8GB")
+    one_thread = "export " + " ".join(f"{name}={value}" for name, value in ONE_THREAD.items())
+    prologue = keywords.get("job_script_prologue", configured.get("job-script-prologue") or [])
+    keywords["job_script_prologue"] = [one_thread, *prologue]
+    options = {**configured.get("scheduler-options", {}), "dashboard": False, "dashboard_address": None}
+    return SLURMCluster(asynchronous=True, silence_logs=False, scheduler_options=options, **keywords)
+
+
+@asynccontextmanager
+async def slurm_cluster(workers: int, settings: Mapping[str, str]) -> AsyncIterator[Any]:
+    """Give a `SLURMCluster` with so many workers, or so many that jobs are full, in jobs that are replaced when they
+    end. All are cancelled at the end, whatever they are at."""
+    jobs = make_jobs(settings)
+    try:
+        await jobs
+        await _fill(jobs, workers)
+        keeper = asyncio.create_task(_replace(jobs, workers))
+        try:
+            yield jobs
+        finally:
+            keeper.cancel()
+    finally:
+        await asyncio.wait({asyncio.ensure_future(jobs.close())}, timeout=_CLOSING)
+
+
+async def _fill(jobs: Any, workers: int) -> None:
+    jobs.scale(workers)
+    try:
+        await jobs
+    except FileNotFoundError as error:
+        raise ClusterError(
+            f"--cluster slurm: the command '{error.filename}' does not exist on this machine: "
+            "start the run on a machine from which SLURM takes jobs"
+        ) from error
+    except RuntimeError as error:  # with all that sbatch wrote
+        said = [line for line in str(error).splitlines() if line.strip()]
+        raise ClusterError(f"--cluster slurm: SLURM did not take the job: {said[-1] if said else error}") from error
+
+
+async def _replace(jobs: Any, workers: int) -> None:
+    """Start a job for every one that is over, as its time is, or whose machine is lost."""
+    now = asyncio.get_running_loop().time
+    seen: dict[str, float] = {}  # when workers of a job were there last
+    while True:
+        await asyncio.sleep(1)
+        present = [str(state.name) for state in jobs.scheduler.workers.values()]
+        for job in list(jobs.worker_spec):
+            if any(name == job or name.startswith(f"{job}-") for name in present):
+                seen[job] = now()
+            elif job in seen and now() - seen[job] > _ABSENT:
+                del jobs.worker_spec[job], seen[job]
+                log.info("a job of SLURM has ended: another is started")
+        try:
+            if len(jobs.worker_spec) * jobs.new_spec["options"]["processes"] < workers:
+                await _fill(jobs, workers)
+        except ClusterError as error:
+            log.warning("%s", error)
+            await asyncio.sleep(_ABSENT)

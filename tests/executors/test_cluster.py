@@ -1,0 +1,206 @@
+"""A Dask cluster does the work as this process would, and a fault of it is a sentence."""
+
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Executor, wait
+from pathlib import Path
+
+import pytest
+from clusters.machines import Machines, machines, on_cluster, until
+from clusters.tasks import divide, fail_with_advice, process_id, square, wait_for_go
+from distributed import Client
+
+from sdm.assess.fits import run_all
+from sdm.errors import ClusterError, DataError, OptionError, SchedulerLost
+from sdm.executors import cluster as cluster_room
+from sdm.executors.here import Here
+from sdm.executors.opening import workers
+
+
+@pytest.fixture(scope="module")
+def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
+    """A scheduler and two workers, which no test harms."""
+    with machines(tmp_path_factory.mktemp("standing"), 2) as started:
+        yield started
+
+
+@pytest.fixture
+def executor(standing: Machines) -> Iterator[Executor]:
+    with workers(on_cluster(standing.file)) as opened:
+        until(lambda: opened.size == 2)
+        yield opened
+
+
+def test_results_are_those_of_this_process(executor: Executor) -> None:
+    jobs = [(k,) for k in range(30)]
+    assert run_all(square, jobs, executor) == run_all(square, jobs, Here())
+    assert executor.submit(process_id).result() != os.getpid()
+
+
+def test_what_a_task_raises_comes_back_as_it_was(executor: Executor) -> None:
+    advice = executor.submit(fail_with_advice, "bio1").exception()
+    assert type(advice) is DataError
+    assert str(advice) == "layer 'bio1' has no cells: use another"
+    error = executor.submit(divide, 1).exception()
+    assert isinstance(error, ZeroDivisionError)
+    assert "in divide" in "".join(error.__notes__)  # where, for --debug
+
+
+def test_a_task_that_was_cancelled_is_never_begun(standing: Machines, executor: Executor, tmp_path: Path) -> None:
+    held = [executor.submit(wait_for_go, str(tmp_path), f"held{k}") for k in range(2)]
+    until(lambda: len(list(tmp_path.glob("*.began"))) == 2)
+    queued = [executor.submit(wait_for_go, str(tmp_path), f"queued{k}") for k in range(6)]
+    for future in queued:
+        assert future.cancel()
+    with Client(scheduler_file=str(standing.file), set_as_default=False) as client:
+        until(lambda: client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)) == 2)
+        client.run(process_id)  # the workers have heard of it too
+    (tmp_path / "go").touch()
+    assert [future.result() for future in held] == ["held0", "held1"]
+    assert executor.submit(square, 3).result() == square(3)
+    assert not list(tmp_path.glob("queued*"))
+
+
+def test_ctrl_c_drops_what_was_not_begun_and_leaves_the_cluster(standing: Machines, tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), workers(on_cluster(standing.file)) as opened:  # noqa: PT012
+        for k in range(8):
+            opened.submit(wait_for_go, str(tmp_path), str(k))
+        until(lambda: len(list(tmp_path.glob("*.began"))) == 2)
+        raise KeyboardInterrupt
+    (tmp_path / "go").touch()
+    with workers(on_cluster(standing.file)) as opened:
+        assert run_all(square, [(k,) for k in range(6)], opened) == [square(k) for k in range(6)]
+    assert len(list(tmp_path.glob("*.began"))) == 2
+    assert all(process.poll() is None for process in standing.processes)
+
+
+def test_all_workers_are_asked_whether_they_can_do_the_work(executor: Executor, tmp_path: Path) -> None:
+    executor.check(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("fault", "sentence"),
+    [
+        (
+            "old",
+            r"^worker tcp://127\.0\.0\.1:\d+ on \S+ has sdm 0\.0\.1, and this machine sdm [\d.]+: install the same",
+        ),
+        ("none", r"^worker tcp://127\.0\.0\.1:\d+ cannot do the work \(.*ModuleNotFoundError.*install sdm [\d.]+ and"),
+        ("blind", r"^worker tcp://127\.0\.0\.1:\d+ on \S+ does not see the files of .*under the same path$"),
+    ],
+)
+def test_a_worker_that_cannot_do_the_work_is_named(tmp_path: Path, fault: str, sentence: str, capfd) -> None:
+    with machines(tmp_path, 0) as started:
+        started.add_worker(fault)
+        with pytest.raises(ClusterError, match=sentence), workers(on_cluster(started.file)) as opened:
+            opened.check(tmp_path)
+        if fault == "old":  # one that comes later is found by its first task
+            with (
+                pytest.raises(ClusterError, match=r"has sdm 0\.0\.1"),
+                workers(on_cluster(started.file)) as opened,
+            ):
+                opened.submit(square, 2).result()
+    assert capfd.readouterr().err == ""
+
+
+def test_the_task_of_a_worker_that_is_killed_is_done_by_another(tmp_path: Path) -> None:
+    """And a cluster without workers is waited for."""
+    with machines(tmp_path, 2) as started, workers(on_cluster(started.file)) as opened:
+        futures = [opened.submit(wait_for_go, str(tmp_path), name) for name in "abcd"]
+        until(lambda: len(list(tmp_path.glob("*.began"))) == 2)
+        victim = started.processes[1]
+        at = next(path.name[0] for path in tmp_path.glob(f"*.{victim.pid}.began"))
+        victim.kill()
+        until(lambda: opened.size == 1)
+        (tmp_path / "go").touch()
+        assert [future.result(timeout=60) for future in futures] == list("abcd")
+        assert len(list(tmp_path.glob(f"{at}.*.began"))) == 2
+
+
+def test_workers_that_come_later_are_waited_for(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with machines(tmp_path, 0) as started, caplog.at_level("INFO", "sdm"):
+
+        def come_later() -> None:
+            until(lambda: "waiting for workers of" in caplog.text)
+            started.add_worker()
+
+        helper = threading.Thread(target=come_later)
+        helper.start()
+        with workers(on_cluster(started.file)) as opened:
+            assert opened.submit(square, 4).result() == square(4)
+        helper.join()
+
+
+@pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGTERM])
+def test_a_scheduler_that_is_lost_ends_the_run_with_a_sentence(tmp_path: Path, sign: int, capfd) -> None:
+    with machines(tmp_path, 1) as started:
+        said = r"^the cluster at \S+scheduler\.json was lost: give the same command again with --resume$"
+        with pytest.raises(SchedulerLost, match=said), workers(on_cluster(started.file)) as opened:  # noqa: PT012
+            futures = [opened.submit(wait_for_go, str(tmp_path), str(k)) for k in range(5)]
+            until(lambda: list(tmp_path.glob("*.began")))
+            started.scheduler.send_signal(sign)
+            assert not wait(futures, timeout=30).not_done
+            for future in [*futures, opened.submit(square, 1)]:
+                assert isinstance(future.exception(timeout=30), SchedulerLost)
+            # and whoever takes these for failures of the tasks is told at the end
+    assert capfd.readouterr().err == ""
+
+
+def test_a_loss_after_the_last_result_harms_nothing(tmp_path: Path) -> None:
+    with machines(tmp_path, 1) as started, workers(on_cluster(started.file)) as opened:
+        assert opened.submit(square, 1).result() == square(1)
+        started.scheduler.kill()
+        until(lambda: opened._lost)
+
+
+def test_an_address_where_nobody_answers_is_a_sentence(monkeypatch: pytest.MonkeyPatch, capfd) -> None:
+    monkeypatch.setattr(cluster_room, "ANSWERS", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as deaf:  # takes connections, and says nothing
+        address = f"tcp://127.0.0.1:{deaf.getsockname()[1]}"
+        with (
+            pytest.raises(ClusterError, match=f"^no Dask scheduler answers at {address}: see"),
+            workers(on_cluster(address)),
+        ):
+            pass
+    with (
+        pytest.raises(ClusterError, match=f"^no Dask scheduler answers at {address}: see"),
+        workers(on_cluster(address)),
+    ):
+        pass
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "sentence"),
+    [
+        ("slrum", OptionError, "^--cluster slrum: expected an address such as tcp://host:8786, a scheduler file"),
+        (
+            "none.json",
+            ClusterError,
+            "^scheduler file .*none.json does not exist: start a scheduler with 'dask",
+        ),
+        ("empty.json", ClusterError, "empty.json is not a scheduler file of Dask, or is not complete$"),
+        ("other.json", ClusterError, "other.json is not a scheduler file of Dask, or is not complete$"),
+    ],
+)
+def test_what_is_no_cluster_is_a_sentence(tmp_path: Path, text: str, kind: type, sentence: str) -> None:
+    (tmp_path / "empty.json").touch()
+    (tmp_path / "other.json").write_text("[1, 2]")
+    place = tmp_path / text if text.endswith("json") else text
+    with pytest.raises(kind, match=sentence), workers(on_cluster(place)):
+        pass
+
+
+@pytest.mark.parametrize(("missing", "address"), [("distributed", "tcp://127.0.0.1:1"), ("dask_jobqueue", "slurm")])
+def test_without_the_extra_the_sentence_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, missing: str, address: str
+) -> None:
+    monkeypatch.setitem(sys.modules, missing, None)
+    said = rf"^--cluster {address} needs .* not installed: pip install 'sdm-maxent\[cluster\]'$"
+    with pytest.raises(ClusterError, match=said), workers(on_cluster(address)):
+        pass
