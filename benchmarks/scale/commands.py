@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 SDM = [sys.executable, "-m", "sdm_cli.main"]
-POLL = 0.2  # seconds between two looks at the memory
+POLL = 0.5  # seconds between two looks at the memory, each of which costs some milliseconds per process
 CLOCK, PROCESSORS, MEMORY = "seconds", "processor seconds", "peak GB"
 
 
@@ -33,10 +33,10 @@ def process_tree(root: int) -> list[int]:
     return found
 
 
-def tree_memory(root: int) -> float:
-    """Return the memory of a process and all that descend from it, in GB; pages that they share count once."""
+def memory_of(processes: Sequence[int]) -> float:
+    """Return the memory of processes, in GB; pages that they share count once."""
     total = 0
-    for pid in process_tree(root):
+    for pid in processes:
         try:
             lines = Path("/proc", str(pid), "smaps_rollup").read_text().splitlines()
         except OSError:  # it ended
@@ -54,8 +54,9 @@ class _Watch(threading.Thread):
 
     def run(self) -> None:
         while not self.ended.wait(POLL):
-            self.peak = max(self.peak, tree_memory(self.pid))
-            self.processes = max(self.processes, len(process_tree(self.pid)))
+            tree = process_tree(self.pid)
+            self.peak = max(self.peak, memory_of(tree))
+            self.processes = max(self.processes, len(tree))
 
 
 def measured(arguments: Sequence[str | Path]) -> dict[str, Any]:

@@ -46,9 +46,9 @@ def left_behind(out: Path) -> dict[str, Any]:
 
 def many_tiny(world: BenchmarkWorld, count: int) -> dict[str, Any]:
     """A batch of tiny species: its pace early and late, what it leaves, and what it costs to do nothing again."""
-    out = world.folder / "out"
-    command: list[str | Path] = ["fit", world.records(count), world.layers, "-o", out, *OPTIONS, "--processes", "2"]
-    command.append("-q")
+    out, options = world.folder / "out", [*OPTIONS, "--processes", "2", "-q"]
+    measured(["fit", world.records(4), world.layers, "-o", world.folder / "warm", *options])  # compiles
+    command: list[str | Path] = ["fit", world.records(count), world.layers, "-o", out, *options]
     with whole_result(out, count, 0):
         spent = measured(command)
     moments = [path.stat().st_mtime for path in out.rglob("*.npz")]

@@ -2,12 +2,11 @@
 
 import os
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from rasterio.windows import Window
 
 from sdm.data.rasters.grid import Grid
+from sdm.progress.telling import StepCount
 from sdm.simulate import noise
 from sdm.simulate.drawing import Floats, Niche, RecordDraws, compile_niche, niche_values
 from sdm.simulate.landscape import CLASSES, LAYERS, WARMED, Landscape
@@ -148,6 +148,11 @@ def _create(path: Path, plan: WorldPlan) -> Any:
     return target
 
 
+def _chunks(numbers: range) -> list[range]:
+    """Divide species into those that a thread takes at a time."""
+    return [numbers[k : k + _TOGETHER] for k in range(0, len(numbers), _TOGETHER)]
+
+
 class WorldPass:
     """What a pass over the world finds: the draws of every species, the survey sites and their environment, the number
     of land cells, and the sum of each species' suitability."""
@@ -166,34 +171,37 @@ class WorldPass:
         everyone = range(len(self.plan.species))
         wanted = everyone if self.plan.truth else everyone[:0]
         groups = [wanted[k : k + _OPEN] for k in range(0, len(wanted), _OPEN)] or [wanted]
-        for turn, group in enumerate(groups):
-            names, looked_at = (self.plan.used, group) if turn else (self.plan.layers, everyone)
-            for done, total in self._pass(stage, names, looked_at, group, draw=turn == 0):
-                if progress:
-                    progress(turn * total + done, len(groups) * total, "landscape")
+        passes = [(self.plan.layers, everyone, groups[0]), *((self.plan.used, group, group) for group in groups[1:])]
+        strips = len(range(0, self.plan.grid.height, _BLOCK))
+        count = StepCount(progress, "landscape", strips * sum(len(_chunks(looked_at)) for _, looked_at, _ in passes))
+        for turn, one in enumerate(passes):
+            self._pass(stage, *one, count, draw=turn == 0)
 
     def _pass(
-        self, stage: Path, names: Sequence[str], looked_at: range, mapped: range, *, draw: bool
-    ) -> Iterator[tuple[int, int]]:
-        """Go over the world once, for the species ``looked_at``; yield how many strips are done, and how many there
-        are. With ``draw`` also draw, and write all but the truth rasters; ``mapped`` species get those."""
+        self, stage: Path, names: Sequence[str], looked_at: range, mapped: range, count: StepCount, *, draw: bool
+    ) -> None:
+        """Go over the world once, for the species ``looked_at``. With ``draw`` also draw, and write all but the truth
+        rasters; ``mapped`` species get those."""
         tops = range(0, self.plan.grid.height, _BLOCK)
-        chunks = [looked_at[k : k + _TOGETHER] for k in range(0, len(looked_at), _TOGETHER)]
         with rasterio.Env(GDAL_CACHEMAX=_CACHE), ExitStack() as stack:
             files: dict[str, Any] = {}
+
+            def write(rasters: dict[str, NDArray], top: int) -> None:
+                for name, values in rasters.items():
+                    if name not in files:
+                        files[name] = stack.enter_context(_create(stage / name, self.plan))
+                    files[name].write(values, 1, window=Window(0, top, self.plan.grid.width, len(values)))
+
             pool = stack.enter_context(ThreadPoolExecutor(_WORKERS))
             strips = stack.enter_context(closing(_ahead(lambda top: _strip(self.plan, top, names), tops)))
-            for done, (top, strip) in enumerate(zip(tops, strips), start=1):
-                looks = [pool.submit(self._look, strip, chunk, mapped, draw) for chunk in chunks]
-                ready = (strip.rasters for _ in range(draw))
-                for rasters in chain(ready, (look.result() for look in looks)):
-                    for name, values in rasters.items():
-                        if name not in files:
-                            files[name] = stack.enter_context(_create(stage / name, self.plan))
-                        files[name].write(values, 1, window=Window(0, top, self.plan.grid.width, len(values)))
+            for top, strip in zip(tops, strips):
+                looks = [pool.submit(self._look, strip, chunk, mapped, draw) for chunk in _chunks(looked_at)]
                 if draw:
+                    write(strip.rasters, top)
                     self._survey(strip)
-                yield done, len(tops)
+                for look in looks:
+                    write(look.result(), top)
+                    count.step()
 
     def _look(self, strip: _Strip, chunk: range, mapped: range, draw: bool) -> dict[str, NDArray]:
         """Look at a strip for some species: sum and draw with ``draw``; return the truth rasters of those mapped."""

@@ -79,6 +79,14 @@ def test_a_seed_gives_the_same_bytes_whatever_the_threads(tmp_path, monkeypatch)
         assert one.read_bytes() == other.read_bytes(), one.name
 
 
+def test_progress_moves_within_a_strip(tmp_path):
+    """A strip of a thousand species takes a while."""
+    calls: list[tuple[int, int, str]] = []
+    small = {"size": (300, 32), "layers": 3, "records": 2, "sites": 0}
+    simulate(tmp_path / "x", species=40, truth=True, progress=lambda *call: calls.append(call), **small)
+    assert [call[:2] for call in calls] == [(k, 6) for k in range(7)]  # two strips, three groups of species
+
+
 def test_species_are_rare_and_common_and_know_few_layers(flora):
     listed = json.loads(flora.truth_json.read_text(encoding="utf-8"))["species"]
     prevalence = np.array([one["prevalence"] for one in listed[8:]])

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from benchmarks.scale.commands import process_tree, tree_memory
+from benchmarks.scale.commands import memory_of, process_tree
 from benchmarks.scale.journal import EARLY, LATE, left_behind, pace
 from benchmarks.scale.scale import LEAST, MOST, verdicts
 from benchmarks.scale.worlds import make_tiny_world, whole_result
@@ -30,10 +30,10 @@ def test_memory_counts_children_of_children():
     with started(f"import subprocess, sys; subprocess.run([sys.executable, '-c', {middle!r}])") as child:
         try:
             assert len(process_tree(child.pid)) == 3
-            assert 0.06 < tree_memory(child.pid) < 0.2
+            assert 0.06 < memory_of(process_tree(child.pid)) < 0.2
         finally:
             child.stdin.close()
-    assert tree_memory(child.pid) == 0
+    assert memory_of(process_tree(child.pid)) == 0
 
 
 def test_pace_is_that_of_its_part_of_the_run():
