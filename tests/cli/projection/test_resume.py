@@ -21,7 +21,13 @@ from sdm.models.file import save_model
 
 KILLED = Path(__file__).parents[2] / "helpers" / "projection" / "killed.py"
 SAID = (".sdm-files", "command.txt", "run.yaml")  # what was typed, with --resume or without
-TITLES = ["reference", "ssp126_2050", "ssp585_2050", "ssp126_2070", "ssp585_2070"]  # those of a period need those before
+TITLES = [
+    "reference",
+    "ssp126_2050",
+    "ssp585_2050",
+    "ssp126_2070",
+    "ssp585_2070",
+]  # those of a period need those before
 
 
 def kill(moment: str, times: int, *words: Any) -> None:
