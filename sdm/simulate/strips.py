@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from rasterio.windows import Window
 
 from sdm.data.rasters.grid import Grid
+from sdm.progress.telling import StepCount
 from sdm.simulate import noise
 from sdm.simulate.drawing import Floats, Niche, RecordDraws, compile_niche, niche_values
 from sdm.simulate.landscape import CLASSES, LAYERS, WARMED, Landscape
@@ -166,11 +167,11 @@ class WorldPass:
         everyone = range(len(self.plan.species))
         wanted = everyone if self.plan.truth else everyone[:0]
         groups = [wanted[k : k + _OPEN] for k in range(0, len(wanted), _OPEN)] or [wanted]
+        count = StepCount(progress, "landscape", len(groups) * -(-self.plan.grid.height // _BLOCK))
         for turn, group in enumerate(groups):
             names, looked_at = (self.plan.used, group) if turn else (self.plan.layers, everyone)
-            for done, total in self._pass(stage, names, looked_at, group, draw=turn == 0):
-                if progress:
-                    progress(turn * total + done, len(groups) * total, "landscape")
+            for _ in self._pass(stage, names, looked_at, group, draw=turn == 0):
+                count.step()
 
     def _pass(
         self, stage: Path, names: Sequence[str], looked_at: range, mapped: range, *, draw: bool
