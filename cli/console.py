@@ -106,7 +106,7 @@ class Console:
 
     def _watched(self, stages: Stages, shown: ExitStack) -> bool:
         """Show bars on a terminal, if there is one that can."""
-        if self.as_json or not sys.stderr.isatty():
+        if self.as_json or sys.stderr is None or not sys.stderr.isatty():
             return False
         from rich.console import Console as Terminal
 
@@ -131,7 +131,7 @@ class Console:
 
     def _say_apart(self, text: str) -> None:
         """Print a line beside the result, which is not for the log."""
-        with suppress(OSError):
+        with suppress(OSError):  # as where nobody reads it any more
             print(plain(text), file=sys.stderr, flush=True)
 
     @contextmanager

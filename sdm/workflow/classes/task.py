@@ -17,6 +17,7 @@ from sdm.maps.species import predict_raster
 from sdm.models.classes import ClassModel
 from sdm.models.presence import PresenceOf
 from sdm.options.definitions import AREA_WORDS, RunOptions
+from sdm.progress.telling import going_on
 from sdm.types import Array, Progress
 from sdm.workflow.classes.evaluating import evaluate_classes
 from sdm.workflow.classes.fitting import ClassFit, ClassPlan, check_cutoff, class_estimator, fit_classes, plan_classes
@@ -77,7 +78,8 @@ class ClassTask(Task):
 
     def fit(self, prepared: ClassPrepared, name: str, options: RunOptions, progress: Progress | None) -> ClassFit:
         """Fit and measure one class model."""
-        plan = self.plan(prepared, name, options)
+        with going_on(progress, "dividing the sites"):
+            plan = self.plan(prepared, name, options)
         nested = chosen_in_folds(self, prepared, name, plan.split, options, progress)
         return fit_classes(plan, prepared, options, progress, nested)
 

@@ -159,13 +159,17 @@ class Batch:
             with workers(self.options) as executor:
                 self._work(executor, folder, journal, todo, digests)
         except BaseException:
-            self._end_early(place)
+            self._end_early(place, folder, journal)
             raise
         finally:
             folder.remove()
 
-    def _end_early(self, place: Path) -> None:
+    def _end_early(self, place: Path, folder: RunFolder, journal: Journal) -> None:
         """Leave the folder of a run that is ended so that it can go on; or as it was, if nothing came to be."""
+        try:
+            self._take(folder.left_over(), journal)  # of units that were at work
+        except (OSError, SdmError) as error:  # why the run has ended is said next
+            log.debug("the notes of workers were not kept: %s", error)
         if not self.record.entries:
             self.clear(place)
             return

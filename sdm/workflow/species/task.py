@@ -17,6 +17,7 @@ from sdm.maps.species import predict_raster
 from sdm.models.extrapolation import EXTRAPOLATIONS
 from sdm.models.species import SCALES, Model
 from sdm.options.definitions import FitOptions, RunOptions
+from sdm.progress.telling import going_on
 from sdm.types import Array, Progress
 from sdm.workflow.inputs import narrow_layers
 from sdm.workflow.species.checking import check_species_run
@@ -81,7 +82,8 @@ class SpeciesTask(Task):
 
     def fit(self, prepared: SpeciesPrepared, name: str, options: RunOptions, progress: Progress | None) -> Any:
         """Fit and measure the model of one species."""
-        plan, survey = self.plan(prepared, name, options), prepared.surveys.get(name)
+        with going_on(progress, "dividing the records"):  # with blocks of a size from variograms, a while
+            plan, survey = self.plan(prepared, name, options), prepared.surveys.get(name)
         nested = chosen_in_folds(self, prepared, name, plan.split, options, progress)
         return fit_species(plan, options, progress, survey=survey, nested=nested)
 

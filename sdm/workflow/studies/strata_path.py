@@ -23,6 +23,7 @@ from sdm.files import safe_name
 from sdm.maps.rasters import NODATA, write_cog
 from sdm.maxent.paths.homotopy import RelaxationPath, track_path
 from sdm.options.definitions import FitOptions, RunOptions
+from sdm.progress.telling import going_on
 from sdm.report.tables import write_rows
 from sdm.types import Array, Index, Progress
 from sdm.workflow.species.fitting import SpeciesPlan
@@ -108,8 +109,10 @@ class StrataTask(SpeciesTask):
         plan, options = self.plan(prepared, name, options), strata_options(options)
         area = prepared.area_of(name)
         if id(area) not in self._surveyed:
-            self._surveyed[id(area)] = survey(prepared, options, area)
-        found = follow_strata(plan, self._surveyed[id(area)], options, cast("Stack", prepared.stack))
+            with going_on(progress, "strata"):
+                self._surveyed[id(area)] = survey(prepared, options, area)
+        with going_on(progress, "path"):
+            found = follow_strata(plan, self._surveyed[id(area)], options, cast("Stack", prepared.stack))
         numbers = _numbers(found, name, plan.table.n_presences, prepared.effort, options)
         return StrataFit(name, found, numbers, list(plan.table.notes))
 

@@ -281,7 +281,8 @@ def test_how_far_it_is(world, plots, tmp_path):
     seen = []
     run_models(chosen, progress=lambda *step: seen.append(step))
     stages = list(dict.fromkeys(text for _, _, text in seen))
-    assert stages[:4] == ["reading records and layers", "fitting 3 classes", "penalties, l1", "penalties, elastic"]
+    assert stages[:2] == ["reading records and layers", "dividing the sites"]
+    assert stages[2:5] == ["fitting 3 classes", "penalties, l1", "penalties, elastic"]
     assert [step for step in seen if step[2] == "cross-validation"] == [(k, 3, "cross-validation") for k in range(4)]
     for text in stages:
         done, total, _ = [step for step in seen if step[2] == text][-1]
