@@ -171,19 +171,11 @@ class WorldPass:
         everyone = range(len(self.plan.species))
         wanted = everyone if self.plan.truth else everyone[:0]
         groups = [wanted[k : k + _OPEN] for k in range(0, len(wanted), _OPEN)] or [wanted]
-<<<<<<< HEAD
         passes = [(self.plan.layers, everyone, groups[0]), *((self.plan.used, group, group) for group in groups[1:])]
         strips = len(range(0, self.plan.grid.height, _BLOCK))
         count = StepCount(progress, "landscape", strips * sum(len(_chunks(looked_at)) for _, looked_at, _ in passes))
         for turn, one in enumerate(passes):
             self._pass(stage, *one, count, draw=turn == 0)
-=======
-        count = StepCount(progress, "landscape", len(groups) * -(-self.plan.grid.height // _BLOCK))
-        for turn, group in enumerate(groups):
-            names, looked_at = (self.plan.used, group) if turn else (self.plan.layers, everyone)
-            for _ in self._pass(stage, names, looked_at, group, draw=turn == 0):
-                count.step()
->>>>>>> progress17
 
     def _pass(
         self, stage: Path, names: Sequence[str], looked_at: range, mapped: range, count: StepCount, *, draw: bool
