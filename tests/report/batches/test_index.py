@@ -74,7 +74,7 @@ def test_only_the_summary_is_read(many: Path, tmp_path: Path) -> None:
     folder.mkdir()
     shutil.copy(many / "summary.csv", folder)
     assert index_page(folder) == index_page(many)
-    with pytest.raises(DataError, match=r"has no summary\.csv in it: expected the output folder of a run over several"):
+    with pytest.raises(DataError, match=r"has no summary\.csv in it: expected the output folder of a run over many"):
         index_page(tmp_path)
 
 
@@ -172,3 +172,9 @@ def test_pages_that_the_summary_does_not_know_are_shown_after_a_report(many: Pat
     assert data["page"] == data["preview"] == [1, 1, 0]
     assert len(list(folder.rglob("*_preview.png"))) == 2
     assert (folder / "summary.csv").read_bytes() == before
+    (folder / "summary.csv").unlink()
+    make_pages([folder])
+    again = table((folder / "index.html").read_text(encoding="utf-8"))
+    assert again["species"] == data["species"][:2], "species are found by their folders"
+    assert again["page"] == again["preview"] == [1, 1]
+    assert "auc_train" in [column["key"] for column in again["columns"]]
