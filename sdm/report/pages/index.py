@@ -4,7 +4,7 @@ It is made of `summary.csv` alone, whatever the number of species: no folder of 
 inside the page; the browser draws those that are shown, and loads their pictures when they come into view.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,11 +46,12 @@ COLUMNS = {
 IN_TABLE_ALONE = ("gain", "log_loss_train", "entropy", "multiplier")  # in `summary.csv`, and not on the page
 
 
-def make_pages(places: Iterable[Path]) -> list[Path]:
+def make_pages(places: Iterable[Path], planned: Callable[[Path], int | None] | None = None) -> list[Path]:
     """Write the pages of results of any kind, and the index of every run over several species.
 
     The places are results folders of `sdm fit`, `sdm classify`, `sdm joint` or `sdm project`; or model files or
-    numbers in them. Projections in the folder `scenarios` of a results folder are made with it.
+    numbers in them. Projections in the folder `scenarios` of a results folder are made with it. `planned` returns how
+    many species the run of a folder was given, if that is known.
     """
     written = []
     for place in map(Path, places):
@@ -64,7 +65,8 @@ def make_pages(places: Iterable[Path]) -> list[Path]:
         if sum(results.kind == "projection" for results in found) > 1:
             written.append(write_projection_index(place))
         elif any(results.folder != place for results in found):
-            written.append(write_index(place, rows=_rows(place, list(zip(found, previews)))))
+            given = None if planned is None else planned(place)
+            written.append(write_index(place, given, _rows(place, list(zip(found, previews)))))
     return written
 
 

@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 from evil import EVIL
 from PIL import Image
+from terminal import succeed
 
 from sdm.errors import DataError
 from sdm.report.pages.index import index_page, make_pages, write_index
 from sdm.report.results import read_results, read_rows
 from sdm.report.summary import write_summary
+from sdm.workflow.running.journal import Journal
 
 TOP = '<script type="application/json" id="rows">'
 
@@ -152,6 +154,18 @@ def test_the_table_is_short(tmp_path: Path) -> None:
     write_summary(empty, rows[:1])
     each = (len(index_page(tmp_path)) - len(index_page(empty))) / count
     assert each < 60
+
+
+def test_a_report_of_a_partial_run_says_what_is_missing(many: Path, tmp_path: Path) -> None:
+    """The journal knows how many species the run was given."""
+    folder = tmp_path / "partial"
+    shutil.copytree(many, folder)
+    succeed("report", folder)
+    assert "not complete" not in (folder / "index.html").read_text(encoding="utf-8")
+    Journal(folder).begin(["one more", "and another"], "sdm fit …")
+    succeed("report", folder)
+    said = "3 of 5 species are in this table; 2 are not done yet"
+    assert said in (folder / "index.html").read_text(encoding="utf-8")
 
 
 def test_pages_that_the_summary_does_not_know_are_shown_after_a_report(many: Path, tmp_path: Path) -> None:
