@@ -35,7 +35,8 @@ def report(
     sdm report habitats community   (folders of sdm classify and sdm joint)
     """
     from sdm.report.pages.index import make_pages
+    from sdm.workflow.running.journal import Journal
 
-    pages = [str(page) for page in make_pages(places)]
+    pages = [str(page) for page in make_pages(places, lambda folder: len(Journal(folder).read().planned) or None)]
     console.lines(pages)
     console.result(files=pages)

@@ -4,8 +4,8 @@ It is made of `summary.csv` alone, whatever the number of species: no folder of 
 inside the page; the browser draws those that are shown, and loads their pictures when they come into view.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path, PurePosixPath
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from sdm.errors import DataError
@@ -46,11 +46,12 @@ COLUMNS = {
 IN_TABLE_ALONE = ("gain", "log_loss_train", "entropy", "multiplier")  # in `summary.csv`, and not on the page
 
 
-def make_pages(places: Iterable[Path]) -> list[Path]:
+def make_pages(places: Iterable[Path], planned: Callable[[Path], int | None] | None = None) -> list[Path]:
     """Write the pages of results of any kind, and the index of every run over several species.
 
     The places are results folders of `sdm fit`, `sdm classify`, `sdm joint` or `sdm project`; or model files or
-    numbers in them. Projections in the folder `scenarios` of a results folder are made with it.
+    numbers in them. Projections in the folder `scenarios` of a results folder are made with it. `planned` returns how
+    many species the run of a folder was given, if that is known.
     """
     written = []
     for place in map(Path, places):
@@ -64,7 +65,8 @@ def make_pages(places: Iterable[Path]) -> list[Path]:
         if sum(results.kind == "projection" for results in found) > 1:
             written.append(write_projection_index(place))
         elif any(results.folder != place for results in found):
-            written.append(write_index(place, made=_made(place, zip(found, previews))))
+            given = None if planned is None else planned(place)
+            written.append(write_index(place, given, _rows(place, list(zip(found, previews)))))
     return written
 
 
@@ -74,43 +76,50 @@ def _projection_pages(folder: Path) -> list[Path]:
     return [*pages, write_projection_index(folder)] if len(pages) > 1 else pages
 
 
-def _made(folder: Path, found: Iterable[tuple[Results, Path | None]]) -> dict[str, dict[str, str]]:
-    """Return the page and the preview of results, as the summary has them, by the folder of each."""
-    places = {}
+def _rows(folder: Path, found: Sequence[tuple[Results, Path | None]]) -> list[Row]:
+    """Return the rows of the summary with the page and the preview of every species; without a summary, those of the
+    results that were found."""
+    shown, made = {}, []
     for results, preview in found:
-        shown = {"page": results.page, "preview": preview}
-        inside = {key: path.relative_to(folder).as_posix() for key, path in shown.items() if path is not None}
-        places[results.folder.relative_to(folder).as_posix()] = {"page": "", "preview": "", **inside}
-    return places
+        inside = results.folder.relative_to(folder).as_posix()
+        page, small = (path and path.relative_to(folder).as_posix() for path in (results.page, preview))
+        shown[inside] = {"page": page or "", "preview": small or ""}
+        numbers = {**results.numbers, **(results.tree("cross_validation").get("mean") or {})}
+        own = {
+            key: str(numbers[key]) for key in ("status", *COLUMNS) if isinstance(numbers.get(key), (str, int, float))
+        }
+        made.append({"species": results.title, **own, "folder": inside})
+    summary = folder / SUMMARY
+    rows = read_rows(summary) if summary.is_file() else made
+    return [{**row, **shown.get(row.get("folder", ""), {})} for row in rows]
 
 
-def write_index(folder: Path, planned: int | None = None, made: Mapping[str, Mapping[str, str]] | None = None) -> Path:
+def write_index(folder: Path, planned: int | None = None, rows: Sequence[Row] | None = None) -> Path:
     """Write the index of a run over several species into its folder; one that is there already is made anew."""
-    return write_text(folder / NAME, index_page(folder, planned, made), overwrite=True)
+    return write_text(folder / NAME, index_page(folder, planned, rows), overwrite=True)
 
 
-def index_page(folder: Path, planned: int | None = None, made: Mapping[str, Mapping[str, str]] | None = None) -> str:
+def index_page(folder: Path, planned: int | None = None, rows: Sequence[Row] | None = None) -> str:
     """Return the index of a run over several species.
 
     Parameters
     ----------
     folder
-        Of the batch: its `summary.csv` is read, and nothing else.
+        Of the batch: its `summary.csv` is read, and nothing in the folders of species.
     planned
         The number of species that the run was given. If the table has fewer rows, the page says so.
-    made
-        Pages and previews that the table does not know, as those of `sdm report`, by the folder of the species.
+    rows
+        Those of the table, in place of `summary.csv`.
     """
-    summary = folder / SUMMARY
-    if not summary.is_file():
-        raise DataError(f"{folder} has no {SUMMARY} in it: expected the output folder of a run over several species")
-    listed = read_rows(summary)
-    rows = [{**row, **(made or {}).get(row.get("folder", ""), {})} for row in listed]
+    if rows is None:
+        summary = folder / SUMMARY
+        if not summary.is_file():
+            raise DataError(f"{folder} has no {SUMMARY} in it: expected the output folder of a run over many species")
+        rows = read_rows(summary)
     failed = sum(row.get("status") == FAILED for row in rows)
     groups = group_failures(rows)
     reasons: list[dict[str, Any]] = [{"text": group.reason, "count": len(group.species)} for group in groups]
     columns = _columns(rows)
-    known = {column["key"] for column in columns}
     context = {
         "projections": f"{SCENARIOS}/{NAME}" if (folder / SCENARIOS / NAME).is_file() else None,
         "richness": RICHNESS_PICTURE if (folder / RICHNESS_PICTURE).is_file() else None,
@@ -123,7 +132,7 @@ def index_page(folder: Path, planned: int | None = None, made: Mapping[str, Mapp
         "reasons": reasons,
         "most_reasons": MOST_REASONS,
         "columns": columns,
-        "against": _against(known),
+        "against": _against(column["key"] for column in columns),
         "data": _data(rows, columns, [group.species for group in groups], [one["text"] for one in reasons]),
     }
     return render("index.html", context, [SCRIPT])
@@ -192,8 +201,7 @@ def _short(text: str, expected: str) -> str | int:
 
 def _inner(path: str) -> str:
     """Return a path that leads into the folder; none for one that leads out of it: whoever wrote it, it was no run."""
-    parts = PurePosixPath(path)
-    return "" if parts.is_absolute() or ".." in parts.parts or "\\" in path else path
+    return "" if path.startswith("/") or ".." in path.split("/") or "\\" in path else path
 
 
 def _value(text: str, kind: str) -> float | int | str | None:

@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 from evil import EVIL
 from PIL import Image
+from terminal import succeed
 
 from sdm.errors import DataError
 from sdm.report.pages.index import index_page, make_pages, write_index
 from sdm.report.results import read_results, read_rows
 from sdm.report.summary import write_summary
+from sdm.workflow.running.journal import Journal
 
 TOP = '<script type="application/json" id="rows">'
 
@@ -74,7 +76,7 @@ def test_only_the_summary_is_read(many: Path, tmp_path: Path) -> None:
     folder.mkdir()
     shutil.copy(many / "summary.csv", folder)
     assert index_page(folder) == index_page(many)
-    with pytest.raises(DataError, match=r"has no summary\.csv in it: expected the output folder of a run over several"):
+    with pytest.raises(DataError, match=r"has no summary\.csv in it: expected the output folder of a run over many"):
         index_page(tmp_path)
 
 
@@ -154,6 +156,18 @@ def test_the_table_is_short(tmp_path: Path) -> None:
     assert each < 60
 
 
+def test_a_report_of_a_partial_run_says_what_is_missing(many: Path, tmp_path: Path) -> None:
+    """The journal knows how many species the run was given."""
+    folder = tmp_path / "partial"
+    shutil.copytree(many, folder)
+    succeed("report", folder)
+    assert "not complete" not in (folder / "index.html").read_text(encoding="utf-8")
+    Journal(folder).begin(["one more", "and another"], "sdm fit …")
+    succeed("report", folder)
+    said = "3 of 5 species are in this table; 2 are not done yet"
+    assert said in (folder / "index.html").read_text(encoding="utf-8")
+
+
 def test_pages_that_the_summary_does_not_know_are_shown_after_a_report(many: Path, tmp_path: Path) -> None:
     """A run with --no-report has none, and versions before had no such columns."""
     folder = tmp_path / "old"
@@ -172,3 +186,9 @@ def test_pages_that_the_summary_does_not_know_are_shown_after_a_report(many: Pat
     assert data["page"] == data["preview"] == [1, 1, 0]
     assert len(list(folder.rglob("*_preview.png"))) == 2
     assert (folder / "summary.csv").read_bytes() == before
+    (folder / "summary.csv").unlink()
+    make_pages([folder])
+    again = table((folder / "index.html").read_text(encoding="utf-8"))
+    assert again["species"] == data["species"][:2], "species are found by their folders"
+    assert again["page"] == again["preview"] == [1, 1]
+    assert "auc_train" in [column["key"] for column in again["columns"]]
