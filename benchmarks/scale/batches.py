@@ -33,8 +33,8 @@ def warm(world: BenchmarkWorld) -> None:
 
 
 def _pictures(options: list[str]) -> list[str]:
-    """Leave pictures out where that is an option."""
-    return [*options, "--no-pictures"] if has_option("--no-pictures") and options is MAPS else list(options)
+    """Leave pictures of maps out."""
+    return [*options, "--no-map-picture"] if options is MAPS else list(options)
 
 
 def _grown(rows: Sequence[dict[str, Any]]) -> float | None:

@@ -391,6 +391,7 @@ class OutputOptions(Section):
     )
     curves: bool = option(True, "Draw response curves, marginal and variable-only.", "responsecurves")
     map: bool = option(True, "Write the map (GeoTIFF) and its picture.", "pictures")
+    map_picture: bool = option(True, "Draw the map as a picture (PNG) too; leave it out to save time in large batches.")
     report: bool = option(True, "Write the page of each model (HTML, opens offline), and an index of several.")
     stack: Stacks = option(
         [],

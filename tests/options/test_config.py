@@ -138,6 +138,7 @@ EXAMPLES: dict[str, tuple[Any, Any]] = {
     "output.overwrite": ("true", True),
     "output.resume": ("true", True),
     "output.curves": ("false", False),
+    "output.map_picture": ("false", False),
     "output.map": ("false", False),
     "output.report": ("false", False),
     "output.stack": ("sum, threshold", ["sum", "threshold"]),

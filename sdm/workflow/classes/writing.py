@@ -72,8 +72,9 @@ def write_classes(
         fitted.numbers["map"] = _write_maps(fitted, prepared.stack, raster, "map", level, files, common | area)
         if level is not None:
             fitted.numbers["map_threshold"] = level
-        with going_on(progress, "pictures of maps"):
-            _draw_maps(fitted, folder, name, files)
+        if options.output.map_picture:
+            with going_on(progress, "pictures of maps"):
+                _draw_maps(fitted, folder, name, files)
     return []
 
 

@@ -81,7 +81,8 @@ def write_species(
             if fitted.model.alpha > 1.0 and options.predict.range:
                 with going_on(progress, "range polygons"):
                     notes += _write_range(fitted, raster, options.predict.min_patch, files)
-            pictures.append(painter.submit(_draw_map, raster, fitted, options, files, area))
+            if options.output.map_picture:
+                pictures.append(painter.submit(_draw_map, raster, fitted, options, files, area))
             _write_other_maps(fitted, prepared, threshold_value(fitted, options), raster, files, common)
         with going_on(progress, "pictures"):
             for picture in pictures:

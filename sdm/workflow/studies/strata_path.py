@@ -322,7 +322,7 @@ def _draw(found: StrataPath, prepared: SpeciesPrepared, species: str, folder: Pa
         "shares picture": draw_strata(found.path, shares, names=found.strata.names, marks=marks, **common),
         "validation picture": draw_validation(validation, folder / f"{name}_validation.png", **common),
     }
-    if "map" in files:
+    if "map" in files and options.output.map_picture:
         table = prepared.tables[species]
         common |= {"shades": suitability("density"), "x": table.presence_x, "y": table.presence_y}
         raster, area = folder / files["map"], prepared.area_of(species)
