@@ -196,7 +196,9 @@ class ClusterExecutor(Executor):
         try:
             async with asyncio.timeout(ANSWERS + 1):
                 await self._client
-        except (OSError, TimeoutError) as error:
+        except ImportError:  # other versions
+            raise
+        except Exception as error:  # nobody, or somebody who is no scheduler
             raise ClusterError(
                 f"no Dask scheduler answers at {self.name}{'' if place == self.name else f' ({place})'}: "
                 "see whether it runs, and whether this is its address"
