@@ -139,7 +139,7 @@ class ClusterExecutor(Executor):
                 )
 
     def start(self) -> None:
-        """Connect, and wait for the first worker."""
+        """Connect, and wait for the first worker; for all, if they are of this machine."""
         self._thread.start()
         self._opened.result()
 
@@ -196,7 +196,9 @@ class ClusterExecutor(Executor):
         try:
             async with asyncio.timeout(ANSWERS + 1):
                 await self._client
-        except (OSError, TimeoutError) as error:
+        except ImportError:  # other versions
+            raise
+        except Exception as error:  # nobody, or somebody who is no scheduler
             raise ClusterError(
                 f"no Dask scheduler answers at {self.name}{'' if place == self.name else f' ({place})'}: "
                 "see whether it runs, and whether this is its address"
@@ -208,12 +210,13 @@ class ClusterExecutor(Executor):
     async def _watch(self) -> None:
         """Know who is there. Raise `SchedulerLost` when nobody is any more."""
         waiting = warned = False
+        enough = self._cluster.workers if self.name == "local" else 1  # a queue may give the others much later
         while True:
             self._workers = await self._ask_threads()
             if not self._workers and not waiting:
                 log.info("waiting for workers of %s", self.name)
             waiting = not self._workers
-            if not waiting and not self._opened.done():
+            if len(self._workers) >= enough and not self._opened.done():
                 self._opened.set_result(None)
             crowded = next((item for item in self._workers.items() if item[1] > 1), None)
             if crowded and not warned:

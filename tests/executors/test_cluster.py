@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Executor, wait
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -158,20 +159,27 @@ def test_a_loss_after_the_last_result_harms_nothing(tmp_path: Path) -> None:
         until(lambda: opened._lost)
 
 
-def test_an_address_where_nobody_answers_is_a_sentence(monkeypatch: pytest.MonkeyPatch, capfd) -> None:
+@pytest.mark.parametrize("who", ["nobody", "deaf", "web server"])
+def test_an_address_where_no_scheduler_answers_is_a_sentence(who: str, monkeypatch: pytest.MonkeyPatch, capfd) -> None:
     monkeypatch.setattr(cluster_room, "ANSWERS", 0.5)
-    with socket.create_server(("127.0.0.1", 0)) as deaf:  # takes connections, and says nothing
-        address = f"tcp://127.0.0.1:{deaf.getsockname()[1]}"
-        with (
-            pytest.raises(ClusterError, match=f"^no Dask scheduler answers at {address}: see"),
-            workers(on_cluster(address)),
-        ):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+
+        def answer() -> None:
+            with suppress(OSError):
+                while True:
+                    with server.accept()[0] as guest:
+                        guest.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+        if who == "nobody":
+            server.close()
+        elif who == "web server":
+            threading.Thread(target=answer, daemon=True).start()
+        said = f"^no Dask scheduler answers at {address}: see whether it runs, and whether this is its address$"
+        with pytest.raises(ClusterError, match=said), workers(on_cluster(address)):
             pass
-    with (
-        pytest.raises(ClusterError, match=f"^no Dask scheduler answers at {address}: see"),
-        workers(on_cluster(address)),
-    ):
-        pass
+        if who != "nobody":
+            server.shutdown(socket.SHUT_RDWR)
     assert capfd.readouterr().err == ""
 
 
