@@ -211,7 +211,7 @@ def _measure(table: SampleTable, fitted: Maxent, model: Model, test: Array | Non
     """Compute the numbers of a fit, and its omission curve."""
     solution, domain = fitted.solution_, fitted.problem_.domain
     # Predicted, not taken from the solution: presences are part of the domain, and must tie with themselves exactly.
-    raw_domain = model.predict_columns([a.values[code] for a, code in zip(domain.variables, domain.codes)], "raw")
+    raw_domain = model.predict_columns([domain.spread(v, a.values) for v, a in enumerate(domain.variables)], "raw")
     raw = model.predict(table.presence, "raw")
     raw_test = None if test is None else model.predict(test, "raw")
 
