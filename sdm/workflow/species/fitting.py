@@ -107,7 +107,7 @@ def fit_species(
     values = None if test is None else test[0]
     numbers, curve = _measure(table, fitted, model, values)
     thresholds = curve.thresholds(model.entropy)
-    model = replace(model, meta={**model.meta, "thresholds": {t.key: t.raw for t in thresholds}})
+    model = model.with_meta(thresholds={t.key: t.raw for t in thresholds})
     known = options
     if structure is not None:  # penalties that were chosen: fits to one variable need not choose
         fit = options.fit.model_copy(update={"lam": structure.lam, "beta": structure.beta})
@@ -124,7 +124,7 @@ def fit_species(
     numbers["thresholds"] = {t.key: _threshold_numbers(t, model) for t in thresholds}
     if structure is not None:
         numbers["structure"] = structure.as_dict()
-        model = replace(model, meta={**model.meta, "structure": structure.summary()})
+        model = model.with_meta(structure=structure.summary())
     scale, seen = options.predict.scale, (table.presence, options.predict.scale, options.predict.clamped)
     return SpeciesFit(
         table,
