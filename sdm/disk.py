@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
 log = logging.getLogger("sdm")
@@ -37,8 +38,13 @@ def link_or_copy(source: Path, target: Path) -> None:
 def sync_tree(folder: Path) -> None:
     """Have everything in a folder on the disk, not only in memory."""
     paths = [Path(root, name) for root, _, names in os.walk(folder) for name in ("", *names)]
-    with ThreadPoolExecutor(16) as pool:  # a disk stores many files together in the time of one
-        list(pool.map(sync, paths))
+    list(_syncing().map(sync, paths))  # a disk stores many files together in the time of one
+
+
+@cache
+def _syncing() -> ThreadPoolExecutor:
+    """Return the threads that store files: made once, since a batch stores those of every species."""
+    return ThreadPoolExecutor(16, "sync")
 
 
 def sync(path: Path) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sdm.data.encode import NamedNumbers
 from sdm.estimators.committee import Committee
 from sdm.estimators.maxent import Maxent
 from sdm.estimators.structural import StructMaxent
@@ -32,11 +33,10 @@ def fit_table(
     `start` is an earlier fit to start from; `progress` is told how far the choice of penalties of a structural
     model is, or the members of a committee.
     """
-    import pandas as pd
-
     chosen = list(range(len(table.names))) if columns is None else list(columns)
     names = [table.names[v] for v in chosen]
-    x = pd.DataFrame(np.vstack([table.presence, table.background])[:, chosen], columns=names)
+    rows = np.vstack([table.presence, table.background])
+    x = NamedNumbers(rows if columns is None else rows[:, chosen], tuple(names))
     y = np.repeat([1, 0], [table.n_presences, table.n_background])
     own = table.presence_weights
     weight = None if own is None else np.concatenate([own, np.ones(table.n_background)])

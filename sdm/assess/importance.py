@@ -142,7 +142,8 @@ def percent_contribution(problem: Problem, weights: Array) -> list[Contribution]
     """
     names = [variable.name for variable in problem.domain.variables]
     shares = _shares(problem, weights)
-    parts = np.array([problem.features.scores(weights * share) for share in shares])
+    nothing = np.zeros(problem.domain.n)
+    parts = np.array([problem.features.scores(weights * share) if share.any() else nothing for share in shares])
     theta = parts.sum(axis=0)
     node, measure = np.polynomial.legendre.leggauss(NODES)
     mean = np.zeros_like(theta)

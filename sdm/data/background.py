@@ -10,6 +10,7 @@ Sampling effort comes in as a function of windows, and does one of two things: c
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -81,6 +82,11 @@ class Background:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @cached_property
+    def numbers(self) -> np.ndarray:
+        """The values in double precision: one array, whatever the number of species that are fitted to it."""
+        return np.ascontiguousarray(self.values, dtype=np.float64)
 
     def take(self, which: np.ndarray) -> "Background":
         """Return some of the points, by index or by a boolean array."""

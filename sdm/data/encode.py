@@ -44,6 +44,8 @@ class Encoder:
         2-D array or nested lists) have exactly these columns; if they are numbers alone they are taken as they are,
         text classes by their codes. A data frame, or a mapping of names to columns, may have its columns in any order,
         and more of them."""
+        if isinstance(table, NamedNumbers) and table.columns == self.names and not self.labels:
+            return np.asarray(table.values, dtype=np.float64)
         table = as_table(table)
         columns = column_names(table)
         framed = not isinstance(table, np.ndarray)
@@ -69,6 +71,14 @@ class Encoder:
     def _codes(self, values: NDArray[Any], name: str) -> Array:
         position = {label: code for code, label in enumerate(self.labels[name])}
         return np.array([np.nan if _missing(x) else position.get(str(x), -1) for x in values], dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class NamedNumbers:
+    """Rows of numbers `(n, V)` whose columns have names: a table that needs no reading."""
+
+    values: Array
+    columns: tuple[str, ...]
 
 
 def as_table(table: Any) -> Any:
@@ -104,6 +114,8 @@ def column_names(table: Any) -> list[str]:
 def _column(table: Any, v: int) -> NDArray[Any]:
     if isinstance(table, np.ndarray):
         return table[:, v]
+    if isinstance(table, NamedNumbers):
+        return table.values[:, v]
     return np.asarray(list(table.values())[v] if isinstance(table, Mapping) else table.iloc[:, v])
 
 

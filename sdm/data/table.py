@@ -131,7 +131,7 @@ class SampleTable:
             names=stack.names,
             categorical=stack.categorical,
             presence=np.ascontiguousarray(points.values, dtype=np.float64),
-            background=np.ascontiguousarray(background.values, dtype=np.float64),
+            background=background.numbers,
             presence_x=points.x,
             presence_y=points.y,
             background_x=background.x,

@@ -35,7 +35,10 @@ def training_reference(domain: Domain, masses: Sequence[Array]) -> Reference | N
         return None
     categorical = tuple(a.categorical for a in domain.variables)
     rows = kept_rows(domain.codes, categorical)
-    values = np.column_stack([a.values[code[rows]] for a, code in zip(domain.variables, domain.codes)])
+    values = np.empty((len(rows), len(domain.variables)))
+    for v, variable in enumerate(domain.variables):
+        cells = domain.spread(v, variable.values)
+        values[:, v] = cells if len(rows) == domain.n else cells[rows]
     return Reference(values, categorical, np.array([_typical(domain, mass) for mass in masses]))
 
 

@@ -44,7 +44,8 @@ def build_domain(
         q0 = np.concatenate([base[~present], base[present][new]])
     elif weight is not None:
         q0 = np.concatenate([weight[~present], np.full(len(new), weight[~present].mean())])
-    domain = Domain(np.vstack([cells, presences[new]]) if len(new) else cells, names, categorical, q0)
+    rows = np.vstack([cells, presences[new]]) if len(new) else cells
+    domain = Domain(rows, names, categorical, q0, shared=len(cells))
     sample = np.zeros(domain.n)
     np.add.at(sample, place, shares)
     return domain, sample, effective_size(shares)

@@ -14,6 +14,7 @@ import numpy as np
 from sdm._jit import jit
 from sdm.errors import DataError
 from sdm.features.centred import centre_of
+from sdm.features.ranks import CellRanks, rank_cells
 from sdm.types import Array
 
 
@@ -43,19 +44,26 @@ class DomainVariable:
 
 class Domain:
     """Cells `x_1..x_n`, (n, V) without missing values, with a base measure `q0`: positive, scaled to sum to one,
-    uniform by default."""
+    uniform by default. The first `shared` of the cells are also those of other domains."""
 
     def __init__(
-        self, x: Array, names: Sequence[str], categorical: Sequence[str] = (), q0: Array | None = None
+        self,
+        x: Array,
+        names: Sequence[str],
+        categorical: Sequence[str] = (),
+        q0: Array | None = None,
+        shared: int | None = None,
     ) -> None:
         self.n: int = x.shape[0]
-        n_variables = x.shape[1]
         _refuse_missing(x, names)
-        self.codes = np.empty((n_variables, self.n), dtype=np.int32)
-        variables = []
-        for v, name in enumerate(names):
-            values, self.codes[v] = np.unique(x[:, v], return_inverse=True)
-            variables.append(DomainVariable(name, name in categorical, values.astype(np.float64)))
+        self.shared = self.n if shared is None else shared
+        ranks = CellRanks(x) if shared is None else rank_cells(x[:shared])
+        distinct, self.codes = ranks.with_rows(x[self.shared :])
+        self.product_ranges = ranks.product_ranges
+        variables = [
+            DomainVariable(name, name in categorical, values.astype(np.float64))
+            for name, values in zip(names, distinct)
+        ]
         self.variables = tuple(variables)
         self.values = np.concatenate([variable.values for variable in variables])
         self.start = np.concatenate([[0], np.cumsum([variable.values.size for variable in variables])]).astype(np.int64)
@@ -116,12 +124,16 @@ def weighted_gram(x: Array, mass: Array, block: int = 4096) -> Array:
     out = np.zeros((x.shape[1], x.shape[1]))
     for a in range(0, x.shape[0], block):
         part = x[a : a + block]
-        out += part.T @ (part * mass[a : a + block, None])
+        scaled = np.empty_like(part)
+        _scale_rows(part, mass[a : a + block], scaled)
+        out += part.T @ scaled
     return out
 
 
 def _refuse_missing(x: Array, names: Sequence[str]) -> None:
     """Refuse NaN and infinities with a message that names each column and how many it has."""
+    if np.isfinite(x).all():
+        return
     bad = [(name, int(np.count_nonzero(~np.isfinite(x[:, v])))) for v, name in enumerate(names)]
     bad = [(name, count) for name, count in bad if count]
     if bad:
@@ -139,6 +151,14 @@ def _normalised(q0: Array) -> Array:
             "so leave out cells of weight zero"
         )
     return q0 / q0.sum()
+
+
+@jit
+def _scale_rows(x, mass, out):  # type: ignore[no-untyped-def]
+    """out[i] = mass[i] x[i] for every row i."""
+    for i in range(x.shape[0]):
+        for v in range(x.shape[1]):
+            out[i, v] = x[i, v] * mass[i]
 
 
 @jit

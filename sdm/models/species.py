@@ -86,6 +86,13 @@ class Model(FeatureModel):
         """The score function, compiled when first needed."""
         return Compiled(self.terms, *self.limits, self.shapes)
 
+    def with_meta(self, **more: Any) -> "Model":
+        """Return the model with more in its `meta`; what is compiled stays so."""
+        model = replace(self, meta={**self.meta, **more})
+        if "compiled" in self.__dict__:
+            model.__dict__["compiled"] = self.compiled
+        return model
+
     def predict(self, x: Any, scale: str = "cloglog", clamp: bool = True) -> Array:
         """Predict from a table of raw values.
 

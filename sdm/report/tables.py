@@ -2,7 +2,6 @@
 
 import csv
 import io
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -142,6 +141,6 @@ def _jackknife(parts: Sequence[Mapping[str, Any]], tested: bool) -> dict[str, fl
 
 
 def _text(value: Any) -> Any:
-    if isinstance(value, float):
-        return "" if math.isnan(value) else f"{value:.10g}"
+    if type(value) is float or isinstance(value, float):
+        return f"{value:.10g}" if value == value else ""
     return quoted(value) if isinstance(value, str) else value

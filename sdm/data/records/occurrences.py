@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -78,12 +79,24 @@ class Occurrences:
 
     def uncertainty(self, column: str | None = None) -> np.ndarray | None:
         """Return how far each record may be from its coordinates, in metres, as `uncertainty_metres` finds it."""
-        return uncertainty_metres(self.extra, column, Path(self.source).name)
+        if column not in self._metres:  # asked for by every species of a batch
+            self._metres[column] = uncertainty_metres(self.extra, column, Path(self.source).name)
+        return self._metres[column]
+
+    @cached_property
+    def _metres(self) -> dict[str | None, np.ndarray | None]:
+        return {}
 
     def numbers(self, column: str) -> np.ndarray:
         """Return the numbers in one of the other columns, NaN where there is none."""
         name = named_column(column, [str(name) for name in self.extra.columns], Path(self.source).name)
-        return numbers(self.extra[name], self.row, Path(self.source).name)
+        if name not in self._numbers:
+            self._numbers[name] = numbers(self.extra[name], self.row, Path(self.source).name)
+        return self._numbers[name]
+
+    @cached_property
+    def _numbers(self) -> dict[str, np.ndarray]:
+        return {}
 
     def labels(self, column: str) -> np.ndarray:
         """Return one of the other columns as text; every record must have some."""

@@ -13,6 +13,8 @@ from sdm.features.finite.single import check_products
 from sdm.features.terms import PRODUCT, Terms
 from sdm.types import Array
 
+_RANGES = 64  # of the same cells that are kept: what products are counted from may change with the presences
+
 
 class ProductFamily(Family):
     """One feature per pair of continuous variables: the product of their raw values, scaled to [0, 1]."""
@@ -23,9 +25,9 @@ class ProductFamily(Family):
         self.domain = domain
         check_products(domain, domain.continuous, self.letter)
         first, second = np.triu_indices(domain.continuous.size, k=1)
-        lo, hi = np.empty(first.size), np.empty(first.size)
         a, b = domain.centre[first], domain.centre[second]
-        _ranges(domain.centred, first, second, a, b, lo, hi)
+        lo, hi = _shared_ranges(domain, first, second, a, b)
+        _widen_ranges(domain.centred[domain.shared :], first, second, a, b, lo, hi)
         for j, ends in enumerate(zip(lo.tolist(), hi.tolist(), a.tolist(), b.tolist())):
             lo[j], hi[j] = product_range(*ends)
         varied = hi > lo
@@ -92,11 +94,24 @@ class ProductFamily(Family):
         return out
 
 
+def _shared_ranges(
+    domain: Domain, first: NDArray[np.int64], second: NDArray[np.int64], a: Array, b: Array
+) -> tuple[Array, Array]:
+    """Return the ranges of products over the cells that other domains share, which know them."""
+    known, key = domain.product_ranges, domain.continuous.tobytes() + domain.centre.tobytes()
+    if key not in known:
+        lo, hi = np.full(first.size, np.inf), np.full(first.size, -np.inf)
+        _widen_ranges(domain.centred[: domain.shared], first, second, a, b, lo, hi)
+        if len(known) >= _RANGES:
+            known.clear()
+        known[key] = lo, hi
+    lo, hi = known[key]
+    return lo.copy(), hi.copy()
+
+
 @jit
-def _ranges(values, first, second, a, b, lo, hi):  # type: ignore[no-untyped-def]
-    """Find the smallest and largest product of each pair over the cells, less that of the centres."""
-    lo[:] = np.inf
-    hi[:] = -np.inf
+def _widen_ranges(values, first, second, a, b, lo, hi):  # type: ignore[no-untyped-def]
+    """Widen the ranges to the smallest and largest product of each pair over the cells, less that of the centres."""
     for i in range(values.shape[0]):
         for j in range(first.size):
             u, v = values[i, first[j]], values[i, second[j]]

@@ -46,8 +46,8 @@ class SingleFamily(Family):
 
     def expectations(self, measure: Measure) -> Array:
         """Dot each feature's table with its variable's marginal; as `moments` does, without the squares."""
-        mass = measure.marginals
-        return np.array([(mass[where] * table).sum() for where, table in zip(self._where, self._tables)])
+        mass, total = measure.marginals, np.add.reduce
+        return np.array([total(mass[where] * table) for where, table in zip(self._where, self._tables)])
 
     def column(self, j: int) -> Array:
         """Return feature `j` at every cell."""

@@ -107,7 +107,7 @@ def fit_species(
     values = None if test is None else test[0]
     numbers, curve = _measure(table, fitted, model, values)
     thresholds = curve.thresholds(model.entropy)
-    model = replace(model, meta={**model.meta, "thresholds": {t.key: t.raw for t in thresholds}})
+    model = model.with_meta(thresholds={t.key: t.raw for t in thresholds})
     known = options
     if structure is not None:  # penalties that were chosen: fits to one variable need not choose
         fit = options.fit.model_copy(update={"lam": structure.lam, "beta": structure.beta})
@@ -124,7 +124,7 @@ def fit_species(
     numbers["thresholds"] = {t.key: _threshold_numbers(t, model) for t in thresholds}
     if structure is not None:
         numbers["structure"] = structure.as_dict()
-        model = replace(model, meta={**model.meta, "structure": structure.summary()})
+        model = model.with_meta(structure=structure.summary())
     scale, seen = options.predict.scale, (table.presence, options.predict.scale, options.predict.clamped)
     return SpeciesFit(
         table,
@@ -211,7 +211,7 @@ def _measure(table: SampleTable, fitted: Maxent, model: Model, test: Array | Non
     """Compute the numbers of a fit, and its omission curve."""
     solution, domain = fitted.solution_, fitted.problem_.domain
     # Predicted, not taken from the solution: presences are part of the domain, and must tie with themselves exactly.
-    raw_domain = model.predict_columns([a.values[code] for a, code in zip(domain.variables, domain.codes)], "raw")
+    raw_domain = model.predict_columns([domain.spread(v, a.values) for v, a in enumerate(domain.variables)], "raw")
     raw = model.predict(table.presence, "raw")
     raw_test = None if test is None else model.predict(test, "raw")
 

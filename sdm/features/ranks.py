@@ -1,0 +1,56 @@
+"""Cells as ranks of distinct values. Species of one run share their background: it is sorted once, and the presences of
+each are put in their places."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm._jit import jit
+from sdm.types import Array
+
+_MOST = 64 << 20  # bytes of cells that are kept for the next species
+_KEPT: list["CellRanks"] = []  # the cells that were ranked last
+
+
+class CellRanks:
+    """Cells `(n, V)` with the distinct values of every variable, and their ranks."""
+
+    def __init__(self, cells: Array) -> None:
+        self.cells = cells
+        found = [np.unique(column, return_inverse=True) for column in cells.T]
+        self.values = [values for values, _ in found]
+        self.codes = np.array([code for _, code in found], dtype=np.int32)
+        self.product_ranges: dict[bytes, tuple[Array, Array]] = {}  # by what products are counted from
+
+    def with_rows(self, rows: Array) -> tuple[list[Array], NDArray[np.int32]]:
+        """Return the distinct values of the cells and of some more rows, and the ranks of both."""
+        n = len(self.cells)
+        codes = np.empty((self.codes.shape[0], n + len(rows)), dtype=np.int32)
+        every = []
+        for v, values in enumerate(self.values):
+            new = np.setdiff1d(rows[:, v], values)
+            if new.size:
+                every.append(np.insert(values, np.searchsorted(values, new), new))
+                _take(np.searchsorted(every[-1], values), self.codes[v], codes[v, :n])
+            else:
+                every.append(values)
+                codes[v, :n] = self.codes[v]
+            codes[v, n:] = np.searchsorted(every[-1], rows[:, v])
+        return every, codes
+
+
+def rank_cells(cells: Array) -> CellRanks:
+    """Return the ranks of cells, from the last time if they are the same; more than some are not kept."""
+    for known in _KEPT:
+        if known.cells.shape == cells.shape and np.array_equal(known.cells, cells):
+            return known
+    made = CellRanks(cells)
+    if cells.nbytes <= _MOST:
+        _KEPT[:] = [made, *_KEPT[:1]]
+    return made
+
+
+@jit
+def _take(place, codes, out):  # type: ignore[no-untyped-def]
+    """out[i] = place[codes[i]]."""
+    for i in range(out.size):
+        out[i] = place[codes[i]]
