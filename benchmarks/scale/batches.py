@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Sequence
 from typing import Any
 
-from benchmarks.scale.commands import CLOCK, MEMORY, PROCESSORS, has_option, measured
+from benchmarks.scale.commands import CLOCK, MEMORY, PROCESSORS, measured
 from benchmarks.scale.worlds import BenchmarkWorld, whole_result
 from benchmarks.tools.harness import table
 

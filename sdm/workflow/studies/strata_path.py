@@ -128,7 +128,7 @@ class StrataTask(SpeciesTask):
         if options.output.map:
             _write_map(found, prepared, fitted.name, folder / f"{name}.tif", options.threads, progress)
             files["map"] = f"{name}.tif"
-        _draw(found, prepared, fitted.name, folder, files)
+        _draw(found, prepared, fitted.name, folder, files, options.output.map_picture)
         return []
 
     def lines(self, result: ModelResult) -> list[str]:
@@ -308,8 +308,10 @@ def _write_map(
     write_cog(stack, path, band, nodata=NODATA, dtype="float32", tags=tags, threads=threads, progress=progress)
 
 
-def _draw(found: StrataPath, prepared: SpeciesPrepared, species: str, folder: Path, files: Files) -> None:
-    """Draw μ(ν), the strata against the tolerance, the held-out loss, and the map."""
+def _draw(
+    found: StrataPath, prepared: SpeciesPrepared, species: str, folder: Path, files: Files, picture: bool
+) -> None:
+    """Draw μ(ν), the strata against the tolerance, the held-out loss, and the map if its `picture` is wanted."""
     from sdm.report.figures.maps import draw_map, suitability
     from sdm.report.figures.paths import draw_mu, draw_strata, draw_validation
 
@@ -322,7 +324,7 @@ def _draw(found: StrataPath, prepared: SpeciesPrepared, species: str, folder: Pa
         "shares picture": draw_strata(found.path, shares, names=found.strata.names, marks=marks, **common),
         "validation picture": draw_validation(validation, folder / f"{name}_validation.png", **common),
     }
-    if "map" in files and options.output.map_picture:
+    if "map" in files and picture:
         table = prepared.tables[species]
         common |= {"shades": suitability("density"), "x": table.presence_x, "y": table.presence_y}
         raster, area = folder / files["map"], prepared.area_of(species)
