@@ -139,10 +139,7 @@ def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
     for other in (points, group):
         if other is not None and other.source != records.source:
             notices += [text for text in other.notes_beside if text not in notices]
-    backgrounds = [
-        replace(one, values=np.ascontiguousarray(one.values, dtype=np.float64))  # once for all species
-        for one in sampling.make_backgrounds(options, stack, places, points, effort, located.cells)
-    ]
+    backgrounds = sampling.make_backgrounds(options, stack, places, points, effort, located.cells)
     values = backgrounds[0].presence_values
     if values is None:
         values = stack.sample(*located.cells, threads=options.threads)
