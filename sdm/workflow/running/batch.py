@@ -54,7 +54,8 @@ TABLES = (
 )
 LARGEST = 16  # species of a unit: their maps share one pass over the layers, and a killed worker loses one unit
 EACH = 4  # units that every worker gets at least, so that all end at about the same time
-REFRESH = 30.0  # seconds between summaries while a run is at work
+REFRESH = 30.0  # least seconds between summaries while a run is at work
+SELDOM = 50  # and least times that one takes
 
 
 @dataclass
@@ -122,7 +123,7 @@ class Batch:
         self.record = Record(list(plan.all_names), dict(plan.known.entries) if plan.in_place else {})
         self.settled: set[str] = set()  # species of this run that are finished or failed
         self.failed: set[str] = set()
-        self.refreshed = time.monotonic()
+        self.next_summary = time.monotonic() + REFRESH
 
     @contextmanager
     def folder(self, target: Path) -> Iterator[Path]:
@@ -197,8 +198,15 @@ class Batch:
     def _take(self, entries: Sequence[JournalEntry], journal: Journal) -> None:
         journal.add(entries)
         self.record.entries |= {entry.species: entry for entry in entries}
-        self.settled |= {entry.species for entry in entries}
-        self.failed |= {entry.species for entry in entries if entry.status != DONE}
+        for entry in entries:
+            self._settle(entry)
+
+    def _settle(self, entry: JournalEntry) -> None:
+        """Count a species that is finished or failed, once."""
+        if entry.species not in self.settled:
+            self.settled.add(entry.species)
+            self.failed |= {entry.species} if entry.status != DONE else set()
+            self._tell()
 
     def _work(
         self, executor: Executor, folder: RunFolder, journal: Journal, todo: list[str], digests: dict[str, str]
@@ -221,7 +229,7 @@ class Batch:
                 for k, names in enumerate(units, start=first):
                     parts = [Part(name, folders[name], digests[name], self.prepared.only(name)) for name in names]
                     if here:
-                        yield self.job, folder, token, k, parts, self.progress
+                        yield self.job, folder, token, k, parts, self.progress, self._settle
                     else:
                         yield os.path.abspath(folder.place), token, k, folder.arrays.dumps(parts)
 
@@ -236,7 +244,7 @@ class Batch:
                 else:
                     raise error
                 notes.remove()
-                self._count(folder.place)
+                self._refresh(folder.place)
             unit += len(batch)
 
     def _again(
@@ -262,11 +270,12 @@ class Batch:
         if others:
             yield others
 
-    def _count(self, place: Path) -> None:
-        self._tell()
-        if time.monotonic() - self.refreshed > REFRESH:
+    def _refresh(self, place: Path) -> None:
+        """Write the summary now and then, the more seldom the longer it takes."""
+        began = time.monotonic()
+        if began > self.next_summary:
             self.write_summary(place)
-            self.refreshed = time.monotonic()
+            self.next_summary = time.monotonic() + max(REFRESH, SELDOM * (time.monotonic() - began))
 
     def _tell(self) -> None:
         if self.progress is not None:

@@ -4,7 +4,7 @@ results of each in place in one step."""
 import logging
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -14,7 +14,7 @@ from sdm.executors.sharing import loads
 from sdm.types import Progress
 from sdm.workflow.running.job import Job, Ready
 from sdm.workflow.running.journal import DONE, FAILED, JournalEntry
-from sdm.workflow.running.run_folder import FITTING, MAPPING, RunFolder, UnitNotes, load_job
+from sdm.workflow.running.run_folder import FITTING, MAPPING, RunFolder, load_job
 from sdm.workflow.running.summary import summary_row
 from sdm.workflow.task import ModelResult, Prepared, Task
 
@@ -39,14 +39,28 @@ def do_sent_unit(place: str, token: str, unit: int, parts: bytes) -> list[Journa
 
 
 def do_unit(
-    job: Job, folder: RunFolder, token: str, unit: int, parts: Sequence[Part], progress: Progress | None = None
+    job: Job,
+    folder: RunFolder,
+    token: str,
+    unit: int,
+    parts: Sequence[Part],
+    progress: Progress | None = None,
+    settled: Callable[[JournalEntry], None] | None = None,
 ) -> list[JournalEntry]:
     """Fit some species and put their results in place; return what became of each, also in the notes of the unit. What
-    is wrong with one species is its own failure; a disk that fails, or the end of the run, is raised."""
+    is wrong with one species is its own failure; a disk that fails, or the end of the run, is raised. `settled` is
+    called with each as soon as it is known."""
     notes = folder.notes(token, unit)
     if notes.path.exists():  # the process that had this unit died
         raise WorkerDied("a worker died")
     entries: dict[str, JournalEntry] = {}
+
+    def settle(entry: JournalEntry) -> None:
+        notes.add(entry)
+        entries[entry.species] = entry
+        if settled is not None:
+            settled(entry)
+
     ready: dict[str, Ready] = {}
     taken: dict[str, float] = {}
     notes.at("begin")
@@ -58,7 +72,7 @@ def do_unit(
                 raise DataError(part.prepared.failures[part.name])
             ready[part.name] = job.fit(part.prepared, part.name, progress)
         except Exception as error:
-            entries[part.name] = _failed(job, part, error, notes, perf_counter() - began)
+            settle(_failed(job, part, error, perf_counter() - began))
         taken[part.name] = perf_counter() - began
     maps = folder.path / f"maps-{token}-{unit}"
     began = perf_counter()
@@ -78,11 +92,9 @@ def do_unit(
                 ready[part.name], folder.place / part.folder, progress,
                 overwrite=True, before_commit=lambda: folder.check(token),
             )  # fmt: skip
-            entry = _done(job, part, result, taken[part.name] + perf_counter() - began)
-            notes.add(entry)
-            entries[part.name] = entry
+            settle(_done(job, part, result, taken[part.name] + perf_counter() - began))
         except Exception as error:
-            entries[part.name] = _failed(job, part, error, notes, taken[part.name] + perf_counter() - began)
+            settle(_failed(job, part, error, taken[part.name] + perf_counter() - began))
     shutil.rmtree(maps, ignore_errors=True)
     return [entries[part.name] for part in parts]
 
@@ -99,8 +111,8 @@ def _done(job: Job, part: Part, result: ModelResult, seconds: float) -> JournalE
     )  # fmt: skip
 
 
-def _failed(job: Job, part: Part, error: Exception, notes: UnitNotes, seconds: float) -> JournalEntry:
-    """Note why a species failed; what concerns the whole run is raised."""
+def _failed(job: Job, part: Part, error: Exception, seconds: float) -> JournalEntry:
+    """Return why a species failed; what concerns the whole run is raised."""
     if isinstance(error, OutputError):
         raise error
     if isinstance(error, SdmError):
@@ -108,9 +120,7 @@ def _failed(job: Job, part: Part, error: Exception, notes: UnitNotes, seconds: f
     else:
         reason = f"unexpected {type(error).__name__}: {error}"
         log.debug("%s: %s", part.name, reason, exc_info=True)
-    entry = failed_entry(job.task, part.name, reason, part.digest, seconds)
-    notes.add(entry)
-    return entry
+    return failed_entry(job.task, part.name, reason, part.digest, seconds)
 
 
 def failed_entry(task: Task, name: str, reason: str, digest: str, seconds: float = 0.0) -> JournalEntry:
