@@ -46,7 +46,7 @@ class Call(Future[Any]):
 
 
 class Bundles:
-    """How many calls are sent together: one, until it is known that all recent calls of a function were short."""
+    """How many calls are sent together: one, until it is known that calls of a function are short."""
 
     def __init__(self) -> None:
         self.most = 1
@@ -70,4 +70,4 @@ class Bundles:
         recent = self._recent.get(function, ())
         if len(recent) < _KNOWN:
             return 1
-        return max(1, min(_MOST, int(SECONDS / max(*recent, 1e-3))))
+        return max(1, min(_MOST, int(SECONDS / max(sum(recent) / len(recent), 1e-3))))

@@ -22,14 +22,14 @@ def sizes(bundles: Bundles, calls: list[Call]) -> list[int]:
     return [len(bundle) for bundle in bundles.divide(calls)]
 
 
-def test_calls_are_bundled_once_all_recent_ones_were_short(loop: asyncio.AbstractEventLoop) -> None:
+def test_calls_are_bundled_once_they_are_known_to_be_short(loop: asyncio.AbstractEventLoop) -> None:
     bundles = Bundles()
     fits = [Call("fit", b"", loop) for _ in range(12)]
     maps = [Call("map", b"", loop) for _ in range(2)]
     assert sizes(bundles, fits) == [1] * 12
     bundles.learn(fits, [SECONDS / 5.5] * 12)
     assert (sizes(bundles, fits + maps), bundles.most) == ([5, 5, 2, 1, 1], 5)
-    bundles.learn(fits[:1], [2 * SECONDS])
+    bundles.learn(fits[:1], [20 * SECONDS])
     assert (sizes(bundles, fits), bundles.most) == ([1] * 12, 1)
 
 
