@@ -65,6 +65,13 @@ def open_cluster(cluster: Addressed) -> Iterator["ClusterExecutor"]:
             raise executor.lost_work
 
 
+def check_cluster(address: str) -> None:
+    """Raise for an address that cannot be meant, or if Dask is not installed; nothing is opened."""
+    _need_extra(address)
+    if address not in ("local", "slurm"):
+        read_address(address)
+
+
 def _need_extra(address: str | None) -> None:
     try:
         import distributed

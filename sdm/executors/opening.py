@@ -44,6 +44,14 @@ class Processes:
     cluster: Any = field(default_factory=_NoCluster)
 
 
+def check_workers(wanted: Wanted) -> None:
+    """Raise for a cluster that cannot be meant, or for which something is not installed, before any work."""
+    if wanted.cluster.address is not None:
+        from sdm.executors.cluster import check_cluster
+
+        check_cluster(wanted.cluster.address)
+
+
 @contextmanager
 def workers(wanted: Wanted) -> Iterator[Executor]:
     """Give the executor that the options of a run ask for. Results do not depend on which it is. After an error or a

@@ -9,6 +9,7 @@ from time import perf_counter
 
 from sdm.commit import claim
 from sdm.errors import DataError, OptionError
+from sdm.executors.opening import check_workers
 from sdm.files import output_folder
 from sdm.options.definitions import RunOptions
 from sdm.progress.telling import going_on, step_by_step
@@ -77,6 +78,7 @@ def run(
     output = options.output
     if output.resume and output.overwrite:
         raise OptionError("--resume keeps what is finished, --overwrite does not: give one of them")
+    check_workers(options)
     check_stacks(options)
     target = output_folder(output.folder)
     if not (output.resume or output.overwrite):

@@ -21,7 +21,7 @@ from sdm._version import __version__
 from sdm.commit import claim, staging, staging_species
 from sdm.errors import HIDDEN, DataError, OptionError, OutputError, hide_secrets
 from sdm.executors.here import Here
-from sdm.executors.opening import as_done, workers
+from sdm.executors.opening import as_done, check_workers, workers
 from sdm.files import output_folder, safe_names, to_json
 from sdm.maps.novelty import check_measures, read_measures
 from sdm.maps.projection.across import REST
@@ -130,6 +130,7 @@ def run_projection(
     SdmError
         If a model, a scenario or an option cannot be used; nothing is computed before all of them are known.
     """
+    check_workers(options)
     target, own = output_folder(options.output.folder), options.project
     if options.output.resume and options.output.overwrite:
         raise OptionError("--resume keeps what is finished, --overwrite does not: give one of them")
