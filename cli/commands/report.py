@@ -23,8 +23,9 @@ def report(
 ) -> None:
     """Make the page of a model again from its stored results, without fitting: `sp.html`, which opens offline.
 
-    A page that is there already is replaced. A folder of many species also gets an `index.html`. Projections in the
-    folder `scenarios` of results are made with them.
+    A page that is there already is replaced. A folder of many species also gets an `index.html`, and its `summary.csv`
+    is made again from the journal, so that both are right after a run was killed. Projections in the folder
+    `scenarios` of results are made with them.
 
     **Examples**
 
@@ -36,7 +37,10 @@ def report(
     """
     from sdm.report.pages.index import make_pages
     from sdm.workflow.running.journal import Journal
+    from sdm.workflow.running.summary import renew_summary
 
+    for place in places:
+        renew_summary(place)
     pages = [str(page) for page in make_pages(places, lambda folder: len(Journal(folder).read().planned) or None)]
     console.lines(pages)
     console.result(files=pages)

@@ -1,8 +1,12 @@
 """The table of a run over several species: the main numbers of each, whatever became of it."""
 
+from pathlib import Path
 from typing import Any
 
-from sdm.workflow.running.journal import Record
+from sdm.locks import is_locked
+from sdm.report.summary import write_summary
+from sdm.workflow.running.journal import Journal, Record
+from sdm.workflow.running.run_folder import RunFolder
 from sdm.workflow.task import ModelResult, Task
 
 
@@ -18,3 +22,12 @@ def summary_row(task: Task, result: ModelResult) -> dict[str, Any]:
 def summary_rows(record: Record) -> list[dict[str, Any]]:
     """Return the rows of all species of a journal, in the order of the run."""
     return [record.entries[name].row for name in record.planned if name in record.entries]
+
+
+def renew_summary(folder: Path) -> None:
+    """Write the table of a run again from its journal, which is ahead of the table if the run was killed; not while it
+    is at work, nor where there is no journal."""
+    record = Journal(folder).read()
+    if record.planned and not is_locked(folder):
+        record.entries |= {entry.species: entry for entry in RunFolder(folder).left_over()}
+        write_summary(folder, summary_rows(record))

@@ -175,3 +175,32 @@ def test_a_batch_that_is_overwritten_is_replaced_as_a_whole(flora: Flora, tmp_pa
     assert result_bytes(tmp_path / "out") == before
     assert read_journal(tmp_path / "out" / JOURNAL).runs == 1
     assert files_left(tmp_path) == []
+
+
+def test_the_summary_is_made_again_from_the_journal(flora: Flora, tmp_path: Path) -> None:
+    """After a kill the journal is ahead of the summary, by up to half a minute."""
+    out = tmp_path / "out"
+    again(flora, out)
+    before = {name: (out / name).read_bytes() for name in ("summary.csv", "summary.parquet")}
+    lines = before["summary.csv"].decode().splitlines(keepends=True)
+    (out / "summary.csv").write_text("".join(lines[:4]))
+    assert sdm("report", out).exit_code == 0
+    assert {name: (out / name).read_bytes() for name in before} == before
+
+
+def test_the_status_of_a_batch(flora: Flora, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    again(flora, out)
+    said = sdm("status", out)
+    assert said.exit_code == 0, said.output
+    assert "9 of 12 species" in said.stdout
+    for name in BROKEN:
+        assert name in said.stdout
+    assert "finished after" in said.stdout
+    numbers = json.loads(sdm("status", out, "--json").stdout)["models"][0]["numbers"]
+    assert (numbers["planned"], numbers["done"], numbers["at_work"]) == (12, 9, False)
+    assert sum(map(len, numbers["failed"].values())) == 3
+    path = out / JOURNAL
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:6]))
+    assert "interrupted" in sdm("status", out).stdout
+    assert "has no journal.jsonl" in fail("status", tmp_path)
