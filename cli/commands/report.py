@@ -39,8 +39,8 @@ def report(
     from sdm.workflow.running.journal import Journal
     from sdm.workflow.running.summary import renew_summary
 
-    for place in places:
-        renew_summary(place)
+    for folder in filter(Path.is_dir, places):
+        renew_summary(folder)
     pages = [str(page) for page in make_pages(places, lambda folder: len(Journal(folder).read().planned) or None)]
     console.lines(pages)
     console.result(files=pages)

@@ -64,7 +64,7 @@ def test_results_come_in_order_whoever_computes_them() -> None:
     assert run_all(slow, jobs) == [0, 1, 4, 9, 16]
     with ThreadPoolExecutor(5) as threads:
         assert run_all(slow, jobs, threads, lambda a, b, _: seen.append((a, b))) == [0, 1, 4, 9, 16]
-    assert seen == [(k + 1, 5) for k in range(5)]
+    assert seen == [(k, 5) for k in range(6)]
 
 
 @pytest.mark.parametrize("method", ["random", "block", "environment"])
