@@ -1,11 +1,13 @@
 """A run: every model of a file, whatever their kind; one that fails does not stop the others."""
 
 import logging
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
 from time import perf_counter
+from typing import Any
 
 from sdm.commit import claim
 from sdm.errors import DataError, OptionError
@@ -157,8 +159,18 @@ def _told(task: Task, model: ModelResult, target: Path) -> ModelResult:
     model = model.whole()
     if model.folder is not None:
         model.folder = target / model.folder.name
-        model.lines = task.lines(model)
+        measured = {name: None if one is None else _with_nan(one) for name, one in model.numbers.items()}
+        model.lines = task.lines(replace(model, numbers=measured))
     return model
+
+
+def _with_nan(value: Any) -> Any:
+    """Return numbers of a JSON file as they were measured: what is not a number is null there."""
+    if isinstance(value, dict):
+        return {name: _with_nan(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_with_nan(one) for one in value]
+    return math.nan if value is None else value
 
 
 def _import(*modules: str) -> None:

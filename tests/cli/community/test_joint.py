@@ -38,7 +38,7 @@ def test_everything_is_there(mapped: Path) -> None:
     kinds = {f"{name}{kind}" for name in species for kind in ("", "_present")}
     maps = {f"maps/{name}.tif" for name in kinds}
     richness = {f"{name}.tif" for name in RICHNESS}
-    pictures = {"network.png", "richness.png"}
+    pictures = {"network.png", "richness.png", "joint_preview.png"}
     tables = {"records_fate.csv", "associations.csv", "effects.csv", "evaluation.csv", "tuning.csv"}
     others = {"joint.npz", "joint.json", "joint.html", "run.yaml", "command.txt", "maps"}
     assert {

@@ -40,7 +40,7 @@ def test_a_run_leaves_everything_that_is_promised(fit, world) -> None:
         "_omission.csv",
         "_roc.csv",
     ]
-    of_species += ["_samplePredictions.csv", "_thresholded.tif"]
+    of_species += ["_preview.png", "_samplePredictions.csv", "_thresholded.tif"]
     common = [
         "background.csv",
         "command.txt",
