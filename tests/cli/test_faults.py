@@ -1,5 +1,6 @@
 """A command that is killed, or whose disk fails, at any call: the whole old result is there, or the whole new one."""
 
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,8 +10,10 @@ import pytest
 from faults import FAULTS, KILL, Commands
 from terminal import QUICK
 
+from sdm.workflow.running.journal import JOURNAL
 from sdm.written_files import LISTED
 
+TIMES = ("run", "time", "seconds")
 LEAN = (*QUICK, "--no-report", "--overwrite", "--threads", 1)
 
 
@@ -19,7 +22,15 @@ def snapshot(place: Path) -> dict[str, bytes]:
     if place.is_file():
         return {place.name: place.read_bytes()}
     found = {path.relative_to(place).as_posix(): path for path in place.rglob("*") if path.is_file()}
-    return {name: path.read_bytes() for name, path in found.items() if ".sdm-" not in name or name.endswith(LISTED)}
+    return {name: content(path) for name, path in found.items() if ".sdm-" not in name or name.endswith(LISTED)}
+
+
+def content(path: Path) -> bytes:
+    """The bytes of a file; of a journal, without times."""
+    if path.name != JOURNAL:
+        return path.read_bytes()
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return repr([{key: value for key, value in line.items() if key not in TIMES} for line in lines]).encode()
 
 
 @pytest.fixture(scope="module")
@@ -29,8 +40,11 @@ def commands() -> Iterator[Commands]:
     server.close()
 
 
-def survive(commands: Commands, root: Path, result: str, old: tuple[Any, ...], new: tuple[Any, ...], how: str) -> None:
-    """Put a fault into every call of a command that replaces a result, one after the other."""
+def survive(
+    commands: Commands, root: Path, result: str, old: tuple[Any, ...], new: tuple[Any, ...], how: str, every: int = 1
+) -> None:
+    """Put a fault into every call of a command that replaces a result, one after the other; or into every n-th, another
+    one for each kind of fault."""
     first, place = root / "first", root / "place"
     place.mkdir()  # always the same folder: the command is part of the result
     assert commands.run(old)[1] == 0
@@ -41,7 +55,7 @@ def survive(commands: Commands, root: Path, result: str, old: tuple[Any, ...], n
     after = snapshot(place / result)
     assert code == 0
     assert after != before
-    for at in range(1, calls + 1):
+    for at in range(1 + FAULTS.index(how) % every, calls + 1, every):
         shutil.rmtree(place)
         shutil.copytree(first, place)
         _, code = commands.run(new, at, how)
@@ -68,7 +82,7 @@ def test_fit(commands, world, tmp_path: Path, how: str) -> None:
 @pytest.mark.parametrize("how", FAULTS)
 def test_batch(commands, world, tmp_path: Path, how: str) -> None:
     words = ("fit", world.both, world.layers, *LEAN, "--no-map", "-o", tmp_path / "place" / "out")
-    survive(commands, tmp_path, "out", words, (*words, "--rm", 3), how)
+    survive(commands, tmp_path, "out", words, (*words, "--rm", 3), how, every=4)
 
 
 @pytest.mark.parametrize("how", FAULTS)

@@ -16,7 +16,7 @@ QUICK = ("--fc", "lq", "--no-curves", "--epsilon", "0.02", "--smallest", "0.3", 
 OF_FIT = ("_path.csv", "_path.png", "_coefficients.csv", ".npz", ".tif", ".json", ".png", "_samplePredictions.csv")
 OF_STRATA = (
     ".html", ".json", ".png", ".tif", "_breakpoints.csv", "_mu.png", "_shares.png", "_strata.csv", "_validation.csv",
-    "_validation.png",
+    "_validation.png", "_preview.png",
 )  # fmt: skip
 
 
