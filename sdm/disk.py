@@ -47,6 +47,10 @@ def _syncing() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(16, "sync")
 
 
+if hasattr(os, "register_at_fork"):  # threads do not follow into a process that is forked
+    os.register_at_fork(after_in_child=_syncing.cache_clear)
+
+
 def sync(path: Path) -> None:
     """Have a file or folder on the disk."""
     if path.is_symlink() or (os.name == "nt" and path.is_dir()):
