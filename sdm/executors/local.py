@@ -12,8 +12,9 @@ from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import Any
 
-# One thread of linear algebra in each process: two levels of threads take ten times as long.
-ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+# One thread of linear algebra in each process: two levels of threads take ten times as long. One for rasters too, which
+# saves the memory of windows.
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "SDM_THREADS": "1"}
 
 
 class LocalProcesses(Executor):

@@ -26,7 +26,7 @@ from rasterio.io import DatasetWriter
 from rasterio.windows import Window
 
 from sdm.data.rasters.grid import Grid
-from sdm.data.rasters.stack import WINDOW_BYTES, Stack
+from sdm.data.rasters.stack import WINDOW_BYTES, Stack, own_threads
 from sdm.errors import DataError, OutputError
 from sdm.maps.moments import Moments, RasterSummary
 from sdm.maps.tiff import tile_places
@@ -141,7 +141,7 @@ def writing_cogs(
 ) -> Iterator[list[DatasetWriter]]:
     """Give files to write into; at the end they become Cloud-Optimized GeoTIFFs in their places, all or none."""
     _check_room(rasters, grid)
-    first = rasters[0].path
+    first, threads = rasters[0].path, own_threads(threads)
     try:
         with tempfile.TemporaryDirectory(prefix=".sdm-", suffix=".part", dir=first.parent) as folder:
             tiled = [Path(folder) / f"plain{k}.tif" for k in range(len(rasters))]

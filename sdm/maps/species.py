@@ -118,12 +118,11 @@ def predict_rasters(
     def bands(window: Window, values: NDArray[np.floating]) -> list[NDArray[Any]]:
         flat = list(values.reshape(values.shape[0], -1))
         inside = {key: area.mask(stack, window).ravel() for key, area in areas.items()}
-        predicted: dict[int, NDArray[Any]] = {}  # presence follows from what was predicted for suitability
-        out = []
+        out, model, predicted = [], None, np.empty(0)
         for one, columns in zip(maps, at):
-            if id(one.model) not in predicted:
-                predicted[id(one.model)] = _values(one.model, [flat[k] for k in columns], scale, extrapolation)
-            band = _band(predicted[id(one.model)], one.threshold, inside.get(id(one.study_area)))
+            if one.model is not model:  # presence, which follows suitability, follows from it
+                model, predicted = one.model, _values(one.model, [flat[k] for k in columns], scale, extrapolation)
+            band = _band(predicted, one.threshold, inside.get(id(one.study_area)))
             out.append(band.reshape(values.shape[1:]))
         return out
 

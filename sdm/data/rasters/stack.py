@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import os
 import threading
 import warnings
 from collections import deque
@@ -170,7 +171,7 @@ class Stack(Grid):
         with its (V, h, w) array, NaN for nodata, or the result of `compute`, which is called in the reading thread.
         Each of the threads has its own open files."""
         todo = self.windows() if windows is None else list(windows)
-        threads = max(1, min(threads, len(todo)))
+        threads = max(1, min(own_threads(threads), len(todo)))
         idle: SimpleQueue[StackReader] = SimpleQueue()
 
         def work(window: Window) -> Any:
@@ -216,6 +217,12 @@ class Stack(Grid):
         across = -(-self.width // width)
         needed = np.unique(np.asarray(rows) // height * across + np.asarray(cols) // width)
         return self.windows() if 2 * needed.size > len(tiles) else [tiles[i] for i in needed]
+
+
+def own_threads(threads: int) -> int:
+    """Return how many threads to use for rasters: in the process of a worker as many as it may (SDM_THREADS)."""
+    word = os.environ.get("SDM_THREADS", "")
+    return min(threads, int(word)) if word.isdigit() and int(word) else threads
 
 
 class StackReader(ExitStack):
