@@ -10,7 +10,7 @@ from benchmarks.scale.worlds import BenchmarkWorld, whole_result
 from benchmarks.tools.harness import table
 
 GROWTH = (100, 300)  # smaller batches, which show how the cost grows
-MAPS = ["--no-curves", "--no-report"]
+MAPS = ["--no-curves", "--no-report", "--no-map-picture", "--threads", "1"]  # one process is one core
 PLAIN = [*MAPS, "--no-map"]
 CLUSTER = ["--cluster", "local", "--cluster-workers", "2"]
 
@@ -29,12 +29,7 @@ def batch(world: BenchmarkWorld, count: int, options: Sequence[str], where: str,
 def warm(world: BenchmarkWorld) -> None:
     """Compile, and bring the layers into the memory of the system."""
     for options in (MAPS, PLAIN):
-        batch(world, 2, [*_pictures(options), "--processes", "1"], "", maps=options is MAPS)
-
-
-def _pictures(options: list[str]) -> list[str]:
-    """Leave pictures of maps out."""
-    return [*options, "--no-map-picture"] if options is MAPS else list(options)
+        batch(world, 2, [*options, "--processes", "1"], "", maps=options is MAPS)
 
 
 def _grown(rows: Sequence[dict[str, Any]]) -> float | None:
@@ -47,7 +42,7 @@ def _grown(rows: Sequence[dict[str, Any]]) -> float | None:
 def with_maps(world: BenchmarkWorld, count: int) -> dict[str, Any]:
     """Maps of more and more species with two processes, and of all with one."""
     counts = [*(n for n in GROWTH if n < count), count]
-    options = _pictures(MAPS)
+    options = MAPS
     one = batch(world, count, [*options, "--processes", "1"], "1 process", maps=True)
     rows = [batch(world, n, [*options, "--processes", "2"], "2 processes", maps=True) for n in counts]
     table(f"sdm fit with maps, without pages: {options}", [one, *rows])
@@ -74,7 +69,7 @@ def without_maps(world: BenchmarkWorld, count: int) -> dict[str, Any]:
 
 def on_cluster(world: BenchmarkWorld, count: int) -> dict[str, Any]:
     """The batch with maps on a local Dask cluster of two workers, beside two local processes, twice in turn."""
-    options = _pictures(MAPS)
+    options = MAPS
     rows = []
     for _ in range(2):
         rows += [
