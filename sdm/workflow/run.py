@@ -1,13 +1,11 @@
 """A run: every model of a file, whatever their kind; one that fails does not stop the others."""
 
 import logging
-import math
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
 from time import perf_counter
-from typing import Any
 
 from sdm.commit import claim
 from sdm.errors import DataError, OptionError
@@ -28,8 +26,6 @@ from sdm.workflow.running.summary import summary_rows
 from sdm.workflow.task import ModelResult, Prepared, Task
 
 log = logging.getLogger("sdm")
-
-TOLD = 50  # models whose results are told one by one; those of more are in the summary
 
 
 @dataclass
@@ -132,8 +128,8 @@ def _run_several(batch: Batch, opened: Opened | None, target: Path) -> RunResult
         warned = batch.prepared.warnings
         for model in result.models:
             model.warnings = [*warned, *model.warnings] if model.error is None else []
-        if len(entries) <= TOLD:
-            result.models = [_told(batch.job.task, entry.result(place), target) for entry in entries]
+        if batch.job.told_in is not None:
+            result.models = [_whole(entry.result(place), target) for entry in entries]
         batch.finish(place)
         stacks = write_stacks(place, summary_rows(batch.record), options, progress=batch.progress)
         result.lines += [] if stacks is None else stacks.lines
@@ -154,23 +150,10 @@ def _run_several(batch: Batch, opened: Opened | None, target: Path) -> RunResult
     return result
 
 
-def _told(task: Task, model: ModelResult, target: Path) -> ModelResult:
-    """Return a model of several with what is to be said of it; its folder will be in the target."""
+def _whole(model: ModelResult, target: Path) -> ModelResult:
+    """Return a model of several with everything that is in its folder, which will be in the target."""
     model = model.whole()
-    if model.folder is not None:
-        model.folder = target / model.folder.name
-        measured = {name: None if one is None else _with_nan(one) for name, one in model.numbers.items()}
-        model.lines = task.lines(replace(model, numbers=measured))
-    return model
-
-
-def _with_nan(value: Any) -> Any:
-    """Return numbers of a JSON file as they were measured: what is not a number is null there."""
-    if isinstance(value, dict):
-        return {name: _with_nan(one) for name, one in value.items()}
-    if isinstance(value, list):
-        return [_with_nan(one) for one in value]
-    return math.nan if value is None else value
+    return replace(model, folder=model.folder and target / model.folder.name)
 
 
 def _import(*modules: str) -> None:

@@ -19,7 +19,7 @@ from sdm.commit import staging_species
 from sdm.errors import OutputError, SdmError
 from sdm.executors.here import Here
 from sdm.executors.opening import as_done, workers
-from sdm.files import safe_names, write_text
+from sdm.files import output_folder, safe_names, write_text
 from sdm.options.definitions import RunOptions
 from sdm.progress.telling import species_stage
 from sdm.report.summary import SUMMARY, SUMMARY_PARQUET, write_summary
@@ -52,6 +52,7 @@ TABLES = (
     ),
     *("background.gpkg", "index.html", "effort.tif", "run.yaml", "command.txt", JOURNAL),
 )
+TOLD = 50  # models whose results are told one by one; those of more are in the summary
 LARGEST = 16  # species of a unit: their maps share one pass over the layers, and a killed worker loses one unit
 EACH = 4  # units that every worker gets at least, so that all end at about the same time
 REFRESH = 30.0  # least seconds between summaries while a run is at work
@@ -117,7 +118,8 @@ class Batch:
     def __init__(
         self, job: Job, prepared: Prepared, plan: BatchPlan, options: RunOptions, progress: Progress | None
     ) -> None:
-        self.job = replace(job, options=options.alone(), command=without_workers(job.command))
+        told = output_folder(options.output.folder) if len(plan.all_names) <= TOLD else None
+        self.job = replace(job, options=options.alone(), command=without_workers(job.command), told_in=told)
         self.prepared, self.plan = replace(prepared, of_several=True), plan
         self.options, self.progress = options, progress
         self.record = Record(list(plan.all_names), dict(plan.known.entries) if plan.in_place else {})

@@ -57,6 +57,7 @@ class Job:
     choose: Chooser | None = None
     opened: "Opened | None" = None  # the layers of scenarios, for a single model
     projections: "list[ProjectionResult]" = field(default_factory=list)  # of a single model
+    told_in: Path | None = None  # the folder of several models that are few enough to be told one by one
 
     def fit(self, prepared: Prepared, name: str, progress: Progress | None = None) -> Ready:
         """Fit one model, and measure it."""

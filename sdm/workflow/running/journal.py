@@ -34,12 +34,14 @@ class JournalEntry:
     numbers: str = ""  # the file in its folder with everything that was measured
     warnings: list[str] = field(default_factory=list)  # of this species alone
     time: float = 0.0  # when it was written, in seconds since 1970
+    lines: list[str] = field(default_factory=list)  # what is said of it, where species are few
 
     def result(self, target: Path) -> ModelResult:
         """Return the same as a result, which knows where its numbers are."""
         folder = target / self.folder if self.status == DONE else None
         files = {"numbers": self.numbers} if self.numbers else {}
-        return ModelResult(self.species, self.kind, folder, {}, files, [], self.warnings, self.error)
+        told = (self.warnings, self.error, None, self.lines)
+        return ModelResult(self.species, self.kind, folder, {}, files, [], *told)
 
 
 @dataclass

@@ -5,7 +5,7 @@ import logging
 import shutil
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 
@@ -105,9 +105,10 @@ class WorkerDied(SdmError):
 
 def _done(job: Job, part: Part, result: ModelResult, seconds: float) -> JournalEntry:
     own = [text for text in result.warnings if text not in part.prepared.warnings]
+    lines = [] if job.told_in is None else job.task.lines(replace(result, folder=job.told_in / part.folder))
     return JournalEntry(
         part.name, DONE, part.folder, part.digest, round(seconds, 3), summary_row(job.task, result), None, result.kind,
-        result.files["numbers"], own, time.time(),
+        result.files["numbers"], own, time.time(), lines,
     )  # fmt: skip
 
 
