@@ -113,7 +113,7 @@ def test_the_job_has_what_the_run_file_asks_for(tmp_path: Path) -> None:
         assert f"#SBATCH {line}\n" in script
     assert "#SBATCH --mail-type=END,FAIL\n" in script
     lines = script.split("\n")
-    exports = lines.index("export OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 OMP_NUM_THREADS=1")
+    exports = lines.index("export OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 OMP_NUM_THREADS=1 SDM_THREADS=1")
     assert lines[exports + 1 : exports + 3] == ["module load proj", "ulimit -c 0"]
     command = lines[exports + 3]
     assert "--nthreads 1 " in command
