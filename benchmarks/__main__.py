@@ -6,16 +6,15 @@ from itertools import takewhile
 
 INPUTS = ("thinning", "records", "variables")  # of files and records, in a folder of their own
 SCENARIOS = ("novelty", "projection")  # of projections, in a folder of their own
-BATCHES = ("index_page", "stacking")  # of many species together, in a folder of their own
+SCALE = ("index_page", "stacking", "scale")  # of many species, in a folder of their own
 FOLDERS = {
     **dict.fromkeys(INPUTS, "inputs."),
     **dict.fromkeys(SCENARIOS, "scenarios."),
-    **dict.fromkeys(BATCHES, "batches."),
-    "scale": "scale.",
+    **dict.fromkeys(SCALE, "scale."),
 }
 ALL = (
     *("engine", "application", "structural", "path", "roots", "edges", "bias", "nceas"),
-    *("transfer", "medn", "proportions", "survey", *INPUTS, *SCENARIOS, *BATCHES, "scale"),
+    *("transfer", "medn", "proportions", "survey", *INPUTS, *SCENARIOS, *SCALE),
 )
 
 

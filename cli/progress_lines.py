@@ -11,7 +11,7 @@ TICK = 0.5  # seconds
 
 
 class ProgressLines:
-    """Writes how far every stage is, at most every so many seconds, and less often while it does not move.
+    """Writes how far every stage is, at most once per interval, and less often while it does not move.
 
     With `starts` there is a line when a stage begins; with `ends`, one when a stage ends that was written about.
     """

@@ -196,8 +196,8 @@ def _zipped(entries: Sequence[_Entry]) -> bytes:
 
 
 def _pieces(content: bytes, array: NDArray[Any]) -> list[bytes]:
-    """Cut the file of an array where each of its rows begins, and every so many values: the background of a row, which
-    many species share, is then in pieces of its own."""
+    """Cut the file of an array where each of its rows begins, and after every 2,500 values: the background of a row,
+    which many species share, is then in pieces of its own."""
     row, size = array.nbytes // max(len(array), 1), _PIECE * array.itemsize
     begin = len(content) - array.nbytes
     cuts = [0, *(begin + k * row + a for k in range(len(array)) for a in range(0, row, size)), len(content)]

@@ -11,14 +11,6 @@ from sdm.executors.here import Here
 from sdm.executors.local import LocalProcesses
 
 
-class Cluster(Protocol):
-    """Where a cluster is, and how it is started; see `sdm.options.cluster`."""
-
-    @property
-    def address(self) -> str | None:
-        """An address, a scheduler file, or a kind of cluster to start."""
-
-
 class Wanted(Protocol):
     """Who is to do the work; the options of a run say it."""
 
@@ -28,7 +20,7 @@ class Wanted(Protocol):
 
     @property
     def cluster(self) -> Any:
-        """A `Cluster`."""
+        """Where a cluster is, or how it is started (`sdm.options.sharing`); its `address` is None for none."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +30,7 @@ class _NoCluster:
 
 @dataclass(frozen=True)
 class Processes:
-    """So many processes of this machine, and no cluster."""
+    """A number of processes of this machine, and no cluster."""
 
     processes: int = 1
     cluster: Any = field(default_factory=_NoCluster)

@@ -130,8 +130,8 @@ def make_jobs(settings: Mapping[str, str]) -> Any:
 
 @asynccontextmanager
 async def slurm_cluster(workers: int, settings: Mapping[str, str]) -> AsyncIterator[Any]:
-    """Give a `SLURMCluster` with so many workers, or so many that jobs are full, in jobs that are replaced when they
-    end. All are cancelled at the end, whatever they are at."""
+    """Give a `SLURMCluster` with the number of workers that is wanted, or as many more as fill its jobs, in jobs that
+    are replaced when they end. All are cancelled at the end, whatever they are at."""
     jobs = make_jobs(settings)
     try:
         await jobs

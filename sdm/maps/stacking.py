@@ -5,12 +5,10 @@ open at a time, whatever the number of species; memory holds one strip of the gr
 cells. Sums are in double precision and in the order of the maps, so that bytes do not depend on the number of threads.
 """
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import rasterio
@@ -21,6 +19,7 @@ from rasterio.windows import Window
 from sdm._version import __version__
 from sdm.data.rasters.grid import Grid
 from sdm.errors import DataError
+from sdm.executors.ahead import ahead
 from sdm.maps.rasters import BLOCK, NODATA, Moments, Raster, RasterSummary, tag_raster, writing_cogs
 from sdm.types import Progress
 
@@ -28,9 +27,6 @@ HOW = ("sum", "threshold")
 """What can be made of a stack: the sum of suitabilities, or the number of species above their cutoff."""
 CELLS = 8 << 20  # of a strip: of each, 8 bytes of a sum, and 3 or 5 of a count
 DOING = "stacking maps"
-
-T = TypeVar("T")
-U = TypeVar("U")
 
 
 @dataclass(frozen=True)
@@ -115,7 +111,7 @@ def _stack(
     seen = np.zeros(shape, dtype=bool)
     total = np.zeros(shape) if "sum" in places else None
     count = np.zeros(shape, dtype=kinds["threshold"][0]) if "threshold" in places else None
-    read = _ahead(maps, lambda one: _values(one, grid, strip), threads)
+    read = ahead(lambda one: _values(one, grid, strip), maps, threads)
     for done, (one, values) in enumerate(zip(maps, read), start=1):
         known = ~np.isnan(values)
         seen |= known
@@ -126,21 +122,6 @@ def _stack(
         told(done)
     made: dict[str, Any] = {"sum": total, "threshold": count}
     return [np.where(seen, made[how], kinds[how][1]).astype(kinds[how][0]) for how in places]
-
-
-def _ahead(items: Iterable[T], work: Callable[[T], U], threads: int) -> Iterator[U]:
-    """Yield the results of items in their order; a few are worked on ahead, in threads."""
-    with ThreadPoolExecutor(max(1, threads)) as pool:
-        waiting: deque[Future[U]] = deque()
-        try:
-            for item in items:
-                waiting.append(pool.submit(work, item))
-                if len(waiting) > threads:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            pool.shutdown(cancel_futures=True)
 
 
 def _values(one: SpeciesMap, grid: Grid, strip: Window) -> NDArray[np.float32]:

@@ -18,6 +18,7 @@ from sdm._jit import jit, jit_finite
 from sdm.features.centred import centre_of, less_product
 from sdm.features.shapes import CompiledShapes, Shapes
 from sdm.features.terms import CATEGORY, FORWARD, LINEAR, PRODUCT, QUADRATIC, REVERSE, THRESHOLD, Terms
+from sdm.present import present
 from sdm.types import Array
 
 BLOCK = 16_384  # cells at a time of columns that are not rows of one array
@@ -183,7 +184,7 @@ def _score(  # type: ignore[no-untyped-def]
     ends = np.empty((x.shape[0], 2))
     for begin in range(0, theta.size, _CHUNK):
         stop = min(begin + _CHUNK, theta.size)
-        m = _present(x, begin, stop, at)
+        m = present(x, begin, stop, at)
         theta[begin:stop] = np.nan
         if m == 0:
             continue
@@ -225,21 +226,6 @@ def _score(  # type: ignore[no-untyped-def]
         else:
             for i in range(m):
                 theta[at[i]] = t[i]
-
-
-@jit
-def _present(x, begin, stop, at):  # type: ignore[no-untyped-def]
-    """Note the cells from `begin` to `stop` without a missing value; return how many there are."""
-    gone = np.zeros(_CHUNK, np.uint8)
-    for v in range(x.shape[0]):
-        row = x[v, begin:stop]
-        for i in range(row.size):
-            gone[i] |= row[i] != row[i]
-    m = 0
-    for i in range(stop - begin):
-        at[m] = begin + i
-        m += gone[i] == 0
-    return m
 
 
 @jit_finite
@@ -378,7 +364,7 @@ def _mark_held(x, lo, hi, held, one, other, centre, low, slope):  # type: ignore
     u, at, ends = np.empty((x.shape[0], _CHUNK)), np.empty(_CHUNK, np.int64), np.empty((x.shape[0], 2))
     for begin in range(0, held.size, _CHUNK):
         stop = min(begin + _CHUNK, held.size)
-        m = _present(x, begin, stop, at)
+        m = present(x, begin, stop, at)
         if m == 0:
             continue
         for v in range(x.shape[0]):

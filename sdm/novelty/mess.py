@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from sdm._jit import jit, jit_finite
 from sdm.novelty.reference import Reference
+from sdm.present import present
 from sdm.types import Array
 
 UNSEEN = -100.0
@@ -100,7 +101,7 @@ def _measure(x, out, which, starts, values, similar, begins, bounds, scales, cat
     floor, order = np.empty(n_variables), np.empty(n_variables, np.int64)
     for begin in range(0, out.size, _CHUNK):
         stop = min(begin + _CHUNK, out.size)
-        m = _present(x, begin, stop, at)
+        m = present(x, begin, stop, at)
         if m < stop - begin:
             out[begin:stop] = np.nan
             which[begin:stop] = 255
@@ -144,21 +145,6 @@ def _measure(x, out, which, starts, values, similar, begins, bounds, scales, cat
         else:
             for i in range(m):
                 out[at[i]], which[at[i]] = least[i], found[i]
-
-
-@jit
-def _present(x, begin, stop, at):  # type: ignore[no-untyped-def]
-    """Note the points from `begin` to `stop` without a missing value; return how many there are."""
-    gone = np.zeros(_CHUNK, np.uint8)
-    for v in range(x.shape[0]):
-        row = x[v, begin:stop]
-        for i in range(row.size):
-            gone[i] |= row[i] != row[i]
-    m = 0
-    for i in range(stop - begin):
-        at[m] = begin + i
-        m += gone[i] == 0
-    return m
 
 
 @jit

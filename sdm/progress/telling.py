@@ -76,7 +76,7 @@ class StepCount:
         self._tell()
 
     def remain(self, steps: int) -> None:
-        """Plan anew: so many steps remain."""
+        """Plan anew: this number of steps remains."""
         self.total = self.done + steps
 
     def end(self) -> None:

@@ -1,8 +1,7 @@
 """A virtual world strip by strip: its rasters are written and its records drawn in one pass, in bounded memory."""
 
 import os
-from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from rasterio.windows import Window
 
 from sdm.data.rasters.grid import Grid
+from sdm.executors.ahead import ahead
 from sdm.progress.telling import StepCount
 from sdm.simulate import noise
 from sdm.simulate.drawing import Floats, Niche, RecordDraws, compile_niche, niche_values
@@ -116,20 +116,6 @@ def _strip(plan: WorldPlan, top: int, names: Sequence[str]) -> _Strip:
     return _Strip(rasters, land, rows + np.int32(top), cols, near, columns, sites)
 
 
-def _ahead(task: Callable[[int], Any], items: Sequence[int]) -> Generator[Any]:
-    """Yield ``task(item)`` in order, with a few of them at work at a time so that memory stays bounded."""
-    pool, pending = ThreadPoolExecutor(_WORKERS), deque[Any]()
-    try:
-        for item in items:
-            pending.append(pool.submit(task, item))
-            if len(pending) > _WORKERS:
-                yield pending.popleft().result()
-        while pending:
-            yield pending.popleft().result()
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
 def _create(path: Path, plan: WorldPlan) -> Any:
     """Open one raster for writing. Rounded numbers compress best, and read fastest, as differences of integers."""
     path.parent.mkdir(exist_ok=True)
@@ -193,7 +179,7 @@ class WorldPass:
                     files[name].write(values, 1, window=Window(0, top, self.plan.grid.width, len(values)))
 
             pool = stack.enter_context(ThreadPoolExecutor(_WORKERS))
-            strips = stack.enter_context(closing(_ahead(lambda top: _strip(self.plan, top, names), tops)))
+            strips = stack.enter_context(closing(ahead(lambda top: _strip(self.plan, top, names), tops, _WORKERS)))
             for top, strip in zip(tops, strips):
                 looks = [pool.submit(self._look, strip, chunk, mapped, draw) for chunk in _chunks(looked_at)]
                 if draw:

@@ -97,8 +97,8 @@ def run(
             log.info(notice)
         if not prepared.tables and not prepared.failures:
             raise DataError(f"{options.occurrences.file} holds no species to model")
-        check_stacks(options, len(prepared.tables) + len(prepared.failures))
         plan = plan_batch(target, prepared, output.resume, output.overwrite, bool(options.occurrences.species))
+        check_stacks(options, 1 if plan is None else len(plan.all_names))
         if plan is None:
             return _run_single(Job(task, options, command, choose, opened), prepared, target, progress)
         batch = Batch(Job(task, options, command, choose), prepared, plan, options, progress)
@@ -134,7 +134,7 @@ def _run_several(batch: Batch, opened: Opened | None, target: Path) -> RunResult
         stacks = write_stacks(place, summary_rows(batch.record), options, progress=batch.progress)
         result.lines += [] if stacks is None else stacks.lines
         if opened is not None:
-            done = [place / entry.folder for entry in entries if entry.status == DONE]
+            done = [place / entry.folder for entry in batch.record.in_order if entry.status == DONE]
             given, command = batch.options, batch.job.command
             result.projection = project_fitted(done, place, target, opened, given, command, batch.progress)
             if options.output.report:  # pages show the scenarios of their species, which are there only now

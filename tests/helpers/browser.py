@@ -157,8 +157,22 @@ class Browser:
     def place(self, selector: str, across: float = 0.5, down: float = 0.5) -> tuple[float, float]:
         """Where an element is in the window, after scrolling to it."""
         box = f"document.querySelector({json.dumps(selector)})"
-        self.run(f"{box}.scrollIntoView({{block: 'center', behavior: 'instant'}})")
-        script = f"(b => [b.left + b.width * {across}, b.top + b.height * {down}])({box}.getBoundingClientRect())"
+        # The page may still move (pictures arrive, a scroll of its own goes on): wait until it lies still for a frame.
+        script = f"""new Promise(done => {{
+            const e = {box}, frame = () => new Promise(next => requestAnimationFrame(() => setTimeout(next, 0)));
+            const at = () => {{ const b = e.getBoundingClientRect(); return [b.left, b.top, b.width, b.height]; }};
+            (async () => {{
+                for (let k = 0, before = []; k < 200; k++) {{
+                    e.scrollIntoView({{block: 'center', behavior: 'instant'}});
+                    await frame();
+                    const now = at();
+                    if (now.every((x, i) => x === before[i])) break;
+                    before = now;
+                }}
+                const [left, top, width, height] = at();
+                done([left + width * {across}, top + height * {down}]);
+            }})();
+        }})"""
         x, y = self.run(script)
         return float(x), float(y)
 

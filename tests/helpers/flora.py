@@ -24,7 +24,7 @@ class Flora:
 
 
 def make_flora(world: Any, path: Path, species: int) -> Flora:
-    """Write records of so many species, drawn from those of the world, the broken ones among them."""
+    """Write records of a number of species, drawn from those of the world, the broken ones among them."""
     rng, known = np.random.default_rng(species), [(r["longitude"], r["latitude"]) for r in rows(world.both)]
     body: list[tuple[Any, ...]] = []
     for k in range(species - len(BROKEN)):

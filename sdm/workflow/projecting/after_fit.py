@@ -12,7 +12,7 @@ from sdm.workflow.projecting.opening import Opened, open_scenarios
 from sdm.workflow.projecting.projection import Projection, ProjectionResult
 from sdm.workflow.projecting.scenarios import find_scenarios
 from sdm.workflow.task import Findings
-from sdm.written_files import write_list
+from sdm.written_files import read_list, write_list
 
 FOLDER = "scenarios"  # in the results of a run
 
@@ -54,16 +54,17 @@ def project_fitted(
     progress: Progress | None = None,
 ) -> ProjectionResult:
     """Map the models of some folders, those of one run, into the folder of scenarios at `place`, the run's own, which
-    will be at `target`."""
+    will be at `target`; scenarios that are there already and unchanged are kept."""
     options = _with_reference(options)
     own = options.project.model_copy(update={"models": [str(target)]})
     output = options.output.model_copy(update={"folder": str(target / FOLDER)})
     options = options.model_copy(update={"project": own, "output": output})
     models = with_options(find_models([str(folder) for folder in folders]), options)
-    (place / FOLDER).mkdir()
+    there = (place / FOLDER).is_dir()
+    (place / FOLDER).mkdir(exist_ok=True)
     projection = Projection.of(models, opened, options, command, progress)
-    write_list(place / FOLDER, set(projection.planned))
-    return projection.run(place / FOLDER, target / FOLDER, False)
+    write_list(place / FOLDER, {*read_list(place / FOLDER), *projection.planned})
+    return projection.run(place / FOLDER, target / FOLDER, there)
 
 
 def _with_reference(options: RunOptions) -> RunOptions:

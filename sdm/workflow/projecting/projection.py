@@ -7,21 +7,16 @@ Every scenario is a folder that appears as a whole, with the digest of everythin
 import hashlib
 import json
 import logging
-import zlib
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import BrokenExecutor, Executor
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from sdm._version import __version__
 from sdm.commit import claim, staging, staging_species
 from sdm.errors import HIDDEN, DataError, OptionError, OutputError, hide_secrets
-from sdm.executors.here import Here
-from sdm.executors.opening import as_done, check_workers, workers
+from sdm.executors.opening import check_workers
 from sdm.files import output_folder, safe_names, to_json
 from sdm.maps.novelty import check_measures, read_measures
 from sdm.maps.projection.across import REST
@@ -33,21 +28,20 @@ from sdm.models.extrapolation import known_range
 from sdm.options.applies import PROJECTING
 from sdm.options.definitions import RunOptions
 from sdm.options.reading import dump_yaml, make_options
-from sdm.progress.telling import StepCount, step_by_step
+from sdm.progress.telling import step_by_step
 from sdm.reading import load_json
 from sdm.types import Progress
+from sdm.workflow.projecting.handing_out import NUMBERS, file_checksum, map_scenarios
 from sdm.workflow.projecting.joining import write_pages, write_projections
 from sdm.workflow.projecting.models import find_models, with_options
 from sdm.workflow.projecting.opening import REFERENCE, Opened, OpenScenario, open_scenarios, variables_of
 from sdm.workflow.projecting.scenarios import Scenario, field_names, find_scenarios, period_order
 from sdm.workflow.projecting.summary import Case, SpeciesProjection
 from sdm.workflow.projecting.telling import common_warnings, projection_lines
-from sdm.workflow.running.run_folder import RunFolder, load_job
 from sdm.written_files import refuse_obstacle, sdm_files
 
 log = logging.getLogger("sdm")
 
-NUMBERS = "scenario.json"
 TABLES = ("scenarios.csv", "mapping.csv", "run.yaml", "command.txt", "index.html", "across")
 
 
@@ -274,7 +268,11 @@ class Projection:
 
     def run(self, place: Path, target: Path, resume: bool) -> ProjectionResult:
         """Map every scenario, then what concerns all of them."""
-        found, kept = self._map_all(place, resume)
+        todo = self._order()
+        digests: dict[str, str] = {}
+        for one, earlier in todo:
+            digests[one.title] = self._digest(one, earlier, digests)
+        found, kept = map_scenarios(self, self._waves(todo), digests, place, resume)
         earlier_maps = {name for name in sdm_files(place) if name.startswith("across/")} if resume else set()
         with staging(place, overwrite=True, keep=True) as stage:
             species = self._together(found, place, stage)
@@ -288,53 +286,19 @@ class Projection:
         result.lines = [line for one in species for line in projection_lines(one, len(species) > 1)]
         return result
 
-    def _map_all(self, place: Path, resume: bool) -> tuple[dict[str, dict[str, Any]], int]:
-        """Map every scenario that is not finished, several at a time where there are workers; return the numbers of
-        all of them, and how many were finished."""
-        todo = self._order()
-        digests: dict[str, str] = {}
-        for one, earlier in todo:
-            digests[one.title] = self._digest(one, earlier, digests)
-        number = {one.title: f"{one.title} ({k} of {len(todo)})" for k, (one, _) in enumerate(todo, start=1)}
-        count = StepCount(self.progress, "scenarios", len(todo))
-        found: dict[str, dict[str, Any]] = {}
-        kept = 0
-        with workers(self.options) as executor, _handed_out(self, place, executor) as call:
-            for wave in self._waves(todo):
-                left = []
-                for title in wave:
-                    known = _finished(place / self.folders[title], digests[title]) if resume else None
-                    if known is None:
-                        log.info(number[title])
-                        left.append(title)
-                    else:
-                        log.info("%s: kept, for nothing has changed", number[title])
-                        found[title], kept = known, kept + 1
-                        count.step()
-                tries: Counter[str] = Counter()
-                while left:
-                    broken = []
-                    for k, future in as_done(executor, call, [(title, digests[title]) for title in left]):
-                        try:
-                            found[left[k]] = future.result()
-                            count.step()
-                        except BrokenExecutor:
-                            tries[left[k]] += 1
-                            if tries[left[k]] > self.options.retries:
-                                raise
-                            log.warning("%s: its worker died; it is tried again", number[left[k]])
-                            broken.append(left[k])
-                    left = broken
-        return {one.title: found[one.title] for one, _ in todo}, kept
+    def quiet(self) -> "Projection":
+        """Return the projection as it is sent to other processes, which tell nobody how far they are."""
+        return replace(self, progress=None)
 
     def _waves(self, todo: Sequence[tuple[OpenScenario, OpenScenario | None]]) -> list[list[str]]:
         """Return the scenarios that need no others, then those that need these alone, and so on: all need the
         reference, and with limited dispersal that of the period before."""
         depth: dict[str, int] = {}
         for one, earlier in todo:
-            limited = self.reach_km is not None and earlier is not None
-            first = 0 if one.title == REFERENCE else 1
-            depth[one.title] = depth[earlier.title] + 1 if limited and earlier is not None else first
+            if earlier is not None and self.reach_km is not None:
+                depth[one.title] = depth[earlier.title] + 1
+            else:
+                depth[one.title] = 0 if one.title == REFERENCE else 1
         return [[title for title in depth if depth[title] == k] for k in sorted(set(depth.values()))]
 
     def make_scenario(
@@ -347,7 +311,7 @@ class Projection:
         with staging(place / self.folders[title], overwrite=True) as stage:
             known = self._scenario(one, earlier, stage, place, reference)
             known |= {"title": title, "fields": dict(one.scenario.fields), "digest": digest}
-            known["checksums"] = {name: _checksum(stage / name) for name in _map_names(known)}
+            known["checksums"] = {name: file_checksum(stage / name) for name in _map_names(known)}
             (stage / NUMBERS).write_text(to_json(known) + "\n", encoding="utf-8")
             found: dict[str, Any] = load_json(stage / NUMBERS)  # the same whether it was computed now or kept
             if before_commit is not None:
@@ -456,52 +420,6 @@ class Projection:
         ]
         rule = next(iter(one.cutoffs), None)
         return SpeciesProjection(name, page, one.model.kind, one.shown_scale, rule, self.options.project, cases)
-
-
-@contextmanager
-def _handed_out(job: Projection, place: Path, executor: Executor) -> Iterator[Callable[[str, str], dict[str, Any]]]:
-    """Give the function that an executor calls with the title and digest of a scenario."""
-    if isinstance(executor, Here):
-        yield partial(job.make_scenario, place=place)
-        return
-    folder = RunFolder(place)
-    token = folder.begin(replace(job, progress=None), sent=True)
-    try:
-        if (check := getattr(executor, "check", None)) is not None:
-            check(folder.path)
-        yield partial(make_sent_scenario, str(place.absolute()), token)
-    finally:
-        folder.remove()
-
-
-def make_sent_scenario(place: str, token: str, title: str, digest: str) -> dict[str, Any]:
-    """Map a scenario in a process of its own."""
-    job: Projection = load_job(place, token)
-    return job.make_scenario(title, digest, Path(place), partial(RunFolder(Path(place)).check, token))
-
-
-def _finished(folder: Path, digest: str) -> dict[str, Any] | None:
-    """Return the numbers of a scenario that is finished and unchanged, else None."""
-    try:
-        known = load_json(folder / NUMBERS)
-    except (OSError, ValueError):
-        return None
-    if not isinstance(known, dict) or known.get("digest") != digest:
-        return None
-    try:
-        same = all(_checksum(folder / name) == value for name, value in known["checksums"].items())
-    except OSError:
-        return None  # one is gone
-    return known if same else None
-
-
-def _checksum(path: Path) -> int:
-    """Return what tells whether a file is still as it was written."""
-    found = 0
-    with path.open("rb") as source:
-        while part := source.read(1 << 20):
-            found = zlib.crc32(part, found)
-    return found
 
 
 def _map_names(known: Mapping[str, Any]) -> list[str]:

@@ -21,7 +21,7 @@ DONE, FAILED = "done", "failed"
 
 @dataclass(frozen=True)
 class JournalEntry:
-    """What became of one species."""
+    """How one species ended."""
 
     species: str
     status: str  # `done` or `failed`
@@ -54,6 +54,11 @@ class Record:
     started: float = 0.0  # when the last run began
 
     @property
+    def in_order(self) -> list[JournalEntry]:
+        """The entries in the order of the run, whichever was finished first."""
+        return [self.entries[name] for name in self.planned if name in self.entries]
+
+    @property
     def finished(self) -> int:
         """How many species are done."""
         return sum(entry.status == DONE for entry in self.entries.values())
@@ -70,7 +75,7 @@ class Journal:
         self._add([{"run": time.time(), "command": command, "species": list(planned)}])
 
     def add(self, entries: Sequence[JournalEntry]) -> None:
-        """Note what became of some species."""
+        """Note how some species ended."""
         self._add([asdict(entry) for entry in entries])
 
     def _add(self, lines: Sequence[Mapping[str, Any]]) -> None:
@@ -108,7 +113,7 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
                     continue
                 if isinstance(found, dict):
                     yield found
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as error:
         raise DataError(f"{path} cannot be read ({error.strerror})") from error

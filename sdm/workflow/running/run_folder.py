@@ -37,16 +37,20 @@ class RunFolder:
     def begin(self, job: Any, *, sent: bool, alike: Sequence[Any] = ()) -> str:
         """Make the folder, with the job where it is `sent` to other processes, and the arrays that all models share,
         of which two are given as `alike`; return the token of the run."""
+        token = secrets.token_hex(8)
         self.path.mkdir(exist_ok=True)
         (self.path / _UNITS).mkdir(exist_ok=True)
-        self.arrays = SharedArrays(self.path / "arrays")
+        self.arrays = SharedArrays(self.arrays_of(token))
         if sent:
             if len(alike) > 1:
                 self.arrays.share(*alike[:2])
             (self.path / _JOB).write_bytes(self.arrays.dumps((os.getcwd(), job)))
-        token = secrets.token_hex(8)
         (self.path / _TOKEN).write_text(token, encoding="ascii")
         return token
+
+    def arrays_of(self, token: str) -> Path:
+        """Return the folder of the arrays of a run: workers of a cluster outlive runs, and keep what they have read."""
+        return self.path / f"arrays-{token}"
 
     def check(self, token: str) -> None:
         """Raise if the run of this token is over."""
@@ -80,7 +84,7 @@ class RunFolder:
 
 
 class UnitNotes:
-    """The notes of one task: which species it has in hand, and what became of those before."""
+    """The notes of one task: which species it has in hand, and how those before ended."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -90,11 +94,11 @@ class UnitNotes:
         append_lines(self.path, [{"at": what, "of": species, "time": time.time()}], durable=False)
 
     def add(self, entry: JournalEntry) -> None:
-        """Note what became of a species."""
+        """Note how a species ended."""
         append_lines(self.path, [asdict(entry)], durable=False)
 
     def entries(self) -> list[JournalEntry]:
-        """Return what became of the species so far."""
+        """Return how the species so far ended."""
         found = (read_entry(line) for line in read_lines(self.path) if "species" in line)
         return [entry for entry in found if entry is not None]
 
@@ -117,7 +121,7 @@ def load_job(place: str, token: str) -> Any:
     in the folder that the run was started in: paths of layers may be relative to it."""
     folder = RunFolder(Path(place))
     folder.check(token)
-    home, job = loads((folder.path / _JOB).read_bytes(), folder.path / "arrays")
+    home, job = loads((folder.path / _JOB).read_bytes(), folder.arrays_of(token))
     try:
         os.chdir(home)
     except OSError as error:

@@ -21,7 +21,7 @@ def summary_row(task: Task, result: ModelResult) -> dict[str, Any]:
 
 def summary_rows(record: Record) -> list[dict[str, Any]]:
     """Return the rows of all species of a journal, in the order of the run."""
-    return [record.entries[name].row for name in record.planned if name in record.entries]
+    return [entry.row for entry in record.in_order]
 
 
 def renew_summary(folder: Path) -> None:

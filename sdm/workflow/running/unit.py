@@ -35,7 +35,7 @@ def do_sent_unit(place: str, token: str, unit: int, parts: bytes) -> list[Journa
     """Do a unit in a process of its own."""
     job: Job = load_job(place, token)
     folder = RunFolder(Path(place))
-    return do_unit(job, folder, token, unit, loads(parts, folder.path / "arrays"))
+    return do_unit(job, folder, token, unit, loads(parts, folder.arrays_of(token)))
 
 
 def do_unit(
@@ -47,7 +47,7 @@ def do_unit(
     progress: Progress | None = None,
     settled: Callable[[JournalEntry], None] | None = None,
 ) -> list[JournalEntry]:
-    """Fit some species and put their results in place; return what became of each, also in the notes of the unit. What
+    """Fit some species and put their results in place; return how each ended, also in the notes of the unit. What
     is wrong with one species is its own failure; a disk that fails, or the end of the run, is raised. `settled` is
     called with each as soon as it is known."""
     notes = folder.notes(token, unit)
