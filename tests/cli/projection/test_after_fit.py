@@ -122,3 +122,21 @@ def test_what_is_outside_is_said_first_by_variable(world, futures: Futures, mode
     assert f"{found['km2']:,.0f} km²" in line
     assert "temperature" in line
     assert isinstance(numbers["notices"], list)
+
+
+def test_a_batch_with_scenarios_is_resumed_and_renewed(world, futures: Futures, tmp_path: Path) -> None:
+    pattern = futures.some(ssp="ssp585", period="2070")
+    words = ("fit", world.both, world.layers, *QUIET, "--scenarios", pattern, "-o", tmp_path / "out")
+    succeed(*words)
+    folder, name = tmp_path / "out" / "scenarios", "Virtualis montanus"
+    before = rasters(folder)
+    stem = next(path.stem for path in (tmp_path / "out").glob("*/*.npz") if path.stem.startswith("Virtualis_m"))
+    (tmp_path / "out" / stem / f"{stem}.npz").unlink()
+    succeed(*words, "--resume")
+    assert rasters(folder) == before, "both species, those that were kept too"
+    succeed(*words, "--species", name, "--overwrite", "--multiplier", "5")
+    after = rasters(folder)
+    assert after.keys() == before.keys()
+    changed = {Path(file).name for file in after if after[file] != before[file]}
+    assert changed
+    assert all(stem in file for file in changed), "the other species is as it was"

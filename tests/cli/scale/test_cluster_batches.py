@@ -87,3 +87,16 @@ def test_a_lost_scheduler_ends_the_run_and_it_can_go_on(many: Flora, cluster: Ma
     assert (out / "summary.csv").read_text().count("\n") > there, "the summary has what is finished"
     result = sdm(*many.words(out, "--resume", "--processes", 2))
     assert f"{SPECIES - 3} of {SPECIES} species fitted" in result.output
+
+
+def test_workers_that_outlive_a_run_forget_what_it_shared(flora: Flora, cluster: Machines, tmp_path: Path) -> None:
+    """Another background in the same folder, with the same workers: its arrays are not those of the run before."""
+    other = ("--seed", 7, "--no-map")
+    alone = sdm(*flora.words(tmp_path / "alone" / "out", *other))
+    assert alone.exit_code == 1, alone.output
+    for words in (("--no-map",), (*other, "--overwrite")):
+        result = sdm(*flora.words(tmp_path / "out", "--cluster", cluster.file, *words))
+        assert result.exit_code == 1, result.output
+    models = {path.name: path.read_bytes() for path in (tmp_path / "alone").rglob("*.npz")}
+    assert models
+    assert {path.name: path.read_bytes() for path in (tmp_path / "out").rglob("*.npz")} == models
