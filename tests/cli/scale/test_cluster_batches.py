@@ -94,7 +94,7 @@ def test_workers_that_outlive_a_run_forget_what_it_shared(flora: Flora, cluster:
     other = ("--seed", 7, "--no-map")
     alone = sdm(*flora.words(tmp_path / "alone" / "out", *other))
     assert alone.exit_code == 1, alone.output
-    for words in (("--no-map",), (*other, "--overwrite")):
+    for words in (("--no-map",), (*other, "--resume")):
         result = sdm(*flora.words(tmp_path / "out", "--cluster", cluster.file, *words))
         assert result.exit_code == 1, result.output
     models = {path.name: path.read_bytes() for path in (tmp_path / "alone").rglob("*.npz")}
