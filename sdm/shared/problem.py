@@ -1,0 +1,113 @@
+"""One convex problem for a group of species: their densities over the same sites, and weights that share few axes.
+
+    min_W  Σ_s π_s [ ln Σ_i q_i e^{φ(i)·w_s} − φ̃_s·w_s ] + μ ‖W‖_*  (+ Σ_js π_s β_js |O_js|, for each species' own part O)
+
+`φ` are features of the sites, centred and of unit deviation under `q`; `π_s` is the share of the records that species
+`s` has, and `φ̃_s` the mean of the features at them. The nuclear norm counts axes: combinations of features that the
+whole group responds to. Sites are taken in blocks of a fixed size, so that results do not depend on threads.
+"""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm.types import Array
+
+BLOCK = 2048  # sites that are worked on together
+
+
+@dataclass(frozen=True)
+class Records:
+    """Where the species were: one entry for each site and species with records."""
+
+    site: NDArray[np.int64]
+    species: NDArray[np.int64]
+    share: Array  # of the records of the species; they add up to one for each
+    weight: Array  # π, the share of all records that each species has
+
+    @property
+    def count(self) -> int:
+        """How many species there are."""
+        return len(self.weight)
+
+    def means(self, phi: Array) -> Array:
+        """Return `π_s φ̃_s`, one column for each species."""
+        out = np.zeros((self.count, phi.shape[1]))
+        np.add.at(out, self.species, (self.share * self.weight[self.species])[:, None] * phi[self.site])
+        return out.T
+
+
+class SharedProblem:
+    """Features of the sites `phi` (n, F), their base measure `q`, and the records."""
+
+    def __init__(self, phi: Array, q: Array, records: Records, threads: int = 1) -> None:
+        self.phi, self.q, self.records = phi, q, records
+        self.means = records.means(phi)
+        self.blocks = [slice(a, min(a + BLOCK, len(q))) for a in range(0, len(q), BLOCK)]
+        self.threads = max(1, min(threads, len(self.blocks)))
+
+    @property
+    def features(self) -> int:
+        """How many features there are."""
+        return int(self.phi.shape[1])
+
+    @cached_property
+    def covariance(self) -> tuple[Array, Array]:
+        """Eigenvalues and eigenvectors of the covariance of the features under the base measure."""
+        parts = self.over_sites(lambda some: self.phi[some].T @ (self.phi[some] * self.q[some, None]))
+        values, vectors = np.linalg.eigh(add_up(parts))
+        return np.maximum(values, 0.0), vectors
+
+    @property
+    def largest(self) -> float:
+        """The strength from which on no axis enters."""
+        uniform = self.phi.T @ self.q
+        return float(np.linalg.norm(uniform[:, None] * self.records.weight - self.means, 2))
+
+    def over_sites(self, work: Callable[[slice], Any]) -> list[Any]:
+        """Do some work for every block of sites, in threads, and return what it gives in the order of the blocks."""
+        if self.threads == 1:
+            return [work(some) for some in self.blocks]
+        return list(self._pool.map(work, self.blocks))
+
+    @cached_property
+    def _pool(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(self.threads)
+
+    def densities(self, theta: Array) -> tuple[Array, Array]:
+        """Turn scores (n, S) into densities, in place, each times the weight of its species; and return them with the
+        logarithms of their normalisers."""
+        top = np.max(self.over_sites(lambda some: theta[some].max(axis=0)), axis=0)
+
+        def ratios(some: slice) -> Array:
+            part = theta[some]
+            np.subtract(part, top, out=part)
+            np.exp(part, out=part)
+            part *= self.q[some, None]
+            return part.sum(axis=0)
+
+        total = add_up(self.over_sites(ratios))
+        scale = self.records.weight / total
+
+        def finish(some: slice) -> None:
+            theta[some] *= scale
+
+        self.over_sites(finish)
+        return theta, np.log(total) + top
+
+    def gradient(self, mass: Array) -> Array:
+        """Return `G`, one column for each species, from densities times the weights of the species."""
+        return add_up(self.over_sites(lambda some: self.phi[some].T @ mass[some])) - self.means
+
+
+def add_up(parts: Sequence[Array]) -> Array:
+    """Return the sum of some arrays, in their order."""
+    out = parts[0].copy()
+    for part in parts[1:]:
+        out += part
+    return out
