@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,11 @@ class Shapes:
     def weight(self) -> Array:
         """The weights of the trees, then of the monomials."""
         return np.concatenate([self.tree_weight, self.monomial_weight])
+
+    def weighed(self, weights: Array) -> "Shapes":
+        """Return the same shapes with other weights, in the order of `weight`."""
+        trees, monomials = np.split(np.asarray(weights, dtype=np.float64), [len(self.trees)])
+        return replace(self, tree_weight=trees, monomial_weight=monomials)
 
     def variables(self) -> list[NDArray[np.int32]]:
         """Return the variables of every shape."""

@@ -12,6 +12,7 @@ KINDS = {
     "sdm-model": ("sdm.models.species", "Model"),
     "sdm-classes": ("sdm.models.classes", "ClassModel"),
     "sdm-joint": ("sdm.models.community", "FittedJoint"),
+    "sdm-group": ("sdm.models.group", "GroupModel"),
 }
 """The class of every format, imported when a file needs it."""
 

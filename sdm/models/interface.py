@@ -299,6 +299,11 @@ def shape_names() -> list[str]:
     return [f"shapes_{name}" for name in Shapes().to_arrays()]
 
 
+def weigh(terms: Terms, shapes: Shapes, weights: Array) -> tuple[Terms, Shapes]:
+    """Return the same features with other weights: of the terms, then of the shapes in their order."""
+    return replace(terms, weight=weights[: len(terms)]), shapes.weighed(weights[len(terms) :])
+
+
 def usable(terms: Terms, shapes: Shapes, variables: int) -> bool:
     """Tell whether terms, trees and monomials are of these variables, and every term has a range to be scaled by."""
     with np.errstate(divide="ignore"):

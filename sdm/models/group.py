@@ -1,0 +1,228 @@
+"""A fitted group of species on shared axes: the axes, the place of every species on them, and its file."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm.archive import Archive
+from sdm.errors import DataError, OptionError
+from sdm.features.shapes import Shapes
+from sdm.features.terms import Terms, bounded
+from sdm.models import interface as parts
+from sdm.models.compiled import Compiled
+from sdm.models.interface import Arrays, FeatureModel, Header, ModelVariable, weigh
+from sdm.novelty.reference import Reference
+from sdm.types import Array
+
+_ARRAYS = ("centre", "spread", "axes", "places", "own", "records", "normaliser", "entropy", "explained", "ranges")
+
+
+@dataclass(frozen=True)
+class GroupModel(FeatureModel):
+    """Axes that a group of species shares, and where each species is on them.
+
+    The score of species `s` is `places[:, s] · z + own[:, s] · φ`, with `φ` the features, centred and divided by their
+    deviation, and `z = axesᵀ φ` the axes. Over the sites of the fit every axis has mean 0 and deviation 1, and no two
+    are correlated; they come in the order of how much of the species' responses they explain.
+
+    Attributes
+    ----------
+    variables, terms, shapes
+        As those of a model of one species; the features have no weights of their own.
+    centre, spread : (F,) arrays
+        Mean and deviation of the features over the sites.
+    axes : (F, r) array
+    places : (r, S) array
+        Slopes of log density along the axes, in nats per deviation.
+    own : (F, S) array
+        What is each species' own; zero where the fit had no such part.
+    species : tuple of str
+    records : (S,) array
+        Records of each species (their effective number).
+    normaliser, entropy : (S,) arrays
+        Constants of the output scales.
+    explained : (r,) array
+        Share of the variance of the species' log densities over the sites that each axis explains.
+    ranges : (r, 2) array
+        Lowest and highest place of a site on each axis.
+    n_domain : int
+        Number of sites that `raw` sums to one over.
+    strength : float
+        The `c` of the penalty on axes.
+    penalty : float
+        The `μ` that it gave.
+    """
+
+    kind: ClassVar[str] = "group"
+    called: ClassVar[str] = "model of a group of species"
+    archive: ClassVar[Archive] = Archive("sdm-group", 1, "group.json", "group model")
+    scales: ClassVar[tuple[str, ...]] = ("cloglog", "raw", "logistic", "link")
+
+    variables: tuple[ModelVariable, ...]
+    terms: Terms
+    species: tuple[str, ...]
+    centre: Array
+    spread: Array
+    axes: Array
+    places: Array
+    own: Array
+    records: Array
+    normaliser: Array
+    entropy: Array
+    explained: Array
+    ranges: Array
+    n_domain: int
+    strength: float
+    penalty: float
+    prevalence: float = 0.5
+    meta: dict[str, Any] = field(default_factory=dict)
+    shapes: Shapes = field(default_factory=Shapes)
+    reference: Reference | None = field(default=None, repr=False)
+
+    @property
+    def rank(self) -> int:
+        """How many axes there are."""
+        return int(self.axes.shape[1])
+
+    @property
+    def bands(self) -> tuple[str, ...]:
+        """The species."""
+        return self.species
+
+    def position(self, species: str) -> int:
+        """Return the place of a species in the group."""
+        if species not in self.species:
+            raise DataError(f"the group has no species '{species}'")
+        return self.species.index(species)
+
+    def weights_of(self, place: Array, own: Array | None = None) -> tuple[Terms, Shapes]:
+        """Return the features with the weights of a species at some place of the axes, and what is its own."""
+        weights = self.axes @ place + (0.0 if own is None else own)
+        return weigh(self.terms, self.shapes, weights / self.spread)
+
+    @cached_property
+    def _compiled(self) -> list[tuple[Compiled, float]]:
+        """The score function of every axis, and its mean over the sites."""
+        return [self._compile(self.axes[:, k]) for k in range(self.rank)]
+
+    def _compile(self, weights: Array) -> tuple[Compiled, float]:
+        scaled = weights / self.spread
+        terms, shapes = weigh(self.terms, self.shapes, scaled)
+        return Compiled(terms, *self.limits, shapes), float(scaled @ self.centre)
+
+    def axis_scores(self, columns: Sequence[NDArray[np.floating]], clamp: bool = True) -> Array:
+        """Return where points are on the axes, (r, n), from one array of numbers per variable."""
+        self.check_columns(columns)
+        out = np.empty((self.rank, len(columns[0])))
+        for row, (compiled, mean) in zip(out, self._compiled):
+            np.subtract(compiled.scores(columns, clamp), mean, out=row)
+        return out
+
+    def axis_effect(self, k: int, v: int, values: Array, clamp: bool = True) -> Array:
+        """Return what variable `v` alone adds to axis `k` at some values of it; products with others are left out."""
+        return self._compiled[k][0].contribution(v, values, clamp)
+
+    def column_values(
+        self, columns: Sequence[NDArray[np.floating]], scale: str | None = None, clamp: bool = True
+    ) -> Array:
+        """Predict every species, one row each; the axes are computed once for all of them."""
+        scale = scale or self.scales[0]
+        if scale not in self.scales:
+            raise OptionError(f"scale={scale!r}: expected one of {', '.join(self.scales)}")
+        theta = self.places.T @ self.axis_scores(columns, clamp)
+        for s in np.flatnonzero(np.any(self.own != 0, axis=0)):
+            compiled, mean = self._compile(self.own[:, s])
+            theta[s] += compiled.scores(columns, clamp) - mean
+        theta -= self.normaliser[:, None] + np.log(self.n_domain)
+        if scale == "link":
+            return theta
+        raw: Array = np.exp(theta, out=theta)
+        if scale == "raw":
+            return raw
+        raw *= np.exp(self.entropy)[:, None]
+        if scale == "cloglog":
+            return -np.expm1(-raw)
+        return self.prevalence * raw / (1.0 - self.prevalence + self.prevalence * raw)
+
+    def relatives(self, species: str, most: int = 10) -> list[tuple[str, float]]:
+        """Return the species whose responses along the axes are most alike, with the correlation of their log
+        densities over the sites (the axes are uncorrelated there)."""
+        length = np.linalg.norm(self.places, axis=0)
+        alike = (self.places.T @ self.places[:, self.position(species)]) / np.maximum(
+            length * length[self.position(species)], np.finfo(float).tiny
+        )
+        order = [int(s) for s in np.argsort(-alike, kind="stable") if self.species[s] != species]
+        return [(self.species[s], float(alike[s])) for s in order[:most]]
+
+    def description(self) -> dict[str, Any]:
+        """Return what `sdm info` prints."""
+        placed = [
+            {"species": name, "records": float(n), "places": place}
+            for name, n, place in zip(self.species, self.records, self.places.T.tolist())
+        ]
+        return {
+            "variables": [asdict(variable) for variable in self.variables],
+            "features": len(self.feature_names),
+            "axes": [{"axis": k + 1, "explained": float(share)} for k, share in enumerate(self.explained)],
+            "species": placed,
+        }
+
+    @classmethod
+    def array_names(cls) -> list[str]:
+        """Return the names of the arrays in a file."""
+        return [*_ARRAYS, *parts.term_names(), *parts.shape_names()]
+
+    def to_file(self) -> tuple[Header, Arrays]:
+        """Return what a file holds."""
+        header: Header = {
+            "variables": [asdict(variable) for variable in self.variables],
+            "species": list(self.species),
+            **{name: getattr(self, name) for name in ("n_domain", "strength", "penalty", "prevalence")},
+            "meta": self.meta,
+        }
+        features = {**parts.term_arrays(self.terms), **parts.shape_arrays(self.shapes)}
+        return header, {**{name: getattr(self, name) for name in _ARRAYS}, **features}
+
+    @classmethod
+    def from_file(cls, header: Header, arrays: Arrays) -> "GroupModel":
+        """Return the model of a file."""
+        model = cls(
+            tuple(ModelVariable.from_record(record) for record in header["variables"]),
+            parts.read_terms(arrays),
+            tuple(map(str, header["species"])),
+            **{name: arrays[name] for name in _ARRAYS},
+            n_domain=int(header["n_domain"]),
+            **{name: float(header[name]) for name in ("strength", "penalty", "prevalence")},
+            meta=header["meta"],
+            shapes=parts.read_shapes(arrays),
+        )
+        model._check()
+        return model
+
+    def _check(self) -> None:
+        """Refuse what no fit writes."""
+        features, species, rank = len(self.terms) + len(self.shapes), len(self.species), self.rank
+        shapes = {
+            **{name: (features,) for name in ("centre", "spread")},
+            **{name: (species,) for name in ("records", "normaliser", "entropy")},
+            **{"axes": (features, rank), "places": (rank, species), "own": (features, species)},
+            **{"explained": (rank,), "ranges": (rank, 2)},
+        }
+        arrays = [getattr(self, name) for name in _ARRAYS]
+        good = (
+            parts.usable(self.terms, self.shapes, len(self.variables))
+            and all(getattr(self, name).shape == shape for name, shape in shapes.items())
+            and all(array.dtype == np.float64 for array in arrays)
+            and bounded(*arrays)
+            and np.all(self.spread > 0)
+            and self.n_domain > 0
+            and 0.0 < self.prevalence < 1.0
+            and len(set(self.species)) == species > 0
+            and isinstance(self.meta, dict)
+        )
+        if not good:
+            raise ValueError("arrays of a group that do not fit together")
