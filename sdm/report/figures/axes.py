@@ -83,8 +83,8 @@ def draw_strengths(rows: Sequence[Mapping[str, Any]], path: Path) -> Path:
 
 
 def draw_axes(maps: Mapping[str, Path], path: Path) -> Path:
-    """Draw the maps of axes side by side: white is the mean of the sites, and the one cell in a hundred that is farthest
-    from it has the last colour."""
+    """Draw the maps of axes side by side: white is the mean of the sites, and the one cell in a hundred that is
+    farthest from it has the last colour."""
     pictures = {title: read_picture(raster, SIDE_PIXELS) for title, raster in maps.items()}
     first = next(iter(pictures.values()))
     left, bottom, right, top = first.bounds

@@ -28,7 +28,7 @@ def axes_section(results: Results) -> Context:
     return {"rows": rows, "chart": chart, "left_out": max(0, len(rows) - MOST_BARS)}
 
 
-def path_section(results: Results) -> Context | None:
+def strength_section(results: Results) -> Context | None:
     """Return the fits along the path of strengths, and their picture."""
     rows = results.table("path")
     if not rows:
@@ -88,7 +88,7 @@ GROUP_PAGE = Page(
     (
         PageSection("figures", "", group_figures, template="group/figures"),
         PageSection("axes", "Axes", axes_section, "What the species share", "group/axes"),
-        PageSection("path", "Choice of the strength", path_section, "How many axes, and why", "group/path"),
+        PageSection("path", "Choice of the strength", strength_section, "How many axes, and why", "group/path"),
         PageSection("curves", "Curves", axis_curves, "What the axes are made of", "group/curves"),
         PageSection("biplot", "Biplot", biplot_section, "Species on the axes", "group/biplot"),
         PageSection("map", "Maps", map_section, "Maps of the axes", "group/map"),

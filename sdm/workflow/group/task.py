@@ -20,8 +20,8 @@ MAP_SCALES = tuple(scale for scale in GroupModel.scales if scale != "link")
 
 
 class GroupTask(Task):
-    """Several species on shared axes. Runs over species make such files (`sdm fit --model shared`): there are no runs of
-    this kind by itself."""
+    """Several species on shared axes. Runs over species make such files (`sdm fit --model shared`): there are no runs
+    of this kind by itself."""
 
     kind: ClassVar[str] = "group"
     options_of: ClassVar[str] = "species"
@@ -54,12 +54,12 @@ class GroupTask(Task):
             novelty = NoveltyMaps(model, {name: stage / file for name, file in beside.items()}, measures, scale)
             places = {species: stage / f"{safe}.tif" for species, safe in names.items()}
             maps = write_group_maps(model, stack, places, scale=scale, novelty=novelty, **ways)
-        files = {species: output / path.name for species, path in places.items()}
-        lines = [f"written: {files[species]} ({one.text})" for species, one in maps.items()]
-        numbers = {"maps": {species: one.numbers for species, one in maps.items()}}
-        return MapResult(files, numbers, lines).with_novelty(
-            novelty, {name: output / file for name, file in beside.items()}
-        )
+        # By the names of files: a species may have the name of another map.
+        files = {path.name: output / path.name for path in places.values()}
+        lines = [f"written: {output / one.path.name} ({one.text})" for one in maps.values()]
+        numbers = {one.path.name: {"what": scale, "species": name, **one.numbers} for name, one in maps.items()}
+        beside_maps = {name: output / file for name, file in beside.items()}
+        return MapResult(files, {"maps": numbers}, lines).with_novelty(novelty, beside_maps)
 
     def table_columns(self, model: GroupModel, values: Array, scale: str | None) -> dict[str, Sequence[Any]]:
         """Return one column per species, called after the scale and the species."""

@@ -51,7 +51,7 @@ def group(
     centre, spread = phi.mean(axis=0), phi.std(axis=0)
     phi = (phi - centre) / spread
     weights = rng.normal(size=(len(terms), rank)) @ rng.normal(size=(rank, len(listed)))
-    weights /= (phi @ weights).std(axis=0).max()
+    weights /= (phi @ weights).std(axis=0).max() or 1.0
     _, size, right = np.linalg.svd(phi @ weights, full_matrices=False)
     size, right = size[:rank], right[:rank]
     scale = np.sqrt(len(sites))
@@ -80,7 +80,7 @@ def group(
         rng.integers(3, 80, len(listed)).astype(float),
         normaliser,
         -(density * np.log(density)).sum(axis=1),
-        size**2 / np.sum(size**2),
+        size**2 / (np.sum(size**2) or 1.0),
         np.column_stack([z.min(axis=1), z.max(axis=1)]),
         n_domain=len(sites),
         strength=1.0,
