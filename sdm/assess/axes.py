@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 
 from sdm.assess.profiles import Profile, class_names, response_grid
+from sdm.features.terms import PRODUCT
 from sdm.models.compiled import Compiled
 from sdm.models.group import GroupModel
 from sdm.types import Array
 
 RELATIVES = 5
-SITES = 200  # of which the mean is taken where features join variables, and that are drawn
+SITES = 400  # that are drawn
+AVERAGED = 100  # sites that the mean is taken of, where features join variables
 PLACE = ("place_x", "place_y")  # variables that say where a site is
 
 
@@ -30,15 +32,18 @@ def response_shares(model: GroupModel) -> Shares:
 
     A species without a part of its own shares all of its response.
     """
-    size = len(model.species)
-    own = np.zeros(size)
-    for s in np.flatnonzero(np.any(model.own != 0, axis=0)):
-        own[s] = np.nan
-        if model.reference is not None:
-            columns = list(model.reference.values.T)
+    own = np.zeros(len(model.species))
+    some = np.flatnonzero(np.any(model.own != 0, axis=0))
+    if not some.size:
+        return Shares(1.0 - own, own)
+    own[some] = np.nan
+    if model.reference is not None:
+        columns = list(model.reference.values.T)
+        along = model.axis_scores(columns)
+        for s in some:
             terms, shapes = model.weights_of(np.zeros(model.rank), model.own[:, s])
             apart = np.var(Compiled(terms, *model.limits, shapes).scores(columns))
-            together = np.var(model.places[:, s] @ model.axis_scores(columns))
+            together = np.var(model.places[:, s] @ along)
             own[s] = apart / (apart + together) if apart > 0 else 0.0
     return Shares(1.0 - own, own)
 
@@ -75,10 +80,11 @@ def known_sites(model: GroupModel, most: int = SITES) -> Array | None:
 def axis_profiles(model: GroupModel, axes: Sequence[int]) -> dict[int, list[Profile]]:
     """Return, for some axes, what each variable does to them, shifted to a mean of zero: in deviations of the sites.
 
-    What the variable adds by itself; where features join variables (trees, monomials and the like), the mean over the
+    What the variable adds by itself; where features join variables (products, trees and the like), the mean over the
     sites as the variable alone changes. Variables of place have no curve.
     """
-    sites = known_sites(model) if len(model.shapes) else None
+    joined = len(model.shapes) > 0 or bool(np.any(model.terms.kind == PRODUCT))
+    sites = known_sites(model, AVERAGED) if joined else None
     wanted = [v for v, name in enumerate(model.names) if name not in PLACE]
     return {k: [_profile(model, k, v, sites) for v in wanted] for k in axes}
 

@@ -9,6 +9,7 @@ from shared_axes.groups import NAMES, drawn_sites, group
 from sdm.assess.axes import axis_profiles, known_sites, response_shares, shared_numbers
 from sdm.features.growing.monomial import Monomial
 from sdm.features.shapes import Shapes
+from sdm.features.terms import PRODUCT, Terms
 from sdm.models.group import GroupModel
 from sdm.report.charts import Biplot
 from sdm.report.group.biplot import biplot
@@ -112,11 +113,18 @@ def test_curves_are_the_parts_of_one_variable_and_flat_beyond_the_training_range
     assert [row["class"] for row in rows if row["variable"] == "slope" and row["axis"] == 1] == ["1", "2", "3"]
 
 
-def with_monomial(model: GroupModel, weights: list[float]) -> GroupModel:
-    """The model with the product of heat and rain among its features."""
+def joined(model: GroupModel, weights: list[float], how: str) -> GroupModel:
+    """The model with the product of heat and rain among its features, as a term or as a monomial."""
+    if how == "term":
+        both = np.prod(model.reference.values[:, :2], axis=1)
+        term = Terms.build(PRODUCT, np.array([0]), other=np.array([1]), lo=both.min()[None], hi=both.max()[None])
+        parts = {"terms": Terms.concatenate([model.terms, term])}
+    else:
+        monomial = Monomial(np.array([0, 1], dtype=np.int32))
+        parts = {"shapes": Shapes(monomials=(monomial,), monomial_weight=np.zeros(1))}
     return replace(
         model,
-        shapes=Shapes(monomials=(Monomial(np.array([0, 1], dtype=np.int32)),), monomial_weight=np.zeros(1)),
+        **parts,
         centre=np.append(model.centre, 0.3),
         spread=np.append(model.spread, 0.2),
         axes=np.vstack([model.axes, weights]),
@@ -124,9 +132,10 @@ def with_monomial(model: GroupModel, weights: list[float]) -> GroupModel:
     )
 
 
-def test_where_features_join_variables_a_curve_is_the_mean_over_the_sites(sites: np.ndarray) -> None:
-    model = with_monomial(group(sites, rank=2), [0.7, -0.4])
-    some = known_sites(model)
+@pytest.mark.parametrize("how", ["term", "monomial"])
+def test_where_features_join_variables_a_curve_is_the_mean_over_the_sites(sites: np.ndarray, how: str) -> None:
+    model = joined(group(sites, rank=2), [0.7, -0.4], how)
+    some = known_sites(model, 100)
     assert some is not None
     for k, own in axis_profiles(model, [0, 1]).items():
         heat = own[0]
@@ -146,10 +155,10 @@ def test_place_has_no_curve(sites: np.ndarray) -> None:
     assert [one.variable for one in axis_profiles(model, [0])[0]] == ["heat"]
 
 
-def test_sites_are_where_the_model_puts_them(sites: np.ndarray) -> None:
-    model = group(sites, rank=3)
+def test_sites_are_where_the_model_puts_them() -> None:
+    model = group(drawn_sites(900), rank=3)
     rows = site_rows(model, 2)
-    assert len(rows) == 200
+    assert len(rows) == 400
     assert list(rows[0]) == [*NAMES, "axis 1", "axis 2"]
     table = np.array([[row[name] for name in NAMES] for row in rows])
     np.testing.assert_allclose(
