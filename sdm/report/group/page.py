@@ -10,6 +10,8 @@ from sdm.report.pages.frame import Context, Page, PageSection
 from sdm.report.pages.svg import svg
 from sdm.report.results import Results, column, number
 
+MOST_ROWS = 10  # axes that are listed
+
 
 def group_figures(results: Results) -> Context:
     """Return the main figures that need more than a look."""
@@ -20,12 +22,12 @@ def group_figures(results: Results) -> Context:
 def axes_section(results: Results) -> Context:
     """Return the axes, with how much each explains."""
     rows = results.table("axes")
-    shown = rows[:MOST_BARS]
+    shown = rows[:MOST_ROWS]
     names = [f"Axis {row['axis']}" for row in shown]
     percent = [100 * value for value in column(shown, "explained")]
     label = "Share of the species' responses (%)"
     chart = svg(BarChart("How much each axis explains", label, names, [Bars(label, percent)])) if rows else None
-    return {"rows": rows, "chart": chart, "left_out": max(0, len(rows) - MOST_BARS)}
+    return {"rows": shown, "chart": chart, "left_out": max(0, len(rows) - MOST_ROWS)}
 
 
 def strength_section(results: Results) -> Context | None:
