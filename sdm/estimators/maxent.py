@@ -1,7 +1,7 @@
 """`Maxent`: the engine with scikit-learn's conventions (and without importing scikit-learn)."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self, cast
 
@@ -19,6 +19,7 @@ from sdm.features.domain import Domain
 from sdm.features.duplicates import find_duplicates
 from sdm.features.feature_set import FeatureSet, build_features
 from sdm.features.knots import Knots, check_knots
+from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms
 from sdm.maxent.entropy import Entropy
 from sdm.maxent.penalty import make_penalty
@@ -256,8 +257,20 @@ class Maxent(Classifier):
 
     def _model(self, data: "TrainingData", record: dict[str, Any]) -> Model:
         """Return the model that predicts, from the results of the fit."""
-        solution, domain, problem = self.solution_, data.domain, self.problem_
-        terms, shapes = weighted_features(self.feature_set_.families, self.coef_)
+        problem, objective = self.problem_, self.solution_.objective
+        record = {
+            **record,
+            "n_features": self.feature_set_.size,
+            "conjugate": float(self.coef_ @ problem.mu) + objective - problem.penalty.value(self.coef_),
+        }
+        features = weighted_features(self.feature_set_.families, self.coef_)
+        return self._species_model(data, *features, record, lambda: self.feature_set_.scores(self.coef_))
+
+    def _species_model(
+        self, data: "TrainingData", terms: Terms, shapes: Shapes, record: dict[str, Any], scores: Callable[[], Array]
+    ) -> Model:
+        """Return the model of some weighted features; `scores` gives what they are at the cells of the domain."""
+        solution, domain = self.solution_, data.domain
         used, raw = solution.p > 0, solution.p / domain.q0 / domain.n
         meta = {
             "version": __version__,
@@ -268,8 +281,6 @@ class Maxent(Classifier):
             "presences": data.presences,
             "effective_presences": data.size,
             **record,
-            "n_features": self.feature_set_.size,
-            "conjugate": float(self.coef_ @ problem.mu) + solution.objective - problem.penalty.value(self.coef_),
             "settings": self.settings(),
         }
         variables, entropy = model_variables(domain, data.encoder), float(-(solution.p[used] @ np.log(raw[used])))
@@ -278,7 +289,12 @@ class Maxent(Classifier):
         model = Model(variables, terms, float(self.entropy), solution.tau, domain.n, *scales, meta, shapes, seen)
         if self.temperature == 1.0:
             return model
-        return with_temperature(model, self.feature_set_.scores(self.coef_), domain.q0, float(self.temperature))
+        return with_temperature(model, scores(), domain.q0, float(self.temperature))
+
+    @property
+    def domain_(self) -> Domain:
+        """The cells that the model was fitted to."""
+        return self.problem_.domain
 
     @property
     def feature_names_(self) -> list[str]:
