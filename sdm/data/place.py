@@ -119,6 +119,11 @@ class Region:
         except (KeyError, TypeError, ValueError) as error:
             raise DataError("the model does not say which region it was fitted in: its file is damaged") from error
 
+    @property
+    def text(self) -> str:
+        """Where it is, in words."""
+        return _said(self.box)
+
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON values, for the record of a model."""
         return {"box": list(self.box), "crs": self.crs}

@@ -165,6 +165,8 @@ def test_the_model_says_where_it_is_for(made: Simulation, run: Results) -> None:
     assert known["box"] == pytest.approx(open_stack(made.folder / "layers").bounds)
     assert "WGS" in known["crs"]
     assert PLACE_WARNING in run.numbers["warnings"]
+    lines = task_for("species").info_lines(load_model(run.model), 5)
+    assert [line for line in lines if line.startswith("region ") and "not for other places or times" in line]
     page = run.model.with_suffix(".html").read_text()
     assert "The model knows where it is:" in page
     assert "not for other places or times" in page
@@ -314,7 +316,7 @@ def test_scenarios_are_refused(made: Simulation, run: Results, tmp_path: Path) -
     with pytest.raises(OptionError, match="cannot be projected to scenarios: the model has features of place"):
         project_models(run.folder, warmer, tmp_path / "out")
     with pytest.raises(
-        OptionError, match="scenarios does not go with fit.spatial, for the model has features of place"
+        OptionError, match=r"scenarios does not go with fit.spatial, for the model has features of place"
     ):
         check_place(options(made, scenarios=warmer))
     check_place(options(made))
