@@ -28,6 +28,14 @@ def simulate(
     noise: Annotated[int, typer.Option(help="Layers of pure noise to add.")] = 0,
     bias: Annotated[bool, typer.Option(help="Records lie near towns; also write the effort.")] = False,
     interaction: Annotated[bool, typer.Option(help="A niche where one variable matters only with another.")] = False,
+    shared_axes: Annotated[
+        int,
+        typer.Option(
+            metavar="K",
+            help="All species respond to the same K hidden combinations of the layers, and to nothing else; the "
+            "combinations and every species' slopes are written to truth/ (0: every species has a niche of its own).",
+        ),
+    ] = 0,
     warming: Annotated[float, typer.Option(help="Also write layers that are N degrees warmer, to project on.")] = 0.0,
     truth: Annotated[
         bool | None,
@@ -50,6 +58,8 @@ def simulate(
     sdm simulate big --size 4000 --layers 14 --species 3 --seed 7
 
     sdm simulate flora --size 800 --species 1000 --records 20-200
+
+    sdm simulate kin --layers 9 --species 30 --shared-axes 2
     """
     given = {name: value for name, value in locals().items() if name != "console"}
     from sdm.simulate.world import simulate as make
@@ -62,5 +72,8 @@ def simulate(
     if made.presence_absence:
         console.say(f"test sites   {made.presence_absence}")
     console.say(f"truth        {made.truth_json}")
+    if made.axis_tables:
+        loadings, slopes = made.axis_tables
+        console.say(f"shared axes  {loadings} (what they are made of), {slopes} (how species respond)")
     console.say(f"\nnow: sdm fit {made.occurrences} {layers_folder} --categorical landcover -o {results}")
     console.result(folder=str(made.folder), files=[str(path) for path in made.files])

@@ -1,6 +1,8 @@
 """One convex problem for a group of species: their densities over the same sites, and weights that share few axes.
 
-    min_W  Σ_s π_s [ ln Σ_i q_i e^{φ(i)·w_s} − φ̃_s·w_s ] + μ ‖W‖_*  (+ Σ_js π_s β_js |O_js|, for each species' own part O)
+    min_W  Σ_s π_s [ ln Σ_i q_i e^{φ(i)·w_s} − φ̃_s·w_s ] + μ ‖W‖_*
+
+or, with a part `O` that is each species' own, `W + O` in place of `W` and `Σ_js π_s β_js |O_js|` besides.
 
 `φ` are features of the sites, centred and of unit deviation under `q`; `π_s` is the share of the records that species
 `s` has, and `φ̃_s` the mean of the features at them. The nuclear norm counts axes: combinations of features that the

@@ -84,6 +84,17 @@ def niche_values(
 
 
 @jit
+def log_linear_values(out: Floats, columns: Floats, slopes: Array, intercept: float) -> None:
+    """Fill the suitability ``exp(intercept + Σ slope × axis)`` at cells with these axes (axis × cell). It is not
+    rounded to a step: its logarithm is known where suitability is small too."""
+    for n in range(out.size):
+        value = intercept
+        for k in range(slopes.size):
+            value += slopes[k] * np.float64(columns[k, n])
+        out[n] = np.exp(value)
+
+
+@jit
 def _draw(
     rank: Array, row: NDArray[np.int32], col: NDArray[np.int32], count: int, weight: Floats, effort: Floats,
     rows: NDArray[np.int32], cols: NDArray[np.int32], code: np.uint64,

@@ -1,6 +1,6 @@
 """The niche of a virtual species: a formula of the layers, known to the last digit."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -41,6 +41,13 @@ class Interaction:
     high: float
 
 
+def refuse_missing(species: str, layers: Sequence[str], values: Mapping[str, ArrayLike]) -> None:
+    """Raise an error if any of the layers that a species needs has no values."""
+    if missing := [name for name in layers if name not in values]:
+        have = ", ".join(sorted(values)) or "none"
+        raise DataError(f"{species} needs the layers {', '.join(missing)}, got {have}: give those too")
+
+
 @dataclass(frozen=True)
 class VirtualSpecies:
     """A species whose niche is known: the product of its responses, its land-cover preference and its gate.
@@ -68,9 +75,7 @@ class VirtualSpecies:
     def suitability(self, values: Mapping[str, ArrayLike]) -> Array:
         """Return the suitability in [0, 1] where the layers have these values, all of one shape. Layers that the niche
         does not use are ignored; a land-cover class without a preference has suitability 0."""
-        if missing := [name for name in self.variables if name not in values]:
-            have = ", ".join(sorted(values)) or "none"
-            raise DataError(f"{self.name} needs the layers {', '.join(missing)}, got {have}: give those too")
+        refuse_missing(self.name, self.variables, values)
         result = np.ones(np.shape(values[self.variables[0]]))
         for response in self.responses:
             result *= response(values[response.variable])

@@ -1,7 +1,7 @@
 """A virtual world strip by strip: its rasters are written and its records drawn in one pass, in bounded memory."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ from sdm.data.rasters.grid import Grid
 from sdm.executors.ahead import ahead
 from sdm.progress.telling import StepCount
 from sdm.simulate import noise
-from sdm.simulate.drawing import Floats, Niche, RecordDraws, compile_niche, niche_values
+from sdm.simulate.axes import AnySpecies, AxisSpecies, HiddenAxes
+from sdm.simulate.drawing import Floats, Niche, RecordDraws, compile_niche, log_linear_values, niche_values
 from sdm.simulate.landscape import CLASSES, LAYERS, WARMED, Landscape
-from sdm.simulate.niche import VirtualSpecies
 from sdm.types import Array, Progress
 
 NODATA = -9999.0
@@ -38,16 +38,22 @@ class WorldPlan:
     world: Landscape
     grid: Grid
     layers: tuple[str, ...]
-    species: tuple[VirtualSpecies, ...]
+    species: tuple[AnySpecies, ...]
     towns: list[dict[str, float]]
     records: tuple[int, ...]  # of each species
     sites: int
     warming: float
     truth: bool  # whether to write rasters of suitability
 
-    def truth_path(self, species: VirtualSpecies) -> str:
+    def truth_path(self, species: AnySpecies) -> str:
         """Return the path of a species' truth raster in the result folder."""
         return f"truth/{species.name.replace(' ', '_')}.tif"
+
+    @property
+    def axes(self) -> HiddenAxes | None:
+        """The axes that all species share, if there are any."""
+        first = self.species[0]
+        return first.axes if isinstance(first, AxisSpecies) else None
 
     @cached_property
     def used(self) -> tuple[str, ...]:
@@ -56,14 +62,29 @@ class WorldPlan:
         return tuple(name for name in self.layers if name in known)
 
     @cached_property
-    def niches(self) -> tuple[Niche, ...]:
-        """The niches of the species, on the layers ``used``."""
-        return tuple(compile_niche(species, self.used) for species in self.species)
+    def niches(self) -> tuple[Niche | tuple[Array, float], ...]:
+        """The niches of the species: on the layers ``used``, or slopes along the shared axes and intercept."""
+        return tuple(
+            (np.array(species.slopes), species.intercept)
+            if isinstance(species, AxisSpecies)
+            else compile_niche(species, self.used)
+            for species in self.species
+        )
+
+    def known_to_species(self, layers: Mapping[str, NDArray]) -> dict[str, NDArray]:
+        """Return what species respond to, where layers have these values: the layers ``used``, or the shared axes."""
+        if self.axes is not None:
+            return dict(zip(self.axes.names, self.axes.values(layers)))
+        return {name: layers[name] for name in self.used}
 
     def suitability(self, number: int, columns: Floats) -> Floats:
-        """Return the suitability for a species, rounded to 1e-4, where the layers ``used`` have these values."""
-        out = np.empty(columns.shape[1], np.float32)
-        niche_values(out, columns, *self.niches[number])
+        """Return the suitability for a species where what it responds to (:meth:`known_to_species`) has these values;
+        rounded to 1e-4 unless species share axes."""
+        out, niche = np.empty(columns.shape[1], np.float32), self.niches[number]
+        if isinstance(niche, Niche):
+            niche_values(out, columns, *niche)
+        else:
+            log_linear_values(out, columns, *niche)
         return out
 
 
@@ -90,19 +111,42 @@ def _chosen(rank: Array, n: int, top: int, *columns: NDArray) -> Array:
     return np.column_stack([flat[best], rows + top, cols, *(c.ravel()[best] for c in columns)])
 
 
-def _strip(plan: WorldPlan, top: int, names: Sequence[str]) -> _Strip:
-    """Make the strip that begins at row ``top``, with the layers ``names``."""
-    world, bottom = plan.world, min(top + _BLOCK, plan.world.rows)
+def _layers(world: Landscape, top: int, names: Sequence[str]) -> tuple[dict[str, NDArray], NDArray[np.bool_]]:
+    """Make the layers ``names`` of the strip that begins at row ``top``, and find which cells are land."""
+    bottom = min(top + _BLOCK, world.rows)
     few = max(8, 2**18 // world.cols)  # rows at a time: the intermediate arrays stay in the cache
     parts = [world.strip(row, min(row + few, bottom), names) for row in range(top, bottom, few)]
     layers = {name: np.concatenate([part[0][name] for part in parts]) for name in names}
-    land = np.concatenate([part[1] for part in parts])
+    return layers, np.concatenate([part[1] for part in parts])
+
+
+def count_strips(world: Landscape) -> int:
+    """Return how many strips a landscape has."""
+    return len(range(0, world.rows, _BLOCK))
+
+
+def land_strips(world: Landscape, names: Sequence[str]) -> Iterator[Floats]:
+    """Yield the layers ``names`` at the land cells of every strip (layer × cell)."""
+
+    def columns(top: int) -> Floats:
+        layers, land = _layers(world, top, names)
+        return np.array([layers[name][land] for name in names], np.float32)
+
+    with closing(ahead(columns, range(0, world.rows, _BLOCK), _WORKERS)) as strips:
+        yield from strips
+
+
+def _strip(plan: WorldPlan, top: int, names: Sequence[str]) -> _Strip:
+    """Make the strip that begins at row ``top``, with the layers ``names``."""
+    world, bottom = plan.world, min(top + _BLOCK, plan.world.rows)
+    layers, land = _layers(world, top, names)
     effort = world.effort(plan.towns, top, bottom) if plan.towns else np.ones(land.shape, np.float32)
     with np.errstate(divide="ignore"):  # the sea has a weight of 0 and an infinite rank, which is never chosen
         rank = -np.log(world.white("sites", np.arange(top, bottom)[:, None], np.arange(world.cols))) / land
-    sites = _chosen(rank, plan.sites, top, *(layers[name] for name in plan.used))
+    known = plan.known_to_species(layers)
+    sites = _chosen(rank, plan.sites, top, *known.values())
     rows, cols = (part.astype(np.int32) for part in np.nonzero(land))
-    columns = np.array([layers[name][land] for name in plan.used], np.float32)
+    columns = np.array([values[land] for values in known.values()], np.float32)
     near = effort[land]
     rasters: dict[str, NDArray] = {f"layers/{name}.tif": values for name, values in layers.items()}
     if plan.warming:
@@ -111,6 +155,7 @@ def _strip(plan: WorldPlan, top: int, names: Sequence[str]) -> _Strip:
             warmer[name] += np.float32(plan.warming)
         rasters |= {f"warmer/{name}.tif": values for name, values in warmer.items()}
     rasters |= {"effort.tif": effort} if plan.towns else {}
+    rasters |= {f"truth/{name}.tif": values for name, values in known.items()} if plan.axes else {}
     for values in rasters.values():
         values[~land] = 0 if values.dtype == np.uint8 else NODATA
     return _Strip(rasters, land, rows + np.int32(top), cols, near, columns, sites)
@@ -129,6 +174,8 @@ def _create(path: Path, plan: WorldPlan) -> Any:
         if layer.name == path.stem:
             target.set_band_description(1, layer.text)
             target.set_band_unit(1, layer.unit)
+    if plan.axes and path.stem in plan.axes.names:
+        target.set_band_description(1, "an axis that all species share")
     if path.stem == "landcover":
         target.update_tags(1, **{f"CLASS_{number}": text for number, text in CLASSES.items()})
     return target
@@ -148,7 +195,7 @@ class WorldPass:
         codes = (noise.key(plan.world.seed, species.name) for species in plan.species)
         most = plan.grid.n_cells
         self.draws = [RecordDraws(min(count, most), code) for count, code in zip(plan.records, codes)]
-        self.sites = np.empty((0, 3 + len(plan.used)))
+        self.sites = np.empty((0, 3 + len(plan.axes.names if plan.axes else plan.used)))
         self.land = 0
         self.sums = np.zeros(len(plan.species))
 
@@ -158,7 +205,7 @@ class WorldPass:
         wanted = everyone if self.plan.truth else everyone[:0]
         groups = [wanted[k : k + _OPEN] for k in range(0, len(wanted), _OPEN)] or [wanted]
         passes = [(self.plan.layers, everyone, groups[0]), *((self.plan.used, group, group) for group in groups[1:])]
-        strips = len(range(0, self.plan.grid.height, _BLOCK))
+        strips = count_strips(self.plan.world)
         count = StepCount(progress, "landscape", strips * sum(len(_chunks(looked_at)) for _, looked_at, _ in passes))
         for turn, one in enumerate(passes):
             self._pass(stage, *one, count, draw=turn == 0)

@@ -20,6 +20,8 @@ from rasterio.errors import RasterioError
 from sdm.commit import claim, staging
 from sdm.errors import DataError, OptionError, OutputError
 from sdm.reading import load_json
+from sdm.simulate.axes import AnySpecies, AxisSpecies, HiddenAxes
+from sdm.simulate.axis_lottery import draw_axis_species
 from sdm.simulate.landscape import CLASSES, LAYERS, Landscape, place
 from sdm.simulate.names import FILE_NAME, MOST_SPECIES
 from sdm.simulate.niche import NICHES, VirtualSpecies, make_species
@@ -53,6 +55,15 @@ def _tables(plan: WorldPlan, stage: Path, found: WorldPass, fewest: int) -> list
             present = plan.world.white(f"{species.name} found", rows, cols) < plan.suitability(number, columns)
             out.writerows((species.name, *place, int(yes)) for place, yes in zip(places, present))
     return counts
+
+
+def _axis_tables(axes: HiddenAxes, species: Sequence[AnySpecies], folder: Path) -> None:
+    """Write the loadings of the shared axes, and the slopes of every species along them."""
+    folder.mkdir(exist_ok=True)
+    with _csv(folder / "axes.csv", "layer", "mean", "deviation", *axes.names) as out:
+        out.writerows(zip(axes.layers, axes.mean, axes.deviation, *axes.loadings))
+    with _csv(folder / "species_axes.csv", "species", "intercept", *axes.names) as out:
+        out.writerows((s.name, s.intercept, *s.slopes) for s in species if isinstance(s, AxisSpecies))
 
 
 @contextmanager
@@ -91,9 +102,10 @@ def _describe(plan: WorldPlan, found: WorldPass, records: tuple[int, int], count
         "sites": plan.sites,
         "warming": plan.warming,
         "effort": {"file": "effort.tif", "towns": plan.towns} if plan.towns else None,
+        **({"shared_axes": asdict(plan.axes)} if plan.axes else {}),
         "species": [
             {
-                **asdict(species),
+                **{name: value for name, value in asdict(species).items() if name != "axes"},
                 "truth": plan.truth_path(species) if plan.truth else None,
                 "prevalence": round(total / found.land, 4),
                 **({} if fixed else {"records": count}),
@@ -105,8 +117,8 @@ def _describe(plan: WorldPlan, found: WorldPass, records: tuple[int, int], count
 
 _OURS = re.compile(
     rf"((layers|warmer)/(landcover|noise\d+|{'|'.join(layer.name for layer in LAYERS)})"
-    rf"|truth/(Virtualis_[a-z]+|{FILE_NAME})|effort)"
-    r"\.tif(\.aux\.xml)?|occurrences\.csv|presence_absence\.csv|truth\.json"
+    rf"|truth/(Virtualis_[a-z]+|{FILE_NAME}|axis_\d+)|effort)"
+    r"\.tif(\.aux\.xml)?|truth/(species_)?axes\.csv|occurrences\.csv|presence_absence\.csv|truth\.json"
 )
 
 
@@ -136,21 +148,26 @@ class Simulation:
     truth: tuple[Path, ...]
     truth_json: Path
     effort: Path | None
-    species: tuple[VirtualSpecies, ...]
+    species: tuple[AnySpecies, ...]
     warmer: tuple[Path, ...] = ()
+    axes: tuple[Path, ...] = ()  # rasters of the shared axes
+    axis_tables: tuple[Path, ...] = ()  # their loadings, and the slopes of the species
 
     @property
     def files(self) -> tuple[Path, ...]:
         """All files, layers first."""
-        rasters = (*self.layers, *self.warmer, *self.truth, *((self.effort,) if self.effort else ()))
+        rasters = (*self.layers, *self.warmer, *self.truth, *self.axes, *((self.effort,) if self.effort else ()))
         survey = (self.presence_absence,) if self.presence_absence else ()
-        return (*rasters, self.occurrences, *survey, self.truth_json)
+        return (*rasters, self.occurrences, *survey, *self.axis_tables, self.truth_json)
 
 
-def read_truth(path: str | Path) -> tuple[VirtualSpecies, ...]:
+def read_truth(path: str | Path) -> tuple[AnySpecies, ...]:
     """Return the species that a ``truth.json`` describes."""
     try:
         data = load_json(path)
+        if "shared_axes" in data:
+            axes = HiddenAxes.from_dict(data["shared_axes"])
+            return tuple(AxisSpecies.from_dict(species, axes) for species in data["species"])
         return tuple(VirtualSpecies.from_dict(species) for species in data["species"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(f"{path} is not a truth.json of sdm simulate ({error}): make it anew") from error
@@ -182,7 +199,7 @@ def _range(value: Any) -> tuple[int, int]:
     return low, high
 
 
-def _counts(world: Landscape, species: Sequence[VirtualSpecies], low: int, high: int) -> tuple[int, ...]:
+def _counts(world: Landscape, species: Sequence[AnySpecies], low: int, high: int) -> tuple[int, ...]:
     """Draw the number of records of each species, evenly in its logarithm."""
     if low == high:
         return (low,) * len(species)
@@ -202,6 +219,7 @@ def simulate(
     noise: int = 0,
     bias: bool = False,
     interaction: bool = False,
+    shared_axes: int = 0,
     warming: float = 0.0,
     truth: bool | None = None,
     crs: str = "EPSG:4326",
@@ -225,6 +243,11 @@ def simulate(
         1 … 100,000, each with a niche of its own, and whether each is also confined to where one layer is above and
         another below a limit. The niches of the first eight are always the same; those of others are random, from
         rare species (mean suitability 0.005) to common ones (0.4).
+    shared_axes
+        All species respond to the same number of hidden axes, and to nothing else. An axis is a random combination of
+        the continuous layers; no two are correlated over the land. The logarithm of suitability is a straight line
+        along each: its matrix of cells × species, every species less its mean, has that rank. Also written:
+        ``truth/axes.csv`` (loadings), ``truth/species_axes.csv`` (slopes) and ``truth/axis_1.tif``, … None by default.
     records, sites
         Occurrences of each species: cells drawn by suitability (times effort with ``bias``), without replacement; and
         survey sites (0 for none), drawn uniformly from the land, where a species is found with its suitability as
@@ -260,11 +283,16 @@ def simulate(
     seed = _whole("seed", seed, 0, 2**63 - 1)
     if not -20 <= warming <= 20:
         raise OptionError(f"warming is {warming!r}, expected degrees from -20 to 20: change warming")
+    _check_axes(shared_axes, layers - 1, species, interaction)
     truth = species <= TRUTH_UP_TO if truth is None else bool(truth)
     grid = place(rows, cols, crs)
     with _staged(folder, overwrite) as stage:
         world = Landscape(rows, cols, seed)
-        niches = _niches(world, world.sample(names), species, interaction)
+        niches: tuple[AnySpecies, ...]
+        if shared_axes:
+            niches = draw_axis_species(world, names[: layers - 1], shared_axes, species, progress)
+        else:
+            niches = _niches(world, world.sample(names), species, interaction)
         plan = WorldPlan(
             world, grid, tuple(names), niches, world.towns() if bias else [], _counts(world, niches, low, high), sites,
             float(warming), truth,
@@ -272,6 +300,8 @@ def simulate(
         found = WorldPass(plan)
         found.write(stage, progress)
         counts = _tables(plan, stage, found, low)
+        if plan.axes:
+            _axis_tables(plan.axes, plan.species, stage / "truth")
         text = json.dumps(_describe(plan, found, (low, high), counts), indent=2, ensure_ascii=False)
         (stage / "truth.json").write_text(text + "\n", encoding="utf-8", newline="\n")
     return Simulation(
@@ -284,7 +314,27 @@ def simulate(
         effort=folder / "effort.tif" if bias else None,
         species=niches,
         warmer=tuple(folder / f"warmer/{name}.tif" for name in names) if warming else (),
+        axes=tuple(folder / f"truth/{name}.tif" for name in plan.axes.names) if plan.axes else (),
+        axis_tables=(folder / "truth/axes.csv", folder / "truth/species_axes.csv") if plan.axes else (),
     )
+
+
+def _check_axes(axes: Any, layers: int, species: int, interaction: bool) -> None:
+    """Refuse shared axes that the layers, the species or other options do not allow."""
+    if not _whole("shared_axes", axes, 0, len(LAYERS)):
+        return
+    if axes > layers:
+        raise OptionError(
+            f"shared_axes is {axes}, the landscape has {layers} continuous layers to combine: lower shared_axes, or "
+            f"make layers {axes + 1} or more (one of them is land cover)"
+        )
+    if axes > species:
+        there = "there is 1 species" if species == 1 else f"there are {species} species"
+        raise OptionError(f"shared_axes is {axes}, {there} to share them: make species {axes} or more")
+    if interaction:
+        raise OptionError(
+            "interaction confines species by layers, with shared_axes they respond to the axes alone: leave one out"
+        )
 
 
 def _niches(world: Landscape, look: Mapping[str, NDArray], count: int, interaction: bool) -> tuple[VirtualSpecies, ...]:

@@ -115,6 +115,19 @@ def test_simulate_and_what_it_suggests(tmp_path: Path, monkeypatch) -> None:
         assert path.read_bytes() == (Path("demo") / path.relative_to("again")).read_bytes()
 
 
+def test_simulate_species_that_share_axes(tmp_path: Path) -> None:
+    words = ("--size", 40, "--layers", 4, "--species", 10, "--records", 9, "--shared-axes", 2)
+    said = succeed("simulate", tmp_path / "kin", *words).stdout
+    assert str(tmp_path / "kin" / "truth" / "axes.csv") in said
+    again = as_json("simulate", tmp_path / "again", *words)
+    made = {Path(path).relative_to(tmp_path / "again").as_posix() for path in again["files"]}
+    assert {name for name in made if name.startswith("truth/")} == {
+        "truth/axes.csv", "truth/species_axes.csv", "truth/axis_1.tif", "truth/axis_2.tif",
+    }  # fmt: skip
+    for name in made:
+        assert (tmp_path / "kin" / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
+
+
 @pytest.mark.parametrize(
     ("words", "part"),
     [
@@ -123,6 +136,9 @@ def test_simulate_and_what_it_suggests(tmp_path: Path, monkeypatch) -> None:
         (("--species", 0), "species is 0"),
         (("--crs", "nonsense"), "nonsense"),
         (("--size", 40, "--records", 100000), "records"),
+        (("--species", 9, "--shared-axes", 7), "shared_axes is 7, the landscape has 6 continuous layers"),
+        (("--shared-axes", 2), "shared_axes is 2, there is 1 species"),
+        (("--species", 9, "--shared-axes", 2, "--interaction"), "interaction"),
     ],
 )
 def test_simulate_says_what_makes_no_sense(tmp_path: Path, words, part) -> None:

@@ -1,0 +1,373 @@
+"""`SharedMaxent`: one convex fit for a group of species, whose responses share a few axes of the environment."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sdm._version import __version__
+from sdm.data.encode import Encoder
+from sdm.errors import DataError, OptionError
+from sdm.estimators.model_parts import feature_names, model_variables, training_reference, used_features
+from sdm.estimators.params import Classifier
+from sdm.features.classes import parse_classes
+from sdm.features.domain import Domain
+from sdm.features.feature_set import FeatureSet, build_features
+from sdm.features.knots import Knots, check_knots
+from sdm.maxent.penalty_weights import penalty_weights
+from sdm.models.group import GroupModel
+from sdm.shared.choice import STRENGTHS, PathRow, follow_path, natural_penalty
+from sdm.shared.factors import Factors
+from sdm.shared.fitting import SharedFit, fit_shared
+from sdm.shared.problem import Records, SharedProblem
+from sdm.types import Array, Progress
+
+_NUMBERS = {
+    "tolerance": (0.0, np.inf, "a positive gap in nats per record, such as 1e-4"),
+    "prevalence": (0.0, 1.0, "a number between 0 and 1"),
+    "strength": (0.0, np.inf, "a positive number, or 'auto'"),
+    "own": (0.0, np.inf, "a positive multiplier of the penalties of what is each species' own, or None"),
+}
+_CONSTANT = 1e-9  # deviation of a feature (scaled to [0, 1]) that does not vary over the sites
+
+
+class SharedMaxent(Classifier):
+    """Maximum-entropy models of several species that share axes.
+
+    Every species has a density over the same sites; its logarithm is a combination of features. The penalty (the
+    nuclear norm of all weights together) makes these combinations alike: few *axes* of the environment, along which
+    each species has its own slope. Species with few records borrow the axes from those with many.
+
+    Parameters
+    ----------
+    features : str or sequence of str
+        Classes by letter or name, as for `Maxent`.
+    strength : "auto" or float
+        Of the penalty: `c` in `μ = c √(F / 150 N)` with `F` features and `N` records. ``"auto"`` takes the one that is
+        best at records in blocks of sites that were left out.
+    own : float, optional
+        Give each species a part of its own beside the axes, with Java Maxent's penalties times this multiplier.
+    knots : int or {"maxent", "maxnet", "all"}
+        Of hinges and thresholds; N quantiles by default.
+    categorical : sequence of str or int
+        Columns whose values are classes.
+    tolerance : float
+        Largest certified gap to accept, in nats per record.
+    strengths : sequence of float, optional
+        Those that ``strength="auto"`` tries.
+    prevalence : float
+        For the logistic scale.
+    threads : int, optional
+        By default as many as there are processors; results do not depend on it.
+
+    Attributes
+    ----------
+    model_ : GroupModel
+        The axes, the place of every species on them, and predictions of all species.
+    species_ : tuple of str
+    path_ : list of PathRow
+        What was tried for the strength.
+    fit_ : SharedFit
+        `.status`, `.gap`, `.objective`, `.history`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> sites = rng.normal(size=(300, 2))
+    >>> warm, wet = sites[sites[:, 0] > 0.5], sites[sites[:, 1] > 0.5]
+    >>> X = np.vstack([sites, warm, wet])
+    >>> species = [None] * 300 + ["warm"] * len(warm) + ["wet"] * len(wet)
+    >>> model = SharedMaxent(features="l", strength=1.0).fit(X, species)
+    >>> model.fit_.status, model.model_.rank
+    ('converged', 2)
+    """
+
+    def __init__(
+        self,
+        features: str | Sequence[str] = "lqph",
+        strength: str | float = "auto",
+        *,
+        own: float | None = None,
+        knots: Knots = 10,
+        categorical: Sequence[str | int] = (),
+        tolerance: float = 1e-4,
+        strengths: Sequence[float] = STRENGTHS,
+        prevalence: float = 0.5,
+        threads: int | None = None,
+    ) -> None:
+        self.features, self.strength, self.own, self.knots = features, strength, own, knots
+        self.categorical, self.tolerance, self.strengths = categorical, tolerance, strengths
+        self.prevalence, self.threads = prevalence, threads
+
+    def fit(
+        self,
+        X: Any,
+        species: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        base_weight: ArrayLike | None = None,
+        blocks: ArrayLike | None = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Fit to the records of several species and to sites.
+
+        Parameters
+        ----------
+        X : (n, V) array or data frame
+        species : (n,) array
+            The species of each row; None, an empty text or NaN for background sites.
+        sample_weight : (n,) array, optional
+            Weight of each record; background rows have none.
+        base_weight : (n,) array, optional
+            Base measure of every row, such as sampling effort; by default all are equal. A record joins the sites with
+            the S-th part of its weight, S being the number of species: the mean of what each species has alone.
+        blocks : (n,) array of int, optional
+            Block of each row, for ``strength="auto"``; by default five random ones.
+        progress : callable, optional
+            Told how far the choice of the strength is.
+        """
+        self._check_options()
+        self.group_ = read_group(X, species, self.categorical, sample_weight, base_weight)
+        return self._fit_group(self.group_, None if blocks is None else np.asarray(blocks), progress)
+
+    def _fit_group(self, group: "GroupData", blocks: NDArray[Any] | None, progress: Progress | None) -> Self:
+        self.species_ = group.species
+        self.n_features_in_ = len(group.encoder.names)
+        self.feature_names_in_ = np.array(group.encoder.names, dtype=object)
+        classes = parse_classes(self.features, float(group.counts.sum()))
+        knots_from = group.samples.sum(axis=0) / group.samples.sum()
+        built = build_features(group.domain, classes, knots=self.knots, sample=knots_from, empty_categories=True)
+        self.features_ = Standardised.of(built)
+        threads = self.threads or os.cpu_count() or 1
+        problem = SharedProblem(self.features_.phi, group.domain.q0, group.records, threads)
+        self.path_, start, strength = self._choose(problem, group, blocks, progress)
+        penalty = natural_penalty(strength, problem.features, float(group.counts.sum()))
+        own = None if self.own is None else self._own_penalties(group)
+        self.fit_: SharedFit = fit_shared(problem, penalty, start, own, tolerance=self.tolerance)
+        self.model_ = self._model(problem, group, strength, classes)
+        return self
+
+    def _choose(
+        self, problem: SharedProblem, group: "GroupData", blocks: NDArray[Any] | None, progress: Progress | None
+    ) -> tuple[list[PathRow], Factors | None, float]:
+        """Return the path, the factors to start from, and the strength."""
+        if not isinstance(self.strength, str):
+            return [], None, float(self.strength)
+        cells = group.random_blocks() if blocks is None else group.block_of_cells(blocks)
+        told = _Told(progress, len(self.strengths) * (int(cells.max()) + 1))
+        path, factors = follow_path(problem, group.counts, cells, self.strengths, step=told.step)
+        chosen = next((k for k, row in enumerate(path) if row.chosen), None)
+        if chosen is None:
+            raise DataError("there are too few records in different places to choose a strength: give one, such as 1")
+        return path, factors[chosen], path[chosen].strength
+
+    def _own_penalties(self, group: "GroupData") -> Array:
+        """Return the penalties of what is each species' own: Java Maxent's, for features of deviation 1."""
+        features = self.features_.features
+        beta = [
+            penalty_weights(features, sample, size, rule="maxent", multiplier=float(self.own or 1.0))
+            for sample, size in zip(group.samples, group.sizes)
+        ]
+        return np.column_stack(beta) / self.features_.spread[:, None]
+
+    def _model(self, problem: SharedProblem, group: "GroupData", strength: float, classes: str) -> GroupModel:
+        fit, kept, domain = self.fit_, self.features_, group.domain
+        axes, places, explained = _presented(problem, fit.factors)
+        used = np.ones(problem.features)
+        terms, shapes, _ = used_features(kept.features.families, used[None, :])
+        order = kept.order
+        spread = problem.phi @ axes
+        ranges = np.column_stack([spread.min(axis=0), spread.max(axis=0)]) if axes.size else np.empty((0, 2))
+        weight = problem.records.weight
+        expected = np.sum(problem.gradient(fit.state.mass) * fit.weights, axis=0) / weight
+        expected = expected + np.sum(problem.means * fit.weights, axis=0) / weight
+        entropy = np.log(domain.n) - (expected - fit.state.normaliser)
+        meta = {
+            "version": __version__,
+            "status": fit.status,
+            "gap": fit.gap,
+            "loss": fit.state.loss,
+            "iterations": fit.steps,
+            "presences": round(float(group.counts.sum())),
+            "classes": classes,
+            "n_features": problem.features,
+            "path": [asdict(row) for row in self.path_],
+            "settings": self.settings(),
+        }
+        return GroupModel(
+            model_variables(domain, group.encoder),
+            terms,
+            group.species,
+            kept.centre[order],
+            kept.spread[order],
+            axes[order],
+            places,
+            fit.own[order],
+            group.sizes,
+            fit.state.normaliser,
+            entropy,
+            explained,
+            ranges,
+            domain.n,
+            strength,
+            fit.strength,
+            float(self.prevalence),
+            meta,
+            shapes,
+            training_reference(domain, list(group.samples)),
+        )
+
+    def predict(self, X: Any, scale: str = "cloglog") -> Array:
+        """Predict every species: one row per point, one column per species."""
+        self._require_fit()
+        return self.model_.values(X, scale)
+
+    @property
+    def feature_names_(self) -> list[str]:
+        """The name of every feature."""
+        return feature_names(self.features_.features.families, self.model_.variables)
+
+    def _check_options(self) -> None:
+        check_knots(self.knots)
+        self.check_numbers(_NUMBERS, {"strength": "auto", "own": None})
+        if not len(self.strengths) or not all(number > 0 for number in self.strengths):
+            raise OptionError(f"strengths={self.strengths!r}: expected positive numbers")
+
+
+@dataclass(frozen=True)
+class Standardised:
+    """Features at every cell, centred and divided by their deviation; those that do not vary are left out."""
+
+    features: FeatureSet
+    phi: Array
+    centre: Array
+    spread: Array
+    order: NDArray[np.int64]  # in which a model keeps the features
+
+    @classmethod
+    def of(cls, built: FeatureSet) -> "Standardised":
+        """Return the features of a set at the cells of its domain."""
+        q = built.domain.q0
+        columns = np.column_stack([built.column(j) for j in range(built.size)])
+        centre = q @ columns
+        columns -= centre
+        spread = np.sqrt(np.maximum(q @ columns**2, 0.0))
+        keep = spread > _CONSTANT
+        if not keep.any():
+            raise DataError("there is no feature to fit: every variable is constant over the sites")
+        columns, centre, spread = columns[:, keep] / spread[keep], centre[keep], spread[keep]
+        kept = built if keep.all() else built.subset(keep)
+        numbers = np.arange(1, kept.size + 1, dtype=np.float64)[None, :]
+        *_, placed = used_features(kept.families, numbers)
+        return cls(kept, np.ascontiguousarray(columns), centre, spread, placed[0].astype(np.int64) - 1)
+
+
+@dataclass(frozen=True)
+class GroupData:
+    """Sites and the records of a group, as cells without copies."""
+
+    encoder: Encoder
+    domain: Domain
+    species: tuple[str, ...]
+    counts: Array  # records of each species, in weight
+    sizes: Array  # their effective number
+    samples: Array  # (S, n), the records of each species on the cells, each adding up to one
+    records: Records
+    cell: NDArray[np.int64]  # of every row
+
+    def random_blocks(self, folds: int = 5) -> NDArray[np.int64]:
+        """Return a random block for each cell."""
+        return np.random.default_rng(1).permutation(np.arange(self.domain.n) % folds)
+
+    def block_of_cells(self, blocks: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the block of each cell, numbered from 0 on: that of the first of its rows."""
+        if blocks.shape != self.cell.shape:
+            raise DataError(f"blocks has shape {blocks.shape}, expected one for each of the {self.cell.size:,} rows")
+        _, numbers = np.unique(blocks, return_inverse=True)
+        out = np.zeros(self.domain.n, dtype=np.int64)
+        out[self.cell[::-1]] = numbers.ravel()[::-1]
+        return out
+
+
+def read_group(
+    X: Any,
+    species: ArrayLike,
+    categorical: Sequence[str | int],
+    sample_weight: ArrayLike | None,
+    base_weight: ArrayLike | None,
+) -> GroupData:
+    """Turn rows with species into cells, a base measure and samples."""
+    encoder = Encoder.learn(X, categorical)
+    x = encoder.encode(X)
+    labels = _species_of(species, len(x))
+    names = tuple(dict.fromkeys(label for label in labels if label))
+    if not names:
+        raise DataError("species has no name: expected the species of every record")
+    number = {name: s for s, name in enumerate(names)}
+    of = np.array([number.get(label, -1) for label in labels])
+    weight, base = (
+        np.ones(len(x)) if given is None else np.asarray(given, dtype=np.float64)
+        for given in (sample_weight, base_weight)
+    )
+    for what, values in (("sample_weight", weight), ("base_weight", base)):
+        if values.shape != (len(x),) or not np.all(np.isfinite(values)) or np.any(values < 0):
+            raise DataError(f"{what}: expected one number for each of the {len(x):,} rows, none below zero")
+    rows, cell = np.unique(x, axis=0, return_inverse=True)
+    cell = cell.ravel().astype(np.int64)
+    present = of >= 0
+    q = np.bincount(cell, np.where(present, base / len(names), base), len(rows))
+    q = np.maximum(q, np.finfo(float).tiny * 1e10)
+    domain = Domain(rows, encoder.names, encoder.categorical, q)
+    amount = weight[present]
+    counts = np.bincount(of[present], amount, len(names))
+    if np.any(counts <= 0):
+        raise DataError(f"the records of '{names[int(np.argmin(counts))]}' have no weight")
+    sizes = counts**2 / np.bincount(of[present], amount**2, len(names))
+    key, first = np.unique(of[present] * len(rows) + cell[present], return_inverse=True)
+    total = np.bincount(first.ravel(), amount)
+    site, who = key % len(rows), key // len(rows)
+    share = total / counts[who]
+    samples = np.zeros((len(names), len(rows)))
+    samples[who, site] = share
+    records = Records(site, who, share, counts / counts.sum())
+    return GroupData(encoder, domain, names, counts, sizes, samples, records, cell)
+
+
+def _species_of(species: ArrayLike, rows: int) -> list[str]:
+    """Return the name of the species of each row; empty for background."""
+    listed = list(np.asarray(species, dtype=object).ravel())
+    if len(listed) != rows:
+        raise DataError(f"species has {len(listed):,} entries, expected one for each of the {rows:,} rows of X")
+    return ["" if one is None or one == "" or one != one else str(one) for one in listed]
+
+
+class _Told:
+    """Tells how far a path is."""
+
+    def __init__(self, progress: Progress | None, total: int) -> None:
+        self.progress, self.total, self.done = progress, total, 0
+
+    def step(self, text: str) -> None:
+        self.done += 1
+        if self.progress is not None:
+            self.progress(self.done, self.total, f"shared axes, {text}")
+
+
+def _presented(problem: SharedProblem, factors: Factors) -> tuple[Array, Array, Array]:
+    """Return axes that have deviation 1 over the sites and are uncorrelated there, the places of species on them, and
+    how much of the variance of log densities each explains."""
+    if not factors.rank:
+        return factors.a, factors.b, np.empty(0)
+    values, vectors = problem.covariance
+    turned = vectors.T @ factors.a
+    size, turn = np.linalg.eigh(turned.T @ (values[:, None] * turned))
+    keep = size > 1e-12 * size[-1]
+    root = turn[:, keep] * np.sqrt(size[keep])  # cov = root rootᵀ
+    inverse = turn[:, keep] / np.sqrt(size[keep])
+    rotation, spread, _ = np.linalg.svd((root.T @ factors.b) * np.sqrt(problem.records.weight), full_matrices=False)
+    axes, places = factors.a @ inverse @ rotation, rotation.T @ root.T @ factors.b
+    sign = np.where(places[np.arange(len(places)), np.abs(places).argmax(axis=1)] < 0, -1.0, 1.0)
+    return axes * sign, places * sign[:, None], spread**2 / np.sum(spread**2)

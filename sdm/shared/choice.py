@@ -1,0 +1,120 @@
+"""The strength of the penalty on axes: a path from strong to weak, each from the fit before, and the strength whose
+densities are best at records in blocks of sites that were left out."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm.shared.factors import Factors
+from sdm.shared.fitting import SharedFit, fit_shared
+from sdm.shared.problem import Records, SharedProblem
+from sdm.types import Array
+
+STRENGTHS = (8.0, 4.0, 2.0, 1.0, 0.5, 0.25)
+_WORSE = 2  # strengths after the best at which a path ends
+LOOSE = 1e-3  # gap of fits that are only compared
+
+
+@dataclass(frozen=True)
+class PathRow:
+    """One strength of a path: training loss and gap of the fit to all, and the loss at what was held out, in nats per
+    record, with its standard error over blocks."""
+
+    strength: float
+    penalty: float
+    rank: int
+    loss: float
+    gap: float
+    held_out: float | None = None
+    held_out_se: float | None = None
+    chosen: bool = False
+
+
+def natural_penalty(strength: float, features: int, records: float) -> float:
+    """Return the penalty `μ` of a strength `c`: what chance alone gives the gradient grows with the root of the
+    features, and falls with the root of the records."""
+    return strength * float(np.sqrt(features / (150.0 * records)))
+
+
+def without_block(problem: SharedProblem, held: NDArray[np.bool_], counts: Array) -> tuple[SharedProblem, Array]:
+    """Return the problem without some of its sites and the records there, and the records of each species that are
+    left; `counts` has those of all."""
+    records, kept = problem.records, np.flatnonzero(~held)
+    place = np.cumsum(~held) - 1
+    inside = ~held[records.site]
+    amount = records.share[inside] * counts[records.species[inside]]
+    left = np.bincount(records.species[inside], amount, records.count)
+    share = amount / left[records.species[inside]]
+    total = max(float(left.sum()), np.finfo(float).tiny)
+    some = Records(place[records.site[inside]], records.species[inside], share, left / total)
+    q = problem.q[kept] / problem.q[kept].sum()
+    return SharedProblem(problem.phi[kept], q, some, problem.threads), left
+
+
+def held_out_loss(
+    problem: SharedProblem, weights: Array, held: NDArray[np.bool_], counts: Array
+) -> tuple[float, float]:
+    """Return the loss of weights at the records of some sites, summed, and their number: minus the logarithm of the
+    density among these sites, relative to the base measure there."""
+    records, at = problem.records, np.flatnonzero(held)
+    theta = problem.phi[at] @ weights
+    q = problem.q[at] / problem.q[at].sum()
+    top = theta.max(axis=0)
+    normaliser = top + np.log(q @ np.exp(theta - top))
+    inside = held[records.site]
+    place = np.cumsum(held) - 1
+    site, species = place[records.site[inside]], records.species[inside]
+    amount = records.share[inside] * counts[species]
+    return float(amount @ (normaliser[species] - theta[site, species])), float(amount.sum())
+
+
+def follow_path(
+    problem: SharedProblem,
+    counts: Array,
+    blocks: NDArray[np.int64] | None,
+    strengths: Sequence[float] = STRENGTHS,
+    *,
+    step: Callable[[str], None] | None = None,
+) -> tuple[list[PathRow], list[Factors]]:
+    """Fit a falling sequence of strengths, and measure each at every block of sites (numbers from 0 on) without which
+    it was fitted; end where the loss at held-out records has risen for some strengths. Return the rows, with the
+    chosen one marked, and the factors of each."""
+    parts = []
+    if blocks is not None:
+        for k in range(int(blocks.max()) + 1):
+            held = blocks == k
+            if held[problem.records.site].any() and not held[problem.records.site].all():
+                parts.append((held, *without_block(problem, held, counts)))
+    rows: list[PathRow] = []
+    kept: list[Factors] = []
+    starts: list[Factors | None] = [None] * len(parts)
+    start: Factors | None = None
+    total = float(counts.sum())
+    for strength in sorted(strengths, reverse=True):
+        fit = fit_shared(problem, natural_penalty(strength, problem.features, total), start, tolerance=LOOSE)
+        start = fit.factors
+        row = PathRow(strength, fit.strength, fit.factors.rank, fit.state.loss, fit.gap)
+        losses = []
+        for k, (held, some, left) in enumerate(parts):
+            penalty = natural_penalty(strength, problem.features, float(left.sum()))
+            again: SharedFit = fit_shared(some, penalty, starts[k], tolerance=LOOSE)
+            starts[k] = again.factors
+            losses.append(held_out_loss(problem, again.weights, held, counts))
+            if step is not None:
+                step(f"strength {strength:g}")
+        if losses:
+            sums, amounts = np.array(losses).T
+            mean = float(sums.sum() / amounts.sum())
+            spread = float(np.sqrt(np.sum((sums - mean * amounts) ** 2)) / amounts.sum())
+            row = replace(row, held_out=mean, held_out_se=spread)
+        rows.append(row)
+        kept.append(start)
+        known = [float(one.held_out) for one in rows if one.held_out is not None]
+        if known and len(known) - 1 - int(np.argmin(known)) >= _WORSE:
+            break
+    if parts:
+        best = int(np.argmin([float("inf") if one.held_out is None else one.held_out for one in rows]))
+        rows[best] = replace(rows[best], chosen=True)
+    return rows, kept

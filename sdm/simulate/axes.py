@@ -1,0 +1,106 @@
+"""Axes that virtual species share: hidden combinations of the layers, and species that respond to nothing else."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sdm.simulate.niche import VirtualSpecies, refuse_missing
+from sdm.types import Array
+
+
+@dataclass(frozen=True)
+class HiddenAxes:
+    """The axes of a landscape: weighted sums of its standardised layers. Over the land each has mean 0 and deviation 1,
+    and no two are correlated.
+
+    Parameters
+    ----------
+    layers, mean, deviation
+        The layers, and their mean and standard deviation over the land.
+    loadings
+        For every axis, the weight of every standardised layer.
+
+    Examples
+    --------
+    >>> axes = HiddenAxes(("temperature", "slope"), (10.0, 5.0), (2.0, 1.0), ((0.6, -0.8),))
+    >>> axes.values({"temperature": [10.0, 12.0], "slope": [5.0, 4.0]}).round(3).tolist()
+    [[0.0, 1.399999976158142]]
+    """
+
+    layers: tuple[str, ...]
+    mean: tuple[float, ...]
+    deviation: tuple[float, ...]
+    loadings: tuple[tuple[float, ...], ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The axes: ``axis_1``, ``axis_2``, …"""
+        return tuple(f"axis_{number}" for number in range(1, len(self.loadings) + 1))
+
+    def values(self, layers: Mapping[str, ArrayLike]) -> NDArray[np.float32]:
+        """Return the axes where the layers have these values, all of one shape: axis × that shape."""
+        refuse_missing("every shared axis", self.layers, layers)
+        standard = [
+            (np.asarray(layers[name], np.float64) - mean) / deviation
+            for name, mean, deviation in zip(self.layers, self.mean, self.deviation)
+        ]
+        found = np.zeros((len(self.loadings), *standard[0].shape))
+        for axis, weights in zip(found, self.loadings):
+            for weight, values in zip(weights, standard):
+                axis += weight * values
+        return found.astype(np.float32)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "HiddenAxes":
+        """Return axes from plain data as ``truth.json`` holds them."""
+        loadings = tuple(_numbers(weights) for weights in data["loadings"])
+        return cls(tuple(map(str, data["layers"])), _numbers(data["mean"]), _numbers(data["deviation"]), loadings)
+
+
+@dataclass(frozen=True)
+class AxisSpecies:
+    """A species whose logarithm of suitability is a straight line along every shared axis: ``intercept + Σ slope ×
+    axis``. Suitability is 1 in the best cell of the land.
+
+    Examples
+    --------
+    >>> axes = HiddenAxes(("temperature",), (10.0,), (2.0,), ((1.0,),))
+    >>> species = AxisSpecies("Acanthocarpus acutus", -1.0, (0.5,), axes)
+    >>> species.suitability({"temperature": [10.0, 14.0]}).round(3).tolist()
+    [0.368, 1.0]
+    """
+
+    name: str
+    intercept: float
+    slopes: tuple[float, ...]
+    axes: HiddenAxes
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The layers that the axes are made of."""
+        return self.axes.layers
+
+    def log_suitability(self, values: Mapping[str, ArrayLike]) -> Array:
+        """Return the logarithm of suitability where the layers have these values, all of one shape. In an environment
+        that the land does not have, such as that of a warmer climate, it can be above 0."""
+        return self.intercept + np.tensordot(np.array(self.slopes), self.axes.values(values).astype(np.float64), 1)
+
+    def suitability(self, values: Mapping[str, ArrayLike]) -> Array:
+        """Return the suitability in [0, 1] where the layers have these values, all of one shape; other layers are
+        ignored."""
+        return np.exp(np.minimum(0.0, self.log_suitability(values)))
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], axes: HiddenAxes) -> "AxisSpecies":
+        """Return a species of these axes from plain data as ``truth.json`` holds it."""
+        return cls(str(data["name"]), float(data["intercept"]), _numbers(data["slopes"]), axes)
+
+
+AnySpecies = VirtualSpecies | AxisSpecies
+
+
+def _numbers(values: Sequence[Any]) -> tuple[float, ...]:
+    return tuple(float(value) for value in values)

@@ -1,0 +1,146 @@
+"""`SharedMaxent`: axes of a group, own parts, the choice of the strength, and predictions from the file."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sdm import Maxent, SharedMaxent, load_model
+from sdm.errors import DataError, OptionError
+from sdm.models.group import GroupModel
+
+
+def make_world(seed: int = 1, sites: int = 800, species: int = 12, records: int = 60):
+    """Sites with four variables, of which species respond to two combinations: exactly two axes."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(sites, 4))
+    axes = np.linalg.qr(rng.normal(size=(4, 2)))[0]
+    slopes = rng.normal(size=(2, species)) * 1.2
+    rows, names = [x], [None] * sites
+    for s in range(species):
+        chance = np.exp(x @ axes @ slopes[:, s])
+        rows.append(x[rng.choice(sites, records if s else 6, p=chance / chance.sum())])
+        names += [f"species {s}"] * len(rows[-1])
+    return pd.DataFrame(np.vstack(rows), columns=list("abcd")), np.array(names, dtype=object), axes, slopes
+
+
+def test_two_true_axes_are_found() -> None:
+    X, names, axes, _ = make_world(records=400)
+    found = SharedMaxent("l").fit(X, names).model_
+    assert found.rank >= 2
+    assert found.explained[:2].sum() > 0.97
+    loadings = found.axes[:, :2] / np.linalg.norm(found.axes[:, :2], axis=0)
+    angles = np.linalg.svd(np.linalg.qr(loadings)[0].T @ axes)[1]
+    assert angles.min() > 0.97, "the same plane, up to a rotation"
+
+
+def test_axes_have_deviation_one_and_no_correlation() -> None:
+    X, names, *_ = make_world()
+    fit = SharedMaxent("lqp", strength=0.5).fit(X, names)
+    z = fit.model_.axis_scores(list(fit.group_.domain.centred.T))
+    q = fit.group_.domain.q0
+    assert z @ q == pytest.approx(np.zeros(fit.model_.rank), abs=1e-9)
+    assert (z * q) @ z.T == pytest.approx(np.eye(fit.model_.rank), abs=1e-8)
+    theta = fit.model_.places.T @ z
+    share = fit.group_.records.weight
+    variance = [share @ (fit.model_.places[k] ** 2) for k in range(fit.model_.rank)]
+    assert fit.model_.explained == pytest.approx(np.array(variance) / np.sum(variance))
+    assert theta == pytest.approx((fit.features_.phi @ fit.fit_.weights).T, abs=1e-8)
+
+
+def test_predictions_are_densities_and_the_file_keeps_them(tmp_path) -> None:
+    X, names, *_ = make_world()
+    fit = SharedMaxent("lqh", strength=1.0).fit(X, names)
+    raw = fit.predict(X.iloc[:800], "raw")
+    assert raw.shape == (800, 12)
+    domain = pd.DataFrame(fit.group_.domain.centred + fit.group_.domain.centre, columns=list("abcd"))
+    ratio = fit.predict(domain, "raw") * fit.model_.n_domain
+    assert fit.group_.domain.q0 @ ratio == pytest.approx(np.ones(12), rel=1e-6)
+    fit.save(tmp_path / "group.npz")
+    again = load_model(tmp_path / "group.npz")
+    assert isinstance(again, GroupModel)
+    assert again.values(X, "cloglog").tobytes() == fit.predict(X, "cloglog").tobytes()
+    assert (again.species, again.rank) == (fit.species_, fit.model_.rank)
+    cloglog, link = again.values(X, "cloglog"), again.values(X, "link")
+    assert np.all((cloglog >= 0) & (cloglog <= 1))
+    assert np.exp(link) == pytest.approx(again.values(X, "raw"))
+    with pytest.raises(OptionError, match="cumulative"):
+        again.values(X, "cumulative")
+
+
+def test_own_parts_without_an_axis_are_separate_fits() -> None:
+    X, names, *_ = make_world(species=3)
+    fit = SharedMaxent("lq", strength=1e4, own=1.0, tolerance=1e-7).fit(X, names)
+    assert fit.model_.rank == 0
+    records = [X[names == name] for name in fit.species_]
+    assert fit.fit_.gap <= 1e-7
+    for s, own in enumerate(records):
+        others = pd.concat([X[[name is None for name in names]], *records])
+        # The same base measure: sites, and the third part of every record.
+        y = np.repeat([1, 0], [len(own), len(others)])
+        base = np.concatenate([np.full(len(own), 1e-12), np.ones(800), np.full(len(others) - 800, 1 / 3)])
+        alone = Maxent("lq", tolerance=1e-8).fit(pd.concat([own, others]), y, base_weight=base)
+        ours = fit.predict(X, "link")[:, s]
+        theirs = alone.predict(X, "link")
+        assert ours - ours[0] == pytest.approx(theirs - theirs[0], abs=2e-3)
+
+
+def test_axes_and_own_parts_together_close_the_gap() -> None:
+    X, names, *_ = make_world(species=5)
+    both = SharedMaxent("lq", strength=1.0, own=2.0, tolerance=1e-5).fit(X, names)
+    assert both.fit_.gap <= 1e-5
+    assert both.model_.rank > 0
+    assert np.any(both.model_.own != 0)
+    alone = SharedMaxent("lq", strength=1.0, tolerance=1e-5).fit(X, names)
+    assert both.fit_.objective <= alone.fit_.objective + 1e-5, "more freedom"
+
+
+def test_the_strength_is_that_of_the_least_held_out_loss() -> None:
+    X, names, *_ = make_world()
+    fit = SharedMaxent("lq").fit(X, names)
+    losses = [row.held_out for row in fit.path_]
+    assert sum(row.chosen for row in fit.path_) == 1
+    assert fit.path_[int(np.argmin(losses))].chosen
+    assert fit.model_.strength == fit.path_[int(np.argmin(losses))].strength
+    ranks = [row.rank for row in fit.path_]
+    assert ranks == sorted(ranks), "weaker penalties have more axes"
+    assert all(row["held_out"] is not None for row in fit.model_.meta["path"])
+
+
+def test_a_rare_species_gains_from_the_others() -> None:
+    """Six records: on the axes of the group its density is nearer to the truth than alone."""
+    gains = []
+    for seed in range(6):
+        X, names, axes, slopes = make_world(seed, records=80)
+        sites, rare = X.iloc[:800], X[names == "species 0"]
+        truth = np.exp(sites.to_numpy() @ axes @ slopes[:, 0])
+        truth /= truth.sum()
+        shared = SharedMaxent("lq", strength=1.0).fit(X, names).predict(sites, "raw")[:, 0]
+        y = np.repeat([1, 0], [len(rare), len(sites)])
+        alone = Maxent("lq").fit(pd.concat([rare, sites]), y).predict(sites, "raw")
+        loss = [-truth @ np.log(part / part.sum()) for part in (shared, alone)]
+        gains.append(loss[1] - loss[0])
+    assert np.mean(gains) > 0.05
+
+
+def test_weights_of_records_count_as_records() -> None:
+    X, names, *_ = make_world(species=3, records=20)
+    twice = np.ones(len(X))
+    twice[names == "species 1"] = 2.0
+    doubled = pd.concat([X, X[names == "species 1"]]), np.concatenate([names, names[names == "species 1"]])
+    base = np.ones(len(X))
+    base_doubled = np.concatenate([base, np.full((names == "species 1").sum(), 0.0)])
+    one = SharedMaxent("l", strength=0.5, tolerance=1e-9).fit(X, names, twice, base)
+    two = SharedMaxent("l", strength=0.5, tolerance=1e-9).fit(*doubled, None, base_doubled)
+    assert one.predict(X, "raw") == pytest.approx(two.predict(X, "raw"), rel=1e-4)
+
+
+def test_what_is_wrong_is_said() -> None:
+    X, names, *_ = make_world(species=2)
+    with pytest.raises(DataError, match="no name"):
+        SharedMaxent().fit(X, [None] * len(X))
+    with pytest.raises(DataError, match="entries"):
+        SharedMaxent().fit(X, names[:-1])
+    with pytest.raises(OptionError, match="strength"):
+        SharedMaxent(strength=-1.0).fit(X, names)
+    with pytest.raises(DataError, match="every variable is constant"):
+        SharedMaxent("l", strength=1.0).fit(X * 0.0, names)
