@@ -15,6 +15,7 @@ from sdm.assess.fits import run_all
 from sdm.assess.measures.basic import auc, relative_gain
 from sdm.assess.shuffled import ShuffledModel, Shuffles
 from sdm.assess.splits.folds import Divisible
+from sdm.data.place import has_place, variable_groups
 from sdm.errors import OptionError
 from sdm.estimators.params import Parameters
 from sdm.features.family import Family
@@ -51,6 +52,7 @@ def permutation_importance(
     progress: Progress | None = None,
 ) -> list[Permutation]:
     """Shuffle each variable in turn over presences and background together, and see how much worse the model gets.
+    Variables of place are shuffled together, and are one row.
 
     `by` is "auc", the drop of training AUC as in Java Maxent, or "gain" (nats; scaled over the shuffled background).
     Percentages are of the sum of mean drops, those below zero counting as zero; `deviation` is over the repeats, on the
@@ -59,7 +61,7 @@ def permutation_importance(
     if by not in MEASURES:
         raise OptionError(f"by={by!r}: expected one of {', '.join(MEASURES)}")
     rows, m = np.vstack([presence, background]), len(presence)
-    if by == "auc" and ShuffledModel.serves(model, rows):
+    if by == "auc" and not has_place(model.names) and ShuffledModel.serves(model, rows):
         return _permute_terms(model, rows, m, repeats, seed)
     rng = np.random.default_rng(seed)
     return permute_variables(lambda columns: _quality(model, columns, m, by), rows, model.names, repeats, rng, progress)
@@ -73,15 +75,19 @@ def permute_variables(
     rng: np.random.Generator,
     progress: Progress | None = None,
 ) -> list[Permutation]:
-    """Shuffle each variable in turn over the rows `(n, V)`, and see by how much the quality of the columns falls."""
-    drops = _no_drops(names, repeats)
+    """Shuffle each variable (place as one) in turn over the rows `(n, V)`, and see by how much the quality of the
+    columns falls."""
+    groups = variable_groups(names)
+    drops = _no_drops(list(groups), repeats)
     whole = quality(list(rows.T))
-    for v in step_by_step(range(len(names)), progress, "importance"):
+    for fall, group in step_by_step(list(zip(drops, groups.values())), progress, "importance"):
         columns = list(rows.T)
         for k in range(repeats):
-            columns[v] = rng.permutation(rows[:, v])
-            drops[v, k] = whole - quality(columns)
-    return _percentages(names, drops)
+            order = rng.permutation(len(rows))
+            for v in group:
+                columns[v] = rows[order, v]
+            fall[k] = whole - quality(columns)
+    return _percentages(list(groups), drops)
 
 
 def _permute_terms(model: Model, rows: Array, m: int, repeats: int, seed: int) -> list[Permutation]:
@@ -140,10 +146,11 @@ def percent_contribution(problem: Problem, weights: Array) -> list[Contribution]
     gain `G(tλ) = tλ·π̃[f] − Ω*(tFλ)` rises at the rate `Σ_j λ_j (π̃[f_j] − p_t[f_j])`, so feature `j` contributes
     `λ_j ∫₀¹ (π̃[f_j] − p_t[f_j]) dt` (Aumann and Shapley's value). The parts sum to the gain without its penalty. A
     feature of several variables is divided among them equally; a ridge by the squares of its direction, so that it
-    counts most for the variables that it changes most with.
+    counts most for the variables that it changes most with. Variables of place count as one.
     """
-    names = [variable.name for variable in problem.domain.variables]
-    shares = _shares(problem, weights)
+    groups = variable_groups([variable.name for variable in problem.domain.variables])
+    each = _shares(problem, weights)
+    shares = np.array([each[columns].sum(axis=0) for columns in groups.values()])
     nothing = np.zeros(problem.domain.n)
     parts = np.array([problem.features.scores(weights * share) if share.any() else nothing for share in shares])
     theta = parts.sum(axis=0)
@@ -154,7 +161,7 @@ def percent_contribution(problem: Problem, weights: Array) -> list[Contribution]
     gains = parts @ (problem.sample - mean)
     total = float(np.maximum(gains, 0.0).sum())
     scale = 100.0 / total if total > 0 else 0.0
-    return [Contribution(name, max(float(g), 0.0) * scale, float(g)) for name, g in zip(names, gains)]
+    return [Contribution(name, max(float(g), 0.0) * scale, float(g)) for name, g in zip(groups, gains)]
 
 
 def _shares(problem: Problem, weights: Array) -> Array:
@@ -215,8 +222,8 @@ def jackknife(
     rows, names = assessor.values(table), table.names
     every = list(range(len(names)))
     plans: list[tuple[str, str, list[int]]] = [("", "all", every)]
-    for v, name in enumerate(names):
-        plans += [(name, "without", [u for u in every if u != v]), (name, "only", [v])]
+    for name, group in variable_groups(names).items():
+        plans += [(name, "without", [u for u in every if u not in group]), (name, "only", group)]
     varies = [bool(np.ptp(rows[:, v]) > 0) for v in every]
     jobs = [
         (table, estimator, test, assessor, name, kind, [v for v in columns if varies[v]])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sdm.data.place import Region
 from sdm.errors import DataError
 
 if TYPE_CHECKING:  # a table is made of these, and needs none of their code
@@ -48,6 +49,7 @@ class SampleTable:
     sampling: dict[str, Any] = field(default_factory=dict)  # the background, effort, its treatment, thinning
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()  # what could mislead
+    region: Region | None = None  # where its places are, if variables of place are among its variables
 
     def points(self) -> list[tuple[str, np.ndarray, np.ndarray]]:
         """Return the kinds of points with their x and y: presences, then background."""

@@ -8,7 +8,8 @@
 | clamping | `clamping`: how much the prediction with clamping differs from the one without; of several the greatest |
 | limiting | `limiting`: the variable that keeps the prediction low (Elith, Kearney and Phillips 2010) |
 
-Maps of variables have their numbers, from 1 in the order of the model; 0 where there is none.
+Maps of variables have their numbers, from 1 in the order of the model; 0 where there is none. Variables of place are
+left out of all of them: how far a place is from those of the fit is no novelty of the environment.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from rasterio.windows import Window
 
 from sdm._version import __version__
+from sdm.data.place import is_place, without_place
 from sdm.data.rasters.grid import Grid
 from sdm.errors import DataError, OptionError
 from sdm.maps.cells import KnownCells
@@ -73,6 +75,10 @@ def check_measures(model: FittedModel, measures: Sequence[str]) -> None:
         _one_band(model)
     if model.reference is None and set(measures) - {"clamping"}:
         raise DataError(_unknown(model))
+    if measures and not without_place(model.names):
+        raise DataError(
+            "the model has variables of place alone: there is no environment whose novelty could be measured"
+        )
 
 
 def novelty_places(measures: Sequence[str], beside: Path) -> dict[str, Path]:
@@ -98,13 +104,16 @@ class Novelty:
             1, NUMBERS // (len(model.bands) + len(model.names) + (len(model.feature_names) if measures else 0))
         )
         self.names = tuple(name for one in measures for name in MEASURES[one])
+        self._place = [k for k, name in enumerate(model.names) if is_place(name)]
+        self._measured = [k for k in range(len(model.names)) if k not in self._place]  # of the environment
         check_measures(model, measures)
         self.band = _one_band(model) if "limiting" in measures else 0
         reference = model.reference
         if reference is None:
             return
         makers: dict[str, Callable[..., Any]] = {"mess": Similarity.of, "exdet": Extrapolation.of, "mop": Parity.of}
-        self._made = {name: make(reference) for name, make in makers.items() if name in measures}
+        seen = reference if not self._place else reference.pick(self._measured)
+        self._made = {name: make(seen) for name, make in makers.items() if name in measures}
 
     def measure(
         self, columns: Sequence[NDArray[Any]], predicted: Array | None = None, clamped: bool = True
@@ -117,8 +126,8 @@ class Novelty:
         """
         out: dict[str, NDArray[Any]] = {}
         if "mess" in self.measures:  # takes no memory but that of its maps
-            out["mess"], variable = self._made["mess"].measure(columns)
-            out["mod"] = _numbered(variable)
+            out["mess"], variable = self._made["mess"].measure(self._of_environment(columns))
+            out["mod"] = _numbered(self._of_model(variable))
         if len(out) == len(self.names):
             return out
         parts = []
@@ -139,12 +148,14 @@ class Novelty:
         out: dict[str, NDArray[Any]] = {}
         for name in ("exdet", "mop"):
             if name in self.measures:
-                out |= zip(MEASURES[name], self._made[name].measure(columns))
+                out |= zip(MEASURES[name], self._made[name].measure(self._of_environment(columns)))
         if "exdet" in out:
-            out["exdet_variable"] = _numbered(out["exdet_variable"], 0)
+            out["exdet_variable"] = _numbered(self._of_model(out["exdet_variable"]), 0)
             out["exdet_variable"][np.isnan(out["exdet"])] = NONE
         if "mop" in out:
             out["mop_strict"] = np.where(np.isnan(out["mop"]), NONE, out["mop_strict"]).astype(np.uint8)
+        if self._place and "clamping" in self.measures:
+            columns, predicted = self._held(columns), predicted if clamped else None
         if predicted is None and {"clamping", "limiting"} & set(self.measures):
             predicted = self.model.column_values(columns, self.scale, clamped)
         if "clamping" in self.measures and predicted is not None:
@@ -154,13 +165,33 @@ class Novelty:
             out["limiting"] = self._limiting(columns, predicted[self.band], clamped)
         return out
 
+    def _of_environment(self, columns: Sequence[NDArray[Any]]) -> Sequence[NDArray[Any]]:
+        """Return the columns without those of place."""
+        return columns if not self._place else [columns[k] for k in self._measured]
+
+    def _of_model(self, variables: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """Return the places in the model of variables that are counted without those of place."""
+        if not self._place:
+            return variables
+        at = np.full(NONE + 1, NONE, dtype=np.uint8)
+        at[: len(self._measured)] = self._measured
+        return at[variables]
+
+    def _held(self, columns: Sequence[NDArray[Any]]) -> Sequence[NDArray[Any]]:
+        """Return the columns with place held in its training range, so that clamping differs by the rest alone."""
+        reference, held = self.model.reference, list(columns)
+        if reference is not None:
+            for k in self._place:
+                held[k] = np.clip(columns[k], reference.low[k], reference.high[k])
+        return held
+
     def _limiting(self, columns: Sequence[NDArray[Any]], predicted: Array, clamped: bool) -> NDArray[np.uint8]:
         """Return the variable whose replacement by what is typical of the presences raises the prediction most."""
         typical = self.model.reference.typical[self.band]  # type: ignore[union-attr,index]
         most, which = np.zeros(len(predicted)), np.zeros(len(predicted), dtype=np.uint8)
-        for k, value in enumerate(typical):
+        for k in self._measured:
             changed = list(columns)
-            changed[k] = np.full(len(predicted), value)
+            changed[k] = np.full(len(predicted), typical[k])
             raised = self.model.column_values(changed, self.scale, clamped)[self.band] - predicted
             better = raised > most
             most[better], which[better] = raised[better], k + 1

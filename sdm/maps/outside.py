@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from rasterio.crs import CRS
 from rasterio.windows import Window
 
+from sdm.data.place import is_place
 from sdm.data.rasters.grid import Grid
 from sdm.novelty.ranges import TrainingRange
 
@@ -99,6 +100,6 @@ class OutsideTally:
         cells, km2 = self._rows.sum(axis=1), self._rows @ Grid.cell_km2(grid, np.arange(grid.height))
         each = {name: (int(cells[k]), float(km2[k])) for k, name in enumerate(self.seen.names, start=2)}
         listed = [name for name, known in zip(self.seen.names, self.seen.classes) if known is not None]
-        numbers = {name: counted for name, counted in each.items() if name not in listed}
+        numbers = {name: counted for name, counted in each.items() if name not in listed and not is_place(name)}
         total = int(cells[0]), float(km2[0]), int(cells[1]), float(km2[1])
         return Outside(*total, numbers, {name: each[name] for name in listed})

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm._jit import jit
+from sdm.data.place import is_place
 from sdm.novelty.reference import Reference
 from sdm.types import Array
 
@@ -20,6 +21,12 @@ class TrainingRange:
     low: Array  # (V,), minus infinity for categories
     high: Array
     classes: tuple[Array | None, ...]  # sorted; None for numbers, and for categories that the model does not list
+
+    def __post_init__(self) -> None:
+        """Place has no range: a model that knows where it is has a region (`sdm.data.place`)."""
+        place = np.array([is_place(name) for name in self.names], dtype=bool)
+        object.__setattr__(self, "low", np.where(place, -np.inf, self.low))
+        object.__setattr__(self, "high", np.where(place, np.inf, self.high))
 
     @classmethod
     def of(cls, reference: Reference, names: Sequence[str]) -> "TrainingRange":

@@ -45,6 +45,12 @@ class Reference:
         """The greatest value of each variable."""
         return self.values.max(axis=0)
 
+    def pick(self, variables: Sequence[int]) -> "Reference":
+        """Return the reference of some of the variables."""
+        at = list(variables)
+        typical = None if self.typical is None else self.typical[:, at]
+        return Reference(self.values[:, at], tuple(self.categorical[v] for v in at), typical)
+
     def classes(self, variable: int) -> Array:
         """Return the categories of a variable that were seen."""
         return np.unique(self.values[:, variable])

@@ -269,6 +269,9 @@ class FitOptions(Section):
         "Structural: values to try for lambda and for beta (default: a few, beta by the number of presences).",
         formerly="price_grid",
     )
+    spatial: bool = option(
+        False, "Smooth functions of place among the features, for mapping within the region only (shared axes)."
+    )
     solver: Literal["newton", "summet", "plummet", "structmaxent1", "structmaxent2"] = option(
         "newton", "How the optimum is found."
     )

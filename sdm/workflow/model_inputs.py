@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from sdm.data.nodata import NodataGiven
+from sdm.data.place import Region, has_place, without_place
+from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.examine import examine, refuse_codes_in
 from sdm.data.rasters.layers import open_stack
 from sdm.data.rasters.stack import Stack
@@ -58,6 +60,12 @@ def open_for(
     return replace(stack, notices=(*stack.notices, said_variables(stack.names, stack.categorical)))
 
 
+def check_region(model: FittedModel, stack: Stack, area: StudyArea | None = None) -> None:
+    """Raise if a model with variables of place is to be used where it was not fitted."""
+    if (region := Region.of_model(model)) is not None:
+        region.check(stack, None if area is None else area.bounds)
+
+
 def values_at(
     stack: Stack, records: Occurrences, what: str, notices: list[str], drop_suspicious: Sequence[str] = ()
 ) -> tuple[Array, Index]:
@@ -84,9 +92,12 @@ def open_text(path: str | Path) -> TextTable:
     return TextTable(Path(path))
 
 
-def check_columns(model: FittedModel, text: TextTable) -> None:
-    """Raise if a table lacks a variable of a model."""
-    if absent := [f"'{name}'" for name in model.names if name not in text.header]:
+def check_columns(model: FittedModel, text: TextTable, known: Sequence[str] = ()) -> None:
+    """Raise if a table lacks a variable of a model, but for those that are `known` otherwise."""
+    missing = [name for name in model.names if name not in text.header and name not in known]
+    if absent := [f"'{name}'" for name in missing]:
         what = "a variable" if len(absent) == 1 else "variables"
         hint = f"{what} of the model: add it, or give layers with --layers"
+        if has_place(missing) and not without_place(missing):
+            hint = f"{what} of the model: add columns of coordinates, such as x and y, or longitude and latitude"
         raise DataError(f"file '{text.path.name}' has no column {', '.join(absent)}, {hint}")

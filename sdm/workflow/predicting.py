@@ -17,7 +17,7 @@ from sdm.models.interface import FittedModel
 from sdm.options.reading import make_options
 from sdm.types import Progress
 from sdm.workflow.inputs import is_swd
-from sdm.workflow.model_inputs import chosen_options, open_for
+from sdm.workflow.model_inputs import check_region, chosen_options, open_for
 from sdm.workflow.projecting.tables import PointLayers, check_table, predict_table
 from sdm.workflow.registry import task_for
 from sdm.workflow.task import MapResult, Task
@@ -135,6 +135,7 @@ def predict_files(
         inside = None if area is None else StudyArea.read(area, stack.crs, grid=stack)
         if inside is not None:
             inside.check(stack)
+        check_region(loaded, stack, inside)
         ways |= {"study_area": inside, "threads": threads, "progress": progress}
         maps = task.map(loaded, stack, output, overwrite, **ways)
     return Prediction(**vars(maps), kind=loaded.kind, notices=[*stack.notices, *(inside.notes if inside else ())])

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sdm.assess.profiles import Band, Surface, band, class_names, marginal, response_grid, surface
+from sdm.data.place import is_place, without_place
 from sdm.errors import OptionError
 from sdm.models.interface import ValueModel
 from sdm.types import Array
@@ -27,11 +28,13 @@ def make_bands(
 
 
 def varying(model: ValueModel) -> list[int]:
-    """Return the variables with more than one value, so that there is a response to draw."""
+    """Return the variables with more than one value, so that there is a response to draw; where a place is, a map
+    shows."""
     return [
         v
         for v, variable in enumerate(model.variables)
-        if (len(variable.classes) > 1 if variable.categorical else variable.lo < variable.hi)
+        if not is_place(variable.name)
+        and (len(variable.classes) > 1 if variable.categorical else variable.lo < variable.hi)
     ]
 
 
@@ -42,11 +45,11 @@ def make_surfaces(model: ValueModel, words: Sequence[str], values: Array, scale:
 
 def read_pairs(words: Sequence[str], names: Sequence[str]) -> list[tuple[int, int]]:
     """Return the places of pairs of variables."""
-    pairs = []
+    pairs, known = [], without_place(names)
     for word in words:
         parts = [part.strip() for part in word.split(":")]
-        if len(parts) != 2 or parts[0] == parts[1] or any(part not in names for part in parts):
-            listed = ", ".join(names)
+        if len(parts) != 2 or parts[0] == parts[1] or any(part not in known for part in parts):
+            listed = ", ".join(known)
             raise OptionError(f"output.surfaces={word!r}: expected two variables with a colon between, of {listed}")
         pairs.append((list(names).index(parts[0]), list(names).index(parts[1])))
     return pairs

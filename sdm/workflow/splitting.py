@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sdm.assess.splits.folds import Fold, Split, by_group, located
 from sdm.assess.splits.methods import own_folds, split_table
 from sdm.assess.variables.variogram import Autocorrelation, kilometres, measure_autocorrelation
+from sdm.data.place import is_place
 from sdm.data.rasters.distance import to_lonlat
 from sdm.data.rasters.globe import in_one_piece, near, seam
 from sdm.data.rasters.stack import Stack
@@ -146,7 +147,7 @@ def _divide(table: SampleTable, options: RunOptions, how: str, stack: Stack | No
 
 def _measure_blocks(table: SampleTable, options: RunOptions, stack: Stack | None, noun: str) -> Autocorrelation:
     """Measure the range of autocorrelation at the records; few of them are joined by points of the background."""
-    columns = [v for v, name in enumerate(table.names) if name not in table.categorical]
+    columns = [v for v, name in enumerate(table.names) if name not in table.categorical and not is_place(name)]
     x, y, values = table.presence_x, table.presence_y, table.presence
     if len(x) < ENOUGH and table.background is not table.presence:
         some = np.random.default_rng([options.seed, 23]).permutation(table.n_background)[: ENOUGH - len(x)]

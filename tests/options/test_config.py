@@ -95,6 +95,7 @@ EXAMPLES: dict[str, tuple[Any, Any]] = {
     "fit.entropy": ("1.5", 1.5),
     "fit.knots": ("12", 12),
     "fit.beta": ("0.1", 0.1),
+    "fit.spatial": ("true", True),
     "fit.solver": ("summet", "summet"),
     "fit.tolerance": ("1e-4", 1e-4),
     "fit.max_iterations": ("50", 50),

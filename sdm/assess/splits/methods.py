@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from sdm.assess.splits.folds import Fold, Split, by_group, enough, positive
 from sdm.assess.splits.spatial import blocks, buffered_leave_one_out, checkerboard, environmental_clusters, equal_blocks
+from sdm.data.place import is_place
 from sdm.errors import DataError, OptionError
 from sdm.types import Index
 
@@ -101,7 +102,7 @@ def split_table(table: "SampleTable", method: str = "random", **options: Any) ->
     if method in IN_SPACE:
         return IN_SPACE[method](xy, around, **options)
     if method == "environment":
-        columns = [v for v, name in enumerate(table.names) if name not in table.categorical]
+        columns = [v for v, name in enumerate(table.names) if name not in table.categorical and not is_place(name)]
         return environmental_clusters(table.presence[:, columns], table.background[:, columns], **options)
     if method == "own":
         return own_folds(**options)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sdm.data.place import is_place
 from sdm.errors import DataError
 from sdm.types import Array, Index
 
@@ -14,7 +15,8 @@ SINGULAR = 1e-12  # an eigenvalue of the correlation matrix below this, per vari
 
 @dataclass(frozen=True)
 class Collinearity:
-    """How the continuous variables of a sample hang together; those with one value, and categories, take no part."""
+    """How the continuous variables of a sample hang together; those with one value, categories, and place take no
+    part."""
 
     names: tuple[str, ...]  # continuous variables that vary
     pearson: Array  # (V, V)
@@ -50,7 +52,7 @@ def measure_collinearity(values: Array, names: Sequence[str], categorical: Seque
     if len(values) < LEAST:
         raise DataError(f"{len(values)} points are too few to correlate variables: expected at least {LEAST}")
     classes = tuple(name for name in names if name in categorical)
-    numeric = [v for v, name in enumerate(names) if name not in categorical]
+    numeric = [v for v, name in enumerate(names) if name not in categorical and not is_place(name)]
     varies = [v for v in numeric if values[:, v].min() < values[:, v].max()]
     x = np.asarray(values, dtype=np.float64)[:, varies]
     pearson = correlation_matrix(x)

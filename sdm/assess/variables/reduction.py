@@ -11,6 +11,7 @@ from sdm.assess.fits import run_all
 from sdm.assess.importance import permute_variables
 from sdm.assess.splits.folds import Divisible, Fold, Split
 from sdm.assess.variables.selection import EQUAL
+from sdm.data.place import PLACE_ROW, without_place
 from sdm.errors import DataError
 from sdm.estimators.params import Parameters
 from sdm.types import Array, Progress
@@ -57,6 +58,7 @@ def reduce_variables(
 
     It goes on while the held-out loss is at most the least so far plus the standard error of that (over folds), or down
     to a number of variables (`to`) whatever the loss. Of variables that matter equally little the last is left out.
+    Variables of place are not counted, and stay.
     """
     names, dropped, importance = table.names, "", float("nan")
     steps: list[ReductionStep] = []
@@ -75,11 +77,12 @@ def reduce_variables(
         step = ReductionStep(names, dropped, importance, loss, error, mean["auc.val.avg"], kept)
         steps.append(step)
         best = step if best is None or loss < best.loss else best
-        if not kept or len(names) <= (1 if to is None else to):
+        among = without_place(names)
+        if not kept or len(among) <= (1 if to is None else to):
             return steps
         average = np.mean(drops, axis=0)
         least = np.flatnonzero(average <= average.min() + EQUAL * max(abs(float(average.min())), 1.0))[-1]
-        dropped, importance = names[least], float(average[least])
+        dropped, importance = among[least], float(average[least])
         names = tuple(name for name in names if name != dropped)
 
 
@@ -101,4 +104,4 @@ def _measure(
     row, held = assessor.measure_fold(fitted, train, test)
     rng = np.random.default_rng([seed, 29])
     shuffled = permute_variables(assessor.quality(fitted, test), assessor.values(test), names, repeats, rng)
-    return row, held, np.array([one.drop for one in shuffled])
+    return row, held, np.array([one.drop for one in shuffled if one.variable != PLACE_ROW])

@@ -47,6 +47,9 @@ def examine(stack: Stack) -> Stack:
     with ExitStack() as opened:
         files: dict[str, Any] = {}
         for layer in stack.layers:
+            if layer.of_place:
+                layers.append(layer)
+                continue
             data = files.get(layer.path)
             if data is None:
                 data = files[layer.path] = opened.enter_context(open_raster(layer.path))

@@ -14,6 +14,7 @@ from rasterio.env import set_gdal_config
 
 from sdm.addresses import is_remote, part_place, place_name, place_stem
 from sdm.data.nodata import NodataCodes, NodataGiven
+from sdm.data.place import has_place, refuse_place_names, without_place
 from sdm.data.rasters.grid import Grid
 from sdm.data.rasters.names import counted, match_names, rename_layers
 from sdm.data.rasters.netcdf import PLAIN, band_names
@@ -77,7 +78,8 @@ def open_stack(
         bilinear, or nearest cell for categorical layers. A grid: resample to it what lies on another one.
     names
         Use these layers only, in this order; else all, sorted by name. Layers whose names are spelt otherwise are
-        found, and called as asked here (see `sdm.data.rasters.names`).
+        found, and called as asked here (see `sdm.data.rasters.names`). ``place_x`` and ``place_y`` are in no file: they
+        are where a cell is (`sdm.data.place`).
     rename
         New names of layers by patterns of their names, such as ``{"wc2.1_10m_bio_{n}": "bio{n}"}``.
     variables, exclude
@@ -85,6 +87,8 @@ def open_stack(
     """
     if "GDAL_CACHEMAX" not in os.environ:
         set_gdal_config("GDAL_CACHEMAX", GDAL_CACHE_BYTES)
+    if names is not None and has_place(names):
+        return _placed(layers, names, categorical=categorical, nodata=nodata, align=align, rename=rename)
     notices: list[str] = []
     codes = NodataCodes.read(nodata)
     bands = _find(layers, names, rename or {}, notices)
@@ -130,6 +134,15 @@ def open_stack(
     )
 
 
+def _placed(layers: str | Path | Sequence[str | Path], names: Sequence[str], **ways: Any) -> Stack:
+    """Return a stack in which variables of place are among those asked for."""
+    if not (others := without_place(names)):
+        raise DataError(
+            "no variable but those of place: layers of the environment say which cells have data, expected one or more"
+        )
+    return open_stack(layers, names=others, **ways).with_place(names)
+
+
 def _grid_of(bands: Sequence[_Band], align: str | None) -> Grid:
     return next(item.grid for item in bands if align in (None, "first", item.layer.name))
 
@@ -154,6 +167,7 @@ def _find(
     if failed and names is None:
         raise failed[0]
     bands = _renamed(_told_apart(bands, notices), rules, notices)
+    refuse_place_names([item.layer.name for item in bands], "layer", "")
     if names is not None and bands:
         bands = _asked_for(bands, names, failed, notices)
     taken: dict[str, str] = {}

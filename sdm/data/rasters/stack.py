@@ -6,7 +6,7 @@ import os
 import threading
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -22,6 +22,7 @@ from rasterio.vrt import WarpedVRT
 from rasterio.windows import Window
 
 from sdm.addresses import gdal_place, is_remote, place_suffix
+from sdm.data.place import PLACE, is_place, place_values, refuse_place_names
 from sdm.data.rasters import remote
 from sdm.data.rasters.cells import CellLookup, Summary
 from sdm.data.rasters.grid import Grid
@@ -85,6 +86,11 @@ class Layer:
     classes: tuple[tuple[float, str], ...] = ()  # names that its file has for values
 
     @property
+    def of_place(self) -> bool:
+        """Whether it is a variable of place, which is in no file."""
+        return is_place(self.name)
+
+    @property
     def scaling(self) -> tuple[float, float]:
         """What stored numbers are multiplied by, and what is added then."""
         return self.scale, self.offset
@@ -110,7 +116,7 @@ class Stack(Grid):
     @property
     def paths(self) -> tuple[str, ...]:
         """Files (or subdatasets) of the layers."""
-        return tuple(layer.path for layer in self.layers)
+        return tuple(layer.path for layer in self.layers if not layer.of_place)
 
     @property
     def categorical(self) -> tuple[str, ...]:
@@ -128,6 +134,15 @@ class Stack(Grid):
                 state = [known.st_size, known.st_mtime_ns]
             out.append([layer.name, layer.path, layer.band, layer.resample, list(layer.nodata), *state])
         return out
+
+    def with_place(self, names: Sequence[str] | None = None) -> "Stack":
+        """Return the stack with the variables of place behind its layers, or all in the order of `names`. They are
+        computed for each window that is read, and every cell has them; double precision holds them."""
+        refuse_place_names(self.names, "layer", "", row=True)
+        known = {layer.name: layer for layer in self.layers}
+        known |= {name: Layer(name, "", 0, "float64", trusted=True) for name in PLACE}
+        order = tuple(known) if names is None else tuple(names)
+        return replace(self, layers=tuple(known[name] for name in order), dtype=np.dtype(np.float64))
 
     def within(self, box: tuple[float, float, float, float] | None) -> "Stack":
         """Return the stack on the same grid, of which cells outside a box (left, bottom, right, top) are not read, and
@@ -272,6 +287,9 @@ class StackReader(ExitStack):
         shape = (len(self._data), int(window.height), int(window.width))
         array = np.empty(shape, dtype=self.stack.dtype)
         for k, (layer, plane) in enumerate(zip(self.stack.layers, array)):
+            if layer.of_place:
+                place_values(layer.name, self.stack, window, plane)
+                continue
             self._read(k, window, plane)
             for code in layer.nodata:
                 plane[plane == code] = np.nan

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from rasterio.crs import CRS
 
+from sdm.data.place import without_place
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.cells import disc, neighbours
 from sdm.data.rasters.distance import to_lonlat
@@ -304,7 +305,7 @@ def thin(points: CleanPoints, stack: Stack, thinning: Thinning, uncertainty: np.
     """Leave out presences of a species that lie close to others: first in the environment, then in space."""
     thinning.check(stack.names)
     if thinning.bins:
-        names = thinning.variables or stack.names
+        names = thinning.variables or without_place(stack.names)
         at = [stack.names.index(name) for name in names]
         classes = np.array([name in stack.categorical for name in names])
         keep = thin_by_bins(points.values[:, at], thinning.bins, categorical=classes, uncertainty=uncertainty)

@@ -9,6 +9,7 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from sdm.data.nodata import NodataCodes, NodataGiven
+from sdm.data.place import PLACE, is_place, refuse_place_names, without_place
 from sdm.data.records.columns import PRESENCE, SPECIES, coordinate_pair, first_of, named_column, species_column
 from sdm.data.records.occurrences import as_text, check_file, species_of_rows
 from sdm.data.records.rows import LEFT_OUT, FileRows, RowRules, with_fate, with_left_out
@@ -55,6 +56,17 @@ class Swd:
     def species_names(self) -> list[str]:
         """The different species, in order of appearance, without background."""
         return [str(name) for name in pd.unique(self.species) if name != "background"]
+
+    def with_place(self) -> "Swd":
+        """Return the table with its coordinates as variables of place."""
+        name = Path(self.source).name
+        refuse_place_names([str(column) for column in self.table], "column", f"'{name}'", row=True)
+        if np.isnan(self.x).all() or np.isnan(self.y).all():
+            raise DataError(
+                f"table '{name}' has no coordinates, which features of place (--spatial) are made of: expected columns "
+                "such as x and y, or longitude and latitude"
+            )
+        return replace(self, table=self.table.assign(**dict(zip(PLACE, (self.x, self.y)))))
 
     def fate(self) -> pd.DataFrame:
         """Return a line for every row of the file, in its order: what tells it apart, its fate, and why."""
@@ -104,8 +116,9 @@ def read_swd(
     Coordinates are optional. All other columns that hold numbers are variables, unless `variables` names them; those
     with weights, effort, folds and text are none, nor are those that `choice` leaves out, and those that only number
     the rows (unless `choice` names them in full, or they are variables of another table, `like`). `categorical` columns
-    hold classes, as numbers or text. `nodata` are values that are missing values (`sdm.data.nodata`), and `rules`
-    say which rows take part.
+    hold classes, as numbers or text. Variables of place that `variables` name are the coordinates, unless there are
+    columns of these names. `nodata` are values that are missing values (`sdm.data.nodata`), and `rules` say which rows
+    take part.
     """
     check_file(Path(path))
     text = TextTable(Path(path))
@@ -135,6 +148,9 @@ def read_swd(
         beside.append(as_text(frame[named[-1]]))
     named += text_columns
     rest = [name for name in frame.columns if name not in named]
+    placed = variables is not None and any(is_place(name) and name not in rest for name in variables)
+    if placed:  # it is where the rows are
+        variables = without_place(variables or ())
     if absent := [name for name in [*(variables or ()), *categorical] if name not in rest]:
         raise DataError(f"table '{text.path.name}' has no variable '{absent[0]}': the variables are {', '.join(rest)}")
     table, notes = {}, list(text.notes)
@@ -173,4 +189,5 @@ def read_swd(
     swd, codes = swd if keep.all() else swd.take(keep), NodataCodes.read(nodata)
     cleaned, blanked = blank_codes(swd.table, codes)
     refuse_codes(cleaned, codes, text.path.name)
-    return replace(swd, table=cleaned, notes=(*swd.notes, *blanked))
+    swd = replace(swd, table=cleaned, notes=(*swd.notes, *blanked))
+    return swd.with_place() if placed else swd

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from sdm.data.place import ELSEWHERE, has_place
 from sdm.errors import DataError, OptionError
 from sdm.maps.projection.targets import ProjectedModel
 from sdm.models.file import kind_of, load_model
@@ -65,6 +66,8 @@ def with_options(models: Sequence[ProjectedModel], options: RunOptions) -> list[
     rules = tuple(own.thresholds) or (() if predict.threshold is None else (str(predict.threshold),))
     out = []
     for one in models:
+        if has_place(one.model.names):
+            raise OptionError(f"{one.title} cannot be projected to scenarios: {ELSEWHERE}")
         task_for(one.model.kind).check_extrapolation(predict.extrapolation)
         given: dict[str, Any] = {"extrapolation": predict.extrapolation, "rules": rules}
         scale = predict.scale if one.model.kind == "species" else None

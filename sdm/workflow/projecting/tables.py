@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from sdm.commit import publishing
+from sdm.data.place import ELSEWHERE, PLACE, Region, is_place
 from sdm.data.records.columns import coordinate_pair, named_column
-from sdm.data.records.occurrences import WGS84, Occurrences, as_text
-from sdm.data.records.textfile import TextTable, numbers
+from sdm.data.records.occurrences import WGS84, Occurrences, as_text, project
+from sdm.data.records.textfile import TextTable, column_key, numbers
 from sdm.errors import DataError, OptionError
 from sdm.maps.novelty import OF_VARIABLES, Novelty
 from sdm.maps.outside import Outside
@@ -23,6 +24,7 @@ from sdm.workflow.model_inputs import check_columns, open_for, open_text, values
 from sdm.workflow.task import MapResult, Task
 
 SUFFIXES = (".csv", ".tsv", ".txt")
+DEGREES = ("lon", "lng", "wgs84")  # in the names of columns of longitudes
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,8 @@ def predict_table(
 ) -> MapResult:
     """Write a table again, with its rows and columns as they are, and columns with predictions and novelty beside."""
     text = open_text(points)
-    x, row = _from_layers(model, text, layers, notices) if layers.files else _from_columns(model, text)
+    x, row = _from_layers(model, text, layers, notices) if layers.files else _from_columns(model, text, layers)
+    away = _leave_out_elsewhere(model, x, notices)
     notices += text.notes
     columns = list(np.ascontiguousarray(x.T))
     clamped = extrapolation != "free"
@@ -73,7 +76,7 @@ def predict_table(
     made = {**task.table_columns(model, values, scale), **{name: _texts(model, name, beside[name]) for name in beside}}
     with publishing([output]) as (place,):
         _write(place, text, row, made)
-    if gaps := int(np.count_nonzero(~known)):
+    if gaps := int(np.count_nonzero(~known)) - away:
         notices.append(f"{gaps:,} of {len(row):,} rows have no prediction, because a value is missing")
     outside = _outside(model, columns, known)
     counted = {} if outside is None else {"outside": _row_numbers(outside)}
@@ -83,13 +86,36 @@ def predict_table(
     return MapResult({"table": output}, {"rows": len(row), "predicted": predicted, **counted}, lines)
 
 
-def _from_columns(model: FittedModel, text: TextTable) -> tuple[Array, Index]:
-    """Return the values of a table's columns, in the order of the model, and the rows that they are in."""
-    check_columns(model, text)
+def _leave_out_elsewhere(model: FittedModel, x: Array, notices: list[str]) -> int:
+    """Blank rows (n, V) that are outside the region of a model with variables of place; return how many there are."""
+    region = Region.of_model(model)
+    if region is None:
+        return 0
+    here = [x[:, model.names.index(name)] if name in model.names else np.full(len(x), np.nan) for name in PLACE]
+    away = region.beyond(*here)
+    count = int(np.count_nonzero(away))
+    if count == len(x) and count:
+        raise DataError(f"{ELSEWHERE}; none of {count:,} rows lies there: give places of that region")
+    x[away] = np.nan
+    if count:
+        notices.append(f"{count:,} of {len(x):,} rows have no prediction, because they lie elsewhere: {ELSEWHERE}")
+    return count
+
+
+def _from_columns(model: FittedModel, text: TextTable, layers: PointLayers) -> tuple[Array, Index]:
+    """Return the values of a table's columns, in the order of the model, and the rows that they are in. Where a row is,
+    its coordinates say, unless there are columns of place."""
     labels = model.encoder.labels
+    pair: list[str | None] = [None, None]
+    if any(is_place(name) and name not in text.header for name in model.names):
+        pair = _coordinate_columns(text, layers)
+    check_columns(model, text, () if None in pair else PLACE)
     frame, row = text.read(as_text=set(labels))
+    where = {} if None in pair else _in_region(model, frame, row, text, pair, layers.crs)
     table = {
-        name: [word or None for word in as_text(frame[name])]
+        name: where[name]
+        if name in where
+        else [word or None for word in as_text(frame[name])]
         if name in labels
         else numbers(frame[name], row, text.path.name)
         for name in model.names
@@ -99,14 +125,32 @@ def _from_columns(model: FittedModel, text: TextTable) -> tuple[Array, Index]:
     ), row
 
 
+def _coordinate_columns(text: TextTable, layers: PointLayers) -> list[str | None]:
+    """Return the columns of a table's coordinates: those that were named, else found by their names, else None."""
+    wanted = (layers.x_column, layers.y_column)
+    return [
+        found if name is None else named_column(name, text.header, text.path.name)
+        for name, found in zip(wanted, coordinate_pair(text.header))
+    ]
+
+
+def _in_region(
+    model: FittedModel, frame: Any, row: Index, text: TextTable, pair: Sequence[str | None], crs: str | None
+) -> dict[str, Array]:
+    """Return the coordinates of a table as variables of place: in the coordinates of the fit, as longitude and latitude
+    are brought to them."""
+    x, y = (numbers(frame[name], row, text.path.name) for name in pair)
+    source = crs or (WGS84 if any(word in column_key(str(pair[0])) for word in DEGREES) else None)
+    region = Region.of_model(model)
+    if source is not None and region is not None and region.crs:
+        x, y = project(x, y, source, region.crs)
+    return dict(zip(PLACE, (x, y)))
+
+
 def _from_layers(model: FittedModel, text: TextTable, layers: PointLayers, notices: list[str]) -> tuple[Array, Index]:
     """Return the layers' values at a table's coordinates, NaN where there are none, and the rows."""
     source = text.path.name
-    wanted = (layers.x_column, layers.y_column)
-    pair = [
-        found if name is None else named_column(name, text.header, source)
-        for name, found in zip(wanted, coordinate_pair(text.header))
-    ]
+    pair = _coordinate_columns(text, layers)
     if None in pair:
         raise DataError(
             f"file '{source}' has no coordinate columns, at which layers have values; it has {', '.join(text.header)}: "
@@ -115,6 +159,8 @@ def _from_layers(model: FittedModel, text: TextTable, layers: PointLayers, notic
     frame, row = text.read(as_text=set())
     x, y = (numbers(frame[name], row, source) for name in pair)
     stack = open_for(model, layers.files, nodata=layers.nodata, align=layers.align, rename=layers.rename)
+    if (region := Region.of_model(model)) is not None:
+        region.check_crs(stack)
     notices += stack.notices
     nobody = np.full(len(row), "", dtype=object)
     records = Occurrences(nobody, x, y, layers.crs or WGS84, row, source=str(text.path))
@@ -141,7 +187,7 @@ def _outside(model: FittedModel, columns: Sequence[Any], known: Any) -> Outside 
     outside, counts = seen.mark(columns, known, max(len(known), 1))
     each = {name: (int(counts[k].sum()), 0.0) for k, name in enumerate(seen.names)}
     listed = [name for name, classes in zip(seen.names, seen.classes) if classes is not None]
-    continuous = {name: part for name, part in each.items() if name not in listed}
+    continuous = {name: part for name, part in each.items() if name not in listed and not is_place(name)}
     return Outside(int(known.sum()), 0.0, int(outside.sum()), 0.0, continuous, {name: each[name] for name in listed})
 
 

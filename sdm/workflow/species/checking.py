@@ -14,11 +14,12 @@ from sdm.data.variables import said_variables
 from sdm.data.vectors import split_layer
 from sdm.errors import DataError
 from sdm.options.definitions import AREA_WORDS, GROUP_WORD, RunOptions
-from sdm.workflow.inputs import check_layers, is_swd, open_layers, read_area
+from sdm.workflow.inputs import check_layers, is_swd, read_area
 from sdm.workflow.projecting.after_fit import check_scenarios
 from sdm.workflow.species.inputs import (
     background_points,
     clean_located,
+    open_species_layers,
     prepare_species,
     read_group,
     read_records,
@@ -35,7 +36,7 @@ def check_species_run(options: RunOptions, found: Findings) -> None:
         return
     file = options.occurrences.file
     records = found.attempt(lambda: read_records(options, file))
-    stack = found.attempt(lambda: open_layers(options, refuse=False))
+    stack = found.attempt(lambda: open_species_layers(options, refuse=False))
     if records is not None:
         found.facts.append(f"{file}: {len(records):,} records of {len(records.species_names):,} species")
         found.facts += records.notes
@@ -46,7 +47,7 @@ def check_species_run(options: RunOptions, found: Findings) -> None:
                 found.problems.append(f"file '{extra}' does not exist: check the path")
         return
     size = f"{stack.width:,} × {stack.height:,} cells"
-    found.facts.append(f"{len(stack.names)} layers of {size}")
+    found.facts.append(f"{len(stack.paths)} layers of {size}")
     found.facts.append(said_variables(stack.names, stack.categorical))
     found.facts += [text for text in stack.notices if text.startswith("categorical")]
     found.warnings += [text for text in stack.notices if not text.startswith("categorical")]

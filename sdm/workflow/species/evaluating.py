@@ -21,7 +21,7 @@ from sdm.models.species import Model
 from sdm.options.definitions import RunOptions
 from sdm.types import Array
 from sdm.workflow.inputs import row_rules
-from sdm.workflow.model_inputs import open_for, values_at
+from sdm.workflow.model_inputs import check_region, open_for, values_at
 
 
 def evaluate_species(
@@ -43,6 +43,7 @@ def evaluate_species(
     notices: list[str] = []
     if layers.files:
         stack = open_for(model, layers.files, nodata=layers.nodata, align=layers.align, rename=layers.rename)
+        check_region(model, stack)
         notices += stack.notices
         found = read_occurrences(
             file, crs=own.crs, x_column=own.x_column, y_column=own.y_column, layer=own.layer, rules=row_rules(options)

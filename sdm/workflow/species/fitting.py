@@ -17,6 +17,7 @@ from sdm.assess.measures.thresholds import TOPS, Curve, Threshold
 from sdm.assess.profiles import Band, Profile, Surface, effect, marginal, only
 from sdm.assess.splits.folds import Split
 from sdm.assess.structure import Structure, describe_structure
+from sdm.data.place import ELSEWHERE
 from sdm.data.rasters.stack import Stack
 from sdm.data.table import SampleTable, Survey
 from sdm.errors import DataError, OptionError
@@ -160,6 +161,7 @@ INSTEAD = {
     "features": "fit.families chooses what a structural model is made of",
     "families": "add --model structural",
     "lam": "add --model structural",
+    "spatial": "add --model shared",
 }
 
 
@@ -184,6 +186,12 @@ def check_model(fit: FitOptions) -> None:
         raise OptionError(f"fit.beta={fit.beta!r}: a maxent model takes {hint}")
 
 
+def check_place(options: RunOptions) -> None:
+    """Raise if a model with features of place is to be mapped on scenarios."""
+    if options.fit.spatial and options.project.scenarios:
+        raise OptionError(f"project.scenarios does not go with fit.spatial, for {ELSEWHERE}: leave out one of them")
+
+
 def estimator(options: RunOptions, categorical: Sequence[str]) -> Maxent:
     """Return the estimator that the options describe."""
     fit, predict = options.fit, options.predict
@@ -205,6 +213,8 @@ def _with_record(model: Model, table: SampleTable, options: RunOptions) -> Model
     variables = tuple(variable.titled(table.titles.get(variable.name, {})) for variable in variables)
     record = {"species": table.species, "seed": options.seed, "background_points": table.n_background}
     record["sampling"] = table.sampling
+    if table.region is not None:
+        record["region"] = table.region.as_dict()
     return replace(model, variables=variables, meta={**model.meta, **record})
 
 

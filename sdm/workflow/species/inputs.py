@@ -7,6 +7,7 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
+from sdm.data.place import PLACE_WARNING, Region, refuse_place_names
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.effort import Effort
 from sdm.data.rasters.stack import Stack
@@ -119,11 +120,17 @@ def background_points(options: RunOptions, group: Occurrences | None) -> Occurre
     return group if options.background.kind == GROUP_WORD else None
 
 
+def open_species_layers(options: RunOptions, *, refuse: bool = True) -> Stack:
+    """Open the layers of a run over species as `open_layers` does, with variables of place where they are wanted."""
+    stack = open_layers(options, refuse=refuse)
+    return stack.with_place() if options.fit.spatial else stack
+
+
 def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
     if options.background.effort_column is not None:
         raise OptionError("background.effort_column is for tables of samples: with layers, give a raster as --bias")
     everyone = read_records(options, str(options.occurrences.file))
-    stack = open_layers(options)
+    stack = open_species_layers(options)
     area = read_area(options, stack)
     records = _choose_species(everyone, options.occurrences.species)
     used = said_variables(stack.names, stack.categorical)
@@ -131,7 +138,7 @@ def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
     located = locate(records, stack, study_area=area, suspicion=Suspicion.of(options.occurrences.drop_suspicious))
     group = read_group(options, everyone)
     prepared = SpeciesPrepared(stack=stack, study_area=area, notices=notices)
-    prepared.warnings += stack.warnings
+    prepared.warnings += [*stack.warnings, *_place_warnings(options)]
     prepared.areas = sampling.accessible_areas(options, located)
     prepared.effort = effort = sampling.make_effort(options, stack, group)
     places: list[StudyArea | None] = [*prepared.areas.values()] or [area]
@@ -165,12 +172,22 @@ def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
             said = sampling.describe(options, effort, prepared.area_of(species))
             doubt = uncertain_beyond_cell(records, points_of, stack, options.occurrences.uncertainty_column)
             told = () if doubt is None else (f"{species}: {doubt}",)
-            prepared.tables[species] = replace(table, sampling=said, notes=notes, warnings=told)
+            region = region_of_layers(options, stack, prepared.area_of(species))
+            prepared.tables[species] = replace(table, sampling=said, notes=notes, warnings=told, region=region)
         except DataError as error:
             prepared.failures[species] = str(error)
     if options.test.file:
         _read_tests(prepared, options, options.test.file)
     return prepared
+
+
+def region_of_layers(options: RunOptions, stack: Stack, area: StudyArea | None) -> Region | None:
+    """Return where a model with features of place is fitted: in the layers, or in the study area."""
+    return Region.of_layers(stack, None if area is None else area.bounds) if options.fit.spatial else None
+
+
+def _place_warnings(options: RunOptions) -> list[str]:
+    return [PLACE_WARNING] if options.fit.spatial else []
 
 
 def clean_located(
@@ -279,6 +296,7 @@ def _prepare_swd(options: RunOptions) -> SpeciesPrepared:
         notes |= dict.fromkeys(f"{name}: {note}" if note[:1].isdigit() else note for note in background.notes)
     prepared = SpeciesPrepared(notices=[*notes, said_variables([str(name) for name in table.table], table.categorical)])
     prepared.warnings += hint_columns(table.table if background is None else background.table, table.categorical)
+    prepared.warnings += _place_warnings(options)
     prepared.notices.append("tables of samples have no map: use 'sdm predict' with layers")
     prepared.fate = table.fate()
     if wanted:
@@ -286,12 +304,20 @@ def _prepare_swd(options: RunOptions) -> SpeciesPrepared:
     for species in table.species_names:
         if not wanted or species in wanted:
             try:
-                made = replace(SampleTable.from_swd(table, species, background), sampling=said)
+                made = _with_region(replace(SampleTable.from_swd(table, species, background), sampling=said), options)
                 first = next(iter(prepared.tables.values()), made)
                 prepared.tables[species] = made.with_background_of(first)
             except DataError as error:
                 prepared.failures[species] = str(error)
     return prepared
+
+
+def _with_region(table: SampleTable, options: RunOptions) -> SampleTable:
+    """Return a table that knows where its places are, for features of place."""
+    if not options.fit.spatial:
+        return table
+    x, y = (np.concatenate(pair) for pair in zip(*((x, y) for _, x, y in table.points())))
+    return replace(table, region=Region.of_points(x, y))
 
 
 def _read_table(
@@ -321,4 +347,7 @@ def _read_table(
         raise DataError(f"{error} ({hint})" if alone else str(error)) from error
     if alone and not table.is_background.any():
         raise OptionError(f"{file} has no background rows, and {hint}")
+    if options.fit.spatial:
+        return table.with_place()
+    refuse_place_names([str(name) for name in table.table], "column", f"'{Path(file).name}'")
     return table

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from sdm.data.place import Region
 from sdm.models.species import Model
 from sdm.workflow.task import ModelResult
 
@@ -174,6 +175,8 @@ def species_info_lines(model: Model, features: int) -> list[str]:
         *_structure_lines(meta.get("structure"), meta.get("gain", 0.0)),
         setting_line(meta),
     ]
+    if (region := Region.of_model(model)) is not None:
+        out.append(f"region       {region.text}: it has features of place, and is not for other places or times")
     if meta.get("sampling"):
         out.append(f"sampling     {', '.join(f'{key}={value}' for key, value in meta['sampling'].items())}")
     names, weights = model.feature_names, model.weights

@@ -22,7 +22,7 @@ from sdm.types import Array, Progress
 from sdm.workflow.inputs import narrow_layers
 from sdm.workflow.species.checking import check_species_run
 from sdm.workflow.species.evaluating import evaluate_species
-from sdm.workflow.species.fitting import SpeciesPlan, check_model, estimator, fit_species, plan_species
+from sdm.workflow.species.fitting import SpeciesPlan, check_model, check_place, estimator, fit_species, plan_species
 from sdm.workflow.species.inputs import SpeciesPrepared, prepare_species
 from sdm.workflow.species.lines import species_evaluation_lines, species_info_lines, species_result_lines
 from sdm.workflow.species.sampling import check_sampling
@@ -72,6 +72,7 @@ class SpeciesTask(Task):
         check_testing(options)
         check_sampling(options)
         check_model(options.fit)
+        check_place(options)
 
     def plan(self, prepared: SpeciesPrepared, name: str, options: RunOptions) -> SpeciesPlan:
         """Divide the records of one species."""

@@ -1,0 +1,178 @@
+"""Variables of place: where a cell or a record lies, in the coordinates of the layers.
+
+A model that has them maps the region that it was fitted in, and no other: it is not for other places or times.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sdm.errors import DataError
+from sdm.types import Array
+
+if TYPE_CHECKING:  # models ask for names alone
+    from rasterio.windows import Window
+
+    from sdm.data.rasters.grid import Grid
+
+PLACE = ("place_x", "place_y")
+PLACE_ROW = "place"  # both of them, where a table has one row per variable
+PLACE_WARNING = (
+    "The model knows where it is: it has smooth functions of place among its features, and maps the region that it was "
+    "fitted in. It is not for other places or times"
+)
+ELSEWHERE = "the model has features of place: it maps the region that it was fitted in, and no other"
+TABLE_MARGIN = 0.05  # of each side of the box around the points of a table, which are some of a region's
+
+Box = tuple[float, float, float, float]  # left, bottom, right and top
+
+
+def is_place(name: str) -> bool:
+    """Tell whether a variable is one of place."""
+    return name in PLACE
+
+
+def has_place(names: Sequence[str]) -> bool:
+    """Tell whether variables of place are among these."""
+    return any(name in PLACE for name in names)
+
+
+def without_place(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the variables of the environment, in their order."""
+    return tuple(name for name in names if name not in PLACE)
+
+
+def variable_groups(names: Sequence[str]) -> dict[str, list[int]]:
+    """Return what is told apart where variables are compared, and its columns: each variable of the environment, and
+    then place as one.
+
+    Examples
+    --------
+    >>> variable_groups(["heat", "place_x", "rain", "place_y"])
+    {'heat': [0], 'rain': [2], 'place': [1, 3]}
+    """
+    groups = {name: [v] for v, name in enumerate(names) if name not in PLACE}
+    place = [v for v, name in enumerate(names) if name in PLACE]
+    return groups | ({PLACE_ROW: place} if place else {})
+
+
+def refuse_place_names(names: Sequence[str], what: str, source: str, *, row: bool = False) -> None:
+    """Raise if layers or columns (`what`) have the names of variables of place; with `row`, if one is called as both
+    together are."""
+    if taken := [name for name in names if name in PLACE or (row and name == PLACE_ROW)]:
+        raise DataError(
+            f"{what} '{taken[0]}'{f' of {source}' if source else ''} has a name that stands for where a place is "
+            "(--spatial): give it another name"
+        )
+
+
+def place_values(name: str, grid: "Grid", window: "Window", out: np.ndarray) -> None:
+    """Write the coordinates of the centres of a window's cells into an array (h, w)."""
+    rows = np.arange(int(window.row_off), int(window.row_off + window.height))
+    cols = np.arange(int(window.col_off), int(window.col_off + window.width))
+    x, y = grid.xy(rows, cols)
+    out[:] = x[None, :] if name == PLACE[0] else y[:, None]
+
+
+@dataclass(frozen=True)
+class Region:
+    """Where a model with variables of place was fitted: the box that its places lie in, and its coordinates."""
+
+    box: Box
+    crs: str = ""  # as WKT; empty where it is not known, as of a table
+
+    @classmethod
+    def of_layers(cls, grid: "Grid", inside: Box | None = None) -> "Region":
+        """Return the region of layers, or that part of it which a study area lies in."""
+        return cls(common_box(grid.bounds, inside), "" if grid.crs is None else grid.crs.to_wkt())
+
+    @classmethod
+    def of_points(cls, x: Array, y: Array) -> "Region":
+        """Return the region of the points of a table: the box around them, and a little more on each side."""
+        sides = [(float(np.min(part)), float(np.max(part))) for part in (x, y)]
+        (left, right), (bottom, top) = ((a - TABLE_MARGIN * (b - a), b + TABLE_MARGIN * (b - a)) for a, b in sides)
+        return cls((left, bottom, right, top))
+
+    @classmethod
+    def of_model(cls, model: Any) -> "Region | None":
+        """Return the region of a fitted model; None if it has no variable of place."""
+        if not has_place(model.names):
+            return None
+        known = model.meta.get("region")
+        if known is not None:
+            return cls._read(known)
+        box = [-np.inf, -np.inf, np.inf, np.inf]
+        for variable in getattr(model, "variables", ()):
+            if variable.name in PLACE:
+                k = PLACE.index(variable.name)
+                margin = TABLE_MARGIN * (variable.hi - variable.lo)
+                box[k], box[k + 2] = variable.lo - margin, variable.hi + margin
+        return cls((box[0], box[1], box[2], box[3]))
+
+    @classmethod
+    def _read(cls, known: Any) -> "Region":
+        try:
+            left, bottom, right, top = (float(number) for number in known["box"])
+            return cls((left, bottom, right, top), str(known["crs"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError("the model does not say which region it was fitted in: its file is damaged") from error
+
+    @property
+    def text(self) -> str:
+        """Where it is, in words."""
+        return _said(self.box)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON values, for the record of a model."""
+        return {"box": list(self.box), "crs": self.crs}
+
+    def check_crs(self, grid: "Grid") -> None:
+        """Raise if layers are in other coordinates."""
+        if not self.crs or grid.crs is None:
+            return
+        from rasterio.crs import CRS
+        from rasterio.errors import RasterioError
+
+        from sdm.data.rasters.grid import crs_name, same_crs
+
+        try:
+            own = CRS.from_wkt(self.crs)
+        except RasterioError:
+            return  # one that this version of PROJ cannot read: the box still tells
+        if not same_crs(own, grid.crs):
+            raise DataError(
+                f"{ELSEWHERE}; the layers are in {crs_name(grid.crs)}, those of the fit were in {crs_name(own)}: give "
+                "layers in the same coordinates"
+            )
+
+    def check(self, grid: "Grid", inside: Box | None = None) -> None:
+        """Raise if layers, or that part of them which a study area lies in, reach out of the region by more than a
+        cell, or are in other coordinates."""
+        self.check_crs(grid)
+        asked = common_box(grid.bounds, inside)
+        cell = (abs(grid.transform.a), abs(grid.transform.e)) * 2
+        beyond = [own - at if k < 2 else at - own for k, (own, at) in enumerate(zip(self.box, asked))]
+        if any(more > size * (1 + 1e-6) for more, size in zip(beyond, cell)):
+            raise DataError(
+                f"{ELSEWHERE}; the layers lie at {_said(asked)}, the fit was at {_said(self.box)}: give layers of that "
+                "region, or a --study-area within it"
+            )
+
+    def beyond(self, x: Array, y: Array) -> np.ndarray:
+        """Return which points lie outside the region; those whose place is not known do not."""
+        left, bottom, right, top = self.box
+        with np.errstate(invalid="ignore"):
+            return np.asarray((x < left) | (x > right) | (y < bottom) | (y > top))
+
+
+def common_box(one: Box, other: Box | None) -> Box:
+    """Return what two boxes have in common; without a second one, the first."""
+    if other is None:
+        return one
+    return max(one[0], other[0]), max(one[1], other[1]), min(one[2], other[2]), min(one[3], other[3])
+
+
+def _said(box: Box) -> str:
+    return f"x {box[0]:.6g} to {box[2]:.6g}, y {box[1]:.6g} to {box[3]:.6g}"
