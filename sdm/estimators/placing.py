@@ -38,7 +38,7 @@ def place_root(group: GroupModel) -> Array:
     if not group.rank:
         return np.zeros((0, 0))
     balanced = Factors(group.axes, group.places).balanced()
-    return np.linalg.lstsq(balanced.a, group.axes, rcond=None)[0]
+    return np.linalg.lstsq(balanced.a, group.axes, rcond=None)[0].astype(np.float64)
 
 
 def place_species(group: GroupModel, axes: Array, q0: Array, sample: Array, size: float) -> Placed:

@@ -350,11 +350,11 @@ def read_group(
     rows, cell = np.unique(x, axis=0, return_inverse=True)
     cell = cell.ravel().astype(np.int64)
     present = of >= 0
-    q = np.bincount(cell, np.where(present, base / len(names), base), len(rows))
+    q = np.bincount(cell, np.where(present, base / len(names), base), len(rows)).astype(np.float64)
     q = np.maximum(q, np.finfo(float).tiny * 1e10)
     domain = Domain(rows, encoder.names, encoder.categorical, q)
     amount = weight[present]
-    counts = np.bincount(of[present], amount, len(names))
+    counts = np.bincount(of[present], amount, len(names)).astype(np.float64)
     if np.any(counts <= 0):
         raise DataError(f"the records of '{names[int(np.argmin(counts))]}' have no weight")
     sizes = counts**2 / np.bincount(of[present], amount**2, len(names))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -201,9 +201,9 @@ class GroupModel(FeatureModel):
             tuple(ModelVariable.from_record(record) for record in header["variables"]),
             parts.read_terms(arrays),
             tuple(map(str, header["species"])),
-            **{name: arrays[name] for name in _ARRAYS},
+            **{name: cast(Any, arrays[name]) for name in _ARRAYS},
             n_domain=int(header["n_domain"]),
-            **{name: float(header[name]) for name in ("strength", "penalty", "prevalence")},
+            **{name: cast(Any, float(header[name])) for name in ("strength", "penalty", "prevalence")},
             meta=header["meta"],
             shapes=parts.read_shapes(arrays),
         )

@@ -45,7 +45,7 @@ def without_block(problem: SharedProblem, held: NDArray[np.bool_], counts: Array
     place = np.cumsum(~held) - 1
     inside = ~held[records.site]
     amount = records.share[inside] * counts[records.species[inside]]
-    left = np.bincount(records.species[inside], amount, records.count)
+    left = np.bincount(records.species[inside], amount, records.count).astype(np.float64)
     share = amount / left[records.species[inside]]
     total = max(float(left.sum()), np.finfo(float).tiny)
     some = Records(place[records.site[inside]], records.species[inside], share, left / total)
