@@ -8,7 +8,6 @@ import numpy as np
 
 from sdm.assess.profiles import Profile, class_names, response_grid
 from sdm.features.terms import PRODUCT
-from sdm.models.compiled import Compiled
 from sdm.models.group import GroupModel
 from sdm.types import Array
 
@@ -41,8 +40,7 @@ def response_shares(model: GroupModel) -> Shares:
         columns = list(model.reference.values.T)
         along = model.axis_scores(columns)
         for s in some:
-            terms, shapes = model.weights_of(np.zeros(model.rank), model.own[:, s])
-            apart = np.var(Compiled(terms, *model.limits, shapes).scores(columns))
+            apart = np.var(model.scores_of(columns, np.zeros(model.rank), model.own[:, s]))
             together = np.var(model.places[:, s] @ along)
             own[s] = apart / (apart + together) if apart > 0 else 0.0
     return Shares(1.0 - own, own)
@@ -96,8 +94,7 @@ def _profile(model: GroupModel, k: int, v: int, sites: Array | None) -> Profile:
     else:
         columns = list(np.tile(sites, (x.size, 1)).T)
         columns[v] = np.repeat(x, len(sites))
-        terms, shapes = model.weights_of(np.eye(model.rank)[k])
-        scores = Compiled(terms, *model.limits, shapes).scores(columns)
+        scores = model.scores_of(columns, np.eye(model.rank)[k])
         kind, y = "partial", scores.reshape(x.size, len(sites)).mean(axis=1)
     variable = model.variables[v]
     return Profile(variable.name, kind, x, y - y.mean(), variable.lo, variable.hi, class_names(model, v))

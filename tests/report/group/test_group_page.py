@@ -7,13 +7,16 @@ from html import unescape
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+import rasterio
 from browser import Browser, find_chromium
 from evil import EVIL
 from PIL import Image
 from shared_axes.written import NAMES, model_of, written
 
 from sdm.data.rasters.stack import Stack
+from sdm.estimators.shared import SharedMaxent
 from sdm.files import safe_name, safe_names
 from sdm.models.file import load_model
 from sdm.report.pages.index import index_page, make_pages
@@ -125,8 +128,6 @@ def test_names_in_the_drawn_biplot_do_not_overlap(shared: Path, browser: Browser
 
 
 def test_the_picture_of_colours_has_the_colours_of_the_raster(shared: Path) -> None:
-    import rasterio
-
     with rasterio.open(shared / "axes_rgb.tif") as source:
         land = source.read(4) > 0
         first = np.argwhere(land)[len(np.argwhere(land)) // 2]
@@ -242,3 +243,38 @@ def test_a_species_without_a_part_of_its_own_shares_everything(shared_species: P
     )
     assert "region" not in found
     assert "so few records" not in found
+
+
+def test_a_fitted_group_is_told_as_it_was_fitted(layers: Stack, tmp_path: Path) -> None:
+    """Six species along two gradients: the fit finds them, and tables, maps and page are of that fit."""
+    rng = np.random.default_rng(5)
+    cells = np.divmod(np.arange(layers.height * layers.width), layers.width)
+    values = layers.sample(*cells).astype(np.float64)
+    values = values[np.isfinite(values).all(axis=1)]
+    numeric = [v for v, name in enumerate(layers.names) if name != "landcover"][:2]
+    z = (values[:, numeric] - values[:, numeric].mean(axis=0)) / values[:, numeric].std(axis=0)
+    rows, species = [values], [None] * len(values)
+    for s, slope in enumerate(([1.5, 0], [-1.5, 0], [0, 1.5], [0, -1.5], [1, 1], [-1, 1])):
+        density = np.exp(z @ slope)
+        rows.append(values[rng.choice(len(values), 120, p=density / density.sum())])
+        species += [f"Species {s}"] * 120
+    table = pd.DataFrame(np.vstack(rows), columns=list(layers.names))
+    fitted = SharedMaxent("lq", categorical=["landcover"], strengths=(4.0, 2.0, 1.0)).fit(table, species)
+    model = fitted.model_
+    files = written(model, layers, tmp_path / "group")
+    found = sections(tmp_path / "group")
+    assert list(found) == ORDER
+    assert {"axes", "path", "axis curves", "sites", "colours", "biplot"} <= set(files)
+    opposite = next(
+        row for row in read_rows(tmp_path / "group" / "relatives.csv")[::-1] if row["species"] == "Species 0"
+    )
+    assert opposite["relative"] == "Species 1"
+    assert float(opposite["correlation"]) < -0.5
+    explained = [float(row["explained"]) for row in read_rows(tmp_path / "group" / "axes.csv")]
+    assert sum(explained[:2]) > 0.8, "two gradients"
+    chosen = [row for row in read_rows(tmp_path / "group" / "path.csv") if row["chosen"] == "True"]
+    assert [float(row["strength"]) for row in chosen] == [model.strength]
+    for k in range(2):
+        with rasterio.open(tmp_path / "group" / f"axis_{k + 1}.tif") as source:
+            band = source.read(1, masked=True).compressed()
+        np.testing.assert_allclose(np.sort(band), np.sort(model.axis_scores(list(values.T))[k]), rtol=1e-4, atol=1e-4)
