@@ -36,14 +36,15 @@ class Archive:
     """A kind of file."""
 
     format: str  # the format that its header names, such as `sdm-model`
-    version: int  # of files without optional arrays; with them it is one more, which earlier programs refuse
+    version: int  # of files without optional arrays; with them it is one more, which earlier programs refuse; and two
+    # more where the header says so, since it has what programs before that do not know
     header: str  # the entry of the header, such as `model.json`
     title: str  # its name in messages, such as `model file`
 
     @property
     def newest(self) -> int:
         """The newest version that this program reads."""
-        return self.version + 1
+        return self.version + 2
 
     def pack(
         self,
@@ -53,7 +54,7 @@ class Archive:
     ) -> bytes:
         """Return the content of a file: `fields` (JSON values) in the header, and the arrays, also optional ones; no
         more than `load` reads."""
-        version = self.newest if optional else self.version
+        version = self.version + bool(optional)
         arrays = {**arrays, **(optional or {})}
         if (size := sum(array.nbytes for array in arrays.values())) > LIMIT // 2:  # what is written can be read again
             raise OutputError(f"the {self.title} has {size >> 20} MB of weights, expected at most {LIMIT >> 21}")

@@ -25,7 +25,7 @@ def predict(
         typer.Option(
             "--output",
             "-o",
-            help="The GeoTIFF to write; of a joint model, the folder of its maps; of a table, a table.",
+            help="The GeoTIFF to write; of a joint model or a group, the folder of its maps; of a table, a table.",
         ),
     ],
     scale: Annotated[
@@ -74,7 +74,8 @@ def predict(
 
     A class model gives a GeoTIFF with the probability of every class in a band of its own, and beside it the most
     probable class (`_class.tif`) and how undecided the classes are (`_entropy.tif`). A joint model gives a folder with
-    a map of every species (`maps/`) and of their richness.
+    a map of every species (`maps/`) and of their richness; a group of species on shared axes gives one with a map of
+    every species.
 
     How much of the map is outside the environment that the model was trained on is said first; `--novelty` maps it.
 
@@ -91,6 +92,8 @@ def predict(
     sdm predict results/habitat.npz future_layers/ -o future.tif   (classes: also future_class.tif, future_entropy.tif)
 
     sdm predict results/joint.npz future_layers/ -o future   (several species: future/maps/, future/richness.tif)
+
+    sdm predict results/group/group.npz future_layers/ -o future   (species on shared axes: future/<species>.tif)
     """
     given = {name: value for name, value in locals().items() if name != "console"} | {"values_from": values_from or ()}
     from sdm.workflow.predicting import predict_files

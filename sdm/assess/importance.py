@@ -1,6 +1,6 @@
 """Which variables a model needs: permutation importance, percent contribution, and the jackknife.
 
-All three hold for every entropy, penalty and family, trees and monomials included.
+All three hold for every entropy, penalty and family, trees, monomials and ridges included.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,6 +19,7 @@ from sdm.data.place import has_place, variable_groups
 from sdm.errors import OptionError
 from sdm.estimators.params import Parameters
 from sdm.features.family import Family
+from sdm.features.finite.ridge import RidgeFamily
 from sdm.features.growing.grown import GrownFamily
 from sdm.maxent.problem import Problem
 from sdm.models.species import Model
@@ -144,7 +145,8 @@ def percent_contribution(problem: Problem, weights: Array) -> list[Contribution]
     path. Here the weights grow in proportion from nothing to `λ`, and each feature is credited along that line: the
     gain `G(tλ) = tλ·π̃[f] − Ω*(tFλ)` rises at the rate `Σ_j λ_j (π̃[f_j] − p_t[f_j])`, so feature `j` contributes
     `λ_j ∫₀¹ (π̃[f_j] − p_t[f_j]) dt` (Aumann and Shapley's value). The parts sum to the gain without its penalty. A
-    feature of several variables is divided among them equally; variables of place count as one.
+    feature of several variables is divided among them equally; a ridge by the squares of its direction, so that it
+    counts most for the variables that it changes most with. Variables of place count as one.
     """
     groups = variable_groups([variable.name for variable in problem.domain.variables])
     each = _shares(problem, weights)
@@ -163,10 +165,15 @@ def percent_contribution(problem: Problem, weights: Array) -> list[Contribution]
 
 
 def _shares(problem: Problem, weights: Array) -> Array:
-    """Return for every variable its share of every feature with a weight: one over the number of its variables."""
+    """Return for every variable its share of every feature with a weight: one over the number of its variables, or of a
+    ridge its square in the direction."""
     out = np.zeros((len(problem.domain.variables), weights.size))
     for family, first in zip(problem.features.families, problem.features.offsets):
-        for j in np.flatnonzero(weights[first : first + family.size]):
+        members = np.flatnonzero(weights[first : first + family.size])
+        if isinstance(family, RidgeFamily):
+            out[:, first + members] = family.ridges.shares()[members].T
+            continue
+        for j in members:
             used = used_variables(family, int(j))
             out[used, first + j] = 1.0 / len(used)
     return out
@@ -176,6 +183,8 @@ def used_variables(family: Family, j: int) -> list[int]:
     """Return the variables of a family's feature `j`."""
     if isinstance(family, GrownFamily):
         return sorted({int(v) for v in family.shapes[j].var})
+    if isinstance(family, RidgeFamily):
+        return np.flatnonzero(family.ridges.directions[j]).tolist()
     return sorted({int(family.var[j]), int(getattr(family, "other", family.var)[j])})
 
 

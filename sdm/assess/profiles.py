@@ -108,8 +108,8 @@ def partial_dependence(
 def effect(model: Model, v: int, background: Array, clamp: bool = True) -> Profile:
     """Draw what a variable does to the score, shifted to a mean of zero.
 
-    Its own part where it has one of its own (`additive`); where trees and monomials join variables, its partial effect:
-    the mean score over the background.
+    Its own part where it has one of its own (`additive`); where trees, monomials and ridges join variables, its partial
+    effect: the mean score over the background.
     """
     if not len(model.shapes):
         return additive(model, v, clamp)

@@ -1,7 +1,7 @@
 """`Maxent`: the engine with scikit-learn's conventions (and without importing scikit-learn)."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self, cast
 
@@ -14,11 +14,14 @@ from sdm.errors import DataError, OptionError
 from sdm.estimators.model_parts import feature_names, model_variables, training_reference, weighted_features
 from sdm.estimators.params import Classifier
 from sdm.estimators.sample import ADD, build_domain
-from sdm.features.classes import parse_classes
+from sdm.features.classes import features_text, parse_features
 from sdm.features.domain import Domain
 from sdm.features.duplicates import find_duplicates
 from sdm.features.feature_set import FeatureSet, build_features
+from sdm.features.finite.ridge import RidgeFamily
 from sdm.features.knots import Knots, check_knots
+from sdm.features.ridges import Ridges
+from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms
 from sdm.maxent.entropy import Entropy
 from sdm.maxent.penalty import make_penalty
@@ -49,6 +52,7 @@ _NUMBERS = {
     "ratio": (0.0, np.inf, "a positive number, the l2² penalty over the l1 penalty"),
     "prevalence": (0.0, 1.0, "a number between 0 and 1"),
     "temperature": (0.0, np.inf, "a positive number; 1 leaves the model as it was fitted"),
+    "seed": (-1, np.inf, "a whole number from 0 on"),
 }
 
 
@@ -59,7 +63,9 @@ class Maxent(Classifier):
     ----------
     features : str or sequence of str
         ``"auto"`` (by sample size, as Java Maxent), or classes by letter (``"lqph"``) or name. Categorical variables
-        always get one feature per class.
+        always get one feature per class. ``relu:N`` among them, as in ``"lqh,relu:1000"``, adds N random rectified
+        features `max(0, a·u + b)` of all continuous variables `u` (each less its mean and over its deviation), which
+        hold how variables act together. Their penalty is the larger of the hinges' and the products' tables.
     regularization : {"l1", "none", "smoothed_l1", "l2", "l2sq", "elastic"}
     multiplier : float
         Multiplies every penalty β.
@@ -94,6 +100,8 @@ class Maxent(Classifier):
         How to predict for a class that was not in training: without an effect, or refuse.
     temperature : float
         Divides the scores at prediction: below 1 the map is more decided, and with an entropy above 1 sparser.
+    seed : int
+        Random features are drawn by it; the model keeps what was drawn.
 
     Attributes
     ----------
@@ -141,12 +149,13 @@ class Maxent(Classifier):
         prevalence: float = 0.5,
         unseen: str = "zero",
         temperature: float = 1.0,
+        seed: int = 1,
     ) -> None:
         self.features, self.regularization, self.multiplier = features, regularization, multiplier
         self.entropy, self.knots, self.beta, self.categorical, self.solver = entropy, knots, beta, categorical, solver
         self.tolerance, self.max_iterations, self.add_presences = tolerance, max_iterations, add_presences
         self.smoothing, self.ratio, self.prevalence = smoothing, ratio, prevalence
-        self.unseen, self.temperature = unseen, temperature
+        self.unseen, self.temperature, self.seed = unseen, temperature, seed
 
     def fit(
         self,
@@ -176,23 +185,27 @@ class Maxent(Classifier):
     def _fit_data(self, data: "TrainingData", start: "Maxent | Model | None" = None) -> Self:
         """Fit to a domain and a sample."""
         self._encoder = data.encoder
-        classes = parse_classes(self.features, data.size)
-        self.feature_set_, beta = self._features(data, classes)
+        classes, rectified = parse_features(self.features, data.size)
+        self.feature_set_, beta = self._features(data, classes, rectified)
         beta = self._listed_penalties(beta)
         penalty = make_penalty(self.regularization, beta, smoothing=self.smoothing, ratio=self.ratio)
         self.problem_ = Problem(self.feature_set_, data.sample, Entropy(self.entropy), penalty)
         self.solution_ = self._solve(start)
         self.coef_ = self.solution_.weights
-        self.model_ = self._model(data, {"classes": classes})
+        self.model_ = self._model(data, {"classes": features_text(classes, rectified)})
         return self
 
-    def _features(self, data: "TrainingData", classes: str) -> tuple[FeatureSet, Array]:
-        """Return the features of the classes without copies, and their β by rule; note what was dropped."""
+    def _features(self, data: "TrainingData", classes: str, rectified: int = 0) -> tuple[FeatureSet, Array]:
+        """Return the features of the classes and random rectified ones, without copies, and their β by rule; note what
+        was dropped."""
         empty = self._rule() == "maxnet" and self.regularization != "none"
-        built = build_features(data.domain, classes, knots=self.knots, sample=data.sample, empty_categories=empty)
+        rng = np.random.default_rng(int(self.seed))
+        ridges = [RidgeFamily.rectified(data.domain, rectified, rng)] if rectified else []
+        parts: dict[str, Any] = {"knots": self.knots, "empty_categories": empty, "ridges": ridges}
+        built = build_features(data.domain, classes, sample=data.sample, **parts)
         beta = self._penalties(built, data.sample, data.size)
         keep, copies = find_duplicates(built, beta, self.regularization)
-        self.notes_ = _notes(data.domain, built, copies)
+        self.notes_ = _notes(data, built, copies)
         return (built if keep.all() else built.subset(keep)), beta[keep]
 
     def _read(
@@ -256,8 +269,20 @@ class Maxent(Classifier):
 
     def _model(self, data: "TrainingData", record: dict[str, Any]) -> Model:
         """Return the model that predicts, from the results of the fit."""
-        solution, domain, problem = self.solution_, data.domain, self.problem_
-        terms, shapes = weighted_features(self.feature_set_.families, self.coef_)
+        problem, objective = self.problem_, self.solution_.objective
+        record = {
+            **record,
+            "n_features": self.feature_set_.size,
+            "conjugate": float(self.coef_ @ problem.mu) + objective - problem.penalty.value(self.coef_),
+        }
+        features = weighted_features(self.feature_set_.families, self.coef_)
+        return self._species_model(data, *features, record, lambda: self.feature_set_.scores(self.coef_))
+
+    def _species_model(
+        self, data: "TrainingData", terms: Terms, shapes: Shapes, record: dict[str, Any], scores: Callable[[], Array]
+    ) -> Model:
+        """Return the model of some weighted features; `scores` gives what they are at the cells of the domain."""
+        solution, domain = self.solution_, data.domain
         used, raw = solution.p > 0, solution.p / domain.q0 / domain.n
         meta = {
             "version": __version__,
@@ -268,8 +293,6 @@ class Maxent(Classifier):
             "presences": data.presences,
             "effective_presences": data.size,
             **record,
-            "n_features": self.feature_set_.size,
-            "conjugate": float(self.coef_ @ problem.mu) + solution.objective - problem.penalty.value(self.coef_),
             "settings": self.settings(),
         }
         variables, entropy = model_variables(domain, data.encoder), float(-(solution.p[used] @ np.log(raw[used])))
@@ -278,7 +301,12 @@ class Maxent(Classifier):
         model = Model(variables, terms, float(self.entropy), solution.tau, domain.n, *scales, meta, shapes, seen)
         if self.temperature == 1.0:
             return model
-        return with_temperature(model, self.feature_set_.scores(self.coef_), domain.q0, float(self.temperature))
+        return with_temperature(model, scores(), domain.q0, float(self.temperature))
+
+    @property
+    def domain_(self) -> Domain:
+        """The cells that the model was fitted to."""
+        return self.problem_.domain
 
     @property
     def feature_names_(self) -> list[str]:
@@ -333,17 +361,17 @@ def _labels(y: ArrayLike, rows: int) -> NDArray[np.bool_]:
     return present
 
 
-def _notes(domain: Domain, features: FeatureSet, copies: dict[int, int]) -> list[str]:
+def _notes(data: TrainingData, features: FeatureSet, copies: dict[int, int]) -> list[str]:
     """Say what was dropped."""
+    domain = data.domain
     notes = [
         f"variable '{a.name}' has one value ({a.lo:g}) over the whole domain: dropped"
         for a in domain.variables
         if a.values.size < 2
     ]
     if copies:
-        terms = features.terms()
-        left, kept = next(iter(sorted(copies.items())))
-        pair = Terms.names(terms.take(np.array([left, kept]), np.zeros(2)), [a.name for a in domain.variables])
+        variables = model_variables(domain, data.encoder)
+        pair = [feature_names(features.subset(one).families, variables)[0] for one in _alone(features.size, copies)]
         notes.append(
             f"{len(copies):,} of {features.size:,} features say the same as another and were dropped, "
             f"such as {pair[0]} (the same as {pair[1]})"
@@ -351,15 +379,33 @@ def _notes(domain: Domain, features: FeatureSet, copies: dict[int, int]) -> list
     return notes
 
 
+def _alone(size: int, copies: dict[int, int]) -> list[NDArray[np.bool_]]:
+    """Mark the first feature that is a copy, alone, and the one that it is a copy of."""
+    return [np.arange(size) == j for j in min(copies.items())]
+
+
 def _carry_over(earlier: Model, features: FeatureSet) -> Array:
     """Return start weights: those of an earlier model, for the features that are here too, rescaled to this domain."""
-    terms = features.terms()
     position = {a.name: v for v, a in enumerate(features.domain.variables)} | {None: -1}
+    drawn = np.repeat([isinstance(f, RidgeFamily) for f in features.families], np.diff(features.offsets)).astype(bool)
+    listed = [family.terms() for family in features.families if not isinstance(family, RidgeFamily)]
+    terms = Terms.concatenate([Terms.build(0, np.empty(0, dtype=np.int64)), *listed])
     slopes = terms.slopes()
-    start = np.zeros(features.size)
+    start, plain = np.zeros(features.size), np.zeros(len(terms))
     old = earlier.terms
     for kind, v, other, knot, raw in zip(old.kind, old.var, old.other, old.knot, old.weight * old.slopes()):
         first, second = position.get(earlier.names[v]), position.get(earlier.names[other] if other >= 0 else None)
         same = (terms.kind == kind) & (terms.var == first) & (terms.other == second) & (terms.knot == knot)
-        start[same] = raw / slopes[same]
+        plain[same] = raw / slopes[same]
+    start[~drawn] = plain
+    ridges = Ridges.concatenate([family.ridges for family in features.families if isinstance(family, RidgeFamily)])
+    if earlier.names == tuple(a.name for a in features.domain.variables):
+        start[drawn] = _carried_ridges(earlier.shapes.ridges, ridges)
     return start
+
+
+def _carried_ridges(old: Ridges, ridges: Ridges) -> Array:
+    """Return the weights of ridges that were drawn alike, rescaled from one range to the other."""
+    known = {(a.tobytes(), b): raw for a, b, raw in zip(old.directions, old.bend, old.weight * old.slopes)}
+    raw = [known.get((a.tobytes(), b), 0.0) for a, b in zip(ridges.directions, ridges.bend)]
+    return np.array(raw) / ridges.slopes

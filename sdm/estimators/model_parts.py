@@ -9,9 +9,11 @@ import numpy as np
 from sdm.data.encode import Encoder
 from sdm.features.domain import Domain
 from sdm.features.family import Family
+from sdm.features.finite.ridge import RidgeFamily
 from sdm.features.growing.grown import GrownFamily
 from sdm.features.growing.monomial import Monomial
 from sdm.features.growing.tree import Tree
+from sdm.features.ridges import Ridges
 from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms
 from sdm.models.interface import ModelVariable
@@ -61,17 +63,22 @@ def feature_names(families: Sequence[Family], variables: Sequence[ModelVariable]
             for shape in family.shapes:
                 one = Shapes((shape,)) if isinstance(shape, Tree) else Shapes(monomials=(cast(Monomial, shape),))
                 out += one.names(names, labels)
+        elif isinstance(family, RidgeFamily):
+            out += family.ridges.names(names)
         else:
             out += family.terms().names(names, labels)
     return out
 
 
 def used_features(families: Sequence[Family], coef: Array) -> tuple[Terms, Shapes, Array]:
-    """Return the features with a weight in any row of `coef`, and their weights: terms, then trees, then monomials."""
+    """Return the features with a weight in any row of `coef`, and their weights: terms, then trees, monomials and
+    ridges."""
     terms = [Terms.build(0, np.empty(0, dtype=np.int32))]
     ordinary: list[int] = []
     trees: list[int] = []
     monomials: list[int] = []
+    drawn: list[int] = []
+    ridges: list[Ridges] = []
     shapes: list[Any] = []
     used = np.any(coef != 0, axis=0)
     first = start = 0
@@ -81,17 +88,21 @@ def used_features(families: Sequence[Family], coef: Array) -> tuple[Terms, Shape
             shapes, start = family.shapes, first
             for j in members:
                 (trees if isinstance(shapes[j], Tree) else monomials).append(first + int(j))
+        elif isinstance(family, RidgeFamily):
+            ridges.append(family.ridges.take(members))
+            drawn += (first + members).tolist()
         elif members.size:
             terms.append(family.terms().take(members, np.zeros(members.size)))
             ordinary += (first + members).tolist()
         first += family.size
     grown, powers = (tuple(shapes[j - start] for j in kind) for kind in (trees, monomials))
-    kept = Shapes(grown, np.zeros(len(grown)), powers, np.zeros(len(powers)))
-    return Terms.concatenate(terms), kept, coef[:, np.array([*ordinary, *trees, *monomials], dtype=np.int64)]
+    kept = Shapes(grown, np.zeros(len(grown)), powers, np.zeros(len(powers)), Ridges.concatenate(ridges))
+    order = np.array([*ordinary, *trees, *monomials, *drawn], dtype=np.int64)
+    return Terms.concatenate(terms), kept, coef[:, order]
 
 
 def weighted_features(families: Sequence[Family], weights: Array) -> tuple[Terms, Shapes]:
     """Return the features that have a weight, with it."""
     terms, shapes, (used,) = used_features(families, weights[None, :])
-    ordinary, trees, monomials = np.split(used, [len(terms), len(terms) + len(shapes.trees)])
-    return replace(terms, weight=ordinary), replace(shapes, tree_weight=trees, monomial_weight=monomials)
+    ordinary, rest = np.split(used, [len(terms)])
+    return replace(terms, weight=ordinary), shapes.with_weight(rest)

@@ -1,4 +1,5 @@
-"""Which features to use: the field's letters, Java Maxent's rule by sample size, and growing families."""
+"""Which features to use: the field's letters, Java Maxent's rule by sample size, random rectified features, and growing
+families."""
 
 from collections.abc import Iterable, Sequence
 
@@ -6,6 +7,8 @@ from sdm.errors import OptionError
 
 LETTERS = "lqphtc"
 LARGEST = {"trees": 63, "mono": 12, "exacttrees": 2}  # sizes of growing families
+MOST_RECTIFIED = 10_000  # random rectified features of a fit
+_NOT_RECTIFIED = "'{}', random rectified features, are for maxent models of one species: leave it out here"
 _WORDS = ("linear", "quadratic", "product", "hinge", "threshold", "category", "categorical")
 NAMES = {word: word[0] for word in _WORDS}
 
@@ -15,19 +18,50 @@ def auto_classes(presences: float) -> str:
     return "l" + "".join(letter for letter, least in (("q", 10), ("p", 80), ("h", 15)) if presences >= least)
 
 
+def parse_features(features: str | Sequence[str], presences: float) -> tuple[str, int]:
+    """Return the class letters, which may be none, and how many random rectified features there are, of classes as for
+    `parse_classes` with `relu:N` among them, such as ``lqh,relu:1000`` or ``auto,relu:300``."""
+    rest, rectified = split_rectified(features)
+    if not rectified:
+        return parse_classes(features, presences), 0
+    ordinary = [auto_classes(presences) if part == "auto" else part for part in rest]
+    return parse_classes(ordinary, presences) if ordinary else "", rectified
+
+
+def split_rectified(features: str | Sequence[str]) -> tuple[list[str], int]:
+    """Return the parts of a text of features other than `relu:N`, and N (0 where there is none)."""
+    rest, rectified = [], 0
+    for part in _parts(features):
+        name, colon, count = part.partition(":")
+        if name != "relu":
+            rest.append(part)
+        elif not colon or not count.isdecimal() or not 1 <= int(count) <= MOST_RECTIFIED:
+            raise OptionError(f"features: '{part}' has no number from 1 to {MOST_RECTIFIED:,}, such as relu:1000")
+        else:
+            rectified = int(count)
+    return rest, rectified
+
+
+def refuse_rectified(features: str | Sequence[str]) -> None:
+    """Raise where random rectified features are among those of a model that cannot have them."""
+    for part in _parts(features):
+        if part.partition(":")[0] == "relu":
+            raise OptionError(f"features={features!r}: {_NOT_RECTIFIED.format(part)}")
+
+
+def features_text(classes: str, rectified: int) -> str:
+    """Return the text that `parse_features` reads these features from."""
+    return ",".join([*([classes] if classes else []), *([f"relu:{rectified}"] if rectified else [])])
+
+
 def parse_classes(features: str | Sequence[str], presences: float) -> str:
     """Return the classes as letters in the order `lqphtc`. Accepts ``auto``, letters in any case and order (``LQH``),
     or names (``["linear", "hinge"]``, ``"linear,hinge"``)."""
-    if isinstance(features, str):
-        text = features.strip().lower()
-        if text == "auto":
-            return auto_classes(presences)
-        parts = [part.strip() for part in text.replace("+", ",").split(",")]
-    else:
-        listed = features if isinstance(features, Iterable) else [features]
-        parts = [str(part).strip().lower() for part in listed] or [""]
+    if isinstance(features, str) and features.strip().lower() == "auto":
+        return auto_classes(presences)
+    refuse_rectified(features)
     letters: set[str] = set()
-    for part in parts:
+    for part in _parts(features):
         if part in NAMES:
             letters.add(NAMES[part])
         elif part and set(part) <= set(LETTERS):
@@ -40,9 +74,18 @@ def parse_classes(features: str | Sequence[str], presences: float) -> str:
     return "".join(letter for letter in LETTERS if letter in letters)
 
 
+def _parts(features: str | Sequence[str]) -> list[str]:
+    """Return the words of a text of features, or of a list of them, in small letters."""
+    if isinstance(features, str):
+        return [part.strip() for part in features.strip().lower().replace("+", ",").split(",")]
+    listed = features if isinstance(features, Iterable) else [features]
+    return [str(part).strip().lower() for part in listed] or [""]
+
+
 def parse_families(text: str | Sequence[str], presences: float) -> tuple[str, dict[str, int]]:
     """Return the ordinary class letters (may be none), and the largest size of each growing family, of a text such as
     `l,q,h,trees:8,mono:4`."""
+    refuse_rectified(text)
     parts = [part.strip().lower() for part in (text.split(",") if isinstance(text, str) else text)]
     growing: dict[str, int] = {}
     ordinary = []

@@ -11,6 +11,7 @@ from sdm.features.family import Family
 from sdm.features.finite.category import CategoryFamily
 from sdm.features.finite.hinge import HingeFamily
 from sdm.features.finite.product import ProductFamily
+from sdm.features.finite.ridge import RidgeFamily
 from sdm.features.finite.single import LinearFamily, QuadraticFamily
 from sdm.features.finite.threshold import ThresholdFamily
 from sdm.features.knots import Knots, hinge_knots, threshold_knots
@@ -89,11 +90,17 @@ class FeatureSet:
 
 
 def build_features(
-    domain: Domain, classes: str, *, knots: Knots = "maxent", sample: Array, empty_categories: bool = False
+    domain: Domain,
+    classes: str,
+    *,
+    knots: Knots = "maxent",
+    sample: Array,
+    empty_categories: bool = False,
+    ridges: Sequence[RidgeFamily] = (),
 ) -> FeatureSet:
     """Make the families of the given class letters (as from `parse_classes`) over a domain; categorical variables get
     their classes with or without c. `sample` is the presences' mass on cells. A class without any presence is kept with
-    `empty_categories` (as maxnet does) or not (as Java Maxent does)."""
+    `empty_categories` (as maxnet does) or not (as Java Maxent does). Random features, `ridges`, come last."""
     plain = {"l": LinearFamily, "q": QuadraticFamily, "p": ProductFamily}
     families: list[Family] = [family(domain) for letter, family in plain.items() if letter in classes]
     if "h" in classes:
@@ -104,10 +111,10 @@ def build_features(
     category = CategoryFamily(domain)
     if not empty_categories:
         category = category.subset(category.expectations(domain.measure(sample)) > 0)
-    families.append(category)
+    families += [category, *ridges]
     features = FeatureSet(domain, families)
     if not features.size:
-        raise DataError(f"there is no feature to fit: {_why_none(domain, classes)}")
+        raise DataError(f"there is no feature to fit: {_why_none(domain, classes + 'r' * bool(ridges))}")
     return features
 
 
@@ -120,6 +127,7 @@ def _why_none(domain: Domain, classes: str) -> str:
         "p": "products ('p') need two variables that vary",
         "q": "squares ('q') are constant where a variable only changes its sign",
         "c": "categories ('c') need a categorical variable",
+        "r": "random features ('relu') need a continuous variable that varies",
     }
     return f"{'; '.join(reasons[letter] for letter in classes if letter in reasons)}; add 'l' to the feature classes"
 

@@ -1,4 +1,4 @@
-"""Trees and monomials with their weights: what a model keeps of growing families."""
+"""Trees, monomials and ridges with their weights: what a model keeps of features that are no terms."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from sdm._jit import jit
 from sdm.features.growing.monomial import Monomial
 from sdm.features.growing.tree import Tree
+from sdm.features.ridge_scores import CompiledRidges
+from sdm.features.ridges import Ridges
 from sdm.types import Array
 
 MOST = 100_000  # trees or monomials of a model file; no fit grows that many
@@ -17,20 +19,37 @@ MOST = 100_000  # trees or monomials of a model file; no fit grows that many
 
 @dataclass(frozen=True)
 class Shapes:
-    """Trees and monomials, each with a weight."""
+    """Trees, monomials and ridges, each with a weight."""
 
     trees: tuple[Tree, ...] = ()
     tree_weight: Array = field(default_factory=lambda: np.empty(0))
     monomials: tuple[Monomial, ...] = ()
     monomial_weight: Array = field(default_factory=lambda: np.empty(0))
+    ridges: Ridges = field(default_factory=Ridges.none)
 
     def __len__(self) -> int:
-        return len(self.trees) + len(self.monomials)
+        return len(self.trees) + len(self.monomials) + len(self.ridges)
 
     @property
     def weight(self) -> Array:
-        """The weights of the trees, then of the monomials."""
-        return np.concatenate([self.tree_weight, self.monomial_weight])
+        """The weights of the trees, then of the monomials, then of the ridges."""
+        return np.concatenate([self.tree_weight, self.monomial_weight, self.ridges.weight])
+
+    def with_weight(self, weight: Array) -> "Shapes":
+        """Return the same shapes with other weights, in the order of `weight`."""
+        tree, monomial, ridge = self._divided(weight)
+        return replace(self, tree_weight=tree, monomial_weight=monomial, ridges=replace(self.ridges, weight=ridge))
+
+    def take_used(self, weight: Array) -> "Shapes":
+        """Return those of the shapes whose weight is not zero, with it."""
+        tree, monomial, ridge = self._divided(weight)
+        grown, powers, used = np.flatnonzero(tree), np.flatnonzero(monomial), np.flatnonzero(ridge)
+        trees, monomials = tuple(self.trees[k] for k in grown), tuple(self.monomials[k] for k in powers)
+        return Shapes(trees, tree[grown], monomials, monomial[powers], self.ridges.take(used, ridge[used]))
+
+    def _divided(self, weight: Array) -> list[Array]:
+        """Divide weights of all shapes into those of trees, monomials and ridges."""
+        return np.split(weight, [len(self.trees), len(self.trees) + len(self.monomials)])
 
     def weighed(self, weights: Array) -> "Shapes":
         """Return the same shapes with other weights, in the order of `weight`."""
@@ -39,15 +58,18 @@ class Shapes:
 
     def variables(self) -> list[NDArray[np.int32]]:
         """Return the variables of every shape."""
-        return [*(tree.var for tree in self.trees), *(m.var for m in self.monomials)]
+        ridges = [np.flatnonzero(direction).astype(np.int32) for direction in self.ridges.directions]
+        return [*(tree.var for tree in self.trees), *(m.var for m in self.monomials), *ridges]
 
     def names(self, variables: Sequence[str], labels: Mapping[int, Mapping[int, str]] | None = None) -> list[str]:
         """Write each shape as a person reads it: a tree as the rules under which it is one."""
         trees = [tree.describe(list(variables), labels) for tree in self.trees]
-        return [*(f"tree[{text}]" for text in trees), *(m.name(list(variables)) for m in self.monomials)]
+        monomials = [m.name(list(variables)) for m in self.monomials]
+        return [*(f"tree[{text}]" for text in trees), *monomials, *self.ridges.names(variables)]
 
     def to_arrays(self) -> dict[str, NDArray]:
-        """Return everything as flat arrays, for a file."""
+        """Return everything as flat arrays, for a file; those of ridges only where there are some."""
+        ridges = self.ridges.to_arrays() if len(self.ridges) else {}
         sets = [group for tree in self.trees for group in tree.classes]
         return {
             "tree_size": np.array([tree.size for tree in self.trees], dtype=np.int32),
@@ -61,7 +83,13 @@ class Shapes:
             "monomial_size": np.array([m.size for m in self.monomials], dtype=np.int32),
             "monomial_var": _join([m.var for m in self.monomials], np.int32),
             "monomial_weight": np.asarray(self.monomial_weight, dtype=np.float64),
+            **{f"ridge_{name}": array for name, array in ridges.items()},
         }
+
+    @staticmethod
+    def ridge_arrays() -> list[str]:
+        """Return the names of the arrays that only shapes with ridges have."""
+        return [f"ridge_{name}" for name in Ridges.none().to_arrays()]
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray]) -> "Shapes":
@@ -81,7 +109,9 @@ class Shapes:
             for leaf, var, threshold, splits, label in zip(leaves, variables, thresholds, per_tree, labels)
         )
         monomials = tuple(Monomial(var) for var in _cut(arrays["monomial_var"], arrays["monomial_size"]))
-        out = cls(trees, arrays["tree_weight"], monomials, arrays["monomial_weight"])
+        stored = {name.removeprefix("ridge_"): arrays[name] for name in cls.ridge_arrays() if name in arrays}
+        ridges = Ridges.from_arrays(stored) if stored else Ridges.none()
+        out = cls(trees, arrays["tree_weight"], monomials, arrays["monomial_weight"], ridges)
         for tree in trees:
             if np.any(tree.leaf < 0) or np.any(tree.leaf > np.arange(tree.size)):
                 raise ValueError("a split divides a leaf that is not there")
@@ -89,7 +119,8 @@ class Shapes:
 
 
 class CompiledShapes:
-    """Shapes as flat arrays for kernels; `lo, hi` are the training range of each variable, by which monomials scale."""
+    """Shapes as flat arrays for kernels; `lo, hi` are the training range of each variable, by which monomials scale and
+    ridges are clamped."""
 
     def __init__(self, shapes: Shapes, lo: Array, hi: Array) -> None:
         a = shapes.to_arrays()
@@ -115,6 +146,7 @@ class CompiledShapes:
             *(ones, a["tree_weight"]),
         )
         self.monomial = (_starts(a["monomial_size"]), a["monomial_var"], a["monomial_weight"])
+        self.ridges = CompiledRidges(shapes.ridges, lo, hi) if len(shapes.ridges) else None
         self.lo, self.hi = lo, hi
 
     def add_scores(self, x: Array, clamp: bool, theta: Array) -> None:
@@ -126,6 +158,8 @@ class CompiledShapes:
             row[:] = np.where(values[near] == x[v], near, values.size)
         _add_trees(x, codes, *self.tree, theta)
         _add_monomials(x, *self.monomial, self.lo, self.hi, clamp, theta)
+        if self.ridges is not None:
+            self.ridges.add_scores(x, clamp, theta)
 
 
 def _classes_by_variable(trees: Sequence[Tree]) -> dict[int, Array]:

@@ -48,6 +48,9 @@ class Raster:
     bands: tuple[str, ...] = ()  # names; without any there is one band
     colours: Mapping[int, Colour] | None = None  # the colour table, by value
     repeats: bool = False  # whether most values are in many cells: they are compressed as they are, not as differences
+    alpha: bool = (
+        False  # whether it is a picture: bands of red, green and blue, and one that is 0 where there is nothing
+    )
 
     @property
     def count(self) -> int:
@@ -185,10 +188,12 @@ def _finish(
 def _create(path: Path, grid: Grid, raster: Raster) -> DatasetWriter:
     """Open a plain GeoTIFF, before it becomes a COG."""
     profile = {"width": grid.width, "height": grid.height, "crs": grid.crs, "transform": grid.transform}
-    profile |= {"count": raster.count, "dtype": raster.dtype, "nodata": raster.nodata, "BIGTIFF": "IF_SAFER"}
+    profile |= {"count": raster.count, "dtype": raster.dtype, "BIGTIFF": "IF_SAFER"}
+    profile |= {} if raster.alpha else {"nodata": raster.nodata}
     profile |= {"tiled": True, "blockxsize": BLOCK, "blockysize": BLOCK}
     profile |= {"photometric": "palette"} if raster.colours else {}
     profile |= {"interleave": "pixel"} if raster.count > 1 else {}
+    profile |= {"photometric": "rgb", "alpha": "yes"} if raster.alpha else {}
     file = rasterio.open(path, "w", driver="GTiff", **profile)
     if raster.colours:
         file.write_colormap(1, {value: (*colour, 255) for value, colour in raster.colours.items()})

@@ -34,6 +34,7 @@ def penalty_weights(
     The rules `maxent` and `maxnet` are the sample-size tables, as either program applies them. `deviation`: `σ̃_j/√m`,
     so that the multiplier is the β₀ of Dudík, Phillips & Schapire (2007, §8). These give at least 0.001, as Java Maxent
     does: a feature that is constant at the presences would have no penalty, and its weight could grow without bound.
+    Random features, which no program has a table for, have the larger of the hinges' and the products'.
     `corollary7`: the bound of their Corollary 7 at confidence `1 − delta`. A number: the same β for every feature.
     """
     if not (np.isfinite(multiplier) and multiplier > 0):
@@ -70,9 +71,12 @@ def _tabulated(
     present = set(letters)
     smooth = _WITH_PRODUCT if "p" in present else _LINEAR_QUADRATIC if "q" in present else _LINEAR_ONLY
     tables = {"l": smooth, "q": smooth, "p": smooth, "h": _HINGE, "t": _THRESHOLD, "c": _CATEGORY}
-    table = np.repeat([float(np.interp(m, *tables[letter])) for letter in letters], sizes)
+    heights = {letter: float(np.interp(m, *table)) for letter, table in tables.items()}
+    # Neither program has random features. They bend as hinges do, along combinations of variables as products have.
+    heights["r"] = max(heights["h"], float(np.interp(m, *_WITH_PRODUCT)))
+    table = np.repeat([heights[letter] for letter in letters], sizes)
     spread = np.minimum(deviation, 0.5) if rule == "maxent" else deviation
-    hinges, thresholds = (np.repeat([letter == wanted for letter in letters], sizes) for wanted in "ht")
+    hinges, thresholds = (np.repeat([letter in wanted for letter in letters], sizes) for wanted in ("hr", "t"))
     spread = np.where(hinges, np.maximum(spread, 1.0 / np.sqrt(m)), spread)
     beta = np.maximum(table * spread / np.sqrt(m), _FLOOR)
     if rule == "maxnet":

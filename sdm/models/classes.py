@@ -34,8 +34,8 @@ class ClassModel(FeatureModel):
     variables: tuple[ModelVariable, ...]
     intercept: Array  # (C,)
     terms: Terms  # the column of weights in it is not used
-    shapes: Shapes  # trees and monomials
-    weights: Array  # (C, T + S): of the terms, then the trees, then the monomials
+    shapes: Shapes  # trees, monomials and ridges
+    weights: Array  # (C, T + S): of the terms, then the trees, then the monomials, then the ridges
     alpha: float = 1.0  # order of the entropy: 1 is softmax, 2 sparsemax
     meta: dict[str, Any] = field(default_factory=dict)  # how the model came about; JSON values only
     reference: Reference | None = field(default=None, repr=False)  # the environment that it was fitted to
@@ -76,12 +76,9 @@ class ClassModel(FeatureModel):
 
     def _of_class(self, c: int) -> tuple[Terms, Shapes]:
         """Return the terms and shapes that have a weight in a class."""
-        t = len(self.terms)
-        own, tree, monomial = np.split(self.weights[c], [t, t + len(self.shapes.trees)])
-        used, grown, powers = np.flatnonzero(own), np.flatnonzero(tree), np.flatnonzero(monomial)
-        trees = tuple(self.shapes.trees[k] for k in grown)
-        monomials = tuple(self.shapes.monomials[k] for k in powers)
-        return self.terms.take(used, own[used]), Shapes(trees, tree[grown], monomials, monomial[powers])
+        own, rest = np.split(self.weights[c], [len(self.terms)])
+        used = np.flatnonzero(own)
+        return self.terms.take(used, own[used]), self.shapes.take_used(rest)
 
     def scores(self, x: Any, clamp: bool = True) -> Array:
         """Return every class's score `θ_c(x)`, one row per class; NaN where a value is missing."""
@@ -145,6 +142,7 @@ class ClassModel(FeatureModel):
             "variables": [asdict(variable) for variable in self.variables],
             "alpha": self.alpha,
             "meta": self.meta,
+            **parts.file_version(self.archive, self.shapes),
         }
         arrays = {"intercept": self.intercept, "weights": self.weights}
         return header, {**arrays, **parts.term_arrays(self.terms), **parts.shape_arrays(self.shapes)}

@@ -122,6 +122,13 @@ class GroupModel(FeatureModel):
             np.subtract(compiled.scores(columns, clamp), mean, out=row)
         return out
 
+    def scores_of(
+        self, columns: Sequence[NDArray[np.floating]], place: Array, own: Array | None = None, clamp: bool = True
+    ) -> Array:
+        """Return the scores of a species at some place of the axes, with what is its own, as its model has them."""
+        terms, shapes = self.weights_of(place, own)
+        return Compiled(terms, *self.limits, shapes).scores(columns, clamp)
+
     def axis_effect(self, k: int, v: int, values: Array, clamp: bool = True) -> Array:
         """Return what variable `v` alone adds to axis `k` at some values of it; products with others are left out."""
         return self._compiled[k][0].contribution(v, values, clamp)

@@ -117,7 +117,12 @@ class FittedModel(ABC):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a model of this kind; files of other kinds are refused, and the rest is as for `load_model`."""
-        return cls.archive.load(path, cls.array_names(), cls._build, REFERENCE_ARRAYS)
+        return cls.archive.load(path, cls.array_names(), cls._build, cls.optional_names())
+
+    @classmethod
+    def optional_names(cls) -> list[str]:
+        """Return the names of arrays that not every file has."""
+        return list(REFERENCE_ARRAYS)
 
     @classmethod
     def _build(cls, header: Header, arrays: Arrays) -> Self:
@@ -188,7 +193,7 @@ def category_titles(codes: Sequence[float], known: Mapping[float, str]) -> list[
 
 
 class FeatureModel(FittedModel):
-    """A model whose features are terms, trees and monomials of variables with known training ranges."""
+    """A model whose features are terms, trees, monomials and ridges of variables with known training ranges."""
 
     variables: tuple[ModelVariable, ...]
     terms: Terms
@@ -217,9 +222,14 @@ class FeatureModel(FittedModel):
 
     @property
     def feature_names(self) -> list[str]:
-        """The features with a weight, as a person reads them: terms, trees and monomials."""
+        """The features with a weight, as a person reads them: terms, trees, monomials and ridges."""
         labels = {v: named for v, a in enumerate(self.variables) if (named := a.names_by_code) is not None}
         return [*self.terms.names(self.names, labels), *self.shapes.names(self.names, labels)]
+
+    @classmethod
+    def optional_names(cls) -> list[str]:
+        """Return the names of arrays that not every file has: earlier versions wrote no ridges."""
+        return [*super().optional_names(), *(f"shapes_{name}" for name in Shapes.ridge_arrays())]
 
     def check_columns(self, columns: Sequence[NDArray[np.floating]]) -> None:
         """Refuse another number of columns than there are variables."""
@@ -280,13 +290,19 @@ def read_terms(arrays: Arrays) -> Terms:
 
 
 def shape_arrays(shapes: Shapes) -> Arrays:
-    """Return the arrays that keep trees and monomials in a file."""
+    """Return the arrays that keep trees, monomials and ridges in a file."""
     return {f"shapes_{name}": array for name, array in shapes.to_arrays().items()}
 
 
 def read_shapes(arrays: Arrays) -> Shapes:
-    """Return the trees and monomials that a file keeps."""
-    return Shapes.from_arrays({name: arrays[f"shapes_{name}"] for name in Shapes().to_arrays()})
+    """Return the trees, monomials and ridges that a file keeps."""
+    ridges = [name for name in Shapes.ridge_arrays() if f"shapes_{name}" in arrays]
+    return Shapes.from_arrays({name: arrays[f"shapes_{name}"] for name in (*Shapes().to_arrays(), *ridges)})
+
+
+def file_version(archive: Archive, shapes: Shapes) -> Header:
+    """Return the version of a file with ridges, which earlier programs refuse; other files have the archive's."""
+    return {"version": archive.newest} if len(shapes.ridges) else {}
 
 
 def term_names() -> list[str]:
@@ -295,7 +311,7 @@ def term_names() -> list[str]:
 
 
 def shape_names() -> list[str]:
-    """Return the names of the arrays that keep trees and monomials."""
+    """Return the names of the arrays that keep trees and monomials, also where there are none."""
     return [f"shapes_{name}" for name in Shapes().to_arrays()]
 
 
@@ -305,7 +321,10 @@ def weigh(terms: Terms, shapes: Shapes, weights: Array) -> tuple[Terms, Shapes]:
 
 
 def usable(terms: Terms, shapes: Shapes, variables: int) -> bool:
-    """Tell whether terms, trees and monomials are of these variables, and every term has a range to be scaled by."""
+    """Tell whether terms, trees, monomials and ridges are of these variables, and every term has a range to be scaled
+    by."""
+    if len(shapes.ridges) and shapes.ridges.directions.shape[1] != variables:
+        return False
     with np.errstate(divide="ignore"):
         slopes = terms.slopes() if terms.sound(variables) else np.array([np.nan])
     scaled = np.all(np.isfinite(slopes) & (slopes > 0))

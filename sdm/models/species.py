@@ -50,7 +50,7 @@ class Model(FeatureModel):
     unseen : {"zero", "error"}
         A class that was not in the training data has no effect, or is an error.
     shapes : Shapes
-        Trees and monomials with a weight.
+        Trees, monomials and ridges with a weight.
     meta : dict
         How the model came about: status, gap, gain, settings, data, seed, versions. JSON values only.
     reference : Reference or None
@@ -197,6 +197,7 @@ class Model(FeatureModel):
             "variables": [asdict(variable) for variable in self.variables],
             **{name: getattr(self, name) for name in _SCALARS},
             "meta": self.meta,
+            **parts.file_version(self.archive, self.shapes),
         }
         features = {**parts.term_arrays(self.terms), **parts.shape_arrays(self.shapes)}
         return header, {"cumulative": self.cumulative, **features}
@@ -243,15 +244,10 @@ def with_temperature(model: Model, theta: Array, q0: Array, temperature: float) 
     gibbs = Entropy(model.alpha).gibbs(theta / temperature, q0)
     p, raw = q0 * gibbs.ratio, gibbs.ratio / model.n_domain
     used = p > 0
-    shapes = replace(
-        model.shapes,
-        tree_weight=model.shapes.tree_weight / temperature,
-        monomial_weight=model.shapes.monomial_weight / temperature,
-    )
     return replace(
         model,
         terms=replace(model.terms, weight=model.terms.weight / temperature),
-        shapes=shapes,
+        shapes=model.shapes.with_weight(model.shapes.weight / temperature),
         tau=gibbs.tau,
         entropy=float(-(p[used] @ np.log(raw[used]))),
         cumulative=cumulative_table(raw, p),

@@ -209,8 +209,9 @@ class FitOptions(Section):
     )
     features: Classes = option(
         "auto",
-        "Feature classes: auto, or letters of l q p h t (linear, quadratic, product, hinge, threshold); for classes "
-        "also trees and monomials, as in l,q,trees:8 (auto: by the number of records; for communities lq).",
+        "Feature classes: auto, or letters of l q p h t (linear, quadratic, product, hinge, threshold); for species "
+        "also random rectified features, as in lqh,relu:1000, which hold how variables act together (drawn by --seed); "
+        "for classes also trees and monomials, as in l,q,trees:8 (auto: by the number of records; for communities lq).",
         "fc",
     )
     multiplier: Literal["auto"] | Positive | None = option(

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from sdm.addresses import is_remote, place_stem
 from sdm.data.nodata import NodataCodes
 from sdm.data.rasters.names import read_renames
-from sdm.features.classes import parse_classes, parse_families
+from sdm.features.classes import parse_classes, parse_families, parse_features, split_rectified
 
 
 def _several(value: Any) -> bool:
@@ -48,10 +48,12 @@ def _named_place(text: str) -> tuple[str, str]:
 
 
 def _classes(value: Any) -> Any:
-    """Check feature classes, with growing families among them, given as text or as a list of names."""
+    """Check feature classes, with random features or growing families among them, given as text or as a list of
+    names."""
     value = ",".join(map(str, value)) if _several(value) else value
     if isinstance(value, str):
-        parse_families(value, 1) if ":" in value else parse_classes(value, 1)
+        grows = any(":" in part for part in split_rectified(value)[0])
+        parse_families(value, 1) if grows else parse_features(value, 1)
     return value
 
 

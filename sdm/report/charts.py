@@ -102,7 +102,34 @@ class DotChart:
     aspect: float = 1.0
 
 
-Chart = LineChart | ColumnChart | BarChart | DotChart
+@dataclass(frozen=True)
+class NamedTip:
+    """An arrow of a biplot that has a name beside it: which one, the name, where its line of text stands, and whether
+    it begins there or ends."""
+
+    arrow: int
+    name: str
+    x: float
+    y: float
+    begins: bool
+
+
+@dataclass(frozen=True)
+class Biplot:
+    """Arrows from the middle, with points and their rug; both directions go from −`reach` to `reach`. `longest` is what
+    the longest arrow stands for."""
+
+    title: str
+    x_label: str
+    y_label: str
+    points: Sequence[Sequence[float]]
+    tips: Sequence[Sequence[float]]
+    named: Sequence[NamedTip]
+    reach: float
+    longest: float
+
+
+Chart = LineChart | ColumnChart | BarChart | DotChart | Biplot
 
 
 def colour_of(colour: int | str) -> str:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 Row = dict[str, str]
 SCENARIOS = "scenarios"  # the folder of projections inside that of a run
+GROUP = "group"  # the folder of what species share inside that of a run, and the name of its files
 FIXED = {"classes": "probability", "strata": "density"}  # the scale of kinds whose maps have only one
 
 
@@ -25,7 +26,7 @@ FIXED = {"classes": "probability", "strata": "density"}  # the scale of kinds wh
 class Results:
     """The results of one model, of any kind: what is in `<name>.json`, and every option of `run.yaml`.
 
-    Its page is found by its `kind`: species, classes, community or strata. `repeat` is how to repeat the run.
+    Its page is found by its `kind`: species, classes, community, group or strata. `repeat` is how to repeat the run.
     """
 
     folder: Path

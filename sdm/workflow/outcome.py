@@ -13,7 +13,7 @@ class ModelOutcome(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     name: str = Field("", description="The species, the title of the classes, or the community.")
-    kind: str = Field("", description="The kind of model: species, classes, community or strata; or of a curve.")
+    kind: str = Field("", description="The kind of model: species, classes, community, group or strata; or of a curve.")
     folder: str | None = Field(None, description="The folder with its results.")
     error: str | None = Field(None, description="Why it failed; null if it did not.")
     numbers: dict[str, Any] = Field({}, description="Everything that was measured, by name.")

@@ -28,7 +28,7 @@ class Prediction(MapResult):
     """Maps that were written, the kind of their model, and what the user should be told.
 
     `files` are by what they are: ``map``; for a class model ``probability``, ``class`` and ``entropy``; for a joint
-    model by their place in the folder, such as ``maps/owl.tif``.
+    model by their place in the folder, such as ``maps/owl.tif``; for a group by their names.
     """
 
     kind: str
@@ -69,8 +69,9 @@ def predict_files(
     output : path
         The GeoTIFF to write. Of a class model it has the probabilities, one band per class; the most probable class and
         the entropy go beside it, to `<stem>_class.tif` and `<stem>_entropy.tif`. Of a joint model it is a folder: it
-        gets `maps/<species>.tif`, `maps/<species>_present.tif`, `richness.tif` and `labeled_richness.tif`. Of a table
-        of points it is that table again, with columns of predictions, and of novelty where asked for.
+        gets `maps/<species>.tif`, `maps/<species>_present.tif`, `richness.tif` and `labeled_richness.tif`. A group of
+        species on shared axes gives a folder with one map per species, `<species>.tif`. Of a table of points it is
+        that table again, with columns of predictions, and of novelty where asked for.
     scale : {"cloglog", "raw", "cumulative", "logistic"}, optional
         Of a model of one species; cloglog unless given.
     extrapolation : {"clamp", "free", "none", "fade"}, optional

@@ -9,6 +9,7 @@ from sdm.workflow.task import Task
 HOMES = {
     "classes": ("sdm.workflow.classes.task", "ClassTask"),
     "community": ("sdm.workflow.community.task", "CommunityTask"),
+    "group": ("sdm.workflow.group.task", "GroupTask"),
     "species": ("sdm.workflow.species.task", "SpeciesTask"),
 }
 """Where the task of every kind is; options that name no kind go to the first that recognises them."""

@@ -1,11 +1,15 @@
 """`SharedMaxent`: axes of a group, own parts, the choice of the strength, and predictions from the file."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from sdm import Maxent, SharedMaxent, load_model
 from sdm.errors import DataError, OptionError
+from sdm.estimators.on_axes import OnAxes
+from sdm.estimators.placing import place_species
 from sdm.models.group import GroupModel
 
 
@@ -144,3 +148,50 @@ def test_what_is_wrong_is_said() -> None:
         SharedMaxent(strength=-1.0).fit(X, names)
     with pytest.raises(DataError, match="every variable is constant"):
         SharedMaxent("l", strength=1.0).fit(X * 0.0, names)
+
+
+def table_of(X: pd.DataFrame, names: np.ndarray, species: str):
+    """The rows of one species and the sites, and which are presences."""
+    own, sites = X[names == species], X[[name is None for name in names]]
+    return pd.concat([own, sites]), np.repeat([1, 0], [len(own), len(sites)])
+
+
+def test_a_species_of_the_group_is_where_the_group_has_it() -> None:
+    X, names, *_ = make_world()
+    group = SharedMaxent("lqh", strength=1.0, tolerance=1e-9).fit(X, names).model_
+    rows, y = table_of(X, names, "species 3")
+    member = OnAxes(group, "species 3").fit(rows, y)
+    link, wanted = member.predict(X, "link"), group.values(X, "link")[:, 3]
+    assert link - link.mean() == pytest.approx(wanted - wanted.mean(), abs=1e-9)
+    assert member.solution_.gap == group.meta["gap"]
+
+
+def test_a_species_that_is_placed_by_its_records_comes_to_the_same_place() -> None:
+    """The base measure of the group, and its own share of the records: the optimum of the group is its optimum."""
+    X, names, *_ = make_world(species=6)
+    fit = SharedMaxent("lq", strength=1.0, tolerance=1e-10).fit(X, names)
+    group, data = fit.model_, fit.group_
+    axes = group.axis_scores(list((data.domain.centred + data.domain.centre).T))
+    for s in (0, 4):
+        others = replace(group, records=np.delete(group.records, s))  # π counts its own records once
+        placed = place_species(others, axes, data.domain.q0, data.samples[s], float(data.counts[s]))
+        assert placed.gap <= 1e-12
+        assert placed.place == pytest.approx(group.places[:, s], abs=1e-4)
+
+
+def test_three_records_make_a_cautious_model() -> None:
+    X, names, axes, slopes = make_world(5, records=100)
+    group = SharedMaxent("l").fit(X, names).model_
+    rng = np.random.default_rng(1)
+    sites = X.iloc[:800]
+    own = rng.normal(size=2)
+    chance = np.exp(sites.to_numpy() @ axes @ (1.5 * own / np.linalg.norm(own)))
+    few = sites.iloc[rng.choice(800, 3, p=chance / chance.sum())]
+    rows, y = pd.concat([few, sites]), np.repeat([1, 0], [3, 800])
+    placed = OnAxes(group).fit(rows, y)
+    assert placed.solution_.status == "converged"
+    assert 0 < np.linalg.norm(placed.place_) < np.linalg.norm(slopes, axis=0).max()
+    density = placed.predict(sites, "raw")
+    assert np.corrcoef(np.log(density), np.log(chance))[0, 1] > 0.5
+    with pytest.raises(DataError, match="need variables that are not here: d"):
+        OnAxes(group).fit(rows[["a", "b", "c"]], y)

@@ -4,6 +4,7 @@ Nothing here imports `sdm`. Features are dense columns, sums are taken in extend
 bisection, optima by a general-purpose optimiser. Every fast path is compared with these.
 """
 
+import math
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -434,3 +435,16 @@ def shared_proximal(phi, q, counts, mu, beta=None, rounds=30_000):
         ahead = [a + (inertia - 1.0) / faster * (a - b) for a, b in zip(new, here)]
         here, value, inertia = new, now, faster
     return value
+
+
+def ridge_values(ridges, x):
+    """Return every ridge at every cell, (n, K), one number at a time: the definition."""
+    out = np.empty((len(x), len(ridges)))
+    for i, row in enumerate(np.asarray(x, dtype=float)):
+        for k in range(len(ridges)):
+            z = float(ridges.bend[k])
+            for v, value in enumerate(row):
+                z += float(ridges.directions[k, v]) * (value - float(ridges.centre[v])) / float(ridges.scale[v])
+            value = math.cos(z) if ridges.kind[k] == 1 else max(0.0, z)
+            out[i, k] = (value - ridges.lo[k]) / (ridges.hi[k] - ridges.lo[k])
+    return out

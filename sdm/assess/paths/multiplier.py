@@ -16,6 +16,7 @@ from sdm.assess.measures.presence_only import FLOOR
 from sdm.assess.splits.folds import Fold, Split
 from sdm.errors import DataError, OptionError
 from sdm.estimators.maxent import Maxent
+from sdm.estimators.model_parts import weighted_features
 from sdm.estimators.structural import StructMaxent
 from sdm.maxent.paths.multiplier import CertifiedPath, Knot, follow_path
 from sdm.models.species import with_temperature
@@ -160,7 +161,8 @@ def _fold_losses(
 def _held_out_loss(own: TablePath, knot: Knot, test: "SampleTable") -> float:
     """Return the loss of held-out records, the density scaled to one over the background that goes with them."""
     features = own.problem.feature_set_
-    model = replace(own.problem.model_, terms=features.terms(knot.weights), tau=knot.tau)
+    terms, shapes = weighted_features(features.families, knot.weights)
+    model = replace(own.problem.model_, terms=terms, shapes=shapes, tau=knot.tau)
     if own.problem.temperature != 1.0:
         scores = features.scores(knot.weights)
         model = with_temperature(model, scores, own.problem.problem_.domain.q0, float(own.problem.temperature))

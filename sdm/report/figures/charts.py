@@ -62,16 +62,20 @@ def draw_curve(chart: LineChart | ColumnChart, path: Path) -> Path:
     return save(figure, path)
 
 
-def draw_panels(charts: Sequence[LineChart | ColumnChart], path: Path) -> Path:
-    """Draw several charts of one scale side by side, up to four per row."""
+def draw_panels(charts: Sequence[LineChart | ColumnChart], path: Path, *, legend: bool = False) -> Path:
+    """Draw several charts of one scale side by side, up to four per row; with a `legend`, that of the first is for
+    all."""
     across = min(4, len(charts))
     down = -(-len(charts) // across)
-    figure = new_figure(3.0 * across, 2.3 * down)
+    figure = new_figure(3.0 * across, 2.3 * down + (0.3 if legend else 0.0))
     for k, chart in enumerate(charts):
         axes = figure.add_subplot(down, across, k + 1)
         _paint(axes, chart)
         axes.set_xlabel(safe_text(chart.x_label, 28), fontsize=8)
         axes.tick_params(labelsize=7)
+        if legend and not k:
+            handles, labels = axes.get_legend_handles_labels()
+            figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), fontsize=8, frameon=False)
     figure.supylabel(charts[0].y_label, fontsize=9)
     return save(figure, path)
 

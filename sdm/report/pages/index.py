@@ -14,7 +14,17 @@ from sdm.report.pages.frame import render
 from sdm.report.pages.registry import write_page
 from sdm.report.pages.scenario_index import write_projection_index
 from sdm.report.previews import write_preview
-from sdm.report.results import SCENARIOS, Results, Row, find_projections, find_results, number, read_results, read_rows
+from sdm.report.results import (
+    GROUP,
+    SCENARIOS,
+    Results,
+    Row,
+    find_projections,
+    find_results,
+    number,
+    read_results,
+    read_rows,
+)
 from sdm.report.summary import HEAD, SUMMARY, TAIL, group_failures
 
 NAME = "index.html"
@@ -50,8 +60,8 @@ def make_pages(places: Iterable[Path], planned: Callable[[Path], int | None] | N
     """Write the pages of results of any kind, and the index of every run over several species.
 
     The places are results folders of `sdm fit`, `sdm classify`, `sdm joint` or `sdm project`; or model files or
-    numbers in them. Projections in the folder `scenarios` of a results folder are made with it. `planned` returns how
-    many species the run of a folder was given, if that is known.
+    numbers in them. Projections in the folder `scenarios` of a results folder, and what species share in the folder
+    `group`, are made with it. `planned` returns how many species the run of a folder was given, if that is known.
     """
     written = []
     for place in map(Path, places):
@@ -62,6 +72,9 @@ def make_pages(places: Iterable[Path], planned: Callable[[Path], int | None] | N
             continue
         for folder in dict.fromkeys([place, *(results.folder for results in found)]):
             written += _projection_pages(folder / SCENARIOS)
+        group = place / GROUP / f"{GROUP}.json"
+        if group.is_file() and all(results.folder != group.parent for results in found):
+            written.append(write_page(read_results(group)))
         if sum(results.kind == "projection" for results in found) > 1:
             written.append(write_projection_index(place))
         elif any(results.folder != place for results in found):
@@ -121,6 +134,7 @@ def index_page(folder: Path, planned: int | None = None, rows: Sequence[Row] | N
     reasons: list[dict[str, Any]] = [{"text": group.reason, "count": len(group.species)} for group in groups]
     columns = _columns(rows)
     context = {
+        "group": f"{GROUP}/{GROUP}.html" if (folder / GROUP / f"{GROUP}.html").is_file() else None,
         "projections": f"{SCENARIOS}/{NAME}" if (folder / SCENARIOS / NAME).is_file() else None,
         "richness": RICHNESS_PICTURE if (folder / RICHNESS_PICTURE).is_file() else None,
         "run": folder.resolve().name,

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from sdm.errors import DataError
 from sdm.files import write_text
+from sdm.report.group.page import GROUP_PAGE
 from sdm.report.pages.classes import CLASSES
 from sdm.report.pages.community import COMMUNITY
 from sdm.report.pages.frame import Page, page_text
@@ -16,6 +17,7 @@ PAGES: dict[str, Page] = {
     "species": SPECIES,
     "classes": CLASSES,
     "community": COMMUNITY,
+    "group": GROUP_PAGE,
     "strata": STRATA,
     "projection": PROJECTION,
 }

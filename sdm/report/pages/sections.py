@@ -49,24 +49,24 @@ def curves(results: Results) -> Context | None:
     label, fixed = charts.SCALES.get(results.scale, results.scale), _heights(results)
     names = {"marginal": "others at their mean", "only": "this variable alone"}
     responses, effects = [], []
-    for variable, rows in _grouped(results.table("curves"), "variable").items():
-        kinds = _grouped(rows, "kind")
-        shown = {name: _curve(kinds[kind]) for kind, name in names.items() if kind in kinds}
+    for variable, rows in rows_by(results.table("curves"), "variable").items():
+        kinds = rows_by(rows, "kind")
+        shown = {name: stored_curve(kinds[kind]) for kind, name in names.items() if kind in kinds}
         if shown:
             title = f"Response to {variable}"
             responses.append(svg(charts.curve_chart(variable, shown, title=title, y_label=label, y_range=fixed)))
         for kind in (kind for kind in charts.EFFECTS if kind in kinds):
-            title, own = f"Effect of {variable} on the score", {kind: _curve(kinds[kind])}
+            title, own = f"Effect of {variable} on the score", {kind: stored_curve(kinds[kind])}
             effects.append(svg(charts.curve_chart(variable, own, title=title, y_label="Effect on the score (nats)")))
     bands = []
-    for variable, rows in _grouped(results.table("bands"), "variable").items():
-        title, own = f"Response to {variable} over replicates", {"mean": _curve(rows, "mean")}
+    for variable, rows in rows_by(results.table("bands"), "variable").items():
+        title, own = f"Response to {variable} over replicates", {"mean": stored_curve(rows, "mean")}
         bands.append(svg(charts.curve_chart(variable, own, title=title, y_label=label, y_range=fixed)))
     found = {"responses": responses, "effects": effects, "bands": bands, "surfaces": _surfaces(results)}
     return found if any(found.values()) else None
 
 
-def _grouped(rows: Iterable[Row], name: str) -> dict[str, list[Row]]:
+def rows_by(rows: Iterable[Row], name: str) -> dict[str, list[Row]]:
     """Return rows by the text of a column, in their order."""
     groups: dict[str, list[Row]] = {}
     for row in rows:
@@ -74,7 +74,8 @@ def _grouped(rows: Iterable[Row], name: str) -> dict[str, list[Row]]:
     return groups
 
 
-def _curve(rows: list[Row], name: str = "response", category: str = "class") -> charts.ResponseCurve:
+def stored_curve(rows: list[Row], name: str = "response", category: str = "class") -> charts.ResponseCurve:
+    """Return the curve that a table holds in long form."""
     inside = [v for row, v in zip(rows, column(rows, "value")) if row.get("in training range") == "True"]
     categories = [row.get(category, "") for row in rows]
     return charts.ResponseCurve(
@@ -112,10 +113,10 @@ def class_curves(results: Results) -> Context | None:
         return found or None
     colours = {row.get("class", ""): row.get("colour", "") for row in results.table("classes")}
     drawn = []
-    for variable, rows in _grouped(table, "variable").items():
+    for variable, rows in rows_by(table, "variable").items():
         own = {
-            label: replace(_curve(part, "probability", "category"), colour=colours.get(label))
-            for label, part in _grouped(rows, "class").items()
+            label: replace(stored_curve(part, "probability", "category"), colour=colours.get(label))
+            for label, part in rows_by(rows, "class").items()
         }
         title = f"Probabilities along {variable}"
         ways: Context = {"title": title, "y_label": "Probability", "y_range": (0, 1), "shares": True}

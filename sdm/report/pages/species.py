@@ -14,6 +14,7 @@ from sdm.report.results import Results, column, number, rows_of
 
 MOST_RULES = 40
 MOST_PAIRS = 15
+MOST_AXES = 10
 
 
 def species_figures(results: Results) -> Context:
@@ -65,6 +66,23 @@ def structure(results: Results) -> Context | None:
     }
 
 
+def shared_section(results: Results) -> Context | None:
+    """Return what a species shares with its group, and who is nearest to it."""
+    found = results.tree("shared")
+    if not found:
+        return None
+    pairs = [(str(one[0]), number(one[1])) for one in found.get("relatives") or [] if isinstance(one, list)]
+    places = list(zip(found.get("explained") or [], found.get("places") or []))
+    return {
+        "s": found,
+        "others": int(found["species"]) - 1,
+        "all_shared": number(found.get("own")) == 0.0,
+        "relatives": pairs,
+        "places": places[:MOST_AXES],
+        "left_out": max(0, len(places) - MOST_AXES),
+    }
+
+
 def _bars(pairs: Sequence[tuple[str, float | None]], label: str) -> Markup | None:
     if not pairs:
         return None
@@ -83,6 +101,7 @@ SPECIES = Page(
         sections.MAP,
         FITTED,
         PageSection("curves", "Response curves", sections.curves),
+        PageSection("shared", "Shared axes", shared_section, "What it shares with its group", "species/shared"),
         sections.IMPORTANCE,
         PageSection(
             "structure", "Structure", structure, "Structure: families, rules, interactions", "species/structure"

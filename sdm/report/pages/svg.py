@@ -6,7 +6,18 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-from sdm.report.charts import BarChart, Chart, ColumnChart, DotChart, LineChart, Range, Values, colour_of, short
+from sdm.report.charts import (
+    BarChart,
+    Biplot,
+    Chart,
+    ColumnChart,
+    DotChart,
+    LineChart,
+    Range,
+    Values,
+    colour_of,
+    short,
+)
 
 WIDE, HIGH = 440, 300
 SMALL = (300, 210)
@@ -61,8 +72,10 @@ def label(value: float) -> str:
 
 def svg(chart: Chart) -> Markup:
     """Draw a chart of any kind."""
-    drawers: dict[type, Callable[..., Drawn]] = {LineChart: _lines, ColumnChart: _columns, BarChart: _bars}
-    parts, size = drawers.get(type(chart), _dots)(chart)
+    drawers: dict[type, Callable[..., Drawn]] = {
+        LineChart: _lines, ColumnChart: _columns, BarChart: _bars, DotChart: _dots, Biplot: _biplot,
+    }  # fmt: skip
+    parts, size = drawers[type(chart)](chart)
     said = escape(chart.title)
     box = f'viewBox="0 0 {size[0]:g} {size[1]:g}" width="{size[0]:g}" height="{size[1]:g}"'
     # Everything in `parts` was escaped where it was made: names by `escape`, the rest are numbers and constants.
@@ -175,6 +188,32 @@ def _dots(chart: DotChart) -> Drawn:
         places = [(frame.x(a), frame.y(b)) for a, b in zip(group.x, group.y)]
         spots = "".join(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3"/>' for x, y in places)
         parts.append(f'<g fill="{escape(colour_of(group.colour))}" fill-opacity=".85">{spots}</g>')
+    return parts, size
+
+
+def _biplot(chart: Biplot) -> Drawn:
+    side = 640.0
+    size, both = (side, side - 12), (-chart.reach, chart.reach)
+    frame = Frame(size, 64.0, 12.0, both, both)
+    floor, end = size[1] - frame.bottom, size[0] - frame.right
+    middle = frame.x(0.0), frame.y(0.0)
+    parts = [_axes(frame, chart.x_label, chart.y_label)]
+    parts.append(_path([(frame.left, middle[1]), (end, middle[1])], "#b9c1c6", "", 1.0))
+    parts.append(_path([(middle[0], frame.top), (middle[0], floor)], "#b9c1c6", "", 1.0))
+    places = [(frame.x(x), frame.y(y)) for x, y in chart.points]
+    spots = "".join(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2"/>' for x, y in places)
+    rug = "".join(f"M{x:.1f} {floor:.1f}v-6M{frame.left:.1f} {y:.1f}h6" for x, y in places)
+    parts.append(f'<g fill="#9aa5ac" fill-opacity=".55">{spots}</g><path d="{rug}" stroke="#9aa5ac" fill="none"/>')
+    known = {tip.arrow for tip in chart.named}
+    for k, (x, y) in enumerate(chart.tips):
+        tip = frame.x(x), frame.y(y)
+        colour, width = (colour_of(0), 1.4) if k in known else ("#8fa3b0", 0.9)
+        parts.append(_path([middle, tip], colour, "", width))
+        parts.append(f'<circle cx="{tip[0]:.1f}" cy="{tip[1]:.1f}" r="2.6" fill="{colour}"/>')
+    for one in chart.named:
+        text = _text(frame.x(one.x), frame.y(one.y), one.name, "start" if one.begins else "end")
+        # A pale edge keeps a name readable where arrows pass under it.
+        parts.append(f'<g paint-order="stroke" stroke="#ffffff" stroke-width="3" stroke-linejoin="round">{text}</g>')
     return parts, size
 
 

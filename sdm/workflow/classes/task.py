@@ -11,6 +11,7 @@ from sdm.assess.class_assessor import CLASSES
 from sdm.commit import publishing
 from sdm.data.rasters.stack import Stack
 from sdm.errors import OptionError
+from sdm.features.classes import refuse_rectified
 from sdm.maps.classes import write_class_maps
 from sdm.maps.novelty import NoveltyMaps, novelty_places
 from sdm.maps.species import predict_raster
@@ -64,6 +65,7 @@ class ClassTask(Task):
     def check_options(self, options: RunOptions) -> None:
         """Raise for options that do not apply, or contradict each other."""
         super().check_options(options)
+        refuse_rectified(options.fit.features)
         check_testing(options)
         check_inputs(options)
         if options.fit.model == "committee":

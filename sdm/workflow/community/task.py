@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from sdm.commit import staging
 from sdm.data.rasters.stack import Stack
 from sdm.errors import OptionError
+from sdm.features.classes import refuse_rectified
 from sdm.maps.community import MAPS, OF_ONE_MODEL, PRESENT, JointPlaces, write_maps
 from sdm.maps.novelty import NoveltyMaps, novelty_places
 from sdm.models.community import FittedJoint
@@ -49,6 +50,7 @@ class CommunityTask(Task):
     def check_options(self, options: RunOptions) -> None:
         """Raise for options that do not apply, or contradict each other."""
         super().check_options(options)
+        refuse_rectified(options.fit.features)
         joint, default, test = options.joint, JointOptions(), options.test
         for name in LAPLACE:
             if joint.learner != "laplace" and getattr(joint, name) != getattr(default, name):

@@ -24,6 +24,7 @@ from sdm.errors import DataError, OptionError
 from sdm.estimators.committee import Committee
 from sdm.estimators.maxent import Maxent
 from sdm.estimators.structural import StructMaxent
+from sdm.features.classes import split_rectified
 from sdm.maps.rasters import RasterSummary
 from sdm.models.species import Model
 from sdm.options.definitions import FitOptions, RunOptions
@@ -175,7 +176,7 @@ def check_model(fit: FitOptions) -> None:
     for name in ("multiplier", "regularization"):
         if getattr(fit, name) == "auto":
             raise OptionError(f"fit.{name}='auto' is for classes: leave it out, or choose by 'sdm tune'")
-    if ":" in fit.features:
+    if any(":" in part for part in split_rectified(fit.features)[0]):
         raise OptionError(f"fit.features={fit.features!r}: trees and monomials need --model structural --families …")
     numeric = isinstance(fit.beta, float)
     if fit.model == "structural" and not numeric and fit.beta not in (None, "auto"):
@@ -197,7 +198,7 @@ def estimator(options: RunOptions, categorical: Sequence[str]) -> Maxent:
     kind = KINDS[fit.model]
     names = {RENAMED.get(name, name): name for name in FitOptions.model_fields}
     own = {name: getattr(fit, names[name]) for name in inspect.signature(kind).parameters if name in names}
-    if kind is StructMaxent:
+    if "seed" in inspect.signature(kind).parameters:
         own["seed"] = options.seed
     own |= {"categorical": list(categorical)}
     own |= {name: getattr(predict, name) for name in ("prevalence", "unseen", "temperature")}

@@ -1,0 +1,103 @@
+"""What the axes of a group of species tell: how much each species shares, its relatives, sites on the axes, curves."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sdm.assess.profiles import Profile, class_names, response_grid
+from sdm.features.terms import PRODUCT
+from sdm.models.compiled import Compiled
+from sdm.models.group import GroupModel
+from sdm.types import Array
+
+RELATIVES = 5
+SITES = 400  # that are drawn
+AVERAGED = 100  # sites that the mean is taken of, where features join variables
+PLACE = ("place_x", "place_y")  # variables that say where a site is
+
+
+@dataclass(frozen=True)
+class Shares:
+    """What part of each species' response is shared and what is its own; both sum to one. NaN where that is not known
+    (the model does not hold its sites)."""
+
+    shared: Array
+    own: Array
+
+
+def response_shares(model: GroupModel) -> Shares:
+    """Return the variances over the sites of the shared and of the own part of every species' score, as shares.
+
+    A species without a part of its own shares all of its response.
+    """
+    own = np.zeros(len(model.species))
+    some = np.flatnonzero(np.any(model.own != 0, axis=0))
+    if not some.size:
+        return Shares(1.0 - own, own)
+    own[some] = np.nan
+    if model.reference is not None:
+        columns = list(model.reference.values.T)
+        along = model.axis_scores(columns)
+        for s in some:
+            terms, shapes = model.weights_of(np.zeros(model.rank), model.own[:, s])
+            apart = np.var(Compiled(terms, *model.limits, shapes).scores(columns))
+            together = np.var(model.places[:, s] @ along)
+            own[s] = apart / (apart + together) if apart > 0 else 0.0
+    return Shares(1.0 - own, own)
+
+
+def shared_numbers(model: GroupModel, species: str, shares: Shares | None = None) -> dict[str, Any]:
+    """Return what the results of one species say of its group (JSON values); `shares` where they are known already."""
+    s = model.position(species)
+    shares = shares or response_shares(model)
+    return {
+        "rank": model.rank,
+        "explained": model.explained.tolist(),
+        "shared": float(shares.shared[s]),
+        "own": float(shares.own[s]),
+        "records": float(model.records[s]),
+        "places": model.places[:, s].tolist(),
+        "relatives": [[name, alike] for name, alike in model.relatives(species, RELATIVES)],
+        "strength": float(model.strength),
+        "gap": model.meta.get("gap"),
+        "species": len(model.species),
+        "spatial": bool(model.meta.get("spatial", False)),
+    }
+
+
+def known_sites(model: GroupModel, most: int = SITES) -> Array | None:
+    """Return the values of the variables at (some of, at even distances) the sites; None if the model has none."""
+    if model.reference is None:
+        return None
+    values = model.reference.values
+    if len(values) <= most:
+        return values
+    return values[np.linspace(0, len(values) - 1, most).round().astype(np.int64)]
+
+
+def axis_profiles(model: GroupModel, axes: Sequence[int]) -> dict[int, list[Profile]]:
+    """Return, for some axes, what each variable does to them, shifted to a mean of zero: in deviations of the sites.
+
+    What the variable adds by itself; where features join variables (products, trees and the like), the mean over the
+    sites as the variable alone changes. Variables of place have no curve.
+    """
+    joined = len(model.shapes) > 0 or bool(np.any(model.terms.kind == PRODUCT))
+    sites = known_sites(model, AVERAGED) if joined else None
+    wanted = [v for v, name in enumerate(model.names) if name not in PLACE]
+    return {k: [_profile(model, k, v, sites) for v in wanted] for k in axes}
+
+
+def _profile(model: GroupModel, k: int, v: int, sites: Array | None) -> Profile:
+    x = response_grid(model, v)
+    if sites is None:
+        kind, y = "additive", model.axis_effect(k, v, x)
+    else:
+        columns = list(np.tile(sites, (x.size, 1)).T)
+        columns[v] = np.repeat(x, len(sites))
+        terms, shapes = model.weights_of(np.eye(model.rank)[k])
+        scores = Compiled(terms, *model.limits, shapes).scores(columns)
+        kind, y = "partial", scores.reshape(x.size, len(sites)).mean(axis=1)
+    variable = model.variables[v]
+    return Profile(variable.name, kind, x, y - y.mean(), variable.lo, variable.hi, class_names(model, v))

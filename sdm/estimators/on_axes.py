@@ -1,0 +1,130 @@
+"""`OnAxes`: a species on the axes of a group: one of the group, or a new one with few records."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from time import perf_counter
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sdm.data.encode import NamedNumbers
+from sdm.errors import DataError
+from sdm.estimators.maxent import Maxent, TrainingData
+from sdm.estimators.placing import place_penalty, place_root, place_species
+from sdm.features.domain import Domain
+from sdm.maxent.entropy import Entropy
+from sdm.maxent.solution import CONVERGED, STALLED, Solution
+from sdm.models.group import GroupModel
+from sdm.models.interface import ModelVariable
+
+
+class OnAxes(Maxent):
+    """One species on the axes of a group.
+
+    A species of the group has the place that the fit of the group gave it. A new one is placed by its records: slopes
+    along the axes with the penalty that species of the group had, so that three records are enough for a cautious
+    model.
+
+    Parameters
+    ----------
+    group : GroupModel
+    species : str, optional
+        A species of the group; without it the records decide.
+    without : mapping of str to GroupModel, optional
+        Groups that were fitted without the records of a fold, by the name of the fold.
+    categorical, tolerance, add_presences, prevalence, unseen, temperature
+        As for `Maxent`.
+
+    Attributes
+    ----------
+    place_ : (r,) array
+        Slopes of log density along the axes, in nats per deviation.
+    model_, solution_, notes_
+        As for `Maxent`; the gap of a species of the group is that of the group.
+    """
+
+    def __init__(
+        self,
+        group: GroupModel,
+        species: str | None = None,
+        *,
+        without: Mapping[str, GroupModel] | None = None,
+        categorical: Sequence[str | int] = (),
+        tolerance: float = 1e-6,
+        add_presences: str | None = None,
+        prevalence: float = 0.5,
+        unseen: str = "zero",
+        temperature: float = 1.0,
+    ) -> None:
+        super().__init__(
+            categorical=categorical,
+            tolerance=tolerance,
+            add_presences=add_presences,
+            prevalence=prevalence,
+            unseen=unseen,
+            temperature=temperature,
+        )
+        self.group, self.species, self.without = group, species, without
+
+    def settings(self) -> dict[str, Any]:
+        """Return the parameters as JSON can hold them: the group by what it was fitted with."""
+        own = {"species": self.species, "group": self.group.identity, "axes": self.group.rank}
+        named = ("tolerance", "add_presences", "prevalence", "unseen", "temperature")
+        return own | {"categorical": list(self.categorical)} | {name: getattr(self, name) for name in named}
+
+    def for_fold(self, name: str) -> Self:
+        """Return the estimator for a fold: with the group that was fitted without its records."""
+        if self.without is None:
+            return self
+        params = self.get_params()
+        return type(self)(**params | {"group": self.without[name], "without": None})
+
+    def _read(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, base_weight: ArrayLike | None = None
+    ) -> TrainingData:
+        """Turn labelled rows into a domain of the variables of the group, and a sample."""
+        self.categorical = list(self.group.categorical)
+        missing = [name for name in self.group.names if hasattr(X, "columns") and name not in X.columns]
+        if missing:
+            raise DataError(f"the axes of the group need variables that are not here: {', '.join(missing)}")
+        values = NamedNumbers(self.group.encoder.encode(X), self.group.names)
+        return super()._read(values, y, sample_weight, base_weight)
+
+    def _fit_data(self, data: TrainingData, start: Any = None) -> Self:
+        """Place the species, and make its model."""
+        group, domain, began = self.group, data.domain, perf_counter()
+        self._encoder, self._domain, self.notes_ = data.encoder, domain, []
+        columns = [domain.spread(v, variable.values) for v, variable in enumerate(domain.variables)]
+        if self.species is None:
+            placed = place_species(group, group.axis_scores(columns), domain.q0, data.sample, data.size)
+            self.place_, own, gap, steps = placed.place, np.zeros(len(group.spread)), placed.gap, placed.steps
+            status = CONVERGED if gap <= self.tolerance else STALLED
+        else:
+            member = group.position(self.species)
+            self.place_, own = group.places[:, member], group.own[:, member]
+            gap, steps, status = (group.meta[name] for name in ("gap", "iterations", "status"))
+        self.coef_ = (group.axes @ self.place_ + own) / group.spread
+        theta = group.scores_of(columns, self.place_, own)
+        gibbs = Entropy(1.0).gibbs(theta, domain.q0)
+        loss = gibbs.tau - float(data.sample @ theta)
+        penalty = place_penalty(group, data.size) * float(np.sum((place_root(group) @ self.place_) ** 2))
+        p, taken = domain.q0 * gibbs.ratio, perf_counter() - began
+        self.solution_ = Solution(status, self.coef_, loss + penalty, float(gap), int(steps), taken, gibbs.tau, p)
+        record = {"classes": group.meta["classes"], "n_features": len(group.spread), "conjugate": gibbs.conjugate}
+        record["shared"] = {"group": group.identity, "axes": group.rank, "species": len(group.species)}
+        features = group.weights_of(self.place_, own)
+        self.model_ = replace(
+            self._species_model(data, *features, record, lambda: theta), variables=_titled(group.variables, data)
+        )
+        return self
+
+    @property
+    def domain_(self) -> Domain:
+        """The cells that the model is a density over."""
+        return self._domain
+
+
+def _titled(variables: tuple[ModelVariable, ...], data: TrainingData) -> tuple[ModelVariable, ...]:
+    """Return the variables of the group, whose ranges predictions are held to, with the names of categories here."""
+    return tuple(replace(a, labels=data.encoder.labels.get(a.name, a.labels)) for a in variables)

@@ -1,0 +1,182 @@
+"""Ridges: functions of one weighted sum of all continuous variables, drawn at random and kept in the model.
+
+With `u` the variables, each less its centre and over its scale, a ridge is
+
+====  ======================  ==========================================================
+kind  value                   what it is for
+====  ======================  ==========================================================
+relu  max(0, a·u + b)         how variables act together: a hinge along a random direction
+wave  cos(a·u + b)            smooth functions of place
+====  ======================  ==========================================================
+
+scaled to [0, 1] by its range over the domain: `(value − lo) / (hi − lo)`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm.features.terms import bounded
+from sdm.types import Array
+
+RELU, WAVE = range(2)
+RIDGE_KINDS = ("relu", "wave")
+MOST_RIDGES = 100_000  # of a model file; no fit draws that many
+_NAMED = 2  # variables that the name of a ridge has, those that it changes most with
+
+
+@dataclass(frozen=True)
+class Ridges:
+    """K ridges of the V variables of a model; directions are zero for categorical variables, and for a variable that no
+    ridge uses the centre is 0 and the scale 1."""
+
+    kind: NDArray[np.int8]  # (K,)
+    number: NDArray[np.int32]  # (K,): its place among those that were drawn, by which it is called
+    directions: Array  # (K, V)
+    bend: Array  # (K,): of a wave the phase
+    centre: Array  # (V,)
+    scale: Array  # (V,)
+    lo: Array  # (K,)
+    hi: Array  # (K,)
+    weight: Array  # (K,)
+
+    @classmethod
+    def none(cls) -> "Ridges":
+        """Return no ridges, of no variables."""
+        empty = np.empty(0)
+        ends = (np.empty(0, dtype=np.int8), np.empty(0, dtype=np.int32), np.empty((0, 0)))
+        return cls(*ends, empty, empty, empty, empty, empty, empty)
+
+    @classmethod
+    def build(cls, kind: int, directions: Array, bend: Array, centre: Array, scale: Array) -> "Ridges":
+        """Make ridges of one kind, not yet scaled to [0, 1] (`with_range`), with weight zero."""
+        count = len(bend)
+        order, zero = np.arange(1, count + 1, dtype=np.int32), np.zeros(count)
+        used = np.any(directions != 0, axis=0)
+        frame = np.where(used, centre, 0.0), np.where(used, scale, 1.0)
+        return cls(np.full(count, kind, dtype=np.int8), order, directions, bend, *frame, zero, np.ones(count), zero)
+
+    @classmethod
+    def concatenate(cls, parts: Sequence["Ridges"]) -> "Ridges":
+        """Join ridges of the same variables, in order. Where parts count a variable from another centre or in another
+        scale, the later ones are written in those of the first that uses it: the same functions but for rounding."""
+        parts = [part for part in parts if len(part)]
+        if len(parts) < 2:
+            return parts[0] if parts else cls.none()
+        centre, scale = np.zeros_like(parts[0].centre), np.ones_like(parts[0].scale)
+        for part in reversed(parts):
+            centre, scale = np.where(part.used, part.centre, centre), np.where(part.used, part.scale, scale)
+        same = [part._counted_from(centre, scale) for part in parts]
+        rows = [f.name for f in fields(cls) if f.name not in ("centre", "scale")]
+        joined = {name: np.concatenate([getattr(part, name) for part in same]) for name in rows}
+        return cls(**joined, centre=centre, scale=scale)
+
+    def __len__(self) -> int:
+        return len(self.kind)
+
+    @property
+    def used(self) -> NDArray[np.bool_]:
+        """Which variables any of the ridges depends on, (V,)."""
+        return np.any(self.directions != 0, axis=0)
+
+    @property
+    def slopes(self) -> Array:
+        """By how much each scaled ridge grows with its value."""
+        return 1.0 / (self.hi - self.lo)
+
+    def shares(self) -> Array:
+        """Return how much of each ridge is due to each variable, (K, V): squares of its direction, which sum to one."""
+        size = np.maximum(np.abs(self.directions).max(axis=1, keepdims=True), np.finfo(float).tiny)
+        squares = (self.directions / size) ** 2
+        return squares / squares.sum(axis=1, keepdims=True)
+
+    def take(self, rows: NDArray[np.integer] | NDArray[np.bool_], weight: Array | None = None) -> "Ridges":
+        """Return some of the ridges, with their weights or others."""
+        whole = {"centre": self.centre, "scale": self.scale}
+        some: dict[str, Any] = {f.name: getattr(self, f.name)[rows] for f in fields(self) if f.name not in whole}
+        out = Ridges(**some, **whole)
+        return out if weight is None else replace(out, weight=np.asarray(weight, dtype=np.float64))
+
+    def standardised(self, x: Array) -> Array:
+        """Return `u` of cells `x`, (n, V)."""
+        return (x - self.centre) / self.scale
+
+    def evaluate(self, x: Array) -> Array:
+        """Return the dense feature matrix `(n, len(self))` of raw values `x`, (n, V)."""
+        used = self.used
+        z = self.standardised(x)[:, used] @ self.directions[:, used].T + self.bend
+        values = np.where(self.kind == WAVE, np.cos(z), np.maximum(z, 0.0))
+        return (values - self.lo) / (self.hi - self.lo)
+
+    def names(self, variables: Sequence[str]) -> list[str]:
+        """Write each ridge as a person reads it: its number, and how it changes with the variables that matter most to
+        it, such as `relu 17 (0.6 bio1 − 0.3 bio12 …)`."""
+        return [self._name(k, variables) for k in range(len(self))]
+
+    def _name(self, k: int, variables: Sequence[str]) -> str:
+        direction = self.directions[k]
+        order = [int(v) for v in np.argsort(-np.abs(direction), kind="stable") if direction[v] != 0]
+        text = ""
+        for v in order[:_NAMED]:
+            sign = ("−" if direction[v] < 0 else "") if not text else " − " if direction[v] < 0 else " + "
+            text += f"{sign}{abs(direction[v]):.2g} {variables[v]}"
+        more = " …" if len(order) > _NAMED else ""
+        return f"{RIDGE_KINDS[self.kind[k]]} {self.number[k]} ({text}{more})"
+
+    def to_arrays(self) -> dict[str, NDArray]:
+        """Return everything as arrays, for a file."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray]) -> "Ridges":
+        """Rebuild from `to_arrays`; raises ValueError where they cannot be evaluated."""
+        out = cls(**{f.name: arrays[f.name] for f in fields(cls)})
+        if not out.sound():
+            raise ValueError("ridges that no fit draws")
+        return out
+
+    def sound(self) -> bool:
+        """Whether ridges that come from a file can be evaluated: arrays that fit together, numbers within bounds."""
+        count, width = len(self.kind), self.directions.shape[-1]
+        shapes = {"directions": (count, width), "centre": (width,), "scale": (width,)}
+        empty = Ridges.none()
+        named = [(f.name, getattr(self, f.name)) for f in fields(self)]
+        return bool(
+            count <= MOST_RIDGES
+            and all(array.shape == shapes.get(name, (count,)) for name, array in named)
+            and all(array.dtype == getattr(empty, name).dtype for name, array in named)
+            and np.all((self.kind >= 0) & (self.kind < len(RIDGE_KINDS)))
+            and bounded(self.directions, self.bend, self.centre, self.scale, self.lo, self.hi, self.weight)
+            and np.all(self.directions.any(axis=1))
+            and np.all(self.scale > 0)
+            and np.all(self.hi > self.lo)
+            and bounded(1.0 / self.scale, self.slopes)
+        )
+
+    def _counted_from(self, centre: Array, scale: Array) -> "Ridges":
+        """Return the same functions with variables counted from other centres, in other scales."""
+        moved = self.used & ((centre != self.centre) | (scale != self.scale))
+        if not moved.any():
+            return self
+        shift = np.where(moved, (centre - self.centre) / self.scale, 0.0)
+        stretch = np.where(moved, scale / self.scale, 1.0)
+        return replace(self, directions=self.directions * stretch, bend=self.bend + self.directions @ shift)
+
+
+def draw_rectified(count: int, variables: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Return directions, uniform on the unit sphere of that many variables, and normal bends: `max(0, a·u + b)` then
+    bends where the cells are, `u` being variables of mean zero and deviation one."""
+    directions = rng.standard_normal((count, variables))
+    directions /= np.maximum(np.linalg.norm(directions, axis=1, keepdims=True), np.finfo(float).tiny)
+    return directions, rng.standard_normal(count)
+
+
+def draw_waves(count: int, variables: int, lengths: Sequence[float], rng: np.random.Generator) -> tuple[Array, Array]:
+    """Return directions and phases of random waves, `u` being variables over their extent. Each of the lengths, shares
+    of the extent, has as many waves as the others; a sum of many waves of a length is a smooth function whose values
+    are alike at distances below it (random Fourier features, Rahimi and Recht 2007)."""
+    each = np.repeat(np.asarray(lengths, dtype=np.float64), -(-count // len(lengths)))[:count]
+    return rng.standard_normal((count, variables)) / each[:, None], rng.uniform(0.0, 2.0 * np.pi, count)

@@ -1,0 +1,227 @@
+"""Maps of a group of species on shared axes: every axis, the first three as colours, and every species."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rasterio.windows import Window
+
+from sdm._version import __version__
+from sdm.data.rasters.area import StudyArea
+from sdm.data.rasters.layers import open_stack
+from sdm.data.rasters.stack import Stack
+from sdm.maps.moments import RasterSummary
+from sdm.maps.novelty import NoveltyMaps
+from sdm.maps.rasters import NODATA, Raster, check_variables, computed, write_rasters, writing_cogs
+from sdm.models.extrapolation import EXTRAPOLATIONS, check_extrapolation, known_range
+from sdm.models.group import GroupModel
+from sdm.types import Array, Progress
+
+MOST_AXES = 6  # that are mapped
+COLOURS = "axes_rgb.tif"
+ENDS = (2.0, 98.0)  # percentiles of an axis over the land that are the darkest and the brightest of its colour
+SAMPLE = 1 << 22  # cells that the percentiles are taken from, at even distances where there are more
+TOGETHER = 200  # species that are mapped in one pass over the layers: every map is an open file
+NUMBERS = 1 << 22  # scores and predictions that are held at once, in each thread
+
+
+@dataclass(frozen=True)
+class AxisMaps:
+    """The maps of the axes: their summaries, the composite of colours, and from where to where each colour goes."""
+
+    axes: list[RasterSummary]
+    colours: Path | None
+    ends: list[tuple[float, float]]
+
+
+def axis_title(model: GroupModel, k: int) -> str:
+    """Say which axis it is, and how much it explains."""
+    return f"axis {k + 1}, explains {100 * model.explained[k]:.0f} %"
+
+
+def write_axis_maps(
+    model: GroupModel,
+    stack: Stack,
+    folder: Path,
+    *,
+    extrapolation: str = "clamp",
+    study_area: StudyArea | None = None,
+    threads: int = 2,
+    progress: Progress | None = None,
+) -> AxisMaps:
+    """Write `axis_1.tif` and the next, at most six, in one pass over the layers; and `axes_rgb.tif`, whose red, green
+    and blue are the first three axes, each from its 2nd to its 98th percentile over the land. Cells without data are
+    transparent in it. A model without axes has no maps. The rest is as for `sdm.maps.species.predict_raster`."""
+    check_variables(model.names, stack)
+    check_extrapolation(extrapolation, EXTRAPOLATIONS[:3])
+    if not model.rank:
+        return AxisMaps([], None, [])
+    stack = stack.within(None if study_area is None else study_area.bounds)
+    some = first_axes(model, MOST_AXES)
+    step = max(1, -(-stack.width * stack.height // SAMPLE))
+    seen: dict[tuple[int, int], NDArray[np.float32]] = {}  # of the first three axes, by window
+
+    def bands(window: Window, values: NDArray[np.floating]) -> list[NDArray[Any]]:
+        columns = list(values.reshape(values.shape[0], -1))
+        scores = some.axis_scores(columns, extrapolation != "free").astype(np.float32)
+        missing = _missing(some, columns, extrapolation)
+        if study_area is not None:
+            missing |= ~study_area.mask(stack, window).ravel()
+        seen[int(window.row_off), int(window.col_off)] = scores[:3, ~missing][:, ::step]
+        scores[:, missing] = NODATA
+        return list(scores.reshape(some.rank, *values.shape[1:]))
+
+    titles = [axis_title(model, k) for k in range(some.rank)]
+    common = {"model_id": model.identity, "software": f"sdm {__version__}"}
+    places = [folder / f"axis_{k + 1}.tif" for k in range(some.rank)]
+    rasters = [Raster(path, bands=(title,)) for path, title in zip(places, titles)]
+    tags = [{**common, "what": title} for title in titles]
+    ways: dict[str, Any] = {"threads": threads, "progress": progress, "doing": "maps of axes"}
+    summaries = write_rasters(stack, rasters, bands, tags, **ways)
+    ends = _ends(np.concatenate([seen[at] for at in sorted(seen)], axis=1))
+    _write_colours(places[:3], folder / COLOURS, ends, titles, common, ways)
+    return AxisMaps(summaries, folder / COLOURS, ends)
+
+
+def first_axes(model: GroupModel, most: int) -> GroupModel:
+    """Return the model with its first axes alone: the others are not computed."""
+    if model.rank <= most:
+        return model
+    first = slice(most)
+    return replace(
+        model,
+        axes=model.axes[:, first],
+        places=model.places[first],
+        explained=model.explained[first],
+        ranges=model.ranges[first],
+    )
+
+
+def _missing(model: GroupModel, columns: list[NDArray[Any]], extrapolation: str) -> NDArray[np.bool_]:
+    """Tell where nothing is predicted: a value is missing, or outside its training range if that is not to be."""
+    missing = ~np.logical_and.reduce([np.isfinite(column) for column in columns])
+    return missing | known_range(model).outside(columns) if extrapolation == "none" else missing
+
+
+def _ends(scores: NDArray[np.float32]) -> list[tuple[float, float]]:
+    """Return the percentiles that the colours of axes end at."""
+    return [(float(low), float(high)) for low, high in np.percentile(scores, ENDS, axis=1).T]
+
+
+def _write_colours(
+    places: Sequence[Path],
+    path: Path,
+    ends: Sequence[tuple[float, float]],
+    titles: Sequence[str],
+    tags: dict[str, str],
+    ways: dict[str, Any],
+) -> None:
+    """Write a picture of up to three rasters in red, green and blue, and alpha; a colour without a raster is 0."""
+    stack = open_stack(list(map(str, places)), nodata=NODATA)
+    names = [f"{colour}: {title}" for colour, title in zip(("red", "green", "blue"), titles)]
+    names += ["green: none", "blue: none"][len(names) - 1 :]
+
+    def colours(window: Window, values: NDArray[np.floating]) -> NDArray[np.uint8]:
+        out = np.zeros((4, *values.shape[1:]), dtype=np.uint8)
+        for band, scores, (low, high) in zip(out, values, ends):
+            share = np.clip((np.nan_to_num(scores) - low) / ((high - low) or 1.0), 0.0, 1.0)
+            band[:] = np.round(255 * share)
+        there = np.isfinite(values).all(axis=0)
+        out[:3, ~there] = 0
+        out[3] = np.where(there, 255, 0)
+        return out
+
+    raster = Raster(path, "uint8", bands=(*names, "alpha"), alpha=True)
+    ways = {**ways, "doing": "map of axes in colours"}
+    with writing_cogs(stack, [raster], **ways) as (file,):
+        for window, made in computed(stack, stack.windows(), colours, **ways):
+            file.write(made, window=window)
+        stretch = {f"ends_axis_{k + 1}": f"{low:.6g} to {high:.6g}" for k, (low, high) in enumerate(ends)}
+        file.update_tags(**tags, what="axes as red, green and blue", **stretch)
+
+
+def write_group_maps(
+    model: GroupModel,
+    stack: Stack,
+    places: Mapping[str, Path],
+    *,
+    scale: str = "cloglog",
+    extrapolation: str = "clamp",
+    study_area: StudyArea | None = None,
+    novelty: NoveltyMaps | None = None,
+    threads: int = 2,
+    progress: Progress | None = None,
+) -> dict[str, RasterSummary]:
+    """Write the map of every species to its place. The axes of a window are computed once for all species; more than
+    200 species take another pass over the layers. The rest is as for `sdm.maps.species.predict_raster`."""
+    check_variables(model.names, stack)
+    check_extrapolation(extrapolation, EXTRAPOLATIONS[:3])
+    stack = stack.within(None if study_area is None else study_area.bounds)
+    identity, names = model.identity, list(model.species)
+    found: dict[str, RasterSummary] = {}
+    if novelty is not None:
+        novelty.start(stack)
+    for first in range(0, len(names), TOGETHER):
+        some = names[first : first + TOGETHER]
+        part = _of_species(model, slice(first, first + TOGETHER))
+        beside = novelty if first == 0 else None
+
+        def bands(
+            window: Window,
+            values: NDArray[np.floating],
+            part: GroupModel = part,
+            beside: NoveltyMaps | None = beside,
+        ) -> list[NDArray[Any]]:
+            columns = list(values.reshape(values.shape[0], -1))
+            out = _predicted(part, columns, scale, extrapolation != "free")
+            valid = ~_missing(part, columns, "clamp")
+            if study_area is not None:
+                valid &= study_area.mask(stack, window).ravel()
+            more: list[NDArray[Any]] = []
+            if beside is not None:
+                beside.count(window, columns, valid)
+                more = beside.measured(window, columns, valid, None, extrapolation != "free")
+            out[:, ~valid | _missing(part, columns, extrapolation)] = NODATA
+            return [*out.reshape(len(out), *values.shape[1:]), *more]
+
+        rasters = [Raster(places[name], bands=(name,)) for name in some]
+        common = {"model_id": identity, "scale": scale, "software": f"sdm {__version__}"}
+        tags = [{**common, "species": name} for name in some]
+        if beside is not None:
+            rasters, tags = [*rasters, *beside.rasters], [*tags, *beside.tags]
+        ways: dict[str, Any] = {"threads": threads, "progress": progress, "doing": "maps"}
+        summaries = write_rasters(stack, rasters, bands, tags, **ways)
+        found |= zip(some, summaries)
+        if beside is not None:
+            beside.wrote(summaries[len(some) :])
+    return found
+
+
+def _of_species(model: GroupModel, some: slice) -> GroupModel:
+    """Return the model with some of its species alone."""
+    if len(model.species[some]) == len(model.species):
+        return model
+    return replace(
+        model,
+        species=model.species[some],
+        places=model.places[:, some],
+        own=model.own[:, some],
+        records=model.records[some],
+        normaliser=model.normaliser[some],
+        entropy=model.entropy[some],
+        reference=None,
+    )
+
+
+def _predicted(model: GroupModel, columns: Sequence[NDArray[Any]], scale: str, clamp: bool) -> NDArray[np.float32]:
+    """Predict some cells at a time, so that memory does not grow with the number of species."""
+    size = len(columns[0])
+    out = np.empty((len(model.species), size), dtype=np.float32)
+    step = max(1, NUMBERS // (len(model.species) + model.rank))
+    for first in range(0, size, step):
+        part: list[Array] = [column[first : first + step] for column in columns]
+        out[:, first : first + step] = model.column_values(part, scale, clamp)
+    return out
