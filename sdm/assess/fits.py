@@ -8,6 +8,7 @@ import numpy as np
 
 from sdm.data.encode import NamedNumbers
 from sdm.estimators.committee import Committee
+from sdm.estimators.ensemble import Ensemble
 from sdm.estimators.maxent import Maxent
 from sdm.estimators.structural import StructMaxent
 from sdm.executors.opening import as_done
@@ -42,7 +43,7 @@ def fit_table(
     weight = None if own is None else np.concatenate([own, np.ones(table.n_background)])
     fresh = type(estimator)(**estimator.get_params())
     fresh.categorical = [name for name in table.categorical if name in names]
-    if isinstance(fresh, StructMaxent | Committee):
+    if isinstance(fresh, StructMaxent | Committee | Ensemble):
         return fresh.fit(x, y, weight, start=start, base_weight=table.base_weights, progress=progress)
     return fresh.fit(x, y, weight, start=start, base_weight=table.base_weights)
 

@@ -51,7 +51,7 @@ def validate_fold(
     """
     train, test = fold.training(table), fold.testing(table)
     try:
-        fitted = assessor.fit(train, estimator)
+        fitted = assessor.fit(train, estimator.for_fold(fold.name))
     except DataError as error:
         raise DataError(f"fold {fold.name}: {error}") from error
     row, held = assessor.measure_fold(fitted, train, test)

@@ -30,6 +30,10 @@ class Parameters:
             setattr(self, name, value)
         return self
 
+    def for_fold(self, name: str) -> Self:
+        """Return the estimator for a fold; most are the same for all."""
+        return self
+
     def settings(self) -> dict[str, Any]:
         """Return the parameters as JSON can hold them."""
         return {name: _json_value(value) for name, value in self.get_params().items()}

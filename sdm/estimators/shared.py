@@ -10,13 +10,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from sdm._version import __version__
 from sdm.data.encode import Encoder
+from sdm.data.place import is_place
 from sdm.errors import DataError, OptionError
 from sdm.estimators.model_parts import feature_names, model_variables, training_reference, used_features
 from sdm.estimators.params import Classifier
-from sdm.features.classes import parse_classes
+from sdm.features.classes import features_text, parse_features
 from sdm.features.domain import Domain
+from sdm.features.family import Family
 from sdm.features.feature_set import FeatureSet, build_features
+from sdm.features.finite.ridge import RidgeFamily
 from sdm.features.knots import Knots, check_knots
+from sdm.features.terms import PRODUCT
 from sdm.maxent.penalty_weights import penalty_weights
 from sdm.models.group import GroupModel
 from sdm.shared.choice import STRENGTHS, PathRow, follow_path, natural_penalty
@@ -31,6 +35,7 @@ _NUMBERS = {
     "strength": (0.0, np.inf, "a positive number, or 'auto'"),
     "own": (0.0, np.inf, "a positive multiplier of the penalties of what is each species' own, or None"),
 }
+_LEAST_DRAWN = 0.1  # deviation of a random feature that it is divided by at least, of the mean one
 _CONSTANT = 1e-9  # deviation of a feature (scaled to [0, 1]) that does not vary over the sites
 
 
@@ -44,7 +49,7 @@ class SharedMaxent(Classifier):
     Parameters
     ----------
     features : str or sequence of str
-        Classes by letter or name, as for `Maxent`.
+        Classes by letter or name, as for `Maxent`, with ``relu:N`` for random rectified features.
     strength : "auto" or float
         Of the penalty: `c` in `μ = c √(F / 150 N)` with `F` features and `N` records. ``"auto"`` takes the one that is
         best at records in blocks of sites that were left out.
@@ -60,6 +65,10 @@ class SharedMaxent(Classifier):
         Those that ``strength="auto"`` tries.
     prevalence : float
         For the logistic scale.
+    seed : int
+        Of random features.
+    waves : int
+        Random waves of place, where the variables ``place_x`` and ``place_y`` are there.
     threads : int, optional
         By default as many as there are processors; results do not depend on it.
 
@@ -97,8 +106,11 @@ class SharedMaxent(Classifier):
         tolerance: float = 1e-4,
         strengths: Sequence[float] = STRENGTHS,
         prevalence: float = 0.5,
+        seed: int = 1,
+        waves: int = 200,
         threads: int | None = None,
     ) -> None:
+        self.seed, self.waves = seed, waves
         self.features, self.strength, self.own, self.knots = features, strength, own, knots
         self.categorical, self.tolerance, self.strengths = categorical, tolerance, strengths
         self.prevalence, self.threads = prevalence, threads
@@ -137,18 +149,33 @@ class SharedMaxent(Classifier):
         self.species_ = group.species
         self.n_features_in_ = len(group.encoder.names)
         self.feature_names_in_ = np.array(group.encoder.names, dtype=object)
-        classes = parse_classes(self.features, float(group.counts.sum()))
-        knots_from = group.samples.sum(axis=0) / group.samples.sum()
-        built = build_features(group.domain, classes, knots=self.knots, sample=knots_from, empty_categories=True)
-        self.features_ = Standardised.of(built)
+        classes, rectified = parse_features(self.features, float(group.counts.sum()))
+        self.features_ = Standardised.of(self._features(group, classes, rectified))
         threads = self.threads or os.cpu_count() or 1
         problem = SharedProblem(self.features_.phi, group.domain.q0, group.records, threads)
         self.path_, start, strength = self._choose(problem, group, blocks, progress)
         penalty = natural_penalty(strength, problem.features, float(group.counts.sum()))
         own = None if self.own is None else self._own_penalties(group)
         self.fit_: SharedFit = fit_shared(problem, penalty, start, own, tolerance=self.tolerance)
-        self.model_ = self._model(problem, group, strength, classes)
+        self.model_ = self._model(problem, group, strength, features_text(classes, rectified))
         return self
+
+    def _features(self, group: "GroupData", classes: str, rectified: int) -> FeatureSet:
+        """Return the features: those of place are waves and nothing else."""
+        domain, rng = group.domain, np.random.default_rng(int(self.seed))
+        place = [v for v, variable in enumerate(domain.variables) if is_place(variable.name)]
+        ridges = []
+        if rectified:
+            others = [int(v) for v in domain.continuous if v not in place]
+            ridges.append(RidgeFamily.rectified(domain, rectified, rng, others))
+        if place and self.waves:
+            ridges.append(RidgeFamily.waves(domain, int(self.waves), rng, place))
+        sample = group.samples.sum(axis=0) / group.samples.sum()
+        built = build_features(domain, classes, knots=self.knots, sample=sample, empty_categories=True, ridges=ridges)
+        if not place:
+            return built
+        keep = np.concatenate([_plain(family, place) for family in built.families])
+        return built.subset(keep)
 
     def _choose(
         self, problem: SharedProblem, group: "GroupData", blocks: NDArray[Any] | None, progress: Progress | None
@@ -194,6 +221,8 @@ class SharedMaxent(Classifier):
             "presences": round(float(group.counts.sum())),
             "classes": classes,
             "n_features": problem.features,
+            "spatial": any(is_place(name) for name in group.encoder.names),
+            "seed": int(self.seed),
             "path": [asdict(row) for row in self.path_],
             "settings": self.settings(),
         }
@@ -256,6 +285,9 @@ class Standardised:
         columns -= centre
         spread = np.sqrt(np.maximum(q @ columns**2, 0.0))
         keep = spread > _CONSTANT
+        drawn = (built.letters() == "r") & keep
+        if drawn.any():  # a random feature that hardly varies is not made as large as the others
+            spread[drawn] = np.maximum(spread[drawn], _LEAST_DRAWN * np.sqrt(np.mean(spread[drawn] ** 2)))
         if not keep.any():
             raise DataError("there is no feature to fit: every variable is constant over the sites")
         columns, centre, spread = columns[:, keep] / spread[keep], centre[keep], spread[keep]
@@ -342,6 +374,14 @@ def _species_of(species: ArrayLike, rows: int) -> list[str]:
     if len(listed) != rows:
         raise DataError(f"species has {len(listed):,} entries, expected one for each of the {rows:,} rows of X")
     return ["" if one is None or one == "" or one != one else str(one) for one in listed]
+
+
+def _plain(family: Family, place: Sequence[int]) -> NDArray[np.bool_]:
+    """Tell which features have nothing to do with place; random ones were drawn as they are wanted."""
+    if isinstance(family, RidgeFamily):
+        return np.ones(family.size, dtype=bool)
+    terms = family.terms()
+    return ~np.isin(terms.var, place) & ~((terms.kind == PRODUCT) & np.isin(terms.other, place))
 
 
 class _Told:

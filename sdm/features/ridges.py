@@ -95,9 +95,9 @@ class Ridges:
 
     def take(self, rows: NDArray[np.integer] | NDArray[np.bool_], weight: Array | None = None) -> "Ridges":
         """Return some of the ridges, with their weights or others."""
-        whole = {"centre": self.centre, "scale": self.scale}
-        some: dict[str, Any] = {f.name: getattr(self, f.name)[rows] for f in fields(self) if f.name not in whole}
-        out = Ridges(**some, **whole)
+        shared = ("centre", "scale")
+        some: dict[str, Any] = {f.name: getattr(self, f.name)[rows] for f in fields(self) if f.name not in shared}
+        out = Ridges(**some, centre=self.centre, scale=self.scale)
         return out if weight is None else replace(out, weight=np.asarray(weight, dtype=np.float64))
 
     def standardised(self, x: Array) -> Array:
@@ -108,8 +108,10 @@ class Ridges:
         """Return the dense feature matrix `(n, len(self))` of raw values `x`, (n, V)."""
         used = self.used
         z = self.standardised(x)[:, used] @ self.directions[:, used].T + self.bend
-        values = np.where(self.kind == WAVE, np.cos(z), np.maximum(z, 0.0))
-        return (values - self.lo) / (self.hi - self.lo)
+        wave = self.kind == WAVE
+        z[:, wave] = np.cos(z[:, wave])
+        np.maximum(z, 0.0, out=z, where=~wave)
+        return (z - self.lo) / (self.hi - self.lo)
 
     def names(self, variables: Sequence[str]) -> list[str]:
         """Write each ridge as a person reads it: its number, and how it changes with the variables that matter most to

@@ -27,6 +27,14 @@ class Shapes:
     monomial_weight: Array = field(default_factory=lambda: np.empty(0))
     ridges: Ridges = field(default_factory=Ridges.none)
 
+    @classmethod
+    def concatenate(cls, parts: Sequence["Shapes"]) -> "Shapes":
+        """Join shapes: the trees of all, their monomials, and their ridges."""
+        trees = tuple(tree for part in parts for tree in part.trees)
+        monomials = tuple(one for part in parts for one in part.monomials)
+        tree, monomial = (np.concatenate([getattr(part, f"{name}_weight") for part in parts]) for name in ("tree", "monomial"))
+        return cls(trees, tree, monomials, monomial, Ridges.concatenate([part.ridges for part in parts]))
+
     def __len__(self) -> int:
         return len(self.trees) + len(self.monomials) + len(self.ridges)
 
@@ -50,11 +58,6 @@ class Shapes:
     def _divided(self, weight: Array) -> list[Array]:
         """Divide weights of all shapes into those of trees, monomials and ridges."""
         return np.split(weight, [len(self.trees), len(self.trees) + len(self.monomials)])
-
-    def weighed(self, weights: Array) -> "Shapes":
-        """Return the same shapes with other weights, in the order of `weight`."""
-        trees, monomials = np.split(np.asarray(weights, dtype=np.float64), [len(self.trees)])
-        return replace(self, tree_weight=trees, monomial_weight=monomials)
 
     def variables(self) -> list[NDArray[np.int32]]:
         """Return the variables of every shape."""

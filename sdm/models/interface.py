@@ -317,7 +317,7 @@ def shape_names() -> list[str]:
 
 def weigh(terms: Terms, shapes: Shapes, weights: Array) -> tuple[Terms, Shapes]:
     """Return the same features with other weights: of the terms, then of the shapes in their order."""
-    return replace(terms, weight=weights[: len(terms)]), shapes.weighed(weights[len(terms) :])
+    return replace(terms, weight=weights[: len(terms)]), shapes.with_weight(weights[len(terms) :])
 
 
 def usable(terms: Terms, shapes: Shapes, variables: int) -> bool:

@@ -181,6 +181,13 @@ class BackgroundOptions(Section):
     target_group: str | None = option(
         None, "Records of a target group, observed as the species is (default: all species of the occurrence file)."
     )
+    random_share: float = option(
+        0.1,
+        "Shared axes with a target group: the part of the base measure that is on 2,000 random cells, so that it is not "
+        "zero where nobody looked (0: none).",
+        ge=0,
+        lt=1,
+    )
     bias: str | None = option(
         None,
         "Sampling effort: a raster on the grid of the layers, or 'target-group' for the density of its sites.",
@@ -202,10 +209,12 @@ class BackgroundOptions(Section):
 class FitOptions(Section):
     """The model."""
 
-    model: Literal["maxent", "structural", "committee"] = option(
+    model: Literal["maxent", "structural", "committee", "shared", "ensemble"] = option(
         "maxent",
         "maxent: feature classes; structural: trees and monomials too, where held-out records show that they help; "
-        "committee: the mean of four maxent models of different shape.",
+        "committee: the mean of four maxent models of different shape; shared: one fit for all species of the run, whose "
+        "responses share a few axes of the environment; ensemble: the mean of committee and shared (of one species alone "
+        "the committee).",
     )
     features: Classes = option(
         "auto",
@@ -269,6 +278,20 @@ class FitOptions(Section):
         "Structural: values to try for lambda and for beta (default: a few, beta by the number of presences).",
         formerly="price_grid",
     )
+    strength: Literal["auto"] | Positive | None = option(
+        None,
+        "Shared axes: strength of the penalty on axes; larger means fewer axes (default: auto, by the loss at records in "
+        "blocks of sites that were left out).",
+    )
+    own: Positive | None = option(
+        None,
+        "Shared axes: give each species a part of its own beside the axes, with the penalties of Java Maxent times this "
+        "multiplier (default: none).",
+    )
+    axes: str | None = option(
+        None,
+        "Shared axes: the group.npz of an earlier run, on whose axes these species are placed; three records are enough.",
+    )
     spatial: bool = option(
         False, "Smooth functions of place among the features, for mapping within the region only (shared axes)."
     )
@@ -277,7 +300,7 @@ class FitOptions(Section):
     )
     tolerance: Positive | None = option(
         None,
-        "Largest certified distance from the optimum, in nats (default: 1e-6; structural: 1e-4).",
+        "Largest certified distance from the optimum, in nats (default: 1e-6; structural and shared axes: 1e-4).",
         "convergencethreshold",
     )
     max_iterations: Count | None = option(None, "Stop after N rounds at the latest.", "maximumiterations")
@@ -465,7 +488,7 @@ class RunOptions(Section):
         "per site), community (several species together). Default: what the other options say.",
     )
     preset: Literal["best"] | None = option(
-        None, "best: what did best on the field's benchmark (target-group background, committee)."
+        None, "best: what did best wherever it was measured (target-group background, mean of committee and shared axes)."
     )
 
     occurrences: OccurrenceOptions = OccurrenceOptions()
@@ -498,7 +521,7 @@ class RunOptions(Section):
         )
 
 
-PRESETS: dict[str, dict[str, Any]] = {"best": {"fit.model": "committee", "background.kind": "target-group"}}
+PRESETS: dict[str, dict[str, Any]] = {"best": {"fit.model": "ensemble", "background.kind": "target-group"}}
 """Options that a preset stands for; what is given besides goes before them (docs/accuracy.md says why these)."""
 
 # Words that some of them take in place of a path.

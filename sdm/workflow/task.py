@@ -74,6 +74,11 @@ class Prepared:
         return {} if self.fate is None else dict(self.fate.groupby("species", sort=False, observed=True).indices)
 
     @property
+    def common(self) -> Any:
+        """What the results of every model depend on beside its own part; most kinds have nothing."""
+        return None
+
+    @property
     def single(self) -> bool:
         """Whether there is one model only."""
         return not self.of_several and len(self.tables) + len(self.failures) == 1
@@ -202,6 +207,10 @@ class Task(ABC):
     @abstractmethod
     def prepare(self, options: RunOptions) -> Prepared:
         """Read the inputs; what is wrong with one of several models is a failure, what is wrong with all is raised."""
+
+    def gather(self, prepared: Any, options: RunOptions, progress: Progress | None) -> Any:
+        """Fit what all models of a run share, before the first of them; most kinds share nothing."""
+        return prepared
 
     @abstractmethod
     def plan(self, prepared: Any, name: str, options: RunOptions) -> Any:

@@ -11,7 +11,10 @@ from sdm import Maxent, load_model
 from sdm.assess.importance import percent_contribution, permutation_importance, used_variables
 from sdm.assess.profiles import effect
 from sdm.errors import ModelFileError, OptionError
+from sdm.estimators.model_parts import feature_names, weighted_features
+from sdm.features.feature_set import build_features
 from sdm.features.finite.ridge import RidgeFamily
+from sdm.models.compiled import Compiled
 from sdm.models.species import Model
 
 
@@ -198,3 +201,20 @@ def test_one_variable_alone():
 def test_a_seed_is_a_number(seed):
     with pytest.raises(OptionError, match="seed="):
         fit(seed=seed)
+
+
+def test_a_model_of_waves_and_rectified_features_predicts_its_scores(fitted):
+    """They count variables from different centres; a model keeps one."""
+    domain, rng = fitted.feature_set_.domain, np.random.default_rng(7)
+    drawn = [RidgeFamily.rectified(domain, 12, rng), RidgeFamily.waves(domain, 9, rng, [0, 1])]
+    features = build_features(domain, "lq", sample=fitted.problem_.sample, ridges=drawn)
+    weights = rng.normal(size=features.size) * (rng.random(features.size) < 0.7)
+    terms, shapes = weighted_features(features.families, weights)
+    assert len(terms) + len(shapes) == np.count_nonzero(weights)
+    compiled = Compiled(terms, *fitted.model_.limits, shapes)
+    np.testing.assert_allclose(compiled.scores(list(cells(fitted).T)), features.scores(weights), atol=1e-11)
+    names = feature_names(features.families, fitted.model_.variables)
+    kept = shapes.names(fitted.model_.names)
+    assert [name.split()[:2] for name in kept] == [
+        name.split()[:2] for name, weight in zip(names, weights) if weight and name.startswith(("relu", "wave"))
+    ]

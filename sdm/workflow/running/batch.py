@@ -22,6 +22,7 @@ from sdm.executors.opening import as_done, workers
 from sdm.files import output_folder, safe_names, write_text
 from sdm.options.definitions import RunOptions
 from sdm.progress.telling import species_stage
+from sdm.report.results import GROUP
 from sdm.report.summary import SUMMARY, SUMMARY_PARQUET, write_summary
 from sdm.report.tables import table_text
 from sdm.types import Progress
@@ -75,12 +76,12 @@ class BatchPlan:
     @property
     def folders(self) -> dict[str, str]:
         """The folder of every species: those that are there keep theirs."""
-        return safe_names(self.all_names, taken=[*TABLES, FOLDER])
+        return safe_names(self.all_names, taken=[*TABLES, FOLDER, GROUP])
 
     @property
     def written(self) -> list[str]:
         """Names of files, and of folders with a `/`, that the run may write."""
-        return [*TABLES, *(f"{name}/" for name in (FOLDER, *self.folders.values()))]
+        return [*TABLES, *(f"{name}/" for name in (FOLDER, GROUP, *self.folders.values()))]
 
 
 def refuse_partial(target: Path) -> None:

@@ -27,6 +27,8 @@ class Digester:
         files = [] if prepared.stack is None else prepared.stack.files_state
         common = hashlib.sha256()
         self._feed(common, [__version__, about, tree, files, prepared.study_area])
+        if prepared.common is not None:
+            self._feed(common, prepared.common)
         self._common = common
 
     def digest(self, own: Prepared) -> str:

@@ -23,6 +23,7 @@ from sdm.data.table import SampleTable, Survey
 from sdm.errors import DataError, OptionError
 from sdm.estimators.committee import Committee
 from sdm.estimators.maxent import Maxent
+from sdm.estimators.shared import SharedMaxent
 from sdm.estimators.structural import StructMaxent
 from sdm.features.classes import split_rectified
 from sdm.maps.rasters import RasterSummary
@@ -31,6 +32,7 @@ from sdm.options.definitions import FitOptions, RunOptions
 from sdm.progress.telling import going_on, step_by_step
 from sdm.types import Array, Progress
 from sdm.workflow.assessing import Assessed, assess
+from sdm.workflow.group.fitting import ENSEMBLE, SHARED, GroupFits
 from sdm.workflow.responses import make_bands, make_surfaces, read_pairs, varying
 from sdm.workflow.splitting import make_split, set_aside
 
@@ -99,11 +101,16 @@ def fit_species(
     *,
     survey: Survey | None = None,
     nested: tuple[SampleTable, Split] | None = None,
+    group: GroupFits | None = None,
 ) -> SpeciesFit:
-    """Fit one species and measure the result, also on the sites of a survey; `nested` as for `assess`."""
+    """Fit one species and measure the result, also on the sites of a survey; `nested` as for `assess`, and `group` are
+    the axes that it shares with others."""
     table, test, split = plan.table, plan.test, plan.split
+    base = estimator(options, table.categorical)
+    if group is not None:
+        base = group.estimator(table.species, options, base)
     with going_on(progress, "fitting"):
-        fitted = fit_variables(table, options, progress=progress)
+        fitted = fits.fit_table(table, base, progress=progress)
     structure = describe_structure(fitted) if isinstance(fitted, StructMaxent) else None
     model = _with_record(fitted.model_, table, options)
     values = None if test is None else test[0]
@@ -114,12 +121,13 @@ def fit_species(
     if structure is not None:  # penalties that were chosen: fits to one variable need not choose
         fit = options.fit.model_copy(update={"lam": structure.lam, "beta": structure.beta})
         known = options.model_copy(update={"fit": fit})
-    base, single = (estimator(one, table.categorical) for one in (options, known))
+    single = estimator(known, table.categorical)
     assessed = assess(table, options, base, single, split, test=values, nested=nested, progress=progress)
     if options.test.importance:
         shuffled: dict[str, Any] = {"repeats": options.test.repeats, "seed": options.seed, "progress": progress}
         assessed.permutation = permutation_importance(model, table.presence, table.background, **shuffled)
-        assessed.contribution = percent_contribution(fitted.problem_, fitted.coef_)
+        if group is None:
+            assessed.contribution = percent_contribution(fitted.problem_, fitted.coef_)
     if survey is not None:
         assessed.survey = measure_survey(model, survey)
     numbers |= assessed.as_dict() | {"warnings": list(table.warnings)}
@@ -127,6 +135,8 @@ def fit_species(
     if structure is not None:
         numbers["structure"] = structure.as_dict()
         model = model.with_meta(structure=structure.summary())
+    if group is not None:
+        numbers["shared"] = group.numbers(table.species, fitted)
     scale, seen = options.predict.scale, (table.presence, options.predict.scale, options.predict.clamped)
     return SpeciesFit(
         table,
@@ -137,7 +147,7 @@ def fit_species(
         thresholds,
         curve.table(),
         curve.sweep(lambda raw: model.from_raw(raw, scale), TOPS.get(scale)),
-        _profiles(table, model, known, progress) if options.output.curves else [],
+        _profiles(table, model, None if group else known, options, progress) if options.output.curves else [],
         [*table.notes, *fitted.notes_],
         structure,
         assessed,
@@ -154,7 +164,13 @@ def fit_variables(
     return fits.fit_table(table, estimator(options, table.categorical), columns, progress=progress)
 
 
-KINDS: dict[str, type[Maxent]] = {"maxent": Maxent, "structural": StructMaxent, "committee": Committee}
+KINDS: dict[str, type[Maxent]] = {
+    "maxent": Maxent,
+    "structural": StructMaxent,
+    "committee": Committee,
+    "shared": Maxent,  # of one variable; the axes are fitted for all species together
+    "ensemble": Committee,
+}
 # Options whose names differ from the estimator's.
 RENAMED = {"penalty_folds": "folds", "penalty_repeats": "repeats", "penalty_grid": "grid"}
 INSTEAD = {
@@ -162,12 +178,18 @@ INSTEAD = {
     "families": "add --model structural",
     "lam": "add --model structural",
     "spatial": "add --model shared",
+    "strength": "add --model shared",
+    "own": "add --model shared",
+    "axes": "add --model shared",
 }
 
 
 def check_model(fit: FitOptions) -> None:
     """Raise for options of the model that contradict each other."""
-    taken = inspect.signature(KINDS[fit.model]).parameters
+    taken = {*inspect.signature(KINDS[fit.model]).parameters}
+    if fit.model in (SHARED, ENSEMBLE):
+        taken = {*inspect.signature(SharedMaxent).parameters, "axes", "spatial", "add_presences"}
+        taken |= {"multiplier", "max_iterations"} if fit.model == ENSEMBLE else set()
     for name, field_ in FitOptions.model_fields.items():
         value = getattr(fit, name)
         if name != "model" and RENAMED.get(name, name) not in taken and value != field_.get_default():
@@ -220,7 +242,7 @@ def _with_record(model: Model, table: SampleTable, options: RunOptions) -> Model
 
 def _measure(table: SampleTable, fitted: Maxent, model: Model, test: Array | None) -> tuple[dict[str, Any], Curve]:
     """Compute the numbers of a fit, and its omission curve."""
-    solution, domain = fitted.solution_, fitted.problem_.domain
+    solution, domain = fitted.solution_, fitted.domain_
     # Predicted, not taken from the solution: presences are part of the domain, and must tie with themselves exactly.
     raw_domain = model.predict_columns([domain.spread(v, a.values) for v, a in enumerate(domain.variables)], "raw")
     raw = model.predict(table.presence, "raw")
@@ -235,7 +257,7 @@ def _measure(table: SampleTable, fitted: Maxent, model: Model, test: Array | Non
         "status": solution.status,
         "gap": solution.gap,
         "iterations": solution.iterations,
-        "features": fitted.feature_set_.size,
+        "features": model.meta["n_features"],
         "features_with_weight": solution.n_nonzero,
         "classes": model.meta["classes"],
         "regularized_gain": solution.gain,
@@ -262,13 +284,17 @@ def _measure(table: SampleTable, fitted: Maxent, model: Model, test: Array | Non
     return numbers, Curve(raw, raw_domain, lambda values: model.from_raw(values, "cumulative"), raw_test)
 
 
-def _profiles(table: SampleTable, model: Model, options: RunOptions, progress: Progress | None) -> list[Profile]:
-    """Compute every variable's curves; a constant variable has none of its own."""
+def _profiles(
+    table: SampleTable, model: Model, single: RunOptions | None, options: RunOptions, progress: Progress | None
+) -> list[Profile]:
+    """Compute every variable's curves; a constant variable has none of its own, nor has one of a model on shared axes a
+    curve of a model that knows it alone (`single` None)."""
     scale, clamp = options.predict.scale, options.predict.clamped
     out = []
     for v in step_by_step(varying(model), progress, "response curves"):
-        single = fit_variables(table, options, [v]).model_
-        out += [marginal(model, v, table.presence, scale, clamp), only(single, model, v, scale, clamp)]
+        out.append(marginal(model, v, table.presence, scale, clamp))
+        if single is not None:
+            out.append(only(fit_variables(table, single, [v]).model_, model, v, scale, clamp))
         out.append(effect(model, v, table.background, clamp))
     return out
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
+from sdm.data.background import Background
 from sdm.data.place import PLACE_WARNING, Region, refuse_place_names
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.effort import Effort
@@ -23,6 +24,7 @@ from sdm.data.untagged import UntaggedNodata
 from sdm.data.variables import hint_columns, said_variables
 from sdm.errors import DataError, OptionError
 from sdm.options.definitions import GROUP_WORD, RunOptions
+from sdm.workflow.group.fitting import GroupFits, shares_axes
 from sdm.workflow.inputs import (
     check_species,
     choice_of,
@@ -45,6 +47,13 @@ class SpeciesPrepared(Prepared):
     surveys: dict[str, Survey] = field(default_factory=dict)  # sites of test records, where absences are among them
     areas: dict[str, StudyArea] = field(default_factory=dict)  # where they are drawn around records
     effort: Effort | None = None
+    around: Background | None = None  # random cells beside a target group, for shared axes
+    group: GroupFits | None = None  # the axes that all species share
+
+    @property
+    def common(self) -> Any:
+        """The axes: the results of every species depend on them."""
+        return None if self.group is None else self.group.identity
 
     def area_of(self, species: str) -> StudyArea | None:
         """Return the study area of a species."""
@@ -147,6 +156,8 @@ def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
         if other is not None and other.source != records.source:
             notices += [text for text in other.notes_beside if text not in notices]
     backgrounds = sampling.make_backgrounds(options, stack, places, points, effort, located.cells)
+    if shares_axes(options) and options.background.kind == GROUP_WORD and options.background.random_share:
+        prepared.around = sampling.random_cells(options, stack, area)
     values = backgrounds[0].presence_values
     if values is None:
         values = stack.sample(*located.cells, threads=options.threads)

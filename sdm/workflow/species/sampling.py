@@ -18,6 +18,8 @@ from sdm.data.records.weights import record_weights
 from sdm.errors import OptionError
 from sdm.options.definitions import AREA_WORDS, GROUP_WORD, RunOptions
 
+RANDOM_CELLS = 2000  # beside the sites of a target group, for shared axes
+
 
 def check_sampling(options: RunOptions) -> None:
     """Raise for options about sampling bias that contradict each other, or have nothing to act on."""
@@ -120,6 +122,12 @@ def make_backgrounds(
         return [found]
     inside = [slice(None) if area is None else area.contains(stack, found.rows, found.cols) for area in areas]
     return [found.take(cast(np.ndarray, which)) for which in inside]
+
+
+def random_cells(options: RunOptions, stack: Stack, area: StudyArea | None) -> Background:
+    """Return random cells of the study area, beside the sites of a target group."""
+    threads = options.threads
+    return sample_backgrounds(stack, [area], n=RANDOM_CELLS, seed=options.seed, threads=threads)[0]
 
 
 def weigh(

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from sdm.assess.assessor import PRESENCE_ONLY
 from sdm.commit import publishing
 from sdm.data.rasters.stack import Stack
 from sdm.data.table import Survey
-from sdm.errors import OptionError
+from sdm.errors import DataError, OptionError
 from sdm.maps.novelty import NoveltyMaps, novelty_places
 from sdm.maps.species import predict_raster
 from sdm.models.extrapolation import EXTRAPOLATIONS
@@ -19,6 +19,7 @@ from sdm.models.species import SCALES, Model
 from sdm.options.definitions import FitOptions, RunOptions
 from sdm.progress.telling import going_on
 from sdm.types import Array, Progress
+from sdm.workflow.group.fitting import ENSEMBLE, GroupFits, check_axes, fit_group, read_axes, shares_axes
 from sdm.workflow.inputs import narrow_layers
 from sdm.workflow.species.checking import check_species_run
 from sdm.workflow.species.evaluating import evaluate_species
@@ -72,7 +73,38 @@ class SpeciesTask(Task):
         check_testing(options)
         check_sampling(options)
         check_model(options.fit)
+        check_axes(options)
         check_place(options)
+
+    def gather(self, prepared: SpeciesPrepared, options: RunOptions, progress: Progress | None) -> SpeciesPrepared:
+        """Fit the axes that all species share, or read those of an earlier run."""
+        if not shares_axes(options):
+            return prepared
+        if options.fit.axes is not None:
+            prepared = replace(prepared, group=read_axes(options.fit.axes))
+            for name in prepared.tables:
+                prepared = self._on_axes(prepared, name)
+            return prepared
+        if options.fit.model == ENSEMBLE and len(prepared.tables) < 2:
+            said = "one species has no group to share axes with: its model is the committee alone"
+            return replace(prepared, notices=[*prepared.notices, said])
+        stack = prepared.stack
+        group = fit_group(
+            prepared.tables,
+            lambda name: self.plan(prepared, name, options),
+            options,
+            around=prepared.around,
+            degrees=stack is None or stack.crs is None or stack.crs.is_geographic,
+            progress=progress,
+        )
+        return replace(prepared, group=group)
+
+    def _on_axes(self, prepared: SpeciesPrepared, name: str) -> SpeciesPrepared:
+        """Return the inputs with the variables of a group, for one species."""
+        known, wanted = prepared.tables[name].names, cast(GroupFits, prepared.group).model.names
+        if missing := [one for one in wanted if one not in known]:
+            raise DataError(f"the axes of the group need variables that the layers do not have: {', '.join(missing)}")
+        return prepared if tuple(known) == tuple(wanted) else self.narrow(prepared, name, wanted)
 
     def plan(self, prepared: SpeciesPrepared, name: str, options: RunOptions) -> SpeciesPlan:
         """Divide the records of one species."""
@@ -86,7 +118,7 @@ class SpeciesTask(Task):
         with going_on(progress, "dividing the records"):  # with blocks of a size from variograms, a while
             plan, survey = self.plan(prepared, name, options), prepared.surveys.get(name)
         nested = chosen_in_folds(self, prepared, name, plan.split, options, progress)
-        return fit_species(plan, options, progress, survey=survey, nested=nested)
+        return fit_species(plan, options, progress, survey=survey, nested=nested, group=prepared.group)
 
     def narrow(self, prepared: SpeciesPrepared, name: str, variables: Sequence[str]) -> SpeciesPrepared:
         """Return the inputs with some of the variables of one species."""

@@ -1,6 +1,7 @@
 """Everything that a run leaves behind for one species."""
 
 import os
+import shutil
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
@@ -23,9 +24,11 @@ from sdm.maps.vectors import write_points
 from sdm.models.file import save_model
 from sdm.options.definitions import RunOptions
 from sdm.progress.telling import going_on
+from sdm.report.results import GROUP
 from sdm.report.tables import maxent_results, write_frame, write_profiles, write_rows
 from sdm.types import Progress
 from sdm.workflow import assessment_tables as shared
+from sdm.workflow.group.writing import write_group
 from sdm.workflow.species.fitting import SpeciesFit
 from sdm.workflow.species.inputs import SpeciesPrepared
 from sdm.workflow.task import Files
@@ -221,6 +224,14 @@ def write_shared(prepared: SpeciesPrepared, options: RunOptions, folder: Path, f
     if prepared.tables and not prepared.areas:
         write_background(next(iter(prepared.tables.values())), prepared, options, folder, files)
     _write_effort(prepared, folder, files)
+    if prepared.group is not None and not prepared.group.placing:
+        place = folder / GROUP
+        if place.exists():
+            shutil.rmtree(place)
+        place.mkdir()
+        made: Files = {}
+        write_group(prepared.group.model, prepared.stack, place, made, options, area=prepared.study_area)
+        files["group"] = f"{GROUP}/{made.get('page', made['numbers'])}"
 
 
 def write_background(

@@ -1,0 +1,134 @@
+"""`Ensemble`: the mean of a committee and of a species on the axes of its group, folded into one model."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sdm.errors import OptionError
+from sdm.estimators.committee import Committee
+from sdm.estimators.maxent import Maxent, TrainingData
+from sdm.estimators.on_axes import OnAxes
+from sdm.features.domain import Domain
+from sdm.features.shapes import Shapes
+from sdm.features.terms import Terms
+from sdm.maxent.entropy import Entropy
+from sdm.maxent.solution import CONVERGED, Solution
+from sdm.models.interface import ModelVariable, weigh
+from sdm.types import Progress
+
+
+class Ensemble(Maxent):
+    """The mean score of a committee, which knows one species, and of a model on shared axes, which knows its group.
+
+    Parameters
+    ----------
+    axes : OnAxes
+        The species on the axes of its group.
+    multiplier, categorical, tolerance, max_iterations, add_presences, prevalence, unseen, temperature
+        As for `Committee`.
+
+    Attributes
+    ----------
+    committee_ : Committee
+    on_axes_ : OnAxes
+    model_, solution_, notes_
+        As for `Maxent`; `gap` is the larger of the two, since the mean solves no problem of its own.
+    """
+
+    def __init__(
+        self,
+        axes: OnAxes,
+        multiplier: float = 1.0,
+        *,
+        categorical: Sequence[str | int] = (),
+        tolerance: float = 1e-6,
+        max_iterations: int | None = None,
+        add_presences: str | None = None,
+        prevalence: float = 0.5,
+        unseen: str = "zero",
+        temperature: float = 1.0,
+    ) -> None:
+        super().__init__(
+            multiplier=multiplier,
+            categorical=categorical,
+            tolerance=tolerance,
+            max_iterations=max_iterations,
+            add_presences=add_presences,
+            prevalence=prevalence,
+            unseen=unseen,
+            temperature=temperature,
+        )
+        self.axes = axes
+
+    def settings(self) -> dict[str, Any]:
+        """Return the parameters as JSON can hold them."""
+        named = ("multiplier", "tolerance", "max_iterations", "add_presences", "prevalence", "unseen", "temperature")
+        return {"axes": self.axes.settings()} | {name: getattr(self, name) for name in named}
+
+    def for_fold(self, name: str) -> Self:
+        """Return the estimator for a fold, with the axes that were found without its records."""
+        return type(self)(**self.get_params() | {"axes": self.axes.for_fold(name)})
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        start: Any = None,
+        base_weight: ArrayLike | None = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Fit both to presences (`y` = 1) and background (`y` = 0), and average them."""
+        if start is not None:
+            raise OptionError("an ensemble starts from nothing: leave out start")
+        names = ("categorical", "max_iterations", "add_presences", "prevalence", "unseen")
+        common = {name: getattr(self, name) for name in names}
+        alone = Committee(self.multiplier, tolerance=self.tolerance, **common)
+        self.committee_ = alone.fit(X, y, sample_weight, base_weight=base_weight, progress=progress)
+        on_axes: OnAxes = type(self.axes)(**self.axes.get_params())
+        self.on_axes_ = on_axes.fit(X, y, sample_weight, base_weight=base_weight)
+        return self._average(self._read(X, y, sample_weight, base_weight))
+
+    def _average(self, data: TrainingData) -> Self:
+        """Make one model of both: half of the weights of each."""
+        members: list[Maxent] = [self.committee_, self.on_axes_]
+        self._domain, domain = data.domain, data.domain
+        columns = [domain.spread(v, variable.values) for v, variable in enumerate(domain.variables)]
+        order = [[a.name for a in domain.variables].index(name) for name in self.on_axes_.model_.names]
+        theta = 0.5 * (
+            self.committee_.model_.compiled.scores(columns)
+            + self.on_axes_.model_.compiled.scores([columns[v] for v in order])
+        )
+        gibbs = Entropy(1.0).gibbs(theta, domain.q0)
+        parts = [weigh(m.model_.terms, m.model_.shapes, 0.5 * m.model_.weights) for m in members]
+        terms = Terms.concatenate([one for one, _ in parts])
+        shapes = Shapes.concatenate([two for _, two in parts])
+        self.coef_ = np.concatenate([terms.weight, shapes.weight])
+        failed = [m.solution_.status for m in members if m.solution_.status != CONVERGED]
+        status, gap = failed[0] if failed else CONVERGED, max(m.solution_.gap for m in members)
+        spent = sum(m.solution_.iterations for m in members), sum(m.solution_.seconds for m in members)
+        objective = 0.5 * sum(m.solution_.objective for m in members)
+        p = domain.q0 * gibbs.ratio
+        self.solution_ = Solution(status, self.coef_, objective, gap, *spent, gibbs.tau, p)
+        self.notes_ = list(dict.fromkeys(note for m in members for note in m.notes_))
+        classes = ", ".join(str(m.model_.meta["classes"]) for m in members)
+        record = {"classes": classes, "members": 5, "n_features": len(self.coef_), "conjugate": gibbs.conjugate}
+        record["shared"] = self.on_axes_.model_.meta["shared"]
+        model = self._species_model(data, terms, shapes, record, lambda: theta)
+        wide = tuple(_widest(*pair) for pair in zip(model.variables, self.on_axes_.model_.variables))
+        self.model_ = replace(model, variables=wide)
+        return self
+
+    @property
+    def domain_(self) -> Domain:
+        """The cells that the model is a density over."""
+        return self._domain
+
+
+def _widest(one: ModelVariable, other: ModelVariable) -> ModelVariable:
+    """Return a variable with the range of both members, and the categories of both."""
+    classes = tuple(sorted({*one.classes, *other.classes}))
+    return replace(one, lo=min(one.lo, other.lo), hi=max(one.hi, other.hi), classes=classes)

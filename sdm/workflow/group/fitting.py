@@ -1,0 +1,225 @@
+"""The group of a run over species on shared axes: one fit for all of them, and one without the records of each fold."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm.assess.axes import shared_numbers
+from sdm.assess.splits.spatial import blocks
+from sdm.data.background import Background
+from sdm.data.encode import NamedNumbers
+from sdm.data.rasters.distance import DEGREE_KM
+from sdm.data.table import SampleTable
+from sdm.errors import DataError, OptionError, SdmError
+from sdm.estimators.ensemble import Ensemble
+from sdm.estimators.maxent import Maxent
+from sdm.estimators.on_axes import OnAxes
+from sdm.estimators.shared import SharedMaxent
+from sdm.models.file import load_model
+from sdm.models.group import GroupModel
+from sdm.options.definitions import RunOptions
+from sdm.progress.telling import going_on, step_by_step
+from sdm.types import Array, Index, Progress
+
+SHARED, ENSEMBLE = "shared", "ensemble"
+FOLDS = 5  # blocks of sites that choose the strength
+_PARTS = (6, 12, 24)  # of the longer side of the extent that a block measures: the first that gives enough blocks
+
+
+@dataclass(frozen=True)
+class GroupFits:
+    """The axes of a run: of all training records, and without each fold; or those of a file, on which new species are
+    placed."""
+
+    model: GroupModel
+    without: Mapping[str, GroupModel] = field(default_factory=dict)
+    placing: bool = False
+
+    @property
+    def identity(self) -> list[str]:
+        """What results depend on."""
+        return [self.model.identity, *(f"{name} {one.identity}" for name, one in self.without.items())]
+
+    def estimator(self, species: str, options: RunOptions, base: Maxent) -> Maxent:
+        """Return the estimator of one species: on the axes, or the mean of that and of a committee."""
+        predict = options.predict
+        common: dict[str, Any] = {"prevalence": predict.prevalence, "unseen": predict.unseen}
+        common |= {"temperature": predict.temperature, "add_presences": options.fit.add_presences}
+        member = None if self.placing else species
+        placed = OnAxes(self.model, member, without=dict(self.without) or None, **common)
+        if options.fit.model == SHARED:
+            return placed
+        return Ensemble(placed, **base.get_params())
+
+    def numbers(self, species: str, fitted: Maxent) -> dict[str, Any]:
+        """Return what the results of a species say of the group (JSON values)."""
+        if not self.placing:
+            return shared_numbers(self.model, species)
+        group = self.model
+        return {
+            "rank": group.rank,
+            "explained": group.explained.tolist(),
+            "shared": 1.0,
+            "own": 0.0,
+            "records": None,
+            "places": (fitted.on_axes_ if isinstance(fitted, Ensemble) else fitted).place_.tolist(),  # type: ignore[attr-defined]
+            "relatives": [],
+            "strength": group.strength,
+            "gap": None,
+            "species": len(group.species),
+            "spatial": bool(group.meta.get("spatial", False)),
+        }
+
+
+def shares_axes(options: RunOptions) -> bool:
+    """Whether the models of a run are on shared axes."""
+    return options.fit.model in (SHARED, ENSEMBLE)
+
+
+def check_axes(options: RunOptions) -> None:
+    """Raise for options that models on shared axes cannot have."""
+    if not shares_axes(options):
+        return
+    if options.test.jackknife or options.test.null_models:
+        raise OptionError(
+            "the jackknife and null models fit one species again and again, and axes are of a whole group: leave them "
+            "out, or use --model committee"
+        )
+
+
+def fit_group(
+    tables: Mapping[str, SampleTable],
+    plan: Callable[[str], Any],
+    options: RunOptions,
+    *,
+    around: Background | None = None,
+    degrees: bool = True,
+    progress: Progress | None = None,
+) -> GroupFits:
+    """Fit the axes of a run to the training records of its species, and again without the records of each fold.
+
+    `plan` divides the records of a species. `around` are random cells, which get a small part of the base measure, so
+    that it is not zero where nobody looked. `degrees` is whether coordinates are longitudes and latitudes.
+    """
+    plans = {}
+    for name in tables:
+        try:
+            plans[name] = plan(name)
+        except SdmError:  # it fails by itself, with its reason
+            continue
+    if len(plans) < 2:
+        raise OptionError(
+            f"shared axes need several species, and there {'is one' if plans else 'is none'} with enough records: use "
+            "--model maxent or committee, or place the species on the axes of a group with --axes group.npz"
+        )
+    whole = {name: one.table for name, one in plans.items()}
+    chooser = _estimator(options, options.fit.strength or "auto")
+    with going_on(progress, "shared axes of the group"):
+        model = _fit(chooser, _Rows.of(whole, around, options), options, degrees, progress)
+    names = list(dict.fromkeys(fold.name for one in plans.values() if one.split for fold in one.split.folds))
+    without: dict[str, GroupModel] = {}
+    again = _estimator(options, model.strength)
+    for name in step_by_step(names, progress, "shared axes without each fold"):
+        part = {}
+        for species, one in plans.items():
+            folds = [] if one.split is None else [fold for fold in one.split.folds if fold.name == name]
+            part[species] = one.table.take(folds[0].train) if folds else one.table
+        without[name] = _fit(again, _Rows.of(part, around, options), options, degrees, None)
+    return GroupFits(model, without)
+
+
+def read_axes(path: str) -> GroupFits:
+    """Return the axes of a file, on which species are placed."""
+    model = load_model(path)
+    if not isinstance(model, GroupModel):
+        raise OptionError(f"{Path(path).name} is a {model.called}: expected the group.npz of a run with --model shared")
+    return GroupFits(model, placing=True)
+
+
+def _estimator(options: RunOptions, strength: str | float) -> SharedMaxent:
+    fit = options.fit
+    given: dict[str, Any] = {"own": fit.own, "knots": fit.knots, "tolerance": fit.tolerance, "threads": options.threads}
+    if fit.features != "auto":
+        given["features"] = fit.features
+    known = {name: value for name, value in given.items() if value is not None}
+    return SharedMaxent(strength=strength, seed=options.seed, prevalence=options.predict.prevalence, **known)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """All sites and records of a group: sites first, then the records of each species."""
+
+    table: SampleTable  # of any of the species, for what they have in common
+    values: Array
+    xy: Array
+    species: NDArray[np.object_]
+    base: Array
+    weight: Array
+
+    @classmethod
+    def of(cls, tables: Mapping[str, SampleTable], around: Background | None, options: RunOptions) -> "_Rows":
+        each, sites = list(tables.values()), _distinct_backgrounds(tables)
+        base = [np.ones(one.n_background) if one.weights is None else one.weights for one in sites]
+        level = float(np.mean(base[0]))
+        values = [one.background for one in sites]
+        xy = [np.column_stack([one.background_x, one.background_y]) for one in sites]
+        if around is not None and len(around):
+            share, total = options.background.random_share, sum(float(part.sum()) for part in base)
+            base.append(np.full(len(around), share / (1.0 - share) * total / len(around)))
+            values.append(around.numbers)
+            xy.append(np.column_stack([around.x, around.y]))
+        count = sum(map(len, values))
+        records = [np.full(one.n_presences, level) if one.presence_base is None else one.presence_base for one in each]
+        own = [np.ones(one.n_presences) if one.presence_weights is None else one.presence_weights for one in each]
+        names = [name for name, one in tables.items() for _ in range(one.n_presences)]
+        return cls(
+            each[0],
+            np.vstack([*values, *(one.presence for one in each)]),
+            np.vstack([*xy, *(np.column_stack([one.presence_x, one.presence_y]) for one in each)]),
+            np.array([None] * count + names, dtype=object),
+            np.concatenate([*base, *records]),
+            np.concatenate([np.ones(count), *own]),
+        )
+
+    def blocks(self, seed: int, degrees: bool) -> Index | None:
+        """Return the block of every row; None where coordinates are not known, or lie too near to each other."""
+        if not np.isfinite(self.xy).all():
+            return None
+        recorded = np.array([name is not None for name in self.species])
+        side = float(np.ptp(self.xy, axis=0).max()) * (DEGREE_KM if degrees else 1.0)
+        for parts in _PARTS:
+            try:
+                split = blocks(
+                    self.xy[recorded], self.xy[~recorded], side / parts, FOLDS, seed=seed, geographic=degrees
+                )
+            except DataError:
+                continue
+            if split.group is not None and split.background_group is not None:
+                return np.concatenate([split.background_group, split.group])
+        return None
+
+
+def _fit(
+    estimator: SharedMaxent, rows: _Rows, options: RunOptions, degrees: bool, progress: Progress | None
+) -> GroupModel:
+    """Fit the axes of a group."""
+    fresh = SharedMaxent(**estimator.get_params() | {"categorical": list(rows.table.categorical)})
+    places = rows.blocks(options.seed, degrees) if isinstance(fresh.strength, str) else None
+    x = NamedNumbers(rows.values, rows.table.names)
+    fresh.fit(x, rows.species, rows.weight, rows.base, places, progress)
+    return fresh.model_
+
+
+def _distinct_backgrounds(tables: Mapping[str, SampleTable]) -> list[SampleTable]:
+    """Return one table for every background that is another."""
+    seen: dict[int, SampleTable] = {}
+    for one in tables.values():
+        seen.setdefault(id(one.background), one)
+    found: dict[bytes, SampleTable] = {}
+    for one in seen.values():
+        found.setdefault(one.background.tobytes(), one)
+    return list(found.values())
