@@ -115,6 +115,8 @@ class Region:
     def _read(cls, known: Any) -> "Region":
         try:
             left, bottom, right, top = (float(number) for number in known["box"])
+            if not (left <= right and bottom <= top):
+                raise ValueError("a box without an inside")
             return cls((left, bottom, right, top), str(known["crs"]))
         except (KeyError, TypeError, ValueError) as error:
             raise DataError("the model does not say which region it was fitted in: its file is damaged") from error

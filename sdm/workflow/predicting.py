@@ -64,7 +64,8 @@ def predict_files(
     model : path
         Written by `sdm fit`, `sdm classify` or `sdm joint`, or by `save` in Python.
     layers : sequence of str
-        A folder, a pattern, or files, with the model's variables; or one table (.csv, .tsv, .txt) of points.
+        A folder, a pattern, or files, with the model's variables; or one table (.csv, .tsv, .txt) of points. Of a model
+        with features of place, layers must lie in the region of the fit, and a table needs coordinates.
     output : path
         The GeoTIFF to write. Of a class model it has the probabilities, one band per class; the most probable class and
         the entropy go beside it, to `<stem>_class.tif` and `<stem>_entropy.tif`. Of a joint model it is a folder: it

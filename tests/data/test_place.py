@@ -144,7 +144,10 @@ def test_the_region_of_a_table_is_a_little_more_than_its_points() -> None:
     assert not region.beyond(np.array([np.nan]), np.array([np.nan])).any()
 
 
-@pytest.mark.parametrize("damaged", [{}, {"box": [1, 2, 3], "crs": ""}, {"box": ["a"] * 4, "crs": ""}, [1], "x"])
+@pytest.mark.parametrize(
+    "damaged",
+    [{}, [1], "x", *({"box": box, "crs": ""} for box in ([1, 2, 3], ["a"] * 4, [2, 0, 1, 1], [0, 0, 1, float("nan")]))],
+)
 def test_a_damaged_region_is_refused(damaged: object) -> None:
     with pytest.raises(DataError, match="its file is damaged"):
         Region.of_model(model_of(damaged))

@@ -11,9 +11,11 @@ from shapely.geometry import box
 
 import sdm.data.rasters.stack
 from sdm import Maxent
+from sdm.data.place import Region
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.layers import open_stack
 from sdm.errors import DataError
+from sdm.estimators.shared import SharedMaxent
 from sdm.maps.novelty import MEASURES, NoveltyMaps, novelty_places
 from sdm.maps.species import PlannedMap, predict_raster, predict_rasters, write_spread_maps
 from sdm.models.species import Model
@@ -97,6 +99,27 @@ def test_a_study_area_leaves_the_rest_as_it_is(world, tmp_path: Path) -> None:
     assert np.isnan(found[:, 110:]).all()
     assert np.isnan(found[85:]).all()
     np.testing.assert_allclose(found[:75, :100], truth[:75, :100], rtol=1e-6, atol=1e-9)
+
+
+def test_a_group_of_species_knows_where_it_is(world) -> None:
+    folder, table, _ = world
+    sites = table.dropna().sample(500, random_state=3)
+    west, warm = (sites[sites[name].rank(pct=True) < 0.2] for name in ("place_x", "heat"))
+    species = [None] * len(sites) + ["west"] * len(west) + ["warm"] * len(warm)
+    group = SharedMaxent(features="lq", strength=0.5).fit(pd.concat([sites, west, warm]), species).model_
+    low = dict(zip(group.names, group.training_range.low))
+    assert np.isneginf(low["place_x"])
+    assert low["heat"] == sites["heat"].min()
+    truth = group.values(table[list(group.names)]).T.reshape(2, HEIGHT, WIDTH)
+    assert np.nanmax(truth[0, :, :20]) > 2 * np.nanmax(truth[0, :, -20:])
+    stack = open_stack(folder, names=group.names)
+    for window, values in stack.scan(stack.tiles(40, 50)):
+        found = group.column_values(list(values.reshape(len(values), -1))).reshape(2, *values.shape[1:])
+        rows, cols = window.toslices()
+        np.testing.assert_allclose(found, truth[:, rows, cols], rtol=1e-12)
+    region = Region.of_model(group)
+    assert region is not None
+    region.check(stack)
 
 
 def narrow(table: pd.DataFrame) -> pd.DataFrame:

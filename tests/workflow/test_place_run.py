@@ -18,6 +18,8 @@ from sdm.assess.variables.correlation import measure_collinearity
 from sdm.data.place import PLACE_WARNING, Region
 from sdm.data.rasters.layers import open_stack
 from sdm.errors import DataError, OptionError
+from sdm.estimators.shared import SharedMaxent
+from sdm.files import safe_name
 from sdm.models.file import save_model
 from sdm.options.reading import make_options
 from sdm.simulate.world import Simulation, simulate
@@ -369,3 +371,33 @@ def test_thinning_and_environmental_folds_leave_place_out(made: Simulation) -> N
     np.testing.assert_array_equal(plain.presence_x, placed.presence_x)
     splits = [split_table(table, "environment", k=3, seed=1) for table in (plain, placed)]
     np.testing.assert_array_equal(splits[0].group, splits[1].group)
+
+
+def test_maps_of_a_group_know_where_they_are(made: Simulation, tmp_path: Path) -> None:
+    """`sdm predict group.npz`: one map per species, each what the group predicts for the coordinates of its cells."""
+    tables = prepare_species(options(made)).tables
+    first = next(iter(tables.values()))
+    rows = np.vstack([first.background, *(table.presence for table in tables.values())])
+    species = [None] * first.n_background + [name for name, one in tables.items() for _ in range(one.n_presences)]
+    names = [name for name in first.names if name != "landcover"]
+    frame = pd.DataFrame(rows, columns=list(first.names))[names]
+    group = SharedMaxent(features="lq", strength=0.3).fit(frame, species).model_
+    group = replace(group, meta={**group.meta, "region": first.region.as_dict()})
+    save_model(group, tmp_path / "group.npz")
+    found = predict_files(tmp_path / "group.npz", [str(made.folder / "layers")], tmp_path / "maps", novelty="mess")
+    table, valid = cells(made, group)
+    truth = group.values(table[valid])
+    for k, name in enumerate(group.species):
+        (file,) = (path for path in found.files.values() if path.stem == safe_name(name))
+        np.testing.assert_allclose(band_of(file)[valid], truth[:, k], rtol=1e-5, atol=1e-8)
+    plain = SharedMaxent(features="lq", strength=0.3).fit(frame[names[:-2]], species).model_
+    save_model(plain, tmp_path / "plain.npz")
+    other = predict_files(tmp_path / "plain.npz", [str(made.folder / "layers")], tmp_path / "plain", novelty="mess")
+    np.testing.assert_array_equal(band_of(tmp_path / "maps" / "mess.tif"), band_of(tmp_path / "plain" / "mess.tif"))
+    assert other.numbers["outside"] == found.numbers["outside"]
+    with pytest.raises(OptionError, match="cannot be projected to scenarios: the model has features of place"):
+        project_models(tmp_path / "group.npz", str(made.folder / "warmer"), tmp_path / "out")
+    far = replace(group, meta={**group.meta, "region": {"box": [100, 0, 110, 10], "crs": ""}})
+    save_model(far, tmp_path / "far.npz")
+    with pytest.raises(DataError, match="the fit was at x 100 to 110, y 0 to 10"):
+        predict_files(tmp_path / "far.npz", [str(made.folder / "layers")], tmp_path / "no")
