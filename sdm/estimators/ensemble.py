@@ -16,7 +16,7 @@ from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms
 from sdm.maxent.entropy import Entropy
 from sdm.maxent.solution import CONVERGED, Solution
-from sdm.models.interface import ModelVariable, weigh
+from sdm.models.interface import ModelVariable, with_weights
 from sdm.types import Progress
 
 
@@ -103,7 +103,7 @@ class Ensemble(Maxent):
             + self.on_axes_.model_.compiled.scores([columns[v] for v in order])
         )
         gibbs = Entropy(1.0).gibbs(theta, domain.q0)
-        parts = [weigh(m.model_.terms, m.model_.shapes, 0.5 * m.model_.weights) for m in members]
+        parts = [with_weights(m.model_.terms, m.model_.shapes, 0.5 * m.model_.weights) for m in members]
         terms = Terms.concatenate([one for one, _ in parts])
         shapes = Shapes.concatenate([two for _, two in parts])
         self.coef_ = np.concatenate([terms.weight, shapes.weight])
