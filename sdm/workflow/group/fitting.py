@@ -1,7 +1,7 @@
 """The group of a run over species on shared axes: one fit for all of them, and one without the records of each fold."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from sdm.assess.axes import shared_numbers
 from sdm.assess.splits.spatial import blocks
 from sdm.data.background import Background
 from sdm.data.encode import NamedNumbers
+from sdm.data.place import Region
 from sdm.data.rasters.distance import DEGREE_KM
 from sdm.data.table import SampleTable
 from sdm.errors import DataError, OptionError, SdmError
@@ -159,6 +160,7 @@ class _Rows:
     species: NDArray[np.object_]
     base: Array
     weight: Array
+    region: Region | None = None  # of all species together, where variables of place are among theirs
 
     @classmethod
     def of(cls, tables: Mapping[str, SampleTable], around: Background | None, options: RunOptions) -> "_Rows":
@@ -183,6 +185,7 @@ class _Rows:
             np.array([None] * count + names, dtype=object),
             np.concatenate([*base, *records]),
             np.concatenate([np.ones(count), *own]),
+            Region.around([one.region for one in each]),
         )
 
     def blocks(self, seed: int, degrees: bool) -> Index | None:
@@ -211,7 +214,12 @@ def _fit(
     places = rows.blocks(options.seed, degrees) if isinstance(fresh.strength, str) else None
     x = NamedNumbers(rows.values, rows.table.names)
     fresh.fit(x, rows.species, rows.weight, rows.base, places, progress)
-    return fresh.model_
+    region = rows.region
+    return (
+        fresh.model_
+        if region is None
+        else replace(fresh.model_, meta={**fresh.model_.meta, "region": region.as_dict()})
+    )
 
 
 def _distinct_backgrounds(tables: Mapping[str, SampleTable]) -> list[SampleTable]:
