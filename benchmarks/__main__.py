@@ -14,7 +14,7 @@ FOLDERS = {
 }
 ALL = (
     *("engine", "application", "structural", "path", "roots", "edges", "bias", "nceas"),
-    *("transfer", "medn", "proportions", "survey", *INPUTS, *SCENARIOS, *SCALE),
+    *("transfer", "groups", "medn", "proportions", "survey", *INPUTS, *SCENARIOS, *SCALE),
 )
 
 

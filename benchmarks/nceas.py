@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from multiprocessing import get_context
 from pathlib import Path
@@ -22,8 +22,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from benchmarks.tools.group import GroupFit
 from benchmarks.tools.harness import RESULTS, shared, table
-from sdm import Committee, Maxent
+from sdm import Committee, Maxent, SharedMaxent
 from sdm.assess.measures.basic import auc, log_loss
 from sdm.estimators.structural import StructMaxent
 from sdm.features.classes import auto_classes
@@ -112,8 +113,7 @@ def one_per_site(records: pd.DataFrame) -> pd.DataFrame:
 
 def same_group(region: Region, species: Species) -> pd.DataFrame:
     """Return the records of all species of the same kind of organism."""
-    kind = region.records["group"].replace(TARGET_GROUP)
-    return region.records[kind == TARGET_GROUP.get(species.group, species.group)]
+    return region.records[region.records["group"].replace(TARGET_GROUP) == _kind(species)]
 
 
 def make_background(kind: str, region: Region, species: Species) -> Background:
@@ -170,16 +170,21 @@ class BySize:
 
 @dataclass(frozen=True)
 class Setting:
-    """What is fitted: a background, and members whose log densities are averaged (often one)."""
+    """What is fitted: a background, and members whose log densities are averaged (often one). A member is one species
+    at a time, or its whole group at once (`group`); `share` is its part of the mean."""
 
     background: str = "target"
     members: Sequence[dict[str, Any]] = field(default_factory=lambda: [{}])
     sized: BySize | None = None  # multiplies every member's multiplier
     bags: int = 0  # so many bootstrap samples of the presences for each member
 
-    def fits(self, species: Species) -> list[Maxent]:
-        """Return the members as unfitted estimators."""
-        return [self._make(dict(member), species) for member in self.members]
+    def fits(self, species: Species) -> list[tuple[float, Maxent | GroupFit]]:
+        """Return the members as unfitted estimators, each with its part of the mean."""
+        equal, made = 1.0 / len(self.members), []
+        for member in map(dict, self.members):
+            share = member.pop("share", equal)
+            made.append((share, member["group"] if "group" in member else self._make(member, species)))
+        return made
 
     def _make(self, options: dict[str, Any], species: Species) -> Maxent:
         n, categorical = species.n, read_region(species.region).categorical
@@ -201,6 +206,18 @@ RULES = (
     *(BySize(40, 0.7, 2.0), BySize(40, 1.0, 2.0), BySize(60, 0.7, 3.0)),
 )
 BEST: list[dict[str, Any]] = [{}, {"knots": "maxnet", "beta": "maxent"}, {"without": "h"}, {"features": "t"}]
+SMOOTH: dict[str, Any] = {"regularization": "l2sq", "multiplier": 10.0, "knots": 10}
+AXES, RECTIFIED = GroupFit(), GroupFit("lqh,relu:600")
+AXES_OF_PLACE, RECTIFIED_OF_PLACE = (replace(how, given=0.03, place=True) for how in (AXES, RECTIFIED))
+
+
+def mean_of(*parts: tuple[float, dict[str, Any] | GroupFit]) -> Setting:
+    """Return a mean of members, each with its part of it: options of one species at a time, or a group at once."""
+    members = [{"group": what} if isinstance(what, GroupFit) else what for _, what in parts]
+    return Setting(members=[{"share": share, **member} for (share, _), member in zip(parts, members)])
+
+
+COMMITTEE: dict[str, Any] = {"committee": True}
 SETTINGS: dict[str, Setting] = {
     "default": Setting("given"),
     "target": Setting(),
@@ -227,7 +244,7 @@ SETTINGS: dict[str, Setting] = {
     "target_empty": Setting(members=[{"beta": "maxnet"}]),
     "target_maxnet": Setting(members=[{"knots": "maxnet"}]),
     "target_knots10": Setting(members=[{"knots": 10}]),
-    "target_l2sq": Setting(members=[{"regularization": "l2sq", "multiplier": 10.0, "knots": 10}]),
+    "target_l2sq": Setting(members=[SMOOTH]),
     "target_sized": Setting(sized=BySize()),
     **{f"target_sized_{r.unit:g}_{r.low:g}_{r.high:g}": Setting(sized=r) for r in RULES},
     # trees and monomials; several models averaged
@@ -241,6 +258,21 @@ SETTINGS: dict[str, Setting] = {
     "best_without_thresholds": Setting(members=BEST[:3]),
     **{f"best_sized_{r.unit:g}_{r.low:g}_{r.high:g}": Setting(members=BEST, sized=r) for r in RULES},
     "best_survey": Setting("survey", BEST),
+    "best_smooth": mean_of((2 / 3, COMMITTEE), (1 / 3, SMOOTH)),
+    # the whole group at once, on shared axes
+    "shared": mean_of((1, AXES)),
+    "shared_sites": mean_of((1, replace(AXES, given=0.0))),  # no given points
+    "shared_plain": mean_of((1, replace(AXES, given=0.0, power=1.0))),
+    **{f"shared_c{c:g}": mean_of((1, replace(AXES, strength=c))) for c in (0.7, 1.0, 2.0)},
+    **{f"shared_given{g:g}": mean_of((1, replace(AXES, given=g))) for g in (0.03, 0.05, 0.2)},
+    **{f"shared_relu{n}": mean_of((1, replace(RECTIFIED, seed=n))) for n in (1, 2)},  # two seeds
+    "shared_place": mean_of((1, AXES_OF_PLACE)),
+    # and averaged with models of one species
+    "best_shared": mean_of((1 / 3, COMMITTEE), (1 / 6, SMOOTH), (1 / 2, AXES)),
+    "best_shared_half": mean_of((1 / 2, COMMITTEE), (1 / 2, AXES)),
+    "best_shared_relu": mean_of((1 / 3, COMMITTEE), (1 / 6, SMOOTH), (1 / 2, RECTIFIED)),
+    "best_place": mean_of((1 / 3, COMMITTEE), (1 / 3, AXES), (1 / 3, AXES_OF_PLACE)),
+    "best_place_relu": mean_of((1 / 3, COMMITTEE), (1 / 3, RECTIFIED), (1 / 3, RECTIFIED_OF_PLACE)),
 }
 FIRST = ("default", "target", "structural", "best")
 
@@ -274,20 +306,41 @@ def _links(setting: Setting, region: Region, species: Species) -> tuple[Array, f
     """Return the members' mean log density (up to a constant) at the training rows and the test sites, and the gap."""
     columns = VARIABLES[region.name]
     background, shares = make_background(setting.background, region, species)
-    rows = pd.concat([species.records[columns], background[columns]], ignore_index=True)
-    everywhere = pd.concat([rows, species.sites[columns]], ignore_index=True)
+    wanted = [*columns, "x", "y"]
+    rows = pd.concat([species.records[wanted], background[wanted]], ignore_index=True)
+    everywhere = pd.concat([rows, species.sites[wanted]], ignore_index=True)
     weight = None if shares is None else np.concatenate([np.ones(species.n), shares])
     rng = np.random.default_rng(1)
-    total, gap, count = np.zeros(len(everywhere)), 0.0, 0
-    for model in setting.fits(species):
+    total, gap = np.zeros(len(everywhere)), 0.0
+    for share, member in setting.fits(species):
+        if isinstance(member, GroupFit):
+            fitted = _fitted_group(member, region.name, _kind(species))
+            total += share * member.links(fitted, species.name, everywhere, columns)
+            gap = max(gap, fitted.fit_.gap)
+            continue
         for _ in range(max(1, setting.bags)):
             order = np.arange(len(rows))
             if setting.bags:
                 order[: species.n] = rng.integers(0, species.n, species.n)
-            model.fit(rows.iloc[order], (np.arange(len(rows)) < species.n).astype(int), weight)
-            total += model.predict(everywhere, "link")
-            gap, count = max(gap, model.solution_.gap), count + 1
-    return total / count, gap
+            member.fit(rows[columns].iloc[order], (np.arange(len(rows)) < species.n).astype(int), weight)
+            total += share / max(1, setting.bags) * member.predict(everywhere[columns], "link")
+            gap = max(gap, member.solution_.gap)
+    return total, gap
+
+
+def _kind(species: Species) -> str:
+    """Return the kind of organism of a species: the name of its target group."""
+    return TARGET_GROUP.get(species.group, species.group)
+
+
+@lru_cache(maxsize=4)
+def _fitted_group(how: GroupFit, region: str, kind: str) -> SharedMaxent:
+    """Fit all species of a kind in a region; each process does it once."""
+    where = read_region(region)
+    records = {name: species.records for name, species in where.species.items() if _kind(species) == kind}
+    one = where.species[next(iter(records))]
+    sites = one_per_site(same_group(where, one))
+    return how.fit(records, sites, where.background, VARIABLES[region], where.categorical)
 
 
 def _cloglog(links: Array, sites: int) -> Array:

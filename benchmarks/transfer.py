@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from benchmarks.engine import labelled, valid_cells
-from benchmarks.nceas import BEST, BySize, classes_without
+from benchmarks.nceas import BEST, SMOOTH, BySize, classes_without
 from benchmarks.structural import everything
 from benchmarks.tools.harness import earlier, save, shared, table
 from sdm import Maxent, StructMaxent
@@ -37,6 +37,7 @@ SETTINGS: dict[str, tuple[list[dict[str, Any]], BySize | None]] = {
     "committee, 0.6 to 1.5": (BEST, BySize()),
     "committee, 1 to 1.5": (BEST, BySize(30, 1.0, 1.5)),
     "committee, 1 to 1.1": (BEST, BySize(30, 1.0, 1.1)),
+    "committee, smooth member": ([*({**member, "share": 1 / 6} for member in BEST), {**SMOOTH, "share": 1 / 3}], None),
     "committee, empty categories": ([BEST[0], {"knots": "maxnet"}, *BEST[2:]], None),
 }
 SIZES = {"grassland": (8, 15, 30, 60, 120, 300), "bradypus": (10, 20, 40, 80)}
@@ -104,6 +105,7 @@ def judge(setting: str, trial: Trial) -> tuple[float, float]:
     scores = [np.zeros(len(x)) for x in places]
     for member in members:
         options = dict(member)
+        share = options.pop("share", 1.0 / len(members))
         if "without" in options:
             options["features"] = classes_without(n, options.pop("without"))
         if sized is not None:
@@ -112,7 +114,7 @@ def judge(setting: str, trial: Trial) -> tuple[float, float]:
         model = kind(categorical=trial.categorical, tolerance=1e-4, **options)
         model.fit(*labelled(trial.train, trial.background))
         for total, x in zip(scores, places):
-            total += model.model_.predict(x, "link") / len(members)
+            total += share * model.model_.predict(x, "link")
     everywhere, held, found, not_found = scores
     top = everywhere.max()
     loss = top + np.log(np.mean(np.exp(everywhere - top))) - held.mean()
