@@ -115,7 +115,12 @@ class Ensemble(Maxent):
         self.solution_ = Solution(status, self.coef_, objective, gap, *spent, gibbs.tau, p)
         self.notes_ = list(dict.fromkeys(note for m in members for note in m.notes_))
         classes = ", ".join(str(m.model_.meta["classes"]) for m in members)
-        record = {"classes": classes, "members": 5, "n_features": len(self.coef_), "conjugate": gibbs.conjugate}
+        record = {
+            "classes": classes,
+            "members": 1 + len(self.committee_.members_),
+            "n_features": len(self.coef_),
+            "conjugate": gibbs.conjugate,
+        }
         record["shared"] = self.on_axes_.model_.meta["shared"]
         model = self._species_model(data, terms, shapes, record, lambda: theta)
         wide = tuple(_widest(*pair) for pair in zip(model.variables, self.on_axes_.model_.variables))

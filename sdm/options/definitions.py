@@ -181,10 +181,10 @@ class BackgroundOptions(Section):
     target_group: str | None = option(
         None, "Records of a target group, observed as the species is (default: all species of the occurrence file)."
     )
-    random_share: float = option(
-        0.1,
+    random_share: float | None = option(
+        None,
         "Shared axes with a target group: the part of the base measure that is on 2,000 random cells, so that it is "
-        "not zero where nobody looked (0: none).",
+        "not zero where nobody looked (default: 0.1, with features of place 0.03; 0: none).",
         ge=0,
         lt=1,
     )
@@ -212,7 +212,7 @@ class FitOptions(Section):
     model: Literal["maxent", "structural", "committee", "shared", "ensemble"] = option(
         "maxent",
         "maxent: feature classes; structural: trees and monomials too, where held-out records show that they help; "
-        "committee: the mean of four maxent models of different shape; shared: one fit for all species of the run, "
+        "committee: the mean of five maxent models of different shape; shared: one fit for all species of the run, "
         "whose responses share a few axes of the environment; ensemble: the mean of committee and shared (of one "
         "species alone the committee).",
     )

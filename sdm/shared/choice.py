@@ -12,7 +12,7 @@ from sdm.shared.fitting import SharedFit, fit_shared
 from sdm.shared.problem import Records, SharedProblem
 from sdm.types import Array
 
-STRENGTHS = (8.0, 4.0, 2.0, 1.0, 0.5, 0.25)
+STRENGTHS = (4.0, 2.8, 2.0, 1.4, 1.0, 0.7)
 _WORSE = 2  # strengths after the best at which a path ends
 LOOSE = 1e-3  # gap of fits that are only compared
 

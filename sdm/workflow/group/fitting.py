@@ -81,6 +81,13 @@ def shares_axes(options: RunOptions) -> bool:
     return options.fit.model in (SHARED, ENSEMBLE)
 
 
+def random_share(options: RunOptions) -> float:
+    """Return the part of the base measure that is on random cells; features of place learn where sites are, so that
+    they have fewer."""
+    given = options.background.random_share
+    return given if given is not None else 0.03 if options.fit.spatial else 0.1
+
+
 def check_axes(options: RunOptions) -> None:
     """Raise for options that models on shared axes cannot have."""
     if not shares_axes(options):
@@ -170,7 +177,7 @@ class _Rows:
         values = [one.background for one in sites]
         xy = [np.column_stack([one.background_x, one.background_y]) for one in sites]
         if around is not None and len(around):
-            share, total = options.background.random_share, sum(float(part.sum()) for part in base)
+            share, total = random_share(options), sum(float(part.sum()) for part in base)
             base.append(np.full(len(around), share / (1.0 - share) * total / len(around)))
             values.append(around.numbers)
             xy.append(np.column_stack([around.x, around.y]))

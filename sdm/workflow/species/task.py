@@ -150,7 +150,9 @@ class SpeciesTask(Task):
         return estimator(options.model_copy(update={"fit": fit}), categorical)
 
     def repeat(self, options: RunOptions, name: str) -> RunOptions:
-        """Return the options with one species."""
+        """Return the options with one species; axes that species share need all of them."""
+        if shares_axes(options) and options.fit.axes is None:
+            return options
         return options.model_copy(update={"occurrences": options.occurrences.model_copy(update={"species": [name]})})
 
     def records(self, prepared: Prepared, name: str) -> tuple[list[dict[str, Any]], dict[str, int]] | None:
