@@ -73,9 +73,13 @@ def shared_section(results: Results) -> Context | None:
         return None
     pairs = [(str(one[0]), number(one[1])) for one in found.get("relatives") or [] if isinstance(one, list)]
     places = list(zip(found.get("explained") or [], found.get("places") or []))
+    records = number(found.get("records"))
+    placed = records is None  # on the axes of other species
     return {
         "s": found,
-        "others": int(found["species"]) - 1,
+        "placed": placed,
+        "records": number(results.numbers.get("training_presences")) if placed else records,
+        "others": int(found["species"]) - (0 if placed else 1),
         "all_shared": number(found.get("own")) == 0.0,
         "relatives": pairs,
         "places": places[:MOST_AXES],

@@ -302,11 +302,11 @@ class Batch:
         write_summary(place, summary_rows(self.record))
         if set(self.plan.names) != set(self.plan.all_names):
             return  # the rest is of all species, and was written when they were read
+        write_run(task, options, place, self.job.command)  # first: what is shared may repeat the command
         task.write_shared(prepared, options, place, {})
         write_fate(prepared, prepared.fate, options, place, {})
         if prepared.ledger is not None:
             write_text(place / "records.csv", table_text(prepared.ledger.rows()), overwrite=True)
-        write_run(task, options, place, self.job.command)
 
 
 def without_workers(command: str) -> str:

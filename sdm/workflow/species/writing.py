@@ -230,7 +230,10 @@ def write_shared(prepared: SpeciesPrepared, options: RunOptions, folder: Path, f
             shutil.rmtree(place)
         place.mkdir()
         made: Files = {}
-        write_group(prepared.group.model, prepared.stack, place, made, options, area=prepared.study_area)
+        typed = folder / "command.txt"  # of the run
+        command = typed.read_text(encoding="utf-8").strip() if typed.is_file() else ""
+        ways: dict[str, Any] = {"area": prepared.study_area, "command": command}
+        write_group(prepared.group.model, prepared.stack, place, made, options, **ways)
         files["group"] = f"{GROUP}/{made.get('page', made['numbers'])}"
 
 
