@@ -60,6 +60,12 @@ def percent(value: Any) -> str:
     return "–" if found is None else f"{100 * found + 1e-9:.1f} %"  # halves go up, as in the live map
 
 
+def small_share(value: Any) -> str:
+    """Return a share in percent that may be very small, and is not nothing."""
+    found = number(value)
+    return "< 0.1 %" if found is not None and 0.0 < found < 0.0005 else percent(value)
+
+
 def whole(value: Any) -> str:
     """Return a whole number with separators; a dash for what is none."""
     found = number(value)
