@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from sdm.assess.profiles import Profile, class_names, response_grid
+from sdm.data.place import PLACE
 from sdm.features.terms import PRODUCT
 from sdm.models.group import GroupModel
 from sdm.types import Array
@@ -14,7 +15,6 @@ from sdm.types import Array
 RELATIVES = 5
 SITES = 400  # that are drawn
 AVERAGED = 100  # sites that the mean is taken of, where features join variables
-PLACE = ("place_x", "place_y")  # variables that say where a site is
 
 
 @dataclass(frozen=True)

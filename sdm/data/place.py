@@ -96,6 +96,15 @@ class Region:
         return cls((left, bottom, right, top))
 
     @classmethod
+    def around(cls, regions: Sequence["Region | None"]) -> "Region | None":
+        """Return the region around several in the same coordinates; None if one of them is not known."""
+        known = [one for one in regions if one is not None]
+        if not known or len(known) < len(regions):
+            return None
+        left, bottom, right, top = zip(*(one.box for one in known))
+        return cls((min(left), min(bottom), max(right), max(top)), known[0].crs)
+
+    @classmethod
     def of_model(cls, model: Any) -> "Region | None":
         """Return the region of a fitted model; None if it has no variable of place."""
         if not has_place(model.names):

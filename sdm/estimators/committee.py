@@ -17,12 +17,17 @@ from sdm.maxent.solution import CONVERGED, Solution
 from sdm.progress.telling import step_by_step
 from sdm.types import Progress
 
+# The shapes of the first four count a sixth each, the smooth one a third.
+WEIGHTS = (1 / 6, 1 / 6, 1 / 6, 1 / 6, 1 / 3)
+_SMOOTH = 10.0  # times the multiplier: the squared penalty of the smooth member
+
 
 class Committee(Maxent):
-    """The average of four Maxent models: their mean score, which is the geometric mean of their densities.
+    """The average of five Maxent models: the mean of their scores, which is a geometric mean of their densities.
 
     Java Maxent's classes by sample size; the same with maxnet's knots; without hinges; and thresholds alone; all with
-    Java Maxent's penalties. Each is fitted to the certified optimum of its own problem, on one domain. The mean of
+    Java Maxent's penalties; and a smooth one, with few knots and a squared penalty, which counts twice as much as each
+    of the others. Each is fitted to the certified optimum of its own problem, on one domain. The mean of
     scores is a score over all their features, so the committee is one model: it predicts, maps and is saved like any
     other.
 
@@ -84,7 +89,7 @@ class Committee(Maxent):
         if start is not None and not isinstance(start, Committee):
             raise OptionError(f"a committee can start from a committee, got {type(start).__name__}")
         self._encoder = data.encoder
-        earlier: list[Maxent | None] = [None] * 4 if start is None else [*start.members_]
+        earlier: list[Maxent | None] = [None] * len(WEIGHTS) if start is None else [*start.members_]
         self.members_: list[Maxent] = [
             member._fit_data(data, old)
             for member, old in step_by_step(
@@ -92,7 +97,7 @@ class Committee(Maxent):
             )
         ]
         self.feature_set_ = FeatureSet(data.domain, [f for m in self.members_ for f in m.feature_set_.families])
-        self.coef_ = np.concatenate([member.coef_ for member in self.members_]) / len(self.members_)
+        self.coef_ = np.concatenate([share * member.coef_ for share, member in zip(WEIGHTS, self.members_)])
         beta = np.concatenate([member.problem_.penalty.beta for member in self.members_])
         self.problem_ = Problem(self.feature_set_, data.sample, Entropy(1.0), L1(beta))
         self.solution_ = self._mean_solution()
@@ -103,12 +108,13 @@ class Committee(Maxent):
         return self
 
     def _members(self, size: float) -> list[Maxent]:
-        """Return the four models, yet to be fitted."""
+        """Return the models, yet to be fitted."""
         smooth = "".join(letter for letter in auto_classes(size) if letter != "h")
         shapes: list[dict[str, Any]] = [{}, {"knots": "maxnet", "beta": "maxent"}]
         shapes += [{"features": smooth}, {"features": "t"}]
-        common = {name: getattr(self, name) for name in ("multiplier", "tolerance", "max_iterations")}
-        return [Maxent(**common, **shape) for shape in shapes]
+        common = {name: getattr(self, name) for name in ("tolerance", "max_iterations")}
+        smooth_one = Maxent(regularization="l2sq", multiplier=_SMOOTH * self.multiplier, knots=10, **common)
+        return [*(Maxent(multiplier=self.multiplier, **common, **shape) for shape in shapes), smooth_one]
 
     def _mean_solution(self) -> Solution:
         """Return the state of the mean, with the worst of the members' certificates."""

@@ -16,7 +16,7 @@ from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms
 from sdm.maxent.entropy import Entropy
 from sdm.maxent.solution import CONVERGED, Solution
-from sdm.models.interface import ModelVariable, weigh
+from sdm.models.interface import ModelVariable, with_weights
 from sdm.types import Progress
 
 
@@ -103,7 +103,7 @@ class Ensemble(Maxent):
             + self.on_axes_.model_.compiled.scores([columns[v] for v in order])
         )
         gibbs = Entropy(1.0).gibbs(theta, domain.q0)
-        parts = [weigh(m.model_.terms, m.model_.shapes, 0.5 * m.model_.weights) for m in members]
+        parts = [with_weights(m.model_.terms, m.model_.shapes, 0.5 * m.model_.weights) for m in members]
         terms = Terms.concatenate([one for one, _ in parts])
         shapes = Shapes.concatenate([two for _, two in parts])
         self.coef_ = np.concatenate([terms.weight, shapes.weight])
@@ -115,7 +115,12 @@ class Ensemble(Maxent):
         self.solution_ = Solution(status, self.coef_, objective, gap, *spent, gibbs.tau, p)
         self.notes_ = list(dict.fromkeys(note for m in members for note in m.notes_))
         classes = ", ".join(str(m.model_.meta["classes"]) for m in members)
-        record = {"classes": classes, "members": 5, "n_features": len(self.coef_), "conjugate": gibbs.conjugate}
+        record = {
+            "classes": classes,
+            "members": 1 + len(self.committee_.members_),
+            "n_features": len(self.coef_),
+            "conjugate": gibbs.conjugate,
+        }
         record["shared"] = self.on_axes_.model_.meta["shared"]
         model = self._species_model(data, terms, shapes, record, lambda: theta)
         wide = tuple(_widest(*pair) for pair in zip(model.variables, self.on_axes_.model_.variables))

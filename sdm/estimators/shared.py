@@ -23,7 +23,7 @@ from sdm.features.knots import Knots, check_knots
 from sdm.features.terms import PRODUCT
 from sdm.maxent.penalty_weights import penalty_weights
 from sdm.models.group import GroupModel
-from sdm.shared.choice import STRENGTHS, PathRow, follow_path, natural_penalty
+from sdm.shared.choice import STRENGTHS, PathRow, natural_penalty, strength_path
 from sdm.shared.factors import Factors
 from sdm.shared.fitting import SharedFit, fit_shared
 from sdm.shared.problem import Records, SharedProblem
@@ -134,15 +134,16 @@ class SharedMaxent(Classifier):
         sample_weight : (n,) array, optional
             Weight of each record; background rows have none.
         base_weight : (n,) array, optional
-            Base measure of every row, such as sampling effort; by default all are equal. A record joins the sites with
-            the S-th part of its weight, S being the number of species: the mean of what each species has alone.
+            Base measure of every row, such as sampling effort; by default all are equal. A record at a place (values of
+            the variables) that no site has joins the sites, with the S-th part of its weight, S being the number of
+            species; else the base measure would follow the number of species.
         blocks : (n,) array of int, optional
             Block of each row, for ``strength="auto"``; by default five random ones.
         progress : callable, optional
             Told how far the choice of the strength is.
         """
         self._check_options()
-        self.group_ = read_group(X, species, self.categorical, sample_weight, base_weight)
+        self.group_ = group_data(X, species, self.categorical, sample_weight, base_weight)
         return self._fit_group(self.group_, None if blocks is None else np.asarray(blocks), progress)
 
     def _fit_group(self, group: "GroupData", blocks: NDArray[Any] | None, progress: Progress | None) -> Self:
@@ -185,7 +186,7 @@ class SharedMaxent(Classifier):
             return [], None, float(self.strength)
         cells = group.random_blocks() if blocks is None else group.block_of_cells(blocks)
         told = _Told(progress, len(self.strengths) * (int(cells.max()) + 1))
-        path, factors = follow_path(problem, group.counts, cells, self.strengths, step=told.step)
+        path, factors = strength_path(problem, group.counts, cells, self.strengths, step=told.step)
         chosen = next((k for k, row in enumerate(path) if row.chosen), None)
         if chosen is None:
             raise DataError("there are too few records in different places to choose a strength: give one, such as 1")
@@ -217,7 +218,7 @@ class SharedMaxent(Classifier):
             "status": fit.status,
             "gap": fit.gap,
             "loss": fit.state.loss,
-            "iterations": fit.steps,
+            "iterations": len(fit.history),
             "presences": round(float(group.counts.sum())),
             "classes": classes,
             "n_features": problem.features,
@@ -324,7 +325,7 @@ class GroupData:
         return out
 
 
-def read_group(
+def group_data(
     X: Any,
     species: ArrayLike,
     categorical: Sequence[str | int],
@@ -350,8 +351,10 @@ def read_group(
     rows, cell = np.unique(x, axis=0, return_inverse=True)
     cell = cell.ravel().astype(np.int64)
     present = of >= 0
-    q = np.bincount(cell, np.where(present, base / len(names), base), len(rows)).astype(np.float64)
-    q = np.maximum(q, np.finfo(float).tiny * 1e10)
+    q = np.bincount(cell[~present], base[~present], len(rows)).astype(np.float64)
+    joins = np.zeros(len(rows))
+    joins[cell[present]] = base[present] / len(names)  # each place once, however many records it has
+    q = np.where(q > 0.0, q, np.maximum(joins, np.finfo(float).tiny * 1e10))
     domain = Domain(rows, encoder.names, encoder.categorical, q)
     amount = weight[present]
     counts = np.bincount(of[present], amount, len(names)).astype(np.float64)

@@ -32,7 +32,8 @@ class Shapes:
         """Join shapes: the trees of all, their monomials, and their ridges."""
         trees = tuple(tree for part in parts for tree in part.trees)
         monomials = tuple(one for part in parts for one in part.monomials)
-        tree, monomial = (np.concatenate([getattr(part, f"{name}_weight") for part in parts]) for name in ("tree", "monomial"))
+        tree = np.concatenate([part.tree_weight for part in parts])
+        monomial = np.concatenate([part.monomial_weight for part in parts])
         return cls(trees, tree, monomials, monomial, Ridges.concatenate([part.ridges for part in parts]))
 
     def __len__(self) -> int:

@@ -14,7 +14,7 @@ from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms, bounded
 from sdm.models import interface as parts
 from sdm.models.compiled import Compiled
-from sdm.models.interface import Arrays, FeatureModel, Header, ModelVariable, weigh
+from sdm.models.interface import Arrays, FeatureModel, Header, ModelVariable, with_weights
 from sdm.novelty.reference import Reference
 from sdm.types import Array
 
@@ -102,7 +102,7 @@ class GroupModel(FeatureModel):
     def weights_of(self, place: Array, own: Array | None = None) -> tuple[Terms, Shapes]:
         """Return the features with the weights of a species at some place of the axes, and what is its own."""
         weights = self.axes @ place + (0.0 if own is None else own)
-        return weigh(self.terms, self.shapes, weights / self.spread)
+        return with_weights(self.terms, self.shapes, weights / self.spread)
 
     @cached_property
     def _compiled(self) -> list[tuple[Compiled, float]]:
@@ -111,7 +111,7 @@ class GroupModel(FeatureModel):
 
     def _compile(self, weights: Array) -> tuple[Compiled, float]:
         scaled = weights / self.spread
-        terms, shapes = weigh(self.terms, self.shapes, scaled)
+        terms, shapes = with_weights(self.terms, self.shapes, scaled)
         return Compiled(terms, *self.limits, shapes), float(scaled @ self.centre)
 
     def axis_scores(self, columns: Sequence[NDArray[np.floating]], clamp: bool = True) -> Array:
@@ -141,6 +141,7 @@ class GroupModel(FeatureModel):
         if scale not in self.scales:
             raise OptionError(f"scale={scale!r}: expected one of {', '.join(self.scales)}")
         theta = self.places.T @ self.axis_scores(columns, clamp)
+        theta[:, ~np.isfinite(np.asarray(columns, dtype=np.float64)).all(axis=0)] = np.nan
         for s in np.flatnonzero(np.any(self.own != 0, axis=0)):
             compiled, mean = self._compile(self.own[:, s])
             theta[s] += compiled.scores(columns, clamp) - mean
@@ -214,8 +215,8 @@ class GroupModel(FeatureModel):
         """Refuse what no fit writes."""
         features, species, rank = len(self.terms) + len(self.shapes), len(self.species), self.rank
         shapes = {
-            **{name: (features,) for name in ("centre", "spread")},
-            **{name: (species,) for name in ("records", "normaliser", "entropy")},
+            **dict.fromkeys(("centre", "spread"), (features,)),
+            **dict.fromkeys(("records", "normaliser", "entropy"), (species,)),
             **{"axes": (features, rank), "places": (rank, species), "own": (features, species)},
             **{"explained": (rank,), "ranges": (rank, 2)},
         }

@@ -315,7 +315,7 @@ def shape_names() -> list[str]:
     return [f"shapes_{name}" for name in Shapes().to_arrays()]
 
 
-def weigh(terms: Terms, shapes: Shapes, weights: Array) -> tuple[Terms, Shapes]:
+def with_weights(terms: Terms, shapes: Shapes, weights: Array) -> tuple[Terms, Shapes]:
     """Return the same features with other weights: of the terms, then of the shapes in their order."""
     return replace(terms, weight=weights[: len(terms)]), shapes.with_weight(weights[len(terms) :])
 

@@ -181,10 +181,10 @@ class BackgroundOptions(Section):
     target_group: str | None = option(
         None, "Records of a target group, observed as the species is (default: all species of the occurrence file)."
     )
-    random_share: float = option(
-        0.1,
-        "Shared axes with a target group: the part of the base measure that is on 2,000 random cells, so that it is not "
-        "zero where nobody looked (0: none).",
+    random_share: float | None = option(
+        None,
+        "Shared axes with a target group: the part of the base measure that is on 2,000 random cells, so that it is "
+        "not zero where nobody looked (default: 0.1, with features of place 0.03; 0: none).",
         ge=0,
         lt=1,
     )
@@ -212,9 +212,9 @@ class FitOptions(Section):
     model: Literal["maxent", "structural", "committee", "shared", "ensemble"] = option(
         "maxent",
         "maxent: feature classes; structural: trees and monomials too, where held-out records show that they help; "
-        "committee: the mean of four maxent models of different shape; shared: one fit for all species of the run, whose "
-        "responses share a few axes of the environment; ensemble: the mean of committee and shared (of one species alone "
-        "the committee).",
+        "committee: the mean of five maxent models of different shape; shared: one fit for all species of the run, "
+        "whose responses share a few axes of the environment; ensemble: the mean of committee and shared (of one "
+        "species alone the committee).",
     )
     features: Classes = option(
         "auto",
@@ -280,17 +280,18 @@ class FitOptions(Section):
     )
     strength: Literal["auto"] | Positive | None = option(
         None,
-        "Shared axes: strength of the penalty on axes; larger means fewer axes (default: auto, by the loss at records in "
-        "blocks of sites that were left out).",
+        "Shared axes: strength of the penalty on axes; larger means fewer axes (default: auto, by the loss at records "
+        "in blocks of sites that were left out).",
     )
     own: Positive | None = option(
         None,
-        "Shared axes: give each species a part of its own beside the axes, with the penalties of Java Maxent times this "
-        "multiplier (default: none).",
+        "Shared axes: give each species a part of its own beside the axes, with the penalties of Java Maxent times "
+        "this multiplier (default: none).",
     )
     axes: str | None = option(
         None,
-        "Shared axes: the group.npz of an earlier run, on whose axes these species are placed; three records are enough.",
+        "Shared axes: the group.npz of an earlier run, on whose axes these species are placed; three records are "
+        "enough (default: axes of the species of this run).",
     )
     spatial: bool = option(
         False, "Smooth functions of place among the features, for mapping within the region only (shared axes)."
@@ -488,7 +489,8 @@ class RunOptions(Section):
         "per site), community (several species together). Default: what the other options say.",
     )
     preset: Literal["best"] | None = option(
-        None, "best: what did best wherever it was measured (target-group background, mean of committee and shared axes)."
+        None,
+        "best: what did best wherever it was measured (target-group background, mean of committee and shared axes).",
     )
 
     occurrences: OccurrenceOptions = OccurrenceOptions()

@@ -12,7 +12,7 @@ from sdm.shared.fitting import SharedFit, fit_shared
 from sdm.shared.problem import Records, SharedProblem
 from sdm.types import Array
 
-STRENGTHS = (8.0, 4.0, 2.0, 1.0, 0.5, 0.25)
+STRENGTHS = (4.0, 2.8, 2.0, 1.4, 1.0, 0.7)
 _WORSE = 2  # strengths after the best at which a path ends
 LOOSE = 1e-3  # gap of fits that are only compared
 
@@ -53,9 +53,7 @@ def without_block(problem: SharedProblem, held: NDArray[np.bool_], counts: Array
     return SharedProblem(problem.phi[kept], q, some, problem.threads), left
 
 
-def held_out_loss(
-    problem: SharedProblem, weights: Array, held: NDArray[np.bool_], counts: Array
-) -> tuple[float, float]:
+def block_loss(problem: SharedProblem, weights: Array, held: NDArray[np.bool_], counts: Array) -> tuple[float, float]:
     """Return the loss of weights at the records of some sites, summed, and their number: minus the logarithm of the
     density among these sites, relative to the base measure there."""
     records, at = problem.records, np.flatnonzero(held)
@@ -70,7 +68,7 @@ def held_out_loss(
     return float(amount @ (normaliser[species] - theta[site, species])), float(amount.sum())
 
 
-def follow_path(
+def strength_path(
     problem: SharedProblem,
     counts: Array,
     blocks: NDArray[np.int64] | None,
@@ -101,7 +99,7 @@ def follow_path(
             penalty = natural_penalty(strength, problem.features, float(left.sum()))
             again: SharedFit = fit_shared(some, penalty, starts[k], tolerance=LOOSE)
             starts[k] = again.factors
-            losses.append(held_out_loss(problem, again.weights, held, counts))
+            losses.append(block_loss(problem, again.weights, held, counts))
             if step is not None:
                 step(f"strength {strength:g}")
         if losses:

@@ -153,6 +153,13 @@ def test_a_damaged_region_is_refused(damaged: object) -> None:
         Region.of_model(model_of(damaged))
 
 
+def test_a_region_around_several() -> None:
+    one, two = Region((0, 0, 5, 5), "a"), Region((3, -1, 4, 9), "a")
+    assert Region.around([one, two]) == Region((0, -1, 5, 9), "a")
+    assert Region.around([one, None]) is None
+    assert Region.around([]) is None
+
+
 def test_a_model_without_place_has_no_region() -> None:
     assert Region.of_model(model_of(None, ("heat",))) is None
 

@@ -1,7 +1,7 @@
 """The group of a run over species on shared axes: one fit for all of them, and one without the records of each fold."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from sdm.assess.axes import shared_numbers
 from sdm.assess.splits.spatial import blocks
 from sdm.data.background import Background
 from sdm.data.encode import NamedNumbers
+from sdm.data.place import Region
 from sdm.data.rasters.distance import DEGREE_KM
 from sdm.data.table import SampleTable
 from sdm.errors import DataError, OptionError, SdmError
@@ -78,6 +79,13 @@ class GroupFits:
 def shares_axes(options: RunOptions) -> bool:
     """Whether the models of a run are on shared axes."""
     return options.fit.model in (SHARED, ENSEMBLE)
+
+
+def random_share(options: RunOptions) -> float:
+    """Return the part of the base measure that is on random cells; features of place learn where sites are, so that
+    they have fewer."""
+    given = options.background.random_share
+    return given if given is not None else 0.03 if options.fit.spatial else 0.1
 
 
 def check_axes(options: RunOptions) -> None:
@@ -159,6 +167,7 @@ class _Rows:
     species: NDArray[np.object_]
     base: Array
     weight: Array
+    region: Region | None = None  # of all species together, where variables of place are among theirs
 
     @classmethod
     def of(cls, tables: Mapping[str, SampleTable], around: Background | None, options: RunOptions) -> "_Rows":
@@ -168,7 +177,7 @@ class _Rows:
         values = [one.background for one in sites]
         xy = [np.column_stack([one.background_x, one.background_y]) for one in sites]
         if around is not None and len(around):
-            share, total = options.background.random_share, sum(float(part.sum()) for part in base)
+            share, total = random_share(options), sum(float(part.sum()) for part in base)
             base.append(np.full(len(around), share / (1.0 - share) * total / len(around)))
             values.append(around.numbers)
             xy.append(np.column_stack([around.x, around.y]))
@@ -183,6 +192,7 @@ class _Rows:
             np.array([None] * count + names, dtype=object),
             np.concatenate([*base, *records]),
             np.concatenate([np.ones(count), *own]),
+            Region.around([one.region for one in each]),
         )
 
     def blocks(self, seed: int, degrees: bool) -> Index | None:
@@ -211,7 +221,12 @@ def _fit(
     places = rows.blocks(options.seed, degrees) if isinstance(fresh.strength, str) else None
     x = NamedNumbers(rows.values, rows.table.names)
     fresh.fit(x, rows.species, rows.weight, rows.base, places, progress)
-    return fresh.model_
+    region = rows.region
+    return (
+        fresh.model_
+        if region is None
+        else replace(fresh.model_, meta={**fresh.model_.meta, "region": region.as_dict()})
+    )
 
 
 def _distinct_backgrounds(tables: Mapping[str, SampleTable]) -> list[SampleTable]:

@@ -24,7 +24,7 @@ from sdm.data.untagged import UntaggedNodata
 from sdm.data.variables import hint_columns, said_variables
 from sdm.errors import DataError, OptionError
 from sdm.options.definitions import GROUP_WORD, RunOptions
-from sdm.workflow.group.fitting import GroupFits, shares_axes
+from sdm.workflow.group.fitting import GroupFits, random_share, shares_axes
 from sdm.workflow.inputs import (
     check_species,
     choice_of,
@@ -156,7 +156,7 @@ def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
         if other is not None and other.source != records.source:
             notices += [text for text in other.notes_beside if text not in notices]
     backgrounds = sampling.make_backgrounds(options, stack, places, points, effort, located.cells)
-    if shares_axes(options) and options.background.kind == GROUP_WORD and options.background.random_share:
+    if shares_axes(options) and options.background.kind == GROUP_WORD and random_share(options):
         prepared.around = sampling.random_cells(options, stack, area)
     values = backgrounds[0].presence_values
     if values is None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from sdm.assess.assessor import PRESENCE_ONLY
 from sdm.commit import publishing
+from sdm.data.place import has_place
 from sdm.data.rasters.stack import Stack
 from sdm.data.table import Survey
 from sdm.errors import DataError, OptionError
@@ -21,6 +22,7 @@ from sdm.progress.telling import going_on
 from sdm.types import Array, Progress
 from sdm.workflow.group.fitting import ENSEMBLE, GroupFits, check_axes, fit_group, read_axes, shares_axes
 from sdm.workflow.inputs import narrow_layers
+from sdm.workflow.model_inputs import check_region
 from sdm.workflow.species.checking import check_species_run
 from sdm.workflow.species.evaluating import evaluate_species
 from sdm.workflow.species.fitting import SpeciesPlan, check_model, check_place, estimator, fit_species, plan_species
@@ -101,7 +103,15 @@ class SpeciesTask(Task):
 
     def _on_axes(self, prepared: SpeciesPrepared, name: str) -> SpeciesPrepared:
         """Return the inputs with the variables of a group, for one species."""
-        known, wanted = prepared.tables[name].names, cast(GroupFits, prepared.group).model.names
+        group = cast(GroupFits, prepared.group).model
+        known, wanted = prepared.tables[name].names, group.names
+        if has_place(known) != has_place(wanted):
+            hint = "add --spatial" if has_place(wanted) else "leave out --spatial"
+            raise OptionError(
+                f"the axes of the group have {'' if has_place(wanted) else 'no '}features of place: {hint}"
+            )
+        if prepared.stack is not None:
+            check_region(group, prepared.stack, prepared.area_of(name))
         if missing := [one for one in wanted if one not in known]:
             raise DataError(f"the axes of the group need variables that the layers do not have: {', '.join(missing)}")
         return prepared if tuple(known) == tuple(wanted) else self.narrow(prepared, name, wanted)
@@ -140,7 +150,9 @@ class SpeciesTask(Task):
         return estimator(options.model_copy(update={"fit": fit}), categorical)
 
     def repeat(self, options: RunOptions, name: str) -> RunOptions:
-        """Return the options with one species."""
+        """Return the options with one species; axes that species share need all of them."""
+        if shares_axes(options) and options.fit.axes is None:
+            return options
         return options.model_copy(update={"occurrences": options.occurrences.model_copy(update={"species": [name]})})
 
     def records(self, prepared: Prepared, name: str) -> tuple[list[dict[str, Any]], dict[str, int]] | None:

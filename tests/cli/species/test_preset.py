@@ -1,4 +1,4 @@
-"""`--preset best`, and the committee that it is made of."""
+"""`--preset best`: the mean of a committee and of shared axes."""
 
 import json
 from pathlib import Path
@@ -11,27 +11,29 @@ QUICKEST = ("--categorical", "landcover", "--no-curves", "--no-map", "--no-repor
 def test_the_preset_stands_for_its_options(world, tmp_path: Path) -> None:
     words = ("fit", world.both, world.layers, *QUICKEST)
     succeed(*words, "--preset", "best", "-o", tmp_path / "preset")
-    own = ("--model", "committee", "--multiplier", 1, "--background", "target-group")
+    own = ("--model", "ensemble", "--multiplier", 1, "--background", "target-group")
     succeed(*words, *own, "-o", tmp_path / "own")
     for path in (tmp_path / "preset").rglob("*.npz"):
         other = tmp_path / "own" / path.relative_to(tmp_path / "preset")
         assert path.read_bytes() == other.read_bytes()
     numbers = json.loads(next((tmp_path / "preset").rglob("Virt*.json")).read_text())
-    assert numbers["members"] == 4
+    assert numbers["members"] == 6
     assert numbers["status"] == "converged"
-    succeed("report", next((tmp_path / "preset").rglob("*.npz")))
+    model = next((tmp_path / "preset").rglob("Virt*.npz"))
+    succeed("report", model)
     page = next((tmp_path / "preset").rglob("Virt*.html")).read_text()
-    assert "the mean of 4 models" in page
+    assert "the mean of 6 models" in page
     assert "another solver could not" not in page
-    said = succeed("info", next((tmp_path / "preset").rglob("*.npz"))).output
-    assert "each of 4 models within" in said
+    said = succeed("info", model).output
+    assert "each of 6 models within" in said
 
 
 def test_what_is_given_goes_before_the_preset(world, tmp_path: Path) -> None:
     words = ("--preset", "best", "--background", "random", "--multiplier", 2, "-o", tmp_path / "out")
     result = as_json("fit", world.records, world.layers, *QUICKEST, *words)["models"][0]["numbers"]
     assert result["background_points"] > 500
-    assert "committee" in (tmp_path / "out" / "run.yaml").read_text()
+    assert "ensemble" in (tmp_path / "out" / "run.yaml").read_text()
+    assert (result["members"], "shared" in result) == (5, False), "one species has no group: the committee alone"
 
 
 def test_the_run_file_repeats_it(world, tmp_path: Path) -> None:
@@ -40,11 +42,12 @@ def test_the_run_file_repeats_it(world, tmp_path: Path) -> None:
         "output: {curves: false, map: false, report: false}\n"
     )
     succeed("fit", tmp_path / "run.yaml", "-o", tmp_path / "one")
-    name = next((tmp_path / "one").glob("*/run.yaml"))
-    succeed("fit", name, "-o", tmp_path / "two", "--target-group", world.both)
+    name = next((tmp_path / "one").glob("Virt*/run.yaml"))
+    succeed("fit", name, "-o", tmp_path / "two")
     first = next(name.parent.glob("*.npz"))
     assert rows(tmp_path / "one" / "summary.csv")
-    assert (tmp_path / "two" / first.name).exists()
+    again = tmp_path / "two" / name.parent.name / first.name
+    assert again.read_bytes() == first.read_bytes(), "axes are of all species, so that the run file is of all"
 
 
 def test_a_target_group_of_one_species_is_refused(world, tmp_path: Path) -> None:

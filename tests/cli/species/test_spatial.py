@@ -1,0 +1,70 @@
+"""`sdm fit --model shared --spatial`: species on axes that know where they are, from the terminal."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import rasterio
+from terminal import change_raster, fail, read, rows, succeed
+
+from sdm import load_model
+
+WORDS = ("--model", "shared", "--features", "lq", "--strength", "1", "--categorical", "landcover")
+
+
+@pytest.fixture(scope="module")
+def batch(world, tmp_path_factory) -> Path:
+    out = tmp_path_factory.mktemp("spatial") / "out"
+    succeed("fit", world.both, world.layers, *WORDS, "--spatial", "-o", out)
+    return out
+
+
+def test_species_are_mapped_in_their_region_and_nowhere_else(world, batch: Path, tmp_path: Path) -> None:
+    models = sorted(batch.glob("*/*.npz"))
+    assert len(models) == 3, "two species, and their group"
+    away = tmp_path / "away"
+    away.mkdir()
+    for path in world.layers.glob("*.tif"):
+        with rasterio.open(path) as data:
+            t = data.transform
+        change_raster(path, away / path.name, transform=rasterio.Affine(t.a, 0, t.c + 3 * t.a, 0, t.e, t.f))
+    for path in models:
+        model = load_model(path)
+        assert model.names[-2:] == ("place_x", "place_y")
+        with rasterio.open(next(world.layers.glob("*.tif"))) as data:
+            assert model.meta["region"]["box"] == pytest.approx(tuple(data.bounds))
+        assert "features of place" in fail("predict", path, away, "-o", tmp_path / "no")
+        assert "features of place" in fail(
+            "project", path, "--scenarios", world.folder / "warmer", "-o", tmp_path / "p", code=2
+        )
+    for path in models:
+        if path.parent.name != "group":
+            succeed("predict", path, world.layers, "-o", tmp_path / "map.tif", "--overwrite")
+            np.testing.assert_array_equal(read(tmp_path / "map.tif"), read(path.with_suffix(".tif")))
+            table = {row["variable"] for row in rows(path.with_name(f"{path.stem}_importance.csv"))}
+            assert "place" in table
+            page = path.with_suffix(".html").read_text()
+            assert "The model knows where it is" in page
+
+
+def test_scenarios_of_such_a_run_are_refused(world, tmp_path: Path) -> None:
+    words = (*WORDS, "--spatial", "--scenarios", world.folder / "warmer", "-o", tmp_path / "out")
+    assert "maps the region that it was fitted in, and no other" in fail(
+        "fit", world.both, world.layers, *words, code=2
+    )
+    assert not (tmp_path / "out").exists()
+
+
+def test_new_species_are_placed_on_axes_of_the_same_region_alone(world, own, batch: Path, tmp_path: Path) -> None:
+    axes = ("--model", "shared", "--axes", batch / "group" / "group.npz", "--categorical", "landcover")
+    assert "add --spatial" in fail("fit", world.records, world.layers, *axes, "-o", tmp_path / "out", code=2)
+    succeed("fit", world.records, world.layers, *axes, "--spatial", "-o", tmp_path / "placed")
+    for path in list(own.layers.glob("*.tif")):
+        with rasterio.open(path) as data:
+            t = data.transform
+        new = change_raster(
+            path, path.with_suffix(".new"), transform=rasterio.Affine(t.a, 0, t.c + 3 * t.a, 0, t.e, t.f)
+        )
+        new.replace(path)
+    words = (*axes, "--spatial", "-o", tmp_path / "away")
+    assert "features of place" in fail("fit", world.records, own.layers, *words)
