@@ -6,7 +6,7 @@ from itertools import takewhile
 
 INPUTS = ("thinning", "records", "variables")  # of files and records, in a folder of their own
 SCENARIOS = ("novelty", "projection")  # of projections, in a folder of their own
-SCALE = ("index_page", "stacking", "scale")  # of many species, in a folder of their own
+SCALE = ("index_page", "stacking", "scale", "axes")  # of many species, in a folder of their own
 FOLDERS = {
     **dict.fromkeys(INPUTS, "inputs."),
     **dict.fromkeys(SCENARIOS, "scenarios."),

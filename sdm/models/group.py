@@ -193,11 +193,16 @@ class GroupModel(FeatureModel):
             "meta": self.meta,
         }
         features = {**parts.term_arrays(self.terms), **parts.shape_arrays(self.shapes)}
-        return header, {**{name: getattr(self, name) for name in _ARRAYS}, **features}
+        arrays = {name: getattr(self, name) for name in _ARRAYS}
+        if not self.own.any():  # most groups have no such part, and it is as large as features times species
+            arrays["own"] = self.own[:, :0]
+        return header, {**arrays, **features}
 
     @classmethod
     def from_file(cls, header: Header, arrays: Arrays) -> "GroupModel":
         """Return the model of a file."""
+        if arrays["own"].shape[1:] == (0,):
+            arrays = {**arrays, "own": np.zeros((len(arrays["own"]), len(header["species"])))}
         model = cls(
             tuple(ModelVariable.from_record(record) for record in header["variables"]),
             parts.read_terms(arrays),
