@@ -260,17 +260,19 @@ SETTINGS: dict[str, Setting] = {
     "best_survey": Setting("survey", BEST),
     # the whole group at once, on shared axes
     "shared": mean_of((1, AXES)),
+    "shared_power": mean_of((1, replace(AXES, power=1.3))),
     "shared_sites": mean_of((1, replace(AXES, given=0.0))),  # no given points
-    "shared_plain": mean_of((1, replace(AXES, given=0.0, power=1.0))),
-    **{f"shared_c{c:g}": mean_of((1, replace(AXES, strength=c))) for c in (0.7, 1.0, 2.0)},
+    **{f"shared_c{c:g}": mean_of((1, replace(AXES, strength=c))) for c in (0.7, 1.0, 1.4, 2.0)},
     **{f"shared_given{g:g}": mean_of((1, replace(AXES, given=g))) for g in (0.03, 0.05, 0.2)},
     **{f"shared_relu{n}": mean_of((1, replace(RECTIFIED, seed=n))) for n in (1, 2)},  # two seeds
     "shared_place": mean_of((1, AXES_OF_PLACE)),
     # and averaged with models of one species
+    # what `--preset best` is with a group, and with `--spatial`
     "best_shared": mean_of((1 / 2, COMMITTEE), (1 / 2, AXES)),
     "best_shared_relu": mean_of((1 / 2, COMMITTEE), (1 / 2, RECTIFIED)),
-    "best_place": mean_of((1 / 3, COMMITTEE), (1 / 3, AXES), (1 / 3, AXES_OF_PLACE)),
-    "best_place_relu": mean_of((1 / 3, COMMITTEE), (1 / 3, RECTIFIED), (1 / 3, RECTIFIED_OF_PLACE)),
+    "best_place": mean_of((1 / 2, COMMITTEE), (1 / 2, AXES_OF_PLACE)),
+    "best_place_three": mean_of((1 / 3, COMMITTEE), (1 / 3, AXES), (1 / 3, AXES_OF_PLACE)),
+    "best_place_relu": mean_of((1 / 2, COMMITTEE), (1 / 2, RECTIFIED_OF_PLACE)),
 }
 FIRST = ("default", "target", "structural", "best")
 
