@@ -32,10 +32,8 @@ RARE = 30
 ALONE: dict[str, dict[str, Any]] = {"default": {}, "committee": COMMITTEE, "smooth": SMOOTH}
 GROUPS = {"shared": replace(AXES, given=0.0), "shared_relu": replace(RECTIFIED, given=0.0)}
 MEANS: dict[str, dict[str, float]] = {
-    "best_smooth": {"committee": 2 / 3, "smooth": 1 / 3},
-    "best_shared": {"committee": 1 / 3, "smooth": 1 / 6, "shared": 1 / 2},
-    "best_shared_half": {"committee": 1 / 2, "shared": 1 / 2},
-    "best_shared_relu": {"committee": 1 / 3, "smooth": 1 / 6, "shared_relu": 1 / 2},
+    "best_shared": {"committee": 1 / 2, "shared": 1 / 2},
+    "best_shared_relu": {"committee": 1 / 2, "shared_relu": 1 / 2},
 }
 
 

@@ -222,8 +222,8 @@ SETTINGS: dict[str, Setting] = {
     "default": Setting("given"),
     "target": Setting(),
     "structural": Setting(members=[{"families": "auto,trees:8,mono:4"}]),  # what `--model structural` is
-    "best": Setting(members=[{"committee": True}]),  # what `--preset best` is
-    "best_members": Setting(members=BEST),  # the same, averaged here
+    "best": Setting(members=[{"committee": True}]),  # what `--preset best` is without a group
+    "best_members": Setting(members=BEST),  # without its smooth member
     "best_sized": Setting(members=BEST, sized=BySize()),
     # other backgrounds
     "default_empty": Setting("given", [{"beta": "maxnet"}]),  # categories without presences stay
@@ -258,21 +258,21 @@ SETTINGS: dict[str, Setting] = {
     "best_without_thresholds": Setting(members=BEST[:3]),
     **{f"best_sized_{r.unit:g}_{r.low:g}_{r.high:g}": Setting(members=BEST, sized=r) for r in RULES},
     "best_survey": Setting("survey", BEST),
-    "best_smooth": mean_of((2 / 3, COMMITTEE), (1 / 3, SMOOTH)),
     # the whole group at once, on shared axes
     "shared": mean_of((1, AXES)),
+    "shared_power": mean_of((1, replace(AXES, power=1.3))),
     "shared_sites": mean_of((1, replace(AXES, given=0.0))),  # no given points
-    "shared_plain": mean_of((1, replace(AXES, given=0.0, power=1.0))),
-    **{f"shared_c{c:g}": mean_of((1, replace(AXES, strength=c))) for c in (0.7, 1.0, 2.0)},
+    **{f"shared_c{c:g}": mean_of((1, replace(AXES, strength=c))) for c in (0.7, 1.0, 1.4, 2.0)},
     **{f"shared_given{g:g}": mean_of((1, replace(AXES, given=g))) for g in (0.03, 0.05, 0.2)},
     **{f"shared_relu{n}": mean_of((1, replace(RECTIFIED, seed=n))) for n in (1, 2)},  # two seeds
     "shared_place": mean_of((1, AXES_OF_PLACE)),
     # and averaged with models of one species
-    "best_shared": mean_of((1 / 3, COMMITTEE), (1 / 6, SMOOTH), (1 / 2, AXES)),
-    "best_shared_half": mean_of((1 / 2, COMMITTEE), (1 / 2, AXES)),
-    "best_shared_relu": mean_of((1 / 3, COMMITTEE), (1 / 6, SMOOTH), (1 / 2, RECTIFIED)),
-    "best_place": mean_of((1 / 3, COMMITTEE), (1 / 3, AXES), (1 / 3, AXES_OF_PLACE)),
-    "best_place_relu": mean_of((1 / 3, COMMITTEE), (1 / 3, RECTIFIED), (1 / 3, RECTIFIED_OF_PLACE)),
+    # what `--preset best` is with a group, and with `--spatial`
+    "best_shared": mean_of((1 / 2, COMMITTEE), (1 / 2, AXES)),
+    "best_shared_relu": mean_of((1 / 2, COMMITTEE), (1 / 2, RECTIFIED)),
+    "best_place": mean_of((1 / 2, COMMITTEE), (1 / 2, AXES_OF_PLACE)),
+    "best_place_three": mean_of((1 / 3, COMMITTEE), (1 / 3, AXES), (1 / 3, AXES_OF_PLACE)),
+    "best_place_relu": mean_of((1 / 2, COMMITTEE), (1 / 2, RECTIFIED_OF_PLACE)),
 }
 FIRST = ("default", "target", "structural", "best")
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from sdm import SharedMaxent
 from sdm.data.place import PLACE
+from sdm.workflow.group.fitting import group_blocks
 
 Array = NDArray[np.float64]
 
@@ -22,9 +23,9 @@ class GroupFit:
     species with `n` records has the weight `n^power`, above 1 for stronger shrinkage of rare species."""
 
     features: str = "lqph"
-    strength: float = 1.4
+    strength: float | str = "auto"
     given: float = 0.1
-    power: float = 1.3
+    power: float = 1.0
     place: bool = False  # with waves of place
     seed: int = 1
     tolerance: float = 1e-4
@@ -59,8 +60,12 @@ class GroupFit:
         model = SharedMaxent(
             self.features, self.strength, categorical=categorical, tolerance=self.tolerance, seed=self.seed, threads=1
         )
-        table = self.table(pd.concat(every, ignore_index=True), variables)
-        return model.fit(table, labels, weight, base * len(sites))
+        rows = pd.concat(every, ignore_index=True)
+        blocks = None
+        if self.strength == "auto":
+            xy = rows[["x", "y"]].to_numpy(dtype=np.float64)
+            blocks = group_blocks(xy, labels != "", self.seed, bool(np.abs(xy).max() <= 360.0))
+        return model.fit(self.table(rows, variables), labels, weight, base * len(sites), blocks)
 
     def links(self, model: SharedMaxent, species: str, rows: pd.DataFrame, variables: Sequence[str]) -> Array:
         """Return the log density of a species (up to a constant) at some rows."""

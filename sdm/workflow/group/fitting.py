@@ -195,22 +195,23 @@ class _Rows:
             Region.around([one.region for one in each]),
         )
 
-    def blocks(self, seed: int, degrees: bool) -> Index | None:
-        """Return the block of every row; None where coordinates are not known, or lie too near to each other."""
-        if not np.isfinite(self.xy).all():
-            return None
-        recorded = np.array([name is not None for name in self.species])
-        side = float(np.ptp(self.xy, axis=0).max()) * (DEGREE_KM if degrees else 1.0)
-        for parts in _PARTS:
-            try:
-                split = blocks(
-                    self.xy[recorded], self.xy[~recorded], side / parts, FOLDS, seed=seed, geographic=degrees
-                )
-            except DataError:
-                continue
-            if split.group is not None and split.background_group is not None:
-                return np.concatenate([split.background_group, split.group])
+
+def group_blocks(xy: Array, recorded: NDArray[np.bool_], seed: int, degrees: bool) -> Index | None:
+    """Return the block of every row, sites and records (`recorded`), for the choice of the strength; None where
+    coordinates are not known, or lie too near to each other."""
+    if not np.isfinite(xy).all():
         return None
+    side = float(np.ptp(xy, axis=0).max()) * (DEGREE_KM if degrees else 1.0)
+    for parts in _PARTS:
+        try:
+            split = blocks(xy[recorded], xy[~recorded], side / parts, FOLDS, seed=seed, geographic=degrees)
+        except DataError:
+            continue
+        if split.group is not None and split.background_group is not None:
+            out = np.empty(len(xy), dtype=np.int64)
+            out[recorded], out[~recorded] = split.group, split.background_group
+            return out
+    return None
 
 
 def _fit(
@@ -218,7 +219,10 @@ def _fit(
 ) -> GroupModel:
     """Fit the axes of a group."""
     fresh = SharedMaxent(**estimator.get_params() | {"categorical": list(rows.table.categorical)})
-    places = rows.blocks(options.seed, degrees) if isinstance(fresh.strength, str) else None
+    places = None
+    if isinstance(fresh.strength, str):
+        recorded = np.array([name is not None for name in rows.species])
+        places = group_blocks(rows.xy, recorded, options.seed, degrees)
     x = NamedNumbers(rows.values, rows.table.names)
     fresh.fit(x, rows.species, rows.weight, rows.base, places, progress)
     region = rows.region
