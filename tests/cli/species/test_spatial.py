@@ -47,6 +47,19 @@ def test_species_are_mapped_in_their_region_and_nowhere_else(world, batch: Path,
             assert "The model knows where it is" in page
 
 
+def test_pages_say_whose_certificate_it_is_and_the_group_how_it_was_made(batch: Path) -> None:
+    typed = (batch / "command.txt").read_text()
+    assert typed.startswith("sdm ")
+    assert (batch / "group" / "command.txt").read_text() == typed
+    assert "The command:" in (batch / "group" / "group.html").read_text()
+    pages = [path for path in batch.glob("*/*.html") if path.parent.name != "group"]
+    assert len(pages) == 2
+    for page in pages:
+        text = page.read_text()
+        assert "All species of the group were fitted in one piece" in text
+        assert "nats per record of the group" in text
+
+
 def test_scenarios_of_such_a_run_are_refused(world, tmp_path: Path) -> None:
     words = (*WORDS, "--spatial", "--scenarios", world.folder / "warmer", "-o", tmp_path / "out")
     assert "maps the region that it was fitted in, and no other" in fail(
@@ -59,6 +72,8 @@ def test_new_species_are_placed_on_axes_of_the_same_region_alone(world, own, bat
     axes = ("--model", "shared", "--axes", batch / "group" / "group.npz", "--categorical", "landcover")
     assert "add --spatial" in fail("fit", world.records, world.layers, *axes, "-o", tmp_path / "out", code=2)
     succeed("fit", world.records, world.layers, *axes, "--spatial", "-o", tmp_path / "placed")
+    (page,) = (tmp_path / "placed").glob("*.html")
+    assert "placed on axes that were found from the records of 2 other species" in page.read_text()
     for path in list(own.layers.glob("*.tif")):
         with rasterio.open(path) as data:
             t = data.transform
