@@ -149,16 +149,18 @@ def evaluate(problem: SharedProblem, factors: Factors) -> GroupState:
 def factor_gradient(problem: SharedProblem, state: GroupState, strength: float) -> Array:
     """Return the gradient of the loss and the penalty `strength · norm` in all factors, as a vector like `flat`."""
     a, b, own, phi = state.factors.a, state.factors.b, state.factors.own, problem.phi
+    if len(own):  # many single weights: from the gradient over all features, which is one product
+        whole = problem.gradient(state.mass)
+        into_a, into_b = whole @ b.T + strength * a, a.T @ whole + strength * b
+        slope = whole[own.feature, own.species] / own.scale
+        singles = [slope * own.v + strength * own.u, slope * own.u + strength * own.v]
+        return np.concatenate([into_a.ravel(), into_b.ravel(), *singles])
 
-    def part(some: slice) -> tuple[Array, Array, Array]:
-        mass, rows = state.mass[some], phi[some]
-        single = np.einsum("ie,ie->e", rows[:, own.feature], mass[:, own.species]) if len(own) else np.empty(0)
-        return rows.T @ (mass @ b.T), state.axes[some].T @ mass, single
+    def part(some: slice) -> tuple[Array, Array]:
+        mass = state.mass[some]
+        return phi[some].T @ (mass @ b.T), state.axes[some].T @ mass
 
-    into_a, into_b, single = (add_up(list(each)) for each in zip(*problem.over_sites(part)))
+    into_a, into_b = (add_up(list(each)) for each in zip(*problem.over_sites(part)))
     into_a += strength * a - problem.means @ b.T
     into_b += strength * b - a.T @ problem.means
-    slope = (single - problem.means[own.feature, own.species]) / own.scale
-    return np.concatenate(
-        [into_a.ravel(), into_b.ravel(), slope * own.v + strength * own.u, slope * own.u + strength * own.v]
-    )
+    return np.concatenate([into_a.ravel(), into_b.ravel()])
