@@ -24,7 +24,7 @@ def codes_of_group(table: SampleTable, group: GroupModel) -> SampleTable:
         if (name in labels) != (name in table.levels):
             here, there = ("text", "numbers") if name in table.levels else ("numbers", "text")
             raise DataError(
-                f"the classes of '{name}' are {here}, those of the group {there}: give them as the group has"
+                f"the classes of '{name}' are {here} here and {there} in the group: give them as it has them"
             )
     new = {name: [word for word in table.levels[name] if word not in known] for name, known in labels.items()}
     return table.recode({name: [*known, *new[name]] for name, known in labels.items()})

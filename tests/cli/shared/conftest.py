@@ -1,4 +1,4 @@
-"""Six species of the small world on shared axes, one of which has one record only; and what one process makes of them."""
+"""Six species of the small world on shared axes, one of which has one record only; and what one process leaves."""
 
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,7 @@ def group(world: Any, tmp_path_factory: pytest.TempPathFactory) -> Group:
     """Five species that can be fitted, and one that cannot."""
     rng, known = np.random.default_rng(6), [(r["longitude"], r["latitude"]) for r in rows(world.both)]
     body = [
-        (f"Planta numerus{k:03d}", *known[i])
-        for k in range(5)
-        for i in rng.choice(len(known), 20 + k, replace=False)
+        (f"Planta numerus{k:03d}", *known[i]) for k in range(5) for i in rng.choice(len(known), 20 + k, replace=False)
     ]
     body.append(("Solus unicus", *known[0]))
     return Group(write_records(tmp_path_factory.mktemp("group") / "records.csv", body), world.layers)
