@@ -41,22 +41,30 @@ def axes_of(folder: Path) -> Any:
     ("words", "holds"),
     [
         (
-            ("--own", 1),
-            lambda new, old, numbers: np.any(new.own) and not np.any(old.own) and numbers["shared"]["own"] > 0,
+            ("--own", 1, "--test-percent", 20),
+            lambda new, old, numbers: (
+                np.any(new.own)
+                and not np.any(old.own)
+                and numbers["shared"]["own"] > 0
+                and numbers["test_presences"] == 4
+                and sum(new.records) < sum(old.records)
+            ),
         ),
-        (("--strength", 4), lambda new, old, _: new.penalty == pytest.approx(4 * old.penalty) and new.rank <= old.rank),
-        (("--strength", "auto"), lambda new, old, _: len(new.meta["path"]) > 1 and not old.meta["path"]),
+        (
+            ("--strength", 4, "--study-area", "buffer", "--buffer", 50),
+            lambda new, old, _: new.penalty == pytest.approx(4 * old.penalty) and new.rank <= old.rank,
+        ),
         (("--strength", 1000), lambda new, old, numbers: new.rank == 0 and numbers["auc_train"] == 0.5),
-        (("--features", "lqh,relu:50"), lambda new, old, _: new.meta["classes"] == "lqh,relu:50"),
+        (
+            ("--strength", "auto", "--features", "lqh,relu:20"),
+            lambda new, old, _: len(new.meta["path"]) > 1 and new.meta["classes"] == "lqh,relu:20",
+        ),
         (("--spatial",), lambda new, old, _: new.names[-2:] == ("place_x", "place_y")),
-        (("--test-percent", 20), lambda new, old, numbers: numbers["test_presences"] == 4 and sum(new.records) < 63),
         (("--background", "target-group"), lambda new, old, numbers: new.n_domain > numbers["background_points"]),
         (
             ("--background", "target-group", "--random-share", 0),
             lambda new, old, numbers: new.n_domain <= numbers["background_points"],
         ),
-        (("--study-area", "buffer", "--buffer", 50), lambda new, old, _: new.n_domain <= old.n_domain),
-        (("--bias", "target-group"), lambda new, old, _: new.identity != old.identity),
     ],
     ids=lambda words: "-".join(map(str, words)).strip("-") if isinstance(words, tuple) else "",
 )
