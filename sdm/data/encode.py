@@ -42,10 +42,12 @@ class Encoder:
     def encode(self, table: Any) -> Array:
         """Return the table as an `(n, V)` array; text classes that were never seen become −1, missing ones NaN. Rows (a
         2-D array or nested lists) have exactly these columns; if they are numbers alone they are taken as they are,
-        text classes by their codes. A data frame, or a mapping of names to columns, may have its columns in any order,
-        and more of them."""
-        if isinstance(table, NamedNumbers) and table.columns == self.names and not self.labels:
-            return np.asarray(table.values, dtype=np.float64)
+        text classes by their codes, as are `NamedNumbers`. A data frame, or a mapping of names to columns, may have its
+        columns in any order, and more of them."""
+        if isinstance(table, NamedNumbers) and set(self.names) <= set(table.columns):
+            if table.columns == self.names:
+                return np.asarray(table.values, dtype=np.float64)
+            return np.asarray(table.values[:, [table.columns.index(name) for name in self.names]], dtype=np.float64)
         table = as_table(table)
         columns = column_names(table)
         framed = not isinstance(table, np.ndarray)

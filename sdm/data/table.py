@@ -1,6 +1,6 @@
 """The table that is fitted: the variables at the presences of one species and at the background."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -102,15 +102,34 @@ class SampleTable:
 
     def pick(self, names: Sequence[str]) -> "SampleTable":
         """Return the table with some of its variables, in its own order."""
-        at = [v for v, name in enumerate(self.names) if name in names]
+        return self.arrange([name for name in self.names if name in names])
+
+    def arrange(self, names: Sequence[str]) -> "SampleTable":
+        """Return the table with some of its variables, in the order that is given."""
+        at = [self.names.index(name) for name in names]
         return replace(
             self,
-            names=tuple(self.names[v] for v in at),
+            names=tuple(names),
             categorical=tuple(name for name in self.categorical if name in names),
             presence=np.ascontiguousarray(self.presence[:, at]),
             background=np.ascontiguousarray(self.background[:, at]),
             levels={name: words for name, words in self.levels.items() if name in names},
         )
+
+    def recode(self, levels: Mapping[str, Sequence[str]]) -> "SampleTable":
+        """Return the table with other codes for classes that came as text: their places in these lists, which have all
+        of them."""
+        other = {name: words for name, words in self.levels.items() if tuple(levels.get(name, words)) != words}
+        if not other:
+            return self
+        presence, background = self.presence.copy(), self.background.copy()
+        for name, words in other.items():
+            known, v = list(levels[name]), self.names.index(name)
+            codes = np.array([known.index(word) for word in words], dtype=np.float64)
+            for part in (presence, background):
+                part[:, v] = codes[part[:, v].astype(np.int64)]
+        new = {name: tuple(levels.get(name, words)) for name, words in self.levels.items()}
+        return replace(self, presence=presence, background=background, levels=new)
 
     @classmethod
     def from_stack(

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sdm.data.encode import NamedNumbers
 from sdm.errors import OptionError
 from sdm.estimators.committee import Committee
 from sdm.estimators.maxent import Maxent, TrainingData
@@ -84,6 +85,8 @@ class Ensemble(Maxent):
         """Fit both to presences (`y` = 1) and background (`y` = 0), and average them."""
         if start is not None:
             raise OptionError("an ensemble starts from nothing: leave out start")
+        group = self.axes.group
+        X = NamedNumbers(group.encoder.encode(X), group.names)  # both members see the same columns
         names = ("categorical", "max_iterations", "add_presences", "prevalence", "unseen")
         common = {name: getattr(self, name) for name in names}
         alone = Committee(self.multiplier, tolerance=self.tolerance, **common)
@@ -97,11 +100,7 @@ class Ensemble(Maxent):
         members: list[Maxent] = [self.committee_, self.on_axes_]
         self._domain, domain = data.domain, data.domain
         columns = [domain.spread(v, variable.values) for v, variable in enumerate(domain.variables)]
-        order = [[a.name for a in domain.variables].index(name) for name in self.on_axes_.model_.names]
-        theta = 0.5 * (
-            self.committee_.model_.compiled.scores(columns)
-            + self.on_axes_.model_.compiled.scores([columns[v] for v in order])
-        )
+        theta = np.mean([m.model_.compiled.scores(columns) for m in members], axis=0)
         gibbs = Entropy(1.0).gibbs(theta, domain.q0)
         parts = [with_weights(m.model_.terms, m.model_.shapes, 0.5 * m.model_.weights) for m in members]
         terms = Terms.concatenate([one for one, _ in parts])
@@ -136,4 +135,4 @@ class Ensemble(Maxent):
 def _widest(one: ModelVariable, other: ModelVariable) -> ModelVariable:
     """Return a variable with the range of both members, and the categories of both."""
     classes = tuple(sorted({*one.classes, *other.classes}))
-    return replace(one, lo=min(one.lo, other.lo), hi=max(one.hi, other.hi), classes=classes)
+    return replace(one, lo=min(one.lo, other.lo), hi=max(one.hi, other.hi), classes=classes, labels=other.labels)

@@ -185,6 +185,15 @@ class ModelVariable:
         return cls(str(record["name"]), bool(record["categorical"]), lo, hi, classes, words, named)
 
 
+def name_categories(
+    variables: Sequence[ModelVariable], labels: Mapping[str, tuple[str, ...]], titles: Mapping[str, Mapping[float, str]]
+) -> tuple[ModelVariable, ...]:
+    """Return variables with names for their categories: `labels` of those that came as text, `titles` that the files of
+    layers have."""
+    named = (replace(one, labels=labels.get(one.name) or one.labels) for one in variables)
+    return tuple(one.titled(titles.get(one.name, {})) for one in named)
+
+
 def category_titles(codes: Sequence[float], known: Mapping[float, str]) -> list[str]:
     """Return the names of categories; a code without one is called by its number, and a name that several have gets the
     number too."""

@@ -1,5 +1,5 @@
-"""The strength of the penalty on axes: a path from strong to weak, each from the fit before, and the strength whose
-densities are best at records in blocks of sites that were left out."""
+"""The strength of the penalty on axes: a path from strong to weak, each from the fit before, and the weakest strength
+whose densities are as good as any at records in blocks of sites that were left out."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +14,7 @@ from sdm.types import Array
 
 STRENGTHS = (4.0, 2.8, 2.0, 1.4, 1.0, 0.7)
 _WORSE = 2  # strengths after the best at which a path ends
+_FLAT = 0.5  # standard errors within which losses are alike
 LOOSE = 1e-3  # gap of fits that are only compared
 
 
@@ -113,6 +114,15 @@ def strength_path(
         if known and len(known) - 1 - int(np.argmin(known)) >= _WORSE:
             break
     if parts:
-        best = int(np.argmin([float("inf") if one.held_out is None else one.held_out for one in rows]))
-        rows[best] = replace(rows[best], chosen=True)
+        chosen = chosen_row(rows)
+        rows[chosen] = replace(rows[chosen], chosen=True)
     return rows, kept
+
+
+def chosen_row(rows: Sequence[PathRow]) -> int:
+    """Return the weakest strength whose loss at held-out records is within half a standard error of the least: the loss
+    is flat there, and blocks that were left out ask for more caution than the region as a whole."""
+    losses = np.array([np.inf if one.held_out is None else one.held_out for one in rows])
+    best = int(np.argmin(losses))
+    limit = losses[best] + _FLAT * (rows[best].held_out_se or 0.0)
+    return int(np.flatnonzero(losses <= limit)[-1])

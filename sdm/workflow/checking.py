@@ -42,8 +42,10 @@ def _check_splits(task: Task, options: RunOptions, found: Findings) -> None:
         found.problems += [] if known else [str(error)]
         return
     found.problems += [text for text in prepared.failures.values() if not known]
+    planned = []
     for name in prepared.tables:
         plan = found.attempt(partial(task.plan, prepared, name, options))
+        planned += [] if plan is None else [name]
         of = "" if prepared.single else f"{name}: "
         if plan is not None and chooses(options):
             facts = found.attempt(partial(foresee_choice, plan.table, options))
@@ -51,6 +53,7 @@ def _check_splits(task: Task, options: RunOptions, found: Findings) -> None:
         if plan is not None and plan.split is not None:
             blocks = "" if plan.split.blocks is None else f" of {plan.split.blocks.text}"
             found.facts.append(f"{of}{len(plan.split.folds)} folds, divided by: {plan.split.method}{blocks}")
+    found.attempt(lambda: task.check_gathered(prepared, planned, options))
 
 
 def _check_output(options: RunOptions, found: Findings, command: str) -> None:

@@ -99,7 +99,12 @@ def run(
             raise DataError(f"{options.occurrences.file} holds no species to model")
         plan = plan_batch(target, prepared, output.resume, output.overwrite, bool(options.occurrences.species))
         check_stacks(options, 1 if plan is None else len(plan.all_names))
+        if plan is not None and task.fits_together(options):
+            plan.refuse_some(target)
+        said = len(prepared.notices)
         prepared = task.gather(prepared, options, progress)
+        for notice in prepared.notices[said:]:
+            log.info(notice)
         if plan is None:
             return _run_single(Job(task, options, command, choose, opened), prepared, target, progress)
         batch = Batch(Job(task, options, command, choose), prepared, plan, options, progress)

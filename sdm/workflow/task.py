@@ -212,6 +212,14 @@ class Task(ABC):
         """Fit what all models of a run share, before the first of them; most kinds share nothing."""
         return prepared
 
+    def fits_together(self, options: RunOptions) -> bool:
+        """Tell whether models share something that is fitted to all of them, so that none is made alone."""
+        return False
+
+    def check_gathered(self, prepared: Any, names: Sequence[str], options: RunOptions) -> None:
+        """Raise for what the models whose data can be divided (`names`) cannot share; most kinds share nothing."""
+        return
+
     @abstractmethod
     def plan(self, prepared: Any, name: str, options: RunOptions) -> Any:
         """Divide the data of one model as the options say; what cannot work is refused before anything is fitted."""

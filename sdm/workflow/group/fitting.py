@@ -1,6 +1,6 @@
 """The group of a run over species on shared axes: one fit for all of them, and one without the records of each fold."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,18 +15,19 @@ from sdm.data.encode import NamedNumbers
 from sdm.data.place import Region
 from sdm.data.rasters.distance import DEGREE_KM
 from sdm.data.table import SampleTable
-from sdm.errors import DataError, OptionError, SdmError
+from sdm.errors import DataError, OptionError
 from sdm.estimators.ensemble import Ensemble
 from sdm.estimators.maxent import Maxent
 from sdm.estimators.on_axes import OnAxes
 from sdm.estimators.shared import SharedMaxent
 from sdm.models.file import load_model
 from sdm.models.group import GroupModel
+from sdm.models.interface import name_categories
 from sdm.options.definitions import RunOptions
 from sdm.progress.telling import going_on, step_by_step
 from sdm.types import Array, Index, Progress
+from sdm.workflow.group.checking import SHARED, check_several
 
-SHARED, ENSEMBLE = "shared", "ensemble"
 FOLDS = 5  # blocks of sites that choose the strength
 _PARTS = (6, 12, 24)  # of the longer side of the extent that a block measures: the first that gives enough blocks
 
@@ -76,11 +77,6 @@ class GroupFits:
         }
 
 
-def shares_axes(options: RunOptions) -> bool:
-    """Whether the models of a run are on shared axes."""
-    return options.fit.model in (SHARED, ENSEMBLE)
-
-
 def random_share(options: RunOptions) -> float:
     """Return the part of the base measure that is on random cells; features of place learn where sites are, so that
     they have fewer."""
@@ -88,20 +84,8 @@ def random_share(options: RunOptions) -> float:
     return given if given is not None else 0.03 if options.fit.spatial else 0.1
 
 
-def check_axes(options: RunOptions) -> None:
-    """Raise for options that models on shared axes cannot have."""
-    if not shares_axes(options):
-        return
-    if options.test.jackknife or options.test.null_models:
-        raise OptionError(
-            "the jackknife and null models fit one species again and again, and axes are of a whole group: leave them "
-            "out, or use --model committee"
-        )
-
-
 def fit_group(
-    tables: Mapping[str, SampleTable],
-    plan: Callable[[str], Any],
+    plans: Mapping[str, Any],
     options: RunOptions,
     *,
     around: Background | None = None,
@@ -110,20 +94,11 @@ def fit_group(
 ) -> GroupFits:
     """Fit the axes of a run to the training records of its species, and again without the records of each fold.
 
-    `plan` divides the records of a species. `around` are random cells, which get a small part of the base measure, so
-    that it is not zero where nobody looked. `degrees` is whether coordinates are longitudes and latitudes.
+    `plans` are the divided records of every species that can be fitted. `around` are random cells, which get a small
+    part of the base measure, so that it is not zero where nobody looked. `degrees` is whether
+    coordinates are longitudes and latitudes.
     """
-    plans = {}
-    for name in tables:
-        try:
-            plans[name] = plan(name)
-        except SdmError:  # it fails by itself, with its reason
-            continue
-    if len(plans) < 2:
-        raise OptionError(
-            f"shared axes need several species, and there {'is one' if plans else 'is none'} with enough records: use "
-            "--model maxent or committee, or place the species on the axes of a group with --axes group.npz"
-        )
+    check_several(plans)
     whole = {name: one.table for name, one in plans.items()}
     chooser = _estimator(options, options.fit.strength or "auto")
     with going_on(progress, "shared axes of the group"):
@@ -225,12 +200,10 @@ def _fit(
         places = group_blocks(rows.xy, recorded, options.seed, degrees)
     x = NamedNumbers(rows.values, rows.table.names)
     fresh.fit(x, rows.species, rows.weight, rows.base, places, progress)
-    region = rows.region
-    return (
-        fresh.model_
-        if region is None
-        else replace(fresh.model_, meta={**fresh.model_.meta, "region": region.as_dict()})
-    )
+    model, region = fresh.model_, rows.region
+    variables = name_categories(model.variables, rows.table.levels, rows.table.titles)
+    place = {} if region is None else {"region": region.as_dict()}
+    return replace(model, variables=variables, meta={**model.meta, **place})
 
 
 def _distinct_backgrounds(tables: Mapping[str, SampleTable]) -> list[SampleTable]:

@@ -10,6 +10,7 @@ from sdm.data.place import ELSEWHERE, has_place
 from sdm.errors import DataError, OptionError
 from sdm.maps.projection.targets import ProjectedModel
 from sdm.models.file import kind_of, load_model
+from sdm.models.group import GroupModel
 from sdm.models.interface import FittedModel
 from sdm.options.definitions import RunOptions
 from sdm.workflow.model_inputs import check_categories
@@ -45,7 +46,8 @@ def _at(place: Path) -> list[ProjectedModel]:
         return [ProjectedModel(model, _name(model, place))]
     files = [path for path in sorted(place.glob("*.npz")) if kind_of(path)]
     folders = [path for path in sorted(place.iterdir()) if path.is_dir() and path.name != REPLICATES]
-    files = files or [path for inner in folders for path in sorted(inner.glob("*.npz")) if kind_of(path)]
+    inside = [path for inner in folders for path in sorted(inner.glob("*.npz")) if kind_of(path)]
+    files = files or [path for path in inside if kind_of(path) != GroupModel.kind]  # a group's species are beside it
     if not files:
         raise DataError(f"{place} has no model in it: expected results of 'sdm fit', or a model file (.npz)")
     return [one for path in files for one in _at(path)]
@@ -68,6 +70,11 @@ def with_options(models: Sequence[ProjectedModel], options: RunOptions) -> list[
     for one in models:
         if has_place(one.model.names):
             raise OptionError(f"{one.title} cannot be projected to scenarios: {ELSEWHERE}")
+        if isinstance(one.model, GroupModel):
+            raise OptionError(
+                f"{one.title} holds the axes of a group, and species are projected one by one: give the folder of the "
+                "run, or models of its species; 'sdm predict' maps all species of a group.npz on other layers"
+            )
         task_for(one.model.kind).check_extrapolation(predict.extrapolation)
         given: dict[str, Any] = {"extrapolation": predict.extrapolation, "rules": rules}
         scale = predict.scale if one.model.kind == "species" else None

@@ -73,6 +73,16 @@ class BatchPlan:
     def __post_init__(self) -> None:
         self.all_names = list(dict.fromkeys([*(self.known.planned if self.in_place else ()), *self.names]))
 
+    def refuse_some(self, target: Path) -> None:
+        """Raise if models that are fitted together are to be made without others of their folder."""
+        others = [name for name in self.all_names if name not in self.names]
+        if others:
+            raise OutputError(
+                f"the species of {target} are fitted together, and {len(others):,} of them would be left as they are "
+                f"('{others[0]}'): give the records of all of them, use --overwrite without --species to begin anew, "
+                "or choose another folder"
+            )
+
     @property
     def folders(self) -> dict[str, str]:
         """The folder of every species: those that are there keep theirs."""

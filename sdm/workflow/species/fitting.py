@@ -27,12 +27,14 @@ from sdm.estimators.shared import SharedMaxent
 from sdm.estimators.structural import StructMaxent
 from sdm.features.classes import split_rectified
 from sdm.maps.rasters import RasterSummary
+from sdm.models.interface import name_categories
 from sdm.models.species import Model
 from sdm.options.definitions import FitOptions, RunOptions
 from sdm.progress.telling import going_on, step_by_step
 from sdm.types import Array, Progress
 from sdm.workflow.assessing import Assessed, assess
-from sdm.workflow.group.fitting import ENSEMBLE, SHARED, GroupFits
+from sdm.workflow.group.checking import ENSEMBLE, SHARED
+from sdm.workflow.group.fitting import GroupFits
 from sdm.workflow.responses import make_bands, make_surfaces, read_pairs, varying
 from sdm.workflow.splitting import make_split, set_aside
 
@@ -230,9 +232,7 @@ def estimator(options: RunOptions, categorical: Sequence[str]) -> Maxent:
 
 def _with_record(model: Model, table: SampleTable, options: RunOptions) -> Model:
     """Add to a model where it came from."""
-    labels = [table.levels.get(variable.name) for variable in model.variables]
-    variables = tuple(replace(a, labels=b) if b else a for a, b in zip(model.variables, labels))
-    variables = tuple(variable.titled(table.titles.get(variable.name, {})) for variable in variables)
+    variables = name_categories(model.variables, table.levels, table.titles)
     record = {"species": table.species, "seed": options.seed, "background_points": table.n_background}
     record["sampling"] = table.sampling
     if table.region is not None:

@@ -24,7 +24,8 @@ from sdm.data.untagged import UntaggedNodata
 from sdm.data.variables import hint_columns, said_variables
 from sdm.errors import DataError, OptionError
 from sdm.options.definitions import GROUP_WORD, RunOptions
-from sdm.workflow.group.fitting import GroupFits, random_share, shares_axes
+from sdm.workflow.group.checking import shares_axes
+from sdm.workflow.group.fitting import GroupFits, random_share
 from sdm.workflow.inputs import (
     check_species,
     choice_of,

@@ -1,6 +1,7 @@
 """The task of species: presences compared with a background, one model per species."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, cast
@@ -12,7 +13,7 @@ from sdm.commit import publishing
 from sdm.data.place import has_place
 from sdm.data.rasters.stack import Stack
 from sdm.data.table import Survey
-from sdm.errors import DataError, OptionError
+from sdm.errors import DataError, OptionError, SdmError
 from sdm.maps.novelty import NoveltyMaps, novelty_places
 from sdm.maps.species import predict_raster
 from sdm.models.extrapolation import EXTRAPOLATIONS
@@ -20,7 +21,9 @@ from sdm.models.species import SCALES, Model
 from sdm.options.definitions import FitOptions, RunOptions
 from sdm.progress.telling import going_on
 from sdm.types import Array, Progress
-from sdm.workflow.group.fitting import ENSEMBLE, GroupFits, check_axes, fit_group, read_axes, shares_axes
+from sdm.workflow.group.checking import SHARED, check_axes, check_several, shares_axes
+from sdm.workflow.group.codes import codes_of_group, same_codes
+from sdm.workflow.group.fitting import GroupFits, fit_group, read_axes
 from sdm.workflow.inputs import narrow_layers
 from sdm.workflow.model_inputs import check_region
 from sdm.workflow.species.checking import check_species_run
@@ -83,23 +86,48 @@ class SpeciesTask(Task):
         if not shares_axes(options):
             return prepared
         if options.fit.axes is not None:
-            prepared = replace(prepared, group=read_axes(options.fit.axes))
-            for name in prepared.tables:
-                prepared = self._on_axes(prepared, name)
-            return prepared
-        if options.fit.model == ENSEMBLE and len(prepared.tables) < 2:
+            return self._placing(prepared, options.fit.axes)
+        prepared = replace(prepared, tables=same_codes(prepared.tables))
+        plans = {}
+        for name in prepared.tables:
+            with suppress(SdmError):  # it fails by itself, with its reason
+                plans[name] = self.plan(prepared, name, options)
+        self.check_gathered(prepared, list(plans), options)
+        if len(plans) < 2:
             said = "one species has no group to share axes with: its model is the committee alone"
             return replace(prepared, notices=[*prepared.notices, said])
         stack = prepared.stack
         group = fit_group(
-            prepared.tables,
-            lambda name: self.plan(prepared, name, options),
+            plans,
             options,
             around=prepared.around,
             degrees=stack is None or stack.crs is None or stack.crs.is_geographic,
             progress=progress,
         )
         return replace(prepared, group=group)
+
+    def fits_together(self, options: RunOptions) -> bool:
+        """Whether species share axes that are fitted in this run."""
+        return shares_axes(options) and options.fit.axes is None
+
+    def check_gathered(self, prepared: SpeciesPrepared, names: Sequence[str], options: RunOptions) -> None:
+        """Raise if there are no axes that the species could share."""
+        if options.fit.axes is not None:
+            self._placing(prepared, options.fit.axes)
+        elif options.fit.model == SHARED:
+            check_several(names)
+        elif options.fit.spatial and len(names) < 2:
+            raise OptionError(
+                "features of place (--spatial) are those of shared axes, and one species has no group to share them "
+                "with: leave out --spatial, or place the species on the axes of a group with --axes group.npz"
+            )
+
+    def _placing(self, prepared: SpeciesPrepared, axes: str) -> SpeciesPrepared:
+        """Return the inputs with the axes of a file, and every species with their variables."""
+        prepared = replace(prepared, group=read_axes(axes))
+        for name in prepared.tables:
+            prepared = self._on_axes(prepared, name)
+        return prepared
 
     def _on_axes(self, prepared: SpeciesPrepared, name: str) -> SpeciesPrepared:
         """Return the inputs with the variables of a group, for one species."""
@@ -114,7 +142,10 @@ class SpeciesTask(Task):
             check_region(group, prepared.stack, prepared.area_of(name))
         if missing := [one for one in wanted if one not in known]:
             raise DataError(f"the axes of the group need variables that the layers do not have: {', '.join(missing)}")
-        return prepared if tuple(known) == tuple(wanted) else self.narrow(prepared, name, wanted)
+        if tuple(known) != tuple(wanted):
+            prepared = self._arrange(prepared, name, wanted)
+        table = codes_of_group(prepared.tables[name], group)
+        return replace(prepared, tables={**prepared.tables, name: table})
 
     def plan(self, prepared: SpeciesPrepared, name: str, options: RunOptions) -> SpeciesPlan:
         """Divide the records of one species."""
@@ -132,14 +163,18 @@ class SpeciesTask(Task):
 
     def narrow(self, prepared: SpeciesPrepared, name: str, variables: Sequence[str]) -> SpeciesPrepared:
         """Return the inputs with some of the variables of one species."""
+        return self._arrange(prepared, name, [one for one in prepared.tables[name].names if one in variables])
+
+    def _arrange(self, prepared: SpeciesPrepared, name: str, variables: Sequence[str]) -> SpeciesPrepared:
+        """Return the inputs with some of the variables of one species, in the order that is given."""
         table = prepared.tables[name]
-        at = [v for v, variable in enumerate(table.names) if variable in variables]
+        at = [table.names.index(variable) for variable in variables]
         tests, surveys = dict(prepared.tests), dict(prepared.surveys)
         if name in tests:
             tests[name] = replace(tests[name], values=tests[name].values[:, at])
         if name in surveys:
             surveys[name] = Survey(surveys[name].presence[:, at], surveys[name].absence[:, at])
-        tables = {**prepared.tables, name: table.pick(variables)}
+        tables = {**prepared.tables, name: table.arrange(variables)}
         return replace(prepared, tables=tables, tests=tests, surveys=surveys, **narrow_layers(prepared, variables))
 
     def single_estimator(self, options: RunOptions, categorical: Sequence[str]) -> Any:

@@ -1,7 +1,6 @@
 """Everything that a run leaves behind for one species."""
 
 import os
-import shutil
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
@@ -13,6 +12,7 @@ import pandas as pd
 from rasterio.windows import Window
 
 from sdm.assess.structure import Structure
+from sdm.commit import staging
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.effort import KernelEffort
 from sdm.data.table import SampleTable
@@ -225,15 +225,12 @@ def write_shared(prepared: SpeciesPrepared, options: RunOptions, folder: Path, f
         write_background(next(iter(prepared.tables.values())), prepared, options, folder, files)
     _write_effort(prepared, folder, files)
     if prepared.group is not None and not prepared.group.placing:
-        place = folder / GROUP
-        if place.exists():
-            shutil.rmtree(place)
-        place.mkdir()
         made: Files = {}
         typed = folder / "command.txt"  # of the run
         command = typed.read_text(encoding="utf-8").strip() if typed.is_file() else ""
         ways: dict[str, Any] = {"area": prepared.study_area, "command": command}
-        write_group(prepared.group.model, prepared.stack, place, made, options, **ways)
+        with staging(folder / GROUP, overwrite=True) as stage:  # whole or not at all, whatever ends the run
+            write_group(prepared.group.model, prepared.stack, stage, made, options, **ways)
         files["group"] = f"{GROUP}/{made.get('page', made['numbers'])}"
 
 

@@ -13,6 +13,7 @@ from sdm.options.definitions import RunOptions, TuneOptions
 from sdm.report.tables import write_rows
 from sdm.types import Progress
 from sdm.workflow.assessment_tables import make_plots
+from sdm.workflow.group.checking import refuse_tuning
 from sdm.workflow.registry import task_of
 from sdm.workflow.run import RunResult, run
 from sdm.workflow.running.job import Chosen
@@ -36,6 +37,7 @@ def run_tuning(options: RunOptions, *, command: str = "", progress: Progress | N
     The folder of a species looks like that of a fit, with `tune.csv`, `tune_folds.csv` and `plots/tune.png` beside.
     """
     task = task_of(options)
+    refuse_tuning(options)
     settings_to_try(task, options)  # what is wrong with them is said before any work
     check_choice(task, options.tune)
     return run(options, task=task, command=command, progress=progress, choose=choose_setting)
