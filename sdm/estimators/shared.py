@@ -54,7 +54,8 @@ class SharedMaxent(Classifier):
         Of the penalty: `c` in `μ = c √(F / 150 N)` with `F` features and `N` records. ``"auto"`` takes the one that is
         best at records in blocks of sites that were left out.
     own : float, optional
-        Give each species a part of its own beside the axes, with Java Maxent's penalties times this multiplier.
+        Give each species a part of its own beside the axes, of linear, quadratic, product and category features with
+        Java Maxent's penalties times this multiplier.
     knots : int or {"maxent", "maxnet", "all"}
         Of hinges and thresholds; N quantiles by default.
     categorical : sequence of str or int
@@ -193,13 +194,17 @@ class SharedMaxent(Classifier):
         return path, factors[chosen], path[chosen].strength
 
     def _own_penalties(self, group: "GroupData") -> Array:
-        """Return the penalties of what is each species' own: Java Maxent's, for features of deviation 1."""
+        """Return the penalties of what is each species' own: Java Maxent's, for features of deviation 1. Features with
+        knots, and random ones, are for the axes alone: there are many, all alike."""
         features = self.features_.features
+        many = np.isin(features.letters(), ["h", "t", "r"])
         beta = [
             penalty_weights(features, sample, size, rule="maxent", multiplier=float(self.own or 1.0))
             for sample, size in zip(group.samples, group.sizes)
         ]
-        return np.column_stack(beta) / self.features_.spread[:, None]
+        out = np.column_stack(beta) / self.features_.spread[:, None]
+        out[many] = np.inf
+        return out
 
     def _model(self, problem: SharedProblem, group: "GroupData", strength: float, classes: str) -> GroupModel:
         fit, kept, domain = self.fit_, self.features_, group.domain

@@ -41,8 +41,11 @@ class OwnPart:
         """Return the same weights with factors of one size, without those that are as good as zero."""
         size, sign = np.sqrt(np.abs(self.u * self.v)), np.sign(self.u * self.v)
         keep = size > least * size.max(initial=0.0)
-        part = replace(self, u=size, v=sign * size)
-        return OwnPart(*(getattr(part, f.name)[keep] for f in fields(OwnPart)))
+        return replace(self, u=size, v=sign * size).take(keep)
+
+    def take(self, keep: NDArray[np.bool_]) -> "OwnPart":
+        """Return some of the weights."""
+        return OwnPart(*(getattr(self, f.name)[keep] for f in fields(OwnPart)))
 
 
 @dataclass(frozen=True)

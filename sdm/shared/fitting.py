@@ -18,7 +18,8 @@ from sdm.shared.problem import SharedProblem
 from sdm.types import Array
 
 NEW_AXES = 6  # that enter in one round
-NEW_OWN = 400  # own weights that enter in one round
+NEW_OWN = 2000  # own weights that enter in one round
+_NEAR_ZERO = 1e-3  # of the largest own weight
 _LEAST = 1e-8  # of the largest singular value: axes that are smaller go
 
 
@@ -90,11 +91,13 @@ def fit_shared(
             break
         if steps >= max_steps:
             break
-        more = _new_axes(problem, state.factors, gradient, strength)
+        factors = state.factors
+        more = _new_axes(problem, factors, gradient, strength)
         if own_beta is not None:
-            more = replace(more, own=_new_own(problem, state.factors, gradient, strength, own_beta))
+            factors = replace(factors, own=_without_stuck(factors.own, gradient, strength))
+            more = replace(more, own=_new_own(problem, factors, gradient, strength, own_beta))
         if more.rank or len(more.own):
-            state = evaluate(problem, state.factors.joined(more))
+            state = evaluate(problem, factors.joined(more))
         relative = max(0.1 * relative, 1e-13) if not more.rank else relative
     return SharedFit(state, strength, objective, gap, steps, status, history)
 
@@ -118,6 +121,15 @@ def _new_axes(problem: SharedProblem, factors: Factors, gradient: Array, strengt
         axes.append(-u[:, k] * length)
         places.append(v[k] * length)
     return Factors(np.array(axes).T, np.array(places)) if axes else Factors.none(*factors.shape)
+
+
+def _without_stuck(own: OwnPart, gradient: Array, strength: float) -> OwnPart:
+    """Return own weights without those that are near zero and should change their sign: their factors rest there, and
+    they enter again from the other side."""
+    value = own.u * own.v / own.scale
+    near = np.abs(value) < _NEAR_ZERO * np.max(np.abs(value), initial=0.0)
+    wrong = np.sign(value) * gradient[own.feature, own.species] > strength * own.scale
+    return own.take(~(near & wrong))
 
 
 def _new_own(problem: SharedProblem, factors: Factors, gradient: Array, strength: float, beta: Array) -> OwnPart:
