@@ -207,7 +207,8 @@ RULES = (
 )
 BEST: list[dict[str, Any]] = [{}, {"knots": "maxnet", "beta": "maxent"}, {"without": "h"}, {"features": "t"}]
 SMOOTH: dict[str, Any] = {"regularization": "l2sq", "multiplier": 10.0, "knots": 10}
-AXES, RECTIFIED = GroupFit(), GroupFit("lqh,relu:600")
+CHOSEN = GroupFit()  # what `--model shared` is: the strength by held-out loss
+AXES, RECTIFIED = GroupFit(strength=1.4), GroupFit("lqh,relu:600", strength=1.4)
 AXES_OF_PLACE, RECTIFIED_OF_PLACE = (replace(how, given=0.03, place=True) for how in (AXES, RECTIFIED))
 
 
@@ -259,8 +260,8 @@ SETTINGS: dict[str, Setting] = {
     **{f"best_sized_{r.unit:g}_{r.low:g}_{r.high:g}": Setting(members=BEST, sized=r) for r in RULES},
     "best_survey": Setting("survey", BEST),
     # the whole group at once, on shared axes
-    "shared": mean_of((1, AXES)),
-    "shared_power": mean_of((1, replace(AXES, power=1.3))),
+    "shared": mean_of((1, CHOSEN)),
+    "shared_counts": mean_of((1, replace(CHOSEN, power=1.0))),  # species weigh as their records
     "shared_sites": mean_of((1, replace(AXES, given=0.0))),  # no given points
     **{f"shared_c{c:g}": mean_of((1, replace(AXES, strength=c))) for c in (0.7, 1.0, 1.4, 2.0)},
     **{f"shared_given{g:g}": mean_of((1, replace(AXES, given=g))) for g in (0.03, 0.05, 0.2)},

@@ -25,7 +25,7 @@ class GroupFit:
     features: str = "lqph"
     strength: float | str = "auto"
     given: float = 0.1
-    power: float = 1.0
+    power: float = 1.3
     place: bool = False  # with waves of place
     seed: int = 1
     tolerance: float = 1e-4

@@ -281,7 +281,7 @@ class FitOptions(Section):
     strength: Literal["auto"] | Positive | None = option(
         None,
         "Shared axes: strength of the penalty on axes; larger means fewer axes (default: auto, by the loss at records "
-        "in blocks of sites that were left out).",
+        "in blocks of sites that were left out; in an ensemble 1.4).",
     )
     own: Positive | None = option(
         None,

@@ -28,6 +28,8 @@ from sdm.progress.telling import going_on, step_by_step
 from sdm.types import Array, Index, Progress
 from sdm.workflow.group.checking import SHARED, check_several
 
+MEAN_STRENGTH = 1.4  # of the axes in an ensemble, where the committee limits what the choice of it can spoil
+POWER = 1.3  # species weigh as this power of their records: those with few are held nearer to the others
 FOLDS = 5  # blocks of sites that choose the strength
 _PARTS = (6, 12, 24)  # of the longer side of the extent that a block measures: the first that gives enough blocks
 
@@ -100,7 +102,7 @@ def fit_group(
     """
     check_several(plans)
     whole = {name: one.table for name, one in plans.items()}
-    chooser = _estimator(options, options.fit.strength or "auto")
+    chooser = _estimator(options, options.fit.strength or ("auto" if options.fit.model == SHARED else MEAN_STRENGTH))
     with going_on(progress, "shared axes of the group"):
         model = _fit(chooser, _Rows.of(whole, around, options), options, degrees, progress)
     names = list(dict.fromkeys(fold.name for one in plans.values() if one.split for fold in one.split.folds))
@@ -159,6 +161,9 @@ class _Rows:
         count = sum(map(len, values))
         records = [np.full(one.n_presences, level) if one.presence_base is None else one.presence_base for one in each]
         own = [np.ones(one.n_presences) if one.presence_weights is None else one.presence_weights for one in each]
+        amounts = np.array([float(part.sum()) for part in own])
+        scale = amounts ** (POWER - 1.0) * amounts.sum() / np.sum(amounts**POWER)
+        own = [factor * part for factor, part in zip(scale, own)]
         names = [name for name, one in tables.items() for _ in range(one.n_presences)]
         return cls(
             each[0],
