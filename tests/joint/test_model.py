@@ -404,7 +404,7 @@ def test_files_that_are_not_ours_are_refused(fitted, tmp_path):
         (content[:-30], "damaged"),
         (b"hello", "not a readable joint model"),
         (rewritten(content, format="sdm-model"), "its header says 'sdm-model'"),
-        (rewritten(content, version=99), "has joint format 99, this program reads up to 3"),
+        (rewritten(content, version=99), "has joint format 99, this program reads up to 4"),
         (rewritten(content, scale=2.0), "was changed after it was written"),
     ):
         path.write_bytes(damaged)

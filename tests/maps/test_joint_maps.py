@@ -51,12 +51,13 @@ def test_memory_does_not_grow_with_the_number_of_species(stack: Stack, models, t
         (tmp_path / name).mkdir()
         tracemalloc.start()
         try:
-            found = write_maps(*models, stack, places(tmp_path / name, models[0]))
+            # One thread: how many windows are at work at once must not depend on the load of the machine.
+            found = write_maps(*models, stack, places(tmp_path / name, models[0]), threads=1)
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
         if name == "small":
-            assert peak < 16_000_000 < stack.width * stack.height * 4 * SPECIES, f"{peak:,} bytes"
+            assert peak < 8_000_000 < stack.width * stack.height * 4 * SPECIES, f"{peak:,} bytes"
         content[name] = [path.read_bytes() for path in sorted((tmp_path / name).rglob("*.tif"))]
     assert content["small"] == content["whole"]
     assert len(content["small"]) == 2 * SPECIES + len(RICHNESS)
