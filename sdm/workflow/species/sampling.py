@@ -17,6 +17,7 @@ from sdm.data.records.occurrences import Occurrences
 from sdm.data.records.weights import record_weights
 from sdm.errors import OptionError
 from sdm.options.definitions import AREA_WORDS, GROUP_WORD, RunOptions
+from sdm.workflow.group.checking import shares_axes
 
 RANDOM_CELLS = 2000  # beside the sites of a target group, for shared axes
 
@@ -38,6 +39,9 @@ def check_sampling(options: RunOptions) -> None:
         ),
         "background.target_group is not used: add --background target-group, or --bias target-group": (
             own.target_group and not needs_group(options)
+        ),
+        "background.random_share is of shared axes with a target group: add --model shared --background target-group": (
+            own.random_share is not None and not (grouped and shares_axes(options))
         ),
         "background.bandwidth is that of a target group's density: add --bias target-group": wide,
         "background.buffer widens an area around records: add --study-area buffer or --study-area hull": (

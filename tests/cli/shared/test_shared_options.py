@@ -111,6 +111,7 @@ def test_uncertainty_scenarios_and_richness(three: Group, world, tmp_path: Path)
         (("--strength", 0), "expected 'auto' or a number above 0"),
         (("--own", -1), "expected a number above 0"),
         (("--random-share", 1), "expected a number below 1"),
+        (("--random-share", 0.2), "add --model shared --background target-group"),
         (("--features", "relu:0"), "has no number from 1 to 10,000"),
     ],
 )
