@@ -15,6 +15,9 @@ from typing import Any
 # One thread of linear algebra in each process: two levels of threads take ten times as long. One for rasters too, which
 # saves the memory of windows.
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "SDM_THREADS": "1"}
+# The C library of Linux keeps what is freed, in as many places as there are threads: a worker would hold twice as much.
+LEAN_MEMORY = {"MALLOC_ARENA_MAX": "2", "MALLOC_MMAP_THRESHOLD_": "1000000", "MALLOC_TRIM_THRESHOLD_": "8000000"}
+WORKER_SETTINGS = ONE_THREAD | LEAN_MEMORY  # of a worker's process, unless the user has set them
 
 
 class LocalProcesses(Executor):
@@ -59,7 +62,7 @@ class LocalProcesses(Executor):
                 [sys.executable, "-P", str(Path(__file__).with_name("process.py"))],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                env={**ONE_THREAD, **os.environ},
+                env={**WORKER_SETTINGS, **os.environ},
                 **APART,
             )
         return True

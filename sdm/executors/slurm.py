@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from sdm.errors import ClusterError, OptionError
-from sdm.executors.local import ONE_THREAD
+from sdm.executors.local import WORKER_SETTINGS
 
 log = logging.getLogger("sdm")
 
@@ -121,9 +121,9 @@ def make_jobs(settings: Mapping[str, str]) -> Any:
     keywords.setdefault("processes", configured.get("processes") or keywords["cores"])
     if not keywords.get("memory", configured.get("memory")):
         raise OptionError("--cluster slurm needs the memory of a job: add --cluster-settings memory=8GB")
-    one_thread = "export " + " ".join(f"{name}={value}" for name, value in ONE_THREAD.items())
+    exports = "export " + " ".join(f"{name}={value}" for name, value in WORKER_SETTINGS.items())
     prologue = keywords.get("job_script_prologue", configured.get("job-script-prologue") or [])
-    keywords["job_script_prologue"] = [one_thread, *prologue]
+    keywords["job_script_prologue"] = [exports, *prologue]
     options = {**configured.get("scheduler-options", {}), "dashboard": False, "dashboard_address": None}
     return SLURMCluster(asynchronous=True, silence_logs=False, scheduler_options=options, **keywords)
 

@@ -12,7 +12,7 @@ from threading import Lock, Thread
 from typing import Any
 
 from sdm.errors import ClusterError
-from sdm.executors.local import APART, ONE_THREAD
+from sdm.executors.local import APART, WORKER_SETTINGS
 from sdm.executors.quiet import CALM
 
 Fail = Callable[[ClusterError], None]
@@ -84,7 +84,7 @@ class _Staff:
                     [sys.executable, "-P", str(Path(__file__).with_name("dask_process.py"))],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
-                    env={**ONE_THREAD, **os.environ},
+                    env={**WORKER_SETTINGS, **os.environ},
                     **APART,
                 )
             return not self._ended

@@ -113,7 +113,9 @@ def test_the_job_has_what_the_run_file_asks_for(tmp_path: Path) -> None:
         assert f"#SBATCH {line}\n" in script
     assert "#SBATCH --mail-type=END,FAIL\n" in script
     lines = script.split("\n")
-    exports = lines.index("export OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 OMP_NUM_THREADS=1 SDM_THREADS=1")
+    (exports,) = (k for k, line in enumerate(lines) if line.startswith("export OPENBLAS_NUM_THREADS=1 "))
+    assert "SDM_THREADS=1" in lines[exports]
+    assert "MALLOC_ARENA_MAX=2" in lines[exports]
     assert lines[exports + 1 : exports + 3] == ["module load proj", "ulimit -c 0"]
     command = lines[exports + 3]
     assert "--nthreads 1 " in command
