@@ -271,8 +271,8 @@ SETTINGS: dict[str, Setting] = {
     # what `--preset best` is with a group, and with `--spatial`
     "best_shared": mean_of((1 / 2, COMMITTEE), (1 / 2, AXES)),
     "best_shared_relu": mean_of((1 / 2, COMMITTEE), (1 / 2, RECTIFIED)),
-    "best_place": mean_of((1 / 2, COMMITTEE), (1 / 2, AXES_OF_PLACE)),
-    "best_place_three": mean_of((1 / 3, COMMITTEE), (1 / 3, AXES), (1 / 3, AXES_OF_PLACE)),
+    "best_place": mean_of((1 / 3, COMMITTEE), (1 / 3, AXES), (1 / 3, AXES_OF_PLACE)),
+    "best_place_two": mean_of((1 / 2, COMMITTEE), (1 / 2, AXES_OF_PLACE)),
     "best_place_relu": mean_of((1 / 2, COMMITTEE), (1 / 2, RECTIFIED_OF_PLACE)),
 }
 FIRST = ("default", "target", "structural", "best")

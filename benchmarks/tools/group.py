@@ -13,7 +13,7 @@ from sdm.workflow.group.fitting import group_blocks
 
 Array = NDArray[np.float64]
 
-GIVEN_POINTS = 10_000  # of the given background, where a share of the base measure is on them
+GIVEN_POINTS = 2_000  # of the given background, as many as a run draws: a share of the base measure is on them
 AT_RECORDS = 1e-3  # base measure of a record, of a site's: sites have the records' values already
 
 

@@ -1,4 +1,5 @@
-"""`Ensemble`: the mean of a committee and of a species on the axes of its group, folded into one model."""
+"""`Ensemble`: the mean of a committee and of a species on the axes of its group, folded into one model. Where axes
+have features of place, axes of the environment alone are a third member, and the committee does without place."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sdm.data.encode import NamedNumbers
+from sdm.data.place import without_place
 from sdm.errors import OptionError
 from sdm.estimators.committee import Committee
 from sdm.estimators.maxent import Maxent, TrainingData
@@ -28,6 +30,8 @@ class Ensemble(Maxent):
     ----------
     axes : OnAxes
         The species on the axes of its group.
+    environment : OnAxes, optional
+        The same on axes of the environment alone, where those of `axes` have features of place.
     multiplier, categorical, tolerance, max_iterations, add_presences, prevalence, unseen, temperature
         As for `Committee`.
 
@@ -35,8 +39,10 @@ class Ensemble(Maxent):
     ----------
     committee_ : Committee
     on_axes_ : OnAxes
+    members_ : list of Maxent
+        All of them, which count alike.
     model_, solution_, notes_
-        As for `Maxent`; `gap` is the larger of the two, since the mean solves no problem of its own.
+        As for `Maxent`; `gap` is the largest of its members', since the mean solves no problem of its own.
     """
 
     def __init__(
@@ -44,6 +50,7 @@ class Ensemble(Maxent):
         axes: OnAxes,
         multiplier: float = 1.0,
         *,
+        environment: OnAxes | None = None,
         categorical: Sequence[str | int] = (),
         tolerance: float = 1e-6,
         max_iterations: int | None = None,
@@ -62,16 +69,20 @@ class Ensemble(Maxent):
             unseen=unseen,
             temperature=temperature,
         )
-        self.axes = axes
+        self.axes, self.environment = axes, environment
 
     def settings(self) -> dict[str, Any]:
         """Return the parameters as JSON can hold them."""
         named = ("multiplier", "tolerance", "max_iterations", "add_presences", "prevalence", "unseen", "temperature")
-        return {"axes": self.axes.settings()} | {name: getattr(self, name) for name in named}
+        axes = {"axes": self.axes.settings()}
+        if self.environment is not None:
+            axes["environment"] = self.environment.settings()
+        return axes | {name: getattr(self, name) for name in named}
 
     def for_fold(self, name: str) -> Self:
         """Return the estimator for a fold, with the axes that were found without its records."""
-        return type(self)(**self.get_params() | {"axes": self.axes.for_fold(name)})
+        environment = None if self.environment is None else self.environment.for_fold(name)
+        return type(self)(**self.get_params() | {"axes": self.axes.for_fold(name), "environment": environment})
 
     def fit(
         self,
@@ -82,41 +93,47 @@ class Ensemble(Maxent):
         base_weight: ArrayLike | None = None,
         progress: Progress | None = None,
     ) -> Self:
-        """Fit both to presences (`y` = 1) and background (`y` = 0), and average them."""
+        """Fit all members to presences (`y` = 1) and background (`y` = 0), and average them."""
         if start is not None:
             raise OptionError("an ensemble starts from nothing: leave out start")
         group = self.axes.group
-        X = NamedNumbers(group.encoder.encode(X), group.names)  # both members see the same columns
+        X = NamedNumbers(group.encoder.encode(X), group.names)  # all members see the same columns
         names = ("categorical", "max_iterations", "add_presences", "prevalence", "unseen")
         common = {name: getattr(self, name) for name in names}
         alone = Committee(self.multiplier, tolerance=self.tolerance, **common)
-        self.committee_ = alone.fit(X, y, sample_weight, base_weight=base_weight, progress=progress)
-        on_axes: OnAxes = type(self.axes)(**self.axes.get_params())
-        self.on_axes_ = on_axes.fit(X, y, sample_weight, base_weight=base_weight)
+        self.committee_ = alone.fit(_environment(X), y, sample_weight, base_weight=base_weight, progress=progress)
+        placed = []
+        for axes in (self.axes, self.environment):
+            if axes is not None:
+                fresh: OnAxes = type(axes)(**axes.get_params())
+                placed.append(fresh.fit(X, y, sample_weight, base_weight=base_weight))
+        self.on_axes_ = placed[0]
+        self.members_: list[Maxent] = [self.committee_, *placed]
         return self._average(self._read(X, y, sample_weight, base_weight))
 
     def _average(self, data: TrainingData) -> Self:
-        """Make one model of both: half of the weights of each."""
-        members: list[Maxent] = [self.committee_, self.on_axes_]
+        """Make one model of all: an equal part of the weights of each."""
+        members, part = self.members_, 1.0 / len(self.members_)
         self._domain, domain = data.domain, data.domain
         columns = [domain.spread(v, variable.values) for v, variable in enumerate(domain.variables)]
-        theta = np.mean([m.model_.compiled.scores(columns) for m in members], axis=0)
+        # Variables of place come last, so that members without them have the same numbers for all others.
+        theta = np.mean([m.model_.compiled.scores(columns[: len(m.model_.names)]) for m in members], axis=0)
         gibbs = Entropy(1.0).gibbs(theta, domain.q0)
-        parts = [with_weights(m.model_.terms, m.model_.shapes, 0.5 * m.model_.weights) for m in members]
+        parts = [with_weights(m.model_.terms, m.model_.shapes, part * m.model_.weights) for m in members]
         terms = Terms.concatenate([one for one, _ in parts])
         shapes = Shapes.concatenate([two for _, two in parts])
         self.coef_ = np.concatenate([terms.weight, shapes.weight])
         failed = [m.solution_.status for m in members if m.solution_.status != CONVERGED]
         status, gap = failed[0] if failed else CONVERGED, max(m.solution_.gap for m in members)
         spent = sum(m.solution_.iterations for m in members), sum(m.solution_.seconds for m in members)
-        objective = 0.5 * sum(m.solution_.objective for m in members)
+        objective = part * sum(m.solution_.objective for m in members)
         p = domain.q0 * gibbs.ratio
         self.solution_ = Solution(status, self.coef_, objective, gap, *spent, gibbs.tau, p)
         self.notes_ = list(dict.fromkeys(note for m in members for note in m.notes_))
         classes = ", ".join(str(m.model_.meta["classes"]) for m in members)
         record = {
             "classes": classes,
-            "members": 1 + len(self.committee_.members_),
+            "members": len(members) - 1 + len(self.committee_.members_),
             "n_features": len(self.coef_),
             "conjugate": gibbs.conjugate,
         }
@@ -130,6 +147,14 @@ class Ensemble(Maxent):
     def domain_(self) -> Domain:
         """The cells that the model is a density over."""
         return self._domain
+
+
+def _environment(x: NamedNumbers) -> NamedNumbers:
+    """Return columns without those of place, which come last."""
+    names = without_place(x.columns)
+    if names != tuple(x.columns[: len(names)]):
+        raise OptionError("variables of place must come after all others")
+    return NamedNumbers(x.values[:, : len(names)], names)
 
 
 def _widest(one: ModelVariable, other: ModelVariable) -> ModelVariable:

@@ -27,6 +27,7 @@ from sdm.shared.choice import STRENGTHS, PathRow, natural_penalty, strength_path
 from sdm.shared.factors import Factors
 from sdm.shared.fitting import SharedFit, fit_shared
 from sdm.shared.problem import Records, SharedProblem
+from sdm.shared.shown import shown_axes
 from sdm.types import Array, Progress
 
 _NUMBERS = {
@@ -158,6 +159,7 @@ class SharedMaxent(Classifier):
         self.path_, start, strength = self._choose(problem, group, blocks, progress)
         penalty = natural_penalty(strength, problem.features, float(group.counts.sum()))
         own = None if self.own is None else self._own_penalties(group)
+        start = start if own is None else None  # own parts need fewer axes, and those that are too many go slowly
         self.fit_: SharedFit = fit_shared(problem, penalty, start, own, tolerance=self.tolerance)
         self.model_ = self._model(problem, group, strength, features_text(classes, rectified))
         return self
@@ -208,7 +210,7 @@ class SharedMaxent(Classifier):
 
     def _model(self, problem: SharedProblem, group: "GroupData", strength: float, classes: str) -> GroupModel:
         fit, kept, domain = self.fit_, self.features_, group.domain
-        axes, places, explained = _presented(problem, fit.factors)
+        axes, places, explained = shown_axes(problem, fit.factors)
         used = np.ones(problem.features)
         terms, shapes, _ = used_features(kept.features.families, used[None, :])
         order = kept.order
@@ -230,6 +232,7 @@ class SharedMaxent(Classifier):
             "spatial": any(is_place(name) for name in group.encoder.names),
             "seed": int(self.seed),
             "path": [asdict(row) for row in self.path_],
+            "supported": next((row.supported for row in self.path_ if row.chosen), None),
             "settings": self.settings(),
         }
         return GroupModel(
@@ -402,20 +405,3 @@ class _Told:
         self.done += 1
         if self.progress is not None:
             self.progress(self.done, self.total, f"shared axes, {text}")
-
-
-def _presented(problem: SharedProblem, factors: Factors) -> tuple[Array, Array, Array]:
-    """Return axes that have deviation 1 over the sites and are uncorrelated there, the places of species on them, and
-    how much of the variance of log densities each explains."""
-    if not factors.rank:
-        return factors.a, factors.b, np.empty(0)
-    values, vectors = problem.covariance
-    turned = vectors.T @ factors.a
-    size, turn = np.linalg.eigh(turned.T @ (values[:, None] * turned))
-    keep = size > 1e-12 * size[-1]
-    root = turn[:, keep] * np.sqrt(size[keep])  # cov = root rootᵀ
-    inverse = turn[:, keep] / np.sqrt(size[keep])
-    rotation, spread, _ = np.linalg.svd((root.T @ factors.b) * np.sqrt(problem.records.weight), full_matrices=False)
-    axes, places = factors.a @ inverse @ rotation, rotation.T @ root.T @ factors.b
-    sign = np.where(places[np.arange(len(places)), np.abs(places).argmax(axis=1)] < 0, -1.0, 1.0)
-    return axes * sign, places * sign[:, None], spread**2 / np.sum(spread**2)

@@ -19,7 +19,7 @@ def lower_bound(
     if own_beta is not None:
         excess = max(excess, float(np.max(np.abs(gradient) / np.maximum(own_beta * weight, tiny))))
     t = 1.0 - 1.0 / excess if excess > 1.0 else 0.0
-    expected = float(np.sum(gradient * state.factors.weights)) + state.linear  # Σ π E_p[θ]
+    expected = float(np.sum(gradient * state.weights)) + state.linear  # Σ π E_p[θ]
     divergence = expected - float(weight @ state.normaliser)
     if t == 0.0:
         return -divergence

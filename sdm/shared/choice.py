@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sdm.shared.factors import Factors
 from sdm.shared.fitting import SharedFit, fit_shared
 from sdm.shared.problem import Records, SharedProblem
+from sdm.shared.shown import shown_axes
 from sdm.types import Array
 
 STRENGTHS = (4.0, 2.8, 2.0, 1.4, 1.0, 0.7)
@@ -21,7 +22,7 @@ LOOSE = 1e-3  # gap of fits that are only compared
 @dataclass(frozen=True)
 class PathRow:
     """One strength of a path: training loss and gap of the fit to all, and the loss at what was held out, in nats per
-    record, with its standard error over blocks."""
+    record, with its standard error over blocks. Of the chosen one also how many axes held-out records support."""
 
     strength: float
     penalty: float
@@ -31,6 +32,7 @@ class PathRow:
     held_out: float | None = None
     held_out_se: float | None = None
     chosen: bool = False
+    supported: int | None = None
 
 
 def natural_penalty(strength: float, features: int, records: float) -> float:
@@ -57,8 +59,13 @@ def without_block(problem: SharedProblem, held: NDArray[np.bool_], counts: Array
 def block_loss(problem: SharedProblem, weights: Array, held: NDArray[np.bool_], counts: Array) -> tuple[float, float]:
     """Return the loss of weights at the records of some sites, summed, and their number: minus the logarithm of the
     density among these sites, relative to the base measure there."""
+    return _loss_of_scores(problem, problem.phi[held] @ weights, held, counts)
+
+
+def _loss_of_scores(
+    problem: SharedProblem, theta: Array, held: NDArray[np.bool_], counts: Array
+) -> tuple[float, float]:
     records, at = problem.records, np.flatnonzero(held)
-    theta = problem.phi[at] @ weights
     q = problem.q[at] / problem.q[at].sum()
     top = theta.max(axis=0)
     normaliser = top + np.log(q @ np.exp(theta - top))
@@ -89,6 +96,7 @@ def strength_path(
     rows: list[PathRow] = []
     kept: list[Factors] = []
     starts: list[Factors | None] = [None] * len(parts)
+    held_out: list[list[Factors]] = []  # of every strength, without each block
     start: Factors | None = None
     total = float(counts.sum())
     for strength in sorted(strengths, reverse=True):
@@ -110,12 +118,14 @@ def strength_path(
             row = replace(row, held_out=mean, held_out_se=spread)
         rows.append(row)
         kept.append(start)
+        held_out.append([one for one in starts if one is not None])
         known = [float(one.held_out) for one in rows if one.held_out is not None]
         if known and len(known) - 1 - int(np.argmin(known)) >= _WORSE:
             break
     if parts:
         chosen = chosen_row(rows)
-        rows[chosen] = replace(rows[chosen], chosen=True)
+        supported = supported_axes(problem, counts, [part[:2] for part in parts], held_out[chosen])
+        rows[chosen] = replace(rows[chosen], chosen=True, supported=supported)
     return rows, kept
 
 
@@ -126,3 +136,27 @@ def chosen_row(rows: Sequence[PathRow]) -> int:
     best = int(np.argmin(losses))
     limit = losses[best] + _FLAT * (rows[best].held_out_se or 0.0)
     return int(np.flatnonzero(losses <= limit)[-1])
+
+
+def supported_axes(
+    problem: SharedProblem,
+    counts: Array,
+    parts: Sequence[tuple[NDArray[np.bool_], SharedProblem]],
+    fits: Sequence[Factors],
+) -> int:
+    """Return how many axes the records of blocks of sites support that were left out: the fewest, in the order of what
+    they explain, whose loss there is within half a standard error of the least. `fits` are without each block.
+
+    A penalty that is weak enough for the axes that matter lets others in besides, and these count for little.
+    """
+    most = max(one.rank for one in fits)
+    sums, amounts = np.zeros((len(parts), most + 1)), np.zeros(len(parts))
+    for k, ((held, some), factors) in enumerate(zip(parts, fits)):
+        axes, places, _ = shown_axes(some, factors)
+        at = problem.phi[held] @ axes
+        for used in range(most + 1):
+            sums[k, used], amounts[k] = _loss_of_scores(problem, at[:, :used] @ places[:used], held, counts)
+    mean = sums.sum(axis=0) / amounts.sum()
+    best = int(np.argmin(mean))
+    spread = float(np.sqrt(np.sum((sums[:, best] - mean[best] * amounts) ** 2)) / amounts.sum())
+    return int(np.flatnonzero(mean <= mean[best] + _FLAT * spread)[0])

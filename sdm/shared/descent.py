@@ -28,7 +28,7 @@ def descend(
         waited = 0 if length < least else waited + 1
         if length < least:
             best, least = state, length
-        elif waited > _PATIENCE and _value(state, strength) >= _value(best, strength) * (1.0 - _ROUNDING):
+        elif waited > _PATIENCE and state.objective(strength) >= best.objective(strength) * (1.0 - _ROUNDING):
             return best, step
         direction = -_inverse_curvature(gradient, pairs, guess)
         found = _search(problem, state, strength, direction, float(direction @ gradient))
@@ -51,18 +51,14 @@ def _search(
     problem: SharedProblem, state: GroupState, strength: float, direction: Array, slope: float
 ) -> tuple[GroupState, float] | None:
     """Return the state after a step that makes the value smaller, and its size; None if there is none."""
-    value = _value(state, strength)
+    value = state.objective(strength)
     size = 1.0 if slope < 0.0 else 0.0
     while size > 1e-12:
-        moved = evaluate(problem, state.factors.moved(direction, size))
-        if _value(moved, strength) <= value + 1e-4 * size * slope + _ROUNDING * abs(value):
+        moved = evaluate(problem, state.factors.moved(direction, size), state.own)
+        if moved.objective(strength) <= value + 1e-4 * size * slope + _ROUNDING * abs(value):
             return moved, size
         size *= 0.5
     return None
-
-
-def _value(state: GroupState, strength: float) -> float:
-    return state.loss + strength * state.factors.norm
 
 
 class Guess:
@@ -76,18 +72,14 @@ class Guess:
         rotated = self.vectors.T @ factors.a
         d, self.turn = np.linalg.eigh(rotated.T @ (values[:, None] * rotated))
         self.in_b = 1.0 / (np.maximum(d, 0.0)[:, None] * weight + strength)
-        own = factors.own  # features have variance 1
-        curvature = weight[own.species] / own.scale**2
-        self.in_own = 1.0 / (np.concatenate([own.v**2, own.u**2]) * np.tile(curvature, 2) + strength)
 
     def apply(self, flat: Array) -> Array:
         """Return the inverse times a vector like `Factors.flat`."""
-        cut = self.shape[0] * self.shape[1]
-        a, b, own = np.split(flat, [cut, len(flat) - len(self.in_own)])
+        a, b = np.split(flat, [self.shape[0] * self.shape[1]])
         a, b = a.reshape(self.shape), b.reshape(self.shape[1], self.count)
         a = self.vectors @ (((self.vectors.T @ a) @ self.mixing) * self.in_a) @ self.mixing.T
         b = self.turn @ ((self.turn.T @ b) * self.in_b)
-        return np.concatenate([a.ravel(), b.ravel(), own * self.in_own])
+        return np.concatenate([a.ravel(), b.ravel()])
 
 
 def _inverse_curvature(gradient: Array, pairs: list[Pair], guess: Guess) -> Array:

@@ -1,61 +1,23 @@
-"""Weights as a product of two thin factors, axes and the places of species on them, and what is each species' own.
+"""Weights as a product of two thin factors, axes and the places of species on them.
 
-`‖W‖_*` is the least of `(‖A‖² + ‖B‖²)/2` over all `W = A B`, and `|o|` the least of `(u² + v²)/2` over all `o = u v`:
-so both penalties are smooth in their factors.
+`‖W‖_*` is the least of `(‖A‖² + ‖B‖²)/2` over all `W = A B`: so the penalty is smooth in the factors.
 """
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sdm.shared.own import OwnWeights
 from sdm.shared.problem import SharedProblem, add_up
 from sdm.types import Array
 
 
 @dataclass(frozen=True)
-class OwnPart:
-    """Weights that are one species' own: for each the feature, the species, and two factors, scaled so that the penalty
-    of all is `μ (u² + v²)/2`; the weight is `u v / scale`."""
-
-    feature: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    species: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    u: Array = field(default_factory=lambda: np.empty(0))
-    v: Array = field(default_factory=lambda: np.empty(0))
-    scale: Array = field(default_factory=lambda: np.empty(0))
-
-    def __len__(self) -> int:
-        return len(self.u)
-
-    def dense(self, shape: tuple[int, int]) -> Array:
-        """Return the weights as a matrix (F, S)."""
-        out = np.zeros(shape)
-        out[self.feature, self.species] = self.u * self.v / self.scale
-        return out
-
-    def joined(self, more: "OwnPart") -> "OwnPart":
-        """Return the part with further weights."""
-        return OwnPart(*(np.concatenate([getattr(one, f.name) for one in (self, more)]) for f in fields(OwnPart)))
-
-    def balanced(self, least: float) -> "OwnPart":
-        """Return the same weights with factors of one size, without those that are as good as zero."""
-        size, sign = np.sqrt(np.abs(self.u * self.v)), np.sign(self.u * self.v)
-        keep = size > least * size.max(initial=0.0)
-        return replace(self, u=size, v=sign * size).take(keep)
-
-    def take(self, keep: NDArray[np.bool_]) -> "OwnPart":
-        """Return some of the weights."""
-        return OwnPart(*(getattr(self, f.name)[keep] for f in fields(OwnPart)))
-
-
-@dataclass(frozen=True)
 class Factors:
-    """`W = A B`: the axes as combinations of features (F, r), and the place of each species on them (r, S); and what
-    is each species' own."""
+    """`W = A B`: the axes as combinations of features (F, r), and the place of each species on them (r, S)."""
 
     a: Array
     b: Array
-    own: OwnPart = field(default_factory=OwnPart)
 
     @classmethod
     def none(cls, features: int, species: int) -> "Factors":
@@ -78,43 +40,35 @@ class Factors:
         return self.a @ self.b
 
     @property
-    def weights(self) -> Array:
-        """All weights, (F, S)."""
-        return self.product + self.own.dense(self.shape) if len(self.own) else self.product
-
-    @property
     def norm(self) -> float:
-        """Half the squares of all factors: where they are balanced, the nuclear norm and the scaled l1 norm."""
-        return 0.5 * float(sum(np.sum(part**2) for part in (self.a, self.b, self.own.u, self.own.v)))
+        """Half the squares of both factors: where they are balanced, the nuclear norm."""
+        return 0.5 * float(np.sum(self.a**2) + np.sum(self.b**2))
 
     @property
     def flat(self) -> Array:
-        """All factors as one vector."""
-        return np.concatenate([self.a.ravel(), self.b.ravel(), self.own.u, self.own.v])
+        """Both factors as one vector."""
+        return np.concatenate([self.a.ravel(), self.b.ravel()])
 
     def moved(self, direction: Array, size: float) -> "Factors":
         """Return the factors after a step along a vector like `flat`."""
-        ends = np.cumsum([self.a.size, self.b.size, len(self.own)])
-        a, b, u, v = np.split(direction, ends)
-        own = replace(self.own, u=self.own.u + size * u, v=self.own.v + size * v) if len(self.own) else self.own
-        return Factors(self.a + size * a.reshape(self.a.shape), self.b + size * b.reshape(self.b.shape), own)
+        a, b = np.split(direction, [self.a.size])
+        return Factors(self.a + size * a.reshape(self.a.shape), self.b + size * b.reshape(self.b.shape))
 
     def joined(self, more: "Factors") -> "Factors":
-        """Return the factors with further axes and further own weights."""
-        return Factors(np.hstack([self.a, more.a]), np.vstack([self.b, more.b]), self.own.joined(more.own))
+        """Return the factors with further axes."""
+        return Factors(np.hstack([self.a, more.a]), np.vstack([self.b, more.b]))
 
     def balanced(self, least: float = 0.0) -> "Factors":
         """Return the same product from its singular vectors, each factor with the roots of the singular values, and
         without those that are at most `least` of the largest."""
-        own = self.own.balanced(least)
         if not self.rank:
-            return replace(self, own=own)
+            return self
         qa, ra = np.linalg.qr(self.a)
         qb, rb = np.linalg.qr(self.b.T)
         u, size, v = np.linalg.svd(ra @ rb.T, full_matrices=False)
         keep = size > least * size[0]
         root = np.sqrt(size[keep])
-        return Factors((qa @ u[:, keep]) * root, root[:, None] * (v[keep] @ qb.T), own)
+        return Factors((qa @ u[:, keep]) * root, root[:, None] * (v[keep] @ qb.T))
 
 
 @dataclass(frozen=True)
@@ -127,37 +81,41 @@ class GroupState:
     normaliser: Array  # (S,), logarithms
     linear: float  # Σ π φ̃·w
     loss: float
+    own: OwnWeights | None = None
+
+    @property
+    def weights(self) -> Array:
+        """All weights, (F, S)."""
+        return self.factors.product if self.own is None else self.factors.product + self.own.dense
+
+    def objective(self, strength: float) -> float:
+        """Return the value of the problem with its penalties, where the factors are balanced."""
+        own = 0.0 if self.own is None else self.own.penalty
+        return self.loss + strength * self.factors.norm + own
 
 
-def evaluate(problem: SharedProblem, factors: Factors) -> GroupState:
-    """Return the state of some weights."""
+def evaluate(problem: SharedProblem, factors: Factors, own: OwnWeights | None = None) -> GroupState:
+    """Return the state of some factors; own parts are the best that there are beside them, sought from `own`."""
     phi, records = problem.phi, problem.records
     axes, theta = np.empty((len(problem.q), factors.rank)), np.empty((len(problem.q), records.count))
-    own = factors.own.dense(factors.shape) if len(factors.own) else None
 
     def score(some: slice) -> None:
         np.matmul(phi[some], factors.a, out=axes[some])
         np.matmul(axes[some], factors.b, out=theta[some])
-        if own is not None:
-            theta[some] += phi[some] @ own
 
     problem.over_sites(score)
-    mass, normaliser = problem.densities(theta)
     linear = float(np.sum((problem.means.T @ factors.a).T * factors.b))
     if own is not None:
-        linear += float(np.sum(problem.means * own))
-    return GroupState(factors, axes, mass, normaliser, linear, float(records.weight @ normaliser) - linear)
+        own = own.solved(theta)
+        linear += float(np.sum(problem.means * own.dense))
+    mass, normaliser = problem.densities(theta)
+    return GroupState(factors, axes, mass, normaliser, linear, float(records.weight @ normaliser) - linear, own)
 
 
 def factor_gradient(problem: SharedProblem, state: GroupState, strength: float) -> Array:
-    """Return the gradient of the loss and the penalty `strength · norm` in all factors, as a vector like `flat`."""
-    a, b, own, phi = state.factors.a, state.factors.b, state.factors.own, problem.phi
-    if len(own):  # many single weights: from the gradient over all features, which is one product
-        whole = problem.gradient(state.mass)
-        into_a, into_b = whole @ b.T + strength * a, a.T @ whole + strength * b
-        slope = whole[own.feature, own.species] / own.scale
-        singles = [slope * own.v + strength * own.u, slope * own.u + strength * own.v]
-        return np.concatenate([into_a.ravel(), into_b.ravel(), *singles])
+    """Return the gradient of the value and the penalty `strength · norm` in both factors, as a vector like `flat`. Own
+    parts are at their best, so that their change adds nothing."""
+    a, b, phi = state.factors.a, state.factors.b, problem.phi
 
     def part(some: slice) -> tuple[Array, Array]:
         mass = state.mass[some]

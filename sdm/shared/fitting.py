@@ -1,25 +1,24 @@
 """The fit of a group: rounds of descent, each with a proof, in which the axes enter that the gradient asks for.
 
 The factors are not convex, but the problem is: where they are at rest, every axis that is missing is a singular vector
-of the gradient with a singular value above `μ`, and every own weight that is missing has a gradient beyond its penalty.
-The gap is a proof, wherever the factors came from.
+of the gradient with a singular value above `μ`. What is each species' own is always at its optimum for the present
+axes. The gap is a proof, wherever the factors came from.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from sdm.maxent.solution import CONVERGED, MAX_ITERATIONS, STALLED
 from sdm.shared.certificate import lower_bound
 from sdm.shared.descent import descend
-from sdm.shared.factors import Factors, GroupState, OwnPart, evaluate
+from sdm.shared.factors import Factors, GroupState, evaluate
+from sdm.shared.own import OwnParts
 from sdm.shared.problem import SharedProblem
 from sdm.types import Array
 
 NEW_AXES = 6  # that enter in one round
-NEW_OWN = 2000  # own weights that enter in one round
-_NEAR_ZERO = 1e-3  # of the largest own weight
 _LEAST = 1e-8  # of the largest singular value: axes that are smaller go
 
 
@@ -37,18 +36,18 @@ class SharedFit:
 
     @property
     def factors(self) -> Factors:
-        """The axes and the places of species on them, and what is each species' own."""
+        """The axes and the places of species on them."""
         return self.state.factors
 
     @property
     def weights(self) -> Array:
         """The weights of all species, (F, S)."""
-        return self.factors.weights
+        return self.state.weights
 
     @property
     def own(self) -> Array:
         """The part of them that is each species' own."""
-        return self.factors.own.dense(self.factors.shape)
+        return np.zeros(self.factors.shape) if self.state.own is None else self.state.own.dense
 
 
 def fit_shared(
@@ -66,17 +65,18 @@ def fit_shared(
     is within the tolerance (nats per record). `own_beta` (F, S) are the l1 penalties of what is each species' own;
     without them there is no such part. `watch` is told every round and its gap."""
     factors = Factors.none(problem.features, problem.records.count) if start is None else start.balanced(_LEAST)
-    state = evaluate(problem, factors)
+    own = None if own_beta is None else OwnParts(problem, own_beta).none()
+    state = evaluate(problem, factors, own)
     history: list[dict[str, float]] = []
     bound, steps, relative, idle, status = -np.inf, 0, 1e-2, 0, MAX_ITERATIONS
     objective = gap = np.inf
     for rounds in range(1, max_rounds + 1):
-        if state.factors.rank or len(state.factors.own):
+        if state.factors.rank:
             state, used = descend(problem, state, strength, relative, max_steps - steps)
             steps += used
-            state = evaluate(problem, state.factors.balanced(_LEAST))
+            state = evaluate(problem, state.factors.balanced(_LEAST), state.own)
         gradient = problem.gradient(state.mass)
-        before, objective = objective, state.loss + strength * state.factors.norm
+        before, objective = objective, state.objective(strength)
         bound = max(bound, lower_bound(problem, state, strength, gradient, own_beta))
         gap = float(max(objective - bound, 0.0))
         history.append({"rank": state.factors.rank, "objective": objective, "gap": gap, "steps": steps})
@@ -91,13 +91,9 @@ def fit_shared(
             break
         if steps >= max_steps:
             break
-        factors = state.factors
-        more = _new_axes(problem, factors, gradient, strength)
-        if own_beta is not None:
-            factors = replace(factors, own=_without_stuck(factors.own, gradient, strength))
-            more = replace(more, own=_new_own(problem, factors, gradient, strength, own_beta))
-        if more.rank or len(more.own):
-            state = evaluate(problem, factors.joined(more))
+        more = _new_axes(problem, state.factors, gradient, strength)
+        if more.rank:
+            state = evaluate(problem, state.factors.joined(more), state.own)
         relative = max(0.1 * relative, 1e-13) if not more.rank else relative
     return SharedFit(state, strength, objective, gap, steps, status, history)
 
@@ -121,27 +117,3 @@ def _new_axes(problem: SharedProblem, factors: Factors, gradient: Array, strengt
         axes.append(-u[:, k] * length)
         places.append(v[k] * length)
     return Factors(np.array(axes).T, np.array(places)) if axes else Factors.none(*factors.shape)
-
-
-def _without_stuck(own: OwnPart, gradient: Array, strength: float) -> OwnPart:
-    """Return own weights without those that are near zero and should change their sign: their factors rest there, and
-    they enter again from the other side."""
-    value = own.u * own.v / own.scale
-    near = np.abs(value) < _NEAR_ZERO * np.max(np.abs(value), initial=0.0)
-    wrong = np.sign(value) * gradient[own.feature, own.species] > strength * own.scale
-    return own.take(~(near & wrong))
-
-
-def _new_own(problem: SharedProblem, factors: Factors, gradient: Array, strength: float, beta: Array) -> OwnPart:
-    """Return own weights that are missing: where the gradient is beyond its limit, as large as a variance of 1
-    suggests."""
-    limit = beta * problem.records.weight
-    over = np.abs(gradient) - limit * (1.0 + 1e-9)
-    over[factors.own.feature, factors.own.species] = 0.0
-    feature, species = np.nonzero(over > 0.0)
-    if len(feature) > NEW_OWN:
-        most = np.sort(np.argsort(-over[feature, species] / limit[feature, species], kind="stable")[:NEW_OWN])
-        feature, species = feature[most], species[most]
-    scale = limit[feature, species] / strength
-    size = np.sqrt(scale * over[feature, species] / problem.records.weight[species])
-    return OwnPart(feature, species, size, -np.sign(gradient[feature, species]) * size, scale)

@@ -73,9 +73,13 @@ class SharedProblem:
 
     def over_sites(self, work: Callable[[slice], Any]) -> list[Any]:
         """Do some work for every block of sites, in threads, and return what it gives in the order of the blocks."""
+        return self.over_each(self.blocks, work)
+
+    def over_each(self, items: Sequence[Any], work: Callable[[Any], Any]) -> list[Any]:
+        """Do some work for each of some items, in threads, and return what it gives in their order."""
         if self.threads == 1:
-            return [work(some) for some in self.blocks]
-        return list(self._pool.map(work, self.blocks))
+            return [work(one) for one in items]
+        return list(self._pool.map(work, items))
 
     @cached_property
     def _pool(self) -> ThreadPoolExecutor:

@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdm import Maxent, SharedMaxent, load_model
+from sdm import Committee, Maxent, SharedMaxent, load_model
 from sdm.errors import DataError, OptionError
+from sdm.estimators.ensemble import Ensemble
 from sdm.estimators.on_axes import OnAxes
 from sdm.estimators.placing import place_species
 from sdm.models.group import GroupModel
@@ -35,6 +36,33 @@ def test_two_true_axes_are_found() -> None:
     loadings = found.axes[:, :2] / np.linalg.norm(found.axes[:, :2], axis=0)
     angles = np.linalg.svd(np.linalg.qr(loadings)[0].T @ axes)[1]
     assert angles.min() > 0.97, "the same plane, up to a rotation"
+
+
+def test_held_out_records_support_as_many_axes_as_there_are() -> None:
+    """The penalty lets weak axes in besides those that matter; a user is told how many to read."""
+    X, names, *_ = make_world(2, records=400)
+    fit = SharedMaxent("lqp").fit(X, names)
+    assert fit.model_.rank > 2
+    assert fit.model_.meta["supported"] == 2
+    assert [row.supported for row in fit.path_ if row.chosen] == [2]
+    assert SharedMaxent("lqp", strength=1.0).fit(X, names).model_.meta["supported"] is None, "nothing was left out"
+
+
+def test_an_ensemble_with_place_is_the_mean_of_three_and_its_committee_knows_no_place() -> None:
+    X, names, *_ = make_world(records=30, sites=400, species=4)
+    rng = np.random.default_rng(5)
+    X = X.assign(place_x=rng.uniform(0, 10, len(X)), place_y=rng.uniform(0, 10, len(X)))
+    there = SharedMaxent("lq", 1.0).fit(X, names).model_
+    anywhere = SharedMaxent("lq", 1.0).fit(X[list("abcd")], names).model_
+    own = np.flatnonzero(np.equal(names, None) | (names == "species 2"))
+    present = np.equal(names[own], "species 2").astype(int)
+    members = OnAxes(there, "species 2"), OnAxes(anywhere, "species 2")
+    mean = Ensemble(members[0], environment=members[1]).fit(X.iloc[own], present)
+    assert tuple(mean.committee_.model_.names) == tuple("abcd")
+    links = [one.fit(X.iloc[own], present).predict(X, "link") for one in members]
+    links.append(Committee().fit(X.iloc[own][list("abcd")], present).predict(X[list("abcd")], "link"))
+    apart = mean.predict(X, "link") - np.mean(links, axis=0)
+    assert np.ptp(apart) < 1e-9, "the same up to a constant"
 
 
 def test_axes_have_deviation_one_and_no_correlation() -> None:

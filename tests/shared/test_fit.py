@@ -13,8 +13,9 @@ from sdm.maxent.penalty import L2, make_penalty
 from sdm.maxent.problem import Problem
 from sdm.maxent.solvers.newton import solve_newton
 from sdm.shared.certificate import lower_bound
-from sdm.shared.factors import Factors, OwnPart, evaluate, factor_gradient
+from sdm.shared.factors import Factors, evaluate, factor_gradient
 from sdm.shared.fitting import fit_shared
+from sdm.shared.own import OwnParts
 from sdm.shared.problem import Records, SharedProblem
 
 
@@ -65,7 +66,7 @@ def test_the_optimum_is_that_of_slow_proximal_steps(odd: str, share: float) -> N
 
 
 @pytest.mark.parametrize("odd", ODD)
-@pytest.mark.parametrize(("share", "beta"), [(0.3, 0.2), (0.1, 0.1), (2.0, 0.1)])
+@pytest.mark.parametrize(("share", "beta"), [(0.3, 0.2), (0.3, 0.6), (0.1, 0.4), (2.0, 0.1)])
 def test_with_own_parts_the_optimum_is_that_of_slow_proximal_steps(odd: str, share: float, beta: float) -> None:
     problem, phi, q, counts = make(4, sites=30, features=3, species=3, odd=odd)
     mu, own = share * problem.largest, beta * (1.0 + np.arange(problem.features * 3).reshape(-1, 3) / 10)
@@ -73,7 +74,11 @@ def test_with_own_parts_the_optimum_is_that_of_slow_proximal_steps(odd: str, sha
     least = naive.shared_proximal(phi, q, counts, mu, own)
     assert fit.objective == pytest.approx(least, abs=1e-8)
     assert fit.gap <= 1e-8
-    assert (share > 1.0) == (fit.factors.rank == 0)
+    if share > 1.0:
+        assert fit.factors.rank == 0
+        assert np.any(fit.own)
+    if beta > 0.3:
+        assert fit.factors.rank > 0
     again = naive.shared_objective(phi, q, counts, fit.factors.product, fit.own, mu, own)
     assert again == pytest.approx(fit.objective, abs=1e-9)
 
@@ -125,17 +130,24 @@ def test_every_round_proves_a_gap_that_holds() -> None:
         assert one["gap"] >= one["objective"] - best - 1e-10
 
 
-def test_the_gradient_of_the_factors_is_that_of_differences() -> None:
+@pytest.mark.parametrize("penalty", [None, 0.05])
+def test_the_gradient_of_the_factors_is_that_of_differences(penalty) -> None:
+    """With own parts too: they are at their best, so that their change adds nothing to the slope."""
     problem, *_ = make(5)
     rng = np.random.default_rng(1)
-    own = OwnPart(np.array([0, 2]), np.array([1, 3]), rng.normal(size=2), rng.normal(size=2), np.array([0.3, 2.0]))
-    factors = Factors(rng.normal(size=(problem.features, 3)), rng.normal(size=(3, 4)), own)
-    gradient = factor_gradient(problem, evaluate(problem, factors), 0.1)
+    factors = Factors(0.3 * rng.normal(size=(problem.features, 3)), 0.3 * rng.normal(size=(3, 4)))
+    beta = None if penalty is None else np.full(factors.shape, penalty)
+    if beta is not None:
+        beta[0] = np.inf
+    own = None if beta is None else OwnParts(problem, beta).none()
+    state = evaluate(problem, factors, own)
+    assert own is None or np.any(state.weights != factors.product)
+    gradient = factor_gradient(problem, state, 0.1)
 
     def value(at: Factors) -> float:
-        return evaluate(problem, at).loss + 0.1 * at.norm
+        return evaluate(problem, at, own).objective(0.1)
 
-    for j in [*range(0, gradient.size, 5), *range(gradient.size - 4, gradient.size)]:
+    for j in range(0, gradient.size, 5):
         step = np.zeros(gradient.size)
         step[j] = 1.0
         slope = (value(factors.moved(step, 1e-6)) - value(factors.moved(step, -1e-6))) / 2e-6

@@ -10,7 +10,7 @@ from sdm.assess.profiles import Profile
 from sdm.models.group import GroupModel
 
 Row = dict[str, Any]
-PATH = ("strength", "penalty", "rank", "loss", "held_out", "held_out_se", "gap", "chosen")
+PATH = ("strength", "penalty", "rank", "loss", "held_out", "held_out_se", "gap", "chosen", "supported")
 
 
 def axis_name(k: int) -> str:

@@ -12,7 +12,7 @@ from sdm.assess.axes import shared_numbers
 from sdm.assess.splits.spatial import blocks
 from sdm.data.background import Background
 from sdm.data.encode import NamedNumbers
-from sdm.data.place import Region
+from sdm.data.place import Region, without_place
 from sdm.data.rasters.distance import DEGREE_KM
 from sdm.data.table import SampleTable
 from sdm.errors import DataError, OptionError
@@ -37,27 +37,33 @@ _PARTS = (6, 12, 24)  # of the longer side of the extent that a block measures: 
 @dataclass(frozen=True)
 class GroupFits:
     """The axes of a run: of all training records, and without each fold; or those of a file, on which new species are
-    placed."""
+    placed. Beside axes with features of place, an ensemble has others of the environment alone."""
 
     model: GroupModel
     without: Mapping[str, GroupModel] = field(default_factory=dict)
     placing: bool = False
+    environment: "GroupFits | None" = None
 
     @property
     def identity(self) -> list[str]:
         """What results depend on."""
-        return [self.model.identity, *(f"{name} {one.identity}" for name, one in self.without.items())]
+        own = [self.model.identity, *(f"{name} {one.identity}" for name, one in self.without.items())]
+        return own if self.environment is None else [*own, *self.environment.identity]
 
     def estimator(self, species: str, options: RunOptions, base: Maxent) -> Maxent:
         """Return the estimator of one species: on the axes, or the mean of that and of a committee."""
+        placed = self._on_axes(species, options)
+        if options.fit.model == SHARED:
+            return placed
+        environment = None if self.environment is None else self.environment._on_axes(species, options)
+        return Ensemble(placed, **base.get_params(), environment=environment)
+
+    def _on_axes(self, species: str, options: RunOptions) -> OnAxes:
         predict = options.predict
         common: dict[str, Any] = {"prevalence": predict.prevalence, "unseen": predict.unseen}
         common |= {"temperature": predict.temperature, "add_presences": options.fit.add_presences}
         member = None if self.placing else species
-        placed = OnAxes(self.model, member, without=dict(self.without) or None, **common)
-        if options.fit.model == SHARED:
-            return placed
-        return Ensemble(placed, **base.get_params())
+        return OnAxes(self.model, member, without=dict(self.without) or None, **common)
 
     def numbers(self, species: str, fitted: Maxent) -> dict[str, Any]:
         """Return what the results of a species say of the group (JSON values)."""
@@ -79,11 +85,11 @@ class GroupFits:
         }
 
 
-def random_share(options: RunOptions) -> float:
+def random_share(options: RunOptions, place: bool) -> float:
     """Return the part of the base measure that is on random cells; features of place learn where sites are, so that
     they have fewer."""
     given = options.background.random_share
-    return given if given is not None else 0.03 if options.fit.spatial else 0.1
+    return given if given is not None else 0.03 if place else 0.1
 
 
 def fit_group(
@@ -101,10 +107,27 @@ def fit_group(
     coordinates are longitudes and latitudes.
     """
     check_several(plans)
+    ways: dict[str, Any] = {"around": around, "degrees": degrees}
+    fitted = _fit_axes(plans, options, place=options.fit.spatial, progress=progress, **ways)
+    if options.fit.model == SHARED or not options.fit.spatial:
+        return fitted
+    return replace(fitted, environment=_fit_axes(plans, options, place=False, progress=progress, **ways))
+
+
+def _fit_axes(
+    plans: Mapping[str, Any],
+    options: RunOptions,
+    *,
+    place: bool,
+    around: Background | None,
+    degrees: bool,
+    progress: Progress | None,
+) -> GroupFits:
+    """Fit axes with features of place, where there are variables of place, or without."""
     whole = {name: one.table for name, one in plans.items()}
     chooser = _estimator(options, options.fit.strength or ("auto" if options.fit.model == SHARED else MEAN_STRENGTH))
     with going_on(progress, "shared axes of the group"):
-        model = _fit(chooser, _Rows.of(whole, around, options), options, degrees, progress)
+        model = _fit(chooser, _Rows.of(whole, around, options, place), options, degrees, progress)
     names = list(dict.fromkeys(fold.name for one in plans.values() if one.split for fold in one.split.folds))
     without: dict[str, GroupModel] = {}
     again = _estimator(options, model.strength)
@@ -113,7 +136,7 @@ def fit_group(
         for species, one in plans.items():
             folds = [] if one.split is None else [fold for fold in one.split.folds if fold.name == name]
             part[species] = one.table.take(folds[0].train) if folds else one.table
-        without[name] = _fit(again, _Rows.of(part, around, options), options, degrees, None)
+        without[name] = _fit(again, _Rows.of(part, around, options, place), options, degrees, None)
     return GroupFits(model, without)
 
 
@@ -139,6 +162,7 @@ class _Rows:
     """All sites and records of a group: sites first, then the records of each species."""
 
     table: SampleTable  # of any of the species, for what they have in common
+    names: tuple[str, ...]
     values: Array
     xy: Array
     species: NDArray[np.object_]
@@ -147,14 +171,16 @@ class _Rows:
     region: Region | None = None  # of all species together, where variables of place are among theirs
 
     @classmethod
-    def of(cls, tables: Mapping[str, SampleTable], around: Background | None, options: RunOptions) -> "_Rows":
+    def of(
+        cls, tables: Mapping[str, SampleTable], around: Background | None, options: RunOptions, place: bool
+    ) -> "_Rows":
         each, sites = list(tables.values()), _distinct_backgrounds(tables)
         base = [np.ones(one.n_background) if one.weights is None else one.weights for one in sites]
         level = float(np.mean(base[0]))
         values = [one.background for one in sites]
         xy = [np.column_stack([one.background_x, one.background_y]) for one in sites]
         if around is not None and len(around):
-            share, total = random_share(options), sum(float(part.sum()) for part in base)
+            share, total = random_share(options, place), sum(float(part.sum()) for part in base)
             base.append(np.full(len(around), share / (1.0 - share) * total / len(around)))
             values.append(around.numbers)
             xy.append(np.column_stack([around.x, around.y]))
@@ -165,14 +191,18 @@ class _Rows:
         scale = amounts ** (POWER - 1.0) * amounts.sum() / np.sum(amounts**POWER)
         own = [factor * part for factor, part in zip(scale, own)]
         names = [name for name, one in tables.items() for _ in range(one.n_presences)]
+        known = tuple(each[0].names)
+        wanted = known if place else without_place(known)
+        kept = [known.index(name) for name in wanted]
         return cls(
             each[0],
-            np.vstack([*values, *(one.presence for one in each)]),
+            wanted,
+            np.vstack([*values, *(one.presence for one in each)])[:, kept],
             np.vstack([*xy, *(np.column_stack([one.presence_x, one.presence_y]) for one in each)]),
             np.array([None] * count + names, dtype=object),
             np.concatenate([*base, *records]),
             np.concatenate([np.ones(count), *own]),
-            Region.around([one.region for one in each]),
+            Region.around([one.region for one in each]) if place else None,
         )
 
 
@@ -203,7 +233,7 @@ def _fit(
     if isinstance(fresh.strength, str):
         recorded = np.array([name is not None for name in rows.species])
         places = group_blocks(rows.xy, recorded, options.seed, degrees)
-    x = NamedNumbers(rows.values, rows.table.names)
+    x = NamedNumbers(rows.values, rows.names)
     fresh.fit(x, rows.species, rows.weight, rows.base, places, progress)
     model, region = fresh.model_, rows.region
     variables = name_categories(model.variables, rows.table.levels, rows.table.titles)

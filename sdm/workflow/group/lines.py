@@ -44,6 +44,10 @@ def _axis_lines(model: GroupModel) -> list[str]:
         out.append(f"  axis {k + 1:<6} {100 * share:7.1f} %  {100 * total:14.1f} %    {low:.2f} … {high:.2f}")
     if model.rank > MOST_AXES:
         out.append(f"  … and {model.rank - MOST_AXES} more")
+    supported = model.meta.get("supported")
+    if supported is not None:
+        said = "records that were left out are predicted as well without the others"
+        out.append(f"supported     {supported} of {model.rank}: {said}")
     return out
 
 

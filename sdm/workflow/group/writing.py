@@ -95,6 +95,7 @@ def group_numbers(model: GroupModel) -> dict[str, Any]:
         "sites": model.n_domain,
         "records_used": model.meta.get("presences", float(model.records.sum())),
         "rank": model.rank,
+        "supported": model.meta.get("supported"),
         "explained": model.explained.tolist(),
         "strength": model.strength,
         "penalty": model.penalty,

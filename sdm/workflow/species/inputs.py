@@ -157,7 +157,7 @@ def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
         if other is not None and other.source != records.source:
             notices += [text for text in other.notes_beside if text not in notices]
     backgrounds = sampling.make_backgrounds(options, stack, places, points, effort, located.cells)
-    if shares_axes(options) and options.background.kind == GROUP_WORD and random_share(options):
+    if shares_axes(options) and options.background.kind == GROUP_WORD and random_share(options, options.fit.spatial):
         prepared.around = sampling.random_cells(options, stack, area)
     values = backgrounds[0].presence_values
     if values is None:

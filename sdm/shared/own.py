@@ -1,0 +1,116 @@
+"""What is each species' own beside the axes: weights with an l1 penalty, at their optimum for any shared part.
+
+For a given shared part every species has a small problem of its own,
+
+    min_o  ln Σ_i q_i e^{θ_i + φ(i)·o} − φ̃·o + Σ_j β_j |o_j|
+
+which proximal Newton solves in a few steps. So the axes are sought among weights whose own parts are always best, and
+the slope of that value is the gradient at these own parts.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sdm.maxent.solvers.subproblem import solve_l1_quadratic
+from sdm.shared.problem import SharedProblem
+from sdm.types import Array
+
+_STEPS = 100  # of Newton's method, which needs about four
+_AT_REST = 1e-10  # violation of the optimality condition, in deviations of a feature
+_LIFT = 1e-9  # of the curvature, where features are copies of each other
+_ROUNDING = 1e-15  # of the value
+
+
+class OwnParts:
+    """The features that own parts have, and the penalties of every species (F, S); infinite where there is none."""
+
+    def __init__(self, problem: SharedProblem, beta: Array) -> None:
+        self.problem, self.shape = problem, beta.shape
+        self.features = np.flatnonzero(np.isfinite(beta).all(axis=1))
+        self.phi = np.ascontiguousarray(problem.phi[:, self.features])
+        self.beta = beta[self.features]
+        self.means = problem.means[self.features] / problem.records.weight
+
+    def none(self) -> "OwnWeights":
+        """Return own parts that are zero."""
+        return OwnWeights(self, np.zeros(self.beta.shape))
+
+
+@dataclass(frozen=True)
+class OwnWeights:
+    """The own weights of all species, (k, S)."""
+
+    parts: OwnParts
+    values: Array
+
+    @property
+    def dense(self) -> Array:
+        """The weights of all features, (F, S)."""
+        out = np.zeros(self.parts.shape)
+        out[self.parts.features] = self.values
+        return out
+
+    @property
+    def penalty(self) -> float:
+        """`Σ_s π_s Σ_j β_js |o_js|`."""
+        return float(np.sum(self.parts.beta * np.abs(self.values), axis=0) @ self.parts.problem.records.weight)
+
+    def solved(self, theta: Array) -> "OwnWeights":
+        """Return the best own parts for shared scores (n, S), which get theirs added in place."""
+        parts, out = self.parts, np.empty_like(self.values)
+
+        def solve(s: int) -> None:
+            shared = np.ascontiguousarray(theta[:, s])
+            out[:, s] = _solve(
+                parts.phi, parts.problem.q, shared, parts.means[:, s], parts.beta[:, s], self.values[:, s]
+            )
+            theta[:, s] = shared + parts.phi @ out[:, s]
+
+        parts.problem.over_each(range(out.shape[1]), solve)
+        return OwnWeights(parts, out)
+
+
+def _solve(phi: Array, q: Array, theta: Array, mean: Array, beta: Array, start: Array) -> Array:
+    """Return the own weights of one species, from those that were best a little before."""
+    o = start.copy()
+    score = theta + phi @ o
+    value, p = _density(score, q)
+    value += float(beta @ np.abs(o) - mean @ o)
+    for _ in range(_STEPS):
+        expected = p @ phi
+        slope = expected - mean
+        used = o != 0.0
+        beyond = np.where(used, np.abs(slope + beta * np.sign(o)), np.abs(slope) - beta)
+        if beyond.max() <= _AT_REST:
+            break
+        at = np.flatnonzero(used | (beyond > 0.0))
+        some = phi[:, at]
+        curvature = (some * p[:, None]).T @ some - np.outer(expected[at], expected[at])
+        curvature[np.diag_indices(at.size)] += _LIFT
+        new = solve_l1_quadratic(curvature, slope[at] - curvature @ o[at], beta[at], o[at])
+        direction = new - o[at]
+        fall = float(slope[at] @ direction + beta[at] @ (np.abs(new) - np.abs(o[at])))
+        along, size = some @ direction, 1.0
+        while size > 1e-12:
+            moved = o.copy()
+            moved[at] += size * direction
+            after, density = _density(score + size * along, q)
+            after += float(beta @ np.abs(moved) - mean @ moved)
+            if after <= value + 1e-4 * size * fall + _ROUNDING * abs(value):
+                break
+            size *= 0.5
+        else:
+            break
+        o, score, value, p = moved, score + size * along, after, density
+        if fall > -_ROUNDING * max(1.0, abs(value)):  # nothing is left to gain
+            break
+    return o
+
+
+def _density(score: Array, q: Array) -> tuple[float, Array]:
+    """Return the logarithm of the normaliser of scores, and their density."""
+    top = score.max()
+    p = q * np.exp(score - top)
+    total = p.sum()
+    return float(top + np.log(total)), p / total
