@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sdm.errors import DataError, OptionError
 from sdm.estimators.conventions.labels import read_presences
-from sdm.estimators.conventions.raised import not_fitted
-from sdm.estimators.params import Estimator
+from sdm.estimators.params import TableReader
 from sdm.features.classes import parse_classes
 from sdm.features.domain import Domain
 from sdm.features.feature_set import build_features
@@ -20,7 +19,7 @@ from sdm.types import Array
 OUTPUTS = ("default", "pandas", "polars")
 
 
-class FeatureClasses(Estimator):
+class FeatureClasses(TableReader):
     """Expand variables into the feature classes of Maxent: linear, quadratic, product, hinge and threshold features.
 
     Every feature is scaled to run from 0 to 1 over the rows of the fit, as inside `Maxent`.
@@ -57,6 +56,8 @@ class FeatureClasses(Estimator):
     >>> expand.transform(X).tolist()
     [[0.0, 0.0, 0.0], [0.5, 1.0, 0.75], [1.0, 0.5, 1.0]]
     """
+
+    fitted_attribute = "terms_"
 
     def __init__(
         self,
@@ -156,13 +157,6 @@ class FeatureClasses(Estimator):
 
             return polars.DataFrame(values, schema=[*self.get_feature_names_out()])
         return values
-
-    def _require_fit(self) -> None:
-        if not hasattr(self, "terms_"):
-            raise not_fitted(type(self).__name__, "fit(X)")
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "terms_")
 
     def __sklearn_tags__(self) -> Any:
         """Describe the transformer to scikit-learn, which is what calls this."""

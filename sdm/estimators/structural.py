@@ -70,6 +70,18 @@ class StructMaxent(Maxent):
         Every setting tried, when they were chosen.
     solution_, model_, coef_, feature_names_, notes_
         As for `Maxent`, with the features that were found.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sdm import StructMaxent
+    >>> rng = np.random.default_rng(1)
+    >>> background = rng.uniform(size=(300, 2))
+    >>> presences = background[(background > 0.6).all(axis=1)]  # warm and wet
+    >>> X, y = np.vstack([presences, background]), np.repeat([1, 0], [len(presences), 300])
+    >>> model = StructMaxent("l,trees:4", lam=0.01, beta=0.01).fit(X, y)
+    >>> model.solution_.status, model.predict([[0.8, 0.8], [0.8, 0.2]]).round(1).tolist()
+    ('converged', [0.7, 0.0])
     """
 
     def __init__(
