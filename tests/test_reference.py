@@ -82,7 +82,7 @@ def test_every_public_name_has_an_example_that_runs(name, tmp_path, monkeypatch)
     """The examples of the reference are what users copy first."""
     monkeypatch.chdir(tmp_path)
     public = getattr(sdm, name)
-    tests = doctest.DocTestFinder(recurse=False).find(public, name, globs={each: getattr(sdm, each) for each in NAMES})
+    tests = doctest.DocTestFinder(recurse=False).find(public, name, globs={})
     examples = [example for test in tests for example in test.examples]
     assert examples, f"{name} has no example"
     assert not any(doctest.SKIP in example.options for example in examples)

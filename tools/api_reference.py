@@ -15,7 +15,7 @@ import sdm
 ROOT = Path(__file__).parents[1]
 PLACE = ROOT / "docs" / "api.md"
 WIDTH = 110
-STARS = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+STARS: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
 # Members that are there for those who add a kind of model (CONTRIBUTING.md), not for users.
 INNER = {"for_fold", "settings", "check_numbers", "used_seed", "array_names", "optional_names", "to_file", "from_file"}
 LISTS = ("Parameters", "Attributes", "Returns", "Yields", "Raises")

@@ -15,7 +15,7 @@ from sdm.maxent.penalty import L1
 from sdm.maxent.problem import Problem
 from sdm.maxent.solution import CONVERGED, Solution
 from sdm.progress.telling import step_by_step
-from sdm.types import Progress
+from sdm.types import Progress, TableLike
 
 # The shapes of the first four count a sixth each, the smooth one a third.
 WEIGHTS = (1 / 6, 1 / 6, 1 / 6, 1 / 6, 1 / 3)
@@ -85,7 +85,7 @@ class Committee(Maxent):
 
     def fit(
         self,
-        X: Any,
+        X: TableLike,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         start: Any = None,

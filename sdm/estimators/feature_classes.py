@@ -14,7 +14,7 @@ from sdm.features.classes import parse_classes
 from sdm.features.domain import Domain
 from sdm.features.feature_set import build_features
 from sdm.features.knots import Knots, check_knots
-from sdm.types import Array
+from sdm.types import Array, TableLike
 
 OUTPUTS = ("default", "pandas", "polars")
 
@@ -69,7 +69,7 @@ class FeatureClasses(TableReader):
     ) -> None:
         self.features, self.knots, self.categorical, self.clamp = features, knots, categorical, clamp
 
-    def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
+    def fit(self, X: TableLike, y: ArrayLike | None = None) -> Self:
         """Learn ranges, knots and categories.
 
         Parameters
@@ -91,7 +91,7 @@ class FeatureClasses(TableReader):
         self._encoder, self.terms_ = encoder, built.terms()
         return self
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: TableLike) -> Any:
         """Return the features at the rows of a table.
 
         Parameters
@@ -111,7 +111,7 @@ class FeatureClasses(TableReader):
         values: Array = self.terms_.evaluate(held)
         return self._wrapped(values, getattr(X, "index", None))
 
-    def fit_transform(self, X: Any, y: ArrayLike | None = None) -> Any:
+    def fit_transform(self, X: TableLike, y: ArrayLike | None = None) -> Any:
         """Learn from a table, and return its features."""
         return self.fit(X, y).transform(X)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sdm.data.encode import Encoder, as_table, column_names
 from sdm.errors import DataError, OptionError
 from sdm.estimators.conventions.raised import not_fitted
-from sdm.types import Array
+from sdm.types import Array, TableLike
 
 Limits = Mapping[str, tuple[float, float, str]]
 """Parameters that are numbers: their limits (exclusive), and the words for them."""
@@ -84,7 +84,7 @@ class TableReader(Parameters):
         if not self.__sklearn_is_fitted__():
             raise not_fitted(type(self).__name__)
 
-    def _learn(self, X: Any) -> tuple[Encoder, Array]:
+    def _learn(self, X: TableLike) -> tuple[Encoder, Array]:
         """Return how the columns of a table become numbers, and the numbers; note how many there are, and their names
         where they have some."""
         encoder = Encoder.learn(X, getattr(self, "categorical", ()))
@@ -104,7 +104,7 @@ class TableReader(Parameters):
             self.feature_names_in_ = np.array(encoder.names, dtype=object)
         return encoder, x
 
-    def _checked(self, X: Any) -> Any:
+    def _checked(self, X: TableLike) -> Any:
         """Return a table to predict from, if the estimator is fitted and the table has as many columns as it knows."""
         self._require_fit()
         table = as_table(X)

@@ -24,7 +24,7 @@ from sdm.maxent.problem import Problem
 from sdm.maxent.solvers.newton import solve_structural
 from sdm.maxent.solvers.structmaxent import solve_growing
 from sdm.maxent.structural import FamilyPenalty, Growth
-from sdm.types import Array, Progress
+from sdm.types import Array, Progress, TableLike
 
 COMPLEXITIES = ("bound", "sample")
 SOLVERS = ("newton", "structmaxent1", "structmaxent2")
@@ -128,7 +128,7 @@ class StructMaxent(Maxent):
 
     def fit(
         self,
-        X: Any,
+        X: TableLike,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         start: Any = None,
