@@ -5,42 +5,73 @@
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING
 
 from sdm._version import __version__
 
-# Loaded when first used, so that importing the package costs nothing.
+# A public name stands twice: here for type checkers and editors, and in `_HOMES` for the moment when it is first used
+# (so that importing the package costs nothing). `tests/test_package.py` compares the two.
+if TYPE_CHECKING:
+    from sdm.assess.measures.scores import aicc as aicc
+    from sdm.assess.measures.scores import boyce_index as boyce_index
+    from sdm.assess.measures.scores import omission as omission
+    from sdm.assess.measures.scores import partial_roc as partial_roc
+    from sdm.assess.splits.cross_validators import Buffered as Buffered
+    from sdm.assess.splits.cross_validators import Checkerboard as Checkerboard
+    from sdm.assess.splits.cross_validators import EnvironmentBlocks as EnvironmentBlocks
+    from sdm.assess.splits.cross_validators import SpatialBlocks as SpatialBlocks
+    from sdm.errors import SdmError as SdmError
+    from sdm.estimators.classes import ConditionalMaxent as ConditionalMaxent
+    from sdm.estimators.committee import Committee as Committee
+    from sdm.estimators.community import JointModel as JointModel
+    from sdm.estimators.feature_classes import FeatureClasses as FeatureClasses
+    from sdm.estimators.maxent import Maxent as Maxent
+    from sdm.estimators.shared import SharedMaxent as SharedMaxent
+    from sdm.estimators.structural import StructMaxent as StructMaxent
+    from sdm.models.file import load_model as load_model
+    from sdm.models.file import save_model as save_model
+    from sdm.models.species import Model as Model
+    from sdm.workflow.projecting.projection import project_models as project_models
+
 _HOMES = {
-    "Maxent": "sdm.estimators.maxent",
-    "StructMaxent": "sdm.estimators.structural",
+    # estimators
     "Committee": "sdm.estimators.committee",
-    "SharedMaxent": "sdm.estimators.shared",
     "ConditionalMaxent": "sdm.estimators.classes",
+    "FeatureClasses": "sdm.estimators.feature_classes",
     "JointModel": "sdm.estimators.community",
+    "Maxent": "sdm.estimators.maxent",
+    "SharedMaxent": "sdm.estimators.shared",
+    "StructMaxent": "sdm.estimators.structural",
+    # models and files
     "Model": "sdm.models.species",
     "load_model": "sdm.models.file",
-    "save_model": "sdm.models.file",
     "project_models": "sdm.workflow.projecting.projection",
+    "save_model": "sdm.models.file",
+    # folds, as scikit-learn's cross-validators
+    "Buffered": "sdm.assess.splits.cross_validators",
+    "Checkerboard": "sdm.assess.splits.cross_validators",
+    "EnvironmentBlocks": "sdm.assess.splits.cross_validators",
+    "SpatialBlocks": "sdm.assess.splits.cross_validators",
+    # measures
+    "aicc": "sdm.assess.measures.scores",
+    "boyce_index": "sdm.assess.measures.scores",
+    "omission": "sdm.assess.measures.scores",
+    "partial_roc": "sdm.assess.measures.scores",
+    # errors
     "SdmError": "sdm.errors",
 }
 
-__all__ = [
-    "Committee",
-    "ConditionalMaxent",
-    "JointModel",
-    "Maxent",
-    "Model",
-    "SdmError",
-    "SharedMaxent",
-    "StructMaxent",
-    "__version__",
-    "load_model",
-    "project_models",
-    "save_model",
-]
+__all__ = ["__version__", *_HOMES]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
-    raise AttributeError(f"module 'sdm' has no attribute '{name}'")
+def __dir__() -> list[str]:
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
+
+
+if not TYPE_CHECKING:  # a type checker knows all names, and reports one that is not there
+
+    def __getattr__(name: str) -> object:
+        if name not in _HOMES:
+            raise AttributeError(f"module 'sdm' has no attribute '{name}'")
+        globals()[name] = found = getattr(import_module(_HOMES[name]), name)
+        return found

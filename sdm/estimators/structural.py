@@ -24,7 +24,7 @@ from sdm.maxent.problem import Problem
 from sdm.maxent.solvers.newton import solve_structural
 from sdm.maxent.solvers.structmaxent import solve_growing
 from sdm.maxent.structural import FamilyPenalty, Growth
-from sdm.types import Array, Progress
+from sdm.types import Array, Progress, TableLike
 
 COMPLEXITIES = ("bound", "sample")
 SOLVERS = ("newton", "structmaxent1", "structmaxent2")
@@ -57,7 +57,8 @@ class StructMaxent(Maxent):
     grid : sequence of float, optional
         Values to try, for λ and for β alike. By default `penalty_search.PATHS`, where β is over the square root of
         the number of presences.
-    seed : int
+    seed, random_state : int
+        Of folds, and of the estimate by Monte Carlo.
     categorical, knots, multiplier, entropy, tolerance, max_iterations, add_presences, prevalence, unseen, temperature
         As for `Maxent`; the tolerance is 1e-4 by default, over all that the oracles find.
 
@@ -69,6 +70,18 @@ class StructMaxent(Maxent):
         Every setting tried, when they were chosen.
     solution_, model_, coef_, feature_names_, notes_
         As for `Maxent`, with the features that were found.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sdm import StructMaxent
+    >>> rng = np.random.default_rng(1)
+    >>> background = rng.uniform(size=(300, 2))
+    >>> presences = background[(background > 0.6).all(axis=1)]  # warm and wet
+    >>> X, y = np.vstack([presences, background]), np.repeat([1, 0], [len(presences), 300])
+    >>> model = StructMaxent("l,trees:4", lam=0.01, beta=0.01).fit(X, y)
+    >>> model.solution_.status, model.predict([[0.8, 0.8], [0.8, 0.2]]).round(1).tolist()
+    ('converged', [0.7, 0.0])
     """
 
     def __init__(
@@ -93,6 +106,7 @@ class StructMaxent(Maxent):
         prevalence: float = 0.5,
         unseen: str = "zero",
         temperature: float = 1.0,
+        random_state: int | None = None,
     ) -> None:
         super().__init__(
             entropy=entropy,
@@ -109,11 +123,12 @@ class StructMaxent(Maxent):
             temperature=temperature,
         )
         self.families, self.lam, self.complexity = families, lam, complexity
-        self.folds, self.repeats, self.grid, self.seed = folds, repeats, grid, seed
+        self.folds, self.repeats, self.grid = folds, repeats, grid
+        self.seed, self.random_state = seed, random_state
 
     def fit(
         self,
-        X: Any,
+        X: TableLike,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         start: Any = None,
@@ -184,7 +199,7 @@ class StructMaxent(Maxent):
     def _bounds(self, oracles: list[Oracle], data: TrainingData) -> dict[str, Array]:
         """Return `B_k` of every oracle."""
         if self.complexity == "sample":
-            return {o.name: sample_complexity(o, data.domain, data.sample, seed=self.seed) for o in oracles}
+            return {o.name: sample_complexity(o, data.domain, data.sample, seed=self.used_seed) for o in oracles}
         return FamilyPenalty.from_bounds(1.0, 0.0, oracles, data.size).bounds
 
     def _parts(self, data: TrainingData, ordinary: str, growing: dict[str, int]) -> Parts:
@@ -217,7 +232,7 @@ class StructMaxent(Maxent):
             if optional:
                 return FINITE_ONLY
             raise OptionError(f"{count} presences are too few to choose penalties by: give lam and beta")
-        rng = np.random.default_rng([self.seed, 2])
+        rng = np.random.default_rng([self.used_seed, 2])
         data = _thinned(data, rng)
         parts = self._parts(data, ordinary, growing)
         repeats = []
