@@ -129,7 +129,7 @@ class GroupState:
     loss: float
 
 
-def evaluate(problem: SharedProblem, factors: Factors) -> GroupState:
+def evaluate_factors(problem: SharedProblem, factors: Factors) -> GroupState:
     """Return the state of some weights."""
     phi, records = problem.phi, problem.records
     axes, theta = np.empty((len(problem.q), factors.rank)), np.empty((len(problem.q), records.count))

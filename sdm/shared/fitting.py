@@ -13,7 +13,7 @@ import numpy as np
 from sdm.maxent.solution import CONVERGED, MAX_ITERATIONS, STALLED
 from sdm.shared.certificate import lower_bound
 from sdm.shared.descent import descend
-from sdm.shared.factors import Factors, GroupState, OwnPart, evaluate
+from sdm.shared.factors import Factors, GroupState, OwnPart, evaluate_factors
 from sdm.shared.problem import SharedProblem
 from sdm.types import Array
 
@@ -66,7 +66,7 @@ def fit_shared(
     is within the tolerance (nats per record). `own_beta` (F, S) are the l1 penalties of what is each species' own;
     without them there is no such part. `watch` is told every round and its gap."""
     factors = Factors.none(problem.features, problem.records.count) if start is None else start.balanced(_LEAST)
-    state = evaluate(problem, factors)
+    state = evaluate_factors(problem, factors)
     history: list[dict[str, float]] = []
     bound, steps, relative, idle, status = -np.inf, 0, 1e-2, 0, MAX_ITERATIONS
     objective = gap = np.inf
@@ -74,7 +74,7 @@ def fit_shared(
         if state.factors.rank or len(state.factors.own):
             state, used = descend(problem, state, strength, relative, max_steps - steps)
             steps += used
-            state = evaluate(problem, state.factors.balanced(_LEAST))
+            state = evaluate_factors(problem, state.factors.balanced(_LEAST))
         gradient = problem.gradient(state.mass)
         before, objective = objective, state.loss + strength * state.factors.norm
         bound = max(bound, lower_bound(problem, state, strength, gradient, own_beta))
@@ -97,7 +97,7 @@ def fit_shared(
             factors = replace(factors, own=_without_stuck(factors.own, gradient, strength))
             more = replace(more, own=_new_own(problem, factors, gradient, strength, own_beta))
         if more.rank or len(more.own):
-            state = evaluate(problem, factors.joined(more))
+            state = evaluate_factors(problem, factors.joined(more))
         relative = max(0.1 * relative, 1e-13) if not more.rank else relative
     return SharedFit(state, strength, objective, gap, steps, status, history)
 
