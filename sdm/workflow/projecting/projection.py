@@ -27,7 +27,7 @@ from sdm.maps.projection.targets import ProjectedModel
 from sdm.models.extrapolation import known_range
 from sdm.options.applies import PROJECTING
 from sdm.options.definitions import RunOptions
-from sdm.options.reading import dump_yaml, make_options
+from sdm.options.reading import dump_yaml, make_options, plain_values
 from sdm.progress.telling import step_by_step
 from sdm.reading import load_json
 from sdm.types import Progress
@@ -88,17 +88,8 @@ def project_models(
     [-26.1, -35.9]
     """
     known = {"project.models": models, "project.scenarios": scenarios, "output.folder": output}
-    sources = ({name: _texts(value) for name, value in part.items()} for part in (options, known))
+    sources = ({name: plain_values(value) for name, value in part.items()} for part in (options, known))
     return run_projection(make_options(*sources), progress=progress)
-
-
-def _texts(value: Any) -> Any:
-    """Return paths, also those in lists and mappings, as options take them: as texts."""
-    if isinstance(value, Mapping):
-        return {str(key): _texts(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_texts(item) for item in value]
-    return str(value) if isinstance(value, Path) else value
 
 
 def run_projection(

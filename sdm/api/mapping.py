@@ -1,0 +1,119 @@
+"""The maps of a model: those of its run, predictions for other layers or tables, and the range as polygons."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sdm.api.inputs import ObjectFiles
+from sdm.api.private import PrivateFolder
+from sdm.api.rasters import Map, RasterMap, as_map, read_raster, stacked
+from sdm.errors import DataError, OptionError
+from sdm.report.results import Results
+
+if TYPE_CHECKING:
+    import geopandas
+
+MAIN = ("map", "probability", "richness")  # the map of a kind of model
+
+
+def map_names(results: Results) -> list[str]:
+    """Return what maps there are of a model, the main one first."""
+    found = [key for key, name in results.files.items() if name.endswith(".tif")]
+    return sorted(found, key=lambda key: (key not in MAIN, found.index(key)))
+
+
+def stored_map(results: Results, name: str | None = None) -> RasterMap:
+    """Return a map of a model by what it is; the main one unless it is named."""
+    known = map_names(results)
+    if not known:
+        raise DataError(f"there is no map of {results.title}: fit with layers, and without map=False")
+    if name not in (None, *known):
+        raise OptionError(f"there is no map '{name}' of {results.title}: expected one of {', '.join(known)}")
+    path = results.path(name or known[0])
+    if path is None:
+        raise DataError(f"the map of {results.title} is gone: make the results again")
+    return read_raster(path, results.title if name is None else f"{results.title}, {name}")
+
+
+def predict_model(
+    results: Results, data: Any, private: PrivateFolder, scale: str | None, layers_crs: Any, ways: dict[str, Any]
+) -> Any:
+    """Return predictions for the rows of a table, or a map for layers."""
+    import pandas as pd
+
+    model = results.model
+    if model is None:
+        raise DataError(f"{results.folder} has no model file in it: make the results again")
+    if isinstance(data, pd.DataFrame) or (hasattr(data, "keys") and not hasattr(data, "dims")):
+        if ways:
+            raise OptionError(f"{next(iter(ways))} does not apply to predictions for a table: leave it out")
+        if scale not in (None, *model.scales):
+            raise OptionError(f"scale={scale!r}: expected one of {', '.join(model.scales)}")
+        values = model.values(data, scale)
+        index = data.index if isinstance(data, pd.DataFrame) else None
+        if values.shape[1] == 1:
+            return pd.Series(values[:, 0], index=index, name=model.bands[0] or "prediction")
+        return pd.DataFrame(values, index=index, columns=list(model.bands))
+    return predict_layers(results, data, private, scale, layers_crs, ways)
+
+
+def predict_layers(
+    results: Results, layers: Any, private: PrivateFolder, scale: str | None, layers_crs: Any, ways: dict[str, Any]
+) -> Map:
+    """Return the map of a model over other layers."""
+    from sdm.workflow.predicting import predict_files
+
+    made = ObjectFiles(PrivateFolder(), layers_crs)  # these inputs are not those of the run
+    places = made.rasters(layers, "layers")
+    place = private.spare("map.tif")
+    area = made.table(ways.pop("area"), "area") if ways.get("area") is not None else None
+    model = results.path("model")
+    if model is None:
+        raise DataError(f"{results.folder} has no model file in it: make the results again")
+    found = predict_files(model, places, place, scale=scale, area=area, **ways)
+    main = next((found.files[key] for key in MAIN if key in found.files), None)
+    if main is not None:
+        return as_map(read_raster(main, results.title))
+    maps = {key: read_raster(path) for key, path in found.files.items() if path.suffix == ".tif"}
+    return as_map(stacked(list(maps.values()), list(maps), results.title))
+
+
+def range_of(results: Results, threshold: str | float | None, private: PrivateFolder) -> "geopandas.GeoDataFrame":
+    """Return where a species is, as one polygon per patch with its area in km²."""
+    import geopandas
+
+    stored = results.path("range")
+    if stored is not None and threshold is None:
+        return geopandas.read_file(stored)
+    if threshold is None:
+        threshold = results.option("predict.threshold") or "maxsss"
+    return polygons_above(stored_map(results), cutoff_value(results, threshold), results.title, private)
+
+
+def cutoff_value(results: Results, threshold: str | float) -> float:
+    """Return a cutoff on the scale of the map: a number as it is, a rule by its name."""
+    if not isinstance(threshold, str):
+        return float(threshold)
+    rules = results.tree("thresholds")
+    row = rules.get(threshold)
+    if not isinstance(row, dict) or results.scale not in row:
+        raise OptionError(f"threshold={threshold!r}: expected a number, or one of {', '.join(rules)}")
+    return float(row[results.scale])
+
+
+def polygons_above(found: RasterMap, cutoff: float, species: str, private: PrivateFolder) -> "geopandas.GeoDataFrame":
+    """Return the patches of a map at or above a cutoff as polygons."""
+    import geopandas
+    import rasterio
+
+    from sdm.maps.ranges import write_range
+
+    if found.values.ndim != 2:
+        raise OptionError(f"the map of {species} has {len(found.bands)} bands: expected that of one species")
+    place = private.spare("range.tif")
+    with rasterio.open(place, "w", **{**found.profile, "dtype": "uint8", "nodata": None}) as out:
+        # The cutoff of a rule is the prediction at a record: it is rounded as the map is.
+        out.write((np.nan_to_num(found.values, nan=-np.inf) >= np.float32(cutoff)).astype(np.uint8), 1)
+    made = write_range(place, Path(place).with_suffix(".gpkg"), species=species)
+    return geopandas.read_file(made.path)

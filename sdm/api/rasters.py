@@ -1,0 +1,102 @@
+"""Maps in memory: an array with its grid, and the same as a DataArray of xarray where that is installed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import rasterio
+from numpy.typing import NDArray
+
+from sdm.errors import DataError, OptionError
+
+if TYPE_CHECKING:
+    import xarray
+
+
+@dataclass(frozen=True)
+class RasterMap:
+    """A map as an array, with where its cells are.
+
+    Attributes
+    ----------
+    values : (rows, columns) or (bands, rows, columns) array of float32
+        NaN where there is nothing.
+    profile : dict
+        Of rasterio: `crs`, `transform`, `width`, `height`, `count`, `dtype` and `nodata`.
+    name : str
+        What the map shows.
+    bands : tuple of str
+        The names of several bands, such as classes or species.
+    tags : dict
+        What the file says of itself: scale, species, model.
+    """
+
+    values: NDArray[np.float32]
+    profile: dict[str, Any]
+    name: str = ""
+    bands: tuple[str, ...] = ()
+    tags: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the array."""
+        return self.values.shape
+
+    def to_xarray(self) -> "xarray.DataArray":
+        """Return the same as a DataArray with coordinates of the cells' centres; `.rio` of rioxarray knows its CRS."""
+        import xarray
+
+        grid, height, width = self.profile["transform"], self.profile["height"], self.profile["width"]
+        # The very numbers that rioxarray gives to the layers: xarray aligns only what is equal.
+        x, y = np.arange(width) * grid.a + (grid.a * 0.5 + grid.c), np.arange(height) * grid.e + (grid.e * 0.5 + grid.f)
+        known: dict[str, Any] = {"GeoTransform": " ".join(repr(float(v)) for v in grid.to_gdal())}
+        if self.profile["crs"] is not None:
+            wkt = self.profile["crs"].to_wkt()
+            known |= {"crs_wkt": wkt, "spatial_ref": wkt}
+        coords: dict[str, Any] = {"y": y, "x": x, "spatial_ref": ((), 0, known)}
+        dims: tuple[str, ...] = ("y", "x")
+        if self.values.ndim == 3:
+            dims, coords["band"] = ("band", "y", "x"), np.array(self.bands, dtype=object)
+        attrs = {**{key: value for key, value in self.tags.items() if key != "AREA_OR_POINT"}, "long_name": self.name}
+        array = xarray.DataArray(self.values, coords, dims, name="map", attrs=attrs)
+        array.encoding["grid_mapping"] = "spatial_ref"
+        return array
+
+
+Map = Any
+"""A map as users get it: an `xarray.DataArray` where xarray is installed, else a `RasterMap`."""
+
+
+def as_map(found: RasterMap) -> Map:
+    """Return a map as users get it: a DataArray where xarray is installed, else the array with its profile."""
+    return found.to_xarray() if find_spec("xarray") is not None else found
+
+
+def read_raster(path: Path, name: str = "") -> RasterMap:
+    """Read a raster of results."""
+    try:
+        with rasterio.open(path) as source:
+            values = source.read(masked=True).astype(np.float32).filled(np.nan)
+            keys = ("crs", "transform", "width", "height", "count")
+            profile = {key: source.profile[key] for key in keys}
+            profile |= {"driver": "GTiff", "dtype": "float32", "nodata": float("nan")}
+            bands = tuple(text or str(k) for k, text in enumerate(source.descriptions, start=1))
+            tags = source.tags()
+    except rasterio.errors.RasterioError as error:
+        raise DataError(f"{path} cannot be read as a raster ({error}): make the results again") from error
+    single = len(values) == 1
+    return RasterMap(values[0] if single else values, profile, name or path.stem, () if single else bands, tags)
+
+
+def stacked(maps: Sequence[RasterMap], names: Sequence[str], name: str = "") -> RasterMap:
+    """Return maps of one grid as one map with a band each."""
+    first = maps[0]
+    for one in maps:
+        same = [one.profile[key] == first.profile[key] for key in ("transform", "width", "height")]
+        if not all(same) or one.values.ndim != 2:
+            raise OptionError("the maps do not share one grid, or have several bands: take them one by one")
+    values = np.stack([one.values for one in maps])
+    return RasterMap(values, {**first.profile, "count": len(maps)}, name, tuple(names), first.tags)
