@@ -24,6 +24,14 @@ if TYPE_CHECKING:
     from sdm.api.run import ModelRun as ModelRun
     from sdm.api.run import Run as Run
     from sdm.api.run import load as load
+    from sdm.assess.measures.scores import aicc as aicc
+    from sdm.assess.measures.scores import boyce_index as boyce_index
+    from sdm.assess.measures.scores import omission as omission
+    from sdm.assess.measures.scores import partial_roc as partial_roc
+    from sdm.assess.splits.cross_validators import Buffered as Buffered
+    from sdm.assess.splits.cross_validators import Checkerboard as Checkerboard
+    from sdm.assess.splits.cross_validators import EnvironmentBlocks as EnvironmentBlocks
+    from sdm.assess.splits.cross_validators import SpatialBlocks as SpatialBlocks
     from sdm.errors import SdmError as SdmError
     from sdm.estimators.classes import ConditionalMaxent as ConditionalMaxent
     from sdm.estimators.committee import Committee as Committee
@@ -63,6 +71,16 @@ _HOMES = {
     "load_model": "sdm.models.file",
     "project_models": "sdm.workflow.projecting.projection",
     "save_model": "sdm.models.file",
+    # folds, as scikit-learn's cross-validators
+    "Buffered": "sdm.assess.splits.cross_validators",
+    "Checkerboard": "sdm.assess.splits.cross_validators",
+    "EnvironmentBlocks": "sdm.assess.splits.cross_validators",
+    "SpatialBlocks": "sdm.assess.splits.cross_validators",
+    # measures
+    "aicc": "sdm.assess.measures.scores",
+    "boyce_index": "sdm.assess.measures.scores",
+    "omission": "sdm.assess.measures.scores",
+    "partial_roc": "sdm.assess.measures.scores",
     # errors
     "SdmError": "sdm.errors",
 }

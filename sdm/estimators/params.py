@@ -7,7 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from sdm.errors import DataError, OptionError
+from sdm.errors import OptionError
+from sdm.estimators.conventions.raised import not_fitted
 
 Limits = Mapping[str, tuple[float, float, str]]
 """Parameters that are numbers: their limits (exclusive), and the words for them."""
@@ -54,10 +55,6 @@ class Parameters:
         return f"{type(self).__name__}({', '.join(changed)})"
 
 
-class SdmNotFittedError(DataError, AttributeError):
-    """A prediction was asked of an estimator before `fit`."""
-
-
 class Classifier(Parameters):
     """An estimator that scikit-learn takes for a classifier, whose fit leaves a model in `model_`."""
 
@@ -72,7 +69,7 @@ class Classifier(Parameters):
 
     def _require_fit(self) -> None:
         if not hasattr(self, "model_"):
-            raise SdmNotFittedError(f"this {type(self).__name__} is not fitted yet: call fit(X, y) first")
+            raise not_fitted(type(self).__name__)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")

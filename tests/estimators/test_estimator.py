@@ -9,7 +9,7 @@ from strategies import small_case
 
 from sdm import Maxent, SdmError
 from sdm.errors import DataError, OptionError
-from sdm.estimators.params import SdmNotFittedError
+from sdm.estimators.conventions.raised import SdmNotFittedError
 
 SOILS = np.array(["clay", "peat", "sand"])
 

@@ -82,7 +82,7 @@ class Aicc:
     reason: str = ""
 
 
-def aicc(raw: Array, background: Array, coefficients: int) -> Aicc:
+def density_aicc(raw: Array, background: Array, coefficients: int) -> Aicc:
     """Return `2k − 2 ln L + 2k(k+1)/(m−k−1)` (Warren and Seifert 2011), of raw values at `m` presences and background.
 
     `L` is the product of the presences' densities, scaled to sum to one over the background; `k` counts features with

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdm.assess.measures import basic
-from sdm.assess.measures.basic import aicc, auc, boyce, check_counts, omission_rate, partial_roc_ratio, relative_gain
+from sdm.assess.measures.basic import (
+    auc,
+    boyce,
+    check_counts,
+    density_aicc,
+    omission_rate,
+    partial_roc_ratio,
+    relative_gain,
+)
 from sdm.estimators.maxent import Maxent
 from sdm.models.species import Model
 from sdm.types import Array
@@ -67,7 +75,7 @@ def measure_whole(fitted: Maxent, table: "SampleTable") -> dict[str, Any]:
     model = fitted.model_
     raw, around = model.predict(table.presence, "raw"), model.predict(table.background, "raw")
     count = int(model.weights.size)
-    criterion = aicc(raw, around, count)
+    criterion = density_aicc(raw, around, count)
     return {
         "auc.train": auc(raw, around),
         "cbi.train": boyce(model.from_raw(raw, "cloglog"), model.from_raw(around, "cloglog")).index,

@@ -25,7 +25,7 @@ def species_figures(results: Results) -> Context:
     return {"averages": mean if folds else {}, "folds": len(folds), "range": results.tree("range")}
 
 
-def omission(results: Results) -> Context | None:
+def omission_chart(results: Results) -> Context | None:
     """Draw omission and predicted area against the cumulative threshold, as Java Maxent does."""
     rows = results.table("omission")
     if not rows:
@@ -99,7 +99,9 @@ SPECIES = Page(
     (
         PageSection("figures", "", species_figures, template="species/figures"),
         sections.FIT,
-        PageSection("omission", "Omission and area", omission, "Omission and predicted area", "species/omission", True),
+        PageSection(
+            "omission", "Omission and area", omission_chart, "Omission and predicted area", "species/omission", True
+        ),
         sections.ROC,
         sections.THRESHOLDS,
         sections.MAP,

@@ -11,7 +11,6 @@ from scipy.stats import binom, rankdata, spearmanr
 from sklearn.metrics import roc_auc_score, roc_curve
 
 from sdm.assess.measures.basic import (
-    aicc,
     aicc_weights,
     auc,
     auc_deviation,
@@ -19,6 +18,7 @@ from sdm.assess.measures.basic import (
     binomial_tail,
     boyce,
     check_counts,
+    density_aicc,
     gain,
     log_loss,
     max_tss,
@@ -119,21 +119,21 @@ def test_aicc_by_hand() -> None:
     ln L = ln(1/512) = −6.238325; AICc = 2 + 12.47665 + 2·1·2/(4 − 1 − 1) = 16.47665.
     """
     raw = np.array([0.5, 0.25, 0.125, 0.125])
-    found = aicc(raw, np.array([0.6, 0.4]), 1)
+    found = density_aicc(raw, np.array([0.6, 0.4]), 1)
     assert found.value == pytest.approx(16.47665, abs=1e-5)
     assert found.reason == ""
     # only relative densities count
-    assert aicc(3 * raw, 3 * np.array([0.6, 0.4]), 1).value == pytest.approx(found.value)
+    assert density_aicc(3 * raw, 3 * np.array([0.6, 0.4]), 1).value == pytest.approx(found.value)
 
 
 def test_aicc_says_why_it_is_undefined() -> None:
     raw, background = np.full(5, 0.2), np.full(10, 0.1)
-    assert np.isfinite(aicc(raw, background, 3).value)
+    assert np.isfinite(density_aicc(raw, background, 3).value)
     for k in (4, 5, 60):
-        found = aicc(raw, background, k)
+        found = density_aicc(raw, background, k)
         assert np.isnan(found.value)
         assert f"{k} coefficients for 5 presences" in found.reason
-    empty = aicc(np.array([0.2, 0.0, 0.1, 0.1]), background, 1)
+    empty = density_aicc(np.array([0.2, 0.0, 0.1, 0.1]), background, 1)
     assert np.isnan(empty.value)
     assert "1 of 4 presences have a density of zero" in empty.reason
 

@@ -1,0 +1,105 @@
+"""Where the rows of a table are: coordinates by the names of columns, as an array or data frame, or from points."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from sdm.data.encode import as_table, column_names
+from sdm.errors import DataError, OptionError
+from sdm.types import Array
+
+_DEGREES = ({"longitude", "decimallongitude", "lon", "lng", "long"}, {"latitude", "decimallatitude", "lat"})
+
+
+def read_coordinates(coordinates: Any, X: Any, rows: int) -> tuple[Array, bool]:
+    """Return the coordinates `(rows, 2)` of the rows of a table, and whether they are degrees on the globe.
+
+    Parameters
+    ----------
+    coordinates : (n, 2) array, data frame, points of geopandas, two names of columns of X, or None
+        A data frame or points are matched with the rows of X by their index where both have one, so that they also fit
+        a part of X. None takes the points of X, a GeoDataFrame.
+    X : data frame or array
+    rows : int
+        Number of rows of X.
+    """
+    if coordinates is None:
+        if not hasattr(X, "geometry"):
+            raise OptionError(
+                "coordinates is not given, and X is no GeoDataFrame: give an array of x and y with one row per row of "
+                "X, or the names of two columns of X, as in coordinates=('longitude', 'latitude')"
+            )
+        coordinates = X.geometry
+    if _is_names(coordinates):
+        return _of_columns(coordinates, X), _degrees(coordinates)
+    matched = _matched(coordinates, X)
+    if hasattr(matched, "geometry"):
+        points = matched.geometry
+        xy, geographic = (
+            np.column_stack([points.x, points.y]),
+            bool(points.crs is not None and points.crs.is_geographic),
+        )
+    else:
+        geographic = hasattr(matched, "columns") and _degrees(list(matched.columns))
+        xy = np.asarray(matched, dtype=np.float64)
+    if xy.shape != (rows, 2):
+        raise DataError(
+            f"coordinates have shape {xy.shape}, expected x and y for each of the {rows:,} rows of X. To divide a part "
+            "of a table again (nested cross-validation), name two columns of X, or give coordinates with an index"
+        )
+    return xy, geographic
+
+
+def _is_names(coordinates: Any) -> bool:
+    listed = isinstance(coordinates, (list, tuple)) and len(coordinates) == 2
+    return listed and all(isinstance(name, str) for name in coordinates)
+
+
+def _of_columns(names: Sequence[str], X: Any) -> Array:
+    """Return two columns of a data frame."""
+    known = column_names(X) if hasattr(X, "columns") else []
+    if missing := [name for name in names if name not in known]:
+        raise OptionError(
+            f"coordinates={tuple(names)!r}: X has no column '{missing[0]}'; it has {', '.join(known) or 'no names'}"
+        )
+    return np.column_stack([np.asarray(X[name], dtype=np.float64) for name in names])
+
+
+def _matched(coordinates: Any, X: Any) -> Any:
+    """Return the coordinates of the rows of X, by their index where both have one."""
+    if not hasattr(coordinates, "index") or not hasattr(X, "index") or isinstance(coordinates, (list, tuple)):
+        return coordinates
+    if not coordinates.index.is_unique or not X.index.isin(coordinates.index).all():
+        raise DataError("the index of the coordinates does not have each row of X once: give both the same index")
+    return coordinates.loc[X.index]
+
+
+def _degrees(names: Sequence[Any]) -> bool:
+    """Tell whether the names of x and y are those of longitude and latitude."""
+    return len(names) == 2 and all(str(name).lower() in known for name, known in zip(names, _DEGREES))
+
+
+def numeric_columns(X: Any, variables: Sequence[str | int] | None) -> Array:
+    """Return the columns of a table that are named, or all that are numbers, as an array."""
+    table = as_table(X)
+    names = column_names(table)
+    if isinstance(table, np.ndarray):
+        chosen = range(len(names)) if variables is None else [_position(v, names) for v in variables]
+        return np.asarray(table[:, list(chosen)], dtype=np.float64)
+    if variables is not None:
+        columns = [np.asarray(table[names[_position(v, names)]], dtype=np.float64) for v in variables]
+    else:
+        arrays = [np.asarray(table[name]) for name in names]
+        columns = [array.astype(np.float64) for array in arrays if array.dtype.kind in "biuf"]
+    if not columns:
+        raise DataError(f"X has no column of numbers, which environments are compared by; it has {', '.join(names)}")
+    return np.column_stack(columns)
+
+
+def _position(variable: str | int, names: list[str]) -> int:
+    if isinstance(variable, (int, np.integer)) and 0 <= variable < len(names):
+        return int(variable)
+    if variable in names:
+        return names.index(str(variable))
+    raise OptionError(f"variables: X has no column {variable!r}; it has {', '.join(names)}")

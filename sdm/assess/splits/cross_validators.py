@@ -1,0 +1,284 @@
+"""Folds in space and in the environment as scikit-learn's cross-validators, for any estimator.
+
+Each is made of the function of its name in `sdm.assess.splits.spatial`, which runs of `sdm fit` use too.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from sdm.assess.splits.coordinates import numeric_columns, read_coordinates
+from sdm.assess.splits.folds import Fold, Split
+from sdm.assess.splits.spatial import blocks, buffered_leave_one_out, checkerboard, environmental_clusters
+from sdm.data.encode import as_table
+from sdm.errors import DataError, OptionError
+from sdm.estimators.conventions.labels import one_label_per_row
+from sdm.types import Array, Index
+
+
+class Splitter:
+    """A way to divide the rows of a table, with the methods that scikit-learn calls.
+
+    Where `y` has two values the rows with the larger are presences, and the folds are made equally full of them; the
+    others are background (or absences). Without `y`, or with other values, all rows are alike.
+    """
+
+    background = "partition"
+
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[Index, Index]]:
+        """Yield for each fold the positions of the rows that train and of those that test.
+
+        Parameters
+        ----------
+        X : (n, V) array or data frame
+        y : (n,) array, optional
+            1 for presences and 0 for background or absences; or any other labels.
+        groups : ignored
+            Here because scikit-learn hands it over.
+
+        Yields
+        ------
+        train, test : arrays of int
+        """
+        presence, others = self._rows(X, y)
+        for fold in self._divide(X, presence, others).folds:
+            yield _joined(fold, presence, others)
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Return the number of folds, which may depend on the data."""
+        if X is None:
+            raise DataError(f"the number of folds of {type(self).__name__} depends on the data: give X (and y)")
+        return len(self._divide(X, *self._rows(X, y)).folds)
+
+    def _rows(self, X: Any, y: Any) -> tuple[Index, Index | None]:
+        """Return the rows of presences and those of background; all rows and None where there is no such thing."""
+        n = _height(X)
+        if y is not None:
+            labels = np.asarray(y)
+            classes = np.unique(one_label_per_row(labels, n)) if labels.ndim == 1 else np.empty(0)
+            if classes.size == 2:
+                present = labels == classes[1]
+                return np.flatnonzero(present), np.flatnonzero(~present)
+        if self.background == "full":
+            raise OptionError("background='full' is for presences and background: y must have two values, such as 1, 0")
+        return np.arange(n), None
+
+    def _divide(self, X: Any, presence: Index, others: Index | None) -> Split:
+        raise NotImplementedError
+
+    def _words(self, others: Index | None) -> dict[str, Any]:
+        """Return the arguments that all methods have in common."""
+        if others is None:
+            return {"background": "full", "noun": "rows"}
+        return {"background": self.background, "noun": "presences"}
+
+    def __repr__(self) -> str:
+        given = (f"{name}={value!r}" for name, value in vars(self).items() if np.ndim(value) < 2)
+        return f"{type(self).__name__}({', '.join(given)})"
+
+
+class SpatialSplitter(Splitter):
+    """A way to divide rows by where they are."""
+
+    coordinates: Any
+    geographic: bool | None = None
+
+    def _places(self, X: Any, presence: Index, others: Index | None) -> tuple[Array, Array, bool]:
+        """Return the coordinates of presences and of background (all rows, where there is none), and their kind."""
+        xy, degrees = read_coordinates(self.coordinates, X, _height(X))
+        around = xy if others is None else xy[others]
+        return xy[presence], around, degrees if self.geographic is None else bool(self.geographic)
+
+
+class SpatialBlocks(SpatialSplitter):
+    """Folds of square blocks: rows of one block are held out together (Valavi et al. 2019).
+
+    Parameters
+    ----------
+    size : float
+        Side of a block: in km where coordinates are degrees, else in the units of the coordinates (often metres).
+    n_splits : int
+        Number of folds.
+    coordinates : (n, 2) array, data frame, points of geopandas, or two names of columns of X, optional
+        Where the rows are, x (longitude) first. A data frame or points are matched with X by their index, so that they
+        also serve nested cross-validation. By default X is a GeoDataFrame of points.
+    geographic : bool, optional
+        Whether coordinates are degrees. By default as their CRS or names (``longitude``, ``lat``) say, else False.
+    background : {"partition", "full"}
+        Whether rows of the background are held out with the block that they are in, or all of them both train and test
+        (as ENMeval measures; for presences and background alone).
+    seed : int
+        Decides among blocks that are equally full.
+
+    See Also
+    --------
+    Checkerboard, Buffered, EnvironmentBlocks
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> xy = rng.uniform(0, 100, size=(200, 2))  # km
+    >>> y = np.repeat([1, 0], [50, 150])
+    >>> folds = SpatialBlocks(20, n_splits=4, coordinates=xy)
+    >>> [int(y[test].sum()) for train, test in folds.split(xy, y)]  # presences that are held out
+    [12, 13, 12, 13]
+    """
+
+    def __init__(
+        self,
+        size: float,
+        n_splits: int = 5,
+        *,
+        coordinates: Any = None,
+        geographic: bool | None = None,
+        background: str = "partition",
+        seed: int = 1,
+    ) -> None:
+        self.size, self.n_splits, self.coordinates = size, n_splits, coordinates
+        self.geographic, self.background, self.seed = geographic, background, seed
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Return the number of folds."""
+        return int(self.n_splits)
+
+    def _divide(self, X: Any, presence: Index, others: Index | None) -> Split:
+        xy, around, geographic = self._places(X, presence, others)
+        words = self._words(others)
+        return blocks(xy, around, float(self.size), int(self.n_splits), seed=self.seed, geographic=geographic, **words)
+
+
+class Checkerboard(SpatialSplitter):
+    """Two folds, the white and the black squares of a chessboard; or four, of two boards (Kass et al. 2021).
+
+    Parameters
+    ----------
+    cell : float or (float, float)
+        Side of a cell of the map (or width and height), in the units of the coordinates.
+    aggregation : int or (int, int)
+        How many cells a square has along each side. With two numbers a second board lies over the first, with squares
+        that many times larger: four folds.
+    origin : (float, float), optional
+        A corner of a white square, such as the upper left corner of the layers; by default the least x and greatest y.
+    coordinates, background
+        As for `SpatialBlocks`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> xy = np.array([[0.5, 9.5], [1.5, 9.5], [0.5, 8.5], [1.5, 8.5], [2.5, 9.5], [3.5, 8.5]])
+    >>> folds = Checkerboard(1.0, aggregation=1, origin=(0, 10), coordinates=xy)
+    >>> [test.tolist() for train, test in folds.split(xy)]
+    [[0, 3, 4, 5], [1, 2]]
+    """
+
+    def __init__(
+        self,
+        cell: float | tuple[float, float],
+        aggregation: int | Sequence[int] = 2,
+        *,
+        origin: tuple[float, float] | None = None,
+        coordinates: Any = None,
+        background: str = "partition",
+    ) -> None:
+        self.cell, self.aggregation, self.origin = cell, aggregation, origin
+        self.coordinates, self.background = coordinates, background
+
+    def _divide(self, X: Any, presence: Index, others: Index | None) -> Split:
+        xy, around, _ = self._places(X, presence, others)
+        every = np.vstack([xy, around])
+        origin = self.origin or (float(every[:, 0].min()), float(every[:, 1].max()))
+        words = self._words(others)
+        return checkerboard(xy, around, origin=origin, cell=self.cell, aggregation=self.aggregation, **words)
+
+
+class Buffered(SpatialSplitter):
+    """Leave one presence out, and train on rows that are farther from it than a radius (Valavi et al. 2019).
+
+    There are as many folds as presences (or as rows, where `y` has not two values).
+
+    Parameters
+    ----------
+    radius : float
+        In km where coordinates are degrees, else in the units of the coordinates.
+    coordinates, geographic
+        As for `SpatialBlocks`.
+    background : {"partition", "full"}
+        Whether background within the radius tests and what is beyond trains, or all of it does both.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> xy = np.column_stack([np.arange(6.0), np.zeros(6)])
+    >>> train, test = next(Buffered(1.5, coordinates=xy).split(xy))
+    >>> train.tolist(), test.tolist()
+    ([2, 3, 4, 5], [0])
+    """
+
+    def __init__(
+        self, radius: float, *, coordinates: Any = None, geographic: bool | None = None, background: str = "partition"
+    ) -> None:
+        self.radius, self.coordinates, self.geographic, self.background = radius, coordinates, geographic, background
+
+    def _divide(self, X: Any, presence: Index, others: Index | None) -> Split:
+        xy, around, geographic = self._places(X, presence, others)
+        return buffered_leave_one_out(xy, around, float(self.radius), geographic=geographic, **self._words(others))
+
+
+class EnvironmentBlocks(Splitter):
+    """Folds of rows with similar environment, by k-means of the standardised variables (Valavi et al. 2019).
+
+    Parameters
+    ----------
+    n_splits : int
+        Number of folds.
+    variables : sequence of str or int, optional
+        Columns of X that count; by default all that are numbers. Leave out codes of categories.
+    background
+        As for `SpatialBlocks`; background goes with the nearest cluster.
+    seed : int
+        Of the starts of k-means.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> heat = np.array([[1.0], [9.0], [1.2], [9.1], [5.0], [5.1]])
+    >>> sorted(test.tolist() for train, test in EnvironmentBlocks(3).split(heat))
+    [[0, 2], [1, 3], [4, 5]]
+    """
+
+    def __init__(
+        self,
+        n_splits: int = 5,
+        *,
+        variables: Sequence[str | int] | None = None,
+        background: str = "partition",
+        seed: int = 1,
+    ) -> None:
+        self.n_splits, self.variables, self.background, self.seed = n_splits, variables, background, seed
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Return the number of folds."""
+        return int(self.n_splits)
+
+    def _divide(self, X: Any, presence: Index, others: Index | None) -> Split:
+        values = numeric_columns(X, self.variables)
+        around = values if others is None else values[others]
+        words = self._words(others)
+        return environmental_clusters(values[presence], around, int(self.n_splits), seed=self.seed, **words)
+
+
+def _height(X: Any) -> int:
+    """Return the number of rows of a table."""
+    table = as_table(X)
+    return len(table) if hasattr(table, "columns") or isinstance(table, np.ndarray) else len(next(iter(table.values())))
+
+
+def _joined(fold: Fold, presence: Index, others: Index | None) -> tuple[Index, Index]:
+    """Return the rows of a table that train and test, from positions among presences and among background."""
+    if others is None:
+        return presence[fold.train], presence[fold.test]
+    parts = (fold.train, fold.background_train), (fold.test, fold.background_test)
+    train, test = (np.sort(np.concatenate([presence[p], others if b is None else others[b]])) for p, b in parts)
+    return train, test

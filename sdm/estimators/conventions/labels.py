@@ -1,0 +1,55 @@
+"""Labels of presences and background: two numbers, of which the larger is the presence."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm.errors import DataError
+from sdm.estimators.conventions.raised import warn_of_column
+
+EXPECTED = "expected 1 for presences and 0 for background"
+
+
+def read_presences(y: Any, rows: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Return the two labels `(2,)` and a mask `(rows,)` of the presences.
+
+    Labels are 1 and 0, True and False, or any two numbers: the larger is the presence. Which of two words would be it
+    is not clear, so text is refused.
+
+    Raises
+    ------
+    DataError
+        For labels of another number than rows, of more than two values, or of one value.
+    """
+    values = one_label_per_row(y, rows)
+    classes = np.unique(values)
+    if classes.dtype.kind not in "biuf":
+        raise DataError(f"Unknown label type: y has {values[0]!r} among its labels; {EXPECTED}")
+    if classes.dtype.kind == "f" and not np.all(np.isfinite(classes)):
+        raise DataError(f"y has NaN or infinity among its labels; {EXPECTED}")
+    if classes.size > 2:
+        odd = [value for value in classes.tolist() if value not in (0, 1)]
+        some = f"{odd[0]!r} among its {classes.size} different labels (one class is the presence, the other background)"
+        raise DataError(f"Unknown label type: y has {some}; {EXPECTED}")
+    if classes.size == 1:
+        what = "no background" if classes[0] == 1 else "no presence"
+        raise DataError(f"y has {what}: it has one class alone, {classes[0]!r}; {EXPECTED}")
+    return classes, values == classes[1]
+
+
+def one_label_per_row(y: Any, rows: int) -> NDArray[Any]:
+    """Return labels as an array `(rows,)`; a column of them is taken with a warning."""
+    if y is None:
+        raise DataError("y is None: this estimator requires y to be passed, but the target y is None")
+    if hasattr(y, "tocsr"):
+        raise DataError("y is a sparse matrix, expected an array of labels: give y.toarray().ravel()")
+    values = np.asarray(y)
+    if values.shape == (rows, 1):
+        warn_of_column(5)
+        values = values.ravel()
+    if values.shape != (rows,):
+        raise DataError(f"y has shape {values.shape}, expected one label for each of the {rows:,} rows of X")
+    if values.dtype.kind == "O" and all(isinstance(value, (bool, int, float, np.number)) for value in values.tolist()):
+        values = np.array(values.tolist())
+    return values
