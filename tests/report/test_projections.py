@@ -22,7 +22,8 @@ from scipy.ndimage import binary_dilation, binary_erosion
 from terminal import succeed
 
 from sdm.errors import DataError
-from sdm.report.figures.scenarios import draw_change, draw_scenarios, extrapolated_cells, hatch, spanned
+from sdm.report.figures.projection.scenarios import draw_scenarios, extrapolated_cells, hatch, spanned
+from sdm.report.figures.projection.shifts import draw_change
 from sdm.report.pages.index import make_pages
 from sdm.report.pages.registry import make_page
 from sdm.report.pages.scenario_panel import DEEPEST, LEVELS, panel

@@ -254,7 +254,8 @@ class Projection:
     @property
     def _of_pages(self) -> list[str]:
         """The files of species that are beside the folders of scenarios."""
-        ends = (".json", ".html", "_scenarios.png", "_change.png")
+        figures = ("_scenarios", "_change", "_change_maps", "_novelty")
+        ends = (".json", ".html", *(f"{end}.{kind}" for end in figures for kind in ("png", "pdf", "svg")))
         return [f"{page}{end}" for page in self.pages for end in ends]
 
     def run(self, place: Path, target: Path, resume: bool) -> ProjectionResult:

@@ -84,8 +84,9 @@ def write_stacks(
     places = {how: folder / STACK_FILES[how] for how in wanted}
     summaries = write_stack(maps, places, tags=tags, threads=options.threads, progress=progress)
     from sdm.report.figures.maps import draw_richness  # matplotlib takes its time to load
+    from sdm.report.figures.style import paper_of
 
-    picture = draw_richness(places, folder / STACK_FILES["picture"], *_NOWHERE)
+    picture = draw_richness(places, folder / STACK_FILES["picture"], *_NOWHERE, paper_of(options.output))
     left_out = len(rows) - len(maps)
     numbers = {
         "species": len(maps),

@@ -70,7 +70,8 @@ def write_species(
             files["curves"] = write_profiles(folder / f"{name}_curves.csv", fitted.profiles).name
             pictures.append(painter.submit(_draw_curves, fitted, options, folder, files, progress))
         if fitted.structure is not None:
-            pictures.append(painter.submit(_draw_structure, fitted.structure, shared.make_plots(folder, files)))
+            plots = shared.make_plots(folder, files)
+            pictures.append(painter.submit(_draw_structure, fitted.structure, plots, options))
         pictures.append(painter.submit(shared.draw_assessment, fitted, stack, options, folder, files))
         if stack is not None and options.output.map:
             common: dict[str, Any] = {key: getattr(options.predict, key) for key in ("scale", "extrapolation")}
@@ -124,33 +125,39 @@ def _structure_tables(structure: Structure) -> dict[str, tuple[str, list[dict[st
     return {what: (what, rows) for what, rows in tables.items()}
 
 
-def _draw_structure(structure: Structure, plots: Path) -> None:
+def _draw_structure(structure: Structure, plots: Path, options: RunOptions) -> None:
     from sdm.report.figures.structure import draw_families, draw_interactions, draw_prices
+    from sdm.report.figures.style import paper_of
 
+    paper = paper_of(options.output)
     if structure.families:
-        draw_families(structure, plots / "families.png")
+        draw_families(structure, plots / "families.png", paper)
     if structure.interactions:
-        draw_interactions(structure, plots / "interactions.png")
+        draw_interactions(structure, plots / "interactions.png", paper=paper)
     if structure.search:
-        draw_prices(structure, plots / "prices.png")
+        draw_prices(structure, plots / "prices.png", paper)
 
 
 def _draw_curves(
     fitted: SpeciesFit, options: RunOptions, folder: Path, files: Files, progress: Progress | None
 ) -> None:
     from sdm.report.figures.curves import draw_profiles
+    from sdm.report.figures.style import paper_of
 
     variables = fitted.model.names
     names = safe_names(variables, taken=[*PICTURES, *(f"{safe_name(name)}_only" for name in variables)])
-    draw_profiles(fitted.profiles, shared.make_plots(folder, files), options.predict.scale, names, progress)
+    plots, paper = shared.make_plots(folder, files), paper_of(options.output)
+    draw_profiles(fitted.profiles, plots, options.predict.scale, names, progress, paper)
 
 
 def _draw_map(raster: Path, fitted: SpeciesFit, options: RunOptions, files: Files, area: StudyArea | None) -> None:
     from sdm.report.figures.maps import draw_map, suitability
+    from sdm.report.figures.style import paper_of
 
     path, shades, edges = raster.with_suffix(".png"), suitability(options.predict.scale), fitted.model.alpha > 1.0
     points: dict[str, Any] = {"x": fitted.table.presence_x, "y": fitted.table.presence_y, "test": fitted.test_xy}
-    files["picture"] = draw_map(raster, path, title=fitted.name, shades=shades, edges=edges, area=area, **points).name
+    points |= {"title": fitted.name, "species": True, "area": area, "paper": paper_of(options.output)}
+    files["picture"] = draw_map(raster, path, shades=shades, edges=edges, **points).name
 
 
 def _write_range(fitted: SpeciesFit, raster: Path, min_patch: float, files: Files) -> list[str]:
