@@ -15,7 +15,7 @@ def shown(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
-        return "" if value != value else f"{value:,.4g}"
+        return "" if value != value else f"{value:,.0f}" if 1000 <= abs(value) < 1e15 else f"{value:.4g}"
     return str(value)
 
 

@@ -47,7 +47,7 @@ def _numbers(results: Results) -> dict[str, Any]:
         row = task_for(results.kind).summary_row(results.numbers)
     except (LookupError, TypeError):  # a model file that stands alone, or a kind without a task
         row = {key: results.numbers.get(key) for key in ("status",)}
-    return {key: value for key, value in row.items() if key not in _HIDDEN and value is not None}
+    return {key.replace("_", " "): value for key, value in row.items() if key not in _HIDDEN and value is not None}
 
 
 def _gap(results: Results) -> str | None:

@@ -15,6 +15,7 @@ from sdm.report.results import Results, find_projections, read_results
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 
 class ProjectedSpecies:
@@ -70,9 +71,17 @@ class ProjectedSpecies:
         titles = [case.title for case in self._stored.cases]
         return as_map(stacked([self.raster(title) for title in titles], titles, self.name))
 
+    def plot_map(self, scenario: str, name: str | None = None, ax: "Axes | None" = None) -> "Axes":
+        """Draw a map of a scenario; return the matplotlib axes."""
+        from sdm.api.plots import draw_raster
+
+        path = self._rasters(self._case(scenario))[name or self.maps_of(scenario)[0]]
+        return draw_raster(path, f"{self.name}, {scenario}", self._stored.scale if name is None else None, ax)
+
     def _row(self, case: StoredCase) -> dict[str, Any]:
         """Return the main numbers of a scenario."""
-        changed = {f"{key}_km2": case.changed(key) for key in ("stable", "gain", "loss")}
+        known = {"stable": "stable_present", "gain": "gain", "loss": "loss"}
+        changed = {f"{name}_km2": case.changed(key) for name, key in known.items()}
         area = {"suitable_km2": case.km2, "net_percent": case.net_percent, **changed}
         return {"species": self.name, "scenario": case.title, **case.fields, **area, "outside": case.outside}
 

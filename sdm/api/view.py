@@ -1,4 +1,4 @@
-"""What can be seen of the results of a model: numbers, tables, maps and polygons, read when asked for."""
+"""What can be seen of the results of a model: numbers, tables, maps, polygons and pictures, read when asked for."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -11,6 +11,8 @@ from sdm.report.results import Results
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from sdm.api.plots import Plots
 
 
 class ResultTables(ABC):
@@ -140,3 +142,10 @@ class ModelView(ResultTables):
     def page(self) -> Path | None:
         """The page with all results (HTML, opens offline); None where the run did not make it."""
         return self._results.path("page")
+
+    @property
+    def plot(self) -> "Plots":
+        """Plots of the results: `plot.map()`, `plot.curves()`, `plot.importance()`, `plot.roc()` and others."""
+        from sdm.api.plots import Plots
+
+        return Plots(self._results)

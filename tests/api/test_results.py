@@ -146,7 +146,9 @@ def test_scenarios(run: sdm.Run, world, tmp_path: Path) -> None:
     future = sdm.project(run, {"warmer": world.dataset("warmer")}, world.layers, novelty="mess")
     assert list(future) == [NAME]
     table = future.summary.set_index("scenario")
-    assert table.loc["warmer", "net_percent"] != 0
+    row = table.loc["warmer"]
+    assert row["stable_km2"] + row["gain_km2"] == pytest.approx(row["suitable_km2"])
+    assert row["stable_km2"] + row["loss_km2"] == pytest.approx(table.loc["reference", "suitable_km2"])
     one = future.only
     assert {"suitability", "change", "mess"} <= set(one.maps_of("warmer"))
     np.testing.assert_array_equal(one.get_map("reference").values, run.map.values)
@@ -174,6 +176,36 @@ def test_tuning(world) -> None:
     )  # fmt: skip
     assert len(made.tuning) == 4
     assert made.tuning["chosen"].sum() == 1
+    from matplotlib import pyplot
+
+    assert made.plot.tuning().get_ylabel()
+    pyplot.close("all")
+
+
+def test_plots_are_axes(run: sdm.Run) -> None:
+    """Every plot makes a figure, or goes onto axes that are there; it shows what the tables say."""
+    from matplotlib import pyplot
+
+    _, (left, right) = pyplot.subplots(1, 2)
+    assert run.plot.roc(ax=left) is left
+    np.testing.assert_allclose(left.lines[0].get_xdata(), run.roc["Fractional area"])
+    assert run.plot.importance(right).get_yticklabels()[0].get_text() == run.importance["variable"][0]
+    on_map = run.plot.map()
+    assert on_map.get_title() == NAME
+    shown = on_map.images[0].get_array()
+    assert float(np.nanmax(shown)) == pytest.approx(float(run.map.max()))
+    assert len(on_map.lines[0].get_xdata()) == run.numbers["training_presences"]
+    assert [one.get_xlabel() for one in run.plot.curves()] == list(run.curves["variable"].unique())
+    elevation = run.curves.query("variable == 'elevation' and kind == 'marginal'")
+    np.testing.assert_allclose(run.plot.curve("elevation").lines[0].get_ydata(), elevation["response"])
+    for name in ("omission", "jackknife", "folds"):
+        assert getattr(run.plot, name)().has_data()
+    assert run.plot.map("thresholded map", records=False).has_data()
+    with pytest.raises(sdm.SdmError, match="no response curve of 'rain'"):
+        run.plot.curve("rain")
+    with pytest.raises(sdm.SdmError, match="no table 'tune'"):
+        run.plot.tuning()
+    pyplot.close("all")
 
 
 def test_notebooks_show_runs_models_and_solutions(run: sdm.Run, both: sdm.Run) -> None:

@@ -25,7 +25,7 @@ def species_figures(results: Results) -> Context:
     return {"averages": mean if folds else {}, "folds": len(folds), "range": results.tree("range")}
 
 
-def omission_chart(results: Results) -> Context | None:
+def omission_section(results: Results) -> Context | None:
     """Draw omission and predicted area against the cumulative threshold, as Java Maxent does."""
     rows = results.table("omission")
     if not rows:
@@ -90,7 +90,7 @@ SPECIES = Page(
         PageSection("figures", "", species_figures, template="species/figures"),
         sections.FIT,
         PageSection(
-            "omission", "Omission and area", omission_chart, "Omission and predicted area", "species/omission", True
+            "omission", "Omission and area", omission_section, "Omission and predicted area", "species/omission", True
         ),
         sections.ROC,
         sections.THRESHOLDS,
