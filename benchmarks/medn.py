@@ -195,7 +195,7 @@ def community(name: str, kind: str, learners: Sequence[str]) -> list[dict[str, A
     models: dict[tuple[str, str], Callable[[Any, Any], FittedJoint]] = {}
     for learner in learners:
         for graph, title in (("tree", "joint"), ("none", "stacked")):
-            models[learner, title] = lambda x, y, a=learner, g=graph: JointModel(a, g).fit(x, y).fitted_  # type: ignore[misc]
+            models[learner, title] = lambda x, y, a=learner, g=graph: JointModel(a, g).fit(x, y).model_  # type: ignore[misc]
     models["GLM", ""] = partial(_glm, ridge=RIDGE)
     models["GLM, ridge 1", ""] = partial(_glm, ridge=1.0)
     rows = []

@@ -317,7 +317,7 @@ def _links(setting: Setting, region: Region, species: Species) -> tuple[Array, f
         if isinstance(member, GroupFit):
             fitted = _fitted_group(member, region.name, _kind(species))
             total += share * member.links(fitted, species.name, everywhere, columns)
-            gap = max(gap, fitted.fit_.gap)
+            gap = max(gap, fitted.solution_.gap)
             continue
         for _ in range(max(1, setting.bags)):
             order = np.arange(len(rows))

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from sdm.estimators.classes import ConditionalMaxent as ConditionalMaxent
     from sdm.estimators.committee import Committee as Committee
     from sdm.estimators.community import JointModel as JointModel
+    from sdm.estimators.feature_classes import FeatureClasses as FeatureClasses
     from sdm.estimators.maxent import Maxent as Maxent
     from sdm.estimators.shared import SharedMaxent as SharedMaxent
     from sdm.estimators.structural import StructMaxent as StructMaxent
@@ -62,6 +63,7 @@ _HOMES = {
     # estimators
     "Committee": "sdm.estimators.committee",
     "ConditionalMaxent": "sdm.estimators.classes",
+    "FeatureClasses": "sdm.estimators.feature_classes",
     "JointModel": "sdm.estimators.community",
     "Maxent": "sdm.estimators.maxent",
     "SharedMaxent": "sdm.estimators.shared",

@@ -52,7 +52,7 @@ def measure(species: int, sites: int, features: str, strength: float | str) -> d
     began, cpu = time.perf_counter(), time.process_time()
     model = SharedMaxent(features, strength).fit(x, names)
     seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
-    phi, mass = model.features_.phi, model.fit_.state.mass
+    phi, mass = model.features_.phi, model.solution_.state.mass
     began = time.perf_counter()
     _ = phi.T @ mass
     product = time.perf_counter() - began
@@ -65,8 +65,8 @@ def measure(species: int, sites: int, features: str, strength: float | str) -> d
         "CPU s": cpu,
         "products": round(seconds / product),
         "rank": model.model_.rank,
-        "steps": model.fit_.steps,
-        "gap": model.fit_.gap,
+        "steps": model.solution_.steps,
+        "gap": model.solution_.gap,
         "GB": peak_gigabytes(),
     }
 

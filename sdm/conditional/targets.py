@@ -10,12 +10,13 @@ from sdm.errors import DataError
 from sdm.types import Array, Index, Label
 
 
-def read_targets(y: Any, rows: int) -> tuple[tuple[Label, ...], Array]:
+def read_targets(y: Any, rows: int, least: int = 2) -> tuple[tuple[Label, ...], Array]:
     """Return the classes and each site's target distribution, `(C, n)`, of labels `(n,)` or proportions `(n, C)`.
 
     Labels are text or numbers. Proportions (cover fractions, counts, percent) are scaled to sum to one at every site;
     the classes are a data frame's columns, or 0, 1, … Refused are missing labels, fewer than two classes, a class with
-    one record, names that differ in case or spaces only, and proportions that are missing, negative or all zero.
+    fewer records than `least`, names that differ in case or spaces only, and proportions that are missing, negative or
+    all zero.
     """
     values = np.asarray(y)
     if values.ndim not in (1, 2) or values.shape[0] != rows:
@@ -36,7 +37,7 @@ def read_targets(y: Any, rows: int) -> tuple[tuple[Label, ...], Array]:
     labels, code, counts = np.unique(values, return_inverse=True, return_counts=True)
     classes = tuple(labels.tolist())
     check_classes(classes)
-    if counts.min() < 2:
+    if counts.min() < least:
         rare = classes[int(np.argmin(counts))]
         raise DataError(f"class '{rare}' has one record: expected at least two of every class; leave it out or join it")
     return classes, np.eye(len(classes))[code.ravel()].T.copy()
@@ -102,8 +103,8 @@ def site_weights(weight: ArrayLike | None, rows: int) -> Array | None:
     weights = np.asarray(weight, dtype=np.float64)
     if weights.shape != (rows,):
         raise DataError(f"sample_weight has shape {weights.shape}, expected one weight for each of {rows:,} rows")
-    if not np.all(np.isfinite(weights)) or np.any(weights <= 0):
-        raise DataError("the sites' weights must be positive numbers: leave out sites of weight zero")
+    if not np.all(np.isfinite(weights)) or np.any(weights < 0) or not np.any(weights > 0):
+        raise DataError("the sites' weights must be numbers of at least zero, and not all zero (sample_weight)")
     return weights
 
 

@@ -14,6 +14,10 @@ from sdm.errors import DataError, OptionError
 from sdm.types import Array
 
 
+class NumberTypeError(DataError, TypeError):
+    """A value in a column of numbers that is neither a number nor a text."""
+
+
 @dataclass(frozen=True)
 class Encoder:
     """How the columns of a table become numbers."""
@@ -87,6 +91,8 @@ def as_table(table: Any) -> Any:
     """Return a data frame or a mapping of equally long columns as it is, and anything else as a 2-D array of rows."""
     if hasattr(table, "columns"):
         return table
+    if hasattr(table, "tocsr"):
+        raise DataError("X is a sparse matrix, expected a dense table: give X.toarray()")
     if isinstance(table, Mapping):
         shapes = {str(name): np.shape(column) for name, column in table.items()}
         if any(len(shape) != 1 for shape in shapes.values()) or len(set(shapes.values())) > 1:
@@ -101,8 +107,11 @@ def as_table(table: Any) -> Any:
         raise DataError("the rows of X have different lengths: give each point one value per variable") from None
     if rows.ndim != 2:
         raise DataError(
-            f"X has {rows.ndim} dimensions, expected a table of two: one row per point and one column per variable"
+            f"X has {rows.ndim} dimensions, expected a table of two. Reshape your data: one row per point and one "
+            "column per variable"
         )
+    if rows.dtype.kind == "c":
+        raise DataError("Complex data not supported: X has complex numbers, expected real ones")
     return rows
 
 
@@ -155,8 +164,14 @@ def _numbers(values: NDArray[Any], name: str) -> Array:
 def _number(value: Any, row: int, name: str) -> float:
     try:
         return np.nan if _missing(value) else float(value)
-    except (TypeError, ValueError):
-        raise DataError(
-            f"column '{name}' has {value!r} in row {row + 1}, expected a number; "
-            f"if the column holds classes, name it in categorical=['{name}']"
-        ) from None
+    except ValueError:
+        raise DataError(_no_number(value, row, name)) from None
+    except TypeError:  # neither a number nor a text
+        raise NumberTypeError(f"{_no_number(value, row, name)} (argument must be a string or a number)") from None
+
+
+def _no_number(value: Any, row: int, name: str) -> str:
+    return (
+        f"column '{name}' has {value!r} in row {row + 1}, expected a number; "
+        f"if the column holds classes, name it in categorical=['{name}']"
+    )

@@ -15,7 +15,8 @@ from sdm.conditional.losses import ClassEntropy
 from sdm.conditional.problem import ClassProblem, halved, multiplied
 from sdm.conditional.targets import numbered, read_targets, site_weights
 from sdm.data.encode import Encoder
-from sdm.errors import OptionError
+from sdm.errors import DataError, OptionError
+from sdm.estimators.conventions.labels import one_label_per_row
 from sdm.estimators.model_parts import feature_names, model_variables, training_reference, used_features
 from sdm.estimators.params import Classifier
 from sdm.estimators.sample import effective_size
@@ -44,7 +45,7 @@ CHOICE_GAP, CHOICE_ROUNDS = 1e-3, 100  # of fits that only choose: held-out loss
 _NUMBERS = {
     "multiplier": (0.0, np.inf, "a positive number, or 'auto'"),
     "lam": (-1e-300, np.inf, "a number of at least 0, or 'auto'"),
-    "price_folds": (1, np.inf, "2 or more"),
+    "folds": (1, np.inf, "2 or more"),
     "tolerance": (0.0, np.inf, "a positive gap in nats, such as 1e-6"),
     "max_iterations": (0, np.inf, "1 or more"),
     "smoothing": (0.0, np.inf, "a positive number, such as 0.1"),
@@ -77,10 +78,12 @@ class ConditionalMaxent(Classifier):
     lam : float or "auto"
         In a structural model, the λ of `λ·B_k + β`, the penalty of a tree or monomial of complexity `B_k` in every
         class.
-    price_folds : int
+    folds : int
         Folds that choose the multiplier, and λ and β, where they are "auto".
     seed : int
         Of the folds.
+    random_state : int, optional
+        Another name of `seed`, which scikit-learn's tools set; where it is given it counts.
     categorical : sequence of str or int
         Columns whose values are categories.
     tolerance : float, optional
@@ -138,17 +141,19 @@ class ConditionalMaxent(Classifier):
         knots: Knots = KNOTS,
         beta: str | float | None = None,
         lam: float | str = 0.01,
-        price_folds: int = 5,
+        folds: int = 5,
         seed: int = 1,
         categorical: Sequence[str | int] = (),
         tolerance: float | None = None,
         max_iterations: int | None = None,
         smoothing: float = 0.1,
         ratio: float = 4.0,
+        random_state: int | None = None,
     ) -> None:
         self.features, self.regularization, self.multiplier = features, regularization, multiplier
         self.entropy, self.knots, self.beta, self.lam = entropy, knots, beta, lam
-        self.price_folds, self.seed, self.categorical = price_folds, seed, categorical
+        self.folds, self.categorical = folds, categorical
+        self.seed, self.random_state = seed, random_state
         self.tolerance, self.max_iterations, self.smoothing, self.ratio = tolerance, max_iterations, smoothing, ratio
 
     def fit(
@@ -167,7 +172,7 @@ class ConditionalMaxent(Classifier):
         y : (n,) labels, or (n, C) proportions
             Proportions (cover fractions) are scaled to sum to one; a data frame's columns name the classes.
         sample_weight : (n,) array, optional
-            Weights of the sites.
+            Weights of the sites; those of weight zero are left out.
         groups : (n,) array, optional
             Rows with the same value (visits to one site) are held out together where penalties are chosen.
         progress : callable, optional
@@ -190,13 +195,14 @@ class ConditionalMaxent(Classifier):
         """Fit, and return the model."""
         self._check_options()
         self.regularization_ = "l1" if self.regularization == "auto" else self.regularization
-        encoder = Encoder.learn(X, self.categorical)
-        x = encoder.encode(X)
-        classes, targets = read_targets(y, x.shape[0])
-        domain = Domain(x, encoder.names, encoder.categorical, site_weights(sample_weight, x.shape[0]))
-        group = None if groups is None else numbered(groups, x.shape[0])
+        encoder, x = self._learn(X)
+        weight = site_weights(sample_weight, x.shape[0])
+        rows = np.arange(x.shape[0]) if weight is None else np.flatnonzero(weight)
+        classes, targets = read_targets(_taken(y, rows, x.shape[0]), rows.size, 2 if self._chooses() else 1)
+        group = None if groups is None else numbered(groups, x.shape[0])[rows]
+        x = x[rows]
+        domain = Domain(x, encoder.names, encoder.categorical, None if weight is None else weight[rows])
         self._encoder, self.classes_ = encoder, np.array(classes)
-        self.n_features_in_, self.feature_names_in_ = len(encoder.names), np.array(encoder.names, dtype=object)
         self.notes_ = [
             f"variable '{a.name}' has one value ({a.lo:g}) at all sites: dropped"
             for a in domain.variables
@@ -276,7 +282,7 @@ class ConditionalMaxent(Classifier):
         for name in [self.regularization_, *(["elastic"] if elastic else [])]:
             trial["regularization"] = name
             sites = (x, targets, domain.q0, ClassEntropy(self.entropy), group)
-            ways: dict[str, Any] = {"folds": self.price_folds, "seed": self.seed, "progress": progress}
+            ways: dict[str, Any] = {"folds": self.folds, "seed": self.used_seed, "progress": progress}
             searches[name] = search_multipliers(begin, *sites, **ways, text=f"penalties, {name}")
         self.regularization_ = min(searches, key=lambda name: float(searches[name].losses.min()))
         self.multiplier_search_ = best = searches[self.regularization_]
@@ -351,7 +357,7 @@ class ConditionalMaxent(Classifier):
         betas = BETAS if beta == "auto" else [float(cast(float, beta))]
         sites = (x, targets, domain.q0, ClassEntropy(self.entropy), group)
         best, self.search_ = choose_penalties(
-            fit, *sites, lambdas=lambdas, betas=betas, folds=self.price_folds, seed=self.seed, progress=progress
+            fit, *sites, lambdas=lambdas, betas=betas, folds=self.folds, seed=self.used_seed, progress=progress
         )
         return best.lam, best.beta
 
@@ -366,10 +372,15 @@ class ConditionalMaxent(Classifier):
         )
         self.problem_, self.feature_set_ = growth.problem, growth.problem.features
 
+    def _chooses(self) -> bool:
+        """Tell whether a penalty is chosen by held-out sites, which takes two records of every class."""
+        return any(isinstance(value, str) and value == "auto" for value in (self.multiplier, self.lam, self.beta))
+
     def _check_options(self) -> None:
         check_knots(self.knots)
         if self.regularization not in ("auto", *PENALTIES):
             raise OptionError(f"regularization={self.regularization!r}: expected one of auto, {', '.join(PENALTIES)}")
+        _ = self.used_seed
         words = {"tolerance": None, "max_iterations": None, "lam": "auto", "multiplier": "auto"}
         self.check_numbers(_NUMBERS, words)
 
@@ -398,17 +409,37 @@ class ConditionalMaxent(Classifier):
 
     def predict_proba(self, X: Any, clamp: bool = True) -> Array:
         """Return the probability of every class, in the order of `classes_`, one row per site."""
-        self._require_fit()
-        return self.model_.predict_proba(X, clamp)
+        table = self._checked(X)
+        return self.model_.predict_proba(table, clamp)
+
+    def decision_function(self, X: Any, clamp: bool = True) -> Array:
+        """Return the score of every class, one row per site; of two classes how much the second is above the first."""
+        table = self._checked(X)
+        scores = self.model_.scores(table, clamp)
+        return scores[1] - scores[0] if len(scores) == 2 else np.ascontiguousarray(scores.T)
 
     def predict(self, X: Any, clamp: bool = True) -> NDArray[Any]:
         """Return the most probable class of every site."""
-        self._require_fit()
-        return self.model_.predict(X, clamp)
+        table = self._checked(X)
+        return self.model_.predict(table, clamp)
 
-    def score(self, X: Any, y: ArrayLike) -> float:
-        """Return the share of sites whose most probable class is their label."""
-        return float(np.mean(self.predict(X) == np.asarray(y)))
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Return the share of sites (of their weights) whose most probable class is their label."""
+        predicted = self.predict(X)
+        right = predicted == one_label_per_row(y, len(predicted))
+        return float(np.average(right, weights=None if sample_weight is None else np.asarray(sample_weight)))
+
+
+def _taken(y: Any, rows: Index, height: int) -> Any:
+    """Return some rows of labels or of proportions: all of them as they are, a column of labels as labels."""
+    values = None if y is None else np.asarray(y)
+    if values is None or values.ndim < 2 or values.shape[1] == 1:
+        values = y = one_label_per_row(y, height)
+        if values.dtype.kind == "f" and np.any(np.isfinite(values) & (values != np.round(values))):
+            raise DataError("Unknown label type: y is continuous; expected classes, as text or whole numbers")
+    if rows.size == height:
+        return y if hasattr(y, "columns") else values
+    return y.iloc[rows] if hasattr(y, "columns") else values[rows]
 
 
 def _grows(features: str | Sequence[str]) -> bool:

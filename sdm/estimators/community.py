@@ -1,7 +1,6 @@
 """`JointModel`: several species at the same sites, with scikit-learn's conventions."""
 
 import logging
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
@@ -9,10 +8,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.data.encode import Encoder
 from sdm.errors import DataError, OptionError
+from sdm.estimators.conventions.raised import warn_renamed
 from sdm.estimators.model_parts import training_reference
-from sdm.estimators.params import Parameters
+from sdm.estimators.params import Classifier
 from sdm.features.domain import Domain
 from sdm.features.knots import Knots
 from sdm.joint import graph as graphs
@@ -48,7 +47,7 @@ TRIAL_GAP = 10.0
 PATIENCE = 2
 
 
-class JointModel(Parameters):
+class JointModel(Classifier):
     """A joint model of species' presence and absence: environment for each, association between neighbours in a forest.
 
     Parameters
@@ -78,12 +77,15 @@ class JointModel(Parameters):
         per species for a CRF, 1e-3 wrong labels per species for the others; ten times as much in fits that choose.
     max_iterations : int
     seed : int
+        Of the folds.
+    random_state : int, optional
+        Another name of `seed`, which scikit-learn's tools set; where it is given it counts.
 
     Attributes
     ----------
     solution_ : LearnedWeights
         `.weights`, `.variance`, `.gap`, `.status`, `.iterations`.
-    fitted_ : FittedJoint
+    model_ : FittedJoint
         The fitted model, which predicts and which `save` writes.
     forest_ : Forest
     tuning_ : list of dict
@@ -105,6 +107,8 @@ class JointModel(Parameters):
     [0.8, 0.1]
     """
 
+    multi_class = False
+
     def __init__(
         self,
         learner: str = "crf-l2",
@@ -121,13 +125,15 @@ class JointModel(Parameters):
         tolerance: float | None = None,
         max_iterations: int = 300,
         seed: int = 0,
+        random_state: int | None = None,
     ) -> None:
         self.learner, self.graph, self.features, self.c, self.lam = learner, graph, features, c, lam
         self.method, self.knots, self.categorical, self.rounds = method, knots, categorical, rounds
-        self.folds, self.tolerance, self.max_iterations, self.seed = folds, tolerance, max_iterations, seed
+        self.folds, self.tolerance, self.max_iterations = folds, tolerance, max_iterations
+        self.seed, self.random_state = seed, random_state
 
     def fit(
-        self, X: Any, Y: Any, title: str = "joint model", groups: Any = None, progress: Progress | None = None
+        self, X: Any, y: Any, title: str = "joint model", groups: Any = None, progress: Progress | None = None
     ) -> Self:
         """Fit to sites.
 
@@ -135,7 +141,7 @@ class JointModel(Parameters):
         ----------
         X : (n, V) array or data frame
             Environment.
-        Y : (n, S) array or data frame
+        y : (n, S) array or data frame
             1, 0, or missing (NaN) for every species. A species whose label is missing at a site is left out there, with
             its edges; the other species of the site are used.
         title : str
@@ -146,10 +152,12 @@ class JointModel(Parameters):
             Called with steps done, steps in all and a text, while C and λ are chosen.
         """
         self._check_options()
-        encoder = Encoder.learn(X, self.categorical)
-        x = encoder.encode(X)
-        self.species_ = species_names(Y, encoder.names)
-        labels = read_labels(Y, self.species_, x.shape[0])
+        encoder, x = self._learn(X)
+        if y is None:
+            raise DataError("Y is None: this estimator requires y to be passed, but the target y is None")
+        self.species_ = species_names(y, encoder.names)
+        self.classes_ = [np.array([0, 1], dtype=np.int8) for _ in self.species_]
+        labels = read_labels(y, self.species_, x.shape[0])
         self.notes_ = check_labels(labels, self.species_)
         site_features = SiteFeatures.learn(x, encoder, self.features, self.knots)
         sites = LabelledSites(site_features.evaluate(x), labels)
@@ -166,7 +174,7 @@ class JointModel(Parameters):
         shape = (encoder, site_features, self.species_, self.forest_)
         present = (labels == 1).astype(np.float64)
         seen = training_reference(Domain(x, encoder.names, encoder.categorical), list(present.T))
-        self.fitted_ = FittedJoint(*shape, weights, known, scale, self._record(learner, sites), seen)
+        self.model_ = FittedJoint(*shape, weights, known, scale, self._record(learner, sites), seen)
         return self
 
     def _record(self, learner: Learner, sites: LabelledSites) -> dict[str, Any]:
@@ -209,11 +217,11 @@ class JointModel(Parameters):
     ) -> tuple[Learner, list[dict[str, Any]]]:
         """Return the learner with its C and λ, chosen by cross-validation where asked."""
         c, lam = (TRIAL_C if self.c == "cv" else float(self.c)), (TRIAL_LAMBDA if self.lam == "cv" else float(self.lam))
-        limits = (self.tolerance, self.max_iterations, self.seed)
+        limits = (self.tolerance, self.max_iterations, self.used_seed)
         learner = Learner(self.learner, c, lam, self.method, self.rounds, *limits)
         quick = replace(learner, tolerance=TRIAL_GAP * learner.largest_gap(len(self.species_)))
         group = None if groups is None else np.asarray(groups)
-        fixed = (discriminant, sites, bias, self.folds, self.seed, group)
+        fixed = (discriminant, sites, bias, self.folds, self.used_seed, group)
         tried: list[dict[str, Any]] = []
         said: dict[str, Any] = {"title": title, "progress": progress}
         if self.c == "cv":
@@ -227,40 +235,43 @@ class JointModel(Parameters):
             log.info("%s: C %g chosen by held-out %s", title, quick.c, tried[0]["measure"])
         return replace(learner, c=quick.c, lam=quick.lam), tried
 
-    def predict(self, X: Any, known: Any = None, clamp: bool = True) -> NDArray[np.int8]:
-        """Return every site's best joint labeling, given the labels in `known` (NaN where unknown)."""
-        return self._fitted().predict(X, known, clamp)
+    def predict(self, X: Any, known: Any = None, clamp: bool = True) -> NDArray[np.int64]:
+        """Return every site's best joint labeling, `(n, S)`, given the labels in `known` (NaN where unknown)."""
+        table = self._checked(X)
+        return self.model_.predict(table, known, clamp).astype(np.int64)
 
     def predict_proba(self, X: Any, known: Any = None, clamp: bool = True) -> Array:
         """Return every species' probability at every site, given the labels in `known` (NaN where unknown)."""
-        return self._fitted().predict_proba(X, known, clamp)
+        table = self._checked(X)
+        return self.model_.predict_proba(table, known, clamp)
 
     def richness(self, X: Any, known: Any = None, clamp: bool = True) -> Array:
         """Return the expected number of species at every site: the sum of the marginals."""
         return self.predict_proba(X, known, clamp).sum(axis=1)
 
-    def log_loss(self, X: Any, Y: Any) -> float:
+    def log_loss(self, X: Any, y: Any) -> float:
         """Return the mean joint log loss per site, `−ln p(y | x)`, of the labels that are known."""
-        fitted = self._fitted()
-        x = fitted.encode(X)
-        return fitted.log_loss(x, read_labels(Y, fitted.species, x.shape[0]))
+        table, fitted = self._checked(X), self.model_
+        x = fitted.encode(table)
+        return fitted.log_loss(x, read_labels(y, fitted.species, x.shape[0]))
 
-    def score(self, X: Any, Y: Any) -> float:
+    def score(self, X: Any, y: Any) -> float:
         """Return the share of known labels that the best joint labeling gets right."""
-        fitted = self._fitted()
         predicted = self.predict(X)
-        return 1.0 - hamming(read_labels(Y, fitted.species, predicted.shape[0]), predicted)
+        return 1.0 - hamming(read_labels(y, self.model_.species, predicted.shape[0]), predicted)
 
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the model to a file; `sdm.load_model` reads it."""
-        from sdm.models.file import save_model
+    @property
+    def fitted_(self) -> FittedJoint:
+        """The former name of `model_`."""
+        warn_renamed("JointModel.fitted_", "model_", "0.3")
+        return self.model_
 
-        save_model(self._fitted(), path, overwrite=overwrite)
-
-    def _fitted(self) -> FittedJoint:
-        if not hasattr(self, "fitted_"):
-            raise DataError("this JointModel is not fitted yet: call fit(X, Y) first")
-        return self.fitted_
+    def __sklearn_tags__(self) -> Any:
+        """Describe the estimator to scikit-learn, which is what calls this."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output, tags.target_tags.single_output = True, False
+        tags.classifier_tags.multi_label = True
+        return tags
 
     def _check_options(self) -> None:
         if self.learner not in LEARNERS:
@@ -272,6 +283,7 @@ class JointModel(Parameters):
                 f"graph={self.graph!r}: expected one of {', '.join(GRAPHS)}, or a list of pairs of species"
             )
         self.check_numbers(_NUMBERS, {"c": "cv", "lam": "cv", "tolerance": None})
+        _ = self.used_seed
 
 
 def _bias(discriminant: Discriminant) -> NDArray[np.bool_]:

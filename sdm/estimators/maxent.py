@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from sdm._version import __version__
 from sdm.data.encode import Encoder
 from sdm.errors import DataError, OptionError
+from sdm.estimators.conventions.labels import known_presences, read_presences
 from sdm.estimators.model_parts import feature_names, model_variables, training_reference, weighted_features
 from sdm.estimators.params import Classifier
-from sdm.estimators.sample import ADD, build_domain
+from sdm.estimators.sample import ADD, build_domain, without_empty
 from sdm.features.classes import features_text, parse_features
 from sdm.features.domain import Domain
 from sdm.features.duplicates import find_duplicates
@@ -52,7 +53,6 @@ _NUMBERS = {
     "ratio": (0.0, np.inf, "a positive number, the l2² penalty over the l1 penalty"),
     "prevalence": (0.0, 1.0, "a number between 0 and 1"),
     "temperature": (0.0, np.inf, "a positive number; 1 leaves the model as it was fitted"),
-    "seed": (-1, np.inf, "a whole number from 0 on"),
 }
 
 
@@ -102,6 +102,8 @@ class Maxent(Classifier):
         Divides the scores at prediction: below 1 the map is more decided, and with an entropy above 1 sparser.
     seed : int
         Random features are drawn by it; the model keeps what was drawn.
+    random_state : int, optional
+        Another name of `seed`, which scikit-learn's tools set; where it is given it counts.
 
     Attributes
     ----------
@@ -150,12 +152,14 @@ class Maxent(Classifier):
         unseen: str = "zero",
         temperature: float = 1.0,
         seed: int = 1,
+        random_state: int | None = None,
     ) -> None:
         self.features, self.regularization, self.multiplier = features, regularization, multiplier
         self.entropy, self.knots, self.beta, self.categorical, self.solver = entropy, knots, beta, categorical, solver
         self.tolerance, self.max_iterations, self.add_presences = tolerance, max_iterations, add_presences
         self.smoothing, self.ratio, self.prevalence = smoothing, ratio, prevalence
-        self.unseen, self.temperature, self.seed = unseen, temperature, seed
+        self.unseen, self.temperature = unseen, temperature
+        self.seed, self.random_state = seed, random_state
 
     def fit(
         self,
@@ -171,8 +175,10 @@ class Maxent(Classifier):
         ----------
         X : (n, V) array or data frame
         y : (n,) array of 1 and 0
+            Or of two other numbers, or False and True: the larger is the presence.
         sample_weight : (n,) array, optional
             For presences their weight in the sample; for background points their share of the base measure `q0`.
+            Background points of weight zero are left out; a presence of weight zero is a cell and no record.
         start : Maxent or Model, optional
             An earlier fit to start from; features that both have take over their weights.
         base_weight : (n,) array, optional
@@ -199,7 +205,7 @@ class Maxent(Classifier):
         """Return the features of the classes and random rectified ones, without copies, and their β by rule; note what
         was dropped."""
         empty = self._rule() == "maxnet" and self.regularization != "none"
-        rng = np.random.default_rng(int(self.seed))
+        rng = np.random.default_rng(self.used_seed)
         ridges = [RidgeFamily.rectified(data.domain, rectified, rng)] if rectified else []
         parts: dict[str, Any] = {"knots": self.knots, "empty_categories": empty, "ridges": ridges}
         built = build_features(data.domain, classes, sample=data.sample, **parts)
@@ -212,14 +218,13 @@ class Maxent(Classifier):
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, base_weight: ArrayLike | None = None
     ) -> "TrainingData":
         """Turn labelled rows into a domain and a sample."""
-        encoder = Encoder.learn(X, self.categorical)
-        x = encoder.encode(X)
-        present = _labels(y, x.shape[0])
+        encoder, x = self._learn(X)
+        self.classes_, present = read_presences(y, x.shape[0])
         weight, base = (None if w is None else np.asarray(w, dtype=np.float64) for w in (sample_weight, base_weight))
+        x, present, weight, base = without_empty(x, present, weight, base)
         add = self.add_presences or ("distinct" if self.knots == "maxnet" else "all")
         domain, sample, size = build_domain(x, present, encoder.names, encoder.categorical, weight, add, base)
-        self._encoder, self.classes_ = encoder, np.array([0, 1])
-        self.n_features_in_, self.feature_names_in_ = len(encoder.names), np.array(encoder.names, dtype=object)
+        self._encoder = encoder
         return TrainingData(encoder, domain, sample, size, int(present.sum()), int((~present).sum()))
 
     def _solve(self, start: "Maxent | Model | None") -> Solution:
@@ -266,6 +271,7 @@ class Maxent(Classifier):
         if self.add_presences not in (None, *ADD):
             raise OptionError(f"add_presences={self.add_presences!r}: expected one of {', '.join(ADD)}")
         self.check_numbers(_NUMBERS, {"max_iterations": None})
+        _ = self.used_seed
 
     def _model(self, data: "TrainingData", record: dict[str, Any]) -> Model:
         """Return the model that predicts, from the results of the fit."""
@@ -314,18 +320,54 @@ class Maxent(Classifier):
         return feature_names(self.feature_set_.families, self.model_.variables)
 
     def predict(self, X: Any, scale: str = "cloglog", clamp: bool = True) -> Array:
-        """Predict on an output scale: cloglog (default), raw, cumulative, logistic or link."""
-        self._require_fit()
-        return self.model_.predict(X, scale, clamp)
+        """Predict the suitability of each point.
+
+        Parameters
+        ----------
+        X : (n, V) array or data frame
+            Raw values of the variables. A data frame's columns are matched by name.
+        scale : {"cloglog", "raw", "cumulative", "logistic", "link"}
+            cloglog and logistic are from 0 to 1, cumulative from 0 to 100 (per cent), raw sums to one over the cells
+            that the model was fitted to, and link is its logarithm.
+        clamp : bool
+            Hold variables at the limits of their training ranges.
+
+        Returns
+        -------
+        (n,) array
+            NaN where a variable is missing.
+        """
+        table = self._checked(X)
+        return self.model_.predict(table, scale, clamp)
+
+    def predict_proba(self, X: Any, clamp: bool = True) -> Array:
+        """Return one row per point with two columns, in the order of `classes_`: background, and presence.
+
+        The second is the suitability on the cloglog scale, which is the probability of presence if the assumptions of
+        that scale hold (Phillips et al. 2017); the first is 1 less it.
+        """
+        here = self.predict(X, "cloglog", clamp)
+        return np.column_stack([1.0 - here, here])
+
+    def decision_function(self, X: Any, clamp: bool = True) -> Array:
+        """Return the score of each point: above zero where the suitability (cloglog) is above 0.5, in nats for
+        Shannon's entropy. It keeps the order of predictions where these are too small to tell apart."""
+        table, model = self._checked(X), self.model_
+        level = np.log(2.0) * np.exp(-model.entropy) * model.n_domain  # the density ratio where cloglog is 0.5
+        order = model.alpha - 1.0
+        zero = np.log(level) if order == 0.0 else (level**order - 1.0) / order
+        return model.predict(table, "link", clamp) + (np.log(model.n_domain) if order == 0.0 else 0.0) - zero
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the mean log density ratio of the presences to the training domain: the (test) gain, in nats.
 
         Minus infinity if a presence falls where an entropy above 1 puts the density at zero.
         """
-        self._require_fit()
-        x = self._encoder.encode(X)
-        present = _labels(y, x.shape[0])
+        table = self._checked(X)
+        x = self._encoder.encode(table)
+        present = known_presences(y, x.shape[0], self.classes_)
+        if not present.any():
+            raise DataError("y has no presence: the score is the mean over presences")
         weight = np.ones(x.shape[0]) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         raw = self.model_.predict(x[present], "raw")
         with np.errstate(divide="ignore"):
@@ -345,20 +387,6 @@ class TrainingData:
     size: float
     presences: int
     n_background: int
-
-
-def _labels(y: ArrayLike, rows: int) -> NDArray[np.bool_]:
-    """Return `y` as a mask of the presences."""
-    y = np.asarray(y)
-    if y.shape != (rows,):
-        raise DataError(f"y has shape {y.shape}, expected one label for each of the {rows:,} rows of X")
-    present = y == 1
-    other = y[~present & (y != 0)]
-    if other.size:
-        raise DataError(f"y has {other[0]!r} among its labels; expected 1 for presences and 0 for background")
-    if not present.any():
-        raise DataError("y has no presence: expected at least one label 1")
-    return present
 
 
 def _notes(data: TrainingData, features: FeatureSet, copies: dict[int, int]) -> list[str]:

@@ -2,13 +2,16 @@
 
 import inspect
 import os
+import warnings
 from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
 
-from sdm.errors import OptionError
+from sdm.data.encode import Encoder, as_table, column_names
+from sdm.errors import DataError, OptionError
 from sdm.estimators.conventions.raised import not_fitted
+from sdm.types import Array
 
 Limits = Mapping[str, tuple[float, float, str]]
 """Parameters that are numbers: their limits (exclusive), and the words for them."""
@@ -36,8 +39,23 @@ class Parameters:
         return self
 
     def settings(self) -> dict[str, Any]:
-        """Return the parameters as JSON can hold them."""
-        return {name: _json_value(value) for name, value in self.get_params().items()}
+        """Return the parameters as JSON can hold them; the seed is the one in use."""
+        params = self.get_params()
+        if "random_state" in params:
+            params["seed"] = self.used_seed
+            del params["random_state"]
+        return {name: _json_value(value) for name, value in params.items()}
+
+    @property
+    def used_seed(self) -> int:
+        """The seed: `random_state`, as scikit-learn calls it, where that is given, and else `seed`."""
+        for name in ("random_state", "seed"):
+            value = getattr(self, name, None)
+            if value is not None:
+                if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
+                    raise OptionError(f"{name}={value!r}: expected a whole number from 0 on")
+                return int(value)
+        raise OptionError("seed=None: expected a whole number from 0 on")
 
     def check_numbers(self, limits: Limits, words: Mapping[str, Any]) -> None:
         """Raise OptionError for a parameter that is neither a number within its limits nor its word, such as "auto"."""
@@ -55,13 +73,21 @@ class Parameters:
         return f"{type(self).__name__}({', '.join(changed)})"
 
 
-class Classifier(Parameters):
-    """An estimator that scikit-learn takes for a classifier, whose fit leaves a model in `model_`."""
+class Estimator(Parameters):
+    """An estimator of a table, whose fit leaves a model in `model_`."""
 
-    multi_class = True
+    feature_names_in_: np.ndarray[Any, Any]
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the model to a file; `sdm.load_model` reads it."""
+        """Write the model to a file; `sdm.load_model` reads it.
+
+        Parameters
+        ----------
+        path : str or path
+            Such as ``species.npz``.
+        overwrite : bool
+            Whether a file that is there may be replaced.
+        """
         from sdm.models.file import save_model
 
         self._require_fit()
@@ -71,19 +97,77 @@ class Classifier(Parameters):
         if not hasattr(self, "model_"):
             raise not_fitted(type(self).__name__)
 
+    def _learn(self, X: Any) -> tuple[Encoder, Array]:
+        """Return how the columns of a table become numbers, and the numbers; note how many there are, and their names
+        where they have some."""
+        encoder = Encoder.learn(X, getattr(self, "categorical", ()))
+        x = encoder.encode(X)
+        if not len(encoder.names):
+            raise DataError(
+                f"X has 0 feature(s) (shape={x.shape}) while a minimum of 1 is required: add a column per variable"
+            )
+        if not x.shape[0]:
+            raise DataError(f"X has 0 sample(s) (shape={x.shape}) while a minimum of 2 is required: add rows")
+        if x.shape[0] == 1:
+            raise DataError("X has 1 sample (one row), while a minimum of 2 is required: add rows")
+        self.n_features_in_ = len(encoder.names)
+        if isinstance(as_table(X), np.ndarray):  # scikit-learn's rule: only names that were given
+            self.__dict__.pop("feature_names_in_", None)
+        else:
+            self.feature_names_in_ = np.array(encoder.names, dtype=object)
+        return encoder, x
+
+    def _checked(self, X: Any) -> Any:
+        """Return a table to predict from, if the estimator is fitted and the table has as many columns as it knows."""
+        self._require_fit()
+        table = as_table(X)
+        if isinstance(table, np.ndarray) and table.shape[1] != self.n_features_in_:
+            names = f" ({', '.join(self.feature_names_in_)})" if hasattr(self, "feature_names_in_") else ""
+            raise DataError(
+                f"X has {table.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} "
+                f"features as input: give one row per point and one column per variable{names}"
+            )
+        if hasattr(table, "to_numpy") and not hasattr(self, "feature_names_in_") and not _numbered(table):
+            return self._checked(_without_names(table, type(self).__name__))
+        return table
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
 
     def __sklearn_tags__(self) -> Any:
         """Describe the estimator to scikit-learn, which is what calls this."""
-        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
+        from sklearn.utils import InputTags, Tags, TargetTags
 
-        return Tags(
-            estimator_type="classifier",
-            target_tags=TargetTags(required=True),
-            classifier_tags=ClassifierTags(multi_class=self.multi_class),
-            input_tags=InputTags(),
-        )
+        named = bool(len(getattr(self, "categorical", ())))  # text is for columns that were named
+        inputs = InputTags(categorical=named, string=named)
+        return Tags(estimator_type=None, target_tags=TargetTags(required=True), input_tags=inputs)
+
+
+class Classifier(Estimator):
+    """An estimator that scikit-learn takes for a classifier."""
+
+    multi_class = True
+
+    def __sklearn_tags__(self) -> Any:
+        """Describe the estimator to scikit-learn, which is what calls this."""
+        from sklearn.utils import ClassifierTags
+
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "classifier"
+        tags.classifier_tags = ClassifierTags(multi_class=self.multi_class)
+        return tags
+
+
+def _numbered(table: Any) -> bool:
+    """Tell whether a data frame has the names that columns without a name get: x0, x1, …"""
+    return {f"x{v}" for v in range(len(table.columns))} <= set(column_names(table))
+
+
+def _without_names(table: Any, name: str) -> Any:
+    """Return a data frame as an array, with scikit-learn's warning: the columns are taken by their order."""
+    text = f"X has feature names, but {name} was fitted without feature names: columns are taken in their order"
+    warnings.warn(text, UserWarning, stacklevel=4)
+    return table.to_numpy()
 
 
 def _json_value(value: Any) -> Any:

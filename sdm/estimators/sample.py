@@ -51,6 +51,18 @@ def build_domain(
     return domain, sample, effective_size(shares)
 
 
+def without_empty(
+    x: Array, present: NDArray[np.bool_], weight: Array | None, base: Array | None
+) -> tuple[Array, NDArray[np.bool_], Array | None, Array | None]:
+    """Return the rows without background points of weight zero (where weights are those of the base measure)."""
+    if weight is None or base is not None or weight.shape != present.shape or not np.any(weight == 0):
+        return x, present, weight, base
+    keep = present | (weight != 0)
+    if not np.any(keep & ~present):
+        raise DataError("all background points have weight zero, one class alone is left: give some of them a weight")
+    return x[keep], present[keep], weight[keep], base
+
+
 def effective_size(shares: Array) -> float:
     """Return the effective number of shares, `1/Σ w²` (Kish 1965): exactly `n` for `n` equal ones.
 

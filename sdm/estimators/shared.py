@@ -12,8 +12,10 @@ from sdm._version import __version__
 from sdm.data.encode import Encoder
 from sdm.data.place import is_place
 from sdm.errors import DataError, OptionError
+from sdm.estimators.conventions.labels import one_label_per_row
+from sdm.estimators.conventions.raised import warn_renamed
 from sdm.estimators.model_parts import feature_names, model_variables, training_reference, used_features
-from sdm.estimators.params import Classifier
+from sdm.estimators.params import Estimator
 from sdm.features.classes import features_text, parse_features
 from sdm.features.domain import Domain
 from sdm.features.family import Family
@@ -39,7 +41,7 @@ _LEAST_DRAWN = 0.1  # deviation of a random feature that it is divided by at lea
 _CONSTANT = 1e-9  # deviation of a feature (scaled to [0, 1]) that does not vary over the sites
 
 
-class SharedMaxent(Classifier):
+class SharedMaxent(Estimator):
     """Maximum-entropy models of several species that share axes.
 
     Every species has a density over the same sites; its logarithm is a combination of features. The penalty (the
@@ -68,6 +70,8 @@ class SharedMaxent(Classifier):
         For the logistic scale.
     seed : int
         Of random features.
+    random_state : int, optional
+        Another name of `seed`, which scikit-learn's tools set; where it is given it counts.
     waves : int
         Random waves of place, where the variables ``place_x`` and ``place_y`` are there.
     threads : int, optional
@@ -80,7 +84,7 @@ class SharedMaxent(Classifier):
     species_ : tuple of str
     path_ : list of PathRow
         What was tried for the strength.
-    fit_ : SharedFit
+    solution_ : SharedFit
         `.status`, `.gap`, `.objective`, `.history`.
 
     Examples
@@ -92,7 +96,7 @@ class SharedMaxent(Classifier):
     >>> X = np.vstack([sites, warm, wet])
     >>> species = [None] * 300 + ["warm"] * len(warm) + ["wet"] * len(wet)
     >>> model = SharedMaxent(features="l", strength=1.0).fit(X, species)
-    >>> model.fit_.status, model.model_.rank
+    >>> model.solution_.status, model.model_.rank
     ('converged', 2)
     """
 
@@ -110,8 +114,9 @@ class SharedMaxent(Classifier):
         seed: int = 1,
         waves: int = 200,
         threads: int | None = None,
+        random_state: int | None = None,
     ) -> None:
-        self.seed, self.waves = seed, waves
+        self.seed, self.random_state, self.waves = seed, random_state, waves
         self.features, self.strength, self.own, self.knots = features, strength, own, knots
         self.categorical, self.tolerance, self.strengths = categorical, tolerance, strengths
         self.prevalence, self.threads = prevalence, threads
@@ -119,7 +124,7 @@ class SharedMaxent(Classifier):
     def fit(
         self,
         X: Any,
-        species: ArrayLike,
+        y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         base_weight: ArrayLike | None = None,
         blocks: ArrayLike | None = None,
@@ -130,7 +135,7 @@ class SharedMaxent(Classifier):
         Parameters
         ----------
         X : (n, V) array or data frame
-        species : (n,) array
+        y : (n,) array
             The species of each row; None, an empty text or NaN for background sites.
         sample_weight : (n,) array, optional
             Weight of each record; background rows have none.
@@ -144,13 +149,12 @@ class SharedMaxent(Classifier):
             Told how far the choice of the strength is.
         """
         self._check_options()
-        self.group_ = group_data(X, species, self.categorical, sample_weight, base_weight)
+        encoder, x = self._learn(X)
+        self.group_ = group_data(encoder, x, one_label_per_row(y, len(x)), sample_weight, base_weight)
         return self._fit_group(self.group_, None if blocks is None else np.asarray(blocks), progress)
 
     def _fit_group(self, group: "GroupData", blocks: NDArray[Any] | None, progress: Progress | None) -> Self:
         self.species_ = group.species
-        self.n_features_in_ = len(group.encoder.names)
-        self.feature_names_in_ = np.array(group.encoder.names, dtype=object)
         classes, rectified = parse_features(self.features, float(group.counts.sum()))
         self.features_ = Standardised.of(self._features(group, classes, rectified))
         threads = self.threads or os.cpu_count() or 1
@@ -158,13 +162,13 @@ class SharedMaxent(Classifier):
         self.path_, start, strength = self._choose(problem, group, blocks, progress)
         penalty = natural_penalty(strength, problem.features, float(group.counts.sum()))
         own = None if self.own is None else self._own_penalties(group)
-        self.fit_: SharedFit = fit_shared(problem, penalty, start, own, tolerance=self.tolerance)
+        self.solution_: SharedFit = fit_shared(problem, penalty, start, own, tolerance=self.tolerance)
         self.model_ = self._model(problem, group, strength, features_text(classes, rectified))
         return self
 
     def _features(self, group: "GroupData", classes: str, rectified: int) -> FeatureSet:
         """Return the features: those of place are waves and nothing else."""
-        domain, rng = group.domain, np.random.default_rng(int(self.seed))
+        domain, rng = group.domain, np.random.default_rng(self.used_seed)
         place = [v for v, variable in enumerate(domain.variables) if is_place(variable.name)]
         ridges = []
         if rectified:
@@ -207,7 +211,7 @@ class SharedMaxent(Classifier):
         return out
 
     def _model(self, problem: SharedProblem, group: "GroupData", strength: float, classes: str) -> GroupModel:
-        fit, kept, domain = self.fit_, self.features_, group.domain
+        fit, kept, domain = self.solution_, self.features_, group.domain
         axes, places, explained = _presented(problem, fit.factors)
         used = np.ones(problem.features)
         terms, shapes, _ = used_features(kept.features.families, used[None, :])
@@ -228,7 +232,7 @@ class SharedMaxent(Classifier):
             "classes": classes,
             "n_features": problem.features,
             "spatial": any(is_place(name) for name in group.encoder.names),
-            "seed": int(self.seed),
+            "seed": self.used_seed,
             "path": [asdict(row) for row in self.path_],
             "settings": self.settings(),
         }
@@ -256,9 +260,38 @@ class SharedMaxent(Classifier):
         )
 
     def predict(self, X: Any, scale: str = "cloglog") -> Array:
-        """Predict every species: one row per point, one column per species."""
-        self._require_fit()
-        return self.model_.values(X, scale)
+        """Predict every species.
+
+        Parameters
+        ----------
+        X : (n, V) array or data frame
+        scale : {"cloglog", "raw", "cumulative", "logistic", "link"}
+
+        Returns
+        -------
+        (n, S) array
+            One row per point, one column per species, in the order of `species_`.
+        """
+        table = self._checked(X)
+        return self.model_.values(table, scale)
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Return the mean log density ratio of the records to the sites, in nats per record; rows without a species, or
+        with one that the model does not know, do not count."""
+        table = self._checked(X)
+        theta = self.model_.values(table, "link") + np.log(self.model_.n_domain)
+        number = {name: s for s, name in enumerate(self.species_)}
+        of = np.array([number.get(name, -1) for name in _species_of(y, len(theta))])
+        if not np.any(of >= 0):
+            raise DataError(f"y has no record of the species of the model ({', '.join(self.species_[:5])})")
+        weight = np.ones(len(theta)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        return float(np.average(theta[np.arange(len(theta)), of][of >= 0], weights=weight[of >= 0]))
+
+    @property
+    def fit_(self) -> SharedFit:
+        """The former name of `solution_`."""
+        warn_renamed("SharedMaxent.fit_", "solution_", "0.3")
+        return self.solution_
 
     @property
     def feature_names_(self) -> list[str]:
@@ -267,6 +300,7 @@ class SharedMaxent(Classifier):
 
     def _check_options(self) -> None:
         check_knots(self.knots)
+        _ = self.used_seed
         self.check_numbers(_NUMBERS, {"strength": "auto", "own": None})
         if not len(self.strengths) or not all(number > 0 for number in self.strengths):
             raise OptionError(f"strengths={self.strengths!r}: expected positive numbers")
@@ -331,15 +365,13 @@ class GroupData:
 
 
 def group_data(
-    X: Any,
+    encoder: Encoder,
+    x: Array,
     species: ArrayLike,
-    categorical: Sequence[str | int],
     sample_weight: ArrayLike | None,
     base_weight: ArrayLike | None,
 ) -> GroupData:
     """Turn rows with species into cells, a base measure and samples."""
-    encoder = Encoder.learn(X, categorical)
-    x = encoder.encode(X)
     labels = _species_of(species, len(x))
     names = tuple(dict.fromkeys(label for label in labels if label))
     if not names:
@@ -364,7 +396,7 @@ def group_data(
     amount = weight[present]
     counts = np.bincount(of[present], amount, len(names)).astype(np.float64)
     if np.any(counts <= 0):
-        raise DataError(f"the records of '{names[int(np.argmin(counts))]}' have no weight")
+        raise DataError(f"the records of '{names[int(np.argmin(counts))]}' have weight zero")
     sizes = counts**2 / np.bincount(of[present], amount**2, len(names))
     key, first = np.unique(of[present] * len(rows) + cell[present], return_inverse=True)
     total = np.bincount(first.ravel(), amount)

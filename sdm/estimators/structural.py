@@ -57,7 +57,8 @@ class StructMaxent(Maxent):
     grid : sequence of float, optional
         Values to try, for λ and for β alike. By default `penalty_search.PATHS`, where β is over the square root of
         the number of presences.
-    seed : int
+    seed, random_state : int
+        Of folds, and of the estimate by Monte Carlo.
     categorical, knots, multiplier, entropy, tolerance, max_iterations, add_presences, prevalence, unseen, temperature
         As for `Maxent`; the tolerance is 1e-4 by default, over all that the oracles find.
 
@@ -93,6 +94,7 @@ class StructMaxent(Maxent):
         prevalence: float = 0.5,
         unseen: str = "zero",
         temperature: float = 1.0,
+        random_state: int | None = None,
     ) -> None:
         super().__init__(
             entropy=entropy,
@@ -109,7 +111,8 @@ class StructMaxent(Maxent):
             temperature=temperature,
         )
         self.families, self.lam, self.complexity = families, lam, complexity
-        self.folds, self.repeats, self.grid, self.seed = folds, repeats, grid, seed
+        self.folds, self.repeats, self.grid = folds, repeats, grid
+        self.seed, self.random_state = seed, random_state
 
     def fit(
         self,
@@ -184,7 +187,7 @@ class StructMaxent(Maxent):
     def _bounds(self, oracles: list[Oracle], data: TrainingData) -> dict[str, Array]:
         """Return `B_k` of every oracle."""
         if self.complexity == "sample":
-            return {o.name: sample_complexity(o, data.domain, data.sample, seed=self.seed) for o in oracles}
+            return {o.name: sample_complexity(o, data.domain, data.sample, seed=self.used_seed) for o in oracles}
         return FamilyPenalty.from_bounds(1.0, 0.0, oracles, data.size).bounds
 
     def _parts(self, data: TrainingData, ordinary: str, growing: dict[str, int]) -> Parts:
@@ -217,7 +220,7 @@ class StructMaxent(Maxent):
             if optional:
                 return FINITE_ONLY
             raise OptionError(f"{count} presences are too few to choose penalties by: give lam and beta")
-        rng = np.random.default_rng([self.seed, 2])
+        rng = np.random.default_rng([self.used_seed, 2])
         data = _thinned(data, rng)
         parts = self._parts(data, ordinary, growing)
         repeats = []

@@ -15,9 +15,12 @@ def species_names(y: Any, variables: Sequence[str] = ()) -> tuple[str, ...]:
     if hasattr(y, "columns"):
         names = tuple(str(name) for name in y.columns)
     else:
-        shape = np.shape(y)
+        shape = np.asarray(y).shape
         if len(shape) != 2:
-            raise DataError(f"Y has {len(shape)} dimensions, expected a table of two: sites and species")
+            raise DataError(
+                f"Y has {len(shape)} dimensions, expected a table of two: sites and species. Only binary "
+                "classification is supported, with one column of 1 and 0 for each species"
+            )
         names = tuple(f"sp{s}" for s in range(shape[1]))
     if not names:
         raise DataError("Y has no species, expected one column of 0 and 1 for each")
@@ -51,7 +54,7 @@ def read_labels(y: Any, names: Sequence[str], sites: int) -> States:
         i, s = (int(k[0]) for k in np.nonzero(odd))
         raise DataError(
             f"species '{names[s]}' has {values[i, s]:g} in row {i + 1}, expected 1 (present), 0 (absent) or missing; "
-            "turn counts into 0 and 1 first"
+            "turn counts and other continuous values into 0 and 1 first"
         )
     return np.ascontiguousarray(np.where(known, np.nan_to_num(values), -1).astype(np.int8))
 
@@ -81,7 +84,8 @@ def check_labels(labels: States, names: Sequence[str]) -> list[str]:
             listed = [f"'{names[int(s)]}'" for s in np.flatnonzero(bad)]
             more = f" (as {', '.join(listed[1:6])}{', …' if len(listed) > 6 else ''})" if len(listed) > 1 else ""
             raise DataError(
-                f"species {listed[0]} {fault}{more}, expected presences and absences: leave such columns out"
+                f"species {listed[0]} {fault}{more}, expected presences and absences (there is one class alone): leave "
+                "such columns out"
             )
     missing = int((labels < 0).sum())
     if not missing:

@@ -151,7 +151,7 @@ def test_missing_values_are_refused_by_name():
         (np.full(150, "presence"), "among its labels"),
         (np.zeros(150), "no presence"),
         (np.ones(150), "no background"),
-        (np.zeros((150, 1)), "y has shape"),
+        (np.zeros((150, 2)), "y has shape"),
     ],
 )
 def test_labels_that_make_no_sense(y, match):

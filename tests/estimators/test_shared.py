@@ -48,7 +48,7 @@ def test_axes_have_deviation_one_and_no_correlation() -> None:
     share = fit.group_.records.weight
     variance = [share @ (fit.model_.places[k] ** 2) for k in range(fit.model_.rank)]
     assert fit.model_.explained == pytest.approx(np.array(variance) / np.sum(variance))
-    assert theta == pytest.approx((fit.features_.phi @ fit.fit_.weights).T, abs=1e-8)
+    assert theta == pytest.approx((fit.features_.phi @ fit.solution_.weights).T, abs=1e-8)
 
 
 def test_predictions_are_densities_and_the_file_keeps_them(tmp_path) -> None:
@@ -76,7 +76,7 @@ def test_own_parts_without_an_axis_are_separate_fits() -> None:
     fit = SharedMaxent("lq", strength=1e4, own=1.0, tolerance=1e-7).fit(X, names)
     assert fit.model_.rank == 0
     records = [X[names == name] for name in fit.species_]
-    assert fit.fit_.gap <= 1e-7
+    assert fit.solution_.gap <= 1e-7
     for s, own in enumerate(records):
         # The same base measure: the sites, among which all records are.
         y = np.repeat([1, 0], [len(own), 800])
@@ -90,11 +90,11 @@ def test_own_parts_without_an_axis_are_separate_fits() -> None:
 def test_axes_and_own_parts_together_close_the_gap() -> None:
     X, names, *_ = make_world(species=5)
     both = SharedMaxent("lq", strength=1.0, own=2.0, tolerance=1e-5).fit(X, names)
-    assert both.fit_.gap <= 1e-5
+    assert both.solution_.gap <= 1e-5
     assert both.model_.rank > 0
     assert np.any(both.model_.own != 0)
     alone = SharedMaxent("lq", strength=1.0, tolerance=1e-5).fit(X, names)
-    assert both.fit_.objective <= alone.fit_.objective + 1e-5, "more freedom"
+    assert both.solution_.objective <= alone.solution_.objective + 1e-5, "more freedom"
 
 
 def test_the_strength_is_the_weakest_of_those_with_the_least_held_out_loss() -> None:
@@ -143,7 +143,7 @@ def test_what_is_wrong_is_said() -> None:
     X, names, *_ = make_world(species=2)
     with pytest.raises(DataError, match="no name"):
         SharedMaxent().fit(X, [None] * len(X))
-    with pytest.raises(DataError, match="entries"):
+    with pytest.raises(DataError, match="one label for each"):
         SharedMaxent().fit(X, names[:-1])
     with pytest.raises(OptionError, match="strength"):
         SharedMaxent(strength=-1.0).fit(X, names)

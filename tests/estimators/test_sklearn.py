@@ -1,16 +1,23 @@
 """scikit-learn's conventions, tested with scikit-learn, which the package itself never imports."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy.sparse import csr_array
+from sklearn.base import clone, is_classifier
+from sklearn.compose import ColumnTransformer
+from sklearn.exceptions import NotFittedError
+from sklearn.inspection import partial_dependence, permutation_importance
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import estimator_checks
 
-from sdm import Maxent
-
-sklearn = pytest.importorskip("sklearn")
-
-from sklearn.base import clone, is_classifier  # noqa: E402
-from sklearn.model_selection import GridSearchCV, cross_val_score  # noqa: E402
-from sklearn.pipeline import make_pipeline  # noqa: E402
-from sklearn.preprocessing import StandardScaler  # noqa: E402
+import sdm
+from sdm import ConditionalMaxent, FeatureClasses, JointModel, Maxent, SharedMaxent
+from sdm.errors import DataError, OptionError
 
 
 @pytest.fixture(scope="module")
@@ -71,3 +78,144 @@ def test_in_a_grid_search(data):
 def test_cross_validation(data):
     scores = cross_val_score(make_pipeline(StandardScaler(), Maxent("lq")), *data, cv=4)
     assert np.all(scores > 0)
+
+
+def test_the_area_under_the_roc_curve_is_a_score(data):
+    """`scoring="roc_auc"` asks for decision_function: its order is that of predictions."""
+    x, y = data
+    scores = cross_val_score(Maxent("lq"), x, y, scoring="roc_auc", cv=4)
+    assert np.all(scores > 0.6)
+    model = Maxent("lq").fit(x, y)
+    assert roc_auc_score(y, model.decision_function(x)) == roc_auc_score(y, model.predict(x))
+
+
+@pytest.mark.parametrize("entropy", [1.0, 1.5, 2.0])
+def test_probability_decision_and_suitability_agree(data, entropy):
+    x, y = data
+    model = Maxent("lq", entropy=entropy).fit(x, y)
+    suitability = model.predict(x)
+    np.testing.assert_array_equal(model.predict_proba(x), np.column_stack([1 - suitability, suitability]))
+    np.testing.assert_array_equal(model.decision_function(x) > 0, suitability > 0.5)
+    assert 0.05 < np.mean(suitability > 0.5) < 0.95
+
+
+def test_permutation_importance_and_partial_dependence(data):
+    x, y = data
+    noise = np.column_stack([x, np.random.default_rng(3).normal(size=len(x))])
+    model = Maxent("lq").fit(noise, y)
+    found = permutation_importance(model, noise, y, scoring="roc_auc", n_repeats=3, random_state=1).importances_mean
+    assert found[2] < min(found[:2])
+    curve = partial_dependence(model, noise, [0], grid_resolution=5, response_method="predict_proba")["average"]
+    assert curve.shape == (1, 5)
+    assert np.ptp(curve) > 0.1
+
+
+def test_columns_of_several_kinds(data):
+    """ColumnTransformer hands on data frames (`set_output`), whose categories Maxent knows by name."""
+    x, y = data
+    frame = pd.DataFrame({"heat": x[:, 0], "rain": x[:, 1], "soil": np.where(x[:, 0] > 0.5, "peat", "clay")})
+    numbers = ColumnTransformer(
+        [("scaled", StandardScaler(), ["heat", "rain"])], remainder="passthrough", verbose_feature_names_out=False
+    ).set_output(transform="pandas")
+    model = make_pipeline(numbers, Maxent("lq", categorical=["soil"])).fit(frame, y)
+    assert model[-1].feature_names_in_.tolist() == ["heat", "rain", "soil"]
+    assert "(soil=peat)" in model[-1].feature_names_
+    assert model.score(frame, y) > 0
+    assert cross_val_score(model, frame, y, scoring="roc_auc", cv=3).min() > 0.6
+
+
+def test_features_for_other_estimators(data):
+    """Any linear model can have the features of Maxent, by name where data frames are asked for."""
+    x, y = data
+    frame = pd.DataFrame(x, columns=["heat", "rain"])
+    expand = FeatureClasses("lqp").set_output(transform="pandas")
+    features = expand.fit_transform(frame, y)
+    assert list(features.columns) == ["heat", "rain", "heat^2", "rain^2", "heat*rain"]
+    assert features.min().min() >= 0
+    assert features.max().max() <= 1
+    model = make_pipeline(FeatureClasses("lqh", knots=5), LogisticRegression()).fit(frame, y)
+    assert roc_auc_score(y, model.predict_proba(frame)[:, 1]) > 0.7
+    far = frame.assign(heat=99.0)
+    np.testing.assert_array_equal(expand.transform(far)["heat"], 1.0)
+
+
+def test_the_features_are_those_of_a_model(data):
+    x, y = data
+    model = Maxent("lqpht", knots=6).fit(x, y)
+    expand = FeatureClasses("lqpht", knots=6, clamp=False).fit(x, y)
+    names = expand.get_feature_names_out().tolist()
+    columns = [names.index(name) for name in model.feature_names_]
+    score = expand.transform(x)[:, columns] @ model.coef_
+    expected = model.predict(x, "link")
+    np.testing.assert_allclose(score - score[0], expected - expected[0], atol=1e-9)
+
+
+@pytest.mark.parametrize("check", ["set_output_transform_pandas", "global_output_transform_pandas"])
+@pytest.mark.filterwarnings("ignore:X has feature names")
+def test_data_frames_out(check):
+    getattr(estimator_checks, f"check_{check}")("FeatureClasses", FeatureClasses("lqp"))
+
+
+def test_series_and_weights_of_zero(data):
+    """Rows of weight zero in the background are as good as not there; labels and weights may be pandas' Series."""
+    x, y = data
+    weight = pd.Series(np.where((y == 0) & (np.arange(len(y)) % 2 == 0), 0.0, 1.0))
+    kept = weight.to_numpy() > 0
+    found = Maxent("lq").fit(pd.DataFrame(x), pd.Series(y), weight)
+    np.testing.assert_allclose(found.coef_, Maxent("lq").fit(x[kept], y[kept]).coef_)
+    classes = np.where(x[:, 0] > 0.5, "warm", "cold")
+    options = {"multiplier": 1.0, "features": "l"}
+    found = ConditionalMaxent(**options).fit(x, pd.Series(classes), weight)
+    np.testing.assert_allclose(found.coef_, ConditionalMaxent(**options).fit(x[kept], classes[kept]).coef_)
+
+
+def test_random_state_is_the_seed(data):
+    x, y = data
+    one, two, other = (Maxent("l,relu:20", **way).fit(x, y) for way in ({"seed": 7}, {"random_state": 7}, {"seed": 8}))
+    np.testing.assert_array_equal(one.predict(x), two.predict(x))
+    assert not np.array_equal(one.predict(x), other.predict(x))
+    assert one.model_.to_bytes() == two.model_.to_bytes()
+    with pytest.raises(OptionError, match="random_state='now': expected a whole number"):
+        Maxent(random_state="now").fit(x, y)
+
+
+def test_the_larger_label_is_the_presence(data):
+    x, y = data
+    expected = Maxent("l").fit(x, y)
+    for labels in (y == 1, 2 * y - 1, y + 1, y.astype(float)):
+        model = Maxent("l").fit(x, labels)
+        np.testing.assert_array_equal(model.coef_, expected.coef_)
+        assert model.classes_.tolist() == np.unique(labels).tolist()
+        assert model.score(x, labels) == expected.score(x, y)
+
+
+def test_names_that_an_estimator_had_before(data):
+    x, y = data
+    shared = SharedMaxent("l", strength=1.0, threads=1).fit(x, np.where(y == 1, "oak", None))
+    with pytest.warns(FutureWarning, match=r"fit_ is now called solution_: .* version 0\.3"):
+        assert shared.fit_ is shared.solution_
+    joint = JointModel(features="l", c=1.0).fit(x, np.column_stack([y, x[:, 0] > 0.5]))
+    with pytest.warns(FutureWarning, match="fitted_ is now called model_"):
+        assert joint.fitted_ is joint.model_
+    assert shared.score(x, np.where(y == 1, "oak", None)) > 0
+    assert joint.score(x, np.column_stack([y, x[:, 0] > 0.5])) > 0.7
+
+
+@pytest.mark.parametrize("name", ["Maxent", "ConditionalMaxent", "SharedMaxent", "JointModel", "FeatureClasses"])
+def test_what_cannot_be_read_is_refused_clearly(data, name):
+    x, y = data
+    labels = np.column_stack([y, 1 - y]) if name == "JointModel" else y
+    estimator = getattr(sdm, name)()
+    with pytest.raises(DataError, match="X is a sparse matrix, expected a dense table"):
+        estimator.fit(csr_array(x), labels)
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        (estimator.transform if name == "FeatureClasses" else estimator.predict)(x)
+
+
+def test_many_labels_at_once(data):
+    """A joint model is scored by the AUC of every species."""
+    x, _ = data
+    rng = np.random.default_rng(4)
+    labels = (x + rng.logistic(size=x.shape) > 0.5).astype(int)
+    scores = cross_val_score(JointModel(features="l", c=1.0), x, labels, scoring="roc_auc", cv=3)
+    assert np.all(scores > 0.6)

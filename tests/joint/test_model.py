@@ -48,7 +48,7 @@ def test_every_learner_finds_the_associated_pair(learner):
     """
     x, y = community()
     model = JointModel(learner, c=1.0).fit(x, y)
-    edges = {frozenset((row["first"], row["second"])): row["weight"] for row in model.fitted_.associations()}
+    edges = {frozenset((row["first"], row["second"])): row["weight"] for row in model.model_.associations()}
     assert model.solution_.status == "converged"
     assert edges[frozenset("ab")] > (0.2 if learner.startswith("crf") else 0.0)
     assert edges[frozenset("ab")] == max(edges.values(), key=abs)
@@ -122,7 +122,7 @@ def test_columns_may_come_in_another_order(fitted):
 
 
 def test_the_same_fit_gives_the_same_bytes():
-    first, second = (JointModel("m3n").fit(*community()).fitted_.to_bytes() for _ in range(2))
+    first, second = (JointModel("m3n").fit(*community()).model_.to_bytes() for _ in range(2))
     assert first == second
 
 
@@ -160,15 +160,15 @@ def test_cross_validation_tries_the_range_and_takes_the_best():
     model = JointModel(graph="chain").fit(x, y)
     losses = [row["loss"] for row in model.tuning_]
     best = int(np.argmin(losses))
-    assert model.fitted_.meta["learner"] == "crf-l2"
+    assert model.model_.meta["learner"] == "crf-l2"
     assert [row["C"] for row in model.tuning_] == list(C_PATH[: best + 3]), "two more than the best, then it stops"
     assert {row["measure"] for row in model.tuning_} == {"log loss per site"}
-    assert model.fitted_.meta["C"] == model.tuning_[best]["C"]
+    assert model.model_.meta["C"] == model.tuning_[best]["C"]
     both = JointModel("laplace", "none", features="l", c="cv", lam="cv", folds=2, max_iterations=5).fit(x, y)
     assert {row["measure"] for row in both.tuning_} == {"wrong labels"}
     assert [row["lambda"] for row in both.tuning_[-8:]] == list(reversed(LAMBDA_RANGE))
-    assert {row["C"] for row in both.tuning_[-8:]} == {both.fitted_.meta["C"]}
-    assert both.fitted_.meta["lambda"] in LAMBDA_RANGE
+    assert {row["C"] for row in both.tuning_[-8:]} == {both.model_.meta["C"]}
+    assert both.model_.meta["lambda"] in LAMBDA_RANGE
 
 
 def test_cross_validation_compares_fits_that_converged(caplog):
@@ -190,7 +190,7 @@ def test_classes_work_and_are_named():
     x, y = community()
     x["soil"] = np.where(np.arange(len(x)) % 3 == 0, "chalk", "clay")
     model = JointModel("crf-l2", categorical=["soil"]).fit(x, y)
-    assert model.fitted_.feature_names == [
+    assert model.model_.feature_names == [
         "warmth",
         "rain",
         "warmth^2",
@@ -199,7 +199,7 @@ def test_classes_work_and_are_named():
         "(soil=clay)",
         "bias",
     ]
-    rows = model.fitted_.effects()
+    rows = model.model_.effects()
     assert len(rows) == 3 * 7
     assert all(row["sd"] > 0 for row in rows)
 
@@ -207,9 +207,9 @@ def test_classes_work_and_are_named():
 def test_a_spread_that_only_repeats_the_prior_is_not_shown(fitted):
     """M³N's posterior has the prior's variance, and so have weights of zero of Laplace MEDN: that is no uncertainty."""
     x, y = community()
-    m3n = JointModel("m3n", c=0.1).fit(x, y).fitted_
+    m3n = JointModel("m3n", c=0.1).fit(x, y).model_
     assert all(np.isnan(row["sd"]) for row in m3n.effects() + m3n.associations())
-    rows = fitted.fitted_.effects() + fitted.fitted_.associations()
+    rows = fitted.model_.effects() + fitted.model_.associations()
     small = [row for row in rows if abs(row["weight"]) < 0.05 and row.get("feature") != "bias"]
     assert small
     assert all(np.isnan(row["sd"]) for row in small)
@@ -221,7 +221,7 @@ def test_standard_errors_are_the_inverse_curvature_of_the_objective():
     x, y = community(120)
     y = y.assign(c=y["c"].where(np.arange(len(y)) % 2 == 0), b=y["b"].where(np.arange(len(y)) % 2 == 1))
     model = JointModel("crf-l2", [("a", "b"), ("b", "c")], features="l", c=2.0, tolerance=1e-9).fit(x, y)
-    fitted = model.fitted_
+    fitted = model.model_
     sites = LabelledSites(fitted.features.evaluate(x.to_numpy()), y.fillna(-1).to_numpy().astype(np.int8))
     penalty = np.full(fitted.weights.size, 0.5)
     fitted.discriminant.split(penalty)[0][:, -1] = 1e-4
@@ -243,7 +243,7 @@ def test_standard_errors_are_the_inverse_curvature_of_the_objective():
 
 def test_weights_that_l1_holds_at_zero_have_no_standard_error():
     x, y = community()
-    rows = JointModel("crf-l1", c=0.05).fit(x, y).fitted_.effects()
+    rows = JointModel("crf-l1", c=0.05).fit(x, y).model_.effects()
     zero = [row for row in rows if row["weight"] == 0]
     assert zero
     assert all(np.isnan(row["sd"]) for row in zero)
@@ -256,8 +256,8 @@ def test_the_gap_is_per_site():
     rough = JointModel("crf-l1", "chain", c=1.0, tolerance=0.05).fit(x, y)
     exact = JointModel("crf-l1", "chain", c=1.0, tolerance=1e-7, max_iterations=5000).fit(x, y)
     missing = (rough.solution_.objective - exact.solution_.objective) / len(x)
-    assert 0 < missing <= rough.fitted_.meta["gap"] <= 0.05
-    assert rough.fitted_.meta["gap"] == rough.solution_.gap
+    assert 0 < missing <= rough.model_.meta["gap"] <= 0.05
+    assert rough.model_.meta["gap"] == rough.solution_.gap
 
 
 def test_the_choice_of_c_is_the_slow_one():
@@ -266,8 +266,8 @@ def test_the_choice_of_c_is_the_slow_one():
     model = JointModel(features="l", graph="chain", seed=4, tolerance=1e-7).fit(x, y)
     part = np.random.default_rng(4).permutation(90) % 3
     labels = y.fillna(-1).to_numpy().astype(np.int8)
-    f = model.fitted_.features.evaluate(x.to_numpy())
-    d = model.fitted_.discriminant
+    f = model.model_.features.evaluate(x.to_numpy())
+    d = model.model_.discriminant
     bias = np.zeros(d.size, dtype=bool)
     d.split(bias)[0][:, -1] = True
     for row in model.tuning_:
@@ -298,8 +298,8 @@ def test_features_do_not_depend_on_where_zero_is():
 def test_squares_of_two_values_are_left_out_and_knots_are_in_own_units():
     x, y = community()
     x["pond"] = np.arange(len(x)) % 2
-    assert JointModel(c=1.0).fit(x, y).fitted_.feature_names == [*x.columns, "warmth^2", "rain^2", "bias"]
-    named = JointModel(c=1.0, features="t", knots=3).fit(x * 10 + 500, y).fitted_.feature_names
+    assert JointModel(c=1.0).fit(x, y).model_.feature_names == [*x.columns, "warmth^2", "rain^2", "bias"]
+    named = JointModel(c=1.0, features="t", knots=3).fit(x * 10 + 500, y).model_.feature_names
     knots = [float(name.split(", ")[1].rstrip(")")) for name in named if name.startswith("threshold(warmth")]
     assert knots
     assert all(480 < knot < 530 for knot in knots)
@@ -377,8 +377,8 @@ def test_a_model_comes_back_from_its_file(fitted, tmp_path):
     fitted.save(tmp_path / "joint.npz")
     again = FittedJoint.load(tmp_path / "joint.npz")
     np.testing.assert_array_equal(again.predict_proba(again.encode(x)), fitted.predict_proba(x))
-    np.testing.assert_equal(again.associations(), fitted.fitted_.associations())
-    assert again.meta == fitted.fitted_.meta
+    np.testing.assert_equal(again.associations(), fitted.model_.associations())
+    assert again.meta == fitted.model_.meta
     with pytest.raises(OutputError, match="exists already"):
         fitted.save(tmp_path / "joint.npz")
     fitted.save(tmp_path / "joint.npz", overwrite=True)
@@ -398,7 +398,7 @@ def rewritten(content, **changes):
 
 
 def test_files_that_are_not_ours_are_refused(fitted, tmp_path):
-    content = fitted.fitted_.to_bytes()
+    content = fitted.model_.to_bytes()
     path = tmp_path / "joint.npz"
     for damaged, said in (
         (content[:-30], "damaged"),
@@ -417,7 +417,7 @@ def test_files_that_are_not_ours_are_refused(fitted, tmp_path):
 def test_measures_of_a_joint_model(fitted):
     x, y = community(100, seed=5)
     labels = y.to_numpy().astype(np.int8)
-    found = measure_community(fitted.fitted_, x.to_numpy(), labels)
+    found = measure_community(fitted.model_, x.to_numpy(), labels)
     probability = fitted.predict_proba(x)
     assert found["hamming"] == pytest.approx(np.mean(fitted.predict(x) != labels))
     pairs = [(p, q) for p in probability[labels[:, 0] == 1, 0] for q in probability[labels[:, 0] == 0, 0]]
@@ -440,9 +440,9 @@ def test_probabilities_of_a_margin_model_are_calibrated(fitted):
 
     x, y = community()
     labels = y.to_numpy().astype(np.int8)
-    own = fitted.fitted_.log_loss(x.to_numpy(), labels)
+    own = fitted.model_.log_loss(x.to_numpy(), labels)
     for factor in (0.8, 1.25):
-        other = replace(fitted.fitted_, scale=factor * fitted.fitted_.scale)
+        other = replace(fitted.model_, scale=factor * fitted.model_.scale)
         assert other.log_loss(x.to_numpy(), labels) > own
 
 
@@ -468,7 +468,7 @@ def test_by_default_a_joint_model_beats_a_glm_at_held_out_sites(shared, name, pl
         train, test = part != k, part == k
         seen = y.columns[y[train].nunique() > 1]
         labels = {here: y.loc[rows, seen].to_numpy(np.int8) for here, rows in (("train", train), ("test", test))}
-        joint = JointModel().fit(x[train], y.loc[train, seen]).fitted_
+        joint = JointModel().fit(x[train], y.loc[train, seen]).model_
         values = joint.encode(x)
         glm = [
             fit_glm(values[train], labels["train"], joint.encoder, tuple(seen), ridge=ridge) for ridge in (1e-3, 1.0)

@@ -32,7 +32,7 @@ def models() -> tuple[FittedJoint, FittedJoint]:
     y = pd.DataFrame(
         {f"sp {s}": (x["heat"] * rng.normal() + rng.logistic(size=120) > 0).astype(int) for s in range(SPECIES)}
     )
-    joint, stacked = (JointModel("crf-l2", graph, "l").fit(x, y).fitted_ for graph in ("chain", "none"))
+    joint, stacked = (JointModel("crf-l2", graph, "l").fit(x, y).model_ for graph in ("chain", "none"))
     return joint, stacked
 
 
@@ -96,7 +96,7 @@ def test_the_labeling_on_the_maps_is_the_best_of_all(tmp_path_factory, seed: int
     x = pd.DataFrame(rng.normal(size=(40, 2)), columns=["heat", "rain"])
     y = pd.DataFrame({name: (x["heat"] + rng.logistic(size=40) > 0).astype(int) for name in "abcd"})
     y.iloc[0], y.iloc[1] = 0, 1
-    start = JointModel("crf-l2", graph, "l", c=1.0).fit(x, y).fitted_
+    start = JointModel("crf-l2", graph, "l", c=1.0).fit(x, y).model_
     model = replace(start, weights=start.weights + rng.normal(size=start.weights.size))
     own = places(folder, model, OF_ONE_MODEL)
     write_maps(model, None, open_stack([folder / "heat.tif", folder / "rain.tif"]), own)

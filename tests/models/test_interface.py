@@ -15,7 +15,7 @@ def models():
     y = pd.DataFrame({"owl": here.astype(int), "fox": (x["rain"] > 0.4).astype(int)})
     species = Maxent("lq").fit(x, here.astype(int)).model_
     classes = ConditionalMaxent("l", multiplier=1.0).fit(x, np.where(here, "wood", "bog")).model_
-    return x, {"species": species, "classes": classes, "community": JointModel(c=1.0).fit(x, y).fitted_}
+    return x, {"species": species, "classes": classes, "community": JointModel(c=1.0).fit(x, y).model_}
 
 
 @pytest.mark.parametrize("kind", ["species", "classes", "community"])

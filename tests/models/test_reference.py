@@ -37,7 +37,7 @@ def classes():
 def community():
     x, y = table()
     labels = np.column_stack([y, 1 - y, np.random.default_rng(2).integers(0, 2, len(y))])
-    return JointModel("crf-l2", features="l", c=1.0, categorical=["x2"]).fit(x, labels).fitted_, x, list(labels.T == 1)
+    return JointModel("crf-l2", features="l", c=1.0, categorical=["x2"]).fit(x, labels).model_, x, list(labels.T == 1)
 
 
 KINDS = {

@@ -33,7 +33,7 @@ KINDS = {
     ConditionalMaxent: "classes",
     JointModel: "community",
 }
-OTHER_NAMES = {"penalty_folds": ("price_folds", "folds"), "penalty_repeats": ("repeats",), "penalty_grid": ("grid",)}
+OTHER_NAMES = {"penalty_folds": ("folds",), "penalty_repeats": ("repeats",), "penalty_grid": ("grid",)}
 
 
 def defaults_of(function: Any) -> dict[str, Any]:

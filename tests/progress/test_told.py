@@ -29,7 +29,7 @@ SITES = np.column_stack([FIRST, FIRST ^ (RNG.random(240) < 0.2)]).astype(int)
             ["penalties, l1", "penalties, elastic"],
         ),
         (
-            lambda told: ConditionalMaxent("l,trees:2", lam="auto", price_folds=2).fit(X, CLASSES, progress=told),
+            lambda told: ConditionalMaxent("l,trees:2", lam="auto", folds=2).fit(X, CLASSES, progress=told),
             ["penalties, l1", "penalties of trees and monomials"],
         ),
         (lambda told: JointModel("crf-l2", features="l").fit(X, SITES, progress=told), ["penalties, joint model"]),

@@ -48,12 +48,12 @@ def test_the_run_is_the_library_with_and_without_edges(sites: Path) -> None:
     x, y = frame[["heat", "rain"]], frame[list(SPECIES)]
     for graph, own in (("tree", run.joint), ("none", run.stacked)):
         model = JointModel("crf-l2", graph, "lq", seed=5).fit(x, y)
-        np.testing.assert_array_equal(own.weights, model.fitted_.weights)
+        np.testing.assert_array_equal(own.weights, model.model_.weights)
     split = random_folds(len(frame), 3, seed=5)
     for fold, row in zip(split.folds, run.testing.folds, strict=True):
         model = JointModel("crf-l2", "tree", "lq", seed=5).fit(x.iloc[fold.train], y.iloc[fold.train])
-        values = model.fitted_.encode(x.iloc[fold.test])
-        for key, value in measure_community(model.fitted_, values, y.iloc[fold.test].to_numpy(dtype=np.int8)).items():
+        values = model.model_.encode(x.iloc[fold.test])
+        for key, value in measure_community(model.model_, values, y.iloc[fold.test].to_numpy(dtype=np.int8)).items():
             assert row["joint"][key] == value
     mean = run.testing.mean
     for kind in ("joint", "stacked", "glm"):

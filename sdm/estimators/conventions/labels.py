@@ -23,19 +23,30 @@ def read_presences(y: Any, rows: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         For labels of another number than rows, of more than two values, or of one value.
     """
     values = one_label_per_row(y, rows)
-    classes = np.unique(values)
-    if classes.dtype.kind not in "biuf":
+    if values.dtype.kind not in "biuf":
         raise DataError(f"Unknown label type: y has {values[0]!r} among its labels; {EXPECTED}")
+    classes = np.unique(values)
     if classes.dtype.kind == "f" and not np.all(np.isfinite(classes)):
-        raise DataError(f"y has NaN or infinity among its labels; {EXPECTED}")
+        raise DataError(f"y has {classes[~np.isfinite(classes)][0]} among its labels; {EXPECTED}")
     if classes.size > 2:
         odd = [value for value in classes.tolist() if value not in (0, 1)]
-        some = f"{odd[0]!r} among its {classes.size} different labels (one class is the presence, the other background)"
-        raise DataError(f"Unknown label type: y has {some}; {EXPECTED}")
-    if classes.size == 1:
-        what = "no background" if classes[0] == 1 else "no presence"
-        raise DataError(f"y has {what}: it has one class alone, {classes[0]!r}; {EXPECTED}")
+        raise DataError(
+            f"Unknown label type: y has {odd[0]!r} among its {classes.size:,} different labels. Only binary "
+            f"classification is supported: {EXPECTED}"
+        )
+    if classes.size < 2:
+        what = {1: "no background", 0: "no presence"}.get(classes.tolist()[0] if classes.size else 0, "no second class")
+        raise DataError(f"y has {what}: one class alone ({classes.tolist()}) is among its labels; {EXPECTED}")
     return classes, values == classes[1]
+
+
+def known_presences(y: Any, rows: int, classes: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return a mask of the presences, of labels that a fit had: there may be presences alone, or background alone."""
+    values = one_label_per_row(y, rows)
+    if odd := [value for value in np.unique(values).tolist() if value not in classes.tolist()]:
+        raise DataError(f"y has {odd[0]!r} among its labels; the model was fitted to {classes.tolist()}")
+    mask: NDArray[np.bool_] = values == classes[1]
+    return mask
 
 
 def one_label_per_row(y: Any, rows: int) -> NDArray[Any]:

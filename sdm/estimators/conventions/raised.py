@@ -27,6 +27,12 @@ def warn_of_column(stacklevel: int = 4) -> None:
     warnings.warn(text, _of_sklearn("DataConversionWarning") or UserWarning, stacklevel=stacklevel)
 
 
+def warn_renamed(old: str, new: str, removed: str) -> None:
+    """Warn of a name that was in use before, and will be gone in a version."""
+    text = f"{old} is now called {new}: the former name will be gone in version {removed}"
+    warnings.warn(text, FutureWarning, stacklevel=3)
+
+
 def _of_sklearn(name: str) -> Any:
     """Return a class of scikit-learn's exceptions, if it is loaded."""
     return getattr(sys.modules.get("sklearn.exceptions"), name, None)

@@ -34,7 +34,7 @@ log = logging.getLogger("sdm")
 
 # Of Java Maxent's thresholds, those that have a meaning for a probability of presence.
 CUTOFFS = ("mtp", "10p", "equal", "maxsss", "equal_test", "maxsss_test")
-RENAMED = {"price_folds": "penalty_folds"}  # parameters of the estimator whose options have another name
+RENAMED = {"folds": "penalty_folds"}  # parameters of the estimator whose options have another name
 
 
 @dataclass(frozen=True)

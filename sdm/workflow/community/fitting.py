@@ -112,9 +112,9 @@ def fit_community(
             stacked = make_model(options, "none", categorical).fit(x, y, WHAT["stacked"], group, progress)
     labels = read_labels(y, joint.species_, len(y))
     for model in (joint, stacked):
-        model.fitted_.meta.update(_record(options, community))
-    glm = fit_glm(values, labels, joint.fitted_.encoder, joint.species_)
-    own = {"joint": joint.fitted_, "stacked": stacked.fitted_, "glm": glm}
+        model.model_.meta.update(_record(options, community))
+    glm = fit_glm(values, labels, joint.model_.encoder, joint.species_)
+    own = {"joint": joint.model_, "stacked": stacked.model_, "glm": glm}
     known = {name: at_training(model, values, labels) for name, model in own.items()}
     for name in ("joint", "stacked"):
         own[name].meta["at_training"] = known[name]
@@ -127,14 +127,14 @@ def fit_community(
         def fit(name: str, graph: Any, train: np.ndarray, species: list[str], what: str) -> FittedJoint:
             if name == "glm":
                 at = [joint.species_.index(one) for one in species]
-                return fit_glm(values[train], labels[train][:, at], joint.fitted_.encoder, tuple(species))
+                return fit_glm(values[train], labels[train][:, at], joint.model_.encoder, tuple(species))
             model = make_model(options, graph, categorical)
-            return model.fit(x.iloc[train], y.iloc[train][species], what, group[train], progress).fitted_
+            return model.fit(x.iloc[train], y.iloc[train][species], what, group[train], progress).model_
 
         testing = measure_folds(split, fit, community.edges, values, labels, joint.species_, progress)
         notes += testing.notes
     tuning = {name: model.tuning_ for name, model in (("joint", joint), ("stacked", stacked)) if model.tuning_}
-    fitted = JointFit("joint", {}, notes, community, joint.fitted_, stacked.fitted_, training, testing, tuning)
+    fitted = JointFit("joint", {}, notes, community, joint.model_, stacked.model_, training, testing, tuning)
     fitted.numbers = describe_fit(fitted, options)
     return fitted
 

@@ -177,7 +177,7 @@ def test_a_table_alone_gives_the_library_s_model(tmp_path: Path) -> None:
     result = model_answer("joint", path, *OWN, "-o", tmp_path / "out")
     frame = draw_community()
     model = JointModel("crf-l2", seed=1).fit(frame[["heat", "rain"]], frame[list(SPECIES)])
-    np.testing.assert_array_equal(FittedJoint.load(tmp_path / "out" / "joint.npz").weights, model.fitted_.weights)
+    np.testing.assert_array_equal(FittedJoint.load(tmp_path / "out" / "joint.npz").weights, model.model_.weights)
     assert result["numbers"]["test"] is None
     assert "not tested" in (tmp_path / "out" / "joint.html").read_text()
     assert not (tmp_path / "out" / "maps").exists()
@@ -220,7 +220,7 @@ def test_the_default_is_a_crf_with_its_c_chosen_beside_single_models_and_a_glm(t
     frame = draw_community()
     model = JointModel(seed=1).fit(frame[["heat", "rain"]], frame[list(SPECIES)])
     for folder in ("out", "yaml"):
-        np.testing.assert_array_equal(FittedJoint.load(tmp_path / folder / "joint.npz").weights, model.fitted_.weights)
+        np.testing.assert_array_equal(FittedJoint.load(tmp_path / folder / "joint.npz").weights, model.model_.weights)
 
 
 def test_constants_by_cross_validation_are_kept_as_a_table(tmp_path: Path) -> None:

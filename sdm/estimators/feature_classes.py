@@ -1,0 +1,190 @@
+"""`FeatureClasses`: the feature classes of Maxent as a transformer, for any other estimator."""
+
+import sys
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sdm.errors import DataError, OptionError
+from sdm.estimators.conventions.labels import read_presences
+from sdm.estimators.conventions.raised import not_fitted
+from sdm.estimators.params import Estimator
+from sdm.features.classes import parse_classes
+from sdm.features.domain import Domain
+from sdm.features.feature_set import build_features
+from sdm.features.knots import Knots, check_knots
+from sdm.types import Array
+
+OUTPUTS = ("default", "pandas", "polars")
+
+
+class FeatureClasses(Estimator):
+    """Expand variables into the feature classes of Maxent: linear, quadratic, product, hinge and threshold features.
+
+    Every feature is scaled to run from 0 to 1 over the rows of the fit, as inside `Maxent`.
+
+    Parameters
+    ----------
+    features : str or sequence of str
+        Classes by letter (``"lqpht"``) or name; ``"auto"`` by the number of presences (of rows, without `y`), as Java
+        Maxent. Categorical variables always get one feature per category.
+    knots : {"maxent", "maxnet", "all"} or int
+        Where hinges and thresholds bend, as for `Maxent`; N quantiles by default.
+    categorical : sequence of str or int
+        Columns whose values are categories. One that was not in the fit has zero in all features.
+    clamp : bool
+        Hold variables at the limits of their ranges in the fit.
+
+    Attributes
+    ----------
+    terms_ : Terms
+        The features.
+    n_features_in_ : int
+        Number of variables.
+    feature_names_in_ : (V,) array of str
+        Their names, where X had names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sdm import FeatureClasses
+    >>> X = np.array([[0.0, 10.0], [1.0, 30.0], [2.0, 20.0]])
+    >>> expand = FeatureClasses("lp").fit(X)
+    >>> expand.get_feature_names_out().tolist()
+    ['x0', 'x1', 'x0*x1']
+    >>> expand.transform(X).tolist()
+    [[0.0, 0.0, 0.0], [0.5, 1.0, 0.75], [1.0, 0.5, 1.0]]
+    """
+
+    def __init__(
+        self,
+        features: str | Sequence[str] = "lqh",
+        *,
+        knots: Knots = 10,
+        categorical: Sequence[str | int] = (),
+        clamp: bool = True,
+    ) -> None:
+        self.features, self.knots, self.categorical, self.clamp = features, knots, categorical, clamp
+
+    def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
+        """Learn ranges, knots and categories.
+
+        Parameters
+        ----------
+        X : (n, V) array or data frame
+        y : (n,) array of 1 and 0, optional
+            Presences and background: ``features="auto"`` counts the presences, and ``knots="maxent"`` puts thresholds
+            between them. Other labels are not looked at.
+        """
+        check_knots(self.knots)
+        encoder, x = self._learn(X)
+        present = _presences(y, len(x))
+        letters = parse_classes(self.features, float(present.sum()))
+        domain = Domain(x, encoder.names, encoder.categorical)
+        sample = present / present.sum()
+        built = build_features(domain, letters, knots=self.knots, sample=sample, empty_categories=True)
+        coded = np.isin(encoder.names, encoder.categorical)
+        self._lo, self._hi = np.where(coded, -np.inf, x.min(axis=0)), np.where(coded, np.inf, x.max(axis=0))
+        self._encoder, self.terms_ = encoder, built.terms()
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return the features at the rows of a table.
+
+        Parameters
+        ----------
+        X : (n, V) array or data frame
+
+        Returns
+        -------
+        (n, J) array
+            Or a data frame, after ``set_output(transform="pandas")``.
+        """
+        table = self._checked(X)
+        x = self._encoder.encode(table)
+        if not np.all(np.isfinite(x)):
+            raise DataError("Input X contains NaN or infinity: leave these rows out, or fill them, before")
+        held = np.clip(x, self._lo, self._hi) if self.clamp else x
+        values: Array = self.terms_.evaluate(held)
+        return self._wrapped(values, getattr(X, "index", None))
+
+    def fit_transform(self, X: Any, y: ArrayLike | None = None) -> Any:
+        """Learn from a table, and return its features."""
+        return self.fit(X, y).transform(X)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Return the names of the features, such as ``heat^2`` or ``heat*rain``.
+
+        Parameters
+        ----------
+        input_features : sequence of str, optional
+            Names of the variables, where X had none; else they must be those of X.
+        """
+        self._require_fit()
+        names = [*self._encoder.names]
+        if input_features is not None:
+            given = [str(name) for name in input_features]
+            known = [str(name) for name in getattr(self, "feature_names_in_", given)]
+            if len(given) != len(names):
+                raise ValueError(f"input_features should have length equal to number of features ({len(names)})")
+            if given != known:
+                raise ValueError("input_features is not equal to feature_names_in_")
+            names = given
+        labels = {names.index(n): dict(enumerate(words)) for n, words in self._encoder.labels.items()}
+        return np.array(self.terms_.names(names, labels), dtype=object)
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Choose what `transform` returns: ``"default"`` (an array), ``"pandas"`` or ``"polars"``; None changes
+        nothing."""
+        if transform is not None:
+            if transform not in OUTPUTS:
+                raise OptionError(f"transform={transform!r}: expected one of {', '.join(OUTPUTS)}")
+            self._sklearn_output_config = {"transform": transform}
+        return self
+
+    def _wrapped(self, values: Array, index: Any) -> Any:
+        """Return features as was asked for, here or in scikit-learn's configuration."""
+        asked = getattr(self, "_sklearn_output_config", {}).get("transform") or _global_output()
+        if asked == "pandas":
+            import pandas as pd
+
+            return pd.DataFrame(values, columns=self.get_feature_names_out(), index=index)
+        if asked == "polars":
+            import polars
+
+            return polars.DataFrame(values, schema=[*self.get_feature_names_out()])
+        return values
+
+    def _require_fit(self) -> None:
+        if not hasattr(self, "terms_"):
+            raise not_fitted(type(self).__name__, "fit(X)")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "terms_")
+
+    def __sklearn_tags__(self) -> Any:
+        """Describe the transformer to scikit-learn, which is what calls this."""
+        from sklearn.utils import TransformerTags
+
+        tags = super().__sklearn_tags__()
+        tags.estimator_type, tags.target_tags.required = "transformer", False
+        tags.transformer_tags = TransformerTags(preserves_dtype=[])
+        return tags
+
+
+def _presences(y: Any, rows: int) -> NDArray[np.bool_]:
+    """Return a mask of the presences, where labels are 1 and 0; else all rows."""
+    values = None if y is None else np.asarray(y)
+    if values is None or values.ndim != 1 or not np.all(np.isin(values, [0, 1])) or np.unique(values).size != 2:
+        if values is not None and len(values) != rows:
+            raise DataError(f"y has {len(values):,} labels, expected one for each of the {rows:,} rows of X")
+        return np.ones(rows, dtype=bool)
+    return read_presences(values, rows)[1]
+
+
+def _global_output() -> str:
+    """Return what scikit-learn's configuration asks of transformers, if it is loaded."""
+    theirs = sys.modules.get("sklearn")
+    return str(theirs.get_config()["transform_output"]) if theirs is not None else "default"
