@@ -51,6 +51,14 @@ def test_from_points_and_xarray_to_a_figure(place: Path) -> None:
     assert names["run"].map.shape == names["layers"]["dryness"].shape
 
 
+def test_a_random_forest_under_the_same_folds(place: Path) -> None:
+    names = execute(NOTEBOOKS / "scikit_learn.ipynb")
+    mean = names["scores"].mean()
+    assert mean["maxent", "blocks"] > 0.7
+    assert mean["random forest", "blocks"] > 0.7
+    assert names["agreement"]["maxent"] > max(0.85, names["agreement"]["random forest"])
+
+
 STRANGER = """
 import geopandas, rioxarray, xarray
 import sdm
