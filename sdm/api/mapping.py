@@ -1,5 +1,7 @@
 """The maps of a model: those of its run, predictions for other layers or tables, and the range as polygons."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,31 +11,53 @@ from sdm.api.inputs import ObjectFiles
 from sdm.api.private import PrivateFolder
 from sdm.api.rasters import Map, RasterMap, as_map, read_raster, stacked
 from sdm.errors import DataError, OptionError
+from sdm.maps.community import PRESENT
+from sdm.models.presence import presence_class
 from sdm.report.results import Results
 
 if TYPE_CHECKING:
     import geopandas
 
-MAIN = ("map", "probability", "richness")  # the map of a kind of model
+MAIN = ("map", "probability map")  # the map of a kind of model; a joint model has one per species
 
 
-def map_names(results: Results) -> list[str]:
-    """Return what maps there are of a model, the main one first."""
-    found = [key for key, name in results.files.items() if name.endswith(".tif")]
-    return sorted(found, key=lambda key: (key not in MAIN, found.index(key)))
+def raster_places(results: Results) -> dict[str, Path]:
+    """Return where the maps of a model are, by what they are; the main one first."""
+    found: dict[str, Path] = {}
+
+    def add(files: Mapping[str, Any], before: str = "") -> None:
+        for key, value in files.items():
+            if isinstance(value, dict):
+                add(value, "" if key == "maps" else f"{key} ")
+            elif isinstance(value, str) and value.endswith(".tif") and (results.folder / value).is_file():
+                found[f"{before}{key}"] = results.folder / value
+
+    add(results.numbers["files"])
+    return dict(sorted(found.items(), key=lambda item: item[0] not in MAIN))
 
 
 def stored_map(results: Results, name: str | None = None) -> RasterMap:
     """Return a map of a model by what it is; the main one unless it is named."""
-    known = map_names(results)
+    known = raster_places(results)
     if not known:
         raise DataError(f"there is no map of {results.title}: fit with layers, and without map=False")
     if name not in (None, *known):
         raise OptionError(f"there is no map '{name}' of {results.title}: expected one of {', '.join(known)}")
-    path = results.path(name or known[0])
-    if path is None:
-        raise DataError(f"the map of {results.title} is gone: make the results again")
-    return read_raster(path, results.title if name is None else f"{results.title}, {name}")
+    if name is not None:
+        return read_raster(known[name], f"{results.title}, {name}")
+    if results.kind == "community":
+        named = {key.partition(" ")[2]: path for key, path in known.items() if key.startswith("species ")}
+        return stacked([read_raster(path) for path in named.values()], list(named), results.title)
+    return _of_presence(read_raster(next(iter(known.values())), results.title), results)
+
+
+def _of_presence(found: RasterMap, results: Results) -> RasterMap:
+    """Return the band of presence, of a model of presence and absence; other maps as they are."""
+    here = presence_class(results.classes) if results.kind == "classes" else None
+    if here is None or found.values.ndim == 2:
+        return found
+    profile = {**found.profile, "count": 1}
+    return replace(found, values=found.values[here], profile=profile, bands=())
 
 
 def predict_model(
@@ -52,6 +76,9 @@ def predict_model(
             raise OptionError(f"scale={scale!r}: expected one of {', '.join(model.scales)}")
         values = model.values(data, scale)
         index = data.index if isinstance(data, pd.DataFrame) else None
+        here = presence_class(model.bands) if results.kind == "classes" else None
+        if here is not None:
+            return pd.Series(values[:, here], index=index, name="presence")
         if values.shape[1] == 1:
             return pd.Series(values[:, 0], index=index, name=model.bands[0] or "prediction")
         return pd.DataFrame(values, index=index, columns=list(model.bands))
@@ -66,17 +93,22 @@ def predict_layers(
 
     made = ObjectFiles(PrivateFolder(), layers_crs)  # these inputs are not those of the run
     places = made.rasters(layers, "layers")
-    place = private.spare("map.tif")
+    several = results.kind in ("community", "group")  # whose maps go to a folder
+    place = private.spare("maps" if several else "map.tif")
     area = made.table(ways.pop("area"), "area") if ways.get("area") is not None else None
     model = results.path("model")
     if model is None:
         raise DataError(f"{results.folder} has no model file in it: make the results again")
     found = predict_files(model, places, place, scale=scale, area=area, **ways)
-    main = next((found.files[key] for key in MAIN if key in found.files), None)
-    if main is not None:
-        return as_map(read_raster(main, results.title))
-    maps = {key: read_raster(path) for key, path in found.files.items() if path.suffix == ".tif"}
-    return as_map(stacked(list(maps.values()), list(maps), results.title))
+    if not several:
+        return as_map(_of_presence(read_raster(place, results.title), results))
+    named = {
+        row["species"]: key
+        for key, row in found.numbers["maps"].items()
+        if row["what"] not in (None, PRESENT) and "species" in row
+    }
+    maps = [read_raster(found.files[key]) for key in named.values()]
+    return as_map(stacked(maps, list(named), results.title))
 
 
 def range_of(results: Results, threshold: str | float | None, private: PrivateFolder) -> "geopandas.GeoDataFrame":

@@ -1,6 +1,7 @@
 """Plots of results as matplotlib axes, drawn by the functions that draw the figures of a run."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 KINDS = {"marginal": "others at their mean", "only": "this variable alone"}
+PIXELS = 900  # of a map's long side, at most
 ACROSS = 4  # plots of curves in a row, at most
+
+
+HINTS = {"folds": "fit with folds=5", "tune": "make the run with sdm.tune"}
 
 
 class Plots:
@@ -31,19 +36,22 @@ class Plots:
         self._results = results
 
     def map(self, name: str | None = None, ax: "Axes | None" = None, *, records: bool = True) -> "Axes":
-        """Draw a map, with the records on it; the main one unless it is named (one of `maps`)."""
-        from sdm.api.mapping import MAIN, map_names
+        """Draw a map, with the records on it: that which the page shows first, unless it is named (one of `maps`)."""
+        from sdm.api.mapping import raster_places
+        from sdm.report.pages.live_map import map_layers
 
-        known = map_names(self._results)
+        results = self._results
+        known = raster_places(results)
         if not known:
-            raise DataError(f"there is no map of {self._results.title}: fit with layers, and without map=False")
+            raise DataError(f"there is no map of {results.title}: fit with layers, and without map=False")
         if name not in (None, *known):
-            raise OptionError(f"there is no map '{name}' of {self._results.title}: expected one of {', '.join(known)}")
-        key = name or known[0]
-        path = self._results.folder / self._results.files[key]
-        scale = self._results.scale if key in MAIN else None
-        points = _record_places(self._results) if records else {}
-        return draw_raster(path, self._results.title, scale, ax, points, species=self._results.kind == "species")
+            raise OptionError(f"there is no map '{name}' of {results.title}: expected one of {', '.join(known)}")
+        path, band, label = known[name or ("richness" if "richness" in known else next(iter(known)))], 1, ""
+        if name is None and (layers := map_layers(results)):
+            path, band, label = layers[0].path, layers[0].band, layers[0].label
+        shades = (label, 1.0 if charts.TOP.get(results.scale) == 1.0 and label else None)
+        points = _record_places(results) if records else {}
+        return draw_raster(path, results.title, shades, ax, points, band=band, species=results.kind == "species")
 
     def curve(self, variable: str, ax: "Axes | None" = None) -> "Axes":
         """Draw the response to one variable."""
@@ -150,24 +158,41 @@ class Plots:
         return plot_tuning(tried, by, [row.get("chosen") == "True" for row in rows].index(True), ax)
 
     def _curve_charts(self) -> dict[str, Any]:
-        """Return the charts of the responses, all of one height, as the page has them."""
+        """Return the charts of the responses, all of one height, as the page has them; of classes their shares."""
         from sdm.report.pages.sections import rows_by, stored_curve
 
-        scale = self._results.scale
-        rows = [row for row in self._results.table("curves") if row.get("kind") in KINDS]
+        scale, table = self._results.scale, self._results.table("curves")
+        if table and "probability" in table[0]:
+            return self._share_charts(table)
+        rows = [row for row in table if row.get("kind") in KINDS]
         top = charts.TOP.get(scale, max(column(rows, "response"), default=1.0))
+        ways: dict[str, Any] = {"y_label": charts.SCALES.get(scale, scale), "y_range": (0.0, top)}
         found = {}
         for variable, own in rows_by(rows, "variable").items():
             kinds = {KINDS[kind]: stored_curve(part) for kind, part in rows_by(own, "kind").items()}
-            label = charts.SCALES.get(scale, scale)
-            found[variable] = charts.curve_chart(
-                variable, kinds, title=f"Response to {variable}", y_label=label, y_range=(0.0, top)
-            )
+            found[variable] = charts.curve_chart(variable, kinds, title=f"Response to {variable}", **ways)
+        return found
+
+    def _share_charts(self, table: list[dict[str, str]]) -> dict[str, Any]:
+        """Return the probabilities of all classes along every variable, in the colours of the classes."""
+        from sdm.report.pages.sections import rows_by, stored_curve
+
+        colours = {row.get("class", ""): row.get("colour", "") for row in self._results.table("classes")}
+        ways: dict[str, Any] = {"y_label": "Probability", "y_range": (0.0, 1.0)}
+        found = {}
+        for variable, rows in rows_by(table, "variable").items():
+            own = {
+                label: replace(stored_curve(part, "probability", "category"), colour=colours.get(label))
+                for label, part in rows_by(rows, "class").items()
+            }
+            found[variable] = charts.curve_chart(variable, own, title=f"Probabilities along {variable}", **ways)
         return found
 
     def _rows(self, key: str) -> list[dict[str, str]]:
         rows = self._results.table(key)
-        self._need(rows, f"table '{key}'", "the options of this run")
+        if not rows:
+            hint = HINTS.get(key, "models of this kind do not have it, or the results are of an earlier version")
+            raise DataError(f"there is no table '{key}' of {self._results.title}: {hint}")
         return rows
 
     def _need(self, rows: Sequence[Any], what: str, without: str) -> None:
@@ -178,20 +203,19 @@ class Plots:
 def draw_raster(
     path: Path,
     title: str,
-    scale: str | None,
+    shades: tuple[str, float | None],
     ax: "Axes | None" = None,
     records: Mapping[str, Any] | None = None,
     *,
+    band: int = 1,
     species: bool = True,
 ) -> "Axes":
-    """Draw a raster of results on axes; `scale` is that of its values, where they have one."""
-    from sdm.report.figures.maps import Shades, plot_map, suitability
+    """Draw a raster of results on axes; `shades` are what its values are called, and the largest that there can be."""
+    from sdm.report.figures.maps import Shades, plot_map
     from sdm.report.figures.style import safe_text
     from sdm.report.pictures import read_picture
 
-    picture = read_picture(path, 900)
-    shades = suitability(scale) if scale in charts.SCALES else Shades("")
-    axes = plot_map(picture, shades, ax, records=records)
+    axes = plot_map(read_picture(path, PIXELS, band), Shades(*shades), ax, records=records)
     axes.set_title(safe_text(title, 60), fontsize=9, fontstyle="italic" if species else "normal")
     return axes
 

@@ -10,6 +10,7 @@ from sdm.api.rasters import Map, RasterMap, as_map, read_raster, stacked
 from sdm.api.saving import save_results
 from sdm.api.tables import read_table
 from sdm.errors import DataError, OptionError
+from sdm.report.charts import SCALES, TOP
 from sdm.report.projection import StoredCase, StoredProjection
 from sdm.report.results import Results, find_projections, read_results
 
@@ -76,7 +77,9 @@ class ProjectedSpecies:
         from sdm.api.plots import draw_raster
 
         path = self._rasters(self._case(scenario))[name or self.maps_of(scenario)[0]]
-        return draw_raster(path, f"{self.name}, {scenario}", self._stored.scale if name is None else None, ax)
+        scale = self._stored.scale
+        shades = (SCALES.get(scale, scale), 1.0 if TOP.get(scale) == 1.0 else None) if name is None else ("", None)
+        return draw_raster(path, f"{self.name}, {scenario}", shades, ax)
 
     def _row(self, case: StoredCase) -> dict[str, Any]:
         """Return the main numbers of a scenario."""

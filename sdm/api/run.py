@@ -5,7 +5,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sdm.api.mapping import map_names, predict_model, range_of, stored_map
+from sdm.api.mapping import predict_model, range_of, raster_places, stored_map
 from sdm.api.private import PrivateFolder
 from sdm.api.rasters import Map, RasterMap, as_map, stacked
 from sdm.api.saving import save_results
@@ -36,7 +36,7 @@ class RunParts(ModelView):
     @property
     def maps(self) -> list[str]:
         """The names of the maps that there are, the main one first."""
-        return map_names(self._results)
+        return list(raster_places(self._results))
 
     def raster(self, name: str | None = None) -> RasterMap:
         """Return a map as an array with its profile, whether or not xarray is installed; one of `maps`."""
