@@ -8,7 +8,7 @@ CONSTRAINTS := .ci/constraints.txt
 export OPENBLAS_NUM_THREADS ?= 1
 export MPLBACKEND := Agg
 
-.PHONY: help demo test fuzz check format bench clean
+.PHONY: help demo test fuzz check format docs bench clean
 
 help:  ## show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -61,6 +61,9 @@ check: $(VENV)/.test  ## lint, format, types and layers, without changing anythi
 format: $(VENV)/.test  ## put the code in its standard form
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+docs: $(VENV)/.base  ## write docs/api.md, the reference of all public names, from their docstrings
+	$(BIN)/python -m tools.api_reference
 
 bench: $(VENV)/.bench  ## run the benchmarks; tables on screen, JSON in benchmarks/results
 	$(BIN)/python -m benchmarks

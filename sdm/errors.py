@@ -36,7 +36,17 @@ def _hidden(value: str) -> str:
 
 class SdmError(Exception):
     """A mistake that the user can mend; the command line prints it in one line, without a traceback. Its text shows no
-    secret of an address."""
+    secret of an address. All errors of the package that are about data, options or files are of this class.
+
+    Examples
+    --------
+    >>> from sdm import Maxent, SdmError
+    >>> try:
+    ...     Maxent("lq").fit([[1.0], [2.0]], [1, 1])
+    ... except SdmError as error:
+    ...     print(error)
+    y has no background: one class alone ([1]) is among its labels; expected 1 for presences and 0 for background
+    """
 
     def __init__(self, *parts: object) -> None:
         super().__init__(*(hide_secrets(part) if isinstance(part, str) else part for part in parts))

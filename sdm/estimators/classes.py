@@ -34,7 +34,7 @@ from sdm.maxent.solution import Solution
 from sdm.maxent.solvers.newton import solve_newton, solve_structural
 from sdm.maxent.structural import FamilyPenalty, Growth
 from sdm.models.classes import ClassModel
-from sdm.types import Array, Index, Progress
+from sdm.types import Array, Index, Progress, TableLike
 
 log = logging.getLogger("sdm")
 
@@ -121,6 +121,7 @@ class ConditionalMaxent(Classifier):
     Examples
     --------
     >>> import numpy as np
+    >>> from sdm import ConditionalMaxent
     >>> rng = np.random.default_rng(1)
     >>> X = rng.normal(size=(300, 2))
     >>> y = np.where(X[:, 0] > 0.3, "forest", np.where(X[:, 1] > 0, "meadow", "bog"))
@@ -158,7 +159,7 @@ class ConditionalMaxent(Classifier):
 
     def fit(
         self,
-        X: Any,
+        X: TableLike,
         y: Any,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
@@ -186,7 +187,7 @@ class ConditionalMaxent(Classifier):
 
     def _fit(
         self,
-        X: Any,
+        X: TableLike,
         y: Any,
         sample_weight: ArrayLike | None,
         groups: ArrayLike | None = None,
@@ -407,23 +408,23 @@ class ConditionalMaxent(Classifier):
         """The name of every feature, in the order of `coef_`."""
         return feature_names(self.feature_set_.families[1:], self.model_.variables)
 
-    def predict_proba(self, X: Any, clamp: bool = True) -> Array:
+    def predict_proba(self, X: TableLike, clamp: bool = True) -> Array:
         """Return the probability of every class, in the order of `classes_`, one row per site."""
         table = self._checked(X)
         return self.model_.predict_proba(table, clamp)
 
-    def decision_function(self, X: Any, clamp: bool = True) -> Array:
+    def decision_function(self, X: TableLike, clamp: bool = True) -> Array:
         """Return the score of every class, one row per site; of two classes how much the second is above the first."""
         table = self._checked(X)
         scores = self.model_.scores(table, clamp)
         return scores[1] - scores[0] if len(scores) == 2 else np.ascontiguousarray(scores.T)
 
-    def predict(self, X: Any, clamp: bool = True) -> NDArray[Any]:
+    def predict(self, X: TableLike, clamp: bool = True) -> NDArray[Any]:
         """Return the most probable class of every site."""
         table = self._checked(X)
         return self.model_.predict(table, clamp)
 
-    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the share of sites (of their weights) whose most probable class is their label."""
         predicted = self.predict(X)
         right = predicted == one_label_per_row(y, len(predicted))

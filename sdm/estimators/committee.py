@@ -15,7 +15,7 @@ from sdm.maxent.penalty import L1
 from sdm.maxent.problem import Problem
 from sdm.maxent.solution import CONVERGED, Solution
 from sdm.progress.telling import step_by_step
-from sdm.types import Progress
+from sdm.types import Progress, TableLike
 
 # The shapes of the first four count a sixth each, the smooth one a third.
 WEIGHTS = (1 / 6, 1 / 6, 1 / 6, 1 / 6, 1 / 3)
@@ -45,6 +45,19 @@ class Committee(Maxent):
         `gap` is the largest of the members'; the mean solves no problem of its own.
     coef_, feature_set_, model_, notes_
         As for `Maxent`, over the features of all members.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sdm import Committee
+    >>> rng = np.random.default_rng(1)
+    >>> X = np.vstack([rng.normal(0.5, 0.5, size=(30, 2)), rng.normal(size=(300, 2))])
+    >>> y = np.repeat([1, 0], [30, 300])
+    >>> model = Committee().fit(X, y)
+    >>> len(model.members_), bool(model.solution_.gap <= 1e-6)
+    (5, True)
+    >>> model.predict([[0.5, 0.5], [3.0, 3.0]]).round(1).tolist()
+    [0.8, 0.0]
     """
 
     def __init__(
@@ -72,7 +85,7 @@ class Committee(Maxent):
 
     def fit(
         self,
-        X: Any,
+        X: TableLike,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         start: Any = None,

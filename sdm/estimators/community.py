@@ -25,7 +25,7 @@ from sdm.joint.learners.registry import C_PATH, LAMBDA_RANGE, LEARNERS, Learner
 from sdm.joint.learners.tuning import choose_regularization, hamming
 from sdm.joint.likelihood import best_scale
 from sdm.models.community import FittedJoint
-from sdm.types import Array, Progress
+from sdm.types import Array, Progress, TableLike
 
 log = logging.getLogger("sdm")
 
@@ -96,6 +96,7 @@ class JointModel(Classifier):
     Examples
     --------
     >>> import numpy as np
+    >>> from sdm import JointModel
     >>> rng = np.random.default_rng(1)
     >>> X = rng.normal(size=(200, 2))
     >>> first = X[:, 0] + rng.logistic(size=200) > 0
@@ -133,7 +134,12 @@ class JointModel(Classifier):
         self.seed, self.random_state = seed, random_state
 
     def fit(
-        self, X: Any, y: Any, title: str = "joint model", groups: Any = None, progress: Progress | None = None
+        self,
+        X: TableLike,
+        y: TableLike,
+        title: str = "joint model",
+        groups: Any = None,
+        progress: Progress | None = None,
     ) -> Self:
         """Fit to sites.
 
@@ -235,27 +241,27 @@ class JointModel(Classifier):
             log.info("%s: C %g chosen by held-out %s", title, quick.c, tried[0]["measure"])
         return replace(learner, c=quick.c, lam=quick.lam), tried
 
-    def predict(self, X: Any, known: Any = None, clamp: bool = True) -> NDArray[np.int64]:
+    def predict(self, X: TableLike, known: Any = None, clamp: bool = True) -> NDArray[np.int64]:
         """Return every site's best joint labeling, `(n, S)`, given the labels in `known` (NaN where unknown)."""
         table = self._checked(X)
         return self.model_.predict(table, known, clamp).astype(np.int64)
 
-    def predict_proba(self, X: Any, known: Any = None, clamp: bool = True) -> Array:
+    def predict_proba(self, X: TableLike, known: Any = None, clamp: bool = True) -> Array:
         """Return every species' probability at every site, given the labels in `known` (NaN where unknown)."""
         table = self._checked(X)
         return self.model_.predict_proba(table, known, clamp)
 
-    def richness(self, X: Any, known: Any = None, clamp: bool = True) -> Array:
+    def richness(self, X: TableLike, known: Any = None, clamp: bool = True) -> Array:
         """Return the expected number of species at every site: the sum of the marginals."""
         return self.predict_proba(X, known, clamp).sum(axis=1)
 
-    def log_loss(self, X: Any, y: Any) -> float:
+    def log_loss(self, X: TableLike, y: TableLike) -> float:
         """Return the mean joint log loss per site, `−ln p(y | x)`, of the labels that are known."""
         table, fitted = self._checked(X), self.model_
         x = fitted.encode(table)
         return fitted.log_loss(x, read_labels(y, fitted.species, x.shape[0]))
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: TableLike, y: TableLike) -> float:
         """Return the share of known labels that the best joint labeling gets right."""
         predicted = self.predict(X)
         return 1.0 - hamming(read_labels(y, self.model_.species, predicted.shape[0]), predicted)

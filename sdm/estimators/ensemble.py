@@ -18,7 +18,7 @@ from sdm.features.terms import Terms
 from sdm.maxent.entropy import Entropy
 from sdm.maxent.solution import CONVERGED, Solution
 from sdm.models.interface import ModelVariable, with_weights
-from sdm.types import Progress
+from sdm.types import Progress, TableLike
 
 
 class Ensemble(Maxent):
@@ -75,7 +75,7 @@ class Ensemble(Maxent):
 
     def fit(
         self,
-        X: Any,
+        X: TableLike,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         start: Any = None,

@@ -9,18 +9,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from sdm.errors import DataError, OptionError
 from sdm.estimators.conventions.labels import read_presences
-from sdm.estimators.conventions.raised import not_fitted
-from sdm.estimators.params import Estimator
+from sdm.estimators.params import TableReader
 from sdm.features.classes import parse_classes
 from sdm.features.domain import Domain
 from sdm.features.feature_set import build_features
 from sdm.features.knots import Knots, check_knots
-from sdm.types import Array
+from sdm.types import Array, TableLike
 
 OUTPUTS = ("default", "pandas", "polars")
 
 
-class FeatureClasses(Estimator):
+class FeatureClasses(TableReader):
     """Expand variables into the feature classes of Maxent: linear, quadratic, product, hinge and threshold features.
 
     Every feature is scaled to run from 0 to 1 over the rows of the fit, as inside `Maxent`.
@@ -58,6 +57,8 @@ class FeatureClasses(Estimator):
     [[0.0, 0.0, 0.0], [0.5, 1.0, 0.75], [1.0, 0.5, 1.0]]
     """
 
+    fitted_attribute = "terms_"
+
     def __init__(
         self,
         features: str | Sequence[str] = "lqh",
@@ -68,7 +69,7 @@ class FeatureClasses(Estimator):
     ) -> None:
         self.features, self.knots, self.categorical, self.clamp = features, knots, categorical, clamp
 
-    def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
+    def fit(self, X: TableLike, y: ArrayLike | None = None) -> Self:
         """Learn ranges, knots and categories.
 
         Parameters
@@ -90,7 +91,7 @@ class FeatureClasses(Estimator):
         self._encoder, self.terms_ = encoder, built.terms()
         return self
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: TableLike) -> Any:
         """Return the features at the rows of a table.
 
         Parameters
@@ -110,7 +111,7 @@ class FeatureClasses(Estimator):
         values: Array = self.terms_.evaluate(held)
         return self._wrapped(values, getattr(X, "index", None))
 
-    def fit_transform(self, X: Any, y: ArrayLike | None = None) -> Any:
+    def fit_transform(self, X: TableLike, y: ArrayLike | None = None) -> Any:
         """Learn from a table, and return its features."""
         return self.fit(X, y).transform(X)
 
@@ -156,13 +157,6 @@ class FeatureClasses(Estimator):
 
             return polars.DataFrame(values, schema=[*self.get_feature_names_out()])
         return values
-
-    def _require_fit(self) -> None:
-        if not hasattr(self, "terms_"):
-            raise not_fitted(type(self).__name__, "fit(X)")
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "terms_")
 
     def __sklearn_tags__(self) -> Any:
         """Describe the transformer to scikit-learn, which is what calls this."""

@@ -33,7 +33,7 @@ from sdm.maxent.solvers.newton import solve_newton
 from sdm.maxent.solvers.structmaxent import solve_structmaxent1, solve_structmaxent2
 from sdm.maxent.solvers.summet import solve_plummet, solve_summet
 from sdm.models.species import UNSEEN, Model, cumulative_table, with_temperature
-from sdm.types import Array
+from sdm.types import Array, TableLike
 
 log = logging.getLogger("sdm")
 
@@ -119,6 +119,7 @@ class Maxent(Classifier):
     Examples
     --------
     >>> import numpy as np
+    >>> from sdm import Maxent
     >>> rng = np.random.default_rng(1)
     >>> background = rng.normal(size=(500, 2))
     >>> presences = rng.normal(0.5, 0.5, size=(60, 2))
@@ -163,7 +164,7 @@ class Maxent(Classifier):
 
     def fit(
         self,
-        X: Any,
+        X: TableLike,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         start: "Maxent | Model | None" = None,
@@ -215,7 +216,7 @@ class Maxent(Classifier):
         return (built if keep.all() else built.subset(keep)), beta[keep]
 
     def _read(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, base_weight: ArrayLike | None = None
+        self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None, base_weight: ArrayLike | None = None
     ) -> "TrainingData":
         """Turn labelled rows into a domain and a sample."""
         encoder, x = self._learn(X)
@@ -319,7 +320,7 @@ class Maxent(Classifier):
         """The name of every feature, in the order of `coef_`."""
         return feature_names(self.feature_set_.families, self.model_.variables)
 
-    def predict(self, X: Any, scale: str = "cloglog", clamp: bool = True) -> Array:
+    def predict(self, X: TableLike, scale: str = "cloglog", clamp: bool = True) -> Array:
         """Predict the suitability of each point.
 
         Parameters
@@ -340,7 +341,7 @@ class Maxent(Classifier):
         table = self._checked(X)
         return self.model_.predict(table, scale, clamp)
 
-    def predict_proba(self, X: Any, clamp: bool = True) -> Array:
+    def predict_proba(self, X: TableLike, clamp: bool = True) -> Array:
         """Return one row per point with two columns, in the order of `classes_`: background, and presence.
 
         The second is the suitability on the cloglog scale, which is the probability of presence if the assumptions of
@@ -349,7 +350,7 @@ class Maxent(Classifier):
         here = self.predict(X, "cloglog", clamp)
         return np.column_stack([1.0 - here, here])
 
-    def decision_function(self, X: Any, clamp: bool = True) -> Array:
+    def decision_function(self, X: TableLike, clamp: bool = True) -> Array:
         """Return the score of each point: above zero where the suitability (cloglog) is above 0.5, in nats for
         Shannon's entropy. It keeps the order of predictions where these are too small to tell apart."""
         table, model = self._checked(X), self.model_
@@ -358,7 +359,7 @@ class Maxent(Classifier):
         zero = np.log(level) if order == 0.0 else (level**order - 1.0) / order
         return model.predict(table, "link", clamp) + (np.log(model.n_domain) if order == 0.0 else 0.0) - zero
 
-    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the mean log density ratio of the presences to the training domain: the (test) gain, in nats.
 
         Minus infinity if a presence falls where an entropy above 1 puts the density at zero.

@@ -17,6 +17,7 @@ from sdm.maxent.entropy import Entropy
 from sdm.maxent.solution import CONVERGED, STALLED, Solution
 from sdm.models.group import GroupModel
 from sdm.models.interface import ModelVariable
+from sdm.types import TableLike
 
 
 class OnAxes(Maxent):
@@ -81,7 +82,7 @@ class OnAxes(Maxent):
         return type(self)(**params | {"group": self.without[name], "without": None})
 
     def _read(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, base_weight: ArrayLike | None = None
+        self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None, base_weight: ArrayLike | None = None
     ) -> TrainingData:
         """Turn labelled rows into a domain of the variables of the group, and a sample."""
         self.categorical = list(self.group.categorical)

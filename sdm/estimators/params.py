@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sdm.data.encode import Encoder, as_table, column_names
 from sdm.errors import DataError, OptionError
 from sdm.estimators.conventions.raised import not_fitted
-from sdm.types import Array
+from sdm.types import Array, TableLike
 
 Limits = Mapping[str, tuple[float, float, str]]
 """Parameters that are numbers: their limits (exclusive), and the words for them."""
@@ -73,31 +74,17 @@ class Parameters:
         return f"{type(self).__name__}({', '.join(changed)})"
 
 
-class Estimator(Parameters):
-    """An estimator of a table, whose fit leaves a model in `model_`."""
+class TableReader(Parameters):
+    """Whatever is fitted to a table, and remembers its columns."""
 
-    feature_names_in_: np.ndarray[Any, Any]
-
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the model to a file; `sdm.load_model` reads it.
-
-        Parameters
-        ----------
-        path : str or path
-            Such as ``species.npz``.
-        overwrite : bool
-            Whether a file that is there may be replaced.
-        """
-        from sdm.models.file import save_model
-
-        self._require_fit()
-        save_model(self.model_, path, overwrite=overwrite)  # type: ignore[attr-defined]
+    fitted_attribute = "model_"  # there is one after fit, and none before
+    feature_names_in_: NDArray[np.object_]
 
     def _require_fit(self) -> None:
-        if not hasattr(self, "model_"):
+        if not self.__sklearn_is_fitted__():
             raise not_fitted(type(self).__name__)
 
-    def _learn(self, X: Any) -> tuple[Encoder, Array]:
+    def _learn(self, X: TableLike) -> tuple[Encoder, Array]:
         """Return how the columns of a table become numbers, and the numbers; note how many there are, and their names
         where they have some."""
         encoder = Encoder.learn(X, getattr(self, "categorical", ()))
@@ -117,7 +104,7 @@ class Estimator(Parameters):
             self.feature_names_in_ = np.array(encoder.names, dtype=object)
         return encoder, x
 
-    def _checked(self, X: Any) -> Any:
+    def _checked(self, X: TableLike) -> Any:
         """Return a table to predict from, if the estimator is fitted and the table has as many columns as it knows."""
         self._require_fit()
         table = as_table(X)
@@ -132,7 +119,7 @@ class Estimator(Parameters):
         return table
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "model_")
+        return hasattr(self, self.fitted_attribute)
 
     def __sklearn_tags__(self) -> Any:
         """Describe the estimator to scikit-learn, which is what calls this."""
@@ -141,6 +128,25 @@ class Estimator(Parameters):
         named = bool(len(getattr(self, "categorical", ())))  # text is for columns that were named
         inputs = InputTags(categorical=named, string=named)
         return Tags(estimator_type=None, target_tags=TargetTags(required=True), input_tags=inputs)
+
+
+class Estimator(TableReader):
+    """An estimator whose fit leaves a model in `model_`."""
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the model to a file; `sdm.load_model` reads it.
+
+        Parameters
+        ----------
+        path : str or path
+            Such as ``species.npz``.
+        overwrite : bool
+            Whether a file that is there may be replaced.
+        """
+        from sdm.models.file import save_model
+
+        self._require_fit()
+        save_model(self.model_, path, overwrite=overwrite)  # type: ignore[attr-defined]
 
 
 class Classifier(Estimator):

@@ -29,7 +29,7 @@ from sdm.shared.choice import STRENGTHS, PathRow, natural_penalty, strength_path
 from sdm.shared.factors import Factors
 from sdm.shared.fitting import SharedFit, fit_shared
 from sdm.shared.problem import Records, SharedProblem
-from sdm.types import Array, Progress
+from sdm.types import Array, Progress, TableLike
 
 _NUMBERS = {
     "tolerance": (0.0, np.inf, "a positive gap in nats per record, such as 1e-4"),
@@ -90,6 +90,7 @@ class SharedMaxent(Estimator):
     Examples
     --------
     >>> import numpy as np
+    >>> from sdm import SharedMaxent
     >>> rng = np.random.default_rng(1)
     >>> sites = rng.normal(size=(300, 2))
     >>> warm, wet = sites[sites[:, 0] > 0.5], sites[sites[:, 1] > 0.5]
@@ -123,7 +124,7 @@ class SharedMaxent(Estimator):
 
     def fit(
         self,
-        X: Any,
+        X: TableLike,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         base_weight: ArrayLike | None = None,
@@ -259,13 +260,13 @@ class SharedMaxent(Estimator):
             training_reference(domain, list(group.samples)),
         )
 
-    def predict(self, X: Any, scale: str = "cloglog") -> Array:
+    def predict(self, X: TableLike, scale: str = "cloglog") -> Array:
         """Predict every species.
 
         Parameters
         ----------
         X : (n, V) array or data frame
-        scale : {"cloglog", "raw", "cumulative", "logistic", "link"}
+        scale : {"cloglog", "raw", "logistic", "link"}
 
         Returns
         -------
@@ -275,7 +276,7 @@ class SharedMaxent(Estimator):
         table = self._checked(X)
         return self.model_.values(table, scale)
 
-    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the mean log density ratio of the records to the sites, in nats per record; rows without a species, or
         with one that the model does not know, do not count."""
         table = self._checked(X)

@@ -24,7 +24,7 @@ from sdm.maxent.problem import Problem
 from sdm.maxent.solvers.newton import solve_structural
 from sdm.maxent.solvers.structmaxent import solve_growing
 from sdm.maxent.structural import FamilyPenalty, Growth
-from sdm.types import Array, Progress
+from sdm.types import Array, Progress, TableLike
 
 COMPLEXITIES = ("bound", "sample")
 SOLVERS = ("newton", "structmaxent1", "structmaxent2")
@@ -70,6 +70,18 @@ class StructMaxent(Maxent):
         Every setting tried, when they were chosen.
     solution_, model_, coef_, feature_names_, notes_
         As for `Maxent`, with the features that were found.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sdm import StructMaxent
+    >>> rng = np.random.default_rng(1)
+    >>> background = rng.uniform(size=(300, 2))
+    >>> presences = background[(background > 0.6).all(axis=1)]  # warm and wet
+    >>> X, y = np.vstack([presences, background]), np.repeat([1, 0], [len(presences), 300])
+    >>> model = StructMaxent("l,trees:4", lam=0.01, beta=0.01).fit(X, y)
+    >>> model.solution_.status, model.predict([[0.8, 0.8], [0.8, 0.2]]).round(1).tolist()
+    ('converged', [0.7, 0.0])
     """
 
     def __init__(
@@ -116,7 +128,7 @@ class StructMaxent(Maxent):
 
     def fit(
         self,
-        X: Any,
+        X: TableLike,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         start: Any = None,

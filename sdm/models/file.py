@@ -20,10 +20,32 @@ KINDS = {
 def save_model(model: FittedModel, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
     """Write the file of a model of any kind: first beside its place, then moved there in one step.
 
+    Parameters
+    ----------
+    model : FittedModel
+        Of one species, of classes, of a group or of a community: `model_` of an estimator.
+    path : str or path
+        Such as ``oak.npz``.
+    overwrite : bool
+        Whether a file that is there may be replaced.
+
+    Returns
+    -------
+    Path
+        The file.
+
     Raises
     ------
     OutputError
         If the file exists and `overwrite` is not set, or the folder cannot be written.
+
+    Examples
+    --------
+    >>> import numpy as np, pathlib, tempfile
+    >>> from sdm import Maxent, save_model
+    >>> X, y = np.arange(40.0).reshape(20, 2), np.repeat([1, 0], [8, 12])
+    >>> save_model(Maxent("l").fit(X, y).model_, pathlib.Path(tempfile.mkdtemp(), "oak.npz")).name
+    'oak.npz'
     """
     return write_bytes(Path(path), model.to_bytes(), overwrite=overwrite)
 
@@ -36,6 +58,15 @@ def kind_of(path: str | os.PathLike[str]) -> str | None:
 
 def load_model(path: str | os.PathLike[str]) -> FittedModel:
     """Read a model file of any kind: of one species, of classes, or of several species together.
+
+    Parameters
+    ----------
+    path : str or path
+
+    Returns
+    -------
+    FittedModel
+        The model. Where its kind is known, `Model.load` gives the type checker that kind.
 
     Raises
     ------

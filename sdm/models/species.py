@@ -55,6 +55,17 @@ class Model(FeatureModel):
         How the model came about: status, gap, gain, settings, data, seed, versions. JSON values only.
     reference : Reference or None
         The environment that it was fitted to (background and presences); earlier files do not have it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sdm import Maxent, Model
+    >>> X, y = np.arange(40.0).reshape(20, 2), np.repeat([1, 0], [8, 12])
+    >>> model = Maxent("l").fit(X, y).model_
+    >>> isinstance(model, Model), model.names, model.scales[0]
+    (True, ('x0', 'x1'), 'cloglog')
+    >>> model.predict({"x0": [0.0], "x1": [1.0]}, scale="cumulative").round().tolist()
+    [100.0]
     """
 
     kind: ClassVar[str] = "species"

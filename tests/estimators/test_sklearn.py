@@ -5,12 +5,14 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 from sklearn.base import clone, is_classifier
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import BaggingClassifier, VotingClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.inspection import partial_dependence, permutation_importance
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import estimator_checks
@@ -219,3 +221,29 @@ def test_many_labels_at_once(data):
     labels = (x + rng.logistic(size=x.shape) > 0.5).astype(int)
     scores = cross_val_score(JointModel(features="l", c=1.0), x, labels, scoring="roc_auc", cv=3)
     assert np.all(scores > 0.6)
+
+
+@pytest.mark.parametrize(
+    "whole",
+    [
+        VotingClassifier([("maxent", Maxent("lq")), ("logistic", LogisticRegression())], voting="soft"),
+        BaggingClassifier(Maxent("l,relu:5"), 3, random_state=1),
+        CalibratedClassifierCV(Maxent("lq"), cv=3),
+    ],
+    ids=lambda whole: type(whole).__name__,
+)
+def test_inside_other_estimators(data, whole):
+    x, y = data
+    assert roc_auc_score(y, clone(whole).fit(x, y).predict_proba(x)[:, 1]) > 0.7
+
+
+def test_a_search_over_groups_and_communities(data):
+    x, y = data
+    species = np.where(y == 1, np.where(x[:, 0] > 0.7, "oak", "ash"), None)
+    folds = KFold(3, shuffle=True, random_state=0)
+    shared = GridSearchCV(SharedMaxent("l", threads=1), {"strength": [0.3, 30.0]}, cv=folds, error_score="raise")
+    assert shared.fit(x, species).best_params_ == {"strength": 0.3}
+    labels = pd.DataFrame({"oak": x[:, 0] > 0.5, "ash": y}).astype(int)
+    table = pd.DataFrame(x, columns=["heat", "rain"])
+    joint = GridSearchCV(JointModel(features="l"), {"c": [0.01, 1.0]}, cv=folds, error_score="raise")
+    assert joint.fit(table, labels).best_params_ == {"c": 1.0}

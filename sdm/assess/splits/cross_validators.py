@@ -14,7 +14,7 @@ from sdm.assess.splits.spatial import blocks, buffered_leave_one_out, checkerboa
 from sdm.data.encode import as_table
 from sdm.errors import DataError, OptionError
 from sdm.estimators.conventions.labels import one_label_per_row
-from sdm.types import Array, Index
+from sdm.types import Array, Index, TableLike
 
 
 class Splitter:
@@ -26,7 +26,7 @@ class Splitter:
 
     background = "partition"
 
-    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[Index, Index]]:
+    def split(self, X: TableLike, y: Any = None, groups: Any = None) -> Iterator[tuple[Index, Index]]:
         """Yield for each fold the positions of the rows that train and of those that test.
 
         Parameters
@@ -45,13 +45,13 @@ class Splitter:
         for fold in self._divide(X, presence, others).folds:
             yield _joined(fold, presence, others)
 
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+    def get_n_splits(self, X: TableLike | None = None, y: Any = None, groups: Any = None) -> int:
         """Return the number of folds, which may depend on the data."""
         if X is None:
             raise DataError(f"the number of folds of {type(self).__name__} depends on the data: give X (and y)")
         return len(self._divide(X, *self._rows(X, y)).folds)
 
-    def _rows(self, X: Any, y: Any) -> tuple[Index, Index | None]:
+    def _rows(self, X: TableLike, y: Any) -> tuple[Index, Index | None]:
         """Return the rows of presences and those of background; all rows and None where there is no such thing."""
         n = _height(X)
         if y is not None:
@@ -64,7 +64,7 @@ class Splitter:
             raise OptionError("background='full' is for presences and background: y must have two values, such as 1, 0")
         return np.arange(n), None
 
-    def _divide(self, X: Any, presence: Index, others: Index | None) -> Split:
+    def _divide(self, X: TableLike, presence: Index, others: Index | None) -> Split:
         raise NotImplementedError
 
     def _words(self, others: Index | None) -> dict[str, Any]:
@@ -84,7 +84,7 @@ class SpatialSplitter(Splitter):
     coordinates: Any
     geographic: bool | None = None
 
-    def _places(self, X: Any, presence: Index, others: Index | None) -> tuple[Array, Array, bool]:
+    def _places(self, X: TableLike, presence: Index, others: Index | None) -> tuple[Array, Array, bool]:
         """Return the coordinates of presences and of background (all rows, where there is none), and their kind."""
         xy, degrees = read_coordinates(self.coordinates, X, _height(X))
         around = xy if others is None else xy[others]
@@ -118,6 +118,7 @@ class SpatialBlocks(SpatialSplitter):
     Examples
     --------
     >>> import numpy as np
+    >>> from sdm import SpatialBlocks
     >>> rng = np.random.default_rng(1)
     >>> xy = rng.uniform(0, 100, size=(200, 2))  # km
     >>> y = np.repeat([1, 0], [50, 150])
@@ -139,11 +140,11 @@ class SpatialBlocks(SpatialSplitter):
         self.size, self.n_splits, self.coordinates = size, n_splits, coordinates
         self.geographic, self.background, self.seed = geographic, background, seed
 
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+    def get_n_splits(self, X: TableLike | None = None, y: Any = None, groups: Any = None) -> int:
         """Return the number of folds."""
         return int(self.n_splits)
 
-    def _divide(self, X: Any, presence: Index, others: Index | None) -> Split:
+    def _divide(self, X: TableLike, presence: Index, others: Index | None) -> Split:
         xy, around, geographic = self._places(X, presence, others)
         words = self._words(others)
         return blocks(xy, around, float(self.size), int(self.n_splits), seed=self.seed, geographic=geographic, **words)
@@ -167,6 +168,7 @@ class Checkerboard(SpatialSplitter):
     Examples
     --------
     >>> import numpy as np
+    >>> from sdm import Checkerboard
     >>> xy = np.array([[0.5, 9.5], [1.5, 9.5], [0.5, 8.5], [1.5, 8.5], [2.5, 9.5], [3.5, 8.5]])
     >>> folds = Checkerboard(1.0, aggregation=1, origin=(0, 10), coordinates=xy)
     >>> [test.tolist() for train, test in folds.split(xy)]
@@ -185,7 +187,7 @@ class Checkerboard(SpatialSplitter):
         self.cell, self.aggregation, self.origin = cell, aggregation, origin
         self.coordinates, self.background = coordinates, background
 
-    def _divide(self, X: Any, presence: Index, others: Index | None) -> Split:
+    def _divide(self, X: TableLike, presence: Index, others: Index | None) -> Split:
         xy, around, _ = self._places(X, presence, others)
         every = np.vstack([xy, around])
         origin = self.origin or (float(every[:, 0].min()), float(every[:, 1].max()))
@@ -210,6 +212,7 @@ class Buffered(SpatialSplitter):
     Examples
     --------
     >>> import numpy as np
+    >>> from sdm import Buffered
     >>> xy = np.column_stack([np.arange(6.0), np.zeros(6)])
     >>> train, test = next(Buffered(1.5, coordinates=xy).split(xy))
     >>> train.tolist(), test.tolist()
@@ -221,7 +224,7 @@ class Buffered(SpatialSplitter):
     ) -> None:
         self.radius, self.coordinates, self.geographic, self.background = radius, coordinates, geographic, background
 
-    def _divide(self, X: Any, presence: Index, others: Index | None) -> Split:
+    def _divide(self, X: TableLike, presence: Index, others: Index | None) -> Split:
         xy, around, geographic = self._places(X, presence, others)
         return buffered_leave_one_out(xy, around, float(self.radius), geographic=geographic, **self._words(others))
 
@@ -243,6 +246,7 @@ class EnvironmentBlocks(Splitter):
     Examples
     --------
     >>> import numpy as np
+    >>> from sdm import EnvironmentBlocks
     >>> heat = np.array([[1.0], [9.0], [1.2], [9.1], [5.0], [5.1]])
     >>> sorted(test.tolist() for train, test in EnvironmentBlocks(3).split(heat))
     [[0, 2], [1, 3], [4, 5]]
@@ -258,18 +262,18 @@ class EnvironmentBlocks(Splitter):
     ) -> None:
         self.n_splits, self.variables, self.background, self.seed = n_splits, variables, background, seed
 
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+    def get_n_splits(self, X: TableLike | None = None, y: Any = None, groups: Any = None) -> int:
         """Return the number of folds."""
         return int(self.n_splits)
 
-    def _divide(self, X: Any, presence: Index, others: Index | None) -> Split:
+    def _divide(self, X: TableLike, presence: Index, others: Index | None) -> Split:
         values = numeric_columns(X, self.variables)
         around = values if others is None else values[others]
         words = self._words(others)
         return environmental_clusters(values[presence], around, int(self.n_splits), seed=self.seed, **words)
 
 
-def _height(X: Any) -> int:
+def _height(X: TableLike) -> int:
     """Return the number of rows of a table."""
     table = as_table(X)
     return len(table) if hasattr(table, "columns") or isinstance(table, np.ndarray) else len(next(iter(table.values())))

@@ -11,9 +11,9 @@ class SdmNotFittedError(DataError, AttributeError):
     """A prediction was asked of an estimator before `fit`."""
 
 
-def not_fitted(name: str, call: str = "fit(X, y)") -> SdmNotFittedError:
+def not_fitted(name: str) -> SdmNotFittedError:
     """Return the error of an estimator that is not fitted; where scikit-learn is loaded it is its error too."""
-    text = f"this {name} is not fitted yet: call {call} first"
+    text = f"this {name} is not fitted yet: call fit(X, y) first"
     theirs = _of_sklearn("NotFittedError")
     if theirs is None:
         return SdmNotFittedError(text)

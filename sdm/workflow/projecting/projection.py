@@ -77,15 +77,34 @@ def project_models(
         by title.
     output : path
         The folder for the results.
+    progress : callable, optional
+        Called with steps done, steps in all and a text.
     options
         Any option of ``sdm project`` under any of its spellings: `reference`, `thresholds`, `novelty`, `dispersal`,
         `over`, `extrapolation`, `scale`, `align`, `resume`, `overwrite` …
 
+    Returns
+    -------
+    ProjectionResult
+        `.species`, each with its `.scenarios`, whose `.numbers` are areas (km²), changes (per cent) and novelty.
+
     Examples
     --------
-    >>> found = project_models("results/", "future/{gcm}_{ssp}/", "out", reference="layers/")  # doctest: +SKIP
-    >>> [case.numbers["change"]["net_percent"] for case in found.species[0].scenarios]  # doctest: +SKIP
-    [-26.1, -35.9]
+    >>> import numpy as np, pathlib, rasterio, tempfile
+    >>> from sdm import Maxent, project_models
+    >>> folder, heat = pathlib.Path(tempfile.mkdtemp()), np.linspace(0, 10, 100, dtype=np.float32)
+    >>> grid = {"driver": "GTiff", "width": 10, "height": 10, "count": 1, "dtype": "float32", "crs": "EPSG:32633"}
+    >>> for name, warmer in (("now", 0), ("later", 2)):
+    ...     (folder / name).mkdir()
+    ...     cells = rasterio.Affine(1000, 0, 0, 0, -1000, 0)
+    ...     with rasterio.open(folder / name / "heat.tif", "w", transform=cells, **grid) as file:
+    ...         file.write(heat.reshape(10, 10) + warmer, 1)
+    >>> Maxent("lq").fit({"heat": heat}, heat < 4).save(folder / "oak.npz")
+    >>> places = {"reference": folder / "now", "thresholds": [0.5]}
+    >>> found = project_models(folder / "oak.npz", folder / "later", folder / "out", **places)
+    >>> change = found.species[0].scenarios[0].numbers["change"]
+    >>> change["loss"]["km2"], change["gain"]["km2"]
+    (20.0, 0.0)
     """
     known = {"project.models": models, "project.scenarios": scenarios, "output.folder": output}
     sources = ({name: plain_values(value) for name, value in part.items()} for part in (options, known))

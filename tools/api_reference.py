@@ -1,0 +1,171 @@
+"""`python -m tools.api_reference` writes docs/api.md from the docstrings and annotations of the public names."""
+
+import ast
+import inspect
+import re
+import sys
+import textwrap
+from collections.abc import Iterator
+from dataclasses import is_dataclass
+from pathlib import Path
+from typing import Any
+
+import sdm
+
+ROOT = Path(__file__).parents[1]
+PLACE = ROOT / "docs" / "api.md"
+WIDTH = 110
+STARS: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+# Members that are there for those who add a kind of model (CONTRIBUTING.md), not for users.
+INNER = {"for_fold", "settings", "check_numbers", "used_seed", "array_names", "optional_names", "to_file", "from_file"}
+LISTS = ("Parameters", "Attributes", "Returns", "Yields", "Raises")
+_HEADER = re.compile(r"^(\w[\w ]*)\n-{3,}$", re.MULTILINE)
+_ENTRY = re.compile(r'^ {4}"(\w+)": "([\w.]+)",$')
+BEGIN = """# Python reference
+
+Every public name of `sdm`, made from its docstring (`make docs`). Shapes: `n` points or sites, `V` variables, `J`
+features, `C` classes, `S` species. A table is an array `(n, V)` or a data frame, whose columns are matched by name.
+"""
+
+
+def main() -> None:
+    """Write the reference, or with `--check` tell whether it is as it should be."""
+    text = reference()
+    if "--check" in sys.argv:
+        sys.exit(
+            None if PLACE.read_text(encoding="utf-8") == text else f"{PLACE.name} is not up to date: run make docs"
+        )
+    PLACE.write_text(text, encoding="utf-8")
+
+
+def reference() -> str:
+    """Return the text of the reference."""
+    sections = list(groups())
+    contents = [f"- {title[0].upper()}{title[1:]}: {', '.join(map(_link, names))}" for title, names in sections]
+    parts = [BEGIN, "\n".join(contents) + "\n"]
+    for title, names in sections:
+        parts.append(f"## {title[0].upper()}{title[1:]}\n")
+        parts += [described(name, getattr(sdm, name)) for name in names]
+    return "\n".join(parts)
+
+
+def groups() -> Iterator[tuple[str, list[str]]]:
+    """Yield the groups of public names, as comments head them in the table of `sdm/__init__.py`."""
+    source = Path(sdm.__file__).read_text(encoding="utf-8")
+    table = source.split("_HOMES = {\n", 1)[1].split("\n}\n", 1)[0]
+    title, names = "", list[str]()
+    for line in table.splitlines():
+        if line.strip().startswith("#"):
+            if names:
+                yield title, names
+            title, names = line.strip("# "), []
+        elif found := _ENTRY.match(line):
+            names.append(found[1])
+    yield title, names
+
+
+def described(name: str, public: Any) -> str:
+    """Return the section of one public name."""
+    if not inspect.isclass(public):
+        return f"### {name}\n\n{_code(signature(name, public))}\n\n{markdown(inspect.getdoc(public))}\n"
+    made = "__init__" in vars(public) and not is_dataclass(public)  # models and results are not made by hand
+    head = signature(name, public.__init__) if made else name
+    parts = [f"### {name}\n\n{_code(head)}\n\n{markdown(inspect.getdoc(public))}\n"]
+    methods, base = own_methods(public)
+    for method, function in methods:
+        text = markdown(inspect.getdoc(function), nested=True)
+        if isinstance(function, property):
+            parts.append(f"#### {name}.{method}\n\n{text}\n")
+        else:
+            parts.append(f"#### {name}.{method}\n\n{_code(signature(method, _plain(function)))}\n\n{text}\n")
+    if base:
+        parts.append(f"The other methods are those of {_link(base)}.\n")
+    return "\n".join(parts)
+
+
+def own_methods(public: type) -> tuple[list[tuple[str, Any]], str | None]:
+    """Return the methods of a class and of its bases up to one that is public, and the name of that."""
+    found: dict[str, Any] = {}
+    for one in public.__mro__:
+        if one is not public and one.__name__ in sdm.__all__:
+            return list(found.items()), one.__name__
+        if one.__module__.startswith("sdm."):
+            for name, value in vars(one).items():
+                known = inspect.isfunction(value) or isinstance(value, (classmethod, property))
+                if known and not name.startswith("_") and name not in INNER:
+                    found.setdefault(name, value)
+    return list(found.items()), None
+
+
+def signature(name: str, function: Any) -> str:
+    """Return a signature with annotations as they are written in the source, without `self`."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
+    assert isinstance(tree, ast.FunctionDef)  # noqa: S101
+    given = tree.args
+    every = [*given.posonlyargs, *given.args, *given.kwonlyargs, *filter(None, (given.vararg, given.kwarg))]
+    notes = {one.arg: ast.unparse(one.annotation) for one in every if one.annotation is not None}
+    listed, starred = list[str](), False
+    for one in inspect.signature(function).parameters.values():
+        if one.name in ("self", "cls"):
+            continue
+        if one.kind is one.KEYWORD_ONLY and not starred:
+            listed.append("*")
+        starred = starred or one.kind in (one.KEYWORD_ONLY, one.VAR_POSITIONAL)
+        note = f": {notes[one.name]}" if one.name in notes else ""
+        default = "" if one.default is one.empty else f"{' = ' if note else '='}{one.default!r}"
+        listed.append(f"{STARS.get(one.kind, '')}{one.name}{note}{default}")
+    back = "" if tree.returns is None or tree.name == "__init__" else f" -> {ast.unparse(tree.returns)}"
+    line = f"{name}({', '.join(listed)}){back}"
+    if len(line) <= WIDTH:
+        return line
+    return f"{name}(\n" + "".join(f"    {one},\n" for one in listed) + f"){back}"
+
+
+def markdown(doc: str | None, nested: bool = False) -> str:
+    """Return a docstring of numpydoc as Markdown."""
+    first, *rest = _HEADER.split(doc or "")
+    parts = [_prose(first.strip())]
+    for title, body in zip(rest[::2], rest[1::2]):
+        lines = body.strip("\n")
+        if title == "Examples":
+            parts.append(f"```python\n{lines.strip()}\n```")
+        elif title == "See Also":
+            parts.append("See also " + ", ".join(map(_link, re.findall(r"\w+", lines))) + ".")
+        else:
+            text = _entries(lines) if title in LISTS else _prose(lines.strip())
+            parts.append(f"**{title}**\n\n{text}")
+    return "\n\n".join(part for part in parts if part)
+
+
+def _entries(body: str) -> str:
+    """Return the entries of a list of parameters: a name with a type, and an indented text below it."""
+    out: list[str] = []
+    for line in body.splitlines():
+        if line and not line.startswith(" "):
+            name, colon, kind = line.partition(" : ")
+            named = colon or re.fullmatch(r"[\w, ]+", name)
+            shown = ", ".join(f"`{one}`" for one in name.split(", ")) if named else _prose(name)
+            out.append(f"- {shown}{colon and f': {_prose(kind)}'}")
+        elif line.strip():
+            out.append(f"  {_prose(line.strip())}")
+    return "\n".join(out)
+
+
+def _prose(text: str) -> str:
+    return text.replace("``", "`")
+
+
+def _code(text: str) -> str:
+    return f"```python\n{text}\n```"
+
+
+def _link(name: str) -> str:
+    return f"[{name}](#{name.lower()})" if name in sdm.__all__ else f"`{name}`"
+
+
+def _plain(function: Any) -> Any:
+    return function.__func__ if isinstance(function, classmethod) else function
+
+
+if __name__ == "__main__":
+    main()
