@@ -60,10 +60,17 @@ def fit(
 
     Examples
     --------
-    >>> import sdm
-    >>> run = sdm.fit("occurrences.csv", "layers/", categorical="landcover", folds=5)  # doctest: +SKIP
-    >>> run.map, run.importance, run.plot.curves()  # doctest: +SKIP
-    >>> run.to_folder("results")  # doctest: +SKIP
+    >>> import pathlib, sdm, tempfile
+    >>> from sdm.simulate.world import simulate  # a virtual landscape, a species, and a warmer climate
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> made = simulate(folder, size=32, layers=3, species=1, records=30, sites=40, warming=2)
+    >>> run = sdm.fit(folder / "occurrences.csv", folder / "layers", categorical="landcover", features="lq")
+    >>> list(run), run.map.shape
+    (['Virtualis montanus'], (32, 32))
+    >>> sorted(run.importance["variable"])
+    ['landcover', 'precipitation', 'temperature']
+    >>> run.to_folder(folder / "results").name
+    'results'
     """
     from sdm.workflow.run import run
 
@@ -78,7 +85,7 @@ def tune(
     Parameters
     ----------
     records, layers, layers_crs, progress, **options
-        As for `fit`; and those of tuning, such as ``feature_sets=["l", "lq", "lqh"]``, ``multipliers=[0.5, 1, 2]`` and
+        As for `fit`, and those of tuning, such as ``feature_sets=["l", "lq", "lqh"]``, ``multipliers=[0.5, 1, 2]`` and
         ``choose_by="auc.val.avg"``.
 
     Returns
@@ -88,9 +95,14 @@ def tune(
 
     Examples
     --------
-    >>> import sdm
-    >>> run = sdm.tune("occurrences.csv", "layers/", multipliers=[0.5, 1, 2, 4])  # doctest: +SKIP
-    >>> run.tuning.sort_values("auc.val.avg")  # doctest: +SKIP
+    >>> import pathlib, sdm, tempfile
+    >>> from sdm.simulate.world import simulate  # a virtual landscape, a species, and a warmer climate
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> made = simulate(folder, size=32, layers=3, species=1, records=30, sites=40, warming=2)
+    >>> tried = {"feature_sets": ["l", "lq"], "multipliers": [1, 4], "folds": 2}
+    >>> run = sdm.tune(folder / "occurrences.csv", folder / "layers", categorical="landcover", **tried)
+    >>> len(run.tuning), int(run.tuning["chosen"].sum())
+    (4, 1)
     """
     from sdm.workflow.studies.tuning import run_tuning
 
@@ -112,9 +124,15 @@ def check(records: Any = None, layers: Any = None, *, layers_crs: Any = None, **
 
     Examples
     --------
-    >>> import sdm
-    >>> sdm.check("occurrences.csv", "layers/", categorical="landcover").problems  # doctest: +SKIP
+    >>> import pathlib, sdm, tempfile
+    >>> from sdm.simulate.world import simulate  # a virtual landscape, a species, and a warmer climate
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> made = simulate(folder, size=32, layers=3, species=1, records=30, sites=40, warming=2)
+    >>> found = sdm.check(folder / "occurrences.csv", folder / "layers", categorical="landcover")
+    >>> found.problems
     []
+    >>> sdm.check(folder / "occurrences.csv", folder / "layers", categorical="soil").problems  # doctest: +ELLIPSIS
+    ["categorical layer 'soil' ...
     """
     from sdm.workflow.checking import check_run
 
@@ -146,6 +164,8 @@ def project(
         The environment of the present, as for `fit`; with it change is measured.
     output : path, optional
         Where to write the results; without it they go with the object.
+    layers_crs, progress : optional
+        As for `fit`.
     **options
         As for `sdm project`: `thresholds`, `novelty`, `dispersal`, `over`, `extrapolation`, `scale`, `area` and others.
 
@@ -155,9 +175,16 @@ def project(
 
     Examples
     --------
-    >>> import sdm
-    >>> future = sdm.project(run, {"warmer": "layers_2050/"}, "layers/", dispersal=20)  # doctest: +SKIP
-    >>> future.summary[["scenario", "suitable_km2", "net_percent"]]  # doctest: +SKIP
+    >>> import pathlib, sdm, tempfile
+    >>> from sdm.simulate.world import simulate  # a virtual landscape, a species, and a warmer climate
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> made = simulate(folder, size=32, layers=3, species=1, records=30, sites=40, warming=2)
+    >>> run = sdm.fit(folder / "occurrences.csv", folder / "layers", categorical="landcover", features="lq")
+    >>> future = sdm.project(run, {"warmer": folder / "warmer"}, folder / "layers")
+    >>> future.summary["scenario"].tolist()
+    ['reference', 'warmer']
+    >>> future.only.get_map("warmer", "change").shape
+    (32, 32)
     """
     from sdm.workflow.projecting.projection import project_models
 
@@ -182,6 +209,8 @@ def evaluate(model: Any, presences: Any, layers: Any = None, *, layers_crs: Any 
         species.
     layers : optional
         The model's layers, as for `fit`; not needed if the table has its variables.
+    layers_crs : optional
+        As for `fit`.
     **ways
         As for `sdm evaluate`: `absences` and `background` (a table, or for the background a number of points),
         `species`, `truth`, `seed`, `class_column`, `proportions`, `select`, `site_column`, and how records and layers
@@ -194,9 +223,14 @@ def evaluate(model: Any, presences: Any, layers: Any = None, *, layers_crs: Any 
 
     Examples
     --------
-    >>> import sdm
-    >>> sdm.evaluate(run, "survey.csv", "layers/").numbers["auc"]  # doctest: +SKIP
-    0.83
+    >>> import pathlib, sdm, tempfile
+    >>> from sdm.simulate.world import simulate  # a virtual landscape, a species, and a warmer climate
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> made = simulate(folder, size=32, layers=3, species=1, records=30, sites=40, warming=2)
+    >>> run = sdm.fit(folder / "occurrences.csv", folder / "layers", categorical="landcover", features="lq")
+    >>> survey = sdm.evaluate(run, folder / "presence_absence.csv", folder / "layers")
+    >>> survey.kind, survey.numbers["auc"] > 0.7
+    ('species', True)
     """
     from sdm.workflow.evaluating import evaluate_files
 

@@ -24,13 +24,7 @@ HINTS = {"folds": "fit with folds=5", "tune": "make the run with sdm.tune"}
 
 
 class Plots:
-    """Plots of one model. Every method takes the `ax` to draw on, or makes a figure, and returns the axes.
-
-    Examples
-    --------
-    >>> run.plot.map().figure.savefig("map.pdf")  # doctest: +SKIP
-    >>> run.plot.importance(ax=axes[0])  # doctest: +SKIP
-    """
+    """Plots of one model. Every method takes the `ax` to draw on, or makes a figure, and returns the axes."""
 
     def __init__(self, results: Results) -> None:
         self._results = results

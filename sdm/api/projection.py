@@ -22,10 +22,26 @@ if TYPE_CHECKING:
 class ProjectedSpecies:
     """The projection of one species: its scenarios, their numbers and maps.
 
-    Attributes
+    Parameters
     ----------
-    name : str
-        The species, or the class of a class model.
+    results : Results
+        What the projection stored of the species.
+
+    Examples
+    --------
+    >>> import pathlib, sdm, tempfile
+    >>> from sdm.simulate.world import simulate  # a virtual landscape, a species, and a warmer climate
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> made = simulate(folder, size=32, layers=3, species=1, records=30, sites=40, warming=2)
+    >>> run = sdm.fit(folder / "occurrences.csv", folder / "layers", categorical="landcover", features="lq")
+    >>> future = sdm.project(run, {"warmer": folder / "warmer"}, folder / "layers")
+    >>> one = future["Virtualis montanus"]
+    >>> one.scenarios
+    ['warmer']
+    >>> one.maps_of("warmer")
+    ['suitability', 'presence maxsss', 'change', 'mess', 'mod']
+    >>> one.get_map("warmer").shape
+    (32, 32)
     """
 
     def __init__(self, results: Results) -> None:
@@ -113,10 +129,25 @@ class ProjectedSpecies:
 class ProjectionRun(Mapping[str, ProjectedSpecies]):
     """The results of a projection: a mapping from names of species to their scenarios.
 
-    Attributes
+    Parameters
     ----------
     folder : Path
         Where the files are; without an `output` it goes with the object: see `to_folder`.
+    private : PrivateFolder, optional
+        The temporary folder of a projection in Python. `sdm.project` and `sdm.load_projection` make projections.
+
+    Examples
+    --------
+    >>> import pathlib, sdm, tempfile
+    >>> from sdm.simulate.world import simulate  # a virtual landscape, a species, and a warmer climate
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> made = simulate(folder, size=32, layers=3, species=1, records=30, sites=40, warming=2)
+    >>> run = sdm.fit(folder / "occurrences.csv", folder / "layers", categorical="landcover", features="lq")
+    >>> future = sdm.project(run, {"warmer": folder / "warmer"}, folder / "layers")
+    >>> future
+    <sdm.ProjectionRun of 1 species: Virtualis montanus>
+    >>> future.summary[["scenario", "suitable_km2", "net_percent"]].shape
+    (2, 3)
     """
 
     def __init__(self, folder: Path, private: PrivateFolder | None = None) -> None:
@@ -187,10 +218,26 @@ class ProjectionRun(Mapping[str, ProjectedSpecies]):
 def load_projection(folder: str | Path) -> ProjectionRun:
     """Open the results of `sdm project`, or of `sdm.project`, as an object.
 
+    Parameters
+    ----------
+    folder : path
+        The output folder of a projection.
+
+    Returns
+    -------
+    ProjectionRun
+
     Examples
     --------
-    >>> import sdm
-    >>> sdm.load_projection("projected").table  # doctest: +SKIP
+    >>> import pathlib, sdm, tempfile
+    >>> from sdm.simulate.world import simulate  # a virtual landscape, a species, and a warmer climate
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> made = simulate(folder, size=32, layers=3, species=1, records=30, sites=40, warming=2)
+    >>> run = sdm.fit(folder / "occurrences.csv", folder / "layers", categorical="landcover", features="lq")
+    >>> scenarios, output = {"warmer": folder / "warmer"}, folder / "projected"
+    >>> future = sdm.project(run, scenarios, folder / "layers", output=output)
+    >>> sdm.load_projection(output).summary.equals(future.summary)
+    True
     """
     run = ProjectionRun(Path(folder))
     len(run)  # what is wrong is said here

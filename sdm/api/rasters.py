@@ -32,6 +32,16 @@ class RasterMap:
         The names of several bands, such as classes or species.
     tags : dict
         What the file says of itself: scale, species, model.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rasterio import Affine
+    >>> from sdm import RasterMap
+    >>> grid = {"crs": None, "transform": Affine(1000, 0, 0, 0, -1000, 0), "width": 3, "height": 2}
+    >>> found = RasterMap(np.zeros((2, 3), np.float32), grid, "suitability")
+    >>> found.shape, found.to_xarray()["x"].values.tolist()
+    ((2, 3), [500.0, 1500.0, 2500.0])
     """
 
     values: NDArray[np.float32]

@@ -80,14 +80,29 @@ class RunParts(ModelView):
 
 
 class ModelRun(RunParts):
-    """One model of a run: its numbers, tables, maps, plots and the model itself.
+    """One model of a run: its numbers, tables, maps, plots and the model itself; see `Run`.
+
+    Parameters
+    ----------
+    name : str
+        What the model is of: the species.
+    results : Results
+        What the run stored of it.
+    private : PrivateFolder
+        The temporary folder of the run, which is there as long as this object.
 
     Examples
     --------
-    >>> import sdm
-    >>> one = sdm.load("results")["Virtualis montanus"]  # doctest: +SKIP
-    >>> one.numbers["auc_train"], one.map.shape  # doctest: +SKIP
-    (0.897, (120, 120))
+    >>> import pathlib, sdm, tempfile
+    >>> from sdm.simulate.world import simulate  # a virtual landscape, a species, and a warmer climate
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> made = simulate(folder, size=32, layers=3, species=1, records=30, sites=40, warming=2)
+    >>> run = sdm.fit(folder / "occurrences.csv", folder / "layers", categorical="landcover", features="lq")
+    >>> one = run["Virtualis montanus"]
+    >>> one.numbers["status"], one.kind, one.model.names
+    ('converged', 'species', ('landcover', 'precipitation', 'temperature'))
+    >>> one.thresholds.loc["mtp", "training_omission"].item()
+    0.0
     """
 
     def __init__(self, name: str, results: Results, private: PrivateFolder) -> None:
@@ -115,18 +130,30 @@ class Run(RunParts, Mapping[str, ModelRun]):
     Of a run with one model everything of the model can be asked of the run itself: `run.map` is
     `run["Virtualis montanus"].map`.
 
-    Attributes
+    Parameters
     ----------
     folder : Path
         Where the files are. Unless the run was given an `output`, the folder goes with the object: see `to_folder`.
+    private : PrivateFolder, optional
+        The temporary folder of a run in Python. `sdm.fit`, `sdm.tune` and `sdm.load` make runs.
 
     Examples
     --------
-    >>> import sdm
-    >>> run = sdm.fit("sample_data/occurrences.csv", "sample_data/layers", categorical="landcover")  # doctest: +SKIP
-    >>> list(run)  # doctest: +SKIP
-    ['Virtualis montanus', 'Virtualis silvestris', 'Virtualis aridus']
-    >>> run["Virtualis montanus"].importance  # doctest: +SKIP
+    >>> import pathlib, sdm, tempfile
+    >>> from sdm.simulate.world import simulate  # a virtual landscape, a species, and a warmer climate
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> made = simulate(folder, size=32, layers=3, species=1, records=30, sites=40, warming=2)
+    >>> run = sdm.fit(folder / "occurrences.csv", folder / "layers", categorical="landcover", features="lq")
+    >>> run
+    <sdm.Run of 1 model: Virtualis montanus>
+    >>> run.curves.columns.tolist()
+    ['variable', 'kind', 'value', 'class', 'response', 'in training range']
+    >>> run.predict({"landcover": [1], "precipitation": [900.0], "temperature": [9.0]}).shape
+    (1,)
+    >>> run.range("maxsss").crs.name
+    'WGS 84'
+    >>> run.plot.importance().get_xlabel()
+    'Importance (%)'
     """
 
     def __init__(self, folder: Path, private: PrivateFolder | None = None) -> None:
@@ -263,9 +290,17 @@ def load(place: str | Path) -> Run:
 
     Examples
     --------
-    >>> import sdm
-    >>> run = sdm.load("results")  # doctest: +SKIP
-    >>> run.importance, run.map, run.plot.curves()  # doctest: +SKIP
+    >>> import pathlib, sdm, tempfile
+    >>> from sdm.simulate.world import simulate  # a virtual landscape, a species, and a warmer climate
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> made = simulate(folder, size=32, layers=3, species=1, records=30, sites=40, warming=2)
+    >>> options = {"categorical": "landcover", "features": "lq", "output": folder / "results"}
+    >>> run = sdm.fit(folder / "occurrences.csv", folder / "layers", **options)
+    >>> again = sdm.load(folder / "results")
+    >>> again.numbers == run.numbers
+    True
+    >>> sdm.load(folder / "results" / "Virtualis_montanus.npz").map.shape
+    (32, 32)
     """
     from sdm.report.results import find_projections
 
