@@ -34,7 +34,7 @@ class ProjectedSpecies:
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> made = simulate(folder, size=32, layers=3, species=1, records=30, sites=40, warming=2)
     >>> run = sdm.fit(folder / "occurrences.csv", folder / "layers", categorical="landcover", features="lq")
-    >>> future = sdm.project(run, {"warmer": folder / "warmer"}, folder / "layers")
+    >>> future = sdm.project(run, {"warmer": folder / "warmer"}, folder / "layers", report=False)
     >>> one = future["Virtualis montanus"]
     >>> one.scenarios
     ['warmer']
@@ -143,7 +143,7 @@ class ProjectionRun(Mapping[str, ProjectedSpecies]):
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> made = simulate(folder, size=32, layers=3, species=1, records=30, sites=40, warming=2)
     >>> run = sdm.fit(folder / "occurrences.csv", folder / "layers", categorical="landcover", features="lq")
-    >>> future = sdm.project(run, {"warmer": folder / "warmer"}, folder / "layers")
+    >>> future = sdm.project(run, {"warmer": folder / "warmer"}, folder / "layers", report=False)
     >>> future
     <sdm.ProjectionRun of 1 species: Virtualis montanus>
     >>> future.summary[["scenario", "suitable_km2", "net_percent"]].shape
@@ -235,7 +235,7 @@ def load_projection(folder: str | Path) -> ProjectionRun:
     >>> made = simulate(folder, size=32, layers=3, species=1, records=30, sites=40, warming=2)
     >>> run = sdm.fit(folder / "occurrences.csv", folder / "layers", categorical="landcover", features="lq")
     >>> scenarios, output = {"warmer": folder / "warmer"}, folder / "projected"
-    >>> future = sdm.project(run, scenarios, folder / "layers", output=output)
+    >>> future = sdm.project(run, scenarios, folder / "layers", output=output, report=False)
     >>> sdm.load_projection(output).summary.equals(future.summary)
     True
     """
