@@ -249,7 +249,8 @@ def write_value_maps(
     files: Files = {}
     if replicates:
         paths = {name: raster.with_name(f"{raster.stem}_{name}.tif") for name in STATISTICS}
-        write_spread_maps(replicates, stack, paths, **common)
+        about = {**common.get("tags", {}), "model_id": model.identity}
+        write_spread_maps(replicates, stack, paths, **{**common, "tags": about})
         files |= {f"{name} {of}": path.name for name, path in paths.items()}
     if level is not None:
         binary = raster.with_name(f"{raster.stem}_thresholded.tif")

@@ -70,7 +70,9 @@ def write_classes(
             "threads": options.threads,
             "progress": progress,
         }
-        common["tags"] = {"title": fitted.name}
+        rule = options.predict.threshold
+        common["tags"] = {"title": fitted.name} | ({"threshold_rule": rule} if isinstance(rule, str) else {})
+        common["tags"] |= {} if fitted.presence is None else {"species": fitted.name}
         raster, area = folder / f"{name}.tif", {"study_area": prepared.study_area}
         level = shared.cutoff(fitted.thresholds, options.predict.threshold)
         fitted.numbers["map"] = _write_maps(fitted, prepared.stack, raster, "map", level, files, common | area)

@@ -17,6 +17,8 @@ from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.effort import KernelEffort
 from sdm.data.table import SampleTable
 from sdm.files import safe_name, safe_names
+from sdm.maps.gis.package import PACKAGE
+from sdm.maps.gis.styles import write_styles
 from sdm.maps.ranges import write_range
 from sdm.maps.rasters import NODATA, RasterSummary, write_cog
 from sdm.maps.species import PlannedMap, predict_raster, predict_rasters
@@ -75,7 +77,7 @@ def write_species(
         pictures.append(painter.submit(shared.draw_assessment, fitted, stack, options, folder, files))
         if stack is not None and options.output.map:
             common: dict[str, Any] = {key: getattr(options.predict, key) for key in ("scale", "extrapolation")}
-            common |= {"threads": options.threads, "progress": progress, "tags": {"species": species}}
+            common |= {"threads": options.threads, "progress": progress, "tags": map_tags(species, options)}
             raster = folder / f"{name}.tif"
             if fitted.mapped:
                 fitted.numbers["map"] = take_map(fitted.mapped["map"], raster).numbers
@@ -203,7 +205,7 @@ def map_species_together(
     stack = replace(cast("Stack", fitted[0][1].stack), layers=tuple(known[name] for name in names))
     planned: dict[tuple[int, str], PlannedMap] = {}
     for k, (one, prepared) in enumerate(fitted):
-        level, about = threshold_value(one, options), {"species": one.name}
+        level, about = threshold_value(one, options), map_tags(one.name, options)
         place: tuple[Any, ...] = (prepared.area_of(one.name), about)
         planned[k, "map"] = PlannedMap(one.model, folder / f"{k}.tif", None, *place)
         if level is not None:
@@ -212,6 +214,12 @@ def map_species_together(
     made = predict_rasters(list(planned.values()), stack, threads=options.threads, progress=progress, **ways)
     for (k, what), summary in zip(planned, made):
         fitted[k][0].mapped[what] = summary
+
+
+def map_tags(species: str, options: RunOptions) -> dict[str, str]:
+    """Return what maps of a species say of it, and of the rule of their cutoff."""
+    rule = options.predict.threshold
+    return {"species": species} | ({"threshold_rule": rule} if isinstance(rule, str) else {})
 
 
 def take_map(made: RasterSummary, place: Path) -> RasterSummary:
@@ -253,8 +261,7 @@ def write_background(
         points["weight"] = table.weights
     files["background"] = write_frame(folder / "background.csv", points).name
     if options.output.gpkg:
-        path = folder / "background.gpkg"
-        files["background, as points"] = write_points(points, path, "background", prepared.stack.crs).name
+        files["package"] = write_points(points, folder / PACKAGE, "background", prepared.stack.crs).name
 
 
 def _write_effort(prepared: SpeciesPrepared, folder: Path, files: Files) -> None:
@@ -270,4 +277,5 @@ def _write_effort(prepared: SpeciesPrepared, folder: Path, files: Files) -> None
     first = replace(stack, layers=stack.layers[:1])  # whatever is read, the band does not depend on it
     tags = {"what": "sampling effort", "from": effort.name, "bandwidth_km": f"{effort.bandwidth:g}"}
     write_cog(first, folder / "effort.tif", band, nodata=NODATA, dtype="float32", tags=tags)
+    write_styles(folder / "effort.tif")
     files["effort"] = "effort.tif"
