@@ -10,6 +10,7 @@ import numpy as np
 
 from sdm.assess.measures.thresholds import Threshold, find_threshold
 from sdm.assess.uncertainty import STATISTICS
+from sdm.errors import OptionError
 from sdm.files import safe_name
 from sdm.maps.species import predict_raster, write_spread_maps
 from sdm.models.file import save_model
@@ -208,6 +209,24 @@ def draw_assessment(fitted: Any, stack: "Stack | None", options: RunOptions, fol
             todo["omission"] = partial(figures.draw_omission, omission)
     for title, draw in todo.items():
         draw(make_plots(folder, files) / f"{title}.png", paper=paper)
+
+
+def draw_publication_figure(
+    fitted: Any, raster: Path, options: RunOptions, folder: Path, files: Files, **ways: Any
+) -> None:
+    """Draw the figure for a paper; the importance of variables and responses to them must be known."""
+    from sdm.report.figures.composed import draw_publication
+    from sdm.report.figures.style import paper_of
+
+    found = fitted.assessed
+    if not found.permutation or not ways["profiles"]:
+        raise OptionError(
+            "output.publication shows responses and the importance of variables, and output.curves=false or "
+            "test.importance=false leaves them out: leave one of the options out"
+        )
+    ways |= {name: [asdict(row) for row in getattr(found, name)] for name in ("permutation", "contribution")}
+    path = make_plots(folder, files) / "publication.png"
+    draw_publication(raster, path, species=fitted.name, paper=paper_of(options.output), **ways)
 
 
 def _scores(numbers: Mapping[str, Any]) -> dict[str, float | None]:

@@ -73,8 +73,8 @@ def predict_files(
         programs (.sld) go beside it. Of a class model it has the probabilities, one band per class; the most probable
         class and the entropy go beside it, to `<stem>_class.tif` and `<stem>_entropy.tif`. Of a joint model it is a
         folder: it gets `maps/<species>.tif`, `maps/<species>_present.tif`, `richness.tif` and `labeled_richness.tif`. A
-        group of species on shared axes gives a folder with one map per species, `<species>.tif`. Of a table of points it is
-        that table again, with columns of predictions, and of novelty where asked for.
+        group of species on shared axes gives a folder with one map per species, `<species>.tif`. Of a table of points
+        it is that table again, with columns of predictions, and of novelty where asked for.
     scale : {"cloglog", "raw", "cumulative", "logistic"}, optional
         Of a model of one species; cloglog unless given.
     extrapolation : {"clamp", "free", "none", "fade"}, optional

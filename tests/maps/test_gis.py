@@ -68,7 +68,7 @@ def test_presence_has_colours_and_its_rule(presence: Path) -> None:
 @pytest.mark.parametrize(
     ("tags", "words"),
     [
-        ({"species": "A b", "scale": "raw", "statistic": "mean over replicates"}, "A b: mean over replicates of suitability (raw)"),
+        ({"species": "A b", "scale": "raw", "statistic": "mean over runs"}, "A b: mean over runs of suitability (raw)"),
         ({"scale": "probability", "species": "A b"}, "A b: probability"),
         ({"what": "change", "species": "A b", "scenario": "hot"}, "A b: change, hot"),
         ({"what": "presence"}, "presence"),
@@ -81,7 +81,7 @@ def test_bands_have_titles(tags: dict[str, str], words: str) -> None:
 def test_the_style_of_classes_has_their_colours_and_names(presence: Path) -> None:
     """What QGIS and GeoServer show is what the raster's own colour table says."""
     for place in write_styles(presence):
-        tree = ElementTree.parse(place).getroot()
+        tree = parsed(place)
         if place.suffix == ".qml":
             assert tree.find("pipe/rasterrenderer").get("type") == "paletted"
             found = [(e.get("value"), e.get("color"), e.get("label")) for e in tree.iter("paletteEntry")]
@@ -91,13 +91,17 @@ def test_the_style_of_classes_has_their_colours_and_names(presence: Path) -> Non
         assert found == [(value, hex_colour(colour), label) for value, colour, label in named]
 
 
+def parsed(path: Path) -> ElementTree.Element:
+    return ElementTree.parse(path).getroot()  # noqa: S314
+
+
 def sld(name: str) -> str:
     return "{http://www.opengis.net/sld}" + name
 
 
 def test_the_style_of_numbers_is_a_ramp_with_round_breaks(suitability: Path) -> None:
     qml, _ = write_styles(suitability)
-    shader = ElementTree.parse(qml).getroot().find("pipe/rasterrenderer/rastershader/colorrampshader")
+    shader = parsed(qml).find("pipe/rasterrenderer/rastershader/colorrampshader")
     items = [(float(item.get("value")), item.get("color")) for item in shader.iter("item")]
     assert [value for value, _ in items] == pytest.approx(np.arange(11) / 10)
     assert [colour for _, colour in items][::10] == [f"#{VIRIDIS[0]}", f"#{VIRIDIS[-1]}"]
@@ -107,7 +111,7 @@ def test_the_style_of_numbers_is_a_ramp_with_round_breaks(suitability: Path) -> 
 
 def test_sld_has_the_elements_of_its_schema_in_their_order(suitability: Path) -> None:
     """OGC SLD 1.0.0, StyledLayerDescriptor.xsd: sequences of elements, and required attributes with their types."""
-    root = ElementTree.parse(write_styles(suitability)[1]).getroot()
+    root = parsed(write_styles(suitability)[1])
     assert (root.tag, root.get("version")) == (sld("StyledLayerDescriptor"), "1.0.0")
     sequence = {
         "StyledLayerDescriptor": ["NamedLayer"],

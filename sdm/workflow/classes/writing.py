@@ -81,6 +81,10 @@ def write_classes(
         if options.output.map_picture:
             with going_on(progress, "pictures of maps"):
                 _draw_maps(fitted, folder, name, files, options)
+        if options.output.publication and fitted.presence is not None:
+            ways: dict[str, Any] = {"scale": "probability", "band": fitted.presence.c + 1, "profiles": fitted.curves}
+            probability = raster.with_name(f"{raster.stem}_probability.tif")
+            shared.draw_publication_figure(fitted, probability, options, folder, files, **ways)
     return []
 
 

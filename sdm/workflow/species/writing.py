@@ -4,6 +4,7 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -89,6 +90,12 @@ def write_species(
                     notes += _write_range(fitted, raster, options.predict.min_patch, files)
             if options.output.map_picture:
                 pictures.append(painter.submit(_draw_map, raster, fitted, options, files, area))
+            if options.output.publication:
+                points = fitted.table.presence_x, fitted.table.presence_y
+                ways: dict[str, Any] = {"scale": options.predict.scale, "edges": fitted.model.alpha > 1.0}
+                ways |= {"profiles": fitted.profiles, "records": points}
+                make = partial(shared.draw_publication_figure, fitted, raster, options, folder, files, **ways)
+                pictures.append(painter.submit(make))
             _write_other_maps(fitted, prepared, threshold_value(fitted, options), raster, files, common)
         with going_on(progress, "pictures"):
             for picture in pictures:
