@@ -31,7 +31,7 @@ _CLASSES = {
     "background.area", "fit.model", "fit.families", "fit.lam", "fit.beta", "fit.multiplier", "fit.regularization",
     "fit.entropy", "fit.penalty_folds", "fit.smoothing", "fit.ratio", "test.file", "test.importance", "test.repeats",
     "test.jackknife", "test.null_models", "predict.threshold", "output.curves", "output.uncertainty",
-    "output.surfaces", "output.stack", "output.map_picture", "tune.", "classes.",
+    "output.surfaces", "output.stack", "output.map_picture", "output.publication", "tune.", "classes.",
 }  # fmt: skip
 APPLIES: dict[str, set[str]] = {
     "species": _EVERY | _SPECIES,

@@ -444,6 +444,9 @@ class OutputOptions(Section):
         "Printed width of all figures, such as 85mm (one column of a journal) or 180mm (two); letters keep their size "
         "(default: by figure; curves and single maps 85mm).",
     )
+    publication: bool = option(
+        False, "Also draw one figure for a paper: the map, responses to the four most important variables, importance."
+    )
     surfaces: Words = option([], "Draw the response to two variables at a time: pairs such as rain:temperature.")
 
 

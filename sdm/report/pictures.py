@@ -12,14 +12,10 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from sdm.errors import DataError
-from sdm.models.colours import hex_colour, palette, read_colour
+from sdm.models.colours import VIRIDIS, hex_colour, palette, read_colour
 
 PIXELS = 512
-# Viridis in 16 steps; the page and the thumbnails interpolate between them.
-PALETTE = (
-    "440154", "481a6c", "472f7d", "414487", "39568c", "31688e", "2a788e", "23888e",
-    "1f988b", "22a884", "35b779", "54c568", "7ad151", "a5db36", "d2e21b", "fde725",
-)  # fmt: skip
+PALETTE = VIRIDIS  # the page and the thumbnails interpolate between its steps
 SMALL = 160  # pixels of a thumbnail's long side
 STEPS = 62  # of a thumbnail
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from sdm.assess.measures.thresholds import Threshold, find_threshold
 from sdm.assess.uncertainty import STATISTICS
+from sdm.errors import OptionError
 from sdm.files import safe_name
 from sdm.maps.species import predict_raster, write_spread_maps
 from sdm.models.file import save_model
@@ -210,6 +211,24 @@ def draw_assessment(fitted: Any, stack: "Stack | None", options: RunOptions, fol
         draw(make_plots(folder, files) / f"{title}.png", paper=paper)
 
 
+def draw_publication_figure(
+    fitted: Any, raster: Path, options: RunOptions, folder: Path, files: Files, **ways: Any
+) -> None:
+    """Draw the figure for a paper; the importance of variables and responses to them must be known."""
+    from sdm.report.figures.composed import draw_publication
+    from sdm.report.figures.style import paper_of
+
+    found = fitted.assessed
+    if not found.permutation or not ways["profiles"]:
+        raise OptionError(
+            "output.publication shows responses and the importance of variables, and output.curves=false or "
+            "test.importance=false leaves them out: leave one of the options out"
+        )
+    ways |= {name: [asdict(row) for row in getattr(found, name)] for name in ("permutation", "contribution")}
+    path = make_plots(folder, files) / "publication.png"
+    draw_publication(raster, path, species=fitted.name, paper=paper_of(options.output), **ways)
+
+
 def _scores(numbers: Mapping[str, Any]) -> dict[str, float | None]:
     """Return the AUC of training and of test data, from the numbers of any kind of model."""
     measures = numbers.get("measures") or {}
@@ -249,7 +268,8 @@ def write_value_maps(
     files: Files = {}
     if replicates:
         paths = {name: raster.with_name(f"{raster.stem}_{name}.tif") for name in STATISTICS}
-        write_spread_maps(replicates, stack, paths, **common)
+        about = {**common.get("tags", {}), "model_id": model.identity}
+        write_spread_maps(replicates, stack, paths, **{**common, "tags": about})
         files |= {f"{name} {of}": path.name for name, path in paths.items()}
     if level is not None:
         binary = raster.with_name(f"{raster.stem}_thresholded.tif")

@@ -146,6 +146,7 @@ EXAMPLES: dict[str, tuple[Any, Any]] = {
     "output.dpi": ("150", 150),
     "output.figure_format": ("png, pdf", ["png", "pdf"]),
     "output.figure_width": ("85mm", "85mm"),
+    "output.publication": ("true", True),
     "output.map_picture": ("false", False),
     "output.map": ("false", False),
     "output.report": ("false", False),

@@ -120,7 +120,7 @@ def draw_folds(
     is divided too, its points lie below. The title, a species, is in italics, and what is `said` of the folds below."""
     frame = _fold_frame(presence, background, geographic, land)
     width = COLUMN
-    figure, axes = one_plot(width, min(max(0.72 * width * frame.tall + 18.0, 45.0), 220.0), paper)
+    figure, axes = one_plot(width, min(max(0.67 * width * frame.tall + 16.0, 45.0), 220.0), paper)
     ways: dict[str, Any] = {"geographic": geographic, "land": land, "outlines": outlines}
     plot_folds(presence, group, names, axes, background=background, background_group=background_group, **ways)
     axes.set_title(said, fontsize=TEXT)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.colors import ListedColormap
+from matplotlib.colors import ListedColormap, TwoSlopeNorm
 from matplotlib.image import AxesImage
 from matplotlib.patches import Patch
 
@@ -50,6 +50,7 @@ class Shades:
     high: float | None = None
     low: float = 0.0
     colours: str = "viridis"
+    centre: float | None = None  # a value that has the middle colour, with a scale of its own on either side
 
 
 def suitability(scale: str) -> Shades:
@@ -201,16 +202,17 @@ def paint(axes: Axes, picture: Picture, shades: Shades, *, edges: bool = False) 
         codes = list(picture.legend)
         values = np.select([values == code for code in codes], np.arange(float(len(codes))), np.nan)
         colours, low, high = ListedColormap([colour for _, colour in picture.legend.values()]), -0.5, len(codes) - 0.5
-    image = axes.imshow(
-        values, extent=extent, cmap=colours, vmin=low, vmax=high, interpolation="nearest", aspect=picture.stretch
-    )
+    ways: dict[str, Any] = {"vmin": low, "vmax": high}
+    if shades.centre is not None and high is not None and low < shades.centre < high:
+        ways = {"norm": TwoSlopeNorm(shades.centre, low, high)}
+    image = axes.imshow(values, extent=extent, cmap=colours, interpolation="nearest", aspect=picture.stretch, **ways)
     if edges:
         image.set_cmap(colormaps[shades.colours].with_extremes(under=PALE))
         image.set_clim(NOTHING, high)
         inside = np.nan_to_num(values) > 0
         axes.contour(inside, [0.5], extent=extent, origin="upper", colors=ACCENT, linewidths=0.9)
         axes.plot([], [], color=ACCENT, lw=0.9, label="range")
-    axes.set_facecolor(NOWHERE)
+    axes.set_facecolor("white" if picture.legend else NOWHERE)  # classes may be grey themselves
     return image
 
 

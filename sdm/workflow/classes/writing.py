@@ -70,7 +70,9 @@ def write_classes(
             "threads": options.threads,
             "progress": progress,
         }
-        common["tags"] = {"title": fitted.name}
+        rule = options.predict.threshold
+        common["tags"] = {"title": fitted.name} | ({"threshold_rule": rule} if isinstance(rule, str) else {})
+        common["tags"] |= {} if fitted.presence is None else {"species": fitted.name}
         raster, area = folder / f"{name}.tif", {"study_area": prepared.study_area}
         level = shared.cutoff(fitted.thresholds, options.predict.threshold)
         fitted.numbers["map"] = _write_maps(fitted, prepared.stack, raster, "map", level, files, common | area)
@@ -79,6 +81,10 @@ def write_classes(
         if options.output.map_picture:
             with going_on(progress, "pictures of maps"):
                 _draw_maps(fitted, folder, name, files, options)
+        if options.output.publication and fitted.presence is not None:
+            ways: dict[str, Any] = {"scale": "probability", "band": fitted.presence.c + 1, "profiles": fitted.curves}
+            probability = raster.with_name(f"{raster.stem}_probability.tif")
+            shared.draw_publication_figure(fitted, probability, options, folder, files, **ways)
     return []
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sdm.assess.axes import axis_profiles, response_shares
 from sdm.files import safe_names, to_json
+from sdm.maps.gis.styles import style_folder
 from sdm.maps.group import MOST_AXES, axis_title, write_axis_maps
 from sdm.models.file import save_model
 from sdm.models.group import GroupModel
@@ -70,6 +71,7 @@ def write_group(
         _draw(folder, files, options)
     if options.output.map and stack is not None:
         _write_maps(model, stack, folder, files, options, area, progress)
+    style_folder(folder)
     write_run(GroupTask(), options, folder, command)
     numbers = {"kind": model.kind, **group_numbers(model), "versions": versions(), "files": files}
     numbers["folders"] = dict(folders or safe_names(model.species))

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from sdm.files import safe_name, safe_names, to_json
+from sdm.maps.gis.styles import style_folder
 from sdm.maps.projection.across import REST, STATISTICS, Design, write_agreement, write_variance
 from sdm.options.definitions import RunOptions
 from sdm.progress.telling import step_by_step
@@ -114,6 +115,7 @@ def _write_across(
         for row in found["sources"]:
             row["file"] = files[row["source"]]
         one.variance = found
+    style_folder(stage / "across")
     if not any((stage / "across").iterdir()):
         (stage / "across").rmdir()
 

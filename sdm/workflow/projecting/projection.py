@@ -18,6 +18,7 @@ from sdm.commit import claim, staging, staging_species
 from sdm.errors import HIDDEN, DataError, OptionError, OutputError, hide_secrets
 from sdm.executors.opening import check_workers
 from sdm.files import output_folder, safe_names, to_json
+from sdm.maps.gis.styles import style_folder
 from sdm.maps.novelty import check_measures, read_measures
 from sdm.maps.projection.across import REST
 from sdm.maps.projection.change import Change, Ground, shift
@@ -388,6 +389,7 @@ class Projection:
         km = self.reach_km
         if km is not None and reference is not None and earlier is not None and (km or earlier.title != REFERENCE):
             self._limit(numbers, stage, place, earlier, km)
+        style_folder(stage)
         for title, target in numbers["targets"].items():
             was = None if reference is None else reference["targets"][title]
             target["shift"] = None if was is None else shift(was.get("centroid"), target.get("centroid"))

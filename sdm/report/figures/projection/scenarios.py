@@ -12,12 +12,13 @@ from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
 from matplotlib.image import AxesImage
 from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from sdm.report.charts import SCALES, TOP
 from sdm.report.figures.map_axes import MapFrame, scale_bar
 from sdm.report.figures.maps import Shades, class_keys, paint
-from sdm.report.figures.style import INCH, PAGE, PLAIN, SMALL, TEXT, TITLE, Paper, new_figure, safe_text, save
+from sdm.report.figures.style import COLUMN, INCH, PAGE, PLAIN, SMALL, TEXT, TITLE, Paper, new_figure, safe_text, save
 from sdm.report.pictures import Picture, read_picture, resized
 from sdm.report.projection import NOVELTY, StoredCase, StoredProjection
 
@@ -27,6 +28,7 @@ MOST_WRAPPED = 6
 SHAPE = 1.3  # width over height that looks well on a page
 FULL = 0.6  # share of the places of a grid that must have a scenario
 PIXELS = 500
+MEASURES = ("MESS", "ExDet", "strict")  # labels of novelty begin so
 HATCHED = ("suitability", "change")  # maps that show where the model extrapolates by stripes
 STRIPE = 12  # pixels of one stripe and the gap after it, at twice the resolution of the picture
 
@@ -72,11 +74,12 @@ def draw_scenarios(
     aspect = min(max(1 / frame.tall, 0.4), 3.0)
     found = spanned(projection, [panel.case for panel in scenarios], aspect)
     places = _below(found, len(reference)) if found else _wrapped(len(panels), aspect)
-    width = paper.width or PAGE
+    width = paper.width or (COLUMN if len(panels) == 1 else PAGE)
     wide = min(width / places.columns, 85.0)
     high = min(max(wide / aspect, 22.0), 215.0 / places.rows)
     shades = _shades(projection, panels, what)
-    extra = 20.0 if found and reference else 31.0  # millimetres for what is written over and under the maps
+    # For what is written over and under the maps.
+    extra = 20.0 if (found and reference) or len(panels) == 1 else 31.0
     figure = new_figure(width, (high + (1.5 if found else 5.5)) * places.rows + extra, paper)
     grid = figure.add_gridspec(places.rows, places.columns)
     drawn: list[Axes] = []
@@ -107,8 +110,9 @@ def _shades(projection: StoredProjection, panels: Sequence[Panel], what: str) ->
         return Shades(SCALES.get(scale, scale), top)
     values = np.concatenate([panel.picture.values[np.isfinite(panel.picture.values)] for panel in panels])
     if what == "mess":
-        most = max(float(np.percentile(np.abs(values), 98)) if values.size else 1.0, 1e-6)
-        return Shades("MESS (below 0: outside the training range)", most, -most, "RdBu")
+        ends = np.percentile(values, [1, 98]) if values.size else np.array([-1.0, 1.0])
+        low, high = min(float(ends[0]), float(values.min(initial=0.0)) / 2, -1.0), max(float(ends[1]), 1.0)
+        return Shades("MESS (below 0: outside the training range)", high, low, "RdBu", 0.0)
     if what == "exdet":
         low, high = (float(values.min()), float(values.max())) if values.size else (-1.0, 1.0)
         most = max(-low, high - 1.0, 1e-6)
@@ -231,32 +235,42 @@ def _explain(
 ) -> None:
     """Say what the colours and the stripes are, and how many maps are not there."""
     figure.suptitle(safe_text(projection.species, 60), fontsize=TITLE, fontstyle="italic")
-    legend = panels[-1].picture.legend
+    legend, keys = panels[-1].picture.legend, list[Patch]()
     if legend:
         classes, colours = zip(*legend.values())
         amounts = [float(sum(np.count_nonzero(p.picture.values == code) for p in panels)) for code in legend]
-        place: dict[str, Any] = {"loc": "outside upper center", "ncols": min(len(classes), 4), "frameon": False}
-        figure.legend(handles=class_keys(classes, colours, amounts), fontsize=SMALL, **place)
-    elif key is None:
-        strip = figure.colorbar(image, ax=drawn, location="bottom", shrink=0.6, aspect=35, pad=0.02)
+        keys = class_keys(classes, colours, amounts)
     else:
-        strip = figure.colorbar(image, cax=key.inset_axes((0.08, 0.42, 0.84, 0.1)), orientation="horizontal")
-    if not legend:
+        if key is None:
+            strip = figure.colorbar(image, ax=drawn, location="bottom", shrink=0.6, aspect=35, pad=0.02)
+        else:
+            strip = figure.colorbar(image, cax=key.inset_axes((0.08, 0.42, 0.84, 0.1)), orientation="horizontal")
         strip.set_label(shades.label, fontsize=TEXT)
         strip.ax.tick_params(labelsize=SMALL)
-    more = f"{left_out} more scenario{'s are' if left_out > 1 else ' is'} not shown" if left_out > 0 else ""
-    if shades.label.startswith(("MESS", "ExDet", "strict")) and not legend:
-        if more:
-            figure.legend([Patch(alpha=0)], [more], loc="outside lower center", fontsize=SMALL, frameon=False)
-        return
-    hatched = any(panel.novel is not None and panel.novel.any() for panel in panels)
+        if shades.centre is not None and shades.high is not None:
+            low, middle, high = shades.low, shades.centre, shades.high
+            ticks = [*MaxNLocator(2).tick_values(low, middle), *MaxNLocator(4).tick_values(middle, high)]
+            strip.set_ticks(sorted({float(tick) for tick in ticks if low <= tick <= high}))
+    if legend or not shades.label.startswith(MEASURES):
+        keys += _hatch_key(panels, short=bool(legend))
+    if left_out > 0:
+        keys.append(Patch(alpha=0, label=f"{left_out} more scenario{'s are' if left_out > 1 else ' is'} not shown"))
+    if keys:
+        columns = 1 if not legend else 2 if len(panels) == 1 else min(len(keys), 5)
+        figure.legend(handles=keys, loc="outside lower center", fontsize=SMALL, frameon=False, ncols=columns)
+
+
+def _hatch_key(panels: Sequence[Panel], short: bool) -> list[Patch]:
+    """Return what stripes are, or why there are none."""
     measure = " or ".join(dict.fromkeys(NOVELTY[one][0] for panel in panels if (one := panel.case.novelty)))
-    if hatched:
+    if any(panel.novel is not None and panel.novel.any() for panel in panels):
         said = f"hatched: outside the training range ({measure}), where the map is a guess"
-    elif all(panel.novel is not None for panel in panels if not panel.case.is_reference):
+        said = f"extrapolation ({measure})" if short else said
+        return [Patch(facecolor="white", edgecolor="#141414", hatch="//////", lw=0.5, label=said)]
+    if short:
+        return []
+    if all(panel.novel is not None for panel in panels if not panel.case.is_reference):
         said = f"no cell of a scenario is outside the training range ({measure})"
     else:
         said = "where the model extrapolates is not known: there is no map of MESS, ExDet or MOP"
-    key_of = Patch(facecolor="white", edgecolor="#141414", hatch="//////", lw=0.5) if hatched else Patch(alpha=0)
-    labels, handles = ([said, more], [key_of, Patch(alpha=0)]) if more else ([said], [key_of])
-    figure.legend(handles, labels, loc="outside lower center", fontsize=SMALL, frameon=False, ncols=1)
+    return [Patch(alpha=0, label=said)]
