@@ -11,6 +11,7 @@ from rasterio.errors import CRSError
 from rasterio.transform import Affine
 from rasterio.windows import Window
 
+from sdm.api.private import CellAxes
 from sdm.errors import DataError, OptionError
 from sdm.files import safe_names
 
@@ -54,8 +55,9 @@ def write_dataset(source: Any, folder: Path, number: int) -> list[str]:
     return names
 
 
-def write_xarray(data: Any, folder: Path, crs: Any = None) -> list[str]:
-    """Write the variables of a Dataset or a DataArray as GeoTIFFs; return their names.
+def write_xarray(data: Any, folder: Path, crs: Any = None, axes: list[CellAxes] | None = None) -> list[str]:
+    """Write the variables of a Dataset or a DataArray as GeoTIFFs; return their names. The coordinates of their cells
+    are added to `axes`.
 
     A variable has the dimensions y and x (or latitude and longitude, northing and easting). One more dimension, such as
     the band or the month, gives one layer per step: by its label if that is a text, else `<variable>_<label>`.
@@ -65,7 +67,13 @@ def write_xarray(data: Any, folder: Path, crs: Any = None) -> list[str]:
         down, across = _sides(part, name)
         grid = _transform(part, across, down, name)
         known = _crs(part, data, crs, name)
+        if axes is not None and down in part.coords and across in part.coords:
+            y, x = (np.asarray(part[dim].values, dtype=np.float64) for dim in (down, across))
+            axes.append(CellAxes((str(down), str(across)), y, x))
         part = part.transpose(down, across)
+        if grid.e > 0:  # its rows run from south to north
+            part = part.isel({down: slice(None, None, -1)})
+            grid = grid @ Affine.translation(0, part.sizes[down]) @ Affine.scale(1, -1)
         dtype = np.dtype({"bool": "uint8", "float16": "float32"}.get(part.dtype.name, part.dtype))
         if dtype.kind not in "iuf":
             raise DataError(f"variable '{name}' holds values of type {dtype}: expected numbers")

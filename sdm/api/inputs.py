@@ -72,7 +72,10 @@ class ObjectFiles:
                     folder = self.private.place(name)
                     folder.mkdir()
                     places.append(str(folder))
-                write_dataset(part, folder, number) if is_dataset(part) else write_xarray(part, folder, self.layers_crs)
+                if is_dataset(part):
+                    write_dataset(part, folder, number)
+                else:
+                    write_xarray(part, folder, self.layers_crs, self.private.axes)
             else:
                 places.append(_path(part, "a path, an open rasterio dataset, or an xarray Dataset or DataArray"))
         return places

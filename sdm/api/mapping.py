@@ -101,14 +101,14 @@ def predict_layers(
         raise DataError(f"{results.folder} has no model file in it: make the results again")
     found = predict_files(model, places, place, scale=scale, area=area, **ways)
     if not several:
-        return as_map(_of_presence(read_raster(place, results.title), results))
+        return as_map(_of_presence(read_raster(place, results.title), results), made.private.axes)
     named = {
         row["species"]: key
         for key, row in found.numbers["maps"].items()
         if row["what"] not in (None, PRESENT) and "species" in row
     }
     maps = [read_raster(found.files[key]) for key in named.values()]
-    return as_map(stacked(maps, list(named), results.title))
+    return as_map(stacked(maps, list(named), results.title), made.private.axes)
 
 
 def range_of(results: Results, threshold: str | float | None, private: PrivateFolder) -> "geopandas.GeoDataFrame":

@@ -4,7 +4,20 @@ import os
 import shutil
 import tempfile
 import weakref
+from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class CellAxes:
+    """The names and coordinates of the cells of layers, as the user has them: down, then across."""
+
+    names: tuple[str, str]
+    y: NDArray[np.float64]
+    x: NDArray[np.float64]
 
 
 class PrivateFolder:
@@ -15,6 +28,7 @@ class PrivateFolder:
 
     def __init__(self) -> None:
         self.path = Path(os.path.realpath(tempfile.mkdtemp(prefix="sdm-")))
+        self.axes: list[CellAxes] = []  # of layers that were objects of xarray
         self._end = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
     @property

@@ -10,6 +10,7 @@ import numpy as np
 import rasterio
 from numpy.typing import NDArray
 
+from sdm.api.private import CellAxes
 from sdm.errors import DataError, OptionError
 
 if TYPE_CHECKING:
@@ -80,9 +81,32 @@ Map = Any
 """A map as users get it: an `xarray.DataArray` where xarray is installed, else a `RasterMap`."""
 
 
-def as_map(found: RasterMap) -> Map:
-    """Return a map as users get it: a DataArray where xarray is installed, else the array with its profile."""
-    return found.to_xarray() if find_spec("xarray") is not None else found
+def as_map(found: RasterMap, axes: Sequence[CellAxes] = ()) -> Map:
+    """Return a map as users get it: a DataArray where xarray is installed, else the array with its profile.
+
+    Layers that were objects of xarray give it their coordinates (`axes`) to the last digit, in their order and with the
+    names of their dimensions: xarray takes cells together only if their coordinates are equal.
+    """
+    if find_spec("xarray") is None:
+        return found
+    array = found.to_xarray()
+    near = (one for one in axes if _same_cells(array["y"].values, one.y) and _same_cells(array["x"].values, one.x))
+    own = next(near, None)
+    if own is None:
+        return array
+    if own.y[0] < own.y[-1]:
+        array = array[..., ::-1, :]
+    array = array.assign_coords(y=own.y, x=own.x)
+    down, across = own.names
+    return array.rename({old: new for old, new in (("y", down), ("x", across)) if old != new})
+
+
+def _same_cells(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
+    """Whether coordinates are those of the same cells, in whatever order."""
+    if one.size != other.size or one.size < 2:
+        return False
+    other = other if (one[0] < one[-1]) == (other[0] < other[-1]) else other[::-1]
+    return bool(np.abs(one - other).max() < 1e-3 * abs(one[1] - one[0]))
 
 
 def read_raster(path: Path, name: str = "") -> RasterMap:

@@ -31,7 +31,7 @@ class RunParts(ModelView):
     def map(self) -> Map:
         """The map: an `xarray.DataArray` where xarray is installed, else a `RasterMap` (array and profile). Of a run
         with several models it has a band per model."""
-        return as_map(self.raster())
+        return as_map(self.raster(), self._private.axes)
 
     @property
     def maps(self) -> list[str]:
@@ -44,7 +44,7 @@ class RunParts(ModelView):
 
     def get_map(self, name: str) -> Map:
         """Return another map by its name, one of `maps`: an `xarray.DataArray` where xarray is installed."""
-        return as_map(self.raster(name))
+        return as_map(self.raster(name), self._private.axes)
 
     def range(self, threshold: str | float | None = None) -> "geopandas.GeoDataFrame":
         """Return the range as polygons, one per patch, with its area in km².

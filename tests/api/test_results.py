@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 import rasterio
 import rioxarray  # noqa: F401 - `.rio` of maps
+import xarray as xr
 from api.conftest import QUICK
 
 import sdm
@@ -71,6 +72,19 @@ def test_predictions_are_those_of_the_map(run: sdm.Run, world) -> None:
     assert float(run.predict(cells, "raw").max()) < 0.1
     with pytest.raises(sdm.SdmError, match="scale='nice'"):
         run.predict(cells, "nice")
+
+
+def test_the_map_lies_on_the_layers(run: sdm.Run, world) -> None:
+    """xarray takes only cells together whose coordinates are equal: the map has those of the layers, as they come."""
+    data = world.dataset()
+    assert run.map.where(data["temperature"] > -900).notnull().sum() == run.map.notnull().sum()
+    own = data.drop_vars("spatial_ref").rename(y="lat", x="lon").sortby("lat")
+    own = own.assign_coords(lat=own["lat"] + 1e-9, lon=own["lon"] * (1 + 1e-12))
+    found = run.predict(own, layers_crs="EPSG:4326")
+    assert found.dims == ("lat", "lon")
+    xr.testing.assert_equal(found["lat"].drop_vars("spatial_ref"), own["lat"])
+    assert (found * own["temperature"]).sizes == own.sizes
+    np.testing.assert_array_equal(found.values, run.map.values[::-1])
 
 
 def test_the_range_is_the_cells_above_a_cutoff(run: sdm.Run) -> None:
