@@ -129,3 +129,21 @@ def test_check_finds_everything_at_once_without_fitting(world) -> None:
     assert (found.problems, found.warnings) == ([], [])
     wrong = sdm.check(world.first().assign(longitude=500), world.dataset(), categorical="landcover")
     assert wrong.problems
+
+
+def test_objects_for_every_option_that_takes_a_file(world) -> None:
+    """Study area, sampling effort and test records as objects: what files of them would give."""
+    import geopandas
+    import shapely
+
+    points, layers = world.points("EPSG:3035"), world.dataset()
+    west = layers["x"].values.mean()
+    area = geopandas.GeoSeries([shapely.box(-20, 30, west, 50)], crs=4326).to_crs(3035)
+    effort = xr.ones_like(layers["temperature"], dtype="float32").rename("effort")
+    options = {"study_area": area, "bias": effort, "bias_treatment": "prior", "test": points.iloc[:20]}
+    few = {"features": "l", "exclude": "landcover", "background_points": 200, "curves": False, "report": False}
+    run = sdm.fit(points.iloc[20:], layers, **options, **few, importance=False)
+    assert run.numbers["test_presences"] > 0
+    known = run.map.notnull().any("y")
+    assert bool(known[run.map["x"] < west - 0.2].any())
+    assert not bool(known[run.map["x"] > west + 0.2].any())
