@@ -84,8 +84,7 @@ def check_labels(labels: States, names: Sequence[str]) -> list[str]:
             listed = [f"'{names[int(s)]}'" for s in np.flatnonzero(bad)]
             more = f" (as {', '.join(listed[1:6])}{', …' if len(listed) > 6 else ''})" if len(listed) > 1 else ""
             raise DataError(
-                f"species {listed[0]} {fault}{more}, expected presences and absences (there is one class alone): leave "
-                "such columns out"
+                f"species {listed[0]} {fault}{more}, expected presences and absences: leave such columns out"
             )
     missing = int((labels < 0).sum())
     if not missing:
