@@ -83,10 +83,10 @@ def draw_strengths(rows: Sequence[Mapping[str, Any]], path: Path, paper: Paper =
     if any(value is not None for value in held):
         error = [number(row.get("held_out_se")) or 0.0 for row in rows]
         values = [np.nan if value is None else value for value in held]
-        label = "Held-out loss (nats per record)"
+        label = "Held-out loss (nats)"
         top.errorbar(strength, values, yerr=error, color=INK, fmt="o-", ms=4, lw=1.2, ecolor=GREY, capsize=2)
     else:
-        label = "Training loss (nats per record)"
+        label = "Training loss (nats)"
         loss = [number(row.get("loss")) for row in rows]
         top.plot(strength, [np.nan if v is None else v for v in loss], "o-", color=INK, ms=4, lw=1.2)
     top.set_ylabel(label, fontsize=TEXT)
