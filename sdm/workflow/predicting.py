@@ -131,9 +131,9 @@ def predict_files(
         raise OptionError("--layers, --x-column, --y-column and --crs are for a table of points, got layers to map")
     files = task.map_places(output)
     files += list(novelty_places(measures, output).values()) if files else []
-    _check_places([*files, *(place for file in files for place in style_places(file))], overwrite)
     for file in files:
         map_format(file)
+    _check_places([*files, *(place for file in files for place in style_places(file))], overwrite)
     with ExitStack() as held:
         for file in sorted(files) or [output]:
             held.enter_context(claim(file, overwrite=overwrite, folder=not files))

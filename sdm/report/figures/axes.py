@@ -22,6 +22,7 @@ from sdm.report.figures.style import (
     SMALL,
     TEXT,
     Paper,
+    few_ticks,
     new_figure,
     one_plot,
     safe_text,
@@ -82,10 +83,10 @@ def draw_strengths(rows: Sequence[Mapping[str, Any]], path: Path, paper: Paper =
     if any(value is not None for value in held):
         error = [number(row.get("held_out_se")) or 0.0 for row in rows]
         values = [np.nan if value is None else value for value in held]
-        label = "Held-out loss (nats per record)"
+        label = "Held-out loss (nats)"
         top.errorbar(strength, values, yerr=error, color=INK, fmt="o-", ms=4, lw=1.2, ecolor=GREY, capsize=2)
     else:
-        label = "Training loss (nats per record)"
+        label = "Training loss (nats)"
         loss = [number(row.get("loss")) for row in rows]
         top.plot(strength, [np.nan if v is None else v for v in loss], "o-", color=INK, ms=4, lw=1.2)
     top.set_ylabel(label, fontsize=TEXT)
@@ -104,7 +105,7 @@ def draw_strengths(rows: Sequence[Mapping[str, Any]], path: Path, paper: Paper =
     bottom.set_xticks(strength, minor=False)
     bottom.xaxis.set_major_formatter(ScalarFormatter())
     bottom.xaxis.set_minor_formatter(NullFormatter())
-    bottom.set_xlabel("Strength of the penalty on axes (left: weak, right: strong)", fontsize=TEXT)
+    bottom.set_xlabel("Strength of the penalty on axes", fontsize=TEXT)
     return save(figure, path)
 
 
@@ -125,7 +126,7 @@ def draw_axes(maps: Mapping[str, Path], path: Path, paper: Paper = PLAIN) -> Pat
         label_axes(axes, frame, names=False)
         axes.set_title(title, fontsize=TEXT)
         ways: dict[str, Any] = {"shrink": 0.8, "orientation": "horizontal", "pad": 0.03, "extend": "both"}
-        figure.colorbar(image, ax=axes, **ways).ax.tick_params(labelsize=SMALL)
+        few_ticks(figure.colorbar(image, ax=axes, **ways))
     return save(figure, path)
 
 

@@ -26,6 +26,7 @@ from sdm.report.figures.style import (
     TEXT,
     TITLE,
     Paper,
+    few_ticks,
     new_figure,
     own_axes,
     safe_text,
@@ -141,7 +142,7 @@ class MapPlan:
         """Plan the map of a frame; a legend beside it has so many letters, `keys` are written below."""
         plane = frame.metres is not None and not frame.geographic
         left, top, below = (14.0 if plane else 10.0), 6.5, (9.0 if plane else 5.5)
-        right, bottom = (4.5 + 1.35 * words if words else 16.5), below + (5.0 if keys else 1.0)
+        right, bottom = (12.0 + 1.45 * words if words else 16.5), below + (5.0 if keys else 1.0)
         width = paper.width or (PAGE if frame.tall < 0.6 else COLUMN)
         wide = max(width - left - right, 20.0)
         high = min(wide * frame.tall, TALLEST)
@@ -241,7 +242,7 @@ def draw_richness(maps: Mapping[str, Path], path: Path, x: Array, y: Array, pape
             axes.plot(x, y, "o", ms=1.6, mfc="white", mec="black", mew=0.3, ls="none")
         label_axes(axes, frame, names=False)
         axes.set_title(_TITLES.get(title, title), fontsize=TEXT)
-        tidy(figure.colorbar(image, ax=axes, shrink=0.8, orientation="horizontal", pad=0.03).ax)
+        few_ticks(figure.colorbar(image, ax=axes, shrink=0.8, orientation="horizontal", pad=0.03))
     return save(figure, path)
 
 

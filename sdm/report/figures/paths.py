@@ -24,10 +24,12 @@ from sdm.report.figures.style import (
     TEXT,
     TITLE,
     Paper,
+    log_ticks,
     new_figure,
     one_plot,
     safe_text,
     save,
+    tidy,
 )
 from sdm.types import Array
 
@@ -173,6 +175,7 @@ def draw_multipliers(
     last = panels[-1]
     last.set_xscale("log")
     last.set_xlim(t[0], t[-1])
+    log_ticks(last.xaxis)
     proof = f"{len(path.knots)} fits; between them the gap is at most {path.gap:.1e} nats"
     last.set_xlabel(f"multiplier of every penalty ({proof})", fontsize=TEXT)
     return save(figure, target)
@@ -202,6 +205,7 @@ def _tolerance_axis(axes: Axes, tolerance: Array) -> None:
     """Let the tolerance fall from left to right, in logarithms."""
     axes.set_xscale("log")
     axes.set_xlim(tolerance[0], tolerance[-1])
+    log_ticks(axes.xaxis)
 
 
 def _mark(axes: Axes, x: float, label: str, k: int) -> None:
@@ -214,6 +218,6 @@ def _mark(axes: Axes, x: float, label: str, k: int) -> None:
 def _label(axes: Axes, x: str, y: str, title: str) -> None:
     axes.set_xlabel(x, fontsize=TEXT)
     axes.set_ylabel(y, fontsize=TEXT)
-    axes.tick_params(labelsize=SMALL)
+    tidy(axes)
     if title:
         axes.set_title(safe_text(title, 70), fontsize=TITLE)

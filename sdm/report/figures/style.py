@@ -13,9 +13,12 @@ from typing import Any, Literal
 import numpy as np
 from matplotlib import rc_context
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colorbar import Colorbar
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 from PIL import Image
 
 from sdm.options.definitions import OutputOptions
@@ -100,7 +103,9 @@ def own_axes(ax: Axes | None, width: float = COLUMN, height: float = 62.0) -> Ax
 
 def tidy(axes: Axes, *, x: str = "", y: str = "", title: str = "") -> Axes:
     """Give axes their labels, and letters of the sizes that all figures have."""
-    axes.tick_params(labelsize=SMALL, width=0.6, length=2.5)
+    axes.tick_params(which="both", labelsize=SMALL, width=0.6)
+    axes.tick_params(which="major", length=2.5)
+    axes.tick_params(which="minor", length=1.5)
     for edge in axes.spines.values():
         edge.set_linewidth(0.6)
     if x:
@@ -110,6 +115,20 @@ def tidy(axes: Axes, *, x: str = "", y: str = "", title: str = "") -> Axes:
     if title:
         axes.set_title(title, fontsize=TITLE)
     return axes
+
+
+def few_ticks(strip: Colorbar) -> None:
+    """Give a colour bar letters of their size, and so few numbers that they do not touch."""
+    strip.locator = MaxNLocator(4)
+    strip.update_ticks()
+    tidy(strip.ax)
+
+
+def log_ticks(axis: Axis) -> None:
+    """Write 0.1, 0.2, 0.5, 1, … beside a logarithmic axis."""
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=12))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def save(figure: Figure, path: Path) -> Path:
