@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -60,9 +61,7 @@ def _of_presence(found: RasterMap, results: Results) -> RasterMap:
     return replace(found, values=found.values[here], profile=profile, bands=())
 
 
-def predict_model(
-    results: Results, data: Any, private: PrivateFolder, scale: str | None, layers_crs: Any, ways: dict[str, Any]
-) -> Any:
+def predict_model(results: Results, data: Any, scale: str | None, layers_crs: Any, ways: dict[str, Any]) -> Any:
     """Return predictions for the rows of a table, or a map for layers."""
     import pandas as pd
 
@@ -82,36 +81,31 @@ def predict_model(
         if values.shape[1] == 1:
             return pd.Series(values[:, 0], index=index, name=model.bands[0] or "prediction")
         return pd.DataFrame(values, index=index, columns=list(model.bands))
-    return predict_layers(results, data, private, scale, layers_crs, ways)
+    return predict_layers(results, data, scale, layers_crs, ways)
 
 
-def predict_layers(
-    results: Results, layers: Any, private: PrivateFolder, scale: str | None, layers_crs: Any, ways: dict[str, Any]
-) -> Map:
+def predict_layers(results: Results, layers: Any, scale: str | None, layers_crs: Any, ways: dict[str, Any]) -> Map:
     """Return the map of a model over other layers."""
     from sdm.workflow.predicting import predict_files
 
     made = ObjectFiles(PrivateFolder(), layers_crs)  # these inputs are not those of the run
     places = made.rasters(layers, "layers")
     several = results.kind in ("community", "group")  # whose maps go to a folder
-    place = private.spare("maps" if several else "map.tif")
     area = made.table(ways.pop("area"), "area") if ways.get("area") is not None else None
     model = results.path("model")
     if model is None:
         raise DataError(f"{results.folder} has no model file in it: make the results again")
-    found = predict_files(model, places, place, scale=scale, area=area, **ways)
-    if not several:
-        return as_map(_of_presence(read_raster(place, results.title), results), made.private.axes)
-    named = {
-        row["species"]: key
-        for key, row in found.numbers["maps"].items()
-        if row["what"] not in (None, PRESENT) and "species" in row
-    }
-    maps = [read_raster(found.files[key]) for key in named.values()]
-    return as_map(stacked(maps, list(named), results.title), made.private.axes)
+    with TemporaryDirectory(prefix="sdm-") as folder:
+        place = Path(folder) / ("maps" if several else "map.tif")
+        found = predict_files(model, places, place, scale=scale, area=area, **ways)
+        if not several:
+            return as_map(_of_presence(read_raster(place, results.title), results), made.private.axes)
+        rows = {key: row for key, row in found.numbers["maps"].items() if "species" in row and row["what"] != PRESENT}
+        maps = [read_raster(found.files[key]) for key in rows]
+    return as_map(stacked(maps, [row["species"] for row in rows.values()], results.title), made.private.axes)
 
 
-def range_of(results: Results, threshold: str | float | None, private: PrivateFolder) -> "geopandas.GeoDataFrame":
+def range_of(results: Results, threshold: str | float | None) -> "geopandas.GeoDataFrame":
     """Return where a species is, as one polygon per patch with its area in km²."""
     import geopandas
 
@@ -120,7 +114,7 @@ def range_of(results: Results, threshold: str | float | None, private: PrivateFo
         return geopandas.read_file(stored)
     if threshold is None:
         threshold = results.option("predict.threshold") or "maxsss"
-    return polygons_above(stored_map(results), cutoff_value(results, threshold), results.title, private)
+    return polygons_above(stored_map(results), cutoff_value(results, threshold), results.title)
 
 
 def cutoff_value(results: Results, threshold: str | float) -> float:
@@ -134,7 +128,7 @@ def cutoff_value(results: Results, threshold: str | float) -> float:
     return float(row[results.scale])
 
 
-def polygons_above(found: RasterMap, cutoff: float, species: str, private: PrivateFolder) -> "geopandas.GeoDataFrame":
+def polygons_above(found: RasterMap, cutoff: float, species: str) -> "geopandas.GeoDataFrame":
     """Return the patches of a map at or above a cutoff as polygons."""
     import geopandas
     import rasterio
@@ -143,9 +137,9 @@ def polygons_above(found: RasterMap, cutoff: float, species: str, private: Priva
 
     if found.values.ndim != 2:
         raise OptionError(f"the map of {species} has {len(found.bands)} bands: expected that of one species")
-    place = private.spare("range.tif")
-    with rasterio.open(place, "w", **{**found.profile, "dtype": "uint8", "nodata": None}) as out:
-        # The cutoff of a rule is the prediction at a record: it is rounded as the map is.
-        out.write((np.nan_to_num(found.values, nan=-np.inf) >= np.float32(cutoff)).astype(np.uint8), 1)
-    made = write_range(place, Path(place).with_suffix(".gpkg"), species=species)
-    return geopandas.read_file(made.path)
+    with TemporaryDirectory(prefix="sdm-") as folder:
+        place = Path(folder) / "range.tif"
+        with rasterio.open(place, "w", **{**found.profile, "dtype": "uint8", "nodata": None}) as out:
+            # The cutoff of a rule is the prediction at a record: it is rounded as the map is.
+            out.write((np.nan_to_num(found.values, nan=-np.inf) >= np.float32(cutoff)).astype(np.uint8), 1)
+        return geopandas.read_file(write_range(place, place.with_suffix(".gpkg"), species=species).path)

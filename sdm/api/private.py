@@ -5,6 +5,7 @@ import shutil
 import tempfile
 import weakref
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -27,9 +28,14 @@ class PrivateFolder:
     """
 
     def __init__(self) -> None:
-        self.path = Path(os.path.realpath(tempfile.mkdtemp(prefix="sdm-")))
         self.axes: list[CellAxes] = []  # of layers that were objects of xarray
-        self._end = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+    @cached_property
+    def path(self) -> Path:
+        """The folder, which is made when it is first needed."""
+        path = Path(os.path.realpath(tempfile.mkdtemp(prefix="sdm-")))
+        weakref.finalize(self, shutil.rmtree, path, ignore_errors=True)
+        return path
 
     @property
     def results(self) -> Path:
@@ -44,7 +50,11 @@ class PrivateFolder:
     @property
     def has_inputs(self) -> bool:
         """Whether objects became files."""
-        return self.inputs.is_dir()
+        return "path" in self.__dict__ and self.inputs.is_dir()
+
+    def holds(self, folder: Path) -> bool:
+        """Whether a folder lies in this one."""
+        return "path" in self.__dict__ and folder.is_relative_to(self.path)
 
     def place(self, name: str) -> Path:
         """Return a place for a new file or folder of the inputs, whose folder is there."""
@@ -55,7 +65,3 @@ class PrivateFolder:
             path = self.inputs / f"{Path(name).stem}_{number}{Path(name).suffix}"
             number += 1
         return path
-
-    def spare(self, name: str) -> Path:
-        """Return a place for a file that is needed for a moment, in a folder of its own."""
-        return Path(tempfile.mkdtemp(prefix="spare-", dir=self.path)) / name

@@ -55,7 +55,7 @@ class RunParts(ModelView):
             A rule (``"mtp"``, ``"10p"``, ``"maxsss"``, ``"equal"``) or a value on the scale of the map. By default the
             cells above zero of a model with exact zeros (entropy above 1), else by the rule of the run, or maxsss.
         """
-        return range_of(self._results, threshold, self._private)
+        return range_of(self._results, threshold)
 
     def predict(self, data: Any, scale: str | None = None, *, layers_crs: Any = None, **ways: Any) -> Any:
         """Predict for the rows of a table, or map other layers.
@@ -76,7 +76,7 @@ class RunParts(ModelView):
         Series, DataFrame, DataArray or RasterMap
             Of a table a Series with its index (of several classes or species a DataFrame); of layers a map.
         """
-        return predict_model(self._results, data, self._private, scale, layers_crs, ways)
+        return predict_model(self._results, data, scale, layers_crs, ways)
 
 
 class ModelRun(RunParts):

@@ -32,7 +32,7 @@ def save_results(folder: Path, path: Path, private: PrivateFolder, *, overwrite:
         if private.has_inputs:
             shutil.copytree(private.inputs, stage / INPUTS)
             moved[str(private.inputs)] = str(target.absolute() / INPUTS)
-        if folder.is_relative_to(private.path):
+        if private.holds(folder):
             for file in sorted(stage.rglob("*")):
                 if file.suffix in SUFFIXES and not file.relative_to(stage).is_relative_to(INPUTS):
                     _rewrite(file, moved)
