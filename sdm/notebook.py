@@ -5,7 +5,7 @@ from html import escape
 from typing import Any
 
 _CELL = 'style="text-align: left; padding: 2px 12px 2px 0; vertical-align: top; border: none"'
-_NUMBER = 'style="text-align: right; padding: 2px 12px 2px 0; border: none"'
+_NUMBER = 'style="text-align: right; padding: 2px 12px 2px 0; vertical-align: top; border: none"'
 
 
 def shown(value: Any) -> str:
