@@ -72,13 +72,10 @@ def compare() -> list[dict[str, float]]:
 
 
 def picture(rows: list[dict[str, float]]) -> None:
-    from matplotlib.figure import Figure
-
-    from sdm.report.figures.style import DPI
+    from sdm.report.figures.style import COLUMN, one_plot
     from sdm.report.figures.style import save as save_figure
 
-    figure = Figure(figsize=(6.0, 3.6), dpi=DPI, layout="constrained")
-    axes = figure.add_subplot()
+    figure, axes = one_plot(1.5 * COLUMN, 80.0)
     for alpha, colour in zip(ALPHAS, ("#4477aa", "#ccbb44", "#ee6677")):
         own = [row for row in rows if row["alpha"] == alpha]
         name = {1.0: "logistic (α = 1)", 1.5: "α = 1.5", 2.0: "sparsemax (α = 2)"}[alpha]

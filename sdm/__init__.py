@@ -12,6 +12,18 @@ from sdm._version import __version__
 # A public name stands twice: here for type checkers and editors, and in `_HOMES` for the moment when it is first used
 # (so that importing the package costs nothing). `tests/test_package.py` compares the two.
 if TYPE_CHECKING:
+    from sdm.api.functions import check as check
+    from sdm.api.functions import evaluate as evaluate
+    from sdm.api.functions import fit as fit
+    from sdm.api.functions import project as project
+    from sdm.api.functions import tune as tune
+    from sdm.api.projection import ProjectedSpecies as ProjectedSpecies
+    from sdm.api.projection import ProjectionRun as ProjectionRun
+    from sdm.api.projection import load_projection as load_projection
+    from sdm.api.rasters import RasterMap as RasterMap
+    from sdm.api.run import ModelRun as ModelRun
+    from sdm.api.run import Run as Run
+    from sdm.api.run import load as load
     from sdm.assess.measures.scores import aicc as aicc
     from sdm.assess.measures.scores import boyce_index as boyce_index
     from sdm.assess.measures.scores import omission as omission
@@ -34,6 +46,20 @@ if TYPE_CHECKING:
     from sdm.workflow.projecting.projection import project_models as project_models
 
 _HOMES = {
+    # the whole job
+    "check": "sdm.api.functions",
+    "evaluate": "sdm.api.functions",
+    "fit": "sdm.api.functions",
+    "load": "sdm.api.run",
+    "load_projection": "sdm.api.projection",
+    "project": "sdm.api.functions",
+    "tune": "sdm.api.functions",
+    # its results
+    "ModelRun": "sdm.api.run",
+    "ProjectedSpecies": "sdm.api.projection",
+    "ProjectionRun": "sdm.api.projection",
+    "RasterMap": "sdm.api.rasters",
+    "Run": "sdm.api.run",
     # estimators
     "Committee": "sdm.estimators.committee",
     "ConditionalMaxent": "sdm.estimators.classes",

@@ -63,6 +63,23 @@ for folds in (SpatialBlocks(50, coordinates=xy), Checkerboard(1, coordinates=xy)
 
 expand = FeatureClasses("lqp").set_output(transform="pandas").fit(X, y)
 assert_type(expand, FeatureClasses)
+run = sdm.fit(frame, "layers", multiplier=2, folds=5)
+assert_type(run, sdm.Run)
+assert_type(run["oak"], sdm.ModelRun)
+assert_type(run.curves, pd.DataFrame)
+assert_type(run.raster(), sdm.RasterMap)
+assert_type(run.to_folder("results", overwrite=True), Path)
+auc: float = run.numbers["auc_train"]
+axes = run.plot.map()
+axes.set_title("oak")
+assert_type(sdm.load("results").importance, pd.DataFrame)
+assert_type(sdm.check(frame, "layers").problems, list[str])
+future = sdm.project(run, {"later": "warmer"}, "layers")
+assert_type(future.summary, pd.DataFrame)
+assert_type(future["oak"].raster("later"), sdm.RasterMap)
+measured: float = sdm.evaluate(run, frame, "layers", seed=2).numbers["auc"]
+assert_type(sdm.tune(frame, "layers", multipliers=[1, 2]).tuning, pd.DataFrame)
+
 try:
     sdm.project_models("oak.npz", {"later": "layers"}, "out", reference="now")
 except SdmError as error:

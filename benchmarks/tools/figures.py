@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from sdm.report.figures.maps import Shades, paint
-from sdm.report.figures.style import COLOURS, new_figure, one_plot, save
+from sdm.report.figures.style import COLOURS, COLUMN, PAGE, TITLE, new_figure, one_plot, save
 from sdm.report.pictures import read_picture
 from sdm.types import Array
 
@@ -15,19 +15,19 @@ ORDER_PIXELS = 400
 
 def draw_orders(maps: Mapping[float, Path], path: Path) -> Path:
     """Draw maps of one species by order of the entropy; cells of exactly zero are pale, with a line around the rest."""
-    figure = new_figure(3.2 * len(maps), 4.2)
+    figure = new_figure(PAGE, PAGE / len(maps) * 1.35)
     words = {1.0: " (Shannon)", 2.0: " (sparsemax)"}
     for axes, (order, raster) in zip(figure.subplots(1, len(maps), squeeze=False)[0], maps.items()):
         picture = read_picture(raster, ORDER_PIXELS)
         paint(axes, picture, Shades("", 1.0), edges=bool(np.any(picture.values == 0)))
-        axes.set_title(f"order {order:g}{words.get(order, '')}", size=10)
+        axes.set_title(f"order {order:g}{words.get(order, '')}", size=TITLE)
         axes.set_axis_off()
     return save(figure, path)
 
 
 def draw_convergence(curves: Mapping[str, Sequence[float] | Array], optimum: float, path: Path) -> Path:
     """Draw the distance of the objective from the optimum against rounds, one curve per solver."""
-    figure, axes = one_plot(6.4, 4.0)
+    figure, axes = one_plot(COLUMN, 60.0)
     for (name, objective), colour in zip(curves.items(), COLOURS):
         left = np.maximum(np.asarray(objective) - optimum, 1e-12)
         axes.plot(np.arange(1, left.size + 1), left, color=colour, lw=1.6, label=name)

@@ -16,6 +16,7 @@ from sdm._version import __version__
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.stack import WINDOW_BYTES, Stack
 from sdm.errors import DataError
+from sdm.maps.gis.tags import describe_raster
 from sdm.maps.moments import Moments
 from sdm.maps.novelty import NoveltyMaps
 from sdm.maps.rasters import NODATA, Raster, check_variables, computed, writing_cogs
@@ -118,24 +119,33 @@ def write_class_maps(
     windows = _windows(stack, len(codes))
     rasters, beside = _rasters(paths, title, model, codes), [] if novelty is None else novelty.rasters
     moments = [Moments(raster.nodata) for raster in beside]
+    known = [[Moments(raster.nodata) for _ in range(raster.count)] for raster in rasters]
     with writing_cogs(stack, [*rasters, *beside], threads, progress) as files:
         for window, (made, new) in computed(stack, windows, bands, threads=threads, progress=progress):
-            for file, band in zip(files, made):
-                file.write(band, window=window)
+            for file, bands_of, counts in zip(files, made, known):
+                file.write(bands_of, window=window)
+                for band, count in zip(bands_of, counts):
+                    count.add(band)
             for file, band, count in zip(files[len(KINDS) :], new, moments):
                 file.write(band, 1, window=window)
                 count.add(band)
             tally.add(made)
         maps = tally.summary(codes)
         legend = {f"class_{code}": label for code, label in zip(codes, model.labels)}
-        for kind, file in zip(KINDS, files):
-            described = {"what": kind, "software": f"sdm {__version__}", **(tags or {})}
-            file.update_tags(**described, **(legend if kind == "class" else {}))
+        for kind, file, raster, counts in zip(KINDS, files, rasters, known):
+            described = {"model_id": model.identity, "what": kind, "software": f"sdm {__version__}", **_about(tags)}
+            described |= {"probability": {"scale": "probability", "units": "0 to 1"}, "class": legend}.get(kind, {})
+            describe_raster(file, [count.summary(raster.path) for count in counts], described)
         if novelty is not None:
             novelty.wrote([count.summary(raster.path) for count, raster in zip(moments, beside)])
-            for file, more in zip(files[len(KINDS) :], novelty.tags):
-                file.update_tags(**more)
+            for file, more, count, raster in zip(files[len(KINDS) :], novelty.tags, moments, beside):
+                describe_raster(file, [count.summary(raster.path)], {**more, **_about(tags)})
     return maps
+
+
+def _about(tags: Mapping[str, str] | None) -> dict[str, str]:
+    """Return what all maps of a model say."""
+    return {key: value for key, value in (tags or {}).items() if key in ("title", "species", "scenario")}
 
 
 def _windows(stack: Stack, classes: int) -> list[Window]:

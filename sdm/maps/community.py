@@ -14,6 +14,7 @@ from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.stack import Stack
 from sdm.errors import DataError
 from sdm.files import safe_names
+from sdm.maps.gis.tags import PRESENCE_WORDS
 from sdm.maps.moments import RasterSummary
 from sdm.maps.novelty import NoveltyMaps
 from sdm.maps.rasters import BINARY_NODATA, NODATA, Raster, check_variables, write_rasters
@@ -158,15 +159,17 @@ def _rasters(
     joint: FittedJoint, places: JointPlaces, wanted: Sequence[str]
 ) -> tuple[list[Raster], list[dict[str, str]]]:
     """Return the files in the order of their bands, each with its tags."""
-    common = {"software": f"sdm {__version__}", "learner": str(joint.meta.get("learner", ""))}
+    common = {"model_id": joint.identity, "software": f"sdm {__version__}"}
+    common |= {"learner": str(joint.meta.get("learner", ""))}
     rasters = [Raster(places.species[name], bands=(name,)) for name in joint.species]
     tags = [{**common, "scale": "probability", "species": name} for name in joint.species]
     for name in joint.species:
         text = f"{name}, best joint labeling"
-        rasters.append(Raster(places.present[name], "uint8", BINARY_NODATA, bands=(text,)))
-        tags.append({**common, "scale": "presence", "species": name})
+        rasters.append(Raster.presence(places.present[name], (text,)))
+        about = {"what": "presence", "scale": "presence", "species": name, "threshold_rule": "best joint labeling"}
+        tags.append({**common, **about, **PRESENCE_WORDS})
     for name in wanted:
         kind = "int16" if name == COUNT else "float32"
         rasters.append(Raster(places.richness[name], kind, NODATA, bands=(_TITLES[name],)))
-        tags.append({**common, "scale": "species"})
+        tags.append({**common, "what": name, "scale": "species", "units": "species"})
     return rasters, tags

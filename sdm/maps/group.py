@@ -13,6 +13,7 @@ from sdm._version import __version__
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.layers import open_stack
 from sdm.data.rasters.stack import Stack
+from sdm.maps.gis.tags import describe_raster
 from sdm.maps.moments import RasterSummary
 from sdm.maps.novelty import NoveltyMaps
 from sdm.maps.rasters import NODATA, Raster, check_variables, computed, write_rasters, writing_cogs
@@ -78,7 +79,7 @@ def write_axis_maps(
     common = {"model_id": model.identity, "software": f"sdm {__version__}"}
     places = [folder / f"axis_{k + 1}.tif" for k in range(some.rank)]
     rasters = [Raster(path, bands=(title,)) for path, title in zip(places, titles)]
-    tags = [{**common, "what": title} for title in titles]
+    tags = [{**common, "what": title, "units": "deviations"} for title in titles]
     ways: dict[str, Any] = {"threads": threads, "progress": progress, "doing": "maps of axes"}
     summaries = write_rasters(stack, rasters, bands, tags, **ways)
     ends = _ends(np.concatenate([seen[at] for at in sorted(seen)], axis=1))
@@ -140,7 +141,7 @@ def _write_colours(
         for window, made in computed(stack, stack.windows(), colours, **ways):
             file.write(made, window=window)
         stretch = {f"ends_axis_{k + 1}": f"{low:.6g} to {high:.6g}" for k, (low, high) in enumerate(ends)}
-        file.update_tags(**tags, what="axes as red, green and blue", **stretch)
+        describe_raster(file, [], {**tags, "what": "axes as red, green and blue", **stretch})
 
 
 def write_group_maps(

@@ -36,6 +36,8 @@ from sdm.novelty.mess import Similarity
 from sdm.novelty.mop import Parity
 from sdm.types import Array, Colour
 
+STRICT_COLOURS: dict[int, Colour] = {0: (225, 225, 225), 1: (213, 94, 0)}
+STRICT_WORDS = {"value_0": "inside all ranges", "value_1": "outside a range"}
 MEASURES: dict[str, tuple[str, ...]] = {
     "mess": ("mess", "mod"),
     "exdet": ("exdet", "exdet_variable"),
@@ -237,7 +239,7 @@ class NoveltyMaps:
             colours = dict(enumerate([NO_VARIABLE, *palette(len(self.model.names))]))
             return Raster(path, "uint8", BINARY_NODATA, bands=title, colours=colours)
         if name == "mop_strict":
-            return Raster(path, "uint8", BINARY_NODATA, bands=title)
+            return Raster(path, "uint8", BINARY_NODATA, bands=title, colours=STRICT_COLOURS)
         return Raster(path, bands=title, repeats=name in REPEATS)
 
     @property
@@ -246,7 +248,8 @@ class NoveltyMaps:
         common = {"model_id": self._identity or self.model.identity, "software": f"sdm {__version__}"}
         legend = {f"variable_{k}": name for k, name in enumerate(self.model.names, start=1)}
         names = self.novelty.names
-        return [{**common, "what": TITLES[name], **(legend if name in OF_VARIABLES else {})} for name in names]
+        words = dict.fromkeys(OF_VARIABLES, legend) | {"mop_strict": STRICT_WORDS}
+        return [{**common, "what": TITLES[name], **words.get(name, {})} for name in names]
 
     def count(
         self, window: Window, columns: Sequence[NDArray[Any]], valid: NDArray[np.bool_]

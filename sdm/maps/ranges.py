@@ -35,6 +35,17 @@ def write_range(raster: Path, path: Path, *, species: str, min_patch: float = 0.
     The area of a patch is the sum of those of its cells (`Grid.cell_km2`): true on the ellipsoid in degrees, that of
     the plane in a projection. Without a CRS, numbers that can be degrees are, and others are metres.
     """
+    frame, dropped = patch_frame(raster, species, min_patch)
+    if not len(frame):
+        least = f"of at least {min_patch:g} km²" if dropped else "above zero"
+        raise DataError(f"{raster.name} has no patch {least}: lower predict.min_patch or the order of the entropy")
+    write_geopackage(frame, path, "range")
+    return RangePolygons(path, len(frame), float(sum(frame["area_km2"])), len(dropped), float(sum(dropped)))
+
+
+def patch_frame(raster: Path, species: str, min_patch: float) -> tuple[Any, list[float]]:
+    """Return the patches of a map above zero as a table of polygons, the largest first, each with its area, and the
+    areas of patches that are smaller than `min_patch` km²."""
     import geopandas
     import shapely
 
@@ -51,17 +62,13 @@ def write_range(raster: Path, path: Path, *, species: str, min_patch: float = 0.
         else:
             kept.append(shape)
             areas.append(area)
-    if not kept:
-        least = f"of at least {min_patch:g} km²" if dropped else "above zero"
-        raise DataError(f"{raster.name} has no patch {least}: lower predict.min_patch or the order of the entropy")
     order = np.argsort(-np.array(areas), kind="stable")
     frame = geopandas.GeoDataFrame(
         {"species": species, "patch": np.arange(1, len(kept) + 1), "area_km2": np.array(areas)[order]},
-        geometry=shapely.multipolygons([[kept[k]] for k in order]),
+        geometry=shapely.multipolygons([[kept[k]] for k in order]) if kept else [],
         crs=grid.crs,
     )
-    write_geopackage(frame, path, "range")
-    return RangePolygons(path, len(kept), float(sum(areas)), len(dropped), float(sum(dropped)))
+    return frame, dropped
 
 
 def _patches(raster: Path) -> Iterator[Any]:

@@ -28,6 +28,8 @@ from rasterio.windows import Window
 from sdm.data.rasters.grid import Grid
 from sdm.data.rasters.stack import WINDOW_BYTES, Stack, own_threads
 from sdm.errors import DataError, OutputError
+from sdm.maps.gis.formats import COG, map_format
+from sdm.maps.gis.tags import describe_raster
 from sdm.maps.moments import Moments, RasterSummary
 from sdm.maps.tiff import tile_places
 from sdm.progress.telling import StepCount, step_by_step
@@ -36,6 +38,7 @@ from sdm.types import Colour, Progress
 NODATA = -9999.0
 BINARY_NODATA = 255
 BLOCK = 256
+PRESENCE_COLOURS: dict[int, Colour] = {0: (225, 225, 225), 1: (20, 75, 110)}
 
 
 @dataclass(frozen=True)
@@ -48,9 +51,12 @@ class Raster:
     bands: tuple[str, ...] = ()  # names; without any there is one band
     colours: Mapping[int, Colour] | None = None  # the colour table, by value
     repeats: bool = False  # whether most values are in many cells: they are compressed as they are, not as differences
-    alpha: bool = (
-        False  # whether it is a picture: bands of red, green and blue, and one that is 0 where there is nothing
-    )
+    alpha: bool = False  # whether it is a picture: bands of red, green and blue, and one that is 0 outside
+
+    @classmethod
+    def presence(cls, path: Path, bands: tuple[str, ...] = ()) -> "Raster":
+        """Return the raster of presence (1) and absence (0)."""
+        return cls(path, "uint8", BINARY_NODATA, bands, PRESENCE_COLOURS)
 
     @property
     def count(self) -> int:
@@ -109,17 +115,8 @@ def write_rasters(
                 count.add(band)
         summaries = [count.summary(raster.path, empty) for count, raster in zip(moments, rasters)]
         for file, summary, file_tags in zip(files, summaries, tags):
-            tag_raster(file, summary, file_tags)
+            describe_raster(file, [summary], file_tags)
     return summaries
-
-
-def tag_raster(file: DatasetWriter, summary: RasterSummary, tags: Mapping[str, str]) -> None:
-    """Write tags into a raster, and what its first band holds as GIS programs read it."""
-    file.update_tags(**tags)
-    if summary.cells:
-        numbers = summary.minimum, summary.maximum, summary.mean, summary.deviation
-        names = (f"STATISTICS_{name}" for name in ("MINIMUM", "MAXIMUM", "MEAN", "STDDEV"))
-        file.update_tags(1, **{name: f"{value:.9g}" for name, value in zip(names, numbers)})
 
 
 def computed(
@@ -142,18 +139,24 @@ def computed(
 def writing_cogs(
     grid: Grid, rasters: Sequence[Raster], threads: int = 2, progress: Progress | None = None, doing: str = "map"
 ) -> Iterator[list[DatasetWriter]]:
-    """Give files to write into; at the end they become Cloud-Optimized GeoTIFFs in their places, all or none."""
+    """Give files to write into; at the end they become Cloud-Optimized GeoTIFFs in their places (or what the ending of
+    their names means), all or none."""
+    for raster in rasters:
+        map_format(raster.path, raster.count)
     _check_room(rasters, grid)
     first, threads = rasters[0].path, own_threads(threads)
     try:
         with tempfile.TemporaryDirectory(prefix=".sdm-", suffix=".part", dir=first.parent) as folder:
             tiled = [Path(folder) / f"plain{k}.tif" for k in range(len(rasters))]
-            final = [Path(folder) / f"cog{k}.tif" for k in range(len(rasters))]
+            final = [Path(folder) / f"done{k}" / raster.path.name for k, raster in enumerate(rasters)]
+            for target in final:
+                target.parent.mkdir()
             with ExitStack() as opened:
                 yield [opened.enter_context(_create(path, grid, raster)) for path, raster in zip(tiled, rasters)]
             _finish(tiled, final, rasters, threads, progress, f"{doing}, files")
             for target, raster in zip(final, rasters):
-                os.replace(target, raster.path)
+                for file in sorted(target.parent.iterdir()):  # some formats have files beside them, such as .prj
+                    os.replace(file, raster.path.parent / file.name)
     except (RasterioError, CPLE_BaseError, OSError) as error:
         reason = getattr(error, "strerror", None) or f"{error.__cause__ or error}; is the disk full?"
         raise OutputError(f"{first} cannot be written ({reason}): nothing was kept") from error
@@ -171,8 +174,12 @@ def _finish(
 
     def finish(source: Path, target: Path, raster: Raster) -> None:
         _check_whole(source)
-        _to_cog(source, target, raster, threads)
-        _check_whole(target)
+        driver = map_format(raster.path, raster.count)
+        if driver == COG:
+            _to_cog(source, target, raster, threads)
+            _check_whole(target)
+        else:
+            rasterio.shutil.copy(source, target, driver=driver)
         source.unlink()
 
     with ThreadPoolExecutor(max(1, min(threads, len(rasters)))) as pool:

@@ -13,6 +13,7 @@ from sdm._version import __version__
 from sdm.assess.uncertainty import predict_spread
 from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.stack import Stack
+from sdm.maps.gis.tags import PRESENCE_WORDS
 from sdm.maps.moments import RasterSummary
 from sdm.maps.novelty import NoveltyMaps
 from sdm.maps.rasters import BINARY_NODATA, NODATA, Raster, check_variables, write_rasters
@@ -20,6 +21,12 @@ from sdm.models.extrapolation import extrapolated
 from sdm.models.interface import ValueModel
 from sdm.types import Progress
 
+STATISTIC_WORDS = {
+    "mean": "mean",
+    "sd": "standard deviation",
+    "lower": "lower limit (5 %)",
+    "upper": "upper limit (95 %)",
+}
 SPREAD = 1 << 20  # predictions of all replicates that are held at once, in each thread
 
 
@@ -80,7 +87,7 @@ def predict_raster(
         out = extrapolated(model, out, lambda: model.predict_columns(columns, scale, False), columns, extrapolation)
         return [_band(out, threshold, valid).reshape(values.shape[1:]), *beside]
 
-    rasters, file_tags = [Raster(Path(path), *_kind(threshold))], [_tags(model, scale, tags or {})]
+    rasters, file_tags = [_raster(Path(path), threshold)], [_tags(model, scale, tags or {}, threshold)]
     if novelty is not None:
         rasters, file_tags = [*rasters, *novelty.rasters], [*file_tags, *novelty.tags]
     doing = "map" if threshold is None else "map of presence"
@@ -126,8 +133,8 @@ def predict_rasters(
             out.append(band.reshape(values.shape[1:]))
         return out
 
-    rasters = [Raster(one.path, *_kind(one.threshold)) for one in maps]
-    tags = [_tags(one.model, scale, dict(one.tags)) for one in maps]
+    rasters = [_raster(one.path, one.threshold) for one in maps]
+    tags = [_tags(one.model, scale, dict(one.tags), one.threshold) for one in maps]
     return write_rasters(stack, rasters, bands, tags, threads=threads, progress=progress)
 
 
@@ -136,8 +143,15 @@ def _kind(threshold: float | None) -> tuple[str, float]:
     return ("float32", NODATA) if threshold is None else ("uint8", BINARY_NODATA)
 
 
-def _tags(model: ValueModel, scale: str, more: dict[str, str]) -> dict[str, str]:
-    return {"model_id": model.identity, "scale": scale, "software": f"sdm {__version__}", **more}
+def _raster(path: Path, threshold: float | None) -> Raster:
+    return Raster(path) if threshold is None else Raster.presence(path)
+
+
+def _tags(model: ValueModel, scale: str, more: dict[str, str], threshold: float | None) -> dict[str, str]:
+    tags = {"model_id": model.identity, "scale": scale, "software": f"sdm {__version__}", **more}
+    if threshold is None:
+        return {key: value for key, value in tags.items() if key != "threshold_rule"}
+    return {"threshold_rule": "value", **tags, "what": "presence", "threshold": f"{threshold:.9g}", **PRESENCE_WORDS}
 
 
 def _values(model: ValueModel, columns: list[NDArray[Any]], scale: str, extrapolation: str) -> NDArray[Any]:
@@ -173,6 +187,7 @@ def write_spread_maps(
         check_variables(model.names, stack)
     stack = stack.within(None if study_area is None else study_area.bounds)
     describe = {"replicates": str(len(models)), "scale": scale, "software": f"sdm {__version__}", **(tags or {})}
+    describe.pop("threshold_rule", None)
     step = max(1, SPREAD // len(models))  # cells at a time, so that memory does not grow with the replicates
 
     def bands(window: Window, values: NDArray[np.floating]) -> list[NDArray[Any]]:
@@ -190,5 +205,6 @@ def write_spread_maps(
 
     rasters = [Raster(path) for path in paths.values()]
     ways: dict[str, Any] = {"threads": threads, "progress": progress, "doing": "uncertainty map"}
-    summaries = write_rasters(stack, rasters, bands, [describe] * len(rasters), **ways)
+    said = [{**describe, "statistic": f"{STATISTIC_WORDS[name]} over replicates"} for name in paths]
+    summaries = write_rasters(stack, rasters, bands, said, **ways)
     return dict(zip(paths, summaries))

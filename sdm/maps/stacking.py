@@ -20,7 +20,8 @@ from sdm._version import __version__
 from sdm.data.rasters.grid import Grid
 from sdm.errors import DataError
 from sdm.executors.ahead import ahead
-from sdm.maps.rasters import BLOCK, NODATA, Moments, Raster, RasterSummary, tag_raster, writing_cogs
+from sdm.maps.gis.tags import describe_raster
+from sdm.maps.rasters import BLOCK, NODATA, Moments, Raster, RasterSummary, writing_cogs
 from sdm.types import Progress
 
 HOW = ("sum", "threshold")
@@ -93,7 +94,7 @@ def write_stack(
         summaries = [count.summary(raster.path) for count, raster in zip(moments, rasters)]
         for file, summary, how in zip(files, summaries, places):
             about = {"what": names[how], "species": str(len(maps)), "software": f"sdm {__version__}", **(tags or {})}
-            tag_raster(file, summary, about)
+            describe_raster(file, [summary], {**about, "units": "species"})
     return dict(zip(places, summaries))
 
 

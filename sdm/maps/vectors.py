@@ -26,7 +26,7 @@ def write_points(table: pd.DataFrame, path: Path, layer: str, crs: Any) -> Path:
 
 
 def write_geopackage(frame: Any, path: Path, layer: str) -> None:
-    """Write a GeoPackage whose bytes depend on its content alone."""
+    """Write a layer of a GeoPackage, which may have others already; its bytes depend on its content alone."""
     import pyogrio
 
     earlier = pyogrio.get_gdal_config_option("OGR_CURRENT_DATE")
@@ -34,7 +34,7 @@ def write_geopackage(frame: Any, path: Path, layer: str) -> None:
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "'crs' was not provided", UserWarning)  # the layers have none either
-            pyogrio.write_dataframe(frame, path, driver="GPKG", layer=layer)
+            pyogrio.write_dataframe(frame, path, driver="GPKG", layer=layer, append=path.exists())
     except pyogrio.errors.DataSourceError as error:
         raise OutputError(f"{path} cannot be written: {error}") from error
     finally:

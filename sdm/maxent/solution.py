@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from sdm.notebook import facts_html
 from sdm.types import Array
 
 CONVERGED = "converged"
@@ -57,3 +58,14 @@ class Solution:
     def n_nonzero(self) -> int:
         """How many features have a weight."""
         return int(np.count_nonzero(self.weights))
+
+    def _repr_html_(self) -> str:
+        facts = {
+            "status": f"{self.status}: {self.message}",
+            "distance from the optimum": f"at most {self.gap:.3g} nats, proved",
+            "regularised gain": self.gain,
+            "features with a weight": f"{self.n_nonzero:,} of {self.weights.size:,}",
+            "rounds": self.iterations,
+            "seconds": self.seconds,
+        }
+        return facts_html("Solution", facts)

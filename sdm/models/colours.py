@@ -12,6 +12,13 @@ FIRST = (
     *("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#8c564b", "#e69f00", "#332288", "#88ccee"),
     *("#44aa99", "#117733", "#999933", "#ddcc77", "#cc6677", "#882255"),
 )
+# Ramps of maps, from low to high: of suitability, of how undecided or uncertain it is, and to both sides of zero.
+VIRIDIS = (
+    "440154", "481a6c", "472f7d", "414487", "39568c", "31688e", "2a788e", "23888e",
+    "1f988b", "22a884", "35b779", "54c568", "7ad151", "a5db36", "d2e21b", "fde725",
+)  # fmt: skip
+MAGMA = ("000004", "180f3d", "440f76", "721f81", "9e2f7f", "cd4071", "f1605d", "fd9668", "feca8d", "fcfdbf")
+RED_TO_BLUE = ("b2182b", "d6604d", "f4a582", "fddbc7", "f7f7f7", "d1e5f0", "92c5de", "4393c3", "2166ac")
 HEX = re.compile("#[0-9a-f]{6}")
 
 

@@ -19,12 +19,14 @@ from sdm.data.encode import Encoder
 from sdm.errors import DataError
 from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms, bounded
+from sdm.notebook import facts_html, rows_html
 from sdm.novelty.ranges import TrainingRange
 from sdm.novelty.reference import REFERENCE_ARRAYS, Reference
 from sdm.types import Array
 
 Header = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
+_SHOWN = 10  # features that a notebook lists
 
 
 class FittedModel(ABC):
@@ -90,6 +92,21 @@ class FittedModel(ABC):
     @abstractmethod
     def description(self) -> dict[str, Any]:
         """Return what `sdm info` prints: variables, features and their weights. JSON values only."""
+
+    def _repr_html_(self) -> str:
+        weights = getattr(self, "weights", None)
+        facts = {
+            "of": ", ".join(word for word in self.bands[:12] if word) + (", …" if len(self.bands) > 12 else ""),
+            "variables": ", ".join(f"{name} (categories)" if name in self.categorical else name for name in self.names),
+            "scales": ", ".join(self.scales), "status": self.meta.get("status"), "gap in nats": self.meta.get("gap"),
+            "features with a weight": len(self.feature_names),
+        }  # fmt: skip
+        table = ""
+        if isinstance(weights, np.ndarray) and weights.ndim == 1 and weights.size == len(self.feature_names):
+            order = np.argsort(-np.abs(weights), kind="stable")[:_SHOWN]
+            rows = [(self.feature_names[k], float(weights[k])) for k in order]
+            table = rows_html(["feature (largest weights)", "weight"], rows)
+        return facts_html(f"A {self.called}", facts, table)
 
     @classmethod
     @abstractmethod

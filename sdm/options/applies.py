@@ -19,7 +19,7 @@ _EVERY = {
     "test.orientation", "test.aggregation", "test.fold_column", "test.replicates", "test.replicate_kind",
     "predict.clamp", "predict.extrapolation", "project.", "output.resume",
     "output.folder", "output.overwrite", "output.map", "output.report",
-    "output.gpkg",
+    "output.gpkg", "output.figure_format", "output.dpi", "output.figure_width",
 }  # fmt: skip
 _SPECIES = {
     "preset", "occurrences.", "background.", "fit.", "test.", "predict.", "output.", "tune.", "curve.", "path.",
@@ -31,7 +31,7 @@ _CLASSES = {
     "background.area", "fit.model", "fit.families", "fit.lam", "fit.beta", "fit.multiplier", "fit.regularization",
     "fit.entropy", "fit.penalty_folds", "fit.smoothing", "fit.ratio", "test.file", "test.importance", "test.repeats",
     "test.jackknife", "test.null_models", "predict.threshold", "output.curves", "output.uncertainty",
-    "output.surfaces", "output.stack", "output.map_picture", "tune.", "classes.",
+    "output.surfaces", "output.stack", "output.map_picture", "output.publication", "tune.", "classes.",
 }  # fmt: skip
 APPLIES: dict[str, set[str]] = {
     "species": _EVERY | _SPECIES,
@@ -61,8 +61,8 @@ PROJECTING = (
     "project.models", "project.scenarios", "project.reference", "project.thresholds", "project.novelty",
     "project.dispersal", "project.over", "project.area", "predict.scale", "predict.threshold", "predict.extrapolation",
     "predict.clamp", "layers.nodata", "layers.align", "layers.rename", "output.folder", "output.overwrite",
-    "output.resume", "output.report", "threads", "processes", "cluster.address", "cluster.workers", "cluster.settings",
-    "retries",
+    "output.resume", "output.report", "output.figure_format", "output.dpi", "output.figure_width", "threads",
+    "processes", "cluster.address", "cluster.workers", "cluster.settings", "retries",
 )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from sdm.options.kinds import (
     Families,
     Files,
     Folds,
+    Formats,
     Length,
     Nodata,
     NotNegative,
@@ -24,6 +25,7 @@ from sdm.options.kinds import (
     Section,
     Stacks,
     Suspicious,
+    Width,
     Words,
     Years,
     option,
@@ -428,10 +430,23 @@ class OutputOptions(Section):
     )
     gpkg: bool = option(
         False,
-        "Also write records with their fate (kept, or why not), and background points, as GeoPackage, for a GIS.",
+        "Also write results.gpkg, for a GIS: records with their fate (kept, or why not), background points, folds, and "
+        "the range by a cutoff as polygons with their area and centroid.",
     )
     uncertainty: bool = option(
         False, "Map the mean, deviation, and lower and upper limit (5 and 95 %) over the replicates or folds."
+    )
+    figure_format: Formats = option(
+        ["png"], "Formats of figures: png (always: pages show it), and beside it pdf or svg, for print."
+    )
+    dpi: int = option(300, "Dots per inch of figures, at their printed width.", ge=50, le=1200)
+    figure_width: Width | None = option(
+        None,
+        "Printed width of all figures, such as 85mm (one column of a journal) or 180mm (two); letters keep their size "
+        "(default: by figure; curves and single maps 85mm).",
+    )
+    publication: bool = option(
+        False, "Also draw one figure for a paper: the map, responses to the four most important variables, importance."
     )
     surfaces: Words = option([], "Draw the response to two variables at a time: pairs such as rain:temperature.")
 

@@ -1,5 +1,6 @@
 """Kinds of options: what may be written for each, and what it means."""
 
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -9,6 +10,8 @@ from sdm.addresses import is_remote, place_stem
 from sdm.data.nodata import NodataCodes
 from sdm.data.rasters.names import read_renames
 from sdm.features.classes import parse_classes, parse_families, parse_features, split_rectified
+
+_WIDTH = re.compile(r"(\d+(?:\.\d+)?) ?(mm|cm|in)")
 
 
 def _several(value: Any) -> bool:
@@ -90,6 +93,20 @@ def _nodata(value: Any) -> Any:
     return words
 
 
+def read_width(text: str) -> float:
+    """Return the width of a figure in millimetres, from a text such as 85mm, 8.5cm or 3.35in."""
+    found = _WIDTH.fullmatch(text.strip().lower())
+    width = float(found[1]) * {"mm": 1.0, "cm": 10.0, "in": 25.4}[found[2]] if found else 0.0
+    if not 40 <= width <= 1000:
+        raise ValueError("a width from 40mm to 1000mm, such as 85mm (one column), 180mm (two) or 7in")
+    return width
+
+
+def _width(value: str) -> str:
+    read_width(value)
+    return value
+
+
 def _folds(value: int) -> int:
     if value == 1:
         raise ValueError("0 (no cross-validation) or at least 2 folds")
@@ -146,6 +163,8 @@ Suspicious = Annotated[
     WithJsonSchema(_TEXTS),
 ]
 Stacks = Annotated[list[Literal["sum", "threshold"]], BeforeValidator(_words), WithJsonSchema(_TEXTS)]
+Formats = Annotated[list[Literal["png", "pdf", "svg"]], BeforeValidator(_words), WithJsonSchema(_TEXTS)]
+Width = Annotated[str, AfterValidator(_width), WithJsonSchema(_TEXT)]
 Crs = Annotated[str, BeforeValidator(lambda value: f"EPSG:{value}" if str(value).isdigit() else value)]
 Length = Annotated[str, _checked("read_length"), WithJsonSchema(_TEXT)]
 Years = Annotated[str, _checked("read_years"), WithJsonSchema({"anyOf": [_TEXT, {"type": "integer"}]})]

@@ -171,6 +171,18 @@ def make_options(*sources: Mapping[str, Any]) -> RunOptions:
     return options
 
 
+def plain_values(value: Any) -> Any:
+    """Return a value as options take it: paths, also those in lists and mappings, as texts, and numpy's numbers as
+    Python's."""
+    if isinstance(value, Mapping):
+        return {str(key): plain_values(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_values(item) for item in value]
+    if type(value).__module__ == "numpy":
+        return plain_values(value.tolist())
+    return str(value) if isinstance(value, Path) else value
+
+
 def _flat(source: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the options of a source by their dotted names; what is not known keeps its own."""
     for key, value in source.items():

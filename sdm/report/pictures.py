@@ -12,14 +12,10 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from sdm.errors import DataError
-from sdm.models.colours import hex_colour, palette, read_colour
+from sdm.models.colours import VIRIDIS, hex_colour, palette, read_colour
 
 PIXELS = 512
-# Viridis in 16 steps; the page and the thumbnails interpolate between them.
-PALETTE = (
-    "440154", "481a6c", "472f7d", "414487", "39568c", "31688e", "2a788e", "23888e",
-    "1f988b", "22a884", "35b779", "54c568", "7ad151", "a5db36", "d2e21b", "fde725",
-)  # fmt: skip
+PALETTE = VIRIDIS  # the page and the thumbnails interpolate between its steps
 SMALL = 160  # pixels of a thumbnail's long side
 STEPS = 62  # of a thumbnail
 
@@ -39,6 +35,7 @@ class Picture:
     crs: str
     resolution: tuple[float, float]
     legend: dict[int, tuple[str, str]] = field(default_factory=dict)
+    metres: float | None = None  # of a unit of a projection; None in degrees, and where it is not known
 
     @property
     def _across(self) -> float:
@@ -56,6 +53,17 @@ class Picture:
         """How wide it is to be shown, relative to its height."""
         left, bottom, right, top = self.bounds
         return (right - left) * self._across / max(top - bottom, 1e-12)
+
+    @property
+    def known_bounds(self) -> tuple[float, float, float, float]:
+        """Left, bottom, right and top of the pixels that have a value; of all where none has."""
+        known = np.isfinite(self.values)
+        if not known.any():
+            return self.bounds
+        (left, bottom, right, top), (high, wide) = self.bounds, known.shape
+        rows, columns = (np.flatnonzero(known.any(axis=k))[[0, -1]] + [0, 1] for k in (1, 0))
+        x, y = left + (right - left) * columns / wide, top - (top - bottom) * rows / high
+        return float(x[0]), float(y[1]), float(x[1]), float(y[0])
 
     @property
     def highest(self) -> float:
@@ -82,6 +90,7 @@ def read_picture(path: Path, pixels: int = PIXELS, band: int = 1) -> Picture:
                 "" if not crs else crs.to_string() if crs.to_epsg() else str(crs.to_dict().get("proj", "own system")),
                 (abs(source.transform.a), abs(source.transform.e)),
                 _legend(source),
+                crs.linear_units_factor[1] if crs and crs.is_projected else None,
             )
     except (rasterio.errors.RasterioError, IndexError) as error:
         raise DataError(f"{path} cannot be read as a raster ({error}): make the results again") from error

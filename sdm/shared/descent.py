@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sdm.shared.factors import Factors, GroupState, evaluate, factor_gradient
+from sdm.shared.factors import Factors, GroupState, evaluate_factors, factor_gradient
 from sdm.shared.problem import SharedProblem
 from sdm.types import Array
 
@@ -54,7 +54,7 @@ def _search(
     value = state.objective(strength)
     size = 1.0 if slope < 0.0 else 0.0
     while size > 1e-12:
-        moved = evaluate(problem, state.factors.moved(direction, size), state.own)
+        moved = evaluate_factors(problem, state.factors.moved(direction, size), state.own)
         if moved.objective(strength) <= value + 1e-4 * size * slope + _ROUNDING * abs(value):
             return moved, size
         size *= 0.5

@@ -94,7 +94,7 @@ class GroupState:
         return self.loss + strength * self.factors.norm + own
 
 
-def evaluate(problem: SharedProblem, factors: Factors, own: OwnWeights | None = None) -> GroupState:
+def evaluate_factors(problem: SharedProblem, factors: Factors, own: OwnWeights | None = None) -> GroupState:
     """Return the state of some factors; own parts are the best that there are beside them, sought from `own`."""
     phi, records = problem.phi, problem.records
     axes, theta = np.empty((len(problem.q), factors.rank)), np.empty((len(problem.q), records.count))

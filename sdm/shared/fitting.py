@@ -13,7 +13,7 @@ import numpy as np
 from sdm.maxent.solution import CONVERGED, MAX_ITERATIONS, STALLED
 from sdm.shared.certificate import lower_bound
 from sdm.shared.descent import descend
-from sdm.shared.factors import Factors, GroupState, evaluate
+from sdm.shared.factors import Factors, GroupState, evaluate_factors
 from sdm.shared.own import OwnParts
 from sdm.shared.problem import SharedProblem
 from sdm.types import Array
@@ -66,7 +66,7 @@ def fit_shared(
     without them there is no such part. `watch` is told every round and its gap."""
     factors = Factors.none(problem.features, problem.records.count) if start is None else start.balanced(_LEAST)
     own = None if own_beta is None else OwnParts(problem, own_beta).none()
-    state = evaluate(problem, factors, own)
+    state = evaluate_factors(problem, factors, own)
     history: list[dict[str, float]] = []
     bound, steps, relative, idle, status = -np.inf, 0, 1e-2, 0, MAX_ITERATIONS
     objective = gap = np.inf
@@ -74,7 +74,7 @@ def fit_shared(
         if state.factors.rank:
             state, used = descend(problem, state, strength, relative, max_steps - steps)
             steps += used
-            state = evaluate(problem, state.factors.balanced(_LEAST), state.own)
+            state = evaluate_factors(problem, state.factors.balanced(_LEAST), state.own)
         gradient = problem.gradient(state.mass)
         before, objective = objective, state.objective(strength)
         bound = max(bound, lower_bound(problem, state, strength, gradient, own_beta))
@@ -93,7 +93,7 @@ def fit_shared(
             break
         more = _new_axes(problem, state.factors, gradient, strength)
         if more.rank:
-            state = evaluate(problem, state.factors.joined(more), state.own)
+            state = evaluate_factors(problem, state.factors.joined(more), state.own)
         relative = max(0.1 * relative, 1e-13) if not more.rank else relative
     return SharedFit(state, strength, objective, gap, steps, status, history)
 

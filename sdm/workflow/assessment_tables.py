@@ -10,6 +10,7 @@ import numpy as np
 
 from sdm.assess.measures.thresholds import Threshold, find_threshold
 from sdm.assess.uncertainty import STATISTICS
+from sdm.errors import OptionError
 from sdm.files import safe_name
 from sdm.maps.species import predict_raster, write_spread_maps
 from sdm.models.file import save_model
@@ -21,10 +22,12 @@ from sdm.workflow.task import REPLICATES, Files
 
 if TYPE_CHECKING:
     from sdm.data.rasters.stack import Stack
+    from sdm.report.pictures import Picture
 
+LAND_PIXELS = 400
 PICTURES = (
     "importance", "jackknife", "jackknife_test_gain", "jackknife_test_auc", "folds", "calibration", "bands", "tune",
-    "variograms", "correlation", "reduction",
+    "variograms", "correlation", "reduction", "roc", "omission", "publication",
 )  # fmt: skip  # names in `plots/` that are not a variable's
 
 
@@ -161,11 +164,12 @@ def surface_rows(fitted: Any) -> list[dict[str, Any]]:
 def draw_assessment(fitted: Any, stack: "Stack | None", options: RunOptions, folder: Path, files: Files) -> None:
     """Draw what was measured to `plots/`; the importance of variables, which nobody asked for, only with curves."""
     from sdm.report.figures import assessment as figures
+    from sdm.report.figures.style import paper_of
     from sdm.report.figures.variables import draw_variograms
 
-    found = fitted.assessed
+    found, paper = fitted.assessed, paper_of(options.output)
     scale = fitted.scale
-    todo: dict[str, Callable[[Path], Path]] = {}  # by the name of the picture
+    todo: dict[str, Callable[..., Path]] = {}  # by the name of the picture
     if found.permutation and options.output.curves:
         todo["importance"] = partial(figures.draw_importance, found.permutation, found.contribution)
     if found.jackknife:
@@ -185,7 +189,10 @@ def draw_assessment(fitted: Any, stack: "Stack | None", options: RunOptions, fol
             background=places[1] if len(places) > 1 and known[1] else None,
             background_group=split.background_group,
             geographic=stack is not None and stack.crs is not None and stack.crs.is_geographic,
-            title=f"{fitted.name}: {len(split.folds)} folds, {split.method}{measured}",
+            land=_land(stack),
+            outlines=split.outlines,
+            title=fitted.name,
+            said=f"{len(split.folds)} folds, {split.method}{measured}",
         )
     if split is not None and split.blocks is not None:
         todo["variograms"] = partial(draw_variograms, split.blocks)
@@ -196,8 +203,53 @@ def draw_assessment(fitted: Any, stack: "Stack | None", options: RunOptions, fol
     for surface in fitted.surfaces:
         title = "surface_" + "_".join(safe_name(variable) for variable in surface.variables)
         todo[title] = partial(figures.draw_surface, surface, scale)
+    if fitted.roc and options.output.curves:
+        todo["roc"] = partial(figures.draw_roc, fitted.roc, _scores(fitted.numbers))
+        if omission := getattr(fitted, "omission", None):
+            todo["omission"] = partial(figures.draw_omission, omission)
     for title, draw in todo.items():
-        draw(make_plots(folder, files) / f"{title}.png")
+        draw(make_plots(folder, files) / f"{title}.png", paper=paper)
+
+
+def draw_publication_figure(
+    fitted: Any, raster: Path, options: RunOptions, folder: Path, files: Files, **ways: Any
+) -> None:
+    """Draw the figure for a paper; the importance of variables and responses to them must be known."""
+    from sdm.report.figures.composed import draw_publication
+    from sdm.report.figures.style import paper_of
+
+    found = fitted.assessed
+    if not found.permutation or not ways["profiles"]:
+        raise OptionError(
+            "output.publication shows responses and the importance of variables, and output.curves=false or "
+            "test.importance=false leaves them out: leave one of the options out"
+        )
+    ways |= {name: [asdict(row) for row in getattr(found, name)] for name in ("permutation", "contribution")}
+    path = make_plots(folder, files) / "publication.png"
+    draw_publication(raster, path, species=fitted.name, paper=paper_of(options.output), **ways)
+
+
+def _scores(numbers: Mapping[str, Any]) -> dict[str, float | None]:
+    """Return the AUC of training and of test data, from the numbers of any kind of model."""
+    measures = numbers.get("measures") or {}
+    found = {}
+    for data, key in (("training", "auc_train"), ("test", "auc_test")):
+        own = measures.get(data)
+        found[data] = own.get("mean_auc") if isinstance(own, dict) else numbers.get(key)
+    return found
+
+
+def _land(stack: "Stack | None") -> "Picture | None":
+    """Return where the first layer that is a file of this machine has values, for a map of folds."""
+    from sdm.report.pictures import read_picture
+
+    for layer in () if stack is None else stack.layers:
+        path = Path(layer.path)
+        if not layer.of_place and not layer.resample and path.is_file():
+            picture = read_picture(path, LAND_PIXELS, layer.band)
+            known = ~np.isin(picture.values, np.array(layer.nodata, dtype=np.float32))
+            return replace(picture, values=np.where(known, picture.values, np.nan).astype(np.float32))
+    return None
 
 
 def write_value_maps(
@@ -216,7 +268,8 @@ def write_value_maps(
     files: Files = {}
     if replicates:
         paths = {name: raster.with_name(f"{raster.stem}_{name}.tif") for name in STATISTICS}
-        write_spread_maps(replicates, stack, paths, **common)
+        about = {**common.get("tags", {}), "model_id": model.identity}
+        write_spread_maps(replicates, stack, paths, **{**common, "tags": about})
         files |= {f"{name} {of}": path.name for name, path in paths.items()}
     if level is not None:
         binary = raster.with_name(f"{raster.stem}_thresholded.tif")

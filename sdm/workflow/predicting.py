@@ -11,6 +11,8 @@ from sdm.data.nodata import NodataGiven
 from sdm.data.rasters.area import StudyArea
 from sdm.errors import OptionError, OutputError
 from sdm.files import refuse_existing
+from sdm.maps.gis.formats import map_format
+from sdm.maps.gis.styles import style_places
 from sdm.maps.novelty import novelty_places, read_measures
 from sdm.models.file import load_model
 from sdm.models.interface import FittedModel
@@ -67,11 +69,12 @@ def predict_files(
         A folder, a pattern, or files, with the model's variables; or one table (.csv, .tsv, .txt) of points. Of a model
         with features of place, layers must lie in the region of the fit, and a table needs coordinates.
     output : path
-        The GeoTIFF to write. Of a class model it has the probabilities, one band per class; the most probable class and
-        the entropy go beside it, to `<stem>_class.tif` and `<stem>_entropy.tif`. Of a joint model it is a folder: it
-        gets `maps/<species>.tif`, `maps/<species>_present.tif`, `richness.tif` and `labeled_richness.tif`. A group of
-        species on shared axes gives a folder with one map per species, `<species>.tif`. Of a table of points it is
-        that table again, with columns of predictions, and of novelty where asked for.
+        The GeoTIFF to write, or another format of GDAL by its ending, such as .asc; styles for QGIS (.qml) and other
+        programs (.sld) go beside it. Of a class model it has the probabilities, one band per class; the most probable
+        class and the entropy go beside it, to `<stem>_class.tif` and `<stem>_entropy.tif`. Of a joint model it is a
+        folder: it gets `maps/<species>.tif`, `maps/<species>_present.tif`, `richness.tif` and `labeled_richness.tif`. A
+        group of species on shared axes gives a folder with one map per species, `<species>.tif`. Of a table of points
+        it is that table again, with columns of predictions, and of novelty where asked for.
     scale : {"cloglog", "raw", "cumulative", "logistic"}, optional
         Of a model of one species; cloglog unless given.
     extrapolation : {"clamp", "free", "none", "fade"}, optional
@@ -128,7 +131,9 @@ def predict_files(
         raise OptionError("--layers, --x-column, --y-column and --crs are for a table of points, got layers to map")
     files = task.map_places(output)
     files += list(novelty_places(measures, output).values()) if files else []
-    _check_places(files, overwrite)
+    for file in files:
+        map_format(file)
+    _check_places([*files, *(place for file in files for place in style_places(file))], overwrite)
     with ExitStack() as held:
         for file in sorted(files) or [output]:
             held.enter_context(claim(file, overwrite=overwrite, folder=not files))

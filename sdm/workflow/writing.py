@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from sdm.errors import HIDDEN, hide_secrets
 from sdm.files import to_json
+from sdm.maps.gis.package import PACKAGE, add_ranges
+from sdm.maps.gis.styles import style_folder
 from sdm.maps.vectors import write_points
 from sdm.options.applies import applies
 from sdm.options.definitions import RunOptions
@@ -16,6 +18,7 @@ from sdm.options.reading import dump_yaml, leaves
 from sdm.report.results import Results, read_results
 from sdm.report.tables import write_frame, write_rows
 from sdm.types import Progress
+from sdm.workflow.assessment_tables import fold_rows
 from sdm.workflow.task import Fitted, ModelResult, Prepared, Task
 
 if TYPE_CHECKING:
@@ -50,6 +53,9 @@ def write_model(
         files["records"] = write_rows(folder / "records.csv", records[0]).name
         numbers["records"] = records[1]
     write_fate(prepared, prepared.fate_of(fitted.name), options, folder, files)
+    if options.output.gpkg:
+        _add_to_package(fitted, prepared, folder, files)
+    style_folder(folder)
     files["numbers"] = f"{name}.json"
     if options.output.report:
         from sdm.report.previews import write_preview
@@ -67,6 +73,21 @@ def write_model(
     return ModelResult(fitted.name, task.kind, folder, fitted.numbers, files, notes, warnings, records=counts)
 
 
+def _add_to_package(fitted: Fitted, prepared: Prepared, folder: Path, files: dict[str, Any]) -> None:
+    """Add the folds, and the ranges of thresholded maps with their centroids, to the GeoPackage of a model."""
+    import pandas as pd
+
+    found, crs = getattr(fitted, "assessed", None), None if prepared.stack is None else prepared.stack.crs
+    folds = [] if found is None else fold_rows(fitted.table, found)  # type: ignore[attr-defined]
+    if folds:
+        table = pd.DataFrame(folds).rename(columns={"X": "x", "Y": "y"})
+        files["package"] = write_points(table, folder / PACKAGE, "folds", crs).name
+    names = {what: str(file) for what, file in files.items() if what.startswith("thresholded")}
+    rasters = {Path(file).stem: folder / file for file in names.values()}
+    if add_ranges(rasters, folder / PACKAGE, {"species": fitted.name}):
+        files["package"] = PACKAGE
+
+
 def write_fate(
     prepared: Prepared, fate: "pd.DataFrame | None", options: RunOptions, folder: Path, files: dict[str, Any]
 ) -> None:
@@ -74,8 +95,7 @@ def write_fate(
     if fate is not None:
         files["fate of records"] = write_frame(folder / "records_fate.csv", fate).name
         if options.output.gpkg:
-            path = folder / "records_fate.gpkg"
-            files["fate of records, as points"] = write_points(fate, path, "records", prepared.fate_crs).name
+            files["package"] = write_points(fate, folder / PACKAGE, "records", prepared.fate_crs).name
 
 
 def write_run(task: Task, options: RunOptions, folder: Path, command: str, verb: str | None = None) -> None:

@@ -38,7 +38,8 @@ def test_blocks_are_pieces_of_ground(box, size):
     from sdm.assess.splits.spatial import _blocks_on_globe
 
     xy = turned(scattered(200_000, *box), 0)
-    cells = _blocks_on_globe(xy[:5], xy[5:], size)
+    cells, lines = _blocks_on_globe(xy[:5], xy[5:], size)
+    assert lines, "the lines between blocks can be drawn"
     _, block, count = np.unique(cells, axis=0, return_inverse=True, return_counts=True)
     steradians = np.radians(box[1] - box[0]) * np.ptp(np.sin(np.radians(box[2:])))
     area = count / len(xy) * steradians * 6371.0088**2

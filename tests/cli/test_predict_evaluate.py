@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from xml.etree import ElementTree
 
 import geopandas
 import numpy as np
@@ -200,3 +201,43 @@ def test_predict_as_a_process_keeps_results_and_messages_apart(fit, world, tmp_p
     (model,) = json.loads(done.stdout)["models"]
     assert model["files"]["map"] == str(tmp_path / "map.tif")
     assert "categorical layers" in done.stderr
+
+
+def test_every_raster_of_a_run_describes_itself(fit) -> None:
+    """What a GIS shows of a map: description, tags, unit or classes, statistics, colours, and a style beside it."""
+    rasters = sorted(fit.folder.rglob("*.tif"))
+    assert len(rasters) >= 5
+    for path in rasters:
+        with rasterio.open(path) as data:
+            assert all(data.descriptions), path
+            assert {"software", "model_id"} <= set(data.tags()), path
+            known = data.read(1, masked=True)
+            if known.count():
+                found = [float(data.tags(1)[f"STATISTICS_{name}"]) for name in ("MINIMUM", "MAXIMUM", "MEAN")]
+                assert found == pytest.approx([known.min(), known.max(), known.mean(dtype=float)], rel=1e-4), path
+            if data.dtypes[0] == "uint8":
+                assert data.colorinterp[0].name == "palette", path
+                assert any(key.startswith(("class_", "variable_", "value_")) for key in data.tags()), path
+            else:
+                assert data.units[0] or data.tags()["what"], path
+            presence = data.tags().get("what") == "presence"
+            assert not presence or {"threshold_rule", "threshold", "species"} <= set(data.tags()), path
+            inside = "scenarios" in path.parts and "across" not in path.parts
+            assert not inside or data.tags()["scenario"] in ("reference", "warmer"), path
+        for ending in (".qml", ".sld"):
+            ElementTree.parse(path.with_suffix(ending))  # noqa: S314
+
+
+def test_predict_writes_the_format_of_the_ending(fit, world, tmp_path: Path) -> None:
+    succeed("predict", fit.model, world.layers, "-o", tmp_path / "map.asc")
+    assert (tmp_path / "map.asc").read_text().startswith("ncols")
+    np.testing.assert_allclose(read(tmp_path / "map.asc").filled(-1), read(fit.map).filled(-1), atol=1e-5)
+    refused = fail("predict", fit.model, world.layers, "-o", tmp_path / "map.png", code=2)
+    assert "expected one of the endings .tif, .asc" in refused
+
+
+def test_predict_does_not_overwrite_a_style_of_the_user(fit, world, tmp_path: Path) -> None:
+    (tmp_path / "map.qml").write_text("mine")
+    assert "map.qml" in fail("predict", fit.model, world.layers, "-o", tmp_path / "map.tif")
+    assert (tmp_path / "map.qml").read_text() == "mine"
+    assert not (tmp_path / "map.tif").exists()

@@ -9,7 +9,7 @@ from strategies import cases, combinations, make_pair, seeds, small_case
 
 from sdm.maxent.solvers.newton import solve_newton
 from sdm.maxent.solvers.newton_cg import corrected_gap, free_gap
-from sdm.maxent.solvers.search import Run
+from sdm.maxent.solvers.search import SolverRun
 
 ROUNDING = 1e-9
 
@@ -63,7 +63,7 @@ def test_the_bounds_of_a_run_combine(case, combination, penalty_weight, seed):
     assume(near_zero(case) and case.dense("lq", 3))
     pair = make_pair(case, *combination, scale=penalty_weight)
     rng = np.random.default_rng(seed)
-    run, gaps, objectives = Run(pair.problem, 1e-12), [], []
+    run, gaps, objectives = SolverRun(pair.problem, 1e-12), [], []
     best = best_known(pair)
     for _ in range(5):
         state = pair.problem.state(0.5 * rng.normal(size=pair.problem.features.size))

@@ -9,11 +9,10 @@ from affine import Affine
 from PIL import Image
 
 from sdm.assess.profiles import Profile
-from sdm.report.figures.curves import BOTTOM, HEIGHT, CurvePainter, draw_profiles, profile_chart
+from sdm.report.figures.curves import CurvePainter, draw_profiles, effect_charts, profile_chart
 from sdm.report.figures.maps import draw_map, suitability
 
-INK = (31, 59, 77)
-RANGE = (238, 243, 245)
+INK, RANGE = 31, 238  # shades of one curve
 
 
 def curve(name: str = "warmth", kind: str = "marginal", y=None, classes=None) -> Profile:
@@ -35,8 +34,8 @@ def read(path: Path) -> np.ndarray:
         return np.asarray(image.convert("RGB"))
 
 
-def count(pixels: np.ndarray, colour: tuple[int, int, int]) -> int:
-    return int(np.count_nonzero(np.abs(pixels.astype(int) - colour).max(axis=2) <= 6))
+def count(pixels: np.ndarray, shade: int) -> int:
+    return int(np.count_nonzero(np.abs(pixels.astype(int) - shade) <= 6))
 
 
 def test_a_curve_shows_line_and_training_range() -> None:
@@ -44,25 +43,27 @@ def test_a_curve_shows_line_and_training_range() -> None:
     assert count(pixels, INK) > 100
     assert count(pixels, RANGE) > 10_000
     # the middle of the training range is in the middle, white on both sides of it
-    columns = np.flatnonzero((np.abs(pixels.astype(int) - RANGE).max(axis=2) <= 2).any(axis=0))
+    columns = np.flatnonzero((np.abs(pixels.astype(int) - RANGE) <= 2).sum(axis=0) > 100)
     assert 0.2 < columns.min() / pixels.shape[1] < 0.3
     assert 0.85 < columns.max() / pixels.shape[1] < 0.95
 
 
 def test_the_line_is_where_the_numbers_are() -> None:
     """A flat curve at 0.25 is drawn a quarter of the way up."""
-    pixels = painted(curve(y=np.full(101, 0.25)))
-    rows = np.flatnonzero((np.abs(pixels.astype(int) - INK).max(axis=2) <= 40).sum(axis=1) > 100)
-    height = pixels.shape[0]
-    share = (1 - rows.mean() / height - BOTTOM) / HEIGHT
+    painter = CurvePainter()
+    pixels = painted(curve(y=np.full(101, 0.25)), painter=painter)
+    dark = (np.abs(pixels.astype(int) - INK) <= 40).sum(axis=1)
+    rows = np.flatnonzero(dark > 700)
+    rows = rows[rows < rows.max() - 20]  # without the axis
+    share = (1 - rows.mean() / pixels.shape[0] - painter.bottom) / painter.high
     assert share == pytest.approx(0.25, abs=0.02)
 
 
 def test_classes_are_bars() -> None:
     pixels = painted(curve(classes=["clay", "sand", "rock"]))
-    assert count(pixels, RANGE) < 500, "classes have no range"
-    filled = (np.abs(pixels.astype(int) - INK).max(axis=2) <= 6).sum(axis=0)
-    runs = np.count_nonzero(np.diff((filled > 20).astype(int)) == 1)
+    assert count(pixels, RANGE) < 5000, "classes have no range"
+    filled = (np.abs(pixels.astype(int) - INK) <= 6).sum(axis=0)
+    runs = np.count_nonzero(np.diff((filled[200:] > 60).astype(int)) == 1)
     assert runs == 3
 
 
@@ -89,12 +90,21 @@ def test_any_name_can_be_drawn(name: str, tmp_path: Path) -> None:
 
 
 def test_all_additive_effects_are_one_picture(tmp_path: Path) -> None:
+    """They have one scale: a weak effect looks weak. The figure is as wide as a page."""
     names = [f"v{k}" for k in range(6)]
-    draw_profiles([curve(name, "additive") for name in names], tmp_path, "cloglog", dict(zip(names, names)))
-    single = painted(curve("v4", "additive"))
-    mosaic = read(tmp_path / "effects.png")
-    high, wide = single.shape[:2]
-    assert mosaic.shape == (2 * high, 4 * wide, 3)
+    effects = [curve(name, "additive", y=np.linspace(-k, k, 101)) for k, name in enumerate(names)]
+    draw_profiles(effects, tmp_path, "cloglog", dict(zip(names, names)))
+    charts = effect_charts(effects, "cloglog")
+    assert {chart.y_range for chart in charts} == {(-5.5, 5.5)}
+    with Image.open(tmp_path / "effects.png") as image:
+        mosaic, dpi = np.asarray(image), image.info["dpi"][0]
+    assert dpi == pytest.approx(300, abs=0.1)
+    assert mosaic.shape[1] / dpi * 25.4 == pytest.approx(180, abs=1)
+    painter = CurvePainter(45.0)
+    painter.draw(charts[4])
+    single = painter.pixels()
+    high, wide = single.shape
+    assert mosaic.shape == (2 * high, 4 * wide)
     np.testing.assert_array_equal(mosaic[high:, :wide], single)
     assert np.all(mosaic[high:, 2 * wide :] == 255)
 
@@ -102,6 +112,7 @@ def test_all_additive_effects_are_one_picture(tmp_path: Path) -> None:
 def write_map(path: Path, crs: str | None, shape=(60, 40), value=0.5) -> Path:
     band = np.full(shape, value, "float32")
     band[: shape[0] // 3] = -9999
+    band[0, 0] = value  # maps are cropped to their data: this one is shown whole
     profile = {
         "driver": "GTiff",
         "count": 1,
@@ -134,7 +145,7 @@ def test_the_map_has_records_where_they_are_and_true_proportions(tmp_path: Path)
     row, col = round(top + high * 5 / 2), round(left + wide / 2)
     white = (pixels > 240).all(axis=2)
     assert white[row - 4 : row + 5, col - 4 : col + 5].any()
-    assert not white[row - 20 : row - 5, left + 5 : right - 5].any()
+    assert not white[row - 60 : row - 15, left + 5 : right - 5].any()
 
 
 @pytest.mark.parametrize(("scale", "crs"), [("raw", None), ("cumulative", "EPSG:3035"), ("logistic", "EPSG:4326")])
@@ -152,4 +163,4 @@ def test_maps_of_any_scale_and_shape(tmp_path: Path, scale: str, crs) -> None:
             y=none,
             test=(none, none),
         )
-        assert max(read(tmp_path / f"{k}.png").shape) <= 1300
+        assert max(read(tmp_path / f"{k}.png").shape) <= 3000

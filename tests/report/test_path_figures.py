@@ -42,9 +42,9 @@ def test_mu_is_drawn_with_the_lines_it_breaks_at(tmp_path):
     assert near(pixels, RED, 90).sum() > 100
     assert near(pixels, BLUE, 90).sum() > 100
     # the breakpoints are black discs on the curve: as many as there are, left of each other
-    black = near(pixels, (0, 0, 0), 10)[60:-60, 250:-20]  # without axes and legend
-    columns = np.flatnonzero(black.sum(axis=0) >= 3)
-    assert 1 + np.count_nonzero(np.diff(columns) > 3) == 2  # the third is beside the legend
+    black = near(pixels, (0, 0, 0), 10)[330:-150, 150:-20]  # without axes and legend
+    columns = np.flatnonzero(black.sum(axis=0) >= 9)
+    assert 1 + np.count_nonzero(np.diff(columns) > 9) == 2  # the third is beside the legend
 
 
 def test_many_atoms_come_without_lines(tmp_path):

@@ -12,7 +12,7 @@ from evil import EVIL, EVIL_LAYER
 from report_runs import project
 
 from sdm.maps.projection.change import COLOURS
-from sdm.report.figures.scenarios import draw_scenarios
+from sdm.report.figures.projection.scenarios import draw_scenarios
 from sdm.report.pages.registry import write_page
 from sdm.report.results import Results, read_results
 

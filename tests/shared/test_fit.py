@@ -13,7 +13,7 @@ from sdm.maxent.penalty import L2, make_penalty
 from sdm.maxent.problem import Problem
 from sdm.maxent.solvers.newton import solve_newton
 from sdm.shared.certificate import lower_bound
-from sdm.shared.factors import Factors, evaluate, factor_gradient
+from sdm.shared.factors import Factors, evaluate_factors, factor_gradient
 from sdm.shared.fitting import fit_shared
 from sdm.shared.own import OwnParts
 from sdm.shared.problem import Records, SharedProblem
@@ -100,7 +100,7 @@ def test_the_gap_is_never_below_the_true_distance(seed, odd, share, species, ran
     factors = Factors(
         size * rng.normal(size=(problem.features, rank)), size * rng.normal(size=(rank, species))
     ).balanced()
-    state = evaluate(problem, factors)
+    state = evaluate_factors(problem, factors)
     gradient = problem.gradient(state.mass)
     assert lower_bound(problem, state, mu, gradient) <= best + 1e-9, "what no weights can be below"
     assert naive.shared_objective(phi, q, counts, factors.product, None, mu, None) >= best - 1e-9
@@ -116,7 +116,7 @@ def test_with_own_parts_the_bound_is_below_the_optimum_too(odd: str, seed: int) 
     rng = np.random.default_rng(seed)
     for size in (0.01, 0.3, 3.0):
         factors = Factors(size * rng.normal(size=(problem.features, 2)), size * rng.normal(size=(2, 3))).balanced()
-        state = evaluate(problem, factors)
+        state = evaluate_factors(problem, factors)
         assert lower_bound(problem, state, mu, problem.gradient(state.mass), beta) <= best + 1e-9
 
 
@@ -140,12 +140,12 @@ def test_the_gradient_of_the_factors_is_that_of_differences(penalty) -> None:
     if beta is not None:
         beta[0] = np.inf
     own = None if beta is None else OwnParts(problem, beta).none()
-    state = evaluate(problem, factors, own)
+    state = evaluate_factors(problem, factors, own)
     assert own is None or np.any(state.weights != factors.product)
     gradient = factor_gradient(problem, state, 0.1)
 
     def value(at: Factors) -> float:
-        return evaluate(problem, at, own).objective(0.1)
+        return evaluate_factors(problem, at, own).objective(0.1)
 
     for j in range(0, gradient.size, 5):
         step = np.zeros(gradient.size)

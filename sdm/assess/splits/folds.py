@@ -69,6 +69,7 @@ class Split:
     background_group: Index | None  # (n,): the same of background points that are divided; −1: never held out
     background: str  # what a fold is measured against: "full" or "partition"; "" for survey sites, which need none
     blocks: "Autocorrelation | None" = None  # where the size of blocks comes from, if it was measured
+    outlines: tuple[Array, ...] = ()  # lines between blocks, each (points, 2), in the coordinates of the records
 
 
 def by_group(

@@ -1,11 +1,13 @@
 """Folds in space and in the environment: pure functions of coordinates or values, and a seed."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from sdm.assess.splits.folds import Fold, Split, by_group, check_background, enough, located
 from sdm.assess.splits.kmeans import kmeans, nearest
+from sdm.assess.splits.outlines import Lines, belt_lines, halving_lines, sinusoidal_lines, square_lines
 from sdm.assess.splits.sphere import great_circle
 from sdm.data.rasters.distance import DEGREE_KM
 from sdm.data.rasters.globe import in_one_piece
@@ -38,9 +40,10 @@ def blocks(
         raise OptionError(f"size={size!r}: expected the side of a block, a positive number in the units of the layers")
     located(xy, background_xy, noun)
     if geographic:
-        cells = _blocks_on_globe(xy, background_xy, size)
+        cells, lines = _blocks_on_globe(xy, background_xy, size)
     else:
-        cells = _squares(np.vstack([xy, background_xy]), size)
+        every = np.vstack([xy, background_xy])
+        cells, lines = _squares(every, size), square_lines(every.min(axis=0), every.max(axis=0), size)
     _, square = np.unique(cells, axis=0, return_inverse=True)
     square = square.ravel()
     n_squares = int(square.max()) + 1
@@ -51,7 +54,7 @@ def blocks(
             f"the {noun} lie in {np.count_nonzero(held)} blocks of {size:g}, expected {k} or more: make size smaller"
         )
     fold = _deal(held, around, k, np.random.default_rng(seed))[square]
-    return by_group("block", fold[: len(xy)], fold[len(xy) :], background, noun=noun)
+    return replace(by_group("block", fold[: len(xy)], fold[len(xy) :], background, noun=noun), outlines=lines)
 
 
 def _squares(xy: Array, size: float) -> Index:
@@ -59,8 +62,9 @@ def _squares(xy: Array, size: float) -> Index:
     return np.floor((xy - xy.min(axis=0)) / size).astype(np.int64)
 
 
-def _blocks_on_globe(xy: Array, background_xy: Array, size: float) -> Index:
-    """Return two numbers for the block of each point, in degrees; blocks have sides of about `size` km.
+def _blocks_on_globe(xy: Array, background_xy: Array, size: float) -> tuple[Index, Lines]:
+    """Return two numbers for the block of each point, in degrees, and the lines between blocks, which have sides of
+    about `size` km.
 
     Where points are less than half a turn apart, blocks are squares of the sinusoidal projection, which keeps areas.
     Farther around the globe it is torn, and near the poles skewed: there blocks are parts of belts of latitude, each
@@ -70,14 +74,16 @@ def _blocks_on_globe(xy: Array, background_xy: Array, size: float) -> Index:
     lat = np.concatenate([xy[:, 1], background_xy[:, 1]])
     if np.ptp(lon) <= 180:
         middle = float(np.mean(lon[len(xy) :]))
-        return _squares(DEGREE_KM * np.column_stack([(lon - middle) * np.cos(np.radians(lat)), lat]), size)
+        flat = DEGREE_KM * np.column_stack([(lon - middle) * np.cos(np.radians(lat)), lat])
+        return _squares(flat, size), sinusoidal_lines(flat.min(axis=0), flat.max(axis=0), size, middle, DEGREE_KM)
     height = size / DEGREE_KM
     low = float(lat.min())
     belt = np.minimum(np.floor((lat - low) / height), np.ceil((90 - low) / height) - 1)
     half = np.minimum(low + (belt + 0.5) * height, (low + belt * height + 90) / 2)  # the last ends at the pole
     parts = np.maximum(1, np.round(360 * np.cos(np.radians(half)) / height))
     turn = np.clip((lon - lon.min()) / 360, 0, np.nextafter(1, 0))
-    return np.column_stack([np.floor(turn * parts), belt]).astype(np.int64)
+    lines = belt_lines(low, float(lon.min()), height, dict(zip(belt.astype(int).tolist(), parts.astype(int).tolist())))
+    return np.column_stack([np.floor(turn * parts), belt]).astype(np.int64), lines
 
 
 def _deal(held: Index, around: Index, k: int, rng: np.random.Generator) -> Index:
@@ -117,7 +123,8 @@ def equal_blocks(
             group[quarter] = 2 * side + k
     upper = (background_xy[:, first] > line).astype(np.int64)
     beyond = background_xy[:, second] > np.array(lines)[upper]
-    return by_group("equal blocks", group, 2 * upper + beyond, background, noun=noun)
+    cuts = halving_lines(np.vstack([xy, background_xy]), first, second, line, lines)
+    return replace(by_group("equal blocks", group, 2 * upper + beyond, background, noun=noun), outlines=cuts)
 
 
 def _halve(values: Array, members: Index) -> tuple[tuple[Index, Index], float]:
@@ -160,7 +167,12 @@ def checkerboard(
         raise DataError(f"the {noun} all fall on squares of one colour: choose another aggregation")
     # Colours that no presence has are no folds; their background is never held out.
     names = [str(k + 1) for k in there]
-    return by_group("checkerboard", np.searchsorted(there, group), _renumber(others, there), background, names, noun)
+    divided = np.searchsorted(there, group), _renumber(others, there)
+    every, corner = np.vstack([xy, background_xy]), np.array(origin)
+    fine = np.broadcast_to(np.asarray(cell, dtype=np.float64), (2,)) * int(factors[0])
+    begin = corner + np.floor((every.min(axis=0) - corner) / fine) * fine
+    lines = square_lines(begin, every.max(axis=0), fine)
+    return replace(by_group("checkerboard", *divided, background, names, noun), outlines=lines)
 
 
 def _colour(xy: Array, origin: tuple[float, float], side: Array) -> Index:

@@ -10,7 +10,7 @@ from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.distance import DEGREE_KM, to_lonlat
 from sdm.data.rasters.globe import in_one_piece, mend_polygon, near, open_at, over_grid, seam
 from sdm.data.rasters.grid import Grid
-from sdm.data.records.occurrences import WGS84, project
+from sdm.data.records.occurrences import WGS84, reproject
 from sdm.errors import DataError, OptionError
 
 Shape = Literal["buffer", "hull"]
@@ -73,7 +73,7 @@ def _drawn_on_globe(grid: Grid, points: np.ndarray, shape: Shape, km: float, edg
 
 def _reprojected(xy: np.ndarray, source: Any, target: Any) -> np.ndarray:
     """Return corners in another coordinate reference system."""
-    return np.column_stack(project(xy[:, 0], xy[:, 1], source, target))
+    return np.column_stack(reproject(xy[:, 0], xy[:, 1], source, target))
 
 
 def _round_a_pole(points: np.ndarray) -> bool:
@@ -91,7 +91,7 @@ def _polar_hull(grid: Grid, points: np.ndarray, km: float) -> Any:
     pole = 90.0 if points[0, 1] > 0 else -90.0
     flat = CRS.from_proj4(f"+proj=aeqd +lat_0={pole:g} +lon_0=0 +ellps=WGS84 +units=m")
     lon, lat = to_lonlat(points[:, 0], points[:, 1], grid, "an area around records")
-    hull = shapely.convex_hull(shapely.multipoints(np.column_stack(project(lon, lat, WGS84, flat)))).buffer(1000 * km)
+    hull = shapely.convex_hull(shapely.multipoints(np.column_stack(reproject(lon, lat, WGS84, flat)))).buffer(1000 * km)
     ring = shapely.get_coordinates(shapely.segmentize(hull.exterior, 20_000))
     degrees = shapely.polygons(_reprojected(ring, flat, WGS84))
     return mend_polygon(degrees)
@@ -117,7 +117,7 @@ def _discs(grid: Grid, points: np.ndarray, km: float) -> list[np.ndarray]:
             ring = _over_pole(ring, lon[k], lat[k])
             rings.append(ring if degrees else _reprojected(ring, WGS84, grid.crs))
             continue
-        x, y = project(ring[:, 0], ring[:, 1], WGS84, grid.crs)
+        x, y = reproject(ring[:, 0], ring[:, 1], WGS84, grid.crs)
         rings.append(np.column_stack([near(x, points[k, 0]) if degrees else x, y]))
     whole = [ring[np.isfinite(ring).all(axis=1)] for ring in rings]
     return [ring for ring in whole if len(ring) > 2]

@@ -4,7 +4,7 @@ import numpy as np
 from rasterio.crs import CRS
 
 from sdm.data.rasters.grid import Grid
-from sdm.data.records.occurrences import WGS84, project
+from sdm.data.records.occurrences import WGS84, reproject
 from sdm.errors import DataError
 
 EARTH_KM = 6371.0088  # mean radius
@@ -13,7 +13,7 @@ DEGREE_KM = float(np.deg2rad(EARTH_KM))
 
 def to_lonlat(x: np.ndarray, y: np.ndarray, grid: Grid, purpose: str) -> tuple[np.ndarray, np.ndarray]:
     """Return longitude and latitude of points in the coordinates of a grid; `purpose` says what needs its CRS."""
-    return project(x, y, _known(grid, purpose), WGS84)
+    return reproject(x, y, _known(grid, purpose), WGS84)
 
 
 def cell_km(grid: Grid, rows: np.ndarray, purpose: str) -> tuple[np.ndarray, float]:

@@ -17,7 +17,7 @@ from sdm.data.rasters.cells import disc, neighbours
 from sdm.data.rasters.distance import to_lonlat
 from sdm.data.rasters.grid import Grid
 from sdm.data.rasters.stack import Stack
-from sdm.data.records.occurrences import Occurrences, project
+from sdm.data.records.occurrences import Occurrences, reproject
 from sdm.data.records.rows import FILTERED, MOVED, UNREADABLE, with_fate, with_left_out
 from sdm.data.records.suspicious import (
     BITS,
@@ -175,7 +175,7 @@ def locate(
     Longitudes are brought to the convention of the layers, such as 0 … 360°. With `suspicion` records with suspicious
     coordinates are flagged, and those that it names are dropped.
     """
-    given, y = project(occurrences.x, occurrences.y, occurrences.crs, stack.crs)
+    given, y = reproject(occurrences.x, occurrences.y, occurrences.crs, stack.crs)
     x = stack.turned(given)
     rows, cols = stack.rowcol(x, y)
     inside = rows >= 0
@@ -209,7 +209,7 @@ def _swapped(occurrences: Occurrences, grid: Grid, placed: np.ndarray) -> np.nda
     """Return which records, in degrees, are outside, but would be inside if longitude and latitude were swapped."""
     x, y = occurrences.x, occurrences.y
     suspect = ~placed & (np.abs(x) <= 90) & (np.abs(y) <= 90)
-    east, north = project(y[suspect], x[suspect], occurrences.crs, grid.crs)
+    east, north = reproject(y[suspect], x[suspect], occurrences.crs, grid.crs)
     suspect[suspect] = grid.rowcol(grid.turned(east), north)[0] >= 0
     return suspect
 

@@ -192,7 +192,7 @@ def as_text(column: pd.Series) -> np.ndarray:
     return np.array(["" if pd.isna(value) else str(value).strip() for value in column], dtype=str)
 
 
-def project(x: np.ndarray, y: np.ndarray, source: Any, target: Any) -> tuple[np.ndarray, np.ndarray]:
+def reproject(x: np.ndarray, y: np.ndarray, source: Any, target: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return coordinates in another CRS, inf where that is impossible; unchanged if the CRS is the same or unknown."""
     if target is None or same_crs(_crs(source), _crs(target)):
         return x, y

@@ -72,7 +72,9 @@ def write_agreement(
     rasters = [Raster(places[name], bands=(name,)) for name in STATISTICS]
     if presence:
         rasters.append(Raster(places["agreement"], kind, nothing, bands=("number of cases that are suitable",)))
-    about = [{**tags, "cases": str(n), "software": f"sdm {__version__}"}] * len(rasters)
+    common = {**tags, "cases": str(n), "software": f"sdm {__version__}"}
+    about = [{**common, "statistic": f"{name} over scenarios"} for name in STATISTICS]
+    about += [{**common, "what": "agreement", "units": "scenarios"}] * (len(rasters) - len(about))
     summaries = write_rasters(stack, rasters, bands, about, threads=threads, progress=progress, empty=True, doing=doing)
     numbers: dict[str, Any] = {name: one.numbers for name, one in zip(STATISTICS, summaries)}
     if presence:
@@ -150,7 +152,8 @@ def write_variance(
         return [np.where(known, part, NODATA).astype(np.float32) for part in found[1:]]
 
     rasters = [Raster(places[name], bands=(f"variance by {name}",)) for name in names]
-    about = [{**tags, "source": name, "software": f"sdm {__version__}"} for name in names]
+    common = {**tags, "software": f"sdm {__version__}"}
+    about = [{**common, "source": name, "statistic": f"variance by {name}"} for name in names]
     write_rasters(stack, rasters, bands, about, threads=threads, progress=progress, empty=True, doing=doing)
     sums = sum((parts[key] for key in sorted(parts)), np.zeros(len(names) + 2))
     total, *each = (sums[1:] / sums[0] if sums[0] else sums[1:]).tolist()

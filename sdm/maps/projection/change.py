@@ -17,9 +17,9 @@ CODES = ("stable_absent", "stable_present", "gain", "loss", "out_of_reach")
 STABLE_ABSENT, STABLE_PRESENT, GAIN, LOSS, OUT_OF_REACH = range(5)
 TITLES = ("stable absent", "stable present", "gain", "loss", "suitable, out of reach")
 COLOURS: dict[int, Colour] = {
-    STABLE_ABSENT: (225, 225, 225), STABLE_PRESENT: (70, 130, 180), GAIN: (44, 160, 90), LOSS: (205, 90, 50),
-    OUT_OF_REACH: (215, 195, 110),
-}  # fmt: skip
+    STABLE_ABSENT: (225, 225, 225), STABLE_PRESENT: (100, 160, 210), GAIN: (20, 75, 110), LOSS: (213, 94, 0),
+    OUT_OF_REACH: (240, 215, 90),
+}  # fmt: skip  # that people tell apart who do not see red, green or blue
 UNKNOWN = 255
 DISPERSALS = ("unlimited", "none")
 _POINTS = ("N", "NNE", "NE", "ENE", "E", "ESE", "SE", "SSE", "S", "SSW", "SW", "WSW", "W", "WNW", "NW", "NNW")

@@ -12,12 +12,15 @@ from sdm._jit import jit
 from sdm.data.rasters.distance import EARTH_KM
 from sdm.data.rasters.grid import Grid
 from sdm.errors import DataError
-from sdm.maps.projection.change import GAIN, LOSS, OUT_OF_REACH, STABLE_PRESENT, TITLES, Ground
+from sdm.maps.gis.tags import describe_raster
+from sdm.maps.moments import Moments
+from sdm.maps.projection.change import GAIN, LOSS, OUT_OF_REACH, STABLE_PRESENT, TITLES, UNKNOWN, Ground
 from sdm.maps.projection.scenario import PRESENT, change_raster
 from sdm.maps.rasters import writing_cogs
 from sdm.types import Array
 
 CELLS = 8 << 20  # that are held at once
+_OF_FILE = ("AREA_OR_POINT", "OVR_RESAMPLING_ALG")  # tags that GDAL writes itself
 
 
 def limit_change(
@@ -34,6 +37,7 @@ def limit_change(
     width, height = grid.width, grid.height
     step = max(1, min(height, CELLS // width - 2 * reach.rows))
     total: Any = 0.0
+    moments = Moments(UNKNOWN)
     near, first, last = np.zeros((0, width), dtype=np.float32), 0, 0  # of these rows; each is read once
     with (
         writing_cogs(grid, [change_raster(change)], threads) as (file,),
@@ -50,8 +54,11 @@ def limit_change(
             now = old.read(1, window=window)
             limited = reach.limit(now, near, top, first)
             file.write(limited, 1, window=window)
+            moments.add(limited)
             total = total + ground.tally(window, limited.ravel(), PRESENT)
-        file.update_tags(**{**old.tags(), "class_4": TITLES[OUT_OF_REACH], "dispersal_km": f"{km:g}"})
+        kept = {key: value for key, value in old.tags().items() if key not in _OF_FILE}
+        about = {**kept, "class_4": TITLES[OUT_OF_REACH], "dispersal_km": f"{km:g}"}
+        describe_raster(file, [moments.summary(change, empty=True)], about)
     return np.asarray(total)
 
 

@@ -16,6 +16,7 @@ from sdm.data.rasters.stack import Layer, Stack
 from sdm.errors import DataError, OptionError
 from sdm.files import safe_names
 from sdm.maps.cells import KnownCells
+from sdm.maps.gis.tags import PRESENCE_WORDS
 from sdm.maps.novelty import MEASURES, NoveltyMaps
 from sdm.maps.projection.change import (
     CODES,
@@ -200,12 +201,14 @@ class _Work:
                 rasters.append(Raster(self.folder / target.suitability))
                 listed.append(about)
                 for rule, level in one.cutoffs.items():
-                    rasters.append(Raster(self.folder / target.presence[rule], "uint8", BINARY_NODATA))
-                    cutoff = {} if level is None else {"cutoff": f"{level:.9g}"}
-                    listed.append(about | {"what": "presence", "rule": rule, **cutoff})
+                    rasters.append(Raster.presence(self.folder / target.presence[rule]))
+                    cutoff = {} if level is None else {"threshold": f"{level:.9g}"}
+                    listed.append(about | {"what": "presence", "threshold_rule": rule, **cutoff, **PRESENCE_WORDS})
                 if target.title in self.before:
                     rasters.append(change_raster(self.folder / target.change))
-                    listed.append(about | change_tags(self.own.dispersal))
+                    rule, cut = next(iter(one.cutoffs.items()))
+                    cutoff = {"threshold_rule": rule} | ({} if cut is None else {"threshold": f"{cut:.9g}"})
+                    listed.append(about | cutoff | change_tags(self.own.dispersal))
             for name, raster in one.together.items():
                 rasters.append(replace(raster, path=self.folder / self.own.files.together[k][name]))
                 listed.append(common | one.together_tags(name))

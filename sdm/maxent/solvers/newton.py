@@ -16,7 +16,7 @@ from sdm.maxent.penalty import Penalty
 from sdm.maxent.problem import Problem, State
 from sdm.maxent.solution import CONVERGED, MAX_ITERATIONS, STALLED, Solution
 from sdm.maxent.solvers.newton_cg import solve_newton_cg
-from sdm.maxent.solvers.search import ROUNDING, Run, line_search
+from sdm.maxent.solvers.search import ROUNDING, SolverRun, line_search
 from sdm.maxent.solvers.subproblem import solve_l1_quadratic
 from sdm.maxent.structural import Growth
 from sdm.types import Array
@@ -62,7 +62,7 @@ def _solve_sparse(
     max_iterations: int,
 ) -> Solution:
     """Run the working-set loop; `run.problem` is the problem of the current round."""
-    run = Run(problem, tolerance)
+    run = SolverRun(problem, tolerance)
     pool = ColumnPool(problem.features, rough_stride(problem.domain.n) if start is None else 1)
     rough = ROUGH if growth is None else ROUGH_GROWING
     state = problem.state(np.zeros(problem.mu.size) if start is None else start)

@@ -12,7 +12,7 @@ import numpy as np
 from sdm.maxent.penalty import L2, L2Squared, NoPenalty, SmoothedL1
 from sdm.maxent.problem import DENSE_WEIGHTS, Hessian, Problem, State
 from sdm.maxent.solution import CONVERGED, MAX_ITERATIONS, SEPARABLE, STALLED, Solution
-from sdm.maxent.solvers.search import ROUNDING, Run, line_search
+from sdm.maxent.solvers.search import ROUNDING, SolverRun, line_search
 from sdm.types import Array
 
 LIFT = 1e-12  # the least curvature of a weight, in units of the largest
@@ -23,7 +23,7 @@ RECESSION = 30  # steps at most along a direction in which the loss falls for ev
 def solve_newton_cg(problem: Problem, *, start: Array | None, tolerance: float, max_iterations: int) -> Solution:
     """Minimise an objective with a smooth penalty (`none`, `smoothed_l1`, `l2`, `l2sq`) to a certified gap."""
     hessian = problem.dense_hessian()
-    run = Run(problem, tolerance)
+    run = SolverRun(problem, tolerance)
     free = isinstance(problem.penalty, NoPenalty)
     shannon = problem.entropy.alpha == 1.0
     size = problem.mu.size
@@ -50,7 +50,7 @@ def solve_newton_cg(problem: Problem, *, start: Array | None, tolerance: float, 
     return run.finish(MAX_ITERATIONS)
 
 
-def _follow(run: Run, state: State, step: Array, hessian: Hessian | None, rounds: int) -> Solution:
+def _follow(run: SolverRun, state: State, step: Array, hessian: Hessian | None, rounds: int) -> Solution:
     """Go on while the loss falls: it would for ever, so the end is where the tolerance no longer sees it."""
     problem = run.problem
     for _ in range(rounds):

@@ -11,7 +11,7 @@ from sdm.types import Array
 ROUNDING = 1e-14  # objectives are sums of about unit size: changes below this are rounding
 
 
-class Run:
+class SolverRun:
     """A solver at work: its rounds, the best state, and the best lower bound on the optimum. Each round proves `min F ≥
     F(λ) − gap`. The largest of these bounds holds for every state, so the certified gap of the best state is its
     objective less that bound."""

@@ -18,7 +18,7 @@ from sdm.errors import OptionError
 from sdm.maxent.penalty import L1
 from sdm.maxent.problem import Problem, State
 from sdm.maxent.solution import CONVERGED, MAX_ITERATIONS, STALLED, Solution
-from sdm.maxent.solvers.search import Run
+from sdm.maxent.solvers.search import SolverRun
 from sdm.maxent.structural import Growth
 from sdm.types import Array
 
@@ -78,7 +78,7 @@ def _descend(
 ) -> Solution:
     if problem.entropy.alpha != 1.0 or not isinstance(problem.penalty, L1):
         raise OptionError(f"solver='structmaxent{version}' is derived for Shannon's entropy and the l1 penalty")
-    run = Run(problem, tolerance)
+    run = SolverRun(problem, tolerance)
     state, worst = problem.state(np.zeros(problem.features.size) if start is None else start), 0.0
     for _ in range(max_iterations):
         if growth is not None:

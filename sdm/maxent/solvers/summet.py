@@ -14,7 +14,7 @@ from sdm.maxent.problem import Problem
 from sdm.maxent.solution import CONVERGED, MAX_ITERATIONS, SEPARABLE, STALLED, Solution
 from sdm.maxent.solvers.coordinate import PARALLEL, SELECTIVE, best_changes
 from sdm.maxent.solvers.newton_cg import free_gap, separable
-from sdm.maxent.solvers.search import Run
+from sdm.maxent.solvers.search import SolverRun
 from sdm.types import Array
 
 STRIDE = 10  # iterations on one l2² problem before it is drawn anew around the weights found
@@ -33,7 +33,7 @@ def _solve(
         return _solve_ball(problem, bound, start, tolerance, max_iterations)
     # Features for SUMMET lie in [0, 1] as they are. For PLUMMET they are divided by the largest row sum.
     scale = 1.0 if bound == SELECTIVE else float(problem.features.scores(np.ones(problem.features.size)).max())
-    run = Run(problem, tolerance)
+    run = SolverRun(problem, tolerance)
     state = problem.state(np.zeros(problem.features.size) if start is None else start)
     size = problem.features.size
     delta, gain = np.empty(size), np.empty(size)
@@ -71,7 +71,7 @@ def _solve_ball(problem: Problem, bound: int, start: Array | None, tolerance: fl
     `β²/s` at the present `s` lies above the ball's problem and touches it at the present weights: every step down in
     the one is a step down in the other (Theorem 14).
     """
-    run = Run(problem, tolerance)
+    run = SolverRun(problem, tolerance)
     beta = problem.penalty.beta
     lam = np.zeros(problem.features.size) if start is None else start
     for _ in range(-(-max_iterations // STRIDE)):

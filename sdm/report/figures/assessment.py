@@ -1,4 +1,4 @@
-"""Pictures of model performance: importance, jackknife, folds on a map, calibration, tuning, curves, bands."""
+"""Pictures of model performance: importance, jackknife, ROC, omission, folds on a map, calibration, tuning, bands."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 
 from sdm.assess.curves import CurvePoint
 from sdm.assess.importance import Contribution, Jackknife, Permutation
@@ -18,31 +19,69 @@ from sdm.report.charts import (
     curve_chart,
     importance_chart,
     jackknife_charts,
+    omission_chart,
+    roc_chart,
 )
 from sdm.report.figures.charts import draw_bars, draw_curve, draw_panels
-from sdm.report.figures.style import COLOURS, drawable, one_plot, safe_text, save
+from sdm.report.figures.curves import draw_lines
+from sdm.report.figures.map_axes import MapFrame, label_axes, scale_bar
+from sdm.report.figures.style import (
+    COLOURS,
+    COLUMN,
+    GREY,
+    PAGE,
+    PLAIN,
+    SMALL,
+    TEXT,
+    Paper,
+    drawable,
+    one_plot,
+    own_axes,
+    safe_text,
+    save,
+    tidy,
+)
+from sdm.report.pictures import Picture
 from sdm.types import Array, Index
 
 MOST_FOLDS = 20  # beyond this number colours cannot be told apart on a map
+LAND = (236, 233, 224, 255)
+MOST_LINES = 12  # settings apart from the multiplier that a legend has room for
 
 
-def draw_importance(permutation: Sequence[Permutation], contribution: Sequence[Contribution], path: Path) -> Path:
+def draw_importance(
+    permutation: Sequence[Permutation], contribution: Sequence[Contribution], path: Path, paper: Paper = PLAIN
+) -> Path:
     """Draw both kinds of importance as bars, the variable that contributes most on top."""
     rows = ([asdict(row) for row in part] for part in (permutation, contribution))
-    return draw_bars(importance_chart(*rows, brief=True), path)
+    return draw_bars(importance_chart(*rows, brief=True), path, paper)
 
 
-def draw_jackknife(rows: Sequence[Jackknife], measure: str, path: Path) -> Path:
+def draw_jackknife(rows: Sequence[Jackknife], measure: str, path: Path, paper: Paper = PLAIN) -> Path:
     """Draw one measure of the jackknife: without each variable, with it only, and a line for all variables."""
-    return draw_bars(jackknife_charts([asdict(row) for row in rows])[measure], path)
+    return draw_bars(jackknife_charts([asdict(row) for row in rows])[measure], path, paper)
 
 
-def draw_calibration(rows: Sequence[Mapping[str, Any]], path: Path, subject: str = "the species") -> Path:
+def draw_roc(
+    rows: Sequence[Mapping[str, Any]], scores: Mapping[str, float | None], path: Path, paper: Paper = PLAIN
+) -> Path:
+    """Draw the ROC curve of training and test records; `scores` are their AUC."""
+    return draw_lines(roc_chart(rows, scores), path, paper)
+
+
+def draw_omission(rows: Sequence[Mapping[str, Any]], path: Path, paper: Paper = PLAIN) -> Path:
+    """Draw omission and predicted area against the cumulative threshold."""
+    return draw_lines(omission_chart(rows), path, paper)
+
+
+def draw_calibration(
+    rows: Sequence[Mapping[str, Any]], path: Path, subject: str = "the species", paper: Paper = PLAIN
+) -> Path:
     """Draw the share of sites with the species against the prediction; points grow with the number of sites."""
-    return draw_curve(calibration_chart(rows, subject), path)
+    return draw_curve(calibration_chart(rows, subject), path, paper)
 
 
-def draw_bands(bands: Sequence[Band], scale: str, path: Path) -> Path:
+def draw_bands(bands: Sequence[Band], scale: str, path: Path, paper: Paper = PLAIN) -> Path:
     """Draw every variable's response over the replicates: the mean, and between which limits they lie."""
     top = TOP.get(scale)
     charts = [
@@ -55,7 +94,7 @@ def draw_bands(bands: Sequence[Band], scale: str, path: Path) -> Path:
         )
         for band in bands
     ]
-    return draw_panels(charts, path)
+    return draw_panels(charts, path, paper=paper)
 
 
 def _listed(one: Array, other: Array) -> tuple[list[float], list[float]]:
@@ -71,65 +110,145 @@ def draw_folds(
     background: tuple[Array, Array] | None = None,
     background_group: Index | None = None,
     geographic: bool = False,
+    land: Picture | None = None,
+    outlines: Sequence[Array] = (),
     title: str = "",
+    said: str = "",
+    paper: Paper = PLAIN,
 ) -> Path:
-    """Draw which fold each presence is held out in; where the background is divided too, its points lie below."""
+    """Draw which fold each presence is held out in, over the land, with the lines between blocks; where the background
+    is divided too, its points lie below. The title, a species, is in italics, and what is `said` of the folds below."""
+    frame = _fold_frame(presence, background, geographic, land)
+    width = COLUMN
+    figure, axes = one_plot(width, min(max(0.67 * width * frame.tall + 16.0, 45.0), 220.0), paper)
+    ways: dict[str, Any] = {"geographic": geographic, "land": land, "outlines": outlines}
+    plot_folds(presence, group, names, axes, background=background, background_group=background_group, **ways)
+    axes.set_title(said, fontsize=TEXT)
+    if title:
+        figure.suptitle(safe_text(title, 40), fontsize=TEXT + 1, fontstyle="italic")
+    return save(figure, path)
+
+
+def _fold_frame(
+    presence: tuple[Array, Array], background: tuple[Array, Array] | None, geographic: bool, land: Picture | None
+) -> MapFrame:
+    """Return the part of the ground that a map of folds shows."""
+    if land is not None:
+        return MapFrame.of(land, [presence])
+    x, y = (np.concatenate(both) for both in zip(presence, presence if background is None else background))
+    more = 0.04 * max(float(np.ptp(x)), float(np.ptp(y)), 1e-9)
+    middle = np.radians(np.clip(float(np.mean(y)), -85, 85))
+    limits = (float(x.min()) - more, float(y.min()) - more, float(x.max()) + more, float(y.max()) + more)
+    return MapFrame(limits, 1.0 / float(np.cos(middle)) if geographic else 1.0, geographic)
+
+
+def plot_folds(
+    presence: tuple[Array, Array],
+    group: Index,
+    names: Sequence[str],
+    ax: Axes | None = None,
+    *,
+    background: tuple[Array, Array] | None = None,
+    background_group: Index | None = None,
+    geographic: bool = False,
+    land: Picture | None = None,
+    outlines: Sequence[Array] = (),
+) -> Axes:
+    """Put the folds of presences on axes, over land, with the lines between blocks."""
     x, y = presence
-    around = (x, y) if background is None else background
-    span = [float(np.ptp(np.concatenate([a, b]))) or 1.0 for a, b in zip((x, y), around)]
-    middle = np.radians(np.clip(float(np.mean(around[1])), -85, 85))
-    aspect = 1.0 / float(np.cos(middle)) if geographic else 1.0
-    tall = min(max(span[1] * aspect / span[0], 0.4), 2.0)
-    figure, axes = one_plot(6.4, max(3.0, 5.2 * tall))
-    if background is not None:
-        shade = ["#c9ced2" if k < 0 else COLOURS[k % len(COLOURS)] for k in range(-1, len(names))]
-        which = np.full(len(around[0]), -1) if background_group is None else background_group
-        axes.scatter(*around, s=6, c=[shade[k + 1] for k in which], alpha=0.35, linewidths=0)
+    frame = _fold_frame(presence, background, geographic, land)
+    axes = own_axes(ax)
+    if land is not None:
+        left, bottom, right, top = land.bounds
+        pale = np.zeros((*land.values.shape, 4), dtype=np.uint8)
+        pale[np.isfinite(land.values)] = LAND
+        axes.imshow(pale, extent=(left, right, bottom, top), interpolation="nearest", aspect=land.stretch)
+    if background is not None and background_group is not None:
+        shade = [GREY if k < 0 else COLOURS[k % len(COLOURS)] for k in range(-1, len(names))]
+        axes.scatter(*background, s=1.5, c=[shade[k + 1] for k in background_group], alpha=0.35, linewidths=0)
+    elif background is not None and land is None:
+        axes.scatter(*background, s=1.5, c="#c9ced2", alpha=0.5, linewidths=0)
+    for line in outlines:
+        axes.plot(*line.T, color="#444444", lw=0.5, alpha=0.8, zorder=2)
     for k, name in enumerate(names):
         mine = group == k
         label = f"{drawable(name, 18)} ({np.count_nonzero(mine)})"
-        axes.plot(
-            x[mine], y[mine], "o", ms=5, mfc=COLOURS[k % len(COLOURS)], mec="white", mew=0.6, ls="none", label=label
-        )
-    axes.set_aspect(aspect)
-    axes.tick_params(labelsize=8)
-    axes.set_title(safe_text(title, 70), fontsize=10)
-    axes.legend(title="fold (presences)", fontsize=8, title_fontsize=8, loc="center left", bbox_to_anchor=(1.01, 0.5))
+        dot: dict[str, Any] = {"mfc": COLOURS[k % len(COLOURS)], "mec": "white", "mew": 0.4, "ls": "none", "zorder": 3}
+        axes.plot(x[mine], y[mine], "o" if k < len(COLOURS) else "s", ms=3.6, label=label, **dot)
+    label_axes(axes, frame)
+    if land is not None:
+        scale_bar(axes, frame, np.isfinite(land.values))
+    place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
+    axes.legend(title="fold (records)", fontsize=SMALL, title_fontsize=SMALL, frameon=False, **place)
+    return axes
+
+
+def draw_tuning(rows: Sequence[Mapping[str, Any]], by: str, best: int, path: Path, paper: Paper = PLAIN) -> Path:
+    """Draw a measure against the multiplier, a line for each of the other settings; the chosen one is ringed."""
+    figure, axes = one_plot(PAGE if len({row["label"] for row in rows}) > 1 else COLUMN, 80.0, paper)
+    plot_tuning(rows, by, best, axes)
     return save(figure, path)
 
 
-def draw_tuning(rows: Sequence[Mapping[str, Any]], by: str, best: int, path: Path) -> Path:
-    """Draw a measure against the multiplier, a line for each of the other settings; the chosen one is ringed."""
+def plot_tuning(rows: Sequence[Mapping[str, Any]], by: str, best: int, ax: Axes | None = None) -> Axes:
+    """Put a measure against the multiplier on axes, with the standard error of its mean over folds where it is known:
+    a row with `<measure>.sd` beside `<measure>.avg`, and `folds`, their number."""
+    axes = own_axes(ax, PAGE, 80.0)
     groups: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
         groups.setdefault(row["label"], []).append(row)
-    figure, axes = one_plot(7.2, 4.4)
-    for k, (label, own) in enumerate(list(groups.items())[:30]):
+    places = np.unique([row["multiplier"] for row in rows])
+    gaps = np.diff(np.log(places)) if len(places) > 1 and places[0] > 0 else np.array([0.2])
+    apart = min(0.16 * float(gaps.min()), 0.05)  # so that whiskers of several lines do not lie on each other
+    for k, (label, own) in enumerate(list(groups.items())[:MOST_LINES]):
         own = sorted(own, key=lambda row: row["multiplier"])
-        x, y = [row["multiplier"] for row in own], [row[by] for row in own]
-        axes.plot(x, y, "o-", ms=4, lw=1.3, color=COLOURS[k % len(COLOURS)], label=drawable(label or "model", 30))
+        shift = np.exp(apart * (k - (min(len(groups), MOST_LINES) - 1) / 2))
+        x, y = np.array([row["multiplier"] for row in own]) * shift, [row[by] for row in own]
+        error = [standard_error(row, by) for row in own]
+        known = None if all(e is None for e in error) else [e or 0.0 for e in error]
+        ways: dict[str, Any] = {
+            "color": COLOURS[k % len(COLOURS)],
+            "ms": 3,
+            "lw": 1.0,
+            "capsize": 1.5,
+            "elinewidth": 0.7,
+        }
+        axes.errorbar(
+            x, y, yerr=known, fmt="o-" if k < len(COLOURS) else "s--", label=drawable(label or "model", 30), **ways
+        )
     chosen = rows[best]
-    axes.plot(chosen["multiplier"], chosen[by], "o", ms=12, mfc="none", mec="black", mew=1.5, label="chosen")
-    if len({row["multiplier"] for row in rows}) > 1:
+    at = list(groups).index(chosen["label"])
+    shift = np.exp(apart * (at - (min(len(groups), MOST_LINES) - 1) / 2)) if at < MOST_LINES else 1.0
+    ring: dict[str, Any] = {"ms": 9, "mfc": "none", "mec": "black", "mew": 1.2, "ls": "none"}
+    axes.plot(chosen["multiplier"] * shift, chosen[by], "o", label="chosen", **ring)
+    if len(places) > 1:
         axes.set_xscale("log")
-        ticks = sorted({row["multiplier"] for row in rows})
-        if len(ticks) <= 12:
-            axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        if len(places) <= 12:
+            axes.set_xticks(places, [f"{tick:g}" for tick in places])
             axes.minorticks_off()
-    axes.set_xlabel("Regularisation multiplier")
-    axes.set_ylabel(by)
-    axes.grid(alpha=0.3)
-    axes.tick_params(labelsize=8)
-    axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.01, 0.5))
-    return save(figure, path)
+    axes.grid(alpha=0.3, lw=0.5)
+    bars = any(standard_error(row, by) is not None for row in rows)
+    tidy(axes, x="Regularisation multiplier", y=f"{by} (± standard error)" if bars else by)
+    left = len(groups) - MOST_LINES
+    title = f"{MOST_LINES} of {len(groups)} settings" if left > 0 else None
+    place: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5), "frameon": False}
+    axes.legend(fontsize=SMALL, title=title, title_fontsize=SMALL, **place)
+    return axes
 
 
-def draw_curves(points: Sequence[CurvePoint], kind: str, path: Path, title: str = "") -> Path:
+def standard_error(row: Mapping[str, Any], by: str) -> float | None:
+    """Return the standard error of a mean over folds; None where it is not known."""
+    spread, folds = row.get(f"{by.removesuffix('.avg')}.sd"), row.get("folds")
+    known = by.endswith(".avg") and isinstance(spread, (int, float)) and np.isfinite(spread) and bool(folds)
+    return float(spread) / float(np.sqrt(folds)) if known and spread is not None and folds is not None else None
+
+
+def draw_curves(points: Sequence[CurvePoint], kind: str, path: Path, title: str = "", paper: Paper = PLAIN) -> Path:
     """Draw the held-out loss against the number of presences (`learning`) or the multiplier (`sensitivity`).
 
     The shade is one deviation over the partitions on either side.
     """
-    figure, axes = one_plot(6.4, 4.2)
+    figure, axes = one_plot(COLUMN, 65.0, paper)
     groups: dict[tuple[str, int], list[CurvePoint]] = {}
     for point in points:
         groups.setdefault((point.label, 0 if kind == "learning" else point.presences), []).append(point)
@@ -140,7 +259,7 @@ def draw_curves(points: Sequence[CurvePoint], kind: str, path: Path, title: str 
         spread = np.array([p.loss_sd for p in own])
         text = f"{label}, {size} presences" if several else label
         colour = COLOURS[k % len(COLOURS)]
-        axes.plot(x, loss, "o-", ms=3.5, lw=1.4, color=colour, label=text)
+        axes.plot(x, loss, "o-", ms=2.5, lw=1.1, color=colour, label=text)
         if np.isfinite(spread).all():
             axes.fill_between(x, loss - spread, loss + spread, color=colour, alpha=0.1, lw=0)
     axes.set_xscale("log")
@@ -148,18 +267,17 @@ def draw_curves(points: Sequence[CurvePoint], kind: str, path: Path, title: str 
         ticks = sorted({point.presences for point in points})
         axes.set_xticks(ticks, [str(tick) for tick in ticks])
         axes.minorticks_off()
-    axes.set_xlabel("Training presences" if kind == "learning" else "Regularisation multiplier (β₀)")
-    axes.set_ylabel("Held-out log loss (nats)")
-    axes.set_title(safe_text(title, 70), fontsize=10)
-    axes.grid(alpha=0.3)
-    axes.tick_params(labelsize=8)
-    axes.legend(fontsize=8)
+    label = "Training presences" if kind == "learning" else "Regularisation multiplier (β₀)"
+    tidy(axes, x=label, y="Held-out log loss (nats)")
+    axes.set_title(safe_text(title, 45), fontsize=TEXT + 1, fontstyle="italic")
+    axes.grid(alpha=0.3, lw=0.5)
+    axes.legend(fontsize=SMALL, framealpha=0.85, edgecolor="none")
     return save(figure, path)
 
 
-def draw_surface(surface: Surface, scale: str, path: Path) -> Path:
+def draw_surface(surface: Surface, scale: str, path: Path, paper: Paper = PLAIN) -> Path:
     """Draw the prediction over two variables; the dashed box is what training knew."""
-    figure, axes = one_plot(5.4, 4.4)
+    figure, axes = one_plot(COLUMN, 68.0, paper)
     top = 1.0 if scale in ("cloglog", "logistic") else None
     values = zip(surface.classes, (surface.x, surface.y))
     sides = [np.arange(len(names)) if names else own for names, own in values]
@@ -170,8 +288,6 @@ def draw_surface(surface: Surface, scale: str, path: Path) -> Path:
         else:
             for edge in surface.ranges[0 if axis is axes.xaxis else 1]:
                 mark(edge, color="white", ls="--", lw=0.9)
-    axes.set_xlabel(safe_text(surface.variables[0]))
-    axes.set_ylabel(safe_text(surface.variables[1]))
-    axes.tick_params(labelsize=8)
-    figure.colorbar(image, ax=axes, label=SCALES[scale])
+    tidy(axes, x=safe_text(surface.variables[0]), y=safe_text(surface.variables[1]))
+    tidy(figure.colorbar(image, ax=axes).ax, y=SCALES[scale])
     return save(figure, path)

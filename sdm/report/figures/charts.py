@@ -1,8 +1,12 @@
-"""Charts drawn to PNG: the same descriptions that a page shows as SVG."""
+"""Charts drawn by matplotlib: the same descriptions that a page shows as SVG.
+
+What begins with `plot` puts a chart on axes and returns them; what begins with `draw` writes a file.
+"""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -10,17 +14,54 @@ from matplotlib.patches import Patch
 
 from sdm.report.charts import BarChart, ColumnChart, LineChart, colour_of
 from sdm.report.figures.maps import class_keys
-from sdm.report.figures.style import ACCENT, INK, drawable, new_figure, one_plot, safe_text, save
+from sdm.report.figures.style import (
+    ACCENT,
+    COLUMN,
+    GREY,
+    INK,
+    PAGE,
+    PLAIN,
+    SHADE,
+    SMALL,
+    TEXT,
+    Paper,
+    drawable,
+    new_figure,
+    one_plot,
+    own_axes,
+    safe_text,
+    save,
+    tidy,
+)
 
-DASHES = ("-", "--", ":", "-.")
+DASHES: tuple[Literal["-", "--", ":", "-."], ...] = ("-", "--", ":", "-.")
 BAR_COLOURS = (INK, ACCENT)
 MOST_BARS = 40
 
 
-def draw_bars(chart: BarChart, path: Path) -> Path:
+def draw_bars(chart: BarChart, path: Path, paper: Paper = PLAIN) -> Path:
     """Draw lying bars, the first name on top; of very many names the first ones."""
+    letters = max((len(name) for name in chart.names[:MOST_BARS]), default=0)
+    width, height = paper.width or COLUMN, _bars_height(chart)
+    left, low = 4.0 + 1.45 * min(letters, 28), 11.0 + (0.0 if chart.rule is None else 8.5)
+    figure = new_figure(width, height, replace(paper, width=None), layout=None)
+    place = (left / width, low / height, 1 - (left + 3.5) / width, 1 - (low + 2.0) / height)
+    plot_bars(chart, figure.add_axes(place), legend=chart.rule is None)
+    if chart.rule is not None:
+        figure.legend(fontsize=SMALL, loc="lower center", ncols=2, frameon=False, borderpad=0.1)
+    return save(figure, path)
+
+
+def _bars_height(chart: BarChart) -> float:
+    """Return the height of bars in millimetres."""
+    rows = min(len(chart.names), MOST_BARS)
+    return 20.0 + (6.0 if len(chart.groups) > 1 else 4.5) * rows + (6.0 if chart.rule is not None else 0.0)
+
+
+def plot_bars(chart: BarChart, ax: Axes | None = None, *, legend: bool = True, letters: int = 28) -> Axes:
+    """Put lying bars on axes, the first name on top."""
+    axes = own_axes(ax, COLUMN, _bars_height(chart))
     names = chart.names[:MOST_BARS]
-    figure, axes = one_plot(6.4, 1.1 + (0.42 if len(chart.groups) > 1 else 0.3) * len(names))
     places = np.arange(len(names), dtype=float)
     thick = 0.38 if len(chart.groups) > 1 else 0.7
     for k, bars in enumerate(chart.groups):
@@ -34,67 +75,86 @@ def draw_bars(chart: BarChart, path: Path) -> Path:
             whisker: dict[str, Any] = {"xerr": error, "ecolor": "#555555", "error_kw": {"lw": 0.8}}
             axes.barh(at, values, thick, chart.low, color=colour, label=bars.name, **whisker)
     if chart.rule is not None:
-        axes.axvline(chart.rule[1], color="#8a6d1d", lw=1.2, ls="--", label=chart.rule[0])
-    axes.set_yticks(places, [safe_text(text, 28) for text in names], size=8)
-    axes.tick_params(axis="x", labelsize=8)
+        axes.axvline(chart.rule[1], color="#8a6d1d", lw=1.0, ls="--", label=chart.rule[0])
+    axes.set_yticks(places, [safe_text(text, letters) for text in names])
     axes.invert_yaxis()
     if all(v is None or v >= chart.low for bars in chart.groups for v in bars.values):
         axes.set_xlim(left=chart.low)
-    axes.set_xlabel(chart.x_label)
-    if chart.rule is not None:
-        figure.legend(fontsize=8, loc="outside lower center", ncols=3, frameon=False)
-    elif len(chart.groups) > 1:
-        axes.legend(fontsize=8, loc="lower right")
-    return save(figure, path)
+    tidy(axes, x=chart.x_label)
+    _open(axes)
+    if legend and len(chart.groups) > 1:
+        axes.legend(fontsize=SMALL, loc="lower right", frameon=False)
+    return axes
 
 
-def draw_curve(chart: LineChart | ColumnChart, path: Path) -> Path:
+def _open(axes: Axes) -> None:
+    """Leave out the edges of axes that carry no numbers."""
+    for edge in ("top", "right"):
+        axes.spines[edge].set_visible(False)
+
+
+def draw_curve(chart: LineChart | ColumnChart, path: Path, paper: Paper = PLAIN) -> Path:
     """Draw one chart of curves or columns; classes have their legend beside it."""
-    figure, axes = one_plot(*((6.4, 3.6) if not chart.legend else (4.6, 4.4)))
-    _paint(axes, chart)
-    axes.set_xlabel(safe_text(chart.x_label))
-    axes.set_ylabel(chart.y_label)
-    axes.tick_params(labelsize=8)
-    if chart.legend:
-        axes.legend(fontsize=8, loc="upper left")
-    else:
-        figure.legend(handles=_classes(chart), loc="outside right upper", fontsize=7, frameon=False)
+    many = not chart.legend and len(chart.lines if isinstance(chart, LineChart) else chart.groups) > 1
+    square = isinstance(chart, LineChart) and chart.x_range == (0, 1) and chart.y_range == (0, 1)
+    figure, axes = one_plot(1.5 * COLUMN if many else COLUMN, 82.0 if square else 62.0, paper)
+    plot_curve(chart, axes)
+    if many:
+        figure.legend(handles=_classes(chart), loc="outside right upper", fontsize=SMALL, frameon=False)
+    elif (legend := axes.get_legend()) is not None:  # below, where it hides no line
+        handles, labels = axes.get_legend_handles_labels()
+        legend.remove()
+        figure.legend(handles, labels, loc="outside lower center", fontsize=SMALL, frameon=False)
     return save(figure, path)
 
 
-def draw_panels(charts: Sequence[LineChart | ColumnChart], path: Path, *, legend: bool = False) -> Path:
+def plot_curve(chart: LineChart | ColumnChart, ax: Axes | None = None, *, letters: int = 40) -> Axes:
+    """Put one chart of curves or columns on axes, with a legend if there are several and the chart wants one."""
+    axes = own_axes(ax)
+    _paint(axes, chart)
+    tidy(axes, x=safe_text(chart.x_label, letters), y=chart.y_label)
+    _open(axes)
+    if chart.legend and len(chart.lines if isinstance(chart, LineChart) else chart.groups) > 1:
+        axes.legend(fontsize=SMALL, loc="best", framealpha=0.85, edgecolor="none")
+    return axes
+
+
+def draw_panels(
+    charts: Sequence[LineChart | ColumnChart], path: Path, *, legend: bool = False, paper: Paper = PLAIN
+) -> Path:
     """Draw several charts of one scale side by side, up to four per row; with a `legend`, that of the first is for
     all."""
-    across = min(4, len(charts))
+    width = paper.width or PAGE
+    across = min(4 if width > 1.5 * COLUMN else 2, len(charts))
     down = -(-len(charts) // across)
-    figure = new_figure(3.0 * across, 2.3 * down + (0.3 if legend else 0.0))
+    figure = new_figure(width, 38.0 * down + (8.0 if legend else 2.0), paper)
     for k, chart in enumerate(charts):
         axes = figure.add_subplot(down, across, k + 1)
         _paint(axes, chart)
-        axes.set_xlabel(safe_text(chart.x_label, 28), fontsize=8)
-        axes.tick_params(labelsize=7)
+        tidy(axes, x=safe_text(chart.x_label, 26))
+        _open(axes)
         if legend and not k:
             handles, labels = axes.get_legend_handles_labels()
-            figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), fontsize=8, frameon=False)
-    figure.supylabel(charts[0].y_label, fontsize=9)
+            figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), fontsize=SMALL, frameon=False)
+    figure.supylabel(charts[0].y_label, fontsize=TEXT)
     return save(figure, path)
 
 
 def _paint(axes: Axes, chart: LineChart | ColumnChart) -> None:
     if isinstance(chart, LineChart):
         if chart.shade is not None:
-            axes.axvspan(*chart.shade, color="#eef3f5", lw=0)
+            axes.axvspan(*chart.shade, color=SHADE, lw=0)
         for line in chart.lines:
             colour = colour_of(line.colour)
             if line.limits is not None:
                 axes.fill_between(line.x, *line.limits, color=colour, alpha=0.2, lw=0)
-            axes.plot(line.x, line.y, color=colour, lw=1.4, ls=DASHES[line.dash % len(DASHES)], label=line.name)
+            axes.plot(line.x, line.y, color=colour, lw=1.2, ls=DASHES[line.dash % len(DASHES)], label=line.name)
             if line.sizes is not None:
                 count = np.asarray(line.sizes, dtype=float)
-                axes.scatter(line.x, line.y, s=20 + 160 * count / count.max(), color=colour, zorder=3)
+                axes.scatter(line.x, line.y, s=10 + 80 * count / count.max(), color=colour, zorder=3)
                 for x, y, n in zip(line.x, line.y, count):
-                    spot: dict[str, Any] = {"textcoords": "offset points", "fontsize": 7, "color": "#555555"}
-                    axes.annotate(f"{n:.0f}", (x, y), (6, -10), **spot)
+                    spot: dict[str, Any] = {"textcoords": "offset points", "fontsize": SMALL, "color": "#555555"}
+                    axes.annotate(f"{n:.0f}", (x, y), (5, -9), **spot)
     else:
         _columns(axes, chart)
     if chart.y_range is not None:
@@ -104,6 +164,9 @@ def _paint(axes: Axes, chart: LineChart | ColumnChart) -> None:
     if isinstance(chart, LineChart) and chart.x_range is not None:
         low, high = chart.x_range
         axes.set_xlim(low - 0.03 * (high - low), high + 0.03 * (high - low))
+    elif isinstance(chart, LineChart) and chart.shade is not None and chart.lines:
+        ends = min(chart.lines[0].x), max(chart.lines[0].x)
+        axes.set_xlim(ends[0], ends[1] if ends[1] > ends[0] else ends[0] + 1)
 
 
 def _columns(axes: Axes, chart: ColumnChart) -> None:
@@ -117,7 +180,12 @@ def _columns(axes: Axes, chart: ColumnChart) -> None:
         error = None if bars.spread is None else [s or 0.0 for s in bars.spread]
         axes.bar(at, values, width, below, color=colour, yerr=error, ecolor=ACCENT, label=bars.name)
         below = below + values if chart.stacked else below
-    axes.set_xticks(places, [drawable(text, 12) for text in chart.names], size=7, rotation=45 if chart.stacked else 0)
+    if any(v is not None and v < 0 for bars in chart.groups for v in bars.values):
+        axes.axhline(0.0, color=GREY, lw=0.6)
+    step = -(-len(chart.names) // 24)  # as many names as fit
+    wide = max((len(text) for text in chart.names), default=0) * len(chart.names) > 24
+    names = [drawable(text, 12) for text in chart.names[::step]]
+    axes.set_xticks(places[::step], names, rotation=60 if wide else 0, ha="right" if wide else "center")
 
 
 def _classes(chart: LineChart | ColumnChart) -> list[Patch]:

@@ -7,41 +7,50 @@ import numpy as np
 
 from sdm.assess.measures.classes import ClassProfile
 from sdm.models.colours import hex_colour
-from sdm.report.charts import ResponseCurve, curve_chart
+from sdm.report.charts import ColumnChart, LineChart, ResponseCurve, curve_chart
 from sdm.report.figures.charts import draw_curve
-from sdm.report.figures.style import one_plot, safe_text, save
+from sdm.report.figures.style import PLAIN, SMALL, TEXT, Paper, one_plot, safe_text, save, tidy
 from sdm.types import Array, Colour
 
 
-def draw_confusion(confusion: Array, labels: Sequence[str], path: Path, *, title: str) -> Path:
+def draw_confusion(confusion: Array, labels: Sequence[str], path: Path, *, title: str, paper: Paper = PLAIN) -> Path:
     """Draw the confusion matrix: shares of each class, with counts where they can be read."""
     names = [safe_text(label, 20) for label in labels]
     total = confusion.sum(axis=1, keepdims=True)
     share = np.divide(confusion, total, out=np.zeros_like(confusion), where=total > 0)
-    side = 2.2 + 0.42 * min(len(names), 40)
-    figure, axes = one_plot(side + 1.0, side)
+    side = max(60.0, 36.0 + 7.0 * min(len(names), 40))
+    figure, axes = one_plot(side + 25.0, side, paper)
     image = axes.imshow(share, cmap="Blues", vmin=0, vmax=1)
     if len(names) <= 20:
         for (row, column), value in np.ndenumerate(confusion):
             if value:
                 colour = "white" if share[row, column] > 0.55 else "black"
-                axes.text(column, row, f"{value:.4g}", ha="center", va="center", size=7, color=colour)
-    axes.set_xticks(range(len(names)), names, rotation=90, size=8)
-    axes.set_yticks(range(len(names)), names, size=8)
-    axes.set_xlabel("Most probable class")
-    axes.set_ylabel("Class on record")
-    axes.set_title(title, fontsize=10)
-    figure.colorbar(image, ax=axes, label="Share of the class", shrink=0.75)
+                axes.text(column, row, f"{value:.4g}", ha="center", va="center", size=SMALL, color=colour)
+    step = -(-len(names) // 40)
+    axes.set_xticks(range(0, len(names), step), names[::step], rotation=90)
+    axes.set_yticks(range(0, len(names), step), names[::step])
+    tidy(axes, x="Most probable class", y="Class on record")
+    axes.set_title(title, fontsize=TEXT)
+    tidy(figure.colorbar(image, ax=axes, shrink=0.75).ax, y="Share of the class")
     return save(figure, path)
 
 
-def draw_class_profile(profile: ClassProfile, labels: Sequence[str], colours: Sequence[Colour], path: Path) -> Path:
-    """Draw the classes' probabilities along one variable, one line per class (or bars over categories)."""
+def class_profile_chart(
+    profile: ClassProfile, labels: Sequence[str], colours: Sequence[Colour]
+) -> LineChart | ColumnChart:
+    """Return the chart of the classes' probabilities along one variable, one line per class (or bars over
+    categories)."""
     x, inside = profile.x.tolist(), (profile.lo, profile.hi)
     curves = {
         label: ResponseCurve(x, y.tolist(), profile.categories, inside, colour=hex_colour(colour))
         for label, y, colour in zip(labels, profile.y, colours)
     }
     label = "Probability, others at their mean"
-    chart = curve_chart(profile.variable, curves, title="", y_label=label, y_range=(0.0, 1.0), shares=True)
-    return draw_curve(chart, path)
+    return curve_chart(profile.variable, curves, title="", y_label=label, y_range=(0.0, 1.0), shares=True)
+
+
+def draw_class_profile(
+    profile: ClassProfile, labels: Sequence[str], colours: Sequence[Colour], path: Path, paper: Paper = PLAIN
+) -> Path:
+    """Draw the classes' probabilities along one variable."""
+    return draw_curve(class_profile_chart(profile, labels, colours), path, paper)

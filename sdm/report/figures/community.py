@@ -8,12 +8,25 @@ from typing import Any
 import numpy as np
 
 from sdm.joint.graph import Forest
-from sdm.report.figures.style import ACCENT, INK, drawable, new_figure, safe_text, save
+from sdm.report.figures.style import (
+    ACCENT,
+    INCH,
+    INK,
+    PAGE,
+    PLAIN,
+    SMALL,
+    TITLE,
+    Paper,
+    drawable,
+    new_figure,
+    safe_text,
+    save,
+)
 
-ROW = 0.21  # inches per species
+ROW = 4.8  # millimetres per species
 LETTER = 0.22  # of the distance between parent and child
 BUTT: dict[str, Any] = {"solid_capstyle": "butt"}
-TALLEST = 150.0
+TALLEST = 3800.0
 # Links are drawn on one scale in every picture: a line of full width stands for this weight or more, and one of less
 # than the floor, at which two species' odds hardly depend on each other (log odds ratio 4 × 0.02), is grey.
 FULL, FLOOR = 1.0, 0.02
@@ -23,7 +36,12 @@ DASHES = (0, (3, 1.5))
 
 
 def draw_network(
-    species: Sequence[str], forest: Forest, edges: Sequence[Mapping[str, Any]], prevalence: Sequence[float], path: Path
+    species: Sequence[str],
+    forest: Forest,
+    edges: Sequence[Mapping[str, Any]],
+    prevalence: Sequence[float],
+    path: Path,
+    paper: Paper = PLAIN,
 ) -> Path:
     """Draw who is linked with whom, one row per species, and beside it the weight of its link with the deviation.
 
@@ -34,7 +52,7 @@ def draw_network(
     rows = hang(forest)
     right = max(row.depth + LETTER * len(drawable(str(species[row.species]), 30)) for row in rows) + 0.6
     wide = 0.35 * (right + 0.4)
-    figure = new_figure(max(wide + 4.0, 7.0), min(1.3 + ROW * len(rows), TALLEST))
+    figure = new_figure(max(INCH * (wide + 3.0), PAGE), min(30.0 + ROW * len(rows), TALLEST), paper)
     tree, weights = figure.subplots(1, 2, width_ratios=[wide, 3.2], sharey=True)
     _draw_tree(tree, species, rows, edges, prevalence)
     tree.set_xlim(-0.4, right)
@@ -116,11 +134,12 @@ def _draw_tree(
             style = link_style(*(float("nan") if value is None else float(value) for value in known))
             axes.plot([x, row.depth], [y, y], zorder=2, **style)
         text = safe_text(str(species[row.species]), 30)
-        axes.annotate(text, (row.depth, y), xytext=(8, 0), textcoords="offset points", va="center", fontsize=8)
+        italic: dict[str, Any] = {"fontsize": SMALL, "fontstyle": "italic"}
+        axes.annotate(text, (row.depth, y), xytext=(8, 0), textcoords="offset points", va="center", **italic)
     depth, size = [row.depth for row in rows], [12 + 90 * prevalence[row.species] for row in rows]
     axes.scatter(depth, range(len(rows)), s=size, c="white", edgecolors="black", linewidths=0.9, zorder=3)
     axes.set_axis_off()
-    axes.set_title("Associations beyond the environment", fontsize=10, loc="left")
+    axes.set_title("Associations beyond the environment", fontsize=TITLE, loc="left")
 
 
 def _draw_weights(axes: Any, rows: Sequence[Row], edges: Sequence[Mapping[str, Any]]) -> None:
@@ -141,7 +160,7 @@ def _draw_weights(axes: Any, rows: Sequence[Row], edges: Sequence[Mapping[str, A
     room = 0.04 * (high - low)  # and at least ten floors to either side, so that nothing looks like something
     axes.set_xlim(min(low - room, -10 * FLOOR), max(high + room, 10 * FLOOR))
     axes.axvline(0.0, color="black", lw=0.8)
-    axes.tick_params(axis="x", labelsize=8)
+    axes.tick_params(axis="x", labelsize=SMALL)
     axes.tick_params(axis="y", left=False, labelleft=False)
     axes.grid(axis="x", alpha=0.3)
     for weight, what in ((FULL, "found together"), (-FULL, "found apart")):
@@ -149,9 +168,9 @@ def _draw_weights(axes: Any, rows: Sequence[Row], edges: Sequence[Mapping[str, A
     axes.plot([], [], label=f"weight below {FLOOR:g}: none", **link_style(0.0, float("nan")))
     if known.any():
         axes.plot([], [], label="less than its deviation", **{**link_style(0.5 * FULL, FULL), "lw": 2.5})
-    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, fontsize=7, handlelength=3.2, frameon=False)
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, fontsize=SMALL, handlelength=3.2, frameon=False)
     what = "Weight of the link to the left"
-    axes.set_xlabel(f"{what} (± standard deviation)" if known.any() else what, fontsize=8)
+    axes.set_xlabel(f"{what} (± standard deviation)" if known.any() else what, fontsize=SMALL)
 
 
 def link_style(weight: float, sd: float) -> dict[str, Any]:

@@ -1,6 +1,9 @@
 """Response curves as small pictures: one figure that is used again for every chart."""
 
+import os
+import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,12 +17,16 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from sdm.assess.profiles import Profile
+from sdm.models.colours import read_colour
 from sdm.progress.telling import step_by_step
-from sdm.report.charts import EFFECTS, SCALES, TOP, ColumnChart, LineChart, Range, ResponseCurve, curve_chart
-from sdm.report.figures.style import INK, drawable, font_file
-from sdm.types import Progress
+from sdm.report.charts import EFFECTS, SCALES, TOP, ColumnChart, LineChart, Range, ResponseCurve, colour_of, curve_chart
+from sdm.report.figures.charts import DASHES, draw_curve, draw_panels
+from sdm.report.figures.style import COLUMN, DPI, INCH, INK, PAGE, PLAIN, SHADE, SMALL, Paper, drawable, font_file
+from sdm.types import Array, Progress
 
-LEFT, BOTTOM, WIDTH, HEIGHT = 0.17, 0.19, 0.8, 0.7  # of the axes in their figure
+LEFT, BOTTOM, RIGHT, TOP_ROOM = 13.0, 10.0, 2.5, 5.0  # millimetres around the axes in their figure
+KEY = 3.6  # millimetres of a line of a legend
+SMALLEST = 42.0  # millimetres of a panel
 TITLES = {
     "marginal": "others at the presences' mean",
     "only": "this variable alone",
@@ -40,69 +47,145 @@ def profile_chart(profile: Profile, scale: str, y_range: Range | None = None) ->
 
 
 def draw_profiles(
-    profiles: Sequence[Profile], folder: Path, scale: str, names: dict[str, str], progress: Progress | None = None
+    profiles: Sequence[Profile],
+    folder: Path,
+    scale: str,
+    names: dict[str, str],
+    progress: Progress | None = None,
+    paper: Paper = PLAIN,
 ) -> list[Path]:
-    """Draw curves to `<folder>/<variable>.png` and `<variable>_only.png`, and all effects to `effects.png`."""
-    painter = CurvePainter()
+    """Draw curves to `<folder>/<variable>.png` and `<variable>_only.png`, and all effects, on one scale, to
+    `effects.png`."""
+    width = paper.width or COLUMN
+    painter = CurvePainter(width, paper.dpi)
     suffix = {"marginal": "", "only": "_only"}
     highest = max((float(profile.y.max()) for profile in profiles if profile.kind not in EFFECTS), default=1.0)
     y_range = (0.0, TOP.get(scale, highest or 1.0))
-    written, panels = [], []
-    for profile in step_by_step(profiles, progress, "pictures of curves"):
-        painter.draw(profile_chart(profile, scale, y_range))
-        if profile.kind in EFFECTS:
-            panels.append(painter.pixels())
-            continue
+    written = []
+    curves = [profile for profile in profiles if profile.kind not in EFFECTS]
+    for profile in step_by_step(curves, progress, "pictures of curves"):
+        chart = profile_chart(profile, scale, y_range)
         path = folder / f"{names[profile.variable]}{suffix[profile.kind]}.png"
-        Image.fromarray(painter.pixels()).save(path, compress_level=1)
+        painter.draw(chart)
+        _write(painter.pixels(), path, paper)
+        if paper.vectors:
+            _draw_vectors([chart], path, paper)
         written.append(path)
-    if panels:
+    effects = effect_charts(profiles, scale)
+    if effects:
         written.append(folder / "effects.png")
-        Image.fromarray(_mosaic(panels)).save(written[-1], compress_level=1)
+        across = min(4, len(effects), max(1, int((paper.width or PAGE) / SMALLEST)))
+        small = CurvePainter((paper.width or PAGE) / across, paper.dpi)
+        panels = []
+        for k, chart in enumerate(effects):
+            small.draw(chart if k % across == 0 else replace(chart, y_label=""))
+            panels.append(small.pixels())
+        _write(_mosaic(panels, across), written[-1], paper)
+        if paper.vectors:
+            _draw_vectors(effects, written[-1], paper)
     return written
+
+
+def draw_lines(chart: LineChart, path: Path, paper: Paper = PLAIN) -> Path:
+    """Draw several lines, with their names below: fast, as response curves are."""
+    painter = CurvePainter(paper.width or COLUMN, paper.dpi, len(chart.lines))
+    painter.draw(replace(chart, title=""))
+    _write(painter.pixels(), path, paper)
+    if paper.vectors:
+        _draw_vectors([chart], path, paper)
+    return path
+
+
+def effect_charts(profiles: Sequence[Profile], scale: str) -> list[LineChart | ColumnChart]:
+    """Return the charts of the effects on the score, all on one scale, so that strong ones look strong."""
+    effects = [profile for profile in profiles if profile.kind in EFFECTS]
+    known = [float(end) for profile in effects for end in _limits(profile.y)]
+    shared = (min(known), max(known)) if known else None
+    ways: dict[str, Any] = {"title": "", "y_label": "Effect on the score", "y_range": shared}
+    return [replace(profile_chart(profile, scale), **ways) for profile in effects]
+
+
+def _write(pixels: NDArray[np.uint8], path: Path, paper: Paper) -> None:
+    """Write pixels as PNG; shades of ink have a palette, so that a picture is small."""
+    image = Image.fromarray(pixels)
+    if pixels.ndim == 2:
+        image.putpalette(_PALETTE)
+    image.save(path, compress_level=1, dpi=(paper.dpi, paper.dpi))
+
+
+def _draw_vectors(charts: Sequence[LineChart | ColumnChart], path: Path, paper: Paper) -> None:
+    """Write charts in the formats that are no pixels, drawn by matplotlib, beside a PNG."""
+    with tempfile.TemporaryDirectory(prefix=".sdm-", suffix=".part", dir=path.parent) as folder:
+        place = Path(folder) / path.name
+        plain = replace(paper, dpi=50)  # its pixels are not kept
+        draw_curve(charts[0], place, plain) if len(charts) == 1 else draw_panels(charts, place, paper=plain)
+        for kind in paper.vectors:
+            os.replace(place.with_suffix(f".{kind}"), path.with_suffix(f".{kind}"))
 
 
 class CurvePainter:
     """One small figure, used again for every response curve: making axes anew costs more than drawing them.
 
     Axes and ticks are one plain line, and texts are put on the finished pixels: ten times faster than matplotlib's own.
+    Pixels of one curve are shades from ink to white. The width is in millimetres; margins are as wide as their letters
+    need, and `keys` are lines of a legend below.
     """
 
-    def __init__(self) -> None:
-        self.figure = Figure(figsize=(4.0, 2.8), dpi=80)
+    def __init__(self, width: float = COLUMN, dpi: float = DPI, keys: int = 0) -> None:
+        height = max(width * 0.68, 36.0) + KEY * keys
+        self.figure = Figure(figsize=(width / INCH, height / INCH), dpi=dpi)
         self.canvas = FigureCanvasAgg(self.figure)
-        self.axes = self.figure.add_axes((LEFT, BOTTOM, WIDTH, HEIGHT))
+        self.keys, self.ticks = keys, max(2, min(5, int((width - LEFT - RIGHT) / 9)))
+        self.left, self.bottom = LEFT / width, (BOTTOM + KEY * keys) / height
+        self.wide, self.high = 1 - (LEFT + RIGHT) / width, self._up(height - BOTTOM - TOP_ROOM - KEY * keys)
+        self.point = dpi / 72
+        self.axes = self.figure.add_axes((self.left, self.bottom, self.wide, self.high))
         self.axes.set_axis_off()
         self.axes.set_autoscale_on(False)
-        self.frame = Line2D([], [], color="black", lw=0.8)
+        self.frame = Line2D([], [], color=INK, lw=0.6)
         self.figure.add_artist(self.frame)
         self.texts: list[tuple[float, float, str, str]] = []
         self.beside = ""
-        self.range = self.axes.axvspan(0, 1, color="#eef3f5", lw=0)
-        (self.line,) = self.axes.plot([], [], color=INK, lw=1.6)
+        self.range = self.axes.axvspan(0, 1, color=SHADE, lw=0)
+        self.lines = [self.axes.plot([], [], color=INK, lw=1.2)[0] for _ in range(max(1, keys))]
+        self.samples = [Line2D([], [], lw=1.2) for _ in range(keys)]
+        for sample in self.samples:
+            self.figure.add_artist(sample)
+        (self.zero,) = self.axes.plot([0, 1], [0, 0], color=INK, lw=0.4, transform=self.axes.get_yaxis_transform())
         self.bars: Any = None
 
+    def _up(self, mm: float) -> float:
+        return mm / (float(self.figure.get_figheight()) * INCH)
+
     def draw(self, chart: LineChart | ColumnChart) -> None:
-        """Put the first curve of a chart, or its bars, on the figure."""
+        """Put the first curve of a chart (with keys: all), or its bars, on the figure."""
         if self.bars is not None:
             self.bars.remove()
             self.bars = None
         curve = isinstance(chart, LineChart)
-        self.line.set_visible(curve)
-        self.range.set_visible(curve)
-        self.texts = [(0.57, 0.97, chart.title, "ma"), (0.57, 0.01, drawable(chart.x_label), "md")]
+        for line in self.lines:
+            line.set_visible(curve)
+        self.range.set_visible(isinstance(chart, LineChart) and chart.shade is not None)
+        middle, letters = self.left + self.wide / 2, int(self.figure.get_figwidth() * INCH / 1.6)
+        title = drawable(chart.title, letters)
+        below = self._up(1.0 + KEY * self.keys)
+        self.texts = [(middle, 1 - self._up(0.6), title, "ma"), (middle, below, drawable(chart.x_label, letters), "md")]
         self.beside = chart.y_label
         y = [v or 0.0 for v in chart.groups[0].values] if isinstance(chart, ColumnChart) else chart.lines[0].y
         low, high = chart.y_range or _limits(y)
         self.axes.set_ylim(low, high)
+        self.zero.set_visible(low < 0 < high)
         if isinstance(chart, LineChart):
             x = chart.lines[0].x
-            left, right = float(x[0]), float(x[-1])
-            across = _ticks(left, right)
+            left, right = chart.x_range or (float(x[0]), float(x[-1]))
+            across = _ticks(left, right, self.ticks)
             lo, hi = chart.shade or (left, right)
             self.range.set_x(lo)
             self.range.set_width(hi - lo)
-            self.line.set_data(x, y)
+            for line, own in zip(self.lines, chart.lines):
+                line.set_data(own.x, own.y)
+                line.set_clip_on(chart.x_range is None)  # a line on the edge keeps its width
+            self._name_lines(chart)
         else:
             names = chart.names
             left, right = -0.6, len(names) - 0.4
@@ -111,60 +194,86 @@ class CurvePainter:
         self.axes.set_xlim(left, right)
         self._draw_axes([((x - left) / (right - left), text) for x, text in across], low, high)
 
+    def _name_lines(self, chart: LineChart) -> None:
+        """Give the lines of a legend their colours, and write their names below the axes."""
+        for k, (line, sample, own) in enumerate(zip(self.lines, self.samples, chart.lines)):
+            y = self._up(KEY * (self.keys - k - 0.5) + 0.6)
+            sample.set_data([self.left, self.left + 0.09], [y, y])
+            for part in (line, sample):
+                part.set_color(colour_of(own.colour))
+                part.set_linestyle(DASHES[own.dash % len(DASHES)])
+            self.texts.append((self.left + 0.11, y, drawable(own.name, 60), "lm"))
+
     def _name_ticks(self, names: Sequence[str]) -> list[tuple[float, str]]:
         """Return the names of bars, as many as fit; where they would touch, every other one is a line lower."""
-        step = -(-len(names) // 14)
-        room = self.figure.get_figwidth() * self.figure.dpi * WIDTH * step / (len(names) + 0.2) - 4
-        if all(_font().getlength(drawable(name, 8)) <= room for name in names[::step]):
+        font, step = self._font, -(-len(names) // 14)
+        room = self.figure.get_figwidth() * self.figure.dpi * self.wide * step / (len(names) + 0.2) - 1.4 * self.point
+        if all(font.getlength(drawable(name, 8)) <= room for name in names[::step]):
             return [(k, drawable(names[k], 8)) for k in range(0, len(names), step)]
-        letters = max(3, min(12, int(2 * room / _font().getlength("n"))))
+        letters = max(3, min(12, int(2 * room / font.getlength("n"))))
         return [(k, "\n" * (j % 2) + drawable(names[k], letters)) for j, k in enumerate(range(0, len(names), step))]
+
+    @property
+    def _font(self) -> ImageFont.FreeTypeFont:
+        return _font(round(SMALL * self.point))
 
     def _draw_axes(self, across: list[tuple[float, str]], low: float, high: float) -> None:
         """Draw the two axes with their ticks as one line, and place the labels."""
-        up = [((y - low) / (high - low), text) for y, text in _ticks(low, high)]
-        path = [(LEFT, BOTTOM + HEIGHT), (LEFT, BOTTOM), (LEFT + WIDTH, BOTTOM), (np.nan, np.nan)]
+        size = self.figure.get_size_inches() * INCH
+        x_mm, y_mm = 1 / float(size[0]), 1 / float(size[1])
+        left, bottom = self.left, self.bottom
+        up = [
+            ((y - low) / (high - low), text)
+            for y, text in _ticks(low, high, 5 if self.high * self.figure.get_figheight() * INCH > 25 else 3)
+        ]
+        path = [(left, bottom + self.high), (left, bottom), (left + self.wide, bottom), (np.nan, np.nan)]
         for share, text in across:
-            x = LEFT + share * WIDTH
-            path += [(x, BOTTOM), (x, BOTTOM - 0.015), (np.nan, np.nan)]
-            self.texts.append((x, BOTTOM - 0.03 - 0.045 * text.count("\n"), text.lstrip("\n"), "ma"))
+            x = left + share * self.wide
+            path += [(x, bottom), (x, bottom - 0.9 * y_mm), (np.nan, np.nan)]
+            self.texts.append((x, bottom - (1.5 + 2.6 * text.count("\n")) * y_mm, text.lstrip("\n"), "ma"))
         for share, text in up:
-            y = BOTTOM + share * HEIGHT
-            path += [(LEFT, y), (LEFT - 0.01, y), (np.nan, np.nan)]
-            self.texts.append((LEFT - 0.018, y, text, "rm"))
+            y = bottom + share * self.high
+            path += [(left, y), (left - 0.9 * x_mm, y), (np.nan, np.nan)]
+            self.texts.append((left - 1.4 * x_mm, y, text, "rm"))
         self.frame.set_data(*zip(*path))
 
     def pixels(self) -> NDArray[np.uint8]:
-        """Return the figure as an image (a copy: the canvas draws the next one in the same place)."""
+        """Return the figure as shades, 0 for ink and 255 for white (a copy: the canvas draws the next one in the same
+        place)."""
         self.canvas.draw()
-        image = Image.fromarray(np.ascontiguousarray(np.asarray(self.canvas.buffer_rgba())[:, :, :3]))
-        pen = ImageDraw.Draw(image)
+        seen = np.asarray(self.canvas.buffer_rgba())
+        # Of one curve all colours lie between ink and white: their red tells them apart.
+        image = Image.fromarray(np.ascontiguousarray(seen[:, :, :3] if self.keys else seen[:, :, 0]))
+        dark: Any = read_colour(INK) if self.keys else read_colour(INK)[0]
+        pen, font = ImageDraw.Draw(image), self._font
         wide, high = image.size
         for x, y, text, anchor in self.texts:
-            pen.text((x * wide, (1 - y) * high), text, "#333333", _font(), anchor)
-        label = _upright(self.beside)
-        image.paste("#333333", (4, round((1 - BOTTOM - HEIGHT / 2) * high - label.height / 2)), label)
+            pen.text((x * wide, (1 - y) * high), text, dark, font, anchor)
+        label = _upright(self.beside, round(SMALL * self.point))
+        middle = (1 - self.bottom - self.high / 2) * high
+        image.paste(dark, (round(self.point), round(middle - label.height / 2)), label)
         return np.asarray(image)
 
 
-def _limits(y: Sequence[float]) -> Range:
-    """Return the vertical range to show of a curve that has no limits of its own."""
-    low, high = min(y), max(y)
+def _limits(y: Sequence[float] | Array) -> tuple[float, float]:
+    """Return the ends of an axis that values need; a flat curve lies in the middle."""
+    low, high = float(np.min(y)), float(np.max(y))
     margin = 0.05 * (high - low) or 0.5
     return low - margin, high + margin
 
 
-def _ticks(low: float, high: float) -> list[tuple[float, str]]:
-    """Return up to six round numbers within a range, with labels as short as tells them apart."""
-    return [(float(t), f"{t:.6g}") for t in MaxNLocator(5).tick_values(low, high) if low <= t <= high]
+def _ticks(low: float, high: float, most: int = 5) -> list[tuple[float, str]]:
+    """Return a few round numbers within a range, with labels as short as tells them apart."""
+    return [
+        (float(t), f"{t:.6g}".replace("-", "−")) for t in MaxNLocator(most).tick_values(low, high) if low <= t <= high
+    ]
 
 
-def _mosaic(panels: Sequence[NDArray[np.uint8]]) -> NDArray[np.uint8]:
-    """Lay pictures of one size out in rows of up to four."""
-    across = min(4, len(panels))
+def _mosaic(panels: Sequence[NDArray[np.uint8]], across: int) -> NDArray[np.uint8]:
+    """Lay pictures of one size out in rows."""
     down = -(-len(panels) // across)
-    high, wide = panels[0].shape[:2]
-    out = np.full((down * high, across * wide, 3), 255, dtype=np.uint8)
+    high, wide = panels[0].shape
+    out = np.full((down * high, across * wide), 255, dtype=np.uint8)
     for k, panel in enumerate(panels):
         row, col = divmod(k, across)
         out[row * high : (row + 1) * high, col * wide : (col + 1) * wide] = panel
@@ -172,15 +281,25 @@ def _mosaic(panels: Sequence[NDArray[np.uint8]]) -> NDArray[np.uint8]:
 
 
 @cache
-def _font() -> ImageFont.FreeTypeFont:
-    """Return the font of the pictures, at the size of a response curve's texts."""
-    return ImageFont.truetype(font_file(), 10)
+def _font(pixels: int) -> ImageFont.FreeTypeFont:
+    """Return the font of the pictures."""
+    return ImageFont.truetype(font_file(), pixels)
 
 
 @cache
-def _upright(text: str) -> Image.Image:
+def _upright(text: str, pixels: int) -> Image.Image:
     """Return a text as a mask, turned to be read from the right."""
-    left, top, right, bottom = _font().getbbox(text)
+    left, top, right, bottom = _font(pixels).getbbox(text)
     mask = Image.new("L", (int(right - left) + 2, int(bottom - top) + 2))
-    ImageDraw.Draw(mask).text((1 - left, 1 - top), text, 255, _font())
+    ImageDraw.Draw(mask).text((1 - left, 1 - top), text, 255, _font(pixels))
     return mask.rotate(90, expand=True)
+
+
+def _ink_to_white() -> list[int]:
+    """Return the colours of shades: those of ink at its own red, and white at 255."""
+    ink = read_colour(INK)
+    shares = np.clip((np.arange(256) - ink[0]) / (255 - ink[0]), 0, 1)[:, None]
+    return [int(v) for v in np.round(np.array(ink) + shares * (255 - np.array(ink))).ravel()]
+
+
+_PALETTE = _ink_to_white()

@@ -8,18 +8,37 @@ from typing import Any
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.colors import ListedColormap
+from matplotlib.colors import ListedColormap, TwoSlopeNorm
 from matplotlib.image import AxesImage
 from matplotlib.patches import Patch
 
 from sdm.data.rasters.area import StudyArea
 from sdm.report.charts import SCALES, TOP, most_frequent
-from sdm.report.figures.style import ACCENT, NOWHERE, PALE, new_figure, one_plot, safe_text, save
+from sdm.report.figures.map_axes import MapFrame, label_axes, scale_bar
+from sdm.report.figures.style import (
+    ACCENT,
+    COLUMN,
+    NOWHERE,
+    PAGE,
+    PALE,
+    PLAIN,
+    SMALL,
+    TEXT,
+    TITLE,
+    Paper,
+    few_ticks,
+    new_figure,
+    own_axes,
+    safe_text,
+    save,
+    tidy,
+)
 from sdm.report.pictures import Picture, read_picture
 from sdm.types import Array
 
 PIXELS = 900
 SIDE_PIXELS = 500  # of maps side by side
+TALLEST = 220.0  # millimetres of a map
 LONGEST = 28  # letters of a class in a legend
 NOTHING = np.nextafter(np.float32(0), np.float32(1))  # values below it are exactly zero
 
@@ -32,6 +51,7 @@ class Shades:
     high: float | None = None
     low: float = 0.0
     colours: str = "viridis"
+    centre: float | None = None  # a value that has the middle colour, with a scale of its own on either side
 
 
 def suitability(scale: str) -> Shades:
@@ -54,6 +74,7 @@ def draw_map(
     path: Path,
     *,
     title: str,
+    species: bool = False,
     shades: Shades | None = None,
     band: int = 1,
     x: Array | None = None,
@@ -61,42 +82,114 @@ def draw_map(
     test: tuple[Array, Array] | None = None,
     area: StudyArea | None = None,
     edges: bool = False,
+    paper: Paper = PLAIN,
 ) -> Path:
     """Draw a map with the records (and `test` records) and the outline of the study area, from the raster's overviews.
 
     A map of classes has its own colours, and a legend. With `edges`, cells of exactly zero are pale, and the range has
-    a line around it.
+    a line around it. The title is in italics if it is that of a `species`.
     """
-    picture = read_picture(raster, PIXELS, band)
-    left, bottom, right, top = picture.bounds
-    tall = (top - bottom) * picture.stretch / max(right - left, 1e-12)
-    width = 8.0 if tall < 1.2 else max(4.5, 9.6 / tall)
-    words = max((len(label) for label, _ in picture.legend.values()), default=0)
-    beside = 0.8 + 0.08 * min(words, LONGEST) if words else 0.0  # inches for the legend
-    figure, axes = one_plot(width + beside, min(max(width * tall * 0.84, 3.0), 12.0))
+    picture = read_picture(raster, PIXELS if paper.width in (None, COLUMN) else 2 * PIXELS, band)
     shades = shades or Shades("")
-    image = paint(axes, picture, shades, edges=edges)
-    if area is not None:
-        axes.plot(*_outline(area), color=ACCENT, lw=1.2, label="study area")
-    known = None if x is None or y is None else (x, y)
-    for places, face, noun in ((known, "white", "record"), (test, ACCENT, "test record")):
-        if places is not None:
-            said = f"{len(places[0]):,} {noun}{'' if len(places[0]) == 1 else 's'}"
-            axes.plot(*places, "o", ms=3.5, mfc=face, mec="black", mew=0.7, label=said, ls="none")
-    axes.set_xlim(left, right)
-    axes.set_ylim(bottom, top)
-    axes.set_title(safe_text(title, 70), fontsize=11)
-    axes.tick_params(labelsize=8)
-    if axes.get_legend_handles_labels()[0]:
-        axes.legend(loc="lower left", fontsize=8, framealpha=0.9)
+    records = {"record": (x, y)} if x is not None and y is not None else {}
+    records |= {} if test is None else {"test record": test}
+    frame = MapFrame.of(picture, list(records.values()))
+    words = max((len(label) for label, _ in picture.legend.values()), default=0)
+    plan = MapPlan.of(frame, min(words, LONGEST), bool(records or area is not None or edges), paper)
+    figure = new_figure(plan.width, plan.height, replace(paper, width=None), layout=None)
+    axes = figure.add_axes(plan.axes)
+    image = plot_map(picture, shades, axes, records=records, area=area, edges=edges, legend=False).images[0]
+    axes.set_title(safe_text(title, plan.letters), fontsize=TITLE, fontstyle="italic" if species else None, pad=3)
+    handles, labels = axes.get_legend_handles_labels()
+    if handles:
+        low = plan.axes[1] - plan.below / plan.height
+        box: dict[str, Any] = {
+            "bbox_to_anchor": (plan.axes[0] + plan.axes[2] / 2, low),
+            "loc": "upper center",
+            "borderpad": 0.1,
+        }
+        figure.legend(handles, labels, ncols=2, fontsize=SMALL, frameon=False, handletextpad=0.4, **box)
+    right = plan.axes[0] + plan.axes[2]
     if picture.legend:
-        labels, colours = zip(*picture.legend.values())
-        amounts = [float(np.count_nonzero(picture.values == code)) for code in picture.legend]
-        keys = class_keys(labels, colours, amounts)
-        figure.legend(handles=keys, loc="outside right upper", fontsize=8, frameon=False)
+        place = (right + 1.0 / plan.width, plan.axes[1] + plan.axes[3])
+        keys = _legend_of(picture)
+        figure.legend(handles=keys, loc="upper left", bbox_to_anchor=place, fontsize=SMALL, frameon=False, borderpad=0)
     else:
-        figure.colorbar(image, ax=axes, label=shades.label, shrink=0.75)
+        high = min(plan.axes[3], 60.0 / plan.height)
+        side = (right + 2.0 / plan.width, plan.axes[1] + (plan.axes[3] - high) / 2, 3.0 / plan.width, high)
+        strip = figure.colorbar(image, cax=figure.add_axes(side))
+        tidy(strip.ax, y=shades.label)
+        strip.outline.set_linewidth(0.6)
     return save(figure, path)
+
+
+@dataclass(frozen=True)
+class MapPlan:
+    """Where the parts of a map's figure are: its size in millimetres, and where its axes are in it, in shares."""
+
+    width: float
+    height: float
+    axes: tuple[float, float, float, float]
+    below: float  # millimetres of what is written under the axes
+
+    @property
+    def letters(self) -> int:
+        """How many letters a title may have."""
+        return max(12, int(0.55 * self.width))
+
+    @classmethod
+    def of(cls, frame: MapFrame, words: int, keys: bool, paper: Paper) -> "MapPlan":
+        """Plan the map of a frame; a legend beside it has so many letters, `keys` are written below."""
+        plane = frame.metres is not None and not frame.geographic
+        left, top, below = (14.0 if plane else 10.0), 6.5, (9.0 if plane else 5.5)
+        right, bottom = (12.0 + 1.45 * words if words else 16.5), below + (5.0 if keys else 1.0)
+        width = paper.width or (PAGE if frame.tall < 0.6 else COLUMN)
+        wide = max(width - left - right, 20.0)
+        high = min(wide * frame.tall, TALLEST)
+        wide = max(min(wide, high / frame.tall), 3.0)
+        high = max(high, 3.0)
+        height = max(high + top + bottom, 30.0)
+        x, y = (width - left - right - wide) / 2 + left, bottom + (height - top - bottom - high) / 2
+        return cls(width, height, (x / width, y / height, wide / width, high / height), below)
+
+
+def plot_map(
+    picture: Picture,
+    shades: Shades | None = None,
+    ax: Axes | None = None,
+    *,
+    records: Mapping[str, tuple[Array, Array]] | None = None,
+    area: StudyArea | None = None,
+    edges: bool = False,
+    legend: bool = True,
+) -> Axes:
+    """Put a map on axes, cropped to its data, with degrees or kilometres, a scale bar, the outline of a study area and
+    `records` by what they are called."""
+    records = records or {}
+    frame = MapFrame.of(picture, list(records.values()))
+    axes = own_axes(ax, COLUMN, min(COLUMN * frame.tall, TALLEST))
+    image = paint(axes, picture, shades or Shades(""), edges=edges)
+    if area is not None:
+        axes.plot(*_outline(area), color=ACCENT, lw=0.9, label="study area")
+    for (noun, places), face in zip(records.items(), ("white", ACCENT)):
+        said = f"{len(places[0]):,} {noun}{'' if len(places[0]) == 1 else 's'}"
+        size = 2.6 if len(places[0]) < 2000 else 1.2
+        axes.plot(*places, "o", ms=size, mfc=face, mec="black", mew=0.4, label=said, ls="none")
+    label_axes(axes, frame)
+    scale_bar(axes, frame, np.isfinite(picture.values))
+    if legend and picture.legend:
+        axes.legend(handles=_legend_of(picture), fontsize=SMALL, frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
+    elif legend:
+        bar = axes.figure.colorbar(image, ax=axes, shrink=0.8)
+        tidy(bar.ax, y=(shades or Shades("")).label)
+    return axes
+
+
+def _legend_of(picture: Picture) -> list[Patch]:
+    """Return the legend of a map of classes."""
+    labels, colours = zip(*picture.legend.values())
+    amounts = [float(np.count_nonzero(picture.values == code)) for code in picture.legend]
+    return class_keys(labels, colours, amounts)
 
 
 def paint(axes: Axes, picture: Picture, shades: Shades, *, edges: bool = False) -> AxesImage:
@@ -110,16 +203,17 @@ def paint(axes: Axes, picture: Picture, shades: Shades, *, edges: bool = False) 
         codes = list(picture.legend)
         values = np.select([values == code for code in codes], np.arange(float(len(codes))), np.nan)
         colours, low, high = ListedColormap([colour for _, colour in picture.legend.values()]), -0.5, len(codes) - 0.5
-    image = axes.imshow(
-        values, extent=extent, cmap=colours, vmin=low, vmax=high, interpolation="nearest", aspect=picture.stretch
-    )
+    ways: dict[str, Any] = {"vmin": low, "vmax": high}
+    if shades.centre is not None and high is not None and low < shades.centre < high:
+        ways = {"norm": TwoSlopeNorm(shades.centre, low, high)}
+    image = axes.imshow(values, extent=extent, cmap=colours, interpolation="nearest", aspect=picture.stretch, **ways)
     if edges:
         image.set_cmap(colormaps[shades.colours].with_extremes(under=PALE))
         image.set_clim(NOTHING, high)
         inside = np.nan_to_num(values) > 0
         axes.contour(inside, [0.5], extent=extent, origin="upper", colors=ACCENT, linewidths=0.9)
         axes.plot([], [], color=ACCENT, lw=0.9, label="range")
-    axes.set_facecolor(NOWHERE)
+    axes.set_facecolor("white" if picture.legend else NOWHERE)  # classes may be grey themselves
     return image
 
 
@@ -130,27 +224,25 @@ def class_keys(labels: Sequence[str], colours: Sequence[str], amounts: Sequence[
     return [*keys, Patch(alpha=0.0, label=more)] if more else keys
 
 
-def draw_richness(maps: Mapping[str, Path], path: Path, x: Array, y: Array) -> Path:
+def draw_richness(maps: Mapping[str, Path], path: Path, x: Array, y: Array, paper: Paper = PLAIN) -> Path:
     """Draw rasters of richness, the difference in its own colours, sites (if any) on the first; four are two rows."""
     pictures = {title: read_picture(raster, SIDE_PIXELS) for title, raster in maps.items()}
     first = next(iter(pictures.values()))
-    left, bottom, right, top = first.bounds
-    tall = (top - bottom) / max(right - left, 1e-12) * first.stretch
-    wide = 4.4 if tall < 1.3 else max(2.6, 5.6 / tall)
+    frame = MapFrame.of(first)
     down, across = (2, 2) if len(pictures) == 4 else (1, len(pictures))
-    figure = new_figure(wide * across + 0.4, down * min(max(0.86 * wide * tall + 1.1, 3.0), 9.0))
+    width = PAGE if across > 1 else COLUMN
+    high = min(max(0.86 * width / across * frame.tall + 24, 50.0), 200.0 / down)
+    figure = new_figure(width, down * high, paper)
     common = Shades("", max(float(np.nanmax(p.values)) for title, p in pictures.items() if "difference" not in title))
     for axes, (title, picture) in zip(figure.subplots(down, across, squeeze=False).ravel(), pictures.items()):
         most = float(np.nanmax(np.abs(picture.values))) or 1.0
         apart = replace(common, low=-most, high=most, colours="RdBu_r")
         image = paint(axes, picture, apart if "difference" in title else common)
-        axes.tick_params(labelsize=7)
-        axes.set_title(_TITLES.get(title, title), fontsize=10)
-        figure.colorbar(image, ax=axes, shrink=0.8, orientation="horizontal", pad=0.03).ax.tick_params(labelsize=7)
         if picture is first:
-            axes.plot(x, y, "o", ms=1.8, mfc="white", mec="black", mew=0.3, ls="none")
-            axes.set_xlim(left, right)
-            axes.set_ylim(bottom, top)
+            axes.plot(x, y, "o", ms=1.6, mfc="white", mec="black", mew=0.3, ls="none")
+        label_axes(axes, frame, names=False)
+        axes.set_title(_TITLES.get(title, title), fontsize=TEXT)
+        few_ticks(figure.colorbar(image, ax=axes, shrink=0.8, orientation="horizontal", pad=0.03))
     return save(figure, path)
 
 

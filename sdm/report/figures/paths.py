@@ -12,22 +12,38 @@ from numpy.typing import NDArray
 from sdm.assess.paths.strata import PathValidation
 from sdm.maxent.paths.homotopy import RelaxationPath
 from sdm.maxent.paths.multiplier import CertifiedPath
-from sdm.report.figures.style import ACCENT, INK, new_figure, one_plot, safe_text, save
+from sdm.report.figures.style import (
+    ACCENT,
+    COLOURS,
+    COLUMN,
+    GREY,
+    INK,
+    PAGE,
+    PLAIN,
+    SMALL,
+    TEXT,
+    TITLE,
+    Paper,
+    log_ticks,
+    new_figure,
+    one_plot,
+    safe_text,
+    save,
+    tidy,
+)
 from sdm.types import Array
 
 LINES = 8  # atoms up to which the lines are drawn that the path breaks at
 POINTS = 600  # of a curve
-UP, DOWN = "#b2182b", "#2166ac"  # lines of upper and of lower borders
-GREY = "#8a8f94"
-COLOURS = ("#1f3b4d", "#c8553d", "#588157", "#e9b44c", "#6d597a", "#3a86a8", "#9b2226", "#7f8f3a", "#b56576", "#457b9d")
+UP, DOWN = ACCENT, "#2166ac"  # lines of upper and of lower borders
 
 
-def draw_mu(path: RelaxationPath, target: Path, *, title: str = "") -> Path:
+def draw_mu(path: RelaxationPath, target: Path, *, title: str = "", paper: Paper = PLAIN) -> Path:
     """Draw μ(ν) with its breakpoints; for a few atoms also the lines `u μ − q ν = ±1` that it breaks at."""
     nu, mu = path.knots
     right = 1.25 * float(nu[-1]) if nu.size > 1 else 1.0
     end = float(path.mu_at(right))
-    figure, axes = one_plot(6.4, 4.4)
+    figure, axes = one_plot(COLUMN, 66.0, paper)
     if path.atoms.n <= LINES:
         x = np.array([0.0, right])
         for u, q in zip(path.atoms.u, path.atoms.q):
@@ -42,7 +58,7 @@ def draw_mu(path: RelaxationPath, target: Path, *, title: str = "") -> Path:
     axes.set_xlim(0, right)
     axes.set_ylim(0, 1.08 * max(end, float(mu.max())))
     _label(axes, "ν (tolerance is 1/ν)", "μ", title)
-    axes.legend(loc="upper left", fontsize=8, framealpha=0.9)
+    axes.legend(loc="upper left", fontsize=SMALL, framealpha=0.9)
     return save(figure, target)
 
 
@@ -54,6 +70,7 @@ def draw_strata(
     marks: Sequence[tuple[str, float]] = (),
     most: int = 10,
     title: str = "",
+    paper: Paper = PLAIN,
 ) -> Path:
     """Draw the share of each stratum (all its copies) against the tolerance, from the prior to what was observed.
 
@@ -63,7 +80,7 @@ def draw_strata(
     tolerance = _tolerances(np.concatenate([path.knots[0], [nu for _, nu in marks if np.isfinite(nu)]]))
     shares = np.array([atoms.m * path.p(1.0 / x) for x in tolerance])
     moves = np.argsort(-np.ptp(shares, axis=0), kind="stable")
-    figure, axes = one_plot(7.6, 4.6)
+    figure, axes = one_plot(PAGE, 90.0, paper)
     for j in moves[most : most + 200]:
         axes.plot(tolerance, shares[:, j], color=GREY, lw=0.5, alpha=0.5)
     for k, j in enumerate(moves[:most]):
@@ -76,11 +93,11 @@ def draw_strata(
             _mark(axes, 1.0 / nu, label, k)
     axes.set_ylim(bottom=0)
     _label(axes, "tolerance 1/ν (left: the prior; right: what was observed)", "share of the stratum", title)
-    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8, frameon=False)
+    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=SMALL, frameon=False)
     return save(figure, target)
 
 
-def draw_validation(validation: PathValidation, target: Path, *, title: str = "") -> Path:
+def draw_validation(validation: PathValidation, target: Path, *, title: str = "", paper: Paper = PLAIN) -> Path:
     """Draw the mean held-out loss with its standard error along the whole path, and mark its two choices."""
     tolerance = _tolerances(np.append(0.0, validation.nu[np.isfinite(validation.nu)]))
     losses = validation.at(1.0 / tolerance)
@@ -88,7 +105,7 @@ def draw_validation(validation: PathValidation, target: Path, *, title: str = ""
     tolerance, losses = tolerance[known], losses[:, known]
     mean = losses.mean(axis=0)
     error = losses.std(axis=0, ddof=1) / np.sqrt(len(losses)) if len(losses) > 1 else np.zeros_like(mean)
-    figure, axes = one_plot(6.4, 4.4)
+    figure, axes = one_plot(COLUMN, 66.0, paper)
     for row in losses:
         axes.plot(tolerance, row, color=GREY, lw=0.5, alpha=0.6)
     axes.fill_between(tolerance, mean - error, mean + error, color=INK, alpha=0.15, lw=0)
@@ -105,7 +122,7 @@ def draw_validation(validation: PathValidation, target: Path, *, title: str = ""
     margin = 0.08 * (span[1] - span[0]) or 0.1
     axes.set_ylim(span[0] - margin, span[1] + 3 * margin)
     _label(axes, "tolerance 1/ν", "held-out log loss over the prior's (nats per record)", title)
-    axes.legend(loc="upper center", fontsize=8, framealpha=0.9)
+    axes.legend(loc="upper center", fontsize=SMALL, framealpha=0.9)
     return save(figure, target)
 
 
@@ -118,6 +135,7 @@ def draw_multipliers(
     marks: Sequence[tuple[str, float]] = (),
     most: int = 8,
     title: str = "",
+    paper: Paper = PLAIN,
 ) -> Path:
     """Draw weights, number of features and gain of the fits against the multiplier, and held-out loss where given.
 
@@ -127,7 +145,7 @@ def draw_multipliers(
     t, weights = path.multipliers, path.coefficients()
     drawn = np.where(_near_weight(weights), weights, np.nan)
     rows = 4 if loss is not None else 3
-    figure = new_figure(7.6, 2.0 * rows + 1.4)
+    figure = new_figure(PAGE, 45.0 * rows + 30.0, paper)
     panels = figure.subplots(rows, 1, sharex=True, height_ratios=[2.0] + [1.0] * (rows - 1))
     largest = np.abs(weights).max(axis=0)
     order = np.argsort(-largest, kind="stable")[: int(np.count_nonzero(largest))]
@@ -138,12 +156,12 @@ def draw_multipliers(
         said = safe_text(str(names[j]) if names is not None else f"feature {j + 1}", 34)
         top.plot(t, drawn[:, j], color=COLOURS[k % len(COLOURS)], lw=1.5, label=said)
     top.axhline(0.0, color="black", lw=0.5)
-    top.legend(loc="upper left", fontsize=7, framealpha=0.85)
+    top.legend(loc="upper left", fontsize=SMALL, framealpha=0.85)
     panels[1].step(t, [knot.n_nonzero for knot in path.knots], color=INK, where="post")
     panels[1].yaxis.set_major_locator(MaxNLocator(integer=True))
     panels[2].plot(t, [knot.unregularized_gain for knot in path.knots], color=INK, label="gain")
     panels[2].plot(t, [knot.gain for knot in path.knots], color=INK, ls="--", label="regularised gain")
-    panels[2].legend(loc="upper left", fontsize=7, frameon=False)
+    panels[2].legend(loc="upper left", fontsize=SMALL, frameon=False)
     if loss is not None:
         mean, error = loss
         panels[3].fill_between(t, mean - error, mean + error, color=INK, alpha=0.15, lw=0)
@@ -153,12 +171,13 @@ def draw_multipliers(
         _label(axes, "", head, "")
         for k, (label, multiplier) in enumerate(marks):
             _mark(axes, multiplier, label if axes is top else "", k)
-    panels[0].set_title(safe_text(title, 70), fontsize=11)
+    panels[0].set_title(safe_text(title, 70), fontsize=TITLE)
     last = panels[-1]
     last.set_xscale("log")
     last.set_xlim(t[0], t[-1])
+    log_ticks(last.xaxis)
     proof = f"{len(path.knots)} fits; between them the gap is at most {path.gap:.1e} nats"
-    last.set_xlabel(f"multiplier of every penalty ({proof})", fontsize=9)
+    last.set_xlabel(f"multiplier of every penalty ({proof})", fontsize=TEXT)
     return save(figure, target)
 
 
@@ -186,18 +205,19 @@ def _tolerance_axis(axes: Axes, tolerance: Array) -> None:
     """Let the tolerance fall from left to right, in logarithms."""
     axes.set_xscale("log")
     axes.set_xlim(tolerance[0], tolerance[-1])
+    log_ticks(axes.xaxis)
 
 
 def _mark(axes: Axes, x: float, label: str, k: int) -> None:
     axes.axvline(x, color=ACCENT, lw=1.0, ls=("--", ":", "-.")[k % 3])
     if label:
         place: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
-        axes.annotate(label, (x, 1.0), xytext=(3, -4 - 11 * k), fontsize=7.5, color=ACCENT, va="top", **place)
+        axes.annotate(label, (x, 1.0), xytext=(3, -4 - 11 * k), fontsize=SMALL, color=ACCENT, va="top", **place)
 
 
 def _label(axes: Axes, x: str, y: str, title: str) -> None:
-    axes.set_xlabel(x, fontsize=9)
-    axes.set_ylabel(y, fontsize=9)
-    axes.tick_params(labelsize=8)
+    axes.set_xlabel(x, fontsize=TEXT)
+    axes.set_ylabel(y, fontsize=TEXT)
+    tidy(axes)
     if title:
-        axes.set_title(safe_text(title, 70), fontsize=11)
+        axes.set_title(safe_text(title, 70), fontsize=TITLE)

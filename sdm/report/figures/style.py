@@ -1,40 +1,155 @@
-"""The style of every figure: size of a pixel, colours, how names are cut, and how a figure becomes a PNG."""
+"""The style of every figure: printed width, letters, colours, how names are cut, and how a figure becomes files.
 
+A figure is laid out at the width that it is printed at, so that its letters have the size that they will have on paper:
+none is smaller than `SMALL`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any, Literal
 
+import numpy as np
+from matplotlib import rc_context
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colorbar import Colorbar
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+from PIL import Image
 
-from sdm.report.charts import short
+from sdm.options.definitions import OutputOptions
+from sdm.options.kinds import read_width
+from sdm.report.charts import COLOURS, short
 
-DPI = 100
-INK = "#1f3b4d"
-ACCENT = "#c8553d"
+INCH = 25.4
+COLUMN, PAGE = 85.0, 180.0  # printed widths in millimetres: one column of a journal, and two
+DPI = 300
+SMALL, TEXT, TITLE = 7.0, 8.0, 9.0  # sizes of letters in points: of ticks and legends, of labels, of titles
+INK, ACCENT = COLOURS[:2]
+GREY = "#8a8f94"
 PALE = "#f3efe2"
+SHADE = "#eef3f5"  # of the range of the training data
 NOWHERE = "#e8e8e8"  # cells of a map without data
-COLOURS = (
-    INK, ACCENT, "#5b8e55", "#8a6fa8", "#d9a441", "#4a90a4", "#9c5b3b", "#6b7a8f", "#b5527f", "#7d8c2c",
-)  # fmt: skip
+_VECTORS: dict[Any, Any] = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "sdm",
+    "pdf.fonttype": 42,
+}  # texts stay texts, bytes stay the same
 
 
-def new_figure(width: float, height: float) -> Figure:
-    """Return an empty figure, in inches; its parts make room for each other."""
-    return Figure(figsize=(width, height), dpi=DPI, layout="constrained")
+@dataclass(frozen=True)
+class Paper:
+    """What figures are made for: formats of their files, dots per inch, and a printed width in millimetres that all of
+    them get; None: every figure has its own."""
+
+    formats: Sequence[str] = ("png",)
+    dpi: int = DPI
+    width: float | None = None
+
+    @property
+    def vectors(self) -> list[str]:
+        """The formats beside PNG, which is always written."""
+        return [kind for kind in self.formats if kind != "png"]
 
 
-def one_plot(width: float, height: float) -> tuple[Figure, Axes]:
-    """Return an empty figure and its only axes."""
-    figure = new_figure(width, height)
+PLAIN = Paper()
+
+
+def paper_of(output: OutputOptions) -> Paper:
+    """Return what the options of a run say about figures."""
+    width = None if output.figure_width is None else read_width(output.figure_width)
+    return Paper(tuple(output.figure_format), output.dpi, width)
+
+
+class Sheet(Figure):
+    """A figure that knows what it is made for."""
+
+    paper: Paper = PLAIN
+
+
+def new_figure(
+    width: float, height: float, paper: Paper = PLAIN, layout: Literal["constrained"] | None = "constrained"
+) -> Sheet:
+    """Return an empty figure, in millimetres; its parts make room for each other. A width that the paper has goes
+    before, and the height follows it."""
+    if paper.width is not None:
+        width, height = paper.width, height * max(paper.width / width, 0.75)
+    figure = Sheet(figsize=(width / INCH, height / INCH), dpi=paper.dpi, layout=layout)
+    figure.paper = paper
+    if layout == "constrained":
+        figure.get_layout_engine().set(w_pad=0.03, h_pad=0.03)  # type: ignore[union-attr, call-arg]
+    return figure
+
+
+def one_plot(width: float, height: float, paper: Paper = PLAIN) -> tuple[Sheet, Axes]:
+    """Return an empty figure, in millimetres, and its only axes."""
+    figure = new_figure(width, height, paper)
     return figure, figure.add_subplot()
 
 
+def own_axes(ax: Axes | None, width: float = COLUMN, height: float = 62.0) -> Axes:
+    """Return the axes that were given, or those of a new figure."""
+    if ax is not None:
+        return ax
+    from matplotlib import pyplot
+
+    figure = pyplot.figure(figsize=(width / INCH, height / INCH), layout="constrained")
+    return figure.add_subplot()
+
+
+def tidy(axes: Axes, *, x: str = "", y: str = "", title: str = "") -> Axes:
+    """Give axes their labels, and letters of the sizes that all figures have."""
+    axes.tick_params(which="both", labelsize=SMALL, width=0.6)
+    axes.tick_params(which="major", length=2.5)
+    axes.tick_params(which="minor", length=1.5)
+    for edge in axes.spines.values():
+        edge.set_linewidth(0.6)
+    if x:
+        axes.set_xlabel(x, fontsize=TEXT)
+    if y:
+        axes.set_ylabel(y, fontsize=TEXT)
+    if title:
+        axes.set_title(title, fontsize=TITLE)
+    return axes
+
+
+def few_ticks(strip: Colorbar) -> None:
+    """Give a colour bar letters of their size, and so few numbers that they do not touch."""
+    strip.locator = MaxNLocator(4)
+    strip.update_ticks()
+    tidy(strip.ax)
+
+
+def log_ticks(axis: Axis) -> None:
+    """Write 0.1, 0.2, 0.5, 1, … beside a logarithmic axis."""
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=12))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
 def save(figure: Figure, path: Path) -> Path:
-    """Write a PNG without the date or version that would make two equal pictures differ."""
-    FigureCanvasAgg(figure).print_png(path, metadata={"Software": None})
+    """Write a figure as PNG to a path, and beside it in the other formats of its paper; equal figures have equal bytes,
+    so that neither date nor version is in them."""
+    paper = figure.paper if isinstance(figure, Sheet) else PLAIN
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    write_png(np.asarray(canvas.buffer_rgba()), path, paper.dpi)
+    if paper.vectors:
+        with rc_context(_VECTORS):
+            for kind in paper.vectors:
+                dates = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}[kind]
+                figure.savefig(path.with_suffix(f".{kind}"), format=kind, metadata=dates)
     return path
+
+
+def write_png(pixels: np.ndarray, path: Path, dpi: float) -> None:
+    """Write pixels (rows, columns, colours) as a PNG that says how many of them are printed per inch."""
+    image = Image.fromarray(np.ascontiguousarray(pixels[:, :, :3]))
+    image.save(path, "PNG", compress_level=1, dpi=(dpi, dpi))
 
 
 def drawable(text: str, longest: int = 40) -> str:

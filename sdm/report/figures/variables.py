@@ -9,30 +9,45 @@ from matplotlib.axes import Axes
 
 from sdm.assess.variables.correlation import Collinearity, Merge, leaf_order
 from sdm.assess.variables.variogram import Autocorrelation, Variogram, kilometres
-from sdm.report.figures.style import ACCENT, INK, new_figure, safe_text, save
+from sdm.report.figures.style import (
+    ACCENT,
+    COLUMN,
+    INK,
+    PAGE,
+    PLAIN,
+    SMALL,
+    TEXT,
+    TITLE,
+    Paper,
+    new_figure,
+    safe_text,
+    save,
+    tidy,
+)
 
-MOST_NUMBERS = 25  # variables whose correlations are written into the cells
+MOST_NUMBERS = 16  # variables whose correlations are written into the cells
+ROW = 6.0  # millimetres per variable
 MOST_PANELS = 30  # variograms that are drawn
 
 
-def draw_variograms(found: Autocorrelation, path: Path) -> Path:
+def draw_variograms(found: Autocorrelation, path: Path, paper: Paper = PLAIN) -> Path:
     """Draw the variogram of every variable with its model; a line marks the side of a block."""
     shown = found.variograms[:MOST_PANELS]
     across = min(4, len(shown))
     down = -(-len(shown) // across)
-    figure = new_figure(max(6.4, 3.0 * across), 2.4 * down + 0.5)
+    figure = new_figure(PAGE if across > 1 else COLUMN, 46.0 * down + 12.0, paper)
     left = len(found.variograms) - len(shown)
     more = f" (the first {len(shown)} of {len(found.variograms)} variables)" if left else ""
-    figure.suptitle(f"Blocks of {kilometres(found.size_km)} km, the dashed line{more}", size=11)
+    figure.suptitle(f"Blocks of {kilometres(found.size_km)} km, the dashed line{more}", size=TITLE)
     panels = figure.subplots(down, across, squeeze=False)
     for axes, one in zip(panels.flat, shown):
         _variogram(axes, one, found.size_km)
     for axes in panels.flat[len(shown) :]:
         axes.set_axis_off()
     for axes in panels[-1]:
-        axes.set_xlabel("Distance (km)", size=9)
+        axes.set_xlabel("Distance (km)", size=TEXT)
     for row in panels:
-        row[0].set_ylabel("Semivariance", size=9)
+        row[0].set_ylabel("Semivariance", size=TEXT)
     return save(figure, path)
 
 
@@ -48,33 +63,35 @@ def _variogram(axes: Axes, one: Variogram, size: float) -> None:
         "none": "no autocorrelation",
         "constant": "one value",
     }
-    axes.set_title(f"{safe_text(one.variable, 24)}: {words[one.state]}", size=8)
+    axes.set_title(f"{safe_text(one.variable, 24)}: {words[one.state]}", size=SMALL)
     axes.set_xlim(0, max(float(one.distance[-1]), size) * 1.03)
     axes.set_ylim(0, (float(one.semivariance.max()) or 1.0) * 1.1)
-    axes.tick_params(labelsize=7)
+    axes.tick_params(labelsize=SMALL)
 
 
-def draw_correlation(found: Collinearity, path: Path, limit: float = 0.7) -> Path:
+def draw_correlation(found: Collinearity, path: Path, limit: float = 0.7, paper: Paper = PLAIN) -> Path:
     """Draw the correlations as a heat map, with a dendrogram of 1 − |r| (average linkage) beside it."""
     merges, n = found.merges(), len(found.names)
     order = leaf_order(merges, n)
-    side = min(max(4.5, 0.36 * n + 2.0), 24.0)
-    figure = new_figure(side + 3.2, side)
-    tree, heat = figure.subplots(1, 2, width_ratios=[1, max(2.0, side / 2.2)])
+    side = min(max(105.0, ROW * n + 45.0), 600.0)
+    figure = new_figure(max(side + 60.0, PAGE), side, paper)
+    tree, heat = figure.subplots(1, 2, width_ratios=[1, max(2.0, side / 55.0)])
     _dendrogram(tree, merges, order, limit)
     picture = heat.imshow(found.pearson[np.ix_(order, order)], cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto")
     labels = [safe_text(found.names[v], 24) for v in order]
-    size = 9 if n <= MOST_NUMBERS else max(3.0, 9 * MOST_NUMBERS / n)
-    heat.set_xticks(range(n), labels, rotation=90, size=size)
-    heat.set_yticks(range(n), labels, size=size)
+    step = -(-n // int(600.0 / ROW))  # beyond the largest figure some names are left out
+    heat.set_xticks(range(0, n, step), labels[::step], rotation=90, size=SMALL)
+    heat.set_yticks(range(0, n, step), labels[::step], size=SMALL)
     heat.yaxis.tick_right()
     if n <= MOST_NUMBERS:
         for i, row in enumerate(order):
             for j, column in enumerate(order):
                 r = float(found.pearson[row, column])
                 colour = "white" if abs(r) > 0.65 else "black"
-                heat.text(j, i, f"{r:.2f}".replace("0.", "."), ha="center", va="center", size=6, color=colour)
-    figure.colorbar(picture, ax=heat, location="top", label="Pearson's r", fraction=0.05, aspect=40)
+                heat.text(j, i, f"{r:.2f}".replace("0.", "."), ha="center", va="center", size=SMALL, color=colour)
+    strip = figure.colorbar(picture, ax=heat, location="top", fraction=0.05, aspect=40)
+    strip.set_label("Pearson's r", fontsize=TEXT)
+    strip.ax.tick_params(labelsize=SMALL)
     return save(figure, path)
 
 
@@ -95,14 +112,14 @@ def _dendrogram(axes: Axes, merges: Sequence[Merge], order: np.ndarray, limit: f
     axes.set_xlim(1.0, 0.0)
     axes.set_ylim(n - 0.5, -0.5)
     axes.set_yticks([])
-    axes.set_xlabel("1 − |r|", size=9)
+    axes.set_xlabel("1 − |r|", size=TEXT)
     for edge in ("left", "right", "top"):
         axes.spines[edge].set_visible(False)
 
 
-def draw_reduction(rows: Sequence[Mapping[str, Any]], path: Path) -> Path:
+def draw_reduction(rows: Sequence[Mapping[str, Any]], path: Path, paper: Paper = PLAIN) -> Path:
     """Draw held-out loss with its standard error, step by step, and AUC below; the choice is marked."""
-    figure = new_figure(max(6.4, 0.36 * len(rows) + 2.5), 5.4)
+    figure = new_figure(PAGE if len(rows) > 10 else COLUMN, 100.0, paper)
     loss, score = figure.subplots(2, 1, sharex=True, height_ratios=[2, 1])
     x = np.arange(len(rows))
     chosen = max(k for k, row in enumerate(rows) if row["kept"])
@@ -110,12 +127,13 @@ def draw_reduction(rows: Sequence[Mapping[str, Any]], path: Path) -> Path:
     loss.errorbar(x, [row["held-out loss"] for row in rows], yerr=error, color=INK, marker="o", ms=4, lw=1.4, capsize=3)
     score.plot(x, [row["AUC"] for row in rows], color=INK, marker="o", ms=4, lw=1.4)
     for axes in (loss, score):
+        tidy(axes)
         axes.axvline(chosen, color=ACCENT, lw=1.2, ls="--")
         axes.grid(alpha=0.3)
-    loss.set_ylabel("Held-out loss (nats)")
-    score.set_ylabel("Held-out AUC")
+    loss.set_ylabel("Held-out loss (nats)", fontsize=TEXT)
+    score.set_ylabel("Held-out AUC", fontsize=TEXT)
     left = rows[chosen]["variables"]
-    loss.set_title(f"Reduced to {left} variable{'' if left == 1 else 's'} (dashed line)", size=11)
+    loss.set_title(f"Reduced to {left} variable{'' if left == 1 else 's'} (dashed line)", size=TITLE)
     labels = ["all" if not row["dropped"] else f"− {safe_text(str(row['dropped']), 22)}" for row in rows]
-    score.set_xticks(x, labels, rotation=60, ha="right", size=8)
+    score.set_xticks(x, labels, rotation=60, ha="right", size=SMALL)
     return save(figure, path)

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from sdm.report.charts import BarChart, Bars, Line, LineChart
+from sdm.report.charts import BarChart, Bars, omission_chart
 from sdm.report.pages import sections
 from sdm.report.pages.frame import Context, Page, PageSection
 from sdm.report.pages.projection import FITTED
 from sdm.report.pages.svg import svg
-from sdm.report.results import Results, column, number, rows_of
+from sdm.report.results import Results, number, rows_of
 
 MOST_RULES = 40
 MOST_PAIRS = 15
@@ -25,22 +25,12 @@ def species_figures(results: Results) -> Context:
     return {"averages": mean if folds else {}, "folds": len(folds), "range": results.tree("range")}
 
 
-def omission_chart(results: Results) -> Context | None:
+def omission_section(results: Results) -> Context | None:
     """Draw omission and predicted area against the cumulative threshold, as Java Maxent does."""
     rows = results.table("omission")
     if not rows:
         return None
-    level = column(rows, "Cumulative threshold")
-    lines = [
-        Line("fraction of background predicted", level, column(rows, "Fractional area"), 1),
-        Line("omission on training records", level, column(rows, "Training omission"), 0),
-    ]
-    if "Test omission" in rows[0]:
-        lines.append(Line("omission on test records", level, column(rows, "Test omission"), 2, 1))
-    lines.append(Line("predicted omission", [0, 100], [0, 1], 9, 2))
-    title = "Omission and predicted area against the cumulative threshold"
-    chart = LineChart(title, "Cumulative threshold (%)", "Fraction", lines, (0, 100), (0, 1))
-    return {"chart": svg(chart)}
+    return {"chart": svg(omission_chart(rows))}
 
 
 def structure(results: Results) -> Context | None:
@@ -100,7 +90,7 @@ SPECIES = Page(
         PageSection("figures", "", species_figures, template="species/figures"),
         sections.FIT,
         PageSection(
-            "omission", "Omission and area", omission_chart, "Omission and predicted area", "species/omission", True
+            "omission", "Omission and area", omission_section, "Omission and predicted area", "species/omission", True
         ),
         sections.ROC,
         sections.THRESHOLDS,

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sdm.assess.class_assessor import CLASSES
-from sdm.commit import publishing
 from sdm.data.rasters.stack import Stack
 from sdm.errors import OptionError
 from sdm.features.classes import refuse_rectified
 from sdm.maps.classes import write_class_maps
+from sdm.maps.gis.styles import publishing_maps
 from sdm.maps.novelty import NoveltyMaps, novelty_places
 from sdm.maps.species import predict_raster
 from sdm.models.classes import ClassModel
@@ -27,7 +27,7 @@ from sdm.workflow.classes.lines import class_evaluation_lines, class_info_lines,
 from sdm.workflow.classes.writing import write_classes
 from sdm.workflow.inputs import check_layers, narrow_layers, open_layers
 from sdm.workflow.projecting.after_fit import check_scenarios
-from sdm.workflow.species.task import threshold_on_scale
+from sdm.workflow.species.task import rule_tag, threshold_on_scale
 from sdm.workflow.splitting import check_testing
 from sdm.workflow.task import FEW, Findings, MapResult, Task
 from sdm.workflow.variables.choosing import chosen_in_folds
@@ -165,14 +165,14 @@ class ClassTask(Task):
             check_cutoff(model.labels, "--threshold")
             presence: Any = PresenceOf.of(model)
             level = threshold_on_scale(presence, threshold, "probability")
-            with publishing([output, *places.values()]) as (place, *beside):
+            with publishing_maps([output, *places.values()]) as (place, *beside):
                 novelty = NoveltyMaps(model, dict(zip(places, beside)), measures)
-                ways |= {"novelty": novelty, "threshold": level, "tags": tags}
+                ways |= {"novelty": novelty, "threshold": level, "tags": tags | rule_tag(threshold)}
                 summary = predict_raster(presence, stack, place, scale="probability", **ways)
             result = MapResult({"map": output}, summary.numbers, [f"written: {output} ({summary.text})"])
             return result.with_novelty(novelty, places)
         files = dict(zip(("probability", *BESIDE), self.map_places(output)))
-        with publishing([*files.values(), *places.values()]) as staged:
+        with publishing_maps([*files.values(), *places.values()]) as staged:
             novelty = NoveltyMaps(model, dict(zip(places, staged[len(files) :])), measures)
             maps = write_class_maps(model, stack, dict(zip(files, staged)), tags=tags, novelty=novelty, **ways)
         numbers = maps.numbers(model.labels)

@@ -31,7 +31,9 @@ def write_classes(
 ) -> list[str]:
     """Write a class model, its tables, pictures and maps into a folder, and note their names."""
     from sdm.report.figures.classes import draw_class_profile, draw_confusion
+    from sdm.report.figures.style import paper_of
 
+    paper = paper_of(options.output)
     name, model = safe_name(fitted.name), fitted.model
     files["model"] = save_model(model, folder / f"{name}.npz").name
     kind, measures = list(fitted.measures.items())[-1]
@@ -49,7 +51,9 @@ def write_classes(
     }
     shared.write_tables(tables, folder, name, files)
     picture, title = folder / f"{name}_confusion.png", f"Confusion ({kind})"
-    files["confusion picture"] = draw_confusion(measures.confusion, model.labels, picture, title=title).name
+    files["confusion picture"] = draw_confusion(
+        measures.confusion, model.labels, picture, title=title, paper=paper
+    ).name
     shared.write_assessment(fitted, folder, name, files)
     with going_on(progress, "pictures"):
         shared.draw_assessment(fitted, prepared.stack, options, folder, files)
@@ -59,14 +63,16 @@ def write_classes(
         plots = shared.make_plots(folder, files)
         names = safe_names([profile.variable for profile in fitted.profiles], taken=PICTURES)
         for profile in step_by_step(fitted.profiles, progress, "pictures of curves"):
-            draw_class_profile(profile, model.labels, model.colours, plots / f"{names[profile.variable]}.png")
+            draw_class_profile(profile, model.labels, model.colours, plots / f"{names[profile.variable]}.png", paper)
     if options.output.map and prepared.stack is not None:
         common: dict[str, Any] = {
             "extrapolation": options.predict.extrapolation,
             "threads": options.threads,
             "progress": progress,
         }
-        common["tags"] = {"title": fitted.name}
+        rule = options.predict.threshold
+        common["tags"] = {"title": fitted.name} | ({"threshold_rule": rule} if isinstance(rule, str) else {})
+        common["tags"] |= {} if fitted.presence is None else {"species": fitted.name}
         raster, area = folder / f"{name}.tif", {"study_area": prepared.study_area}
         level = shared.cutoff(fitted.thresholds, options.predict.threshold)
         fitted.numbers["map"] = _write_maps(fitted, prepared.stack, raster, "map", level, files, common | area)
@@ -74,7 +80,11 @@ def write_classes(
             fitted.numbers["map_threshold"] = level
         if options.output.map_picture:
             with going_on(progress, "pictures of maps"):
-                _draw_maps(fitted, folder, name, files)
+                _draw_maps(fitted, folder, name, files, options)
+        if options.output.publication and fitted.presence is not None:
+            ways: dict[str, Any] = {"scale": "probability", "band": fitted.presence.c + 1, "profiles": fitted.curves}
+            probability = raster.with_name(f"{raster.stem}_probability.tif")
+            shared.draw_publication_figure(fitted, probability, options, folder, files, **ways)
     return []
 
 
@@ -98,20 +108,23 @@ def _write_maps(
     return numbers
 
 
-def _draw_maps(fitted: ClassFit, folder: Path, name: str, files: dict[str, Any]) -> None:
+def _draw_maps(fitted: ClassFit, folder: Path, name: str, files: dict[str, Any], options: RunOptions) -> None:
     from sdm.report.figures.maps import draw_map, entropy, probability
+    from sdm.report.figures.style import paper_of
 
     labels = fitted.model.labels
+    ways: dict[str, Any] = {"title": fitted.name, "species": fitted.presence is not None}
+    ways["paper"] = paper_of(options.output)
     classes, undecided = folder / f"{name}.tif", folder / f"{name}_entropy.tif"
-    files["picture"] = draw_map(classes, classes.with_suffix(".png"), title=fitted.name).name
+    files["picture"] = draw_map(classes, classes.with_suffix(".png"), **ways).name
     shades = entropy(len(labels))
-    picture = draw_map(undecided, undecided.with_suffix(".png"), title=fitted.name, shades=shades)
+    picture = draw_map(undecided, undecided.with_suffix(".png"), shades=shades, **ways)
     files["entropy picture"] = picture.name
     if len(labels) == 2:
         c, shown = shown_class(labels)
         raster = folder / f"{name}_probability.tif"
         target, shades = raster.with_suffix(".png"), probability(shown)
-        files["probability picture"] = draw_map(raster, target, band=c + 1, title=fitted.name, shades=shades).name
+        files["probability picture"] = draw_map(raster, target, band=c + 1, shades=shades, **ways).name
 
 
 def _class_rows(fitted: ClassFit, kind: str, measures: ClassMeasures) -> list[dict[str, Any]]:

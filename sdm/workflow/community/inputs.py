@@ -11,7 +11,7 @@ from sdm.data.encode import Encoder
 from sdm.data.nodata import NodataCodes
 from sdm.data.rasters.stack import Stack
 from sdm.data.records.clean import clean
-from sdm.data.records.occurrences import WGS84, Occurrences, project
+from sdm.data.records.occurrences import WGS84, Occurrences, reproject
 from sdm.data.records.rows import with_fate, with_left_out
 from sdm.data.records.suspicious import Suspicion
 from sdm.data.records.textfile import TextTable
@@ -85,7 +85,7 @@ def read_community(options: RunOptions, names: Sequence[str] | None = None) -> C
         notes += blanked
         sites, environment, fate = _whole(replace(sites, environment=cleaned), notes)
         if options.occurrences.crs is not None:  # distances between sites of a table are measured from degrees
-            x, y = project(sites.x, sites.y, options.occurrences.crs, WGS84)
+            x, y = reproject(sites.x, sites.y, options.occurrences.crs, WGS84)
             sites = replace(sites, x=x, y=y)
     species_names(sites.labels, list(environment.columns))
     known = stack.categorical if stack is not None else options.layers.categorical

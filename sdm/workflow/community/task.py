@@ -10,6 +10,7 @@ from sdm.data.rasters.stack import Stack
 from sdm.errors import OptionError
 from sdm.features.classes import refuse_rectified
 from sdm.maps.community import MAPS, OF_ONE_MODEL, PRESENT, JointPlaces, write_maps
+from sdm.maps.gis.styles import style_folder
 from sdm.maps.novelty import NoveltyMaps, novelty_places
 from sdm.models.community import FittedJoint
 from sdm.options.definitions import JointOptions, RunOptions
@@ -113,6 +114,7 @@ class CommunityTask(Task):
             beside = {name: stage / f"{name}.tif" for name in novelty_places(measures, stage)}
             ways["novelty"] = novelty = NoveltyMaps(model, beside, measures)
             maps = write_maps(model, None, stack, JointPlaces.within(stage, model.species, OF_ONE_MODEL), **ways)
+            style_folder(stage)
         files: dict[str, Path] = {}
         numbers: dict[str, Any] = {}
         lines = []

@@ -18,7 +18,9 @@ def write_joint(
 ) -> list[str]:
     """Write the model, its tables, pictures and maps into a folder, and note their names."""
     from sdm.report.figures.community import draw_network
+    from sdm.report.figures.style import paper_of
 
+    paper = paper_of(options.output)
     joint, labels = fitted.joint, fitted.community.sites.labels
     files["model"] = save_model(joint, folder / "joint.npz").name
     edges, effects = joint.associations(), survivors(joint)
@@ -30,13 +32,13 @@ def write_joint(
     files |= {what: write_rows(folder / f"{what}.csv", rows).name for what, rows in tables.items()}
     prevalence = labels.mean(skipna=True).to_dict()
     common = [prevalence[name] for name in joint.species]
-    files["network"] = draw_network(joint.species, joint.forest, edges, common, folder / "network.png").name
+    files["network"] = draw_network(joint.species, joint.forest, edges, common, folder / "network.png", paper).name
     blocks = None if fitted.testing is None else fitted.testing.blocks
     if blocks is not None:
         from sdm.report.figures.variables import draw_variograms
 
         files["variograms"] = write_rows(folder / "variograms.csv", blocks.rows()).name
-        files["variogram picture"] = draw_variograms(blocks, folder / "variograms.png").name
+        files["variogram picture"] = draw_variograms(blocks, folder / "variograms.png", paper).name
     maps = _write_maps(fitted, options, folder, files, progress) if options.output.map else {}
     fitted.numbers |= {"prevalence": prevalence, "associations": edges, "maps": maps, "effects": effects}
     return []
@@ -65,6 +67,7 @@ def _write_maps(
 ) -> dict[str, Any]:
     """Write the maps on the layers, with a picture of richness; there are none of tables."""
     from sdm.report.figures.maps import draw_richness
+    from sdm.report.figures.style import paper_of
 
     community, sites = run.community, run.community.sites
     if community.stack is None:
@@ -78,7 +81,7 @@ def _write_maps(
     wanted = RICHNESS if run.joint is not run.stacked else OF_ONE_MODEL
     places = JointPlaces.within(folder, run.joint.species, wanted)
     found = write_maps(run.joint, run.stacked, community.stack, places, **common).numbers
-    picture = draw_richness(places.richness, folder / "richness.png", sites.x, sites.y)
+    picture = draw_richness(places.richness, folder / "richness.png", sites.x, sites.y, paper_of(options.output))
     own: Files = {
         kind: {name: path.relative_to(folder).as_posix() for name, path in those.items()}
         for kind, those in (("species", places.species), (PRESENT, places.present))

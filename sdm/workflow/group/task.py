@@ -8,6 +8,7 @@ from sdm.commit import staging
 from sdm.data.rasters.stack import Stack
 from sdm.errors import OptionError
 from sdm.files import safe_names
+from sdm.maps.gis.styles import style_folder
 from sdm.maps.group import write_group_maps
 from sdm.maps.novelty import NoveltyMaps, novelty_places
 from sdm.models.group import GroupModel
@@ -54,6 +55,7 @@ class GroupTask(Task):
             novelty = NoveltyMaps(model, {name: stage / file for name, file in beside.items()}, measures, scale)
             places = {species: stage / f"{safe}.tif" for species, safe in names.items()}
             maps = write_group_maps(model, stack, places, scale=scale, novelty=novelty, **ways)
+            style_folder(stage)
         # By the names of files: a species may have the name of another map.
         files = {path.name: output / path.name for path in places.values()}
         lines = [f"written: {output / one.path.name} ({one.text})" for one in maps.values()]

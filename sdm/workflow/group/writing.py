@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sdm.assess.axes import axis_profiles, response_shares
 from sdm.files import safe_names, to_json
+from sdm.maps.gis.styles import style_folder
 from sdm.maps.group import MOST_AXES, axis_title, write_axis_maps
 from sdm.models.file import save_model
 from sdm.models.group import GroupModel
@@ -67,9 +68,10 @@ def write_group(
     files["model"] = save_model(model, folder / f"{GROUP}.npz").name
     with going_on(progress, "axes of the group"):
         _write_tables(model, folder, files)
-        _draw(folder, files)
+        _draw(folder, files, options)
     if options.output.map and stack is not None:
         _write_maps(model, stack, folder, files, options, area, progress)
+    style_folder(folder)
     write_run(GroupTask(), options, folder, command)
     numbers = {"kind": model.kind, **group_numbers(model), "versions": versions(), "files": files}
     numbers["folders"] = dict(folders or safe_names(model.species))
@@ -146,25 +148,27 @@ def _write_tables(model: GroupModel, folder: Path, files: Files) -> None:
             files[key] = write_rows(folder / f"{name}.csv", rows).name
 
 
-def _draw(folder: Path, files: Files) -> None:
+def _draw(folder: Path, files: Files, options: RunOptions) -> None:
     """Draw the biplot, the curves and the path from their tables, as the page does."""
     from sdm.report.figures.axes import draw_biplot, draw_strengths
     from sdm.report.figures.charts import draw_bars, draw_panels
+    from sdm.report.figures.style import paper_of
     from sdm.report.group.charts import curve_charts, place_bars, stored_biplot
     from sdm.report.results import column
 
+    paper = paper_of(options.output)
     tables = {key: read_rows(folder / files[key]) if key in files else [] for key in ("axes", "species axes", "sites")}
     explained = column(tables["axes"], "explained")
     if len(explained) == 1:
-        files["biplot"] = draw_bars(place_bars(tables["species axes"]), folder / "biplot.png").name
+        files["biplot"] = draw_bars(place_bars(tables["species axes"]), folder / "biplot.png", paper).name
     elif explained:
         chart = stored_biplot(tables["sites"], tables["species axes"], explained)
-        files["biplot"] = draw_biplot(chart, folder / "biplot.png").name
+        files["biplot"] = draw_biplot(chart, folder / "biplot.png", paper).name
     if "axis curves" in files and (charts := curve_charts(read_rows(folder / files["axis curves"]))):
         several = len(explained) > 1
-        files["curves picture"] = draw_panels(charts, folder / "axis_curves.png", legend=several).name
+        files["curves picture"] = draw_panels(charts, folder / "axis_curves.png", legend=several, paper=paper).name
     if "path" in files:
-        files["path picture"] = draw_strengths(read_rows(folder / files["path"]), folder / "path.png").name
+        files["path picture"] = draw_strengths(read_rows(folder / files["path"]), folder / "path.png", paper).name
 
 
 def _write_maps(
@@ -178,6 +182,7 @@ def _write_maps(
 ) -> None:
     """Write the maps of the axes, one by one and as colours, with their pictures."""
     from sdm.report.figures.axes import draw_axes, draw_colours
+    from sdm.report.figures.style import paper_of
 
     word = options.predict.extrapolation
     ways: dict[str, Any] = {"extrapolation": "clamp" if word == "fade" else word, "study_area": area}
@@ -188,6 +193,7 @@ def _write_maps(
     files |= {f"map of axis {k + 1}": one.path.name for k, one in enumerate(made.axes)}
     files["colours"] = made.colours.name
     with going_on(progress, "pictures of the axes"):
-        picture = draw_axes(dict(zip(titles, (one.path for one in made.axes))), folder / "axes.png")
+        paper = paper_of(options.output)
+        picture = draw_axes(dict(zip(titles, (one.path for one in made.axes))), folder / "axes.png", paper)
         files["axes picture"] = picture.name
-        files["colours picture"] = draw_colours(made.colours, titles[:3], folder / "axes_rgb.png").name
+        files["colours picture"] = draw_colours(made.colours, titles[:3], folder / "axes_rgb.png", paper).name

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from sdm.files import safe_name, safe_names, to_json
+from sdm.maps.gis.styles import style_folder
 from sdm.maps.projection.across import REST, STATISTICS, Design, write_agreement, write_variance
 from sdm.options.definitions import RunOptions
 from sdm.progress.telling import step_by_step
@@ -37,7 +38,7 @@ def write_projections(
     for one in step_by_step(species, progress, "pictures"):
         one.warnings, one.notices = projection_warnings(one), list(opened.notices)
         one.files |= {"table": "scenarios.csv", "mapping": "mapping.csv"}
-        one.files |= {"pictures": _draw(one, place, stage)} if options.output.report else {}
+        one.files |= {"pictures": _draw(one, place, stage, options)} if options.output.report else {}
         (stage / f"{one.page}.json").write_text(to_json(one.numbers) + "\n", encoding="utf-8")
 
 
@@ -52,14 +53,20 @@ def write_pages(species: Sequence[SpeciesProjection], place: Path, progress: Pro
     return write_projection_index(place).name if len(species) > 1 else None
 
 
-def _draw(one: SpeciesProjection, place: Path, stage: Path) -> dict[str, str]:
-    """Draw the maps of all scenarios, and what changes; return the names of the pictures."""
-    from sdm.report.figures.scenarios import draw_change, draw_scenarios
+def _draw(one: SpeciesProjection, place: Path, stage: Path, options: RunOptions) -> dict[str, str]:
+    """Draw the maps of all scenarios, what changes, and how new their environment is; return the names of the
+    pictures."""
+    from sdm.report.figures.projection.scenarios import draw_scenarios
+    from sdm.report.figures.projection.shifts import draw_change
+    from sdm.report.figures.style import paper_of
 
+    paper = paper_of(options.output)
+    ends = {"maps": ("scenarios", "suitability"), "change maps": ("change_maps", "change"), "novelty": ("novelty",) * 2}
     drawn = {
-        "maps": draw_scenarios(place, one.numbers, stage / f"{one.page}_scenarios.png"),
-        "change": draw_change(place, one.numbers, stage / f"{one.page}_change.png"),
+        what: draw_scenarios(place, one.numbers, stage / f"{one.page}_{end}.png", kind, paper)
+        for what, (end, kind) in ends.items()
     }
+    drawn["change"] = draw_change(place, one.numbers, stage / f"{one.page}_change.png", paper)
     return {what: path.name for what, path in drawn.items() if path is not None}
 
 
@@ -108,6 +115,7 @@ def _write_across(
         for row in found["sources"]:
             row["file"] = files[row["source"]]
         one.variance = found
+    style_folder(stage / "across")
     if not any((stage / "across").iterdir()):
         (stage / "across").rmdir()
 

@@ -18,6 +18,7 @@ from sdm.commit import claim, staging, staging_species
 from sdm.errors import HIDDEN, DataError, OptionError, OutputError, hide_secrets
 from sdm.executors.opening import check_workers
 from sdm.files import output_folder, safe_names, to_json
+from sdm.maps.gis.styles import style_folder
 from sdm.maps.novelty import check_measures, read_measures
 from sdm.maps.projection.across import REST
 from sdm.maps.projection.change import Change, Ground, shift
@@ -27,7 +28,7 @@ from sdm.maps.projection.targets import ProjectedModel
 from sdm.models.extrapolation import known_range
 from sdm.options.applies import PROJECTING
 from sdm.options.definitions import RunOptions
-from sdm.options.reading import dump_yaml, make_options
+from sdm.options.reading import dump_yaml, make_options, plain_values
 from sdm.progress.telling import step_by_step
 from sdm.reading import load_json
 from sdm.types import Progress
@@ -107,17 +108,8 @@ def project_models(
     (20.0, 0.0)
     """
     known = {"project.models": models, "project.scenarios": scenarios, "output.folder": output}
-    sources = ({name: _texts(value) for name, value in part.items()} for part in (options, known))
+    sources = ({name: plain_values(value) for name, value in part.items()} for part in (options, known))
     return run_projection(make_options(*sources), progress=progress)
-
-
-def _texts(value: Any) -> Any:
-    """Return paths, also those in lists and mappings, as options take them: as texts."""
-    if isinstance(value, Mapping):
-        return {str(key): _texts(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_texts(item) for item in value]
-    return str(value) if isinstance(value, Path) else value
 
 
 def run_projection(
@@ -282,7 +274,8 @@ class Projection:
     @property
     def _of_pages(self) -> list[str]:
         """The files of species that are beside the folders of scenarios."""
-        ends = (".json", ".html", "_scenarios.png", "_change.png")
+        figures = ("_scenarios", "_change", "_change_maps", "_novelty")
+        ends = (".json", ".html", *(f"{end}.{kind}" for end in figures for kind in ("png", "pdf", "svg")))
         return [f"{page}{end}" for page in self.pages for end in ends]
 
     def run(self, place: Path, target: Path, resume: bool) -> ProjectionResult:
@@ -396,6 +389,7 @@ class Projection:
         km = self.reach_km
         if km is not None and reference is not None and earlier is not None and (km or earlier.title != REFERENCE):
             self._limit(numbers, stage, place, earlier, km)
+        style_folder(stage)
         for title, target in numbers["targets"].items():
             was = None if reference is None else reference["targets"][title]
             target["shift"] = None if was is None else shift(was.get("centroid"), target.get("centroid"))

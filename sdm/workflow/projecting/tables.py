@@ -11,7 +11,7 @@ import numpy as np
 from sdm.commit import publishing
 from sdm.data.place import ELSEWHERE, PLACE, Region, is_place
 from sdm.data.records.columns import coordinate_pair, named_column
-from sdm.data.records.occurrences import WGS84, Occurrences, as_text, project
+from sdm.data.records.occurrences import WGS84, Occurrences, as_text, reproject
 from sdm.data.records.textfile import TextTable, column_key, numbers
 from sdm.errors import DataError, OptionError
 from sdm.maps.novelty import OF_VARIABLES, Novelty
@@ -143,7 +143,7 @@ def _in_region(
     source = crs or (WGS84 if any(word in column_key(str(pair[0])) for word in DEGREES) else None)
     region = Region.of_model(model)
     if source is not None and region is not None and region.crs:
-        x, y = project(x, y, source, region.crs)
+        x, y = reproject(x, y, source, region.crs)
     return dict(zip(PLACE, (x, y)))
 
 

@@ -20,6 +20,8 @@ from sdm.errors import OutputError, SdmError
 from sdm.executors.here import Here
 from sdm.executors.opening import as_done, workers
 from sdm.files import output_folder, safe_names, write_text
+from sdm.maps.gis.package import PACKAGE
+from sdm.maps.gis.styles import style_places
 from sdm.options.definitions import RunOptions
 from sdm.progress.telling import species_stage
 from sdm.report.results import GROUP
@@ -31,7 +33,7 @@ from sdm.workflow.running.digest import Digester
 from sdm.workflow.running.job import Job
 from sdm.workflow.running.journal import DONE, JOURNAL, Journal, JournalEntry, Record
 from sdm.workflow.running.run_folder import RunFolder
-from sdm.workflow.running.stacks import STACK_FILES
+from sdm.workflow.running.stacks import STACK_BESIDE, STACK_FILES
 from sdm.workflow.running.summary import summary_rows
 from sdm.workflow.running.unit import Part, WorkerDied, do_sent_unit, do_unit, failed_entry
 from sdm.workflow.task import Prepared
@@ -40,18 +42,19 @@ from sdm.written_files import list_files, read_list, refuse_obstacle, sdm_files,
 
 log = logging.getLogger("sdm")
 
+STYLES_OF_EFFORT = tuple(path.name for path in style_places(Path("effort.tif")))
 # Files in the folder of a batch; no model has a folder of such a name.
 TABLES = (
     *(
         SUMMARY,
         SUMMARY_PARQUET,
         *STACK_FILES.values(),
+        *STACK_BESIDE,
         "records.csv",
         "records_fate.csv",
-        "records_fate.gpkg",
         "background.csv",
     ),
-    *("background.gpkg", "index.html", "effort.tif", "run.yaml", "command.txt", JOURNAL),
+    *(PACKAGE, "index.html", "effort.tif", *STYLES_OF_EFFORT, "run.yaml", "command.txt", JOURNAL),
 )
 TOLD = 50  # models whose results are told one by one; those of more are in the summary
 LARGEST = 16  # species of a unit: their maps share one pass over the layers, and a killed worker loses one unit

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from sdm.errors import DataError, OptionError
+from sdm.maps.gis.styles import ENDINGS, write_styles
 from sdm.maps.stacking import HOW, SpeciesMap, write_stack
 from sdm.options.definitions import RunOptions
 from sdm.report.pages.live_map import map_layers
@@ -16,6 +17,7 @@ RULE = "maxsss"
 """The cutoff of a species where the run has none of its own."""
 STACK_FILES = {how: f"richness_{how}.tif" for how in HOW} | {"picture": "richness.png"}
 """What is written into the folder of a batch; no species has a folder of such a name."""
+STACK_BESIDE = (*(f"richness_{how}{ending}" for how in HOW for ending in ENDINGS), "richness.pdf", "richness.svg")
 SCALES = ("cloglog", "logistic")  # whose values can be added up: from 0 to 1
 
 
@@ -83,9 +85,12 @@ def write_stacks(
     tags = {"scale": scale} | ({"cutoff": str(rule)} if "threshold" in wanted else {})
     places = {how: folder / STACK_FILES[how] for how in wanted}
     summaries = write_stack(maps, places, tags=tags, threads=options.threads, progress=progress)
+    for path in places.values():
+        write_styles(path)
     from sdm.report.figures.maps import draw_richness  # matplotlib takes its time to load
+    from sdm.report.figures.style import paper_of
 
-    picture = draw_richness(places, folder / STACK_FILES["picture"], *_NOWHERE)
+    picture = draw_richness(places, folder / STACK_FILES["picture"], *_NOWHERE, paper_of(options.output))
     left_out = len(rows) - len(maps)
     numbers = {
         "species": len(maps),

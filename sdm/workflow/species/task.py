@@ -9,11 +9,11 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from sdm.assess.assessor import PRESENCE_ONLY
-from sdm.commit import publishing
 from sdm.data.place import has_place
 from sdm.data.rasters.stack import Stack
 from sdm.data.table import Survey
 from sdm.errors import DataError, OptionError, SdmError
+from sdm.maps.gis.styles import publishing_maps
 from sdm.maps.novelty import NoveltyMaps, novelty_places
 from sdm.maps.species import predict_raster
 from sdm.models.extrapolation import EXTRAPOLATIONS
@@ -216,15 +216,24 @@ class SpeciesTask(Task):
         if scale not in MAP_SCALES:
             raise OptionError(f"scale={scale!r}: expected one of {', '.join(MAP_SCALES)}")
         level = None if threshold is None else threshold_on_scale(model, threshold, scale)
-        tags = {"species": str(model.meta.get("species", ""))}
+        tags = {"species": str(model.meta.get("species", ""))} | rule_tag(threshold)
         measures = ways.pop("novelty", ())
         places = novelty_places(measures, output)
-        with publishing([output, *places.values()]) as (place, *beside):
+        with publishing_maps([output, *places.values()]) as (place, *beside):
             novelty = NoveltyMaps(model, dict(zip(places, beside)), measures, scale)
             ways |= {"novelty": novelty, "threshold": level, "tags": tags}
             summary = predict_raster(model, stack, place, scale=scale, **ways)
         result = MapResult({"map": output}, summary.numbers, [f"written: {output} ({summary.text})"])
         return result.with_novelty(novelty, places)
+
+
+def rule_tag(threshold: str | float | None) -> dict[str, str]:
+    """Return the tag of the rule that a cutoff goes by; none if it is a number."""
+    try:
+        float(threshold or 0.0)
+    except ValueError:
+        return {"threshold_rule": str(threshold)}
+    return {}
 
 
 def threshold_on_scale(model: Model, threshold: str | float, scale: str) -> float:

@@ -4,6 +4,7 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -17,6 +18,8 @@ from sdm.data.rasters.area import StudyArea
 from sdm.data.rasters.effort import KernelEffort
 from sdm.data.table import SampleTable
 from sdm.files import safe_name, safe_names
+from sdm.maps.gis.package import PACKAGE
+from sdm.maps.gis.styles import write_styles
 from sdm.maps.ranges import write_range
 from sdm.maps.rasters import NODATA, RasterSummary, write_cog
 from sdm.maps.species import PlannedMap, predict_raster, predict_rasters
@@ -70,11 +73,12 @@ def write_species(
             files["curves"] = write_profiles(folder / f"{name}_curves.csv", fitted.profiles).name
             pictures.append(painter.submit(_draw_curves, fitted, options, folder, files, progress))
         if fitted.structure is not None:
-            pictures.append(painter.submit(_draw_structure, fitted.structure, shared.make_plots(folder, files)))
+            plots = shared.make_plots(folder, files)
+            pictures.append(painter.submit(_draw_structure, fitted.structure, plots, options))
         pictures.append(painter.submit(shared.draw_assessment, fitted, stack, options, folder, files))
         if stack is not None and options.output.map:
             common: dict[str, Any] = {key: getattr(options.predict, key) for key in ("scale", "extrapolation")}
-            common |= {"threads": options.threads, "progress": progress, "tags": {"species": species}}
+            common |= {"threads": options.threads, "progress": progress, "tags": map_tags(species, options)}
             raster = folder / f"{name}.tif"
             if fitted.mapped:
                 fitted.numbers["map"] = take_map(fitted.mapped["map"], raster).numbers
@@ -86,6 +90,12 @@ def write_species(
                     notes += _write_range(fitted, raster, options.predict.min_patch, files)
             if options.output.map_picture:
                 pictures.append(painter.submit(_draw_map, raster, fitted, options, files, area))
+            if options.output.publication:
+                points = fitted.table.presence_x, fitted.table.presence_y
+                ways: dict[str, Any] = {"scale": options.predict.scale, "edges": fitted.model.alpha > 1.0}
+                ways |= {"profiles": fitted.profiles, "records": points}
+                make = partial(shared.draw_publication_figure, fitted, raster, options, folder, files, **ways)
+                pictures.append(painter.submit(make))
             _write_other_maps(fitted, prepared, threshold_value(fitted, options), raster, files, common)
         with going_on(progress, "pictures"):
             for picture in pictures:
@@ -124,33 +134,39 @@ def _structure_tables(structure: Structure) -> dict[str, tuple[str, list[dict[st
     return {what: (what, rows) for what, rows in tables.items()}
 
 
-def _draw_structure(structure: Structure, plots: Path) -> None:
+def _draw_structure(structure: Structure, plots: Path, options: RunOptions) -> None:
     from sdm.report.figures.structure import draw_families, draw_interactions, draw_prices
+    from sdm.report.figures.style import paper_of
 
+    paper = paper_of(options.output)
     if structure.families:
-        draw_families(structure, plots / "families.png")
+        draw_families(structure, plots / "families.png", paper)
     if structure.interactions:
-        draw_interactions(structure, plots / "interactions.png")
+        draw_interactions(structure, plots / "interactions.png", paper=paper)
     if structure.search:
-        draw_prices(structure, plots / "prices.png")
+        draw_prices(structure, plots / "prices.png", paper)
 
 
 def _draw_curves(
     fitted: SpeciesFit, options: RunOptions, folder: Path, files: Files, progress: Progress | None
 ) -> None:
     from sdm.report.figures.curves import draw_profiles
+    from sdm.report.figures.style import paper_of
 
     variables = fitted.model.names
     names = safe_names(variables, taken=[*PICTURES, *(f"{safe_name(name)}_only" for name in variables)])
-    draw_profiles(fitted.profiles, shared.make_plots(folder, files), options.predict.scale, names, progress)
+    plots, paper = shared.make_plots(folder, files), paper_of(options.output)
+    draw_profiles(fitted.profiles, plots, options.predict.scale, names, progress, paper)
 
 
 def _draw_map(raster: Path, fitted: SpeciesFit, options: RunOptions, files: Files, area: StudyArea | None) -> None:
     from sdm.report.figures.maps import draw_map, suitability
+    from sdm.report.figures.style import paper_of
 
     path, shades, edges = raster.with_suffix(".png"), suitability(options.predict.scale), fitted.model.alpha > 1.0
     points: dict[str, Any] = {"x": fitted.table.presence_x, "y": fitted.table.presence_y, "test": fitted.test_xy}
-    files["picture"] = draw_map(raster, path, title=fitted.name, shades=shades, edges=edges, area=area, **points).name
+    points |= {"title": fitted.name, "species": True, "area": area, "paper": paper_of(options.output)}
+    files["picture"] = draw_map(raster, path, shades=shades, edges=edges, **points).name
 
 
 def _write_range(fitted: SpeciesFit, raster: Path, min_patch: float, files: Files) -> list[str]:
@@ -196,7 +212,7 @@ def map_species_together(
     stack = replace(cast("Stack", fitted[0][1].stack), layers=tuple(known[name] for name in names))
     planned: dict[tuple[int, str], PlannedMap] = {}
     for k, (one, prepared) in enumerate(fitted):
-        level, about = threshold_value(one, options), {"species": one.name}
+        level, about = threshold_value(one, options), map_tags(one.name, options)
         place: tuple[Any, ...] = (prepared.area_of(one.name), about)
         planned[k, "map"] = PlannedMap(one.model, folder / f"{k}.tif", None, *place)
         if level is not None:
@@ -205,6 +221,12 @@ def map_species_together(
     made = predict_rasters(list(planned.values()), stack, threads=options.threads, progress=progress, **ways)
     for (k, what), summary in zip(planned, made):
         fitted[k][0].mapped[what] = summary
+
+
+def map_tags(species: str, options: RunOptions) -> dict[str, str]:
+    """Return what maps of a species say of it, and of the rule of their cutoff."""
+    rule = options.predict.threshold
+    return {"species": species} | ({"threshold_rule": rule} if isinstance(rule, str) else {})
 
 
 def take_map(made: RasterSummary, place: Path) -> RasterSummary:
@@ -246,8 +268,7 @@ def write_background(
         points["weight"] = table.weights
     files["background"] = write_frame(folder / "background.csv", points).name
     if options.output.gpkg:
-        path = folder / "background.gpkg"
-        files["background, as points"] = write_points(points, path, "background", prepared.stack.crs).name
+        files["package"] = write_points(points, folder / PACKAGE, "background", prepared.stack.crs).name
 
 
 def _write_effort(prepared: SpeciesPrepared, folder: Path, files: Files) -> None:
@@ -263,4 +284,5 @@ def _write_effort(prepared: SpeciesPrepared, folder: Path, files: Files) -> None
     first = replace(stack, layers=stack.layers[:1])  # whatever is read, the band does not depend on it
     tags = {"what": "sampling effort", "from": effort.name, "bandwidth_km": f"{effort.bandwidth:g}"}
     write_cog(first, folder / "effort.tif", band, nodata=NODATA, dtype="float32", tags=tags)
+    write_styles(folder / "effort.tif")
     files["effort"] = "effort.tif"

@@ -119,10 +119,11 @@ def sets(options: RunOptions) -> dict[str, dict[str, Any]]:
 def _write(result: CurveResult, options: RunOptions, kind: str, folder: Path, command: str) -> None:
     """Write the table and the picture of every species, and what repeats them."""
     from sdm.report.figures.assessment import draw_curves
+    from sdm.report.figures.style import paper_of
 
     names = safe_names(result.points)
     for species, points in result.points.items():
         table = write_rows(folder / f"{names[species]}_{kind}.csv", [asdict(point) for point in points])
-        picture = draw_curves(points, kind, folder / f"{names[species]}_{kind}.png", species)
+        picture = draw_curves(points, kind, folder / f"{names[species]}_{kind}.png", species, paper_of(options.output))
         result.files[species] = [table.name, picture.name]
     write_run(task_for("species"), options, folder, command, f"sdm curve {kind}")

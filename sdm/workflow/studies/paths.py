@@ -66,7 +66,7 @@ def choose_multiplier(
     return Chosen(
         options.model_copy(update={"fit": fit}),
         _numbers(whole.path, validation, split, options, chosen),
-        partial(_write, whole, validation, table.species),
+        partial(_write, whole, validation, table.species, options),
         what="path",
     )
 
@@ -139,9 +139,15 @@ def coefficient_rows(whole: TablePath) -> list[dict[str, Any]]:
 
 
 def _write(
-    whole: TablePath, validation: MultiplierValidation, species: str, folder: Path, files: dict[str, str]
+    whole: TablePath,
+    validation: MultiplierValidation,
+    species: str,
+    options: RunOptions,
+    folder: Path,
+    files: dict[str, str],
 ) -> None:
     from sdm.report.figures.paths import draw_multipliers
+    from sdm.report.figures.style import paper_of
 
     name, picture = safe_name(species), folder / f"{safe_name(species)}_path.png"
     files["path"] = write_rows(folder / f"{name}_path.csv", path_rows(whole.path, validation)).name
@@ -149,5 +155,7 @@ def _write(
     chosen = {"least held-out loss": validation.best, "within one standard error": validation.one_error}
     marks = [(f"{what}: {one.multiplier:.3g}", one.multiplier) for what, one in chosen.items()]
     loss = validation.mean, validation.error
-    draw_multipliers(whole.path, picture, names=whole.names, loss=loss, marks=marks, title=species)
+    draw_multipliers(
+        whole.path, picture, names=whole.names, loss=loss, marks=marks, title=species, paper=paper_of(options.output)
+    )
     files["path picture"] = picture.name

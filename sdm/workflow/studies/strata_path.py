@@ -128,7 +128,7 @@ class StrataTask(SpeciesTask):
         if options.output.map:
             _write_map(found, prepared, fitted.name, folder / f"{name}.tif", options.threads, progress)
             files["map"] = f"{name}.tif"
-        _draw(found, prepared, fitted.name, folder, files, options.output.map_picture)
+        _draw(found, prepared, fitted.name, folder, files, options)
         return []
 
     def lines(self, result: ModelResult) -> list[str]:
@@ -309,24 +309,25 @@ def _write_map(
 
 
 def _draw(
-    found: StrataPath, prepared: SpeciesPrepared, species: str, folder: Path, files: Files, picture: bool
+    found: StrataPath, prepared: SpeciesPrepared, species: str, folder: Path, files: Files, options: RunOptions
 ) -> None:
-    """Draw μ(ν), the strata against the tolerance, the held-out loss, and the map if its `picture` is wanted."""
+    """Draw μ(ν), the strata against the tolerance, the held-out loss, and the map if its picture is wanted."""
     from sdm.report.figures.maps import draw_map, suitability
     from sdm.report.figures.paths import draw_mu, draw_strata, draw_validation
+    from sdm.report.figures.style import paper_of
 
     name, validation = safe_name(species), found.validation
     marks = [("least held-out loss", validation.best.nu), ("within one standard error", validation.one_error.nu)]
-    common: dict[str, Any] = {"title": species}
+    common: dict[str, Any] = {"title": species, "paper": paper_of(options.output)}
     shares = folder / f"{name}_shares.png"
     pictures = {
         "mu picture": draw_mu(found.path, folder / f"{name}_mu.png", **common),
         "shares picture": draw_strata(found.path, shares, names=found.strata.names, marks=marks, **common),
         "validation picture": draw_validation(validation, folder / f"{name}_validation.png", **common),
     }
-    if "map" in files and picture:
+    if "map" in files and options.output.map_picture:
         table = prepared.tables[species]
-        common |= {"shades": suitability("density"), "x": table.presence_x, "y": table.presence_y}
+        common |= {"species": True, "shades": suitability("density"), "x": table.presence_x, "y": table.presence_y}
         raster, area = folder / files["map"], prepared.area_of(species)
         pictures["picture"] = draw_map(raster, folder / f"{name}.png", area=area, **common)
     files |= {what: path.name for what, path in pictures.items()}

@@ -131,13 +131,19 @@ def _numbers(tuning: Tuning, best: int, own: TuneOptions) -> dict[str, Any]:
 def _write(tuning: Tuning, best: int, options: RunOptions, folder: Path, files: dict[str, str]) -> None:
     """Write what was tried to `tune.csv` and `tune_folds.csv`, and a picture of it."""
     from sdm.report.figures.assessment import draw_tuning
+    from sdm.report.figures.style import paper_of
 
     rows = [{**_named(row), "chosen": k == best} for k, row in enumerate(tuning.rows)]
     files["tune"] = write_rows(folder / "tune.csv", rows).name
     if tuning.folds:
         files["tune folds"] = write_rows(folder / "tune_folds.csv", [_named(row) for row in tuning.folds]).name
-    lines = [{"multiplier": 1.0, **row, "label": _label(setting)} for setting, row in zip(tuning.settings, tuning.rows)]
-    draw_tuning(lines, options.tune.choose_by[0], best, make_plots(folder, files) / "tune.png")
+    folds = 0 if tuning.split is None else len(tuning.split.folds)
+    lines = [
+        {"multiplier": 1.0, **row, "label": _label(setting), "folds": folds}
+        for setting, row in zip(tuning.settings, tuning.rows)
+    ]
+    by, paper = options.tune.choose_by[0], paper_of(options.output)
+    draw_tuning(lines, by, best, make_plots(folder, files) / "tune.png", paper)
 
 
 # ENMeval's names of columns.

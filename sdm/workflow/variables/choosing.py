@@ -177,12 +177,14 @@ def _reduction_note(choice: VariableChoice, options: RunOptions) -> str:
 
 def write_choice(choice: VariableChoice, options: RunOptions, folder: Path, files: Files) -> None:
     """Write `variables.csv`, the steps of the reduction, and pictures of both."""
+    from sdm.report.figures.style import paper_of
     from sdm.report.figures.variables import draw_correlation, draw_reduction
 
+    paper = paper_of(options.output)
     files["variables"] = write_rows(folder / "variables.csv", choice.rows()).name
     plots = make_plots(folder, files)
     if len(choice.found.names) >= LEAST:
-        draw_correlation(choice.found, plots / "correlation.png", options.layers.drop_correlated or 0.7)
+        draw_correlation(choice.found, plots / "correlation.png", options.layers.drop_correlated or 0.7, paper)
     if choice.steps:
         files["reduction"] = write_rows(folder / "reduction.csv", choice.step_rows()).name
-        draw_reduction(choice.step_rows(), plots / "reduction.png")
+        draw_reduction(choice.step_rows(), plots / "reduction.png", paper)

@@ -120,7 +120,7 @@ def screen_variables(options: RunOptions, *, command: str = "", progress: Progre
     with claim(target, overwrite=options.output.overwrite):
         screening = replace(_screen(task, options, progress), folder=target)
         with staging(target, overwrite=options.output.overwrite, keep=True) as stage:
-            _write(screening, stage)
+            _write(screening, stage, options)
             write_run(task, options, stage, command, "sdm variables")
     return screening
 
@@ -169,8 +169,9 @@ def _pooled(tables: Sequence[Any]) -> Array:
     return np.vstack(list(parts.values()))
 
 
-def _write(screening: Screening, folder: Path) -> None:
+def _write(screening: Screening, folder: Path, options: RunOptions) -> None:
     """Write both matrices, one row per variable, the suggestion, and the picture."""
+    from sdm.report.figures.style import paper_of
     from sdm.report.figures.variables import draw_correlation
 
     found, files = screening.choice.found, screening.files
@@ -183,7 +184,8 @@ def _write(screening: Screening, folder: Path) -> None:
     (folder / "suggestion.txt").write_text("\n".join(screening.lines()) + "\n", encoding="utf-8")
     files["suggestion"] = "suggestion.txt"
     if len(found.names) > 1:
-        files["picture"] = draw_correlation(found, folder / "correlation.png", screening.limits[0]).name
+        paper = paper_of(options.output)
+        files["picture"] = draw_correlation(found, folder / "correlation.png", screening.limits[0], paper).name
 
 
 def _rows(screening: Screening) -> list[dict[str, Any]]:

@@ -44,12 +44,12 @@ def test_every_record_has_a_fate(world, messy: Path, tmp_path: Path) -> None:
     assert answer["training_presences"] == 52
     for said in ("1 rows that cannot be read left out: row 9,", "5 rows not from 1970– left out", "1 rows that do not"):
         assert any(said in notice for notice in answer["notices"]), said
-    points = geopandas.read_file(tmp_path / "out" / "records_fate.gpkg")
+    points = geopandas.read_file(tmp_path / "out" / "results.gpkg", layer="records")
     assert points["fate"].value_counts().to_dict() == {"kept": 52, "left out": 8}
     assert points.geometry.isna().sum() == 1
     drawn = pd.read_csv(tmp_path / "out" / "background.csv")
     assert len(drawn) == answer["background_points"] - 52
-    assert len(geopandas.read_file(tmp_path / "out" / "background.gpkg")) == len(drawn)
+    assert len(geopandas.read_file(tmp_path / "out" / "results.gpkg", layer="background")) == len(drawn)
 
 
 def test_records_less_certain_than_a_cell_are_warned_about(world, messy: Path, tmp_path: Path) -> None:

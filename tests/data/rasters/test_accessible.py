@@ -8,7 +8,7 @@ from rasterio.crs import CRS
 
 from sdm.data.rasters.accessible import accessible_area
 from sdm.data.rasters.grid import Grid
-from sdm.data.records.occurrences import project
+from sdm.data.records.occurrences import reproject
 from sdm.errors import DataError, OptionError
 
 GLOBE = Grid(width=360, height=180, transform=Affine(1, 0, -180, 0, -1, 90), crs=CRS.from_epsg(4326))
@@ -25,7 +25,7 @@ def nearest(grid, lon, lat):
     rows, cols = np.indices((grid.height, grid.width)).reshape(2, -1)
     x, y = grid.lonlat(rows + 0.5, cols + 0.5)
     each = [Geod(ellps="WGS84").inv(np.full(x.size, a), np.full(x.size, b), x, y)[2] for a, b in zip(lon, lat)]
-    back = np.array(project(x, y, "EPSG:4326", grid.crs)) - grid.xy(rows, cols)
+    back = np.array(reproject(x, y, "EPSG:4326", grid.crs)) - grid.xy(rows, cols)
     each.append(np.where(np.hypot(*back) % 360 < 1e-3, np.inf, np.nan))  # beside the globe, on a map of it
     return np.min(each, axis=0).reshape(grid.height, grid.width) / 1000
 
@@ -44,7 +44,7 @@ def nearest(grid, lon, lat):
 )
 def test_a_buffer_is_all_within_a_distance(grid, points, km):
     lon, lat = np.array(points, dtype=float).T
-    x, y = project(lon, lat, "EPSG:4326", grid.crs)
+    x, y = reproject(lon, lat, "EPSG:4326", grid.crs)
     inside = accessible_area(grid, x, y, "buffer", km).mask(grid)
     away = nearest(grid, lon, lat)
     assert inside.any()
@@ -98,7 +98,7 @@ def test_a_hull_round_a_pole_has_it_inside():
     inside = accessible_area(GLOBE, x, y, "hull").mask(GLOBE)
     assert inside[:17].all(), "all beyond 73°"
     assert not inside[21:].any(), "nothing before 69°"
-    flat = accessible_area(POLAR, *project(x, y, "EPSG:4326", POLAR.crs), "hull").mask(POLAR)
+    flat = accessible_area(POLAR, *reproject(x, y, "EPSG:4326", POLAR.crs), "hull").mask(POLAR)
     rows, cols = np.indices(flat.shape).reshape(2, -1)
     lon, lat = POLAR.lonlat(rows + 0.5, cols + 0.5)
     both = inside[tuple(np.array(GLOBE.rowcol(lon, lat)))].reshape(flat.shape)
@@ -109,12 +109,12 @@ def test_a_hull_round_a_pole_has_it_inside():
 def test_a_hull_on_a_map_of_the_world_is_cut_with_it(km):
     """On a map that is cut open at the date line the hull of records in Fiji is two pieces, at both ends."""
     lon, lat = np.array([177.0, 179.5, -178.0, -179.9]), np.array([-15.0, -21, -17, -12])
-    x, y = project(lon, lat, "EPSG:4326", PLATE.crs)
+    x, y = reproject(lon, lat, "EPSG:4326", PLATE.crs)
     inside = accessible_area(PLATE, x, y, "hull", km)
     degrees = accessible_area(GLOBE, lon, lat, "hull", km)
     rows, cols = np.indices((400, 360)).reshape(2, -1)
     at_lon, at_lat = 170 + cols * 0.055, -30 + rows * 0.0751
-    at = project(at_lon, at_lat, "EPSG:4326", PLATE.crs)
+    at = reproject(at_lon, at_lat, "EPSG:4326", PLATE.crs)
     import shapely
 
     one = shapely.contains_xy(degrees.geometries[0], (at_lon + 180) % 360 - 180, at_lat)

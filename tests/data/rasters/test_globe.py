@@ -103,9 +103,9 @@ def test_a_polygon_round_a_pole(tmp_path, epsg, pole):
 
 
 def _polar(epsg, xy):
-    from sdm.data.records.occurrences import project
+    from sdm.data.records.occurrences import reproject
 
-    return project(xy[:, 0], xy[:, 1], "EPSG:4326", f"EPSG:{epsg}")
+    return reproject(xy[:, 0], xy[:, 1], "EPSG:4326", f"EPSG:{epsg}")
 
 
 def test_a_polygon_on_a_map_of_the_world_is_cut_with_it(tmp_path):

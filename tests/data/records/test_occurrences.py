@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sdm.data.records.occurrences import project, read_occurrences
+from sdm.data.records.occurrences import read_occurrences, reproject
 from sdm.data.records.rows import RowRules
 from sdm.data.records.samples import read_swd
 from sdm.errors import DataError, OptionError
@@ -245,7 +245,7 @@ def test_vector_files(tmp_path, points, suffix):
     found = read_occurrences(path)
     assert found.species.tolist()[:3] == ["a", "b", "b"]
     assert found.extra["n"].tolist()[:3] == [1, 2, 2]
-    np.testing.assert_allclose(project(found.x, found.y, found.crs, "EPSG:32633")[0][:3], [500_000, 1, 3], atol=1e-3)
+    np.testing.assert_allclose(reproject(found.x, found.y, found.crs, "EPSG:32633")[0][:3], [500_000, 1, 3], atol=1e-3)
     if "shp" not in suffix:
         assert found.species[3] == "c"
         assert np.isnan(found.x[3])
@@ -268,12 +268,12 @@ def test_polygons_are_no_occurrences(tmp_path, points):
 
 def test_project_and_back(tmp_path):
     found = read_occurrences(write(tmp_path / "a.csv", "species,lon,lat\na,15,50\nb,,\n"))
-    there = project(found.x, found.y, found.crs, "EPSG:32633")
+    there = reproject(found.x, found.y, found.crs, "EPSG:32633")
     assert there[0][0] == pytest.approx(500_000)
-    x, y = project(*there, "EPSG:32633", "EPSG:4326")
+    x, y = reproject(*there, "EPSG:32633", "EPSG:4326")
     np.testing.assert_allclose(x, [15, np.nan])
     np.testing.assert_allclose(y, [50, np.nan])
-    assert project(found.x, found.y, found.crs, "EPSG:4326")[0] is found.x
+    assert reproject(found.x, found.y, found.crs, "EPSG:4326")[0] is found.x
 
 
 def test_swd_with_species_and_coordinates(tmp_path):

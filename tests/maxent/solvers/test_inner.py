@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from strategies import make_pair, seeds, small_case
 
 from sdm.maxent.columns import ColumnPool
-from sdm.maxent.solvers.search import Run, line_search
+from sdm.maxent.solvers.search import SolverRun, line_search
 from sdm.maxent.solvers.subproblem import solve_l1_quadratic
 
 
@@ -98,7 +98,7 @@ def test_the_line_search_goes_down_or_gives_up():
 def test_a_run_knows_when_it_is_stuck():
     problem = make_pair(small_case(44), 1.0, "l1", scale=0.01).problem
     state = problem.state(np.zeros(problem.features.size))
-    run = Run(problem, 1e-6)
+    run = SolverRun(problem, 1e-6)
     assert run.gap == np.inf
     for _ in range(8):
         run.record(state, 1.0, 0)

@@ -39,6 +39,9 @@ def sections(place: Path) -> dict[str, str]:
 def test_everything_is_written_and_named(shared: Path, layers: Stack) -> None:
     numbers = json.loads((shared / "group.json").read_text())
     there = {path.name for path in shared.iterdir()}
+    styles = {f"{path.stem}{ending}" for path in shared.glob("*.tif") for ending in (".qml", ".sld")}
+    assert styles <= there
+    there -= styles
     assert set(numbers["files"].values()) == there
     assert {"group.npz", "axes.csv", "species_axes.csv", "relatives.csv", "axis_curves.csv", "path.csv"} <= there
     assert {"axis_4.tif", "axes_rgb.tif", "axes_rgb.png", "biplot.png", "path.png", "group.html"} <= there

@@ -1,0 +1,346 @@
+"""The whole job in Python: from records and layers to models, maps, scenarios and measures.
+
+Options are those of a run, as keyword arguments: the same names and checks as in the terminal and in a run file.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sdm.api.inputs import ObjectFiles
+from sdm.api.private import PrivateFolder
+from sdm.api.projection import ProjectionRun
+from sdm.api.run import ModelRun, Run
+from sdm.api.saving import save_results
+from sdm.commit import claim
+from sdm.errors import OptionError
+from sdm.files import output_folder
+from sdm.options.definitions import RunOptions
+from sdm.options.reading import make_options, read_yaml
+from sdm.types import Progress
+
+if TYPE_CHECKING:
+    from sdm.workflow.evaluating import Evaluation
+    from sdm.workflow.task import Findings
+
+
+def fit(
+    records: Any = None, layers: Any = None, *, layers_crs: Any = None, progress: Progress | None = None, **options: Any
+) -> Run:
+    """Fit a model per species, with map, curves and measures: what `sdm fit` does.
+
+    Parameters
+    ----------
+    records : path, DataFrame or GeoDataFrame
+        Occurrence records; a GeoDataFrame may be in any coordinate system. Or the path of a run file (.yaml).
+    layers : path, list of paths, open rasterio dataset(s), xarray Dataset or DataArray
+        The environment: a folder, a pattern, files; or objects, one variable per layer. A table (path or DataFrame)
+        stands for the background of samples with data.
+    layers_crs : optional
+        Coordinate system of xarray layers that do not say it, such as ``"EPSG:25833"``; `crs` is that of the records.
+    progress : callable, optional
+        Called with steps done, steps in all, and what is going on.
+    **options
+        Any option of a run under any of its spellings, such as ``species="Puma concolor"``, ``features="lqh"``,
+        ``multiplier=2``, ``folds=5``, ``split="block"``, ``thin_distance=10``, ``threshold="maxsss"``, ``seed=7``;
+        `sdm init` lists them all. With ``output="results"`` the results are written there, and ``overwrite=True``
+        replaces earlier ones; without it nothing is written but a temporary folder that goes with the object.
+
+    Returns
+    -------
+    Run
+        A mapping from species to their results. Of one species everything can be asked of the run itself.
+
+    Raises
+    ------
+    SdmError
+        If records, layers or an option cannot be used. Of several species one that fails does not stop the others: it
+        is in `Run.failed`.
+
+    Examples
+    --------
+    >>> import pathlib, sdm, tempfile
+    >>> from sdm.simulate.world import simulate  # a virtual landscape, a species, and a warmer climate
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> made = simulate(folder, size=32, layers=3, species=1, records=30, sites=40, warming=2)
+    >>> run = sdm.fit(folder / "occurrences.csv", folder / "layers", categorical="landcover", features="lq")
+    >>> list(run), run.map.shape
+    (['Virtualis montanus'], (32, 32))
+    >>> sorted(run.importance["variable"])
+    ['landcover', 'precipitation', 'temperature']
+    >>> run.to_folder(folder / "results").name
+    'results'
+    """
+    from sdm.workflow.run import run
+
+    return _fitted("fit", run, (records, layers, layers_crs), progress, options)
+
+
+def tune(
+    records: Any = None, layers: Any = None, *, layers_crs: Any = None, progress: Progress | None = None, **options: Any
+) -> Run:
+    """Try settings by cross-validation, choose one per species, and fit it: what `sdm tune` does.
+
+    Parameters
+    ----------
+    records, layers, layers_crs, progress, **options
+        As for `fit`, and those of tuning, such as ``feature_sets=["l", "lq", "lqh"]``, ``multipliers=[0.5, 1, 2]`` and
+        ``choose_by="auc.val.avg"``.
+
+    Returns
+    -------
+    Run
+        `Run.tuning` is the table of what was tried.
+
+    Examples
+    --------
+    >>> import pathlib, sdm, tempfile
+    >>> from sdm.simulate.world import simulate  # a virtual landscape, a species, and a warmer climate
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> made = simulate(folder, size=32, layers=3, species=1, records=30, sites=40, warming=2)
+    >>> tried = {"feature_sets": ["l", "lq"], "multipliers": [1, 4], "folds": 2}
+    >>> run = sdm.tune(folder / "occurrences.csv", folder / "layers", categorical="landcover", **tried)
+    >>> len(run.tuning), int(run.tuning["chosen"].sum())
+    (4, 1)
+    """
+    from sdm.workflow.studies.tuning import run_tuning
+
+    return _fitted("tune", run_tuning, (records, layers, layers_crs), progress, options)
+
+
+def check(records: Any = None, layers: Any = None, *, layers_crs: Any = None, **options: Any) -> "Findings":
+    """Look for everything that would go wrong in a run, and list it all at once, without fitting.
+
+    Parameters
+    ----------
+    records, layers, layers_crs, **options
+        As for `fit`.
+
+    Returns
+    -------
+    Findings
+        `problems` stop a run, `warnings` do not; `facts` are what was found to be in order. Lists of text.
+
+    Examples
+    --------
+    >>> import pathlib, sdm, tempfile
+    >>> from sdm.simulate.world import simulate  # a virtual landscape, a species, and a warmer climate
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> made = simulate(folder, size=32, layers=3, species=1, records=30, sites=40, warming=2)
+    >>> found = sdm.check(folder / "occurrences.csv", folder / "layers", categorical="landcover")
+    >>> found.problems
+    []
+    >>> sdm.check(folder / "occurrences.csv", folder / "layers", categorical="soil").problems  # doctest: +ELLIPSIS
+    ["categorical layer 'soil' ...
+    """
+    from sdm.workflow.checking import check_run
+
+    private = PrivateFolder()
+    chosen = _options(ObjectFiles(private, layers_crs), records, layers, options)
+    return check_run(chosen if chosen.output.folder is not None else _into(chosen, private.results))
+
+
+def project(
+    models: Any,
+    scenarios: Any,
+    reference: Any = None,
+    *,
+    output: str | Path | None = None,
+    layers_crs: Any = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> ProjectionRun:
+    """Map models on other climates, times and places: where it will be, how far that extrapolates, what changes.
+
+    Parameters
+    ----------
+    models : Run, ModelRun, path, or list of these
+        What is projected; or a pattern of model files with fields (``"runs/{multiplier}/sp.npz"``).
+    scenarios : mapping, path, or list of paths
+        Layers by the title of the scenario, each as for `fit`: ``{"2050": "future/2050/", "2090": dataset}``. Or
+        patterns with fields in braces (``"future/{gcm}_{ssp}_{period}/"``), a table (.csv), folders.
+    reference : layers, optional
+        The environment of the present, as for `fit`; with it change is measured.
+    output : path, optional
+        Where to write the results; without it they go with the object.
+    layers_crs, progress : optional
+        As for `fit`.
+    **options
+        As for `sdm project`: `thresholds`, `novelty`, `dispersal`, `over`, `extrapolation`, `scale`, `area` and others.
+
+    Returns
+    -------
+    ProjectionRun
+
+    Examples
+    --------
+    >>> import pathlib, sdm, tempfile
+    >>> from sdm.simulate.world import simulate  # a virtual landscape, a species, and a warmer climate
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> made = simulate(folder, size=32, layers=3, species=1, records=30, sites=40, warming=2)
+    >>> run = sdm.fit(folder / "occurrences.csv", folder / "layers", categorical="landcover", features="lq")
+    >>> future = sdm.project(run, {"warmer": folder / "warmer"}, folder / "layers")
+    >>> future.summary["scenario"].tolist()
+    ['reference', 'warmer']
+    >>> future.only.get_map("warmer", "change").shape
+    (32, 32)
+    """
+    from sdm.workflow.projecting.projection import project_models
+
+    private = PrivateFolder()
+    files = ObjectFiles(private, layers_crs)
+    places = [_model_place(one) for one in (models if isinstance(models, list | tuple) else [models])]
+    given = files.options({"project.scenarios": scenarios, "project.reference": reference, **options})
+    target = _target(private, None if output is None else str(output))
+    with _one_thread(), _held(private, output, bool(given.get("output.overwrite"))):
+        project_models(places, given.pop("project.scenarios"), target, progress=progress, **given)
+        return _kept(ProjectionRun, private, target, output, bool(given.get("output.overwrite")))
+
+
+def evaluate(model: Any, presences: Any, layers: Any = None, *, layers_crs: Any = None, **ways: Any) -> "Evaluation":
+    """Measure a model on records that it has not seen: what `sdm evaluate` does.
+
+    Parameters
+    ----------
+    model : Run, ModelRun or path of a model file
+    presences : path, DataFrame or GeoDataFrame
+        Records of the species (with a 0/1 column also absences); points with a class; or sites with a 0/1 column per
+        species.
+    layers : optional
+        The model's layers, as for `fit`; not needed if the table has its variables.
+    layers_crs : optional
+        As for `fit`.
+    **ways
+        As for `sdm evaluate`: `absences` and `background` (a table, or for the background a number of points),
+        `species`, `truth`, `seed`, `class_column`, `proportions`, `select`, `site_column`, and how records and layers
+        are read (`crs`, `where`, `nodata`, …).
+
+    Returns
+    -------
+    Evaluation
+        `numbers` has every measure by its name: `auc`, `boyce`, `log_loss` and others.
+
+    Examples
+    --------
+    >>> import pathlib, sdm, tempfile
+    >>> from sdm.simulate.world import simulate  # a virtual landscape, a species, and a warmer climate
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> made = simulate(folder, size=32, layers=3, species=1, records=30, sites=40, warming=2)
+    >>> run = sdm.fit(folder / "occurrences.csv", folder / "layers", categorical="landcover", features="lq")
+    >>> survey = sdm.evaluate(run, folder / "presence_absence.csv", folder / "layers")
+    >>> survey.kind, survey.numbers["auc"] > 0.7
+    ('species', True)
+    """
+    from sdm.workflow.evaluating import evaluate_files
+
+    files = ObjectFiles(PrivateFolder(), layers_crs)
+    ways = dict(ways)
+    for name in ("absences", "background"):
+        if ways.get(name) is not None:
+            value = ways[name]
+            ways[name] = str(value) if isinstance(value, int) else files.table(value, name)
+    if ways.get("truth") is not None:
+        ways["truth"] = files.option("background.bias", ways["truth"])
+    rasters = None if layers is None else files.rasters(layers, "layers")
+    with _one_thread():
+        return evaluate_files(_model_file(model), files.table(presences, "records"), layers=rasters, **ways)
+
+
+# -- how a run is done -------------------------------------------------------------------------------------------------
+
+
+def _fitted(
+    verb: str,
+    work: Callable[..., Any],
+    inputs: tuple[Any, Any, Any],
+    progress: Progress | None,
+    options: Mapping[str, Any],
+) -> Run:
+    """Do a run; objects are files of a private folder for it, and are saved with its results."""
+    records, layers, layers_crs = inputs
+    private = PrivateFolder()
+    chosen = _options(ObjectFiles(private, layers_crs), records, layers, options)
+    output = chosen.output.folder
+    if chosen.output.resume and private.has_inputs:
+        raise OptionError("resume=True needs records and layers in files: save them, and give their paths")
+    target, overwrite = _target(private, output), chosen.output.overwrite
+    with _one_thread(), _held(private, output, overwrite):
+        work(_into(chosen, target), command=_call(verb, records, layers, options), progress=progress)
+        return _kept(Run, private, target, output, overwrite)
+
+
+def _options(files: ObjectFiles, records: Any, layers: Any, options: Mapping[str, Any]) -> RunOptions:
+    """Make the options of a run from what was given, with objects as files."""
+    sources: list[dict[str, Any]] = []
+    if isinstance(records, str | Path) and str(records).lower().endswith((".yaml", ".yml")):
+        sources.append(read_yaml(records))
+    elif records is not None:
+        sources.append({"occurrences.file": files.option("occurrences.file", records)})
+    if layers is not None:
+        sources.append({"layers.files": files.option("layers.files", layers)})
+    return make_options(*sources, files.options(options))
+
+
+def _into(options: RunOptions, folder: Path) -> RunOptions:
+    return options.model_copy(update={"output": options.output.model_copy(update={"folder": str(folder)})})
+
+
+def _target(private: PrivateFolder, output: str | None) -> Path:
+    """Return where a run writes: its output, or a private folder if there is none or objects must be saved with it."""
+    return private.results if output is None or private.has_inputs else Path(output)
+
+
+def _held(private: PrivateFolder, output: str | Path | None, overwrite: bool) -> Any:
+    """Hold the folder that results are saved to at the end; what stands in the way is said before the work."""
+    saves = output is not None and private.has_inputs
+    return claim(output_folder(str(output)), overwrite=overwrite) if saves else nullcontext()
+
+
+def _kept(kind: Any, private: PrivateFolder, target: Path, output: str | Path | None, overwrite: bool) -> Any:
+    """Return the results as an object, saved where they belong."""
+    if output is not None and private.has_inputs:
+        target = save_results(target, Path(output), private, overwrite=overwrite, held=True)
+    return kind(target, private)
+
+
+def _one_thread() -> Any:
+    """Let linear algebra work in one thread, as the terminal does: last digits depend on how many there are."""
+    from threadpoolctl import threadpool_limits
+
+    return threadpool_limits(limits=1, user_api="blas")
+
+
+def _call(verb: str, records: Any, layers: Any, options: Mapping[str, Any]) -> str:
+    """Return the call as it is kept with the results."""
+    parts = [_said(value) for value in (records, layers) if value is not None]
+    parts += [f"{name}={_said(value)}" for name, value in options.items()]
+    return f"sdm.{verb}({', '.join(parts)})"
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, str | Path):
+        return repr(str(value))
+    if isinstance(value, bool | int | float | None):
+        return repr(value)
+    if isinstance(value, Sequence):
+        return f"[{', '.join(map(_said, value))}]"
+    if isinstance(value, Mapping) and not hasattr(value, "dims"):
+        return "{" + ", ".join(f"{key!r}: {_said(item)}" for key, item in value.items()) + "}"
+    return f"<{type(value).__name__}>"
+
+
+def _model_place(model: Any) -> str:
+    """Return where the models of a run are, or the file of one."""
+    if isinstance(model, Run):
+        return str(model.folder) if len(model) > 1 or not model.files else str(model.files["model"])
+    return _model_file(model)
+
+
+def _model_file(model: Any) -> str:
+    """Return the file of one model."""
+    if isinstance(model, Run | ModelRun):
+        return str(model.files["model"])
+    if not isinstance(model, str | Path):
+        raise OptionError(f"got a {type(model).__name__}: expected a run, one of its models, or a model file")
+    return str(model)

@@ -1,0 +1,224 @@
+"""Rasters in memory as files: variables of xarray and open datasets of rasterio become GeoTIFFs, one per variable."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import rasterio
+from rasterio.crs import CRS
+from rasterio.errors import CRSError
+from rasterio.transform import Affine
+from rasterio.windows import Window
+
+from sdm.api.private import CellAxes
+from sdm.errors import DataError, OptionError
+from sdm.files import safe_names
+
+ROWS = 256  # that are read at a time: arrays may be larger than memory
+ACROSS = ("x", "lon", "longitude", "easting")
+DOWN = ("y", "lat", "latitude", "northing")
+_UNEVEN = 1e-3  # of a cell: by how much coordinates may be off a regular grid
+
+
+def is_xarray(value: Any) -> bool:
+    """Tell whether a value is a Dataset or a DataArray of xarray, which need not be installed."""
+    return type(value).__module__.partition(".")[0] == "xarray" and hasattr(value, "dims")
+
+
+def is_dataset(value: Any) -> bool:
+    """Tell whether a value is an open dataset of rasterio."""
+    return isinstance(value, rasterio.io.DatasetReaderBase)
+
+
+def dataset_place(source: Any) -> str | None:
+    """Return the file that an open dataset shows as it is; None where it is in memory, or warped on the way."""
+    if source.closed:
+        raise DataError(f"dataset {source.name} is closed: open it again")
+    if isinstance(source, rasterio.vrt.WarpedVRT) or source.mode != "r" or source.name.startswith("/vsimem"):
+        return None
+    return str(source.name)
+
+
+def write_dataset(source: Any, folder: Path, number: int) -> list[str]:
+    """Write the bands of an open dataset as GeoTIFFs; return the names of the variables."""
+    stem = Path(source.name).stem if not source.name.startswith("/vsimem") else f"layer_{number}"
+    names = [
+        text or (stem if source.count == 1 else f"{stem}_{k}") for k, text in enumerate(source.descriptions, start=1)
+    ]
+    for k, name in enumerate(_free_names(names, folder), start=1):
+        profile = _profile(source.width, source.height, source.dtypes[k - 1], source.crs, source.transform)
+        with rasterio.open(folder / f"{name}.tif", "w", **profile, nodata=source.nodatavals[k - 1]) as out:
+            out.scales, out.offsets = (source.scales[k - 1],), (source.offsets[k - 1],)
+            for window in _strips(source.height, source.width):
+                out.write(source.read(k, window=window), 1, window=window)
+    return names
+
+
+def write_xarray(data: Any, folder: Path, crs: Any = None, axes: list[CellAxes] | None = None) -> list[str]:
+    """Write the variables of a Dataset or a DataArray as GeoTIFFs; return their names. The coordinates of their cells
+    are added to `axes`.
+
+    A variable has the dimensions y and x (or latitude and longitude, northing and easting). One more dimension, such as
+    the band or the month, gives one layer per step: by its label if that is a text, else `<variable>_<label>`.
+    """
+    names = []
+    for name, part in _layers(data):
+        down, across = _sides(part, name)
+        grid = _transform(part, across, down, name)
+        known = _crs(part, data, crs, name)
+        if axes is not None and down in part.coords and across in part.coords:
+            y, x = (np.asarray(part[dim].values, dtype=np.float64) for dim in (down, across))
+            axes.append(CellAxes((str(down), str(across)), y, x))
+        part = part.transpose(down, across)
+        if grid.e > 0:  # its rows run from south to north
+            part = part.isel({down: slice(None, None, -1)})
+            grid = grid @ Affine.translation(0, part.sizes[down]) @ Affine.scale(1, -1)
+        dtype = np.dtype({"bool": "uint8", "float16": "float32"}.get(part.dtype.name, part.dtype))
+        if dtype.kind not in "iuf":
+            raise DataError(f"variable '{name}' holds values of type {dtype}: expected numbers")
+        dtype = np.dtype("float64") if dtype.itemsize > 8 else dtype
+        height, width = part.shape
+        profile = _profile(width, height, str(dtype), known, grid)
+        (place,) = _free_names([name], folder)
+        with rasterio.open(folder / f"{place}.tif", "w", **profile, nodata=_nodata(part, dtype)) as out:
+            scale, offset = part.attrs.get("scale_factor", 1.0), part.attrs.get("add_offset", 0.0)
+            out.scales, out.offsets = (float(scale),), (float(offset),)
+            for window in _strips(height, width):
+                rows = slice(window.row_off, window.row_off + window.height)
+                out.write(np.asarray(part.isel({down: rows}).values, dtype=dtype), 1, window=window)
+        names.append(name)
+    if not names:
+        raise DataError("the xarray Dataset has no variable with dimensions y and x: expected one per layer")
+    return names
+
+
+def _free_names(names: list[str], folder: Path) -> list[str]:
+    """Return names of files; raise if a layer of that name is there already."""
+    places = safe_names(names)
+    for name in names:
+        if names.count(name) > 1 or (folder / f"{places[name]}.tif").exists():
+            raise DataError(f"two layers are called '{name}': leave out one of them, or give it another name")
+    return [places[name] for name in names]
+
+
+def _profile(width: int, height: int, dtype: str, crs: Any, transform: Affine) -> dict[str, Any]:
+    common = {"driver": "GTiff", "count": 1, "compress": "deflate", "bigtiff": "if_safer"}
+    return {**common, "width": width, "height": height, "dtype": dtype, "crs": crs, "transform": transform}
+
+
+def _strips(height: int, width: int) -> Iterator[Window]:
+    for top in range(0, height, ROWS):
+        yield Window(0, top, width, min(ROWS, height - top))
+
+
+def _layers(data: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the layers of a Dataset or DataArray by name, each with two dimensions."""
+    arrays: Mapping[Any, Any] = data.data_vars if hasattr(data, "data_vars") else {data.name: data}
+    for key, array in arrays.items():
+        name = "" if key is None else str(key)
+        sides = [_side(array.dims, words) for words in (DOWN, ACROSS)]
+        more = [dim for dim in array.dims if dim not in sides]
+        if None in sides and hasattr(data, "data_vars"):
+            continue  # such as the coordinate system of rioxarray
+        if len(more) > 1 or None in sides:
+            raise DataError(
+                f"variable '{name}' has the dimensions {', '.join(map(str, array.dims))}: expected y and x, and one "
+                "more at most"
+            )
+        if not more:
+            if not name:
+                raise DataError("the DataArray has no name: give it that of its variable, as in array.rename('bio1')")
+            yield name, array
+            continue
+        labels = array[more[0]].values if more[0] in array.coords else np.arange(1, array.sizes[more[0]] + 1)
+        titles = array.attrs.get("long_name")
+        if isinstance(titles, tuple | list) and len(titles) == len(labels):  # names of bands, as rioxarray reads them
+            labels = np.array(titles, dtype=object)
+        for k, label in enumerate(labels):
+            text = str(label) if isinstance(label, str) or not name else f"{name}_{_said(label)}"
+            alone = len(labels) == 1 and bool(name) and not isinstance(label, str)
+            yield (name if alone else text), array.isel({more[0]: k})
+
+
+def _said(label: Any) -> str:
+    """Return the label of a step as part of a name: a date without its time."""
+    return str(label)[:10] if np.asarray(label).dtype.kind == "M" else str(label)
+
+
+def _side(dims: Any, words: tuple[str, ...]) -> Any:
+    return next((dim for dim in dims if str(dim).lower() in words), None)
+
+
+def _sides(array: Any, name: str) -> tuple[Any, Any]:
+    down, across = _side(array.dims, DOWN), _side(array.dims, ACROSS)
+    for dim in (down, across):
+        if array.sizes[dim] < 2:
+            raise DataError(f"variable '{name}' has {array.sizes[dim]} cell along '{dim}': expected two or more")
+    return down, across
+
+
+def _transform(array: Any, across: Any, down: Any, name: str) -> Affine:
+    """Return the grid of a variable: from its coordinates, as exactly as the file that they come from says it."""
+    stored = _stored_transform(array)
+    if across not in array.coords or down not in array.coords:
+        if stored is None:
+            raise DataError(
+                f"variable '{name}' has no coordinates along '{down}' and '{across}': add those of its cells"
+            )
+        return stored
+    steps, starts = [], []
+    for dim in (across, down):
+        at = np.asarray(array[dim].values, dtype=np.float64)
+        step = float(at[-1] - at[0]) / (at.size - 1)
+        if step == 0 or not np.allclose(np.diff(at), step, rtol=0, atol=_UNEVEN * abs(step)):
+            raise DataError(
+                f"variable '{name}' has uneven steps along '{dim}': expected cells of one size; resample it"
+            )
+        steps.append(step)
+        starts.append(float(at[0]) - step / 2)
+    found = Affine(steps[0], 0.0, starts[0], 0.0, steps[1], starts[1])
+    if stored is not None:  # it may be that of the whole raster of which this is a part
+        differ = np.abs(np.subtract(stored[:6], found[:6])) / np.array([abs(steps[0])] * 3 + [abs(steps[1])] * 3)
+        if differ.max() < 1e-6:
+            return stored
+    return found
+
+
+def _grid_mapping(array: Any) -> Any:
+    """Return the coordinate in which CF and rioxarray keep the coordinate system; None where there is none."""
+    named = array.encoding.get("grid_mapping") or array.attrs.get("grid_mapping") or "spatial_ref"
+    return array.coords.get(named)
+
+
+def _stored_transform(array: Any) -> Affine | None:
+    known = _grid_mapping(array)
+    text = None if known is None else known.attrs.get("GeoTransform")
+    return None if text is None else Affine.from_gdal(*map(float, str(text).split()))
+
+
+def _crs(array: Any, data: Any, given: Any, name: str) -> CRS | None:
+    """Return the coordinate system of a variable: as given, else as CF and rioxarray keep it."""
+    known = _grid_mapping(array)
+    if known is None and hasattr(data, "data_vars"):
+        named = array.attrs.get("grid_mapping") or "spatial_ref"
+        known = data.get(named)
+    stored = {} if known is None else known.attrs
+    text = given or stored.get("crs_wkt") or stored.get("spatial_ref") or array.attrs.get("crs")
+    if text is None:
+        return None
+    try:
+        return CRS.from_user_input(text)
+    except (CRSError, ValueError, TypeError) as problem:
+        raise OptionError(
+            f"the coordinate system of '{name}' is not known ({str(text)[:60]}): give layers_crs"
+        ) from problem
+
+
+def _nodata(array: Any, dtype: np.dtype[Any]) -> float | None:
+    """Return the value that means "no data" in a variable: as it says, or NaN."""
+    for kept in (array.attrs, {} if dtype.kind == "f" else array.encoding):
+        for key in ("_FillValue", "missing_value", "nodata"):
+            if kept.get(key) is not None:
+                return float(kept[key])
+    return float("nan") if dtype.kind == "f" else None

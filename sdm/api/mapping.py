@@ -1,0 +1,145 @@
+"""The maps of a model: those of its run, predictions for other layers or tables, and the range as polygons."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sdm.api.inputs import ObjectFiles
+from sdm.api.private import PrivateFolder
+from sdm.api.rasters import Map, RasterMap, as_map, read_raster, stacked
+from sdm.errors import DataError, OptionError
+from sdm.maps.community import PRESENT
+from sdm.models.presence import presence_class
+from sdm.report.results import Results
+
+if TYPE_CHECKING:
+    import geopandas
+
+MAIN = ("map", "probability map")  # the map of a kind of model; a joint model has one per species
+
+
+def raster_places(results: Results) -> dict[str, Path]:
+    """Return where the maps of a model are, by what they are; the main one first."""
+    found: dict[str, Path] = {}
+
+    def add(files: Mapping[str, Any], before: str = "") -> None:
+        for key, value in files.items():
+            if isinstance(value, dict):
+                add(value, "" if key == "maps" else f"{key} ")
+            elif isinstance(value, str) and value.endswith(".tif") and (results.folder / value).is_file():
+                found[f"{before}{key}"] = results.folder / value
+
+    add(results.numbers["files"])
+    return dict(sorted(found.items(), key=lambda item: item[0] not in MAIN))
+
+
+def stored_map(results: Results, name: str | None = None) -> RasterMap:
+    """Return a map of a model by what it is; the main one unless it is named."""
+    known = raster_places(results)
+    if not known:
+        raise DataError(f"there is no map of {results.title}: fit with layers, and without map=False")
+    if name not in (None, *known):
+        raise OptionError(f"there is no map '{name}' of {results.title}: expected one of {', '.join(known)}")
+    if name is not None:
+        return read_raster(known[name], f"{results.title}, {name}")
+    if results.kind == "community":
+        named = {key.partition(" ")[2]: path for key, path in known.items() if key.startswith("species ")}
+        return stacked([read_raster(path) for path in named.values()], list(named), results.title)
+    return _of_presence(read_raster(next(iter(known.values())), results.title), results)
+
+
+def _of_presence(found: RasterMap, results: Results) -> RasterMap:
+    """Return the band of presence, of a model of presence and absence; other maps as they are."""
+    here = presence_class(results.classes) if results.kind == "classes" else None
+    if here is None or found.values.ndim == 2:
+        return found
+    profile = {**found.profile, "count": 1}
+    return replace(found, values=found.values[here], profile=profile, bands=())
+
+
+def predict_model(results: Results, data: Any, scale: str | None, layers_crs: Any, ways: dict[str, Any]) -> Any:
+    """Return predictions for the rows of a table, or a map for layers."""
+    import pandas as pd
+
+    model = results.model
+    if model is None:
+        raise DataError(f"{results.folder} has no model file in it: make the results again")
+    if isinstance(data, pd.DataFrame) or (hasattr(data, "keys") and not hasattr(data, "dims")):
+        if ways:
+            raise OptionError(f"{next(iter(ways))} does not apply to predictions for a table: leave it out")
+        if scale not in (None, *model.scales):
+            raise OptionError(f"scale={scale!r}: expected one of {', '.join(model.scales)}")
+        values = model.values(data, scale)
+        index = data.index if isinstance(data, pd.DataFrame) else None
+        here = presence_class(model.bands) if results.kind == "classes" else None
+        if here is not None:
+            return pd.Series(values[:, here], index=index, name="presence")
+        if values.shape[1] == 1:
+            return pd.Series(values[:, 0], index=index, name=model.bands[0] or "prediction")
+        return pd.DataFrame(values, index=index, columns=list(model.bands))
+    return predict_layers(results, data, scale, layers_crs, ways)
+
+
+def predict_layers(results: Results, layers: Any, scale: str | None, layers_crs: Any, ways: dict[str, Any]) -> Map:
+    """Return the map of a model over other layers."""
+    from sdm.workflow.predicting import predict_files
+
+    made = ObjectFiles(PrivateFolder(), layers_crs)  # these inputs are not those of the run
+    places = made.rasters(layers, "layers")
+    several = results.kind in ("community", "group")  # whose maps go to a folder
+    area = made.table(ways.pop("area"), "area") if ways.get("area") is not None else None
+    model = results.path("model")
+    if model is None:
+        raise DataError(f"{results.folder} has no model file in it: make the results again")
+    with TemporaryDirectory(prefix="sdm-") as folder:
+        place = Path(folder) / ("maps" if several else "map.tif")
+        found = predict_files(model, places, place, scale=scale, area=area, **ways)
+        if not several:
+            return as_map(_of_presence(read_raster(place, results.title), results), made.private.axes)
+        rows = {key: row for key, row in found.numbers["maps"].items() if "species" in row and row["what"] != PRESENT}
+        maps = [read_raster(found.files[key]) for key in rows]
+    return as_map(stacked(maps, [row["species"] for row in rows.values()], results.title), made.private.axes)
+
+
+def range_of(results: Results, threshold: str | float | None) -> "geopandas.GeoDataFrame":
+    """Return where a species is, as one polygon per patch with its area in km²."""
+    import geopandas
+
+    stored = results.path("range")
+    if stored is not None and threshold is None:
+        return geopandas.read_file(stored)
+    if threshold is None:
+        threshold = results.option("predict.threshold") or "maxsss"
+    return polygons_above(stored_map(results), cutoff_value(results, threshold), results.title)
+
+
+def cutoff_value(results: Results, threshold: str | float) -> float:
+    """Return a cutoff on the scale of the map: a number as it is, a rule by its name."""
+    if not isinstance(threshold, str):
+        return float(threshold)
+    rules = results.tree("thresholds")
+    row = rules.get(threshold)
+    if not isinstance(row, dict) or results.scale not in row:
+        raise OptionError(f"threshold={threshold!r}: expected a number, or one of {', '.join(rules)}")
+    return float(row[results.scale])
+
+
+def polygons_above(found: RasterMap, cutoff: float, species: str) -> "geopandas.GeoDataFrame":
+    """Return the patches of a map at or above a cutoff as polygons."""
+    import geopandas
+    import rasterio
+
+    from sdm.maps.ranges import write_range
+
+    if found.values.ndim != 2:
+        raise OptionError(f"the map of {species} has {len(found.bands)} bands: expected that of one species")
+    with TemporaryDirectory(prefix="sdm-") as folder:
+        place = Path(folder) / "range.tif"
+        with rasterio.open(place, "w", **{**found.profile, "dtype": "uint8", "nodata": None}) as out:
+            # The cutoff of a rule is the prediction at a record: it is rounded as the map is.
+            out.write((np.nan_to_num(found.values, nan=-np.inf) >= np.float32(cutoff)).astype(np.uint8), 1)
+        return geopandas.read_file(write_range(place, place.with_suffix(".gpkg"), species=species).path)

@@ -1,0 +1,232 @@
+"""Plots of results as matplotlib axes, drawn by the functions that draw the figures of a run."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sdm.errors import DataError, OptionError
+from sdm.report import charts
+from sdm.report.results import Results, column, number, rows_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+KINDS = {"marginal": "others at their mean", "only": "this variable alone"}
+PIXELS = 900  # of a map's long side, at most
+ACROSS = 4  # plots of curves in a row, at most
+
+
+HINTS = {"folds": "fit with folds=5", "tune": "make the run with sdm.tune"}
+
+
+class Plots:
+    """Plots of one model. Every method takes the `ax` to draw on, or makes a figure, and returns the axes."""
+
+    def __init__(self, results: Results) -> None:
+        self._results = results
+
+    def map(self, name: str | None = None, ax: "Axes | None" = None, *, records: bool = True) -> "Axes":
+        """Draw a map, with the records on it: that which the page shows first, unless it is named (one of `maps`)."""
+        from sdm.api.mapping import raster_places
+        from sdm.report.pages.live_map import map_layers
+
+        results = self._results
+        known = raster_places(results)
+        if not known:
+            raise DataError(f"there is no map of {results.title}: fit with layers, and without map=False")
+        if name not in (None, *known):
+            raise OptionError(f"there is no map '{name}' of {results.title}: expected one of {', '.join(known)}")
+        path, band, label = known[name or ("richness" if "richness" in known else next(iter(known)))], 1, ""
+        if name is None and (layers := map_layers(results)):
+            path, band, label = layers[0].path, layers[0].band, layers[0].label
+        shades = (label, 1.0 if charts.TOP.get(results.scale) == 1.0 and label else None)
+        points = _record_places(results) if records else {}
+        return draw_raster(path, results.title, shades, ax, points, band=band, species=results.kind == "species")
+
+    def curve(self, variable: str, ax: "Axes | None" = None) -> "Axes":
+        """Draw the response to one variable."""
+        from sdm.report.figures.charts import plot_curve
+
+        known = self._curve_charts()
+        if variable not in known:
+            raise OptionError(f"there is no response curve of '{variable}': expected one of {', '.join(known)}")
+        return plot_curve(known[variable], ax)
+
+    def curves(self, variables: Sequence[str] | None = None) -> "NDArray[Any]":
+        """Draw the response to every variable, or to those named, side by side; return an array of axes."""
+        from matplotlib import pyplot
+
+        names = list(self._curve_charts() if variables is None else variables)
+        if not names:
+            raise DataError(f"there are no response curves of {self._results.title}: fit without curves=False")
+        across = min(ACROSS, len(names))
+        down = -(-len(names) // across)
+        figure = pyplot.figure(figsize=(2.4 * across, 1.9 * down), layout="constrained")
+        axes = [self.curve(name, figure.add_subplot(down, across, k)) for k, name in enumerate(names, start=1)]
+        handles, labels = axes[0].get_legend_handles_labels()
+        for k, one in enumerate(axes):  # one legend, and one label per row, are enough
+            if (legend := one.get_legend()) is not None:
+                legend.remove()
+            if k % across:
+                one.set_ylabel("")
+        figure.legend(handles, labels, loc="outside upper center", ncols=2, fontsize=7, frameon=False)
+        return np.array(axes, dtype=object)
+
+    def importance(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw permutation importance and percent contribution of the variables."""
+        from sdm.report.figures.charts import plot_bars
+
+        found = self._results.tree("importance")
+        permuted = rows_of(found.get("permutation") or self._results.numbers.get("permutation_importance"))
+        self._need(permuted, "importance", "importance=False")
+        return plot_bars(charts.importance_chart(permuted, rows_of(found.get("contribution")), brief=True), ax)
+
+    def jackknife(self, measure: str = "train_gain", ax: "Axes | None" = None) -> "Axes":
+        """Draw the jackknife of the variables by a measure: `train_gain`, `test_gain`, `train_auc` or `test_auc`."""
+        from sdm.report.figures.charts import plot_bars
+
+        known = charts.jackknife_charts(rows_of(self._results.tree("importance").get("jackknife")))
+        if measure not in known:
+            listed = f"expected one of {', '.join(known)}" if known else "fit with jackknife=True"
+            raise OptionError(f"there is no jackknife by '{measure}' of {self._results.title}: {listed}")
+        axes = plot_bars(known[measure], ax, legend=False)  # it would lie on the bars
+        axes.legend(loc="lower center", bbox_to_anchor=(0.45, 1.0), ncols=2, fontsize=7, frameon=False)
+        return axes
+
+    def roc(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw the ROC curve of training and test records."""
+        from sdm.report.figures.charts import plot_curve
+
+        rows = self._rows("roc")
+        scores = {}
+        for data, key in (("training", "auc_train"), ("test", "auc_test")):
+            measured = self._results.tree("measures").get(data)
+            found = measured.get("mean_auc") if isinstance(measured, dict) else self._results.numbers.get(key)
+            scores[data] = number(found)
+        axes = plot_curve(charts.roc_chart(rows, scores), ax, letters=60)
+        axes.set_xlabel(axes.get_xlabel().replace(" (", "\n("))  # for axes that are narrow
+        return axes
+
+    def omission(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw omission and predicted area against the cumulative threshold."""
+        from sdm.report.figures.charts import plot_curve
+
+        return plot_curve(charts.omission_chart(self._rows("omission")), ax)
+
+    def calibration(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw the share of sites with the species against its prediction, of a model with absences."""
+        from sdm.report.figures.charts import plot_curve
+
+        found = self._results.tree("presence_absence").get("calibration") or self._results.numbers.get("calibration")
+        rows = rows_of(found)
+        self._need(rows, "calibration", "no absences")
+        return plot_curve(charts.calibration_chart(rows), ax)
+
+    def folds(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw which fold each record is held out in, over the land."""
+        from sdm.report.figures.assessment import plot_folds
+        from sdm.report.pages.sections import main_picture
+
+        rows = [row for row in self._rows("folds") if row.get("kind") != "background" and row.get("fold")]
+        names = sorted(
+            {row["fold"] for row in rows}, key=lambda text: (number(text) is None, number(text) or 0.0, text)
+        )
+        group = np.array([names.index(row["fold"]) for row in rows], dtype=np.int64)
+        land = main_picture(self._results)
+        places = np.array(column(rows, "X")), np.array(column(rows, "Y"))
+        return plot_folds(places, group, names, ax, geographic=land is not None and land.geographic, land=land)
+
+    def tuning(self, by: str | None = None, ax: "Axes | None" = None) -> "Axes":
+        """Draw a measure against the multiplier for all settings that `sdm.tune` tried; the chosen one is ringed."""
+        from sdm.report.figures.assessment import plot_tuning
+
+        rows = self._rows("tune")
+        by = by or str((self._results.tree("tuning").get("by") or ["auc.val.avg"])[0])
+        if by not in rows[0]:
+            raise OptionError(f"there is no measure '{by}' of the tuning: expected one of {', '.join(rows[0])}")
+        tried = [_setting(row) for row in rows]
+        return plot_tuning(tried, by, [row.get("chosen") == "True" for row in rows].index(True), ax)
+
+    def _curve_charts(self) -> dict[str, Any]:
+        """Return the charts of the responses, all of one height, as the page has them; of classes their shares."""
+        from sdm.report.pages.sections import rows_by, stored_curve
+
+        scale, table = self._results.scale, self._results.table("curves")
+        if table and "probability" in table[0]:
+            return self._share_charts(table)
+        rows = [row for row in table if row.get("kind") in KINDS]
+        top = charts.TOP.get(scale, max(column(rows, "response"), default=1.0))
+        ways: dict[str, Any] = {"y_label": charts.SCALES.get(scale, scale), "y_range": (0.0, top)}
+        found = {}
+        for variable, own in rows_by(rows, "variable").items():
+            kinds = {KINDS[kind]: stored_curve(part) for kind, part in rows_by(own, "kind").items()}
+            found[variable] = charts.curve_chart(variable, kinds, title=f"Response to {variable}", **ways)
+        return found
+
+    def _share_charts(self, table: list[dict[str, str]]) -> dict[str, Any]:
+        """Return the probabilities of all classes along every variable, in the colours of the classes."""
+        from sdm.report.pages.sections import rows_by, stored_curve
+
+        colours = {row.get("class", ""): row.get("colour", "") for row in self._results.table("classes")}
+        ways: dict[str, Any] = {"y_label": "Probability", "y_range": (0.0, 1.0)}
+        found = {}
+        for variable, rows in rows_by(table, "variable").items():
+            own = {
+                label: replace(stored_curve(part, "probability", "category"), colour=colours.get(label))
+                for label, part in rows_by(rows, "class").items()
+            }
+            found[variable] = charts.curve_chart(variable, own, title=f"Probabilities along {variable}", **ways)
+        return found
+
+    def _rows(self, key: str) -> list[dict[str, str]]:
+        rows = self._results.table(key)
+        if not rows:
+            hint = HINTS.get(key, "models of this kind do not have it, or the results are of an earlier version")
+            raise DataError(f"there is no table '{key}' of {self._results.title}: {hint}")
+        return rows
+
+    def _need(self, rows: Sequence[Any], what: str, without: str) -> None:
+        if not rows:
+            raise DataError(f"there is no {what} of {self._results.title}: the run was made with {without}")
+
+
+def draw_raster(
+    path: Path,
+    title: str,
+    shades: tuple[str, float | None],
+    ax: "Axes | None" = None,
+    records: Mapping[str, Any] | None = None,
+    *,
+    band: int = 1,
+    species: bool = True,
+) -> "Axes":
+    """Draw a raster of results on axes; `shades` are what its values are called, and the largest that there can be."""
+    from sdm.report.figures.maps import Shades, plot_map
+    from sdm.report.figures.style import safe_text
+    from sdm.report.pictures import read_picture
+
+    axes = plot_map(read_picture(path, PIXELS, band), Shades(*shades), ax, records=records)
+    axes.set_title(safe_text(title, 60), fontsize=9, fontstyle="italic" if species else "normal")
+    return axes
+
+
+def _record_places(results: Results) -> dict[str, tuple[Any, Any]]:
+    """Return where the records of training and test lie."""
+    found = {}
+    for what, noun in (("train", "record"), ("test", "test record")):
+        rows = [row for row in results.table("sample predictions") if row.get("Test or train") == what]
+        if rows:
+            found[noun] = (np.array(column(rows, "X")), np.array(column(rows, "Y")))
+    return found
+
+
+def _setting(row: Mapping[str, str]) -> dict[str, Any]:
+    """Return a row of what was tried with numbers, its multiplier, and what else it is."""
+    words = [row[key] for key in ("fc",) if row.get(key)]
+    words += [f"{key} {row[key]}" for key in ("entropy", "regularization", "lambda", "beta") if row.get(key)]
+    values = {key: number(text) for key, text in row.items()}
+    return {**values, "multiplier": values.get("rm") or 1.0, "label": ", ".join(words)}

@@ -1,0 +1,244 @@
+"""A projection as an object: models on scenarios, what changes, and how far that extrapolates."""
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sdm.api.private import PrivateFolder
+from sdm.api.rasters import Map, RasterMap, as_map, read_raster, stacked
+from sdm.api.saving import save_results
+from sdm.api.tables import read_table
+from sdm.errors import DataError, OptionError
+from sdm.report.charts import SCALES, TOP
+from sdm.report.projection import StoredCase, StoredProjection
+from sdm.report.results import Results, find_projections, read_results
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+
+class ProjectedSpecies:
+    """The projection of one species: its scenarios, their numbers and maps.
+
+    Parameters
+    ----------
+    results : Results
+        What the projection stored of the species.
+
+    Examples
+    --------
+    >>> import pathlib, sdm, tempfile
+    >>> from sdm.simulate.world import simulate  # a virtual landscape, a species, and a warmer climate
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> made = simulate(folder, size=32, layers=3, species=1, records=30, sites=40, warming=2)
+    >>> run = sdm.fit(folder / "occurrences.csv", folder / "layers", categorical="landcover", features="lq")
+    >>> future = sdm.project(run, {"warmer": folder / "warmer"}, folder / "layers", report=False)
+    >>> one = future["Virtualis montanus"]
+    >>> one.scenarios
+    ['warmer']
+    >>> one.maps_of("warmer")
+    ['suitability', 'presence maxsss', 'change', 'mess', 'mod']
+    >>> one.get_map("warmer").shape
+    (32, 32)
+    """
+
+    def __init__(self, results: Results) -> None:
+        self._results = results
+        self._stored = StoredProjection(results.folder, results.numbers)
+        self.name = self._stored.species
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """Everything that was measured, as in the JSON file of the results."""
+        return self._results.numbers
+
+    @property
+    def scenarios(self) -> list[str]:
+        """The titles of the scenarios, without the reference."""
+        return [case.title for case in self._stored.scenarios]
+
+    @property
+    def page(self) -> Path | None:
+        """The page with all results (HTML, opens offline); None where there is none."""
+        return self._results.page if self._results.page.is_file() else None
+
+    def maps_of(self, scenario: str = "reference") -> list[str]:
+        """Return the names of the maps of a scenario: `map`, `change`, `mess` and others."""
+        return list(self._rasters(self._case(scenario)))
+
+    def raster(self, scenario: str, name: str | None = None) -> RasterMap:
+        """Return a map of a scenario as an array with its profile; suitability unless it is named."""
+        known = self._rasters(self._case(scenario))
+        if not known:
+            raise DataError(f"there is no map of scenario '{scenario}': make the projection again")
+        name = next(iter(known)) if name is None else name
+        if name not in known:
+            raise OptionError(f"there is no map '{name}' of '{scenario}': expected one of {', '.join(known)}")
+        return read_raster(known[name], f"{self.name}, {scenario}")
+
+    def get_map(self, scenario: str, name: str | None = None) -> Map:
+        """Return a map of a scenario: an `xarray.DataArray` where xarray is installed, else a `RasterMap`."""
+        return as_map(self.raster(scenario, name))
+
+    @property
+    def maps(self) -> Map:
+        """Suitability in the reference, where there is one, and in all scenarios: a band each."""
+        titles = [case.title for case in self._stored.cases]
+        return as_map(stacked([self.raster(title) for title in titles], titles, self.name))
+
+    def plot_map(self, scenario: str, name: str | None = None, ax: "Axes | None" = None) -> "Axes":
+        """Draw a map of a scenario; return the matplotlib axes."""
+        from sdm.api.plots import draw_raster
+
+        path = self._rasters(self._case(scenario))[name or self.maps_of(scenario)[0]]
+        scale = self._stored.scale
+        shades = (SCALES.get(scale, scale), 1.0 if TOP.get(scale) == 1.0 else None) if name is None else ("", None)
+        return draw_raster(path, f"{self.name}, {scenario}", shades, ax)
+
+    def _row(self, case: StoredCase) -> dict[str, Any]:
+        """Return the main numbers of a scenario."""
+        known = {"stable": "stable_present", "gain": "gain", "loss": "loss"}
+        changed = {f"{name}_km2": case.changed(key) for name, key in known.items()}
+        area = {"suitable_km2": case.km2, "net_percent": case.net_percent, **changed}
+        return {"species": self.name, "scenario": case.title, **case.fields, **area, "outside": case.outside}
+
+    def _case(self, scenario: str) -> StoredCase:
+        for case in self._stored.cases:
+            if case.title == scenario:
+                return case
+        known = ", ".join(case.title for case in self._stored.cases)
+        raise OptionError(f"there is no scenario '{scenario}': expected one of {known}")
+
+    def _rasters(self, case: StoredCase) -> dict[str, Path]:
+        """Return the rasters of a scenario, suitability first."""
+        named: dict[str, Path] = {}
+        for key, value in case.tree("files").items():
+            parts = {f"{key} {rule}": name for rule, name in value.items()} if isinstance(value, dict) else {key: value}
+            for title, name in parts.items():
+                path = self._results.folder / str(name)
+                if path.suffix == ".tif" and path.is_file():
+                    named[title] = path
+        return named
+
+    def __repr__(self) -> str:
+        return f"<sdm.ProjectedSpecies {self.name!r} in {len(self.scenarios)} scenarios>"
+
+
+class ProjectionRun(Mapping[str, ProjectedSpecies]):
+    """The results of a projection: a mapping from names of species to their scenarios.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the files are; without an `output` it goes with the object: see `to_folder`.
+    private : PrivateFolder, optional
+        The temporary folder of a projection in Python. `sdm.project` and `sdm.load_projection` make projections.
+
+    Examples
+    --------
+    >>> import pathlib, sdm, tempfile
+    >>> from sdm.simulate.world import simulate  # a virtual landscape, a species, and a warmer climate
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> made = simulate(folder, size=32, layers=3, species=1, records=30, sites=40, warming=2)
+    >>> run = sdm.fit(folder / "occurrences.csv", folder / "layers", categorical="landcover", features="lq")
+    >>> future = sdm.project(run, {"warmer": folder / "warmer"}, folder / "layers", report=False)
+    >>> future
+    <sdm.ProjectionRun of 1 species: Virtualis montanus>
+    >>> future.summary[["scenario", "suitable_km2", "net_percent"]].shape
+    (2, 3)
+    """
+
+    def __init__(self, folder: Path, private: PrivateFolder | None = None) -> None:
+        self.folder = folder
+        self._private = private if private is not None else PrivateFolder()
+
+    @cached_property
+    def _species(self) -> dict[str, ProjectedSpecies]:
+        found = [ProjectedSpecies(read_results(path)) for path in find_projections(self.folder)]
+        if not found:
+            raise DataError(f"{self.folder} has no projection in it: expected an output folder of 'sdm project'")
+        return {one.name: one for one in found}
+
+    def __getitem__(self, name: str) -> ProjectedSpecies:
+        if name not in self._species:
+            raise OptionError(f"there is no species {name!r} in the projection: it has {', '.join(self._species)}")
+        return self._species[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._species)
+
+    def __len__(self) -> int:
+        return len(self._species)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._species
+
+    @property
+    def only(self) -> ProjectedSpecies:
+        """The only species."""
+        if len(self._species) != 1:
+            raise OptionError(f"the projection has {len(self._species)} species: choose one, as in projection[name]")
+        return next(iter(self._species.values()))
+
+    @property
+    def summary(self) -> "pd.DataFrame":
+        """One row per species and scenario: suitable area in km², its change in percent of the reference, what is
+        stable, gained and lost in km², and the share of cells outside the training range."""
+        import pandas as pd
+
+        rows = [one._row(case) for one in self._species.values() for case in one._stored.cases]
+        return pd.DataFrame(rows)
+
+    @property
+    def table(self) -> "pd.DataFrame":
+        """Everything that was measured, in long form: species, scenario, measure, of, value, unit."""
+        return read_table(self.folder / "scenarios.csv")
+
+    @property
+    def warnings(self) -> list[str]:
+        """What could mislead."""
+        texts = [text for one in self._species.values() for text in one.numbers.get("warnings") or ()]
+        return list(dict.fromkeys(map(str, texts)))
+
+    def to_folder(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Save the results as `sdm project` writes them, with their pages; return the folder."""
+        return save_results(self.folder, Path(path), self._private, overwrite=overwrite)
+
+    def __repr__(self) -> str:
+        return f"<sdm.ProjectionRun of {len(self._species)} species: {', '.join(list(self._species)[:5])}>"
+
+    def _repr_html_(self) -> str:
+        from sdm.api.html import projection_html
+
+        return projection_html(self.summary, self.warnings)
+
+
+def load_projection(folder: str | Path) -> ProjectionRun:
+    """Open the results of `sdm project`, or of `sdm.project`, as an object.
+
+    Parameters
+    ----------
+    folder : path
+        The output folder of a projection.
+
+    Returns
+    -------
+    ProjectionRun
+
+    Examples
+    --------
+    >>> import pathlib, sdm, tempfile
+    >>> from sdm.simulate.world import simulate  # a virtual landscape, a species, and a warmer climate
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> made = simulate(folder, size=32, layers=3, species=1, records=30, sites=40, warming=2)
+    >>> run = sdm.fit(folder / "occurrences.csv", folder / "layers", categorical="landcover", features="lq")
+    >>> scenarios, output = {"warmer": folder / "warmer"}, folder / "projected"
+    >>> future = sdm.project(run, scenarios, folder / "layers", output=output, report=False)
+    >>> sdm.load_projection(output).summary.equals(future.summary)
+    True
+    """
+    run = ProjectionRun(Path(folder))
+    len(run)  # what is wrong is said here
+    return run

@@ -1,0 +1,33 @@
+"""Which format a raster is written in: by the ending of its name, as GDAL knows them."""
+
+from pathlib import Path
+
+from rasterio.drivers import raster_driver_extensions
+
+from sdm.errors import OptionError
+
+COG = "COG"
+SINGLE = ("AAIGrid", "ZMap", "XYZ", "PCRaster", "SAGA")  # formats of one band
+# Pictures hold neither numbers nor places, and some formats cannot be written from another file.
+_NOT = ("PNG", "JPEG", "BMP", "GIF", "WEBP", "VRT", "MEM", "PDF", "GPKG", "MBTiles", "KMLSUPEROVERLAY", "MFF")
+
+
+def map_format(path: Path, bands: int = 1) -> str:
+    """Return GDAL's name of the format that a file's ending means; GeoTIFFs are cloud-optimized.
+
+    Raises
+    ------
+    OptionError
+        If GDAL does not write such files as maps, or they cannot have so many bands.
+    """
+    ending = path.suffix.lower().removeprefix(".")
+    if ending in ("tif", "tiff", ""):
+        return COG
+    known = raster_driver_extensions()
+    driver = known.get(ending)
+    if driver is None or driver in _NOT:
+        good = ", ".join(f".{name}" for name in ("tif", "asc", "img", "nc", "bil", "grd", "sdat") if name in known)
+        raise OptionError(f"{path.name} cannot be a map: expected one of the endings {good}")
+    if bands > 1 and driver in SINGLE:
+        raise OptionError(f"{path.name} has room for one band ({driver}), and the map has {bands}: write a .tif")
+    return driver

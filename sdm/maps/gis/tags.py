@@ -1,0 +1,77 @@
+"""What a raster says about itself: descriptions of its bands, tags, units and statistics, as GIS programs read them.
+
+| tag | what it says |
+|---|---|
+| `species` | whose map it is |
+| `what` | what the values are, such as presence or change; without it, suitability on a `scale` |
+| `scale`, `units` | of the values |
+| `scenario`, `field_…` | the time or place that was mapped |
+| `threshold_rule`, `threshold` | the rule and the value of a cutoff |
+| `statistic` | over replicates or scenarios: mean, deviation, lower, upper, … |
+| `model_id`, `software` | which model made it, and which program |
+| `class_N`, `variable_N`, `value_N` | what the value N stands for |
+"""
+
+from collections.abc import Mapping, Sequence
+
+from rasterio.io import DatasetWriter
+
+from sdm.maps.moments import RasterSummary
+
+UNITS = {
+    "cloglog": "0 to 1",
+    "logistic": "0 to 1",
+    "cumulative": "percent",
+    "raw": "share of the training cells",
+    "probability": "0 to 1",
+    "density": "relative to area",
+    "species": "species",
+}
+PRESENCE_WORDS = {"value_0": "absent", "value_1": "present"}
+_OF_WHAT = {"entropy": "nats", "richness": "species", "labeled richness": "species", "clamping": "units of the map"}
+
+
+def describe_raster(file: DatasetWriter, summaries: Sequence[RasterSummary], tags: Mapping[str, str]) -> None:
+    """Write tags, and for every band its description, unit and statistics (of bands that have a summary with cells)."""
+    unit = units_of(tags)
+    file.update_tags(**tags, **({"units": unit} if unit and "units" not in tags else {}))
+    for band, name in enumerate(file.descriptions, start=1):
+        if not name:
+            file.set_band_description(band, band_title(tags))
+        if unit:
+            file.set_band_unit(band, unit)
+    for band, summary in enumerate(summaries, start=1):
+        if summary.cells:
+            numbers = summary.minimum, summary.maximum, summary.mean, summary.deviation
+            names = (f"STATISTICS_{name}" for name in ("MINIMUM", "MAXIMUM", "MEAN", "STDDEV"))
+            file.update_tags(band, **{name: f"{value:.9g}" for name, value in zip(names, numbers)})
+
+
+def units_of(tags: Mapping[str, str]) -> str:
+    """Return the unit of the values that tags tell of; empty where there is none, as of classes."""
+    what = tags.get("what", "")
+    if what in _OF_WHAT:
+        return _OF_WHAT[what]
+    return "" if what and what != "suitability" else UNITS.get(tags.get("scale", ""), "")
+
+
+def band_title(tags: Mapping[str, str]) -> str:
+    """Return what a band is called: whose map it is, what it shows, and of which time or place.
+
+    Examples
+    --------
+    >>> band_title({"species": "Quercus robur", "scale": "cloglog", "scenario": "2050"})
+    'Quercus robur: suitability (cloglog), 2050'
+    """
+    scale = tags.get("scale", "")
+    what = tags.get("what") or ("probability" if scale == "probability" else "suitability")
+    if what == "presence":
+        rule, value = tags.get("threshold_rule"), tags.get("threshold")
+        cut = [word for word in (rule, f"{scale} ≥ {float(value):.4g}" if value else "") if word]
+        what += f" ({', '.join(cut)})" if cut else ""
+    elif what == "suitability" and scale:
+        what += f" ({scale})"
+    if "statistic" in tags:
+        what = f"{tags['statistic']} of {what}"
+    whose = tags.get("species") or tags.get("title")
+    return (f"{whose}: " if whose else "") + what + (f", {tags['scenario']}" if tags.get("scenario") else "")

@@ -1,0 +1,108 @@
+"""One figure of a model for a paper: its map, the curves of the variables that matter most, and their importance."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from sdm.assess.profiles import Profile
+from sdm.report.charts import EFFECTS, TOP, Bars, importance_chart
+from sdm.report.figures.charts import plot_bars, plot_curve
+from sdm.report.figures.curves import profile_chart
+from sdm.report.figures.map_axes import MapFrame, label_axes, scale_bar
+from sdm.report.figures.maps import paint, suitability
+from sdm.report.figures.style import (
+    PAGE,
+    PLAIN,
+    TITLE,
+    Paper,
+    new_figure,
+    safe_text,
+    save,
+    tidy,
+)
+from sdm.report.pictures import read_picture
+from sdm.types import Array
+
+CURVES, MOST = 4, 8  # responses, and bars of importance
+PIXELS = 1200
+
+
+def draw_publication(
+    raster: Path,
+    path: Path,
+    *,
+    species: str,
+    scale: str,
+    profiles: Sequence[Profile],
+    permutation: Sequence[Mapping[str, Any]],
+    contribution: Sequence[Mapping[str, Any]] = (),
+    records: tuple[Array, Array] | None = None,
+    band: int = 1,
+    edges: bool = False,
+    paper: Paper = PLAIN,
+) -> Path:
+    """Draw (a) the map with the records, (b) responses to the four most important variables, on one scale, and (c) the
+    importance of the first variables, on the width of a page."""
+    picture = read_picture(raster, PIXELS, band)
+    frame = MapFrame.of(picture, [] if records is None else [records])
+    wide = paper.width or PAGE
+    narrow = wide < 130.0
+    bars = importance_chart(permutation, contribution, brief=True)
+    groups = [_cut(group) for group in bars.groups]
+    first = replace(bars, names=bars.names[:MOST], groups=groups)
+    curves = _curves(profiles, scale, bars.names)
+    high = min(max((wide if narrow else 0.48 * wide) * frame.tall, 60.0), 170.0)
+    figure = new_figure(wide, (high + 150.0) if narrow else max(high + 14.0, 128.0), replace(paper, width=None))
+    if narrow:
+        top, middle, bottom = np.ravel(figure.subfigures(3, 1, height_ratios=[high + 12.0, 78.0, 60.0]))  # type: ignore[arg-type]
+    else:
+        top, side = np.ravel(figure.subfigures(1, 2, width_ratios=[0.94, 1.06]))  # type: ignore[arg-type]
+        middle, bottom = np.ravel(side.subfigures(2, 1, height_ratios=[1.45, 1.0]))
+    axes = top.add_subplot()
+    shades = suitability(scale)
+    image = paint(axes, picture, shades, edges=edges)
+    if records is not None:
+        axes.plot(*records, "o", ms=1.9, mfc="white", mec="black", mew=0.35, ls="none")
+    label_axes(axes, frame)
+    strip = top.colorbar(image, ax=axes, location="bottom", shrink=0.8, aspect=30, pad=0.02)
+    tidy(strip.ax, x=shades.label)
+    _letter(axes, "a", safe_text(species, 40))
+    panels = middle.subplots(2, 2, squeeze=False).ravel()
+    for k, (panel, chart) in enumerate(zip(panels, curves)):
+        plot_curve(replace(chart, y_label=chart.y_label if k % 2 == 0 else ""), panel, letters=22)
+    for panel in panels[len(curves) :]:
+        panel.set_axis_off()
+    _letter(panels[0], "b")
+    _letter(plot_bars(first, bottom.add_subplot(), letters=18), "c")
+    figure.draw_without_rendering()  # the bar needs the place of its map
+    scale_bar(axes, frame, np.isfinite(picture.values))
+    return save(figure, path)
+
+
+def _cut(bars: Bars) -> Bars:
+    """Return the first bars."""
+    return replace(bars, values=bars.values[:MOST], spread=None if bars.spread is None else bars.spread[:MOST])
+
+
+def _curves(profiles: Sequence[Profile], scale: str, order: Sequence[str]) -> list[Any]:
+    """Return the charts of the responses to the variables that come first in an order, all on one scale; of curves on
+    the scale of the map if there are some, else of effects."""
+    shown = [p for p in profiles if p.kind == "marginal"] or [p for p in profiles if p.kind in EFFECTS]
+    known = {profile.variable: profile for profile in shown}
+    chosen = [known[name] for name in order if name in known][:CURVES]
+    top = TOP.get(scale) or max((float(p.y.max()) for p in chosen), default=1.0)
+    ends = [float(end) for p in chosen for end in (p.y.min(), p.y.max())]
+    effects = bool(chosen) and chosen[0].kind in EFFECTS
+    span = (min(ends), max(ends) + 1e-9) if effects else (0.0, top)
+    return [replace(profile_chart(p, scale, span), y_range=span, title="", legend=False) for p in chosen]
+
+
+def _letter(axes: Axes, letter: str, title: str = "") -> None:
+    """Put the letter of a panel over its upper left corner, and a species beside it, in italics."""
+    axes.set_title(letter, loc="left", fontsize=TITLE, fontweight="bold", pad=4)
+    if title:
+        axes.set_title(title, fontsize=TITLE, fontstyle="italic", pad=4)

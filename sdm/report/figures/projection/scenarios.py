@@ -1,0 +1,276 @@
+"""Maps of all scenarios side by side, in common colours: suitability, change, and how far the environment is new."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil, log, sqrt
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.gridspec import GridSpec
+from matplotlib.image import AxesImage
+from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
+
+from sdm.report.charts import SCALES, TOP
+from sdm.report.figures.map_axes import MapFrame, scale_bar
+from sdm.report.figures.maps import Shades, class_keys, paint
+from sdm.report.figures.style import COLUMN, INCH, PAGE, PLAIN, SMALL, TEXT, TITLE, Paper, new_figure, safe_text, save
+from sdm.report.pictures import Picture, read_picture, resized
+from sdm.report.projection import NOVELTY, StoredCase, StoredProjection
+
+MOST_MAPS = 24
+MOST_COLUMNS = 9  # of a grid of fields
+MOST_WRAPPED = 6
+SHAPE = 1.3  # width over height that looks well on a page
+FULL = 0.6  # share of the places of a grid that must have a scenario
+PIXELS = 500
+MEASURES = ("MESS", "ExDet", "strict")  # labels of novelty begin so
+HATCHED = ("suitability", "change")  # maps that show where the model extrapolates by stripes
+STRIPE = 12  # pixels of one stripe and the gap after it, at twice the resolution of the picture
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A map of the figure: its case, its reduced raster, and where the model extrapolates, if that is known."""
+
+    case: StoredCase
+    picture: Picture
+    novel: NDArray[np.bool_] | None
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where maps stand: row and column of each, and what is written over columns and beside rows, if fields say it."""
+
+    rows: int
+    columns: int
+    of: list[tuple[int, int]]
+    across: Sequence[str] = ()
+    down: Sequence[str] = ()
+
+
+def draw_scenarios(
+    folder: Path, numbers: Mapping[str, Any], path: Path, what: str = "suitability", paper: Paper = PLAIN
+) -> Path | None:
+    """Draw one kind of map of the reference and of every scenario with common colours: `suitability`, `change`, or
+    `novelty` (MESS, ExDet or MOP, the first that is there). None where there is no such map.
+
+    Where two fields or more span a grid (such as climate model and period), rows and columns are those fields.
+    """
+    projection = StoredProjection(Path(folder), numbers)
+    if what == "novelty":
+        what = next((one for case in projection.scenarios if (one := case.novelty)), "")
+    reference = _panels([projection.reference] if projection.reference else [], what)
+    mapped = [case for case in projection.scenarios if case.raster(what)]
+    scenarios = _panels(mapped[:MOST_MAPS], what)
+    panels = [*reference, *scenarios]
+    if not scenarios and not (reference and what == "suitability"):
+        return None
+    frame = MapFrame.of(panels[0].picture)
+    aspect = min(max(1 / frame.tall, 0.4), 3.0)
+    found = spanned(projection, [panel.case for panel in scenarios], aspect)
+    places = _below(found, len(reference)) if found else _wrapped(len(panels), aspect)
+    width = paper.width or (COLUMN if len(panels) == 1 else PAGE)
+    wide = min(width / places.columns, 85.0)
+    high = min(max(wide / aspect, 22.0), 215.0 / places.rows)
+    shades = _shades(projection, panels, what)
+    # For what is written over and under the maps.
+    extra = 20.0 if (found and reference) or len(panels) == 1 else 31.0
+    figure = new_figure(width, (high + (1.5 if found else 5.5)) * places.rows + extra, paper)
+    grid = figure.add_gridspec(places.rows, places.columns)
+    drawn: list[Axes] = []
+    letters = max(8, int(wide / 1.9))
+    for panel, place in zip(panels, places.of):
+        axes = figure.add_subplot(grid[place])
+        image = _map(axes, panel, shades, frame, (wide / INCH, high / INCH))
+        if found is None or panel.case.is_reference:
+            axes.set_title(safe_text(panel.case.title, letters), fontsize=SMALL, pad=3)
+        drawn.append(axes)
+    if found is not None:
+        drawn += _name_fields(figure, grid, places, dict(zip(places.of, drawn)), len(reference), letters)
+    key = None
+    if found is not None and reference:
+        key = figure.add_subplot(grid[0, 1:])
+        key.set_axis_off()
+    _explain(figure, drawn, key, image, shades, projection, panels, len(mapped) - len(scenarios))
+    figure.draw_without_rendering()  # bars need the places of their maps
+    scale_bar(drawn[0], frame, np.isfinite(panels[0].picture.values))
+    return save(figure, path)
+
+
+def _shades(projection: StoredProjection, panels: Sequence[Panel], what: str) -> Shades:
+    """Return the colours that all maps of a figure share."""
+    if what == "suitability":
+        scale = projection.scale
+        top = TOP.get(scale) or max(panel.picture.highest for panel in panels)
+        return Shades(SCALES.get(scale, scale), top)
+    values = np.concatenate([panel.picture.values[np.isfinite(panel.picture.values)] for panel in panels])
+    if what == "mess":
+        ends = np.percentile(values, [1, 98]) if values.size else np.array([-1.0, 1.0])
+        low, high = min(float(ends[0]), float(values.min(initial=0.0)) / 2, -1.0), max(float(ends[1]), 1.0)
+        return Shades("MESS (below 0: outside the training range)", high, low, "RdBu", 0.0)
+    if what == "exdet":
+        low, high = (float(values.min()), float(values.max())) if values.size else (-1.0, 1.0)
+        most = max(-low, high - 1.0, 1e-6)
+        return Shades("ExDet (0 to 1: like the training data)", 0.5 + most, 0.5 - most, "PuOr")
+    return Shades("strict extrapolation of MOP", 1.0, colours="cividis")
+
+
+def _name_fields(
+    figure: Figure, grid: GridSpec, places: Places, drawn: Mapping[tuple[int, int], Axes], first: int, letters: int
+) -> list[Axes]:
+    """Write the values of the fields over columns and beside rows; return axes of places without a map."""
+    empty = []
+    wanted = [*((first, k) for k in range(places.columns)), *((k, 0) for k in range(first, places.rows))]
+    for row, column in dict.fromkeys(wanted):
+        axes = drawn.get((row, column))
+        if axes is None:
+            axes = figure.add_subplot(grid[row, column], frameon=False, xticks=[], yticks=[])
+            empty.append(axes)
+        if row == first:
+            axes.set_title(safe_text(places.across[column], letters), fontsize=TEXT, pad=3)
+        if column == 0:
+            axes.set_ylabel(safe_text(places.down[row - first], letters), fontsize=TEXT)
+    return empty
+
+
+def extrapolated_cells(case: StoredCase, like: Picture, pixels: int) -> NDArray[np.bool_] | None:
+    """Return where a model extrapolates, in the pixels of a picture of the same extent; None where it is not known."""
+    path = case.raster(case.novelty) if case.novelty else None
+    if path is None or case.novelty is None:
+        return None
+    _, low, high = NOVELTY[case.novelty]
+    values = read_picture(path, pixels).values
+    return resized((values >= low) & (values < high), like.values.shape)
+
+
+def hatch(axes: Axes, mask: NDArray[np.bool_], picture: Picture, inches: tuple[float, float]) -> None:
+    """Put stripes, dark beside light so that they show on any colour, where a mask holds."""
+    wide, high = (max(2, round(200 * side)) for side in inches)
+    large = resized(mask, (high, wide))
+    phase = np.add.outer(np.arange(high), np.arange(wide)) % STRIPE
+    shown = np.zeros((high, wide, 4), dtype=np.uint8)
+    shown[large & (phase < 3)] = (20, 20, 20, 215)
+    shown[large & (phase >= 3) & (phase < 6)] = (255, 255, 255, 215)
+    left, bottom, right, top = picture.bounds
+    axes.imshow(shown, extent=(left, right, bottom, top), aspect=picture.stretch, interpolation="antialiased")
+
+
+def spanned(projection: StoredProjection, cases: Sequence[StoredCase], aspect: float) -> Places | None:
+    """Return the grid that two or more fields span, the first of them down and the others across.
+
+    None where fewer than two fields vary, where two scenarios would have one place, or where the grid would be far
+    from the shape of a page, or mostly empty.
+    """
+    names = list(projection.varying())
+    best: tuple[float, Places] | None = None
+    for cut in range(1, len(names)):
+        down, across = (_labels(cases, part) for part in (names[:cut], names[cut:]))
+        of = [(down.index(_label(case, names[:cut])), across.index(_label(case, names[cut:]))) for case in cases]
+        shape = abs(log(len(across) / (len(down) + 1) * aspect / SHAPE))
+        clash = len(set(of)) < len(of) or len(of) < FULL * len(down) * len(across)
+        if clash or len(across) > MOST_COLUMNS or min(len(down), len(across)) < 2 or shape > log(3.5):
+            continue
+        if best is None or shape < best[0]:
+            best = (shape, Places(len(down), len(across), of, across, down))
+    return best[1] if best else None
+
+
+def _label(case: StoredCase, names: Sequence[str]) -> str:
+    return ", ".join(case.fields.get(name, "") for name in names)
+
+
+def _labels(cases: Iterable[StoredCase], names: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(_label(case, names) for case in cases))
+
+
+def _below(places: Places, first: int) -> Places:
+    """Return a grid with the reference in a row of its own over it."""
+    of = [*([(0, 0)] * first), *((row + first, column) for row, column in places.of)]
+    return Places(places.rows + first, places.columns, of, places.across, places.down)
+
+
+def _wrapped(count: int, aspect: float) -> Places:
+    columns = min(count, MOST_WRAPPED, max(1, ceil(sqrt(SHAPE * count / aspect))))
+    return Places(ceil(count / columns), columns, [divmod(k, columns) for k in range(count)])
+
+
+def _panels(cases: Sequence[StoredCase], what: str) -> list[Panel]:
+    panels = []
+    for case in cases:
+        if path := case.raster(what):
+            picture = read_picture(path, PIXELS)
+            novel = extrapolated_cells(case, picture, PIXELS) if what in HATCHED else None
+            panels.append(Panel(case, picture, novel))
+    return panels
+
+
+def _map(axes: Axes, panel: Panel, shades: Shades, frame: MapFrame, inches: tuple[float, float]) -> AxesImage:
+    image = paint(axes, panel.picture, shades)
+    left, bottom, right, top = frame.limits
+    if panel.novel is not None and panel.novel.any():
+        hatch(axes, panel.novel, panel.picture, inches)
+    axes.set_xticks([])
+    axes.set_yticks([])
+    axes.set_xlim(left, right)
+    axes.set_ylim(bottom, top)
+    for edge in axes.spines.values():
+        edge.set_linewidth(0.6)
+    return image
+
+
+def _explain(
+    figure: Figure,
+    drawn: Sequence[Axes],
+    key: Axes | None,
+    image: AxesImage,
+    shades: Shades,
+    projection: StoredProjection,
+    panels: Sequence[Panel],
+    left_out: int,
+) -> None:
+    """Say what the colours and the stripes are, and how many maps are not there."""
+    figure.suptitle(safe_text(projection.species, 60), fontsize=TITLE, fontstyle="italic")
+    legend, keys = panels[-1].picture.legend, list[Patch]()
+    if legend:
+        classes, colours = zip(*legend.values())
+        amounts = [float(sum(np.count_nonzero(p.picture.values == code) for p in panels)) for code in legend]
+        keys = class_keys(classes, colours, amounts)
+    else:
+        if key is None:
+            strip = figure.colorbar(image, ax=drawn, location="bottom", shrink=0.6, aspect=35, pad=0.02)
+        else:
+            strip = figure.colorbar(image, cax=key.inset_axes((0.08, 0.42, 0.84, 0.1)), orientation="horizontal")
+        strip.set_label(shades.label, fontsize=TEXT)
+        strip.ax.tick_params(labelsize=SMALL)
+        if shades.centre is not None and shades.high is not None:
+            low, middle, high = shades.low, shades.centre, shades.high
+            ticks = [*MaxNLocator(2).tick_values(low, middle), *MaxNLocator(4).tick_values(middle, high)]
+            strip.set_ticks(sorted({float(tick) for tick in ticks if low <= tick <= high}))
+    if legend or not shades.label.startswith(MEASURES):
+        keys += _hatch_key(panels, short=bool(legend))
+    if left_out > 0:
+        keys.append(Patch(alpha=0, label=f"{left_out} more scenario{'s are' if left_out > 1 else ' is'} not shown"))
+    if keys:
+        columns = 1 if not legend else 2 if len(panels) == 1 else min(len(keys), 5)
+        figure.legend(handles=keys, loc="outside lower center", fontsize=SMALL, frameon=False, ncols=columns)
+
+
+def _hatch_key(panels: Sequence[Panel], short: bool) -> list[Patch]:
+    """Return what stripes are, or why there are none."""
+    measure = " or ".join(dict.fromkeys(NOVELTY[one][0] for panel in panels if (one := panel.case.novelty)))
+    if any(panel.novel is not None and panel.novel.any() for panel in panels):
+        said = f"hatched: outside the training range ({measure}), where the map is a guess"
+        said = f"extrapolation ({measure})" if short else said
+        return [Patch(facecolor="white", edgecolor="#141414", hatch="//////", lw=0.5, label=said)]
+    if short:
+        return []
+    if all(panel.novel is not None for panel in panels if not panel.case.is_reference):
+        said = f"no cell of a scenario is outside the training range ({measure})"
+    else:
+        said = "where the model extrapolates is not known: there is no map of MESS, ExDet or MOP"
+    return [Patch(alpha=0, label=said)]
