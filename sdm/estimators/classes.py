@@ -436,8 +436,9 @@ def _taken(y: Any, rows: Index, height: int) -> Any:
     values = None if y is None else np.asarray(y)
     if values is None or values.ndim < 2 or values.shape[1] == 1:
         values = y = one_label_per_row(y, height)
-        if values.dtype.kind == "f" and np.any(np.isfinite(values) & (values != np.round(values))):
-            raise DataError("Unknown label type: y is continuous; expected classes, as text or whole numbers")
+        fractions = values.dtype.kind == "f" and np.any(np.isfinite(values) & (values != np.round(values)))
+        if fractions and np.unique(values).size > height / 2:
+            raise DataError("Unknown label type: y is continuous; expected classes, each with several records")
     if rows.size == height:
         return y if hasattr(y, "columns") else values
     return y.iloc[rows] if hasattr(y, "columns") else values[rows]
