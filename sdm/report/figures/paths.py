@@ -105,7 +105,7 @@ def draw_validation(validation: PathValidation, target: Path, *, title: str = ""
     tolerance, losses = tolerance[known], losses[:, known]
     mean = losses.mean(axis=0)
     error = losses.std(axis=0, ddof=1) / np.sqrt(len(losses)) if len(losses) > 1 else np.zeros_like(mean)
-    figure, axes = one_plot(COLUMN, 66.0, paper)
+    figure, axes = one_plot(1.5 * COLUMN, 85.0, paper)
     for row in losses:
         axes.plot(tolerance, row, color=GREY, lw=0.5, alpha=0.6)
     axes.fill_between(tolerance, mean - error, mean + error, color=INK, alpha=0.15, lw=0)
@@ -121,7 +121,7 @@ def draw_validation(validation: PathValidation, target: Path, *, title: str = ""
     span = [float((mean - error).min()), max(float((mean + error)[0]), best.mean + 2 * best.error, 0.0)]
     margin = 0.08 * (span[1] - span[0]) or 0.1
     axes.set_ylim(span[0] - margin, span[1] + 3 * margin)
-    _label(axes, "tolerance 1/ν", "held-out log loss over the prior's (nats per record)", title)
+    _label(axes, "tolerance 1/ν", "held-out log loss over the prior's (nats)", title)
     axes.legend(loc="upper center", fontsize=SMALL, framealpha=0.9)
     return save(figure, target)
 
@@ -171,7 +171,7 @@ def draw_multipliers(
         _label(axes, "", head, "")
         for k, (label, multiplier) in enumerate(marks):
             _mark(axes, multiplier, label if axes is top else "", k)
-    panels[0].set_title(safe_text(title, 70), fontsize=TITLE)
+    panels[0].set_title(safe_text(title, 70), fontsize=TITLE, fontstyle="italic")
     last = panels[-1]
     last.set_xscale("log")
     last.set_xlim(t[0], t[-1])
@@ -220,4 +220,4 @@ def _label(axes: Axes, x: str, y: str, title: str) -> None:
     axes.set_ylabel(y, fontsize=TEXT)
     tidy(axes)
     if title:
-        axes.set_title(safe_text(title, 70), fontsize=TITLE)
+        axes.set_title(safe_text(title, 70), fontsize=TITLE, fontstyle="italic")

@@ -112,7 +112,7 @@ def _dendrogram(axes: Axes, merges: Sequence[Merge], order: np.ndarray, limit: f
     axes.set_xlim(1.0, 0.0)
     axes.set_ylim(n - 0.5, -0.5)
     axes.set_yticks([])
-    axes.set_xlabel("1 − |r|", size=TEXT)
+    tidy(axes, x="1 − |r|")
     for edge in ("left", "right", "top"):
         axes.spines[edge].set_visible(False)
 

@@ -66,7 +66,7 @@ def test_the_maps_are_those_of_the_run(run: Path, world, tmp_path: Path) -> None
         found, expected = tmp_path / f"map{here}.tif", run / f"habitat{there}.tif"
         assert found.read_bytes() == expected.read_bytes(), found.name
         assert cog_validate(found, quiet=True)[0]
-    assert len(files(tmp_path)) == 3, "and nothing else"
+    assert len(files(tmp_path)) == 9, "each with two styles, and nothing else"
     succeed("predict", model, world.folder / "warmer", "-o", tmp_path / "then.tif")
     for name in ("class", "entropy"):
         there = read(run / "scenarios" / "warmer" / f"{name}.tif")
@@ -167,7 +167,7 @@ def test_nothing_is_overwritten_unasked(run: Path, world, tmp_path: Path) -> Non
     assert "--overwrite" in fail(*words)
     assert files(tmp_path) == ["map_entropy.tif"]
     succeed(*words, "--overwrite")
-    assert len(files(tmp_path)) == 3
+    assert len(files(tmp_path)) == 9
 
 
 @pytest.mark.parametrize(
