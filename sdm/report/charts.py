@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from sdm.assess.measures.thresholds import TOPS
-from sdm.report.results import number
+from sdm.report.results import column, number
 
-COLOURS = ("#1f3b4d", "#c8553d", "#2a7f78", "#8a6d1d", "#6b4c9a", "#3b7a2a", "#b0487a", "#4a6fa5", "#7a5230", "#5f6b73")
+# Of pages and figures. Every two differ also for people who do not see red, green or blue, and stand out from white.
+COLOURS = ("#1f3b4d", "#c8553d", "#3d94d1", "#b98a00", "#7a3fa8", "#7d4a3c", "#3f9d74", "#d463b0", "#4338d0", "#8a8f94")
 LEGEND = 24  # classes in a legend at most
 EFFECTS = ("additive", "partial")  # kinds of curves that show a variable's effect on the score
 SCALES = {
@@ -269,3 +270,38 @@ def calibration_chart(rows: Sequence[Mapping[str, Any]], subject: str = "the spe
     share = f"Share of sites with {subject}"
     title = f"Calibration: {share[0].lower()}{share[1:]} against its prediction"
     return LineChart(title, "Predicted (mean of the bin)", share, lines, (0, 1), (0, 1))
+
+
+def roc_chart(rows: Sequence[Mapping[str, Any]], scores: Mapping[str, float | None]) -> LineChart:
+    """Return the ROC curve from the rows of its table: records found against the background, or the absences, that are
+    predicted; `scores` are the AUC of `training` and `test`."""
+    absences = "Training false presences" in rows[0]
+    noun, other = ("presences", "absences") if absences else ("records", "background")
+    # The area of a species is that of the background, which training and test records share; absences are their own.
+    lines = []
+    for k, data in enumerate(("training", "test")):
+        across_by = f"{data.capitalize()} false presences" if absences else "Fractional area"
+        if f"{data.capitalize()} omission" in rows[0] and across_by in rows[0]:
+            across, missed = column(rows, across_by), column(rows, f"{data.capitalize()} omission")
+            score = number(scores.get(data))
+            said = "" if score is None else f" (AUC {score:.3f})"
+            found = [1 - v for v in missed]
+            lines.append(Line(f"{data} {'sites' if absences else 'records'}{said}", across, found, k, k))
+    lines.append(Line("random prediction (AUC 0.5)", [0, 1], [0, 1], 9, 2))
+    title = f"Receiver operating characteristic: share of {noun} found against share of the {other} predicted"
+    labels = f"Fraction of {other} predicted (1 − specificity)", "Sensitivity (1 − omission)"
+    return LineChart(title, *labels, lines, (0, 1), (0, 1))
+
+
+def omission_chart(rows: Sequence[Mapping[str, Any]]) -> LineChart:
+    """Return omission and predicted area against the cumulative threshold, as Java Maxent draws them."""
+    level = column(rows, "Cumulative threshold")
+    lines = [
+        Line("fraction of background predicted", level, column(rows, "Fractional area"), 1),
+        Line("omission on training records", level, column(rows, "Training omission"), 0),
+    ]
+    if "Test omission" in rows[0]:
+        lines.append(Line("omission on test records", level, column(rows, "Test omission"), 2, 1))
+    lines.append(Line("predicted omission", [0, 100], [0, 1], 9, 2))
+    title = "Omission and predicted area against the cumulative threshold"
+    return LineChart(title, "Cumulative threshold (%)", "Fraction", lines, (0, 100), (0, 1))

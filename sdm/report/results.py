@@ -183,7 +183,7 @@ def number(text: Any) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def column(rows: Iterable[Row], name: str) -> list[float]:
+def column(rows: Iterable[Mapping[str, Any]], name: str) -> list[float]:
     """Return a column as numbers; what is none is NaN."""
     values = [number(row.get(name)) for row in rows]
     return [math.nan if value is None else value for value in values]

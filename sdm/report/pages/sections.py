@@ -5,7 +5,6 @@ import math
 from markupsafe import Markup
 
 from sdm.report import charts
-from sdm.report.pages import words
 from sdm.report.pages.drawing.shown import WIDE, shown_picture
 from sdm.report.pages.drawing.svg import svg
 from sdm.report.pages.frame import Context, PageSection
@@ -172,22 +171,11 @@ def roc_section(results: Results) -> Context | None:
     rows = results.table("roc")
     if not rows:
         return None
-    absences = "Training false presences" in rows[0]
-    noun, other = ("presences", "absences") if absences else ("records", "background")
-    # The area of a species is that of the background, which training and test records share; absences are their own.
-    lines = []
-    for k, (data, key) in enumerate((("training", "auc_train"), ("test", "auc_test"))):
-        across_by = f"{data.capitalize()} false presences" if absences else "Fractional area"
-        if f"{data.capitalize()} omission" in rows[0] and across_by in rows[0]:
-            across, measured = column(rows, across_by), results.tree("measures").get(data)
-            score = measured.get("mean_auc") if isinstance(measured, dict) else results.numbers.get(key)
-            found = [1 - v for v in column(rows, f"{data.capitalize()} omission")]
-            name = f"{data} {'sites' if absences else 'records'} (AUC {words.figure(score, 3)})"
-            lines.append(charts.Line(name, across, found, k, k))
-    lines.append(charts.Line("random prediction (AUC 0.5)", [0, 1], [0, 1], 9, 2))
-    title = f"Receiver operating characteristic: share of {noun} found against share of the {other} predicted"
-    labels = f"Fraction of {other} predicted (1 − specificity)", "Sensitivity (1 − omission)"
-    return {"chart": svg(charts.LineChart(title, *labels, lines, (0, 1), (0, 1))), "absences": absences}
+    scores = {}
+    for data, key in (("training", "auc_train"), ("test", "auc_test")):
+        measured = results.tree("measures").get(data)
+        scores[data] = measured.get("mean_auc") if isinstance(measured, dict) else results.numbers.get(key)
+    return {"chart": svg(charts.roc_chart(rows, scores)), "absences": "Training false presences" in rows[0]}
 
 
 def thresholds(results: Results) -> Context | None:

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from sdm.report.charts import BarChart, Bars, Line, LineChart
+from sdm.report.charts import BarChart, Bars, omission_chart
 from sdm.report.pages import sections
 from sdm.report.pages.drawing.curves import curves
 from sdm.report.pages.drawing.svg import svg
 from sdm.report.pages.frame import Context, KeyFigure, Page, PageSection
 from sdm.report.pages.projection import FITTED
 from sdm.report.pages.words import figure, percent, whole
-from sdm.report.results import Results, column, number, rows_of
+from sdm.report.results import Results, number, rows_of
 
 MOST_RULES = 40
 MOST_PAIRS = 15
@@ -91,17 +91,7 @@ def omission(results: Results) -> Context | None:
     rows = results.table("omission")
     if not rows:
         return None
-    level = column(rows, "Cumulative threshold")
-    lines = [
-        Line("fraction of background predicted", level, column(rows, "Fractional area"), 1),
-        Line("omission on training records", level, column(rows, "Training omission"), 0),
-    ]
-    if "Test omission" in rows[0]:
-        lines.append(Line("omission on test records", level, column(rows, "Test omission"), 2, 1))
-    lines.append(Line("predicted omission", [0, 100], [0, 1], 9, 2))
-    title = "Omission and predicted area against the cumulative threshold"
-    chart = LineChart(title, "Cumulative threshold (%)", "Fraction", lines, (0, 100), (0, 1))
-    return {"chart": svg(chart)}
+    return {"chart": svg(omission_chart(rows))}
 
 
 def structure(results: Results) -> Context | None:

@@ -6,7 +6,7 @@ from functools import cache
 from sdm.models.colours import hex_colour, read_colour
 from sdm.report.charts import COLOURS
 
-LIGHTEST = 0.72  # of a line on a dark page
+DIMMEST = 0.6  # lightness of a line on a dark page, at least
 # What charts are drawn in beside the palette: light page, dark page.
 NEUTRAL = {
     "#e3e6e8": "#3a444c", "#444444": "#aab4bb", "#eef2f4": "#26313a", "#ffffff": "#161b20", "#777777": "#c3cbd1",
@@ -15,10 +15,11 @@ NEUTRAL = {
 
 
 def on_dark(colour: str) -> str:
-    """Return a colour of the same hue that is light enough for a dark page."""
+    """Return a colour of the same hue that is light enough for a dark page; the darker it was, the lighter it becomes:
+    two of one hue can be told apart."""
     red, green, blue = (part / 255 for part in read_colour(colour))
     hue, light, full = rgb_to_hls(red, green, blue)
-    red, green, blue = (255 * part for part in hls_to_rgb(hue, max(light, LIGHTEST), min(full, 0.75)))
+    red, green, blue = (255 * part for part in hls_to_rgb(hue, max(1.03 - 0.78 * light, DIMMEST), min(full, 0.75)))
     return hex_colour((round(red), round(green), round(blue)))
 
 
