@@ -198,6 +198,9 @@ const tools = {
     };
     if (typeof ResizeObserver !== "undefined") new ResizeObserver(look).observe(region);
     look();
+    // On paper the letters are smaller, and the sheet is about 840 pixels of the screen wide.
+    window.addEventListener("beforeprint", () => { if (table.offsetWidth > 840) table.classList.add("stacked"); });
+    window.addEventListener("afterprint", () => { before = 0; look(); });
   }
   document.querySelectorAll("table.listed").forEach(fit);
   const rows = (table) => Array.from(table.rows, (row) => Array.from(row.cells, (cell) => clean(cell).replace(/^−(?=[\d.])/, "-")));

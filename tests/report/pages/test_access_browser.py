@@ -88,6 +88,23 @@ def test_no_text_is_clipped(opened: Callable[[str], Browser], kind: str, width: 
     assert ask(page, "outOfChart") == []
 
 
+@pytest.mark.parametrize("kind", ["species", "class", "community"])
+def test_paper_is_light_and_holds_everything(opened: Callable[[str], Browser], kind: str) -> None:
+    """What is folded away is printed too, and no table runs out of the sheet."""
+    page = opened(kind)
+    dark = [{"name": "prefers-color-scheme", "value": "dark"}]
+    try:
+        page.send("Emulation.setEmulatedMedia", media="print", features=dark)
+        page.run("window.dispatchEvent(new Event('beforeprint'))")
+        resize(page, 718)  # A4 without its margins
+        assert page.run("document.documentElement.scrollWidth") <= 718
+        assert page.run("document.querySelectorAll('details:not([open])').length") == 0
+        assert page.run("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+        assert ask(page, "clipped") == []
+    finally:
+        page.send("Emulation.setEmulatedMedia", media="")
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dark", [False, True])
 def test_every_text_stands_out_from_its_ground(opened: Callable[[str], Browser], kind: str, dark: bool) -> None:
