@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sdm.report.pages.words import figure
+from sdm.report.pages.words import figure, warnings
 from sdm.report.projection import StoredProjection, most_outside
 from sdm.report.results import Results, number, projection_of
 
@@ -16,6 +16,8 @@ FEW_SITES = 10  # of a class
 COLLINEAR = 0.7  # absolute correlation (Dormann et al. 2013)
 NOTABLE = 0.01  # share of cells outside the training range
 MOST_PAIRS = 3
+WORSE = "predicts worse than"
+ABOUT = {"outside the environment": "scenarios", WORSE: "classes"}  # words of a stored warning, and its section
 
 
 @dataclass(frozen=True)
@@ -36,15 +38,11 @@ def cautions(results: Results, sections: Collection[str]) -> list[Caution]:
 
 def _stored(results: Results) -> Iterator[Caution]:
     """What the run itself warned of: suspicious missing values, uncertain places of records, extrapolation."""
-    known = results.numbers.get("warnings")
     own = projection_of(results)
-    later = own.numbers.get("warnings") if own is not None else None
-    for source in (known, later):
-        for text in source if isinstance(source, list) else []:
-            said = str(text).removeprefix(f"{results.title}: ").rstrip(".")
-            yield Caution(
-                f"{said[:1].upper()}{said[1:]}.", "scenarios" if "outside the environment" in said else "records"
-            )
+    for text in [*warnings(results), *(warnings(own) if own is not None else ())]:
+        said = text.removeprefix(f"{results.title}: ").rstrip(".")
+        section = next((place for words, place in ABOUT.items() if words in said), "records")
+        yield Caution(f"{said[:1].upper()}{said[1:]}.", section)
 
 
 def _fit(results: Results) -> Iterator[Caution]:
@@ -88,9 +86,10 @@ def _skill(results: Results) -> Iterator[Caution]:
                     f"value (gain {figure(gain, 3)} nats).",
                     "validation",
                 )
+    told = any(WORSE in text for text in warnings(results))  # by the run itself
     for data, found in results.tree("measures").items() if results.kind == "classes" else ():
         loss, constant = (number(found.get(key)) if isinstance(found, dict) else None for key in _LOSSES)
-        if loss is not None and constant is not None and loss >= constant and data != "training":
+        if not told and loss is not None and constant is not None and loss >= constant and data != "training":
             yield Caution(
                 f"Measured by {data}, the model predicts worse than a constant model, which gives every class its "
                 f"share of the training sites (log loss {loss:.4g}, constant {constant:.4g}).",

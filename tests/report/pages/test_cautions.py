@@ -90,6 +90,9 @@ def test_a_class_model_that_is_worse_than_frequencies_says_so(surveyed: Path, tm
     assert len(found) == 1
     assert "worse than a constant model" in found[0]
     assert "log loss 0.9, constant 0.5" in found[0]
+    known = ["test: the model predicts worse than the classes' frequencies alone"]
+    stored = told(change(surveyed, tmp_path / "c", measures=measures, warnings=known))
+    assert sum("worse than" in text for text in stored) == 1, "what the run said is not said again"
 
 
 def test_a_community_without_folds_is_untested(community: Path) -> None:

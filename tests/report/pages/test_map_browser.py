@@ -1,7 +1,9 @@
 """The map of a page in a browser: it zooms, moves, reads, shows records and scenarios, and can be saved."""
 
+import csv
 import io
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +13,8 @@ import rasterio
 from browser import PIXELS, Browser, find_chromium
 from PIL import Image
 
-from sdm.report.results import Results, read_results
+from sdm.report.pages.registry import write_page
+from sdm.report.results import Results, read_results, read_rows
 
 pytestmark = pytest.mark.skipif(find_chromium() is None, reason="no Chromium found (set SDM_CHROMIUM)")
 READY = "document.querySelector('#live').dataset.ready === 'yes'"
@@ -194,6 +197,30 @@ def test_records_are_shown_by_use_fold_and_fate(page: Browser, results: Results)
     x, y = float(row["X"]), float(row["Y"])
     page.hover("#values", (x - left) / (right - left), (top - y) / (top - bottom))
     assert page.text("#hover").endswith(("record: training", "record: test"))
+
+
+def test_records_that_were_left_out_say_why(browser: Browser, full: Path, tmp_path: Path) -> None:
+    shutil.copytree(full, tmp_path / "copy", ignore=shutil.ignore_patterns("scenarios"))
+    results = read_results(tmp_path / "copy")
+    path = results.path("fate of records")
+    assert path is not None
+    rows = read_rows(path)
+    rows[0] |= {"fate": "dropped", "reason": "shares a cell with another record"}
+    with path.open("w", newline="", encoding="utf-8") as out:
+        table = csv.DictWriter(out, list(rows[0]))
+        table.writeheader()
+        table.writerows(rows)
+    browser.size(1280, 900)
+    browser.open(write_page(results), READY)
+    browser.run("document.querySelectorAll('input.show').forEach(b => { if (b.checked) b.click(); })")
+    before = pixels(browser)
+    browser.click("#show-lost")
+    assert (pixels(browser) != before).any()
+    with rasterio.open(results.path("map")) as source:
+        left, bottom, right, top = source.bounds
+    x, y = float(rows[0]["x"]), float(rows[0]["y"])
+    browser.hover("#values", (x - left) / (right - left), (top - y) / (top - bottom))
+    assert browser.text("#hover").endswith("record: left out: shares a cell with another record")
 
 
 def test_the_map_is_saved_as_it_is_seen(page: Browser, results: Results, tmp_path: Path) -> None:
