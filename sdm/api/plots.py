@@ -9,7 +9,7 @@ import numpy as np
 
 from sdm.errors import DataError, OptionError
 from sdm.report import charts
-from sdm.report.results import Results, column, number, rows_of
+from sdm.report.results import Results, column, number, rows_by, rows_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -153,7 +153,7 @@ class Plots:
 
     def _curve_charts(self) -> dict[str, Any]:
         """Return the charts of the responses, all of one height, as the page has them; of classes their shares."""
-        from sdm.report.pages.sections import rows_by, stored_curve
+        from sdm.report.pages.drawing.curves import stored_curve
 
         scale, table = self._results.scale, self._results.table("curves")
         if table and "probability" in table[0]:
@@ -169,7 +169,7 @@ class Plots:
 
     def _share_charts(self, table: list[dict[str, str]]) -> dict[str, Any]:
         """Return the probabilities of all classes along every variable, in the colours of the classes."""
-        from sdm.report.pages.sections import rows_by, stored_curve
+        from sdm.report.pages.drawing.curves import stored_curve
 
         colours = {row.get("class", ""): row.get("colour", "") for row in self._results.table("classes")}
         ways: dict[str, Any] = {"y_label": "Probability", "y_range": (0.0, 1.0)}

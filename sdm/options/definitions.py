@@ -423,6 +423,11 @@ class OutputOptions(Section):
     map: bool = option(True, "Write the map (GeoTIFF) and its picture.", "pictures")
     map_picture: bool = option(True, "Draw the map as a picture (PNG) too; leave it out to save time in large batches.")
     report: bool = option(True, "Write the page of each model (HTML, opens offline), and an index of several.")
+    page_map: Literal["reduced", "full"] = option(
+        "reduced",
+        "Cells of the maps inside pages: reduced keeps a page below 2 MB; full has all cells of every map of a model, "
+        "however large the page; scenarios are compared with up to 2,048 cells on a side.",
+    )
     stack: Stacks = option(
         [],
         "Of several species, also map them together: sum (of their suitabilities), threshold (number of species above "

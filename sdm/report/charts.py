@@ -42,6 +42,16 @@ class Line:
 
 
 @dataclass(frozen=True)
+class Rug:
+    """Short strokes at values of x: at the top of the axes or at their foot."""
+
+    name: str
+    values: Sequence[float]
+    colour: int | str = 0
+    top: bool = False
+
+
+@dataclass(frozen=True)
 class LineChart:
     """Curves over one pair of axes; `shade` is a range of x to shade, such as that of the training data."""
 
@@ -54,6 +64,7 @@ class LineChart:
     shade: Range | None = None
     small: bool = False
     legend: bool = True
+    rugs: Sequence[Rug] = ()
 
 
 @dataclass(frozen=True)
@@ -163,6 +174,7 @@ def curve_chart(
     y_label: str,
     y_range: Range | None = None,
     shares: bool = False,
+    rugs: Sequence[Rug] = (),
 ) -> LineChart | ColumnChart:
     """Return the chart of responses to one variable: lines by name, or bars over its categories.
 
@@ -179,7 +191,8 @@ def curve_chart(
         Line(name, curve.x, curve.y, k if curve.colour is None else curve.colour, 0 if shares else k, curve.limits)
         for k, (name, curve) in enumerate(curves.items())
     ]
-    return LineChart(title, variable, y_label, lines, None, y_range, first.inside, small=True, legend=not shares)
+    ways = {"small": True, "legend": not shares}
+    return LineChart(title, variable, y_label, lines, None, y_range, first.inside, **ways, rugs=rugs)
 
 
 def _spread(curve: ResponseCurve) -> Values | None:

@@ -146,6 +146,15 @@ def find_projections(folder: Path) -> list[Path]:
     return _numbers_in(folder, "projection") if folder.is_dir() else []
 
 
+def projection_of(results: Results) -> Results | None:
+    """Return the projection of a model: in the folder `scenarios` beside its results, or beside those of its run."""
+    for folder in (results.folder, results.folder.parent):
+        path = folder / SCENARIOS / f"{results.name}.json"
+        if path.is_file() and (found := read_results(path)).kind == "projection":
+            return found
+    return None
+
+
 def species_folders(place: Path) -> list[Path]:
     """Return the folders of a run's species, in the summary's order; without a summary, all folders."""
     summary = place / "summary.csv"
@@ -183,6 +192,14 @@ def column(rows: Iterable[Mapping[str, Any]], name: str) -> list[float]:
 def rows_of(value: Any) -> list[dict[str, Any]]:
     """Return the rows of a list of dictionaries; what is none is left out."""
     return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
+
+
+def rows_by(rows: Iterable[Row], name: str) -> dict[str, list[Row]]:
+    """Return rows by the text of a column, in their order."""
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(row.get(name, ""), []).append(row)
+    return groups
 
 
 def _numbers_in(folder: Path, kind: str | None = None) -> list[Path]:

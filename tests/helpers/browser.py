@@ -63,6 +63,8 @@ class Browser:
         self.console: list[str] = []
         self.requests: list[str] = []
         self.loaded = False
+        self.saved: list[str] = []
+        self.name = ""
         self.session: str | None = None
         target = self.send("Target.createTarget", url="about:blank")["targetId"]
         self.session = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
@@ -117,6 +119,10 @@ class Browser:
             self.console.append(" ".join(str(part.get("value", part)) for part in params["args"]))
         elif method == "Runtime.exceptionThrown":
             self.console.append(str(params["exceptionDetails"]))
+        elif method == "Browser.downloadWillBegin":
+            self.name = params["suggestedFilename"]
+        elif method == "Browser.downloadProgress" and params["state"] == "completed":
+            self.saved.append(self.name)
         elif method == "Page.loadEventFired":
             self.loaded = True
         elif method == "Log.entryAdded":
@@ -186,6 +192,42 @@ class Browser:
         x, y = self.place(selector, across, down)
         for kind in ("mousePressed", "mouseReleased"):
             self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+    def drag(self, selector: str, begin: tuple[float, float], end: tuple[float, float]) -> None:
+        """Drag from one place of an element to another, with the mouse."""
+        places = [self.place(selector, *at) for at in (begin, end)]
+        steps = (("mousePressed", 0), ("mouseMoved", 1), ("mouseReleased", 1))
+        for kind, k in steps:
+            x, y = places[k]
+            self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", buttons=1, clickCount=1)
+
+    def wheel(self, selector: str, turn: float, across: float = 0.5, down: float = 0.5) -> None:
+        """Turn the wheel over an element; up is below zero."""
+        x, y = self.place(selector, across, down)
+        self.send("Input.dispatchMouseEvent", type="mouseWheel", x=x, y=y, deltaX=0, deltaY=turn)
+
+    def pinch(self, selector: str, before: float, after: float) -> None:
+        """Put two fingers on an element, so far apart (shares of its width), and move them."""
+        for kind, apart in (("touchStart", before), ("touchMove", (before + after) / 2), ("touchMove", after)):
+            sides = [self.place(selector, 0.5 + side * apart / 2) for side in (-1, 1)]
+            fingers = [{"x": x, "y": y, "id": k} for k, (x, y) in enumerate(sides)]
+            self.send("Input.dispatchTouchEvent", type=kind, touchPoints=fingers)
+        self.send("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
+
+    def dark(self, on: bool = True) -> None:
+        """Ask for dark pages, or for light ones again."""
+        value = "dark" if on else "light"
+        self.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": value}])
+
+    def save(self, selector: str, folder: Path) -> Path:
+        """Click on what saves a file, and return the file."""
+        session, self.session = self.session, None
+        self.send("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(folder), eventsEnabled=True)
+        self.session, self.saved = session, []
+        self.click(selector)
+        while not self.saved:
+            self._next()
+        return folder / self.saved[0]
 
     def press(self, key: str, code: int, times: int = 1) -> None:
         """Press a key on what has the focus."""

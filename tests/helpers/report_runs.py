@@ -1,7 +1,9 @@
 """Runs whose pages are looked at."""
 
+import base64
 import csv
 import json
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,12 @@ def fit(folder: Path, records: Path, layers: Path, **options: object) -> Path:
     given |= {"layers.categorical": ["landcover"], "fit.features": "lq"}
     run(make_options(given | options), command="sdm fit …")
     return folder
+
+
+def unpacked(text: str, shape: tuple[int, ...]) -> np.ndarray:
+    """The whole numbers that a page holds as text."""
+    high, low = np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype=np.uint8).reshape(2, *shape).astype(int)
+    return high * 256 + low
 
 
 VARIABLES = ("bio1", "bio12", "landcover")

@@ -150,6 +150,7 @@ EXAMPLES: dict[str, tuple[Any, Any]] = {
     "output.map_picture": ("false", False),
     "output.map": ("false", False),
     "output.report": ("false", False),
+    "output.page_map": ("full", "full"),
     "output.stack": ("sum, threshold", ["sum", "threshold"]),
     "output.gpkg": ("true", True),
     "output.uncertainty": ("true", True),

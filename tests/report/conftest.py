@@ -7,9 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import rasterio
 from browser import Browser, find_chromium
 from evil import EVIL, EVIL_CLASS, EVIL_LAYER
 from report_runs import fit
+from terminal import succeed
 
 from sdm.options.reading import make_options
 from sdm.simulate.world import simulate
@@ -93,6 +95,42 @@ def many(world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     lines = (world / "occurrences.csv").read_text().splitlines()
     (folder / "three.csv").write_text("\n".join([*lines, f"lost & <b>gone</b>,{lines[1].split(',', 1)[1]}"]) + "\n")
     return fit(folder / "results", folder / "three.csv", world / "layers", **{"output.curves": False})
+
+
+@pytest.fixture(scope="session")
+def surveyed(world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Presence and absence of one species."""
+    folder = tmp_path_factory.mktemp("surveyed") / "results"
+    with (world / "presence_absence.csv").open() as source:
+        species = next(csv.DictReader(source))["species"]
+    words = ("fit", world / "presence_absence.csv", world / "layers", "--response", "presence", "--species", species)
+    succeed(*words, "--categorical", "landcover", "--features", "l", "--test-percent", 25, "-o", folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def habitats(world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three classes by temperature; the name of one would run a script in a careless page."""
+    folder = tmp_path_factory.mktemp("habitats")
+    with rasterio.open(world / "layers" / "temperature.tif") as source:
+        band = source.read(1, masked=True)
+        cells = np.argwhere(~np.ma.getmaskarray(band))[::5]
+        x, y = rasterio.transform.xy(source.transform, cells[:, 0], cells[:, 1])
+        level = np.digitize(band[cells[:, 0], cells[:, 1]], np.quantile(band.compressed(), [0.4, 0.7]))
+    names = ("bare", EVIL, "meadow")
+    with (folder / "plots.csv").open("w", newline="", encoding="utf-8") as out:
+        csv.writer(out).writerows([("x", "y", "habitat"), *((a, b, names[k]) for a, b, k in zip(x, y, level))])
+    words = ("classify", folder / "plots.csv", world / "layers", "--class-column", "habitat", "--fc", "l")
+    succeed(*words, "--categorical", "landcover", "--projections", f"warmer={world / 'warmer'}", "-o", folder / "out")
+    return folder / "out"
+
+
+@pytest.fixture(scope="session")
+def community(world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("community") / "results"
+    words = ("joint", world / "presence_absence.csv", world / "layers", "--categorical", "landcover", "--features", "l")
+    succeed(*words, "--learner", "crf-l2", "--cost", 1, "-o", folder)
+    return folder
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from terminal import succeed
 
 from sdm.errors import DataError
 from sdm.report.pages.index import make_pages
-from sdm.report.pages.live_map import NOTHING, live_map, map_layers
+from sdm.report.pages.maps.live_map import NOTHING, live_map, map_layers
 from sdm.report.pages.registry import PAGES, make_page
 from sdm.report.results import Results, find_results, read_results
 
@@ -44,42 +44,6 @@ class Sections(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self.inside:
             self.text[self.inside] += data
-
-
-@pytest.fixture(scope="module")
-def surveyed(world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Presence and absence of one species."""
-    folder = tmp_path_factory.mktemp("surveyed") / "results"
-    with (world / "presence_absence.csv").open() as source:
-        species = next(csv.DictReader(source))["species"]
-    words = ("fit", world / "presence_absence.csv", world / "layers", "--response", "presence", "--species", species)
-    succeed(*words, "--categorical", "landcover", "--features", "l", "--test-percent", 25, "-o", folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def habitats(world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three classes by temperature; the name of one would run a script in a careless page."""
-    folder = tmp_path_factory.mktemp("habitats")
-    with rasterio.open(world / "layers" / "temperature.tif") as source:
-        band = source.read(1, masked=True)
-        cells = np.argwhere(~np.ma.getmaskarray(band))[::5]
-        x, y = rasterio.transform.xy(source.transform, cells[:, 0], cells[:, 1])
-        level = np.digitize(band[cells[:, 0], cells[:, 1]], np.quantile(band.compressed(), [0.4, 0.7]))
-    names = ("bare", EVIL, "meadow")
-    with (folder / "plots.csv").open("w", newline="", encoding="utf-8") as out:
-        csv.writer(out).writerows([("x", "y", "habitat"), *((a, b, names[k]) for a, b, k in zip(x, y, level))])
-    words = ("classify", folder / "plots.csv", world / "layers", "--class-column", "habitat", "--fc", "l")
-    succeed(*words, "--categorical", "landcover", "--projections", f"warmer={world / 'warmer'}", "-o", folder / "out")
-    return folder / "out"
-
-
-@pytest.fixture(scope="module")
-def community(world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("community") / "results"
-    words = ("joint", world / "presence_absence.csv", world / "layers", "--categorical", "landcover", "--features", "l")
-    succeed(*words, "--learner", "crf-l2", "--cost", 1, "-o", folder)
-    return folder
 
 
 def change(folder: Path, to: Path, tables: dict[str, list[list[Any]]] | None = None, **numbers: Any) -> Results:
@@ -113,7 +77,7 @@ def test_every_kind_is_told_and_has_its_page(run: str, kind: str, request: pytes
     assert {path.parent for path in pages[1:]} == ({folder / "scenarios"} if run == "habitats" else set())
     assert "http://" not in page.replace("http://www.w3.org", "")
     found = Sections(page).text
-    links = re.findall(r'<a href="#(\w+)">', page)
+    links = re.findall(r'<a href="#(\w+)">', page.partition("</nav>")[0])
     assert list(found) == links
     assert {"fit", "records", "settings", "odmap"} <= set(found)
     assert "The fit has converged" in found["fit"]
@@ -148,10 +112,10 @@ def test_presence_and_absence_have_the_sections_of_a_species(surveyed: Path, tmp
     )
     page = make_page(results)
     found = Sections(page).text
-    order = ["fit", "map", "classes", "roc", "thresholds", "survey", "curves", "importance", "tuning", "validation"]
-    assert list(found) == [*order, "null", "records", "settings", "odmap"]
+    order = ["map", "curves", "importance", "tuning", "classes", "validation", "roc", "survey", "null", "thresholds"]
+    assert list(found) == [*order, "records", "fit", "settings", "odmap"]
     assert "Presence and absence from" in page
-    assert "Warning.</strong> worse than the frequencies." in page
+    assert "<li>Worse than the frequencies." in page
     assert "Fraction of absences predicted" in found["roc"]
     assert "training sites (AUC 0." in found["roc"]
     assert "test sites (AUC 0." in found["roc"]
@@ -161,7 +125,7 @@ def test_presence_and_absence_have_the_sections_of_a_species(surveyed: Path, tmp
     }.items():  # fmt: skip
         assert text in found[section], section
     assert "Jackknife" in found["importance"]
-    assert "over replicates" in page
+    assert "The pale ribbon holds" in page
     assert page.count('aria-label="Records by fold"') == 1
     assert 'fill-opacity=".18"' in page, "the limits of a band are a shade"
     live = live_map(results)
@@ -303,9 +267,9 @@ def test_classes_in_a_browser(habitats: Path, surveyed: Path, community: Path, t
         chosen = read_results(surveyed).numbers["thresholds"]["maxsss"]["probability"]
         assert float(browser.text("#at")) == pytest.approx(chosen, abs=0.00051)
         browser.open(read_results(community).page)
-        first = "document.querySelector('table.sorted tbody tr td:nth-child(2)').textContent.trim()"
+        first = "document.querySelector('table.species tbody tr td:nth-child(2)').textContent.trim()"
         before = browser.run(first)
-        browser.click("table.sorted th:nth-child(2) button")
-        browser.click("table.sorted th:nth-child(2) button")
+        browser.click("table.species th:nth-child(2) button")
+        browser.click("table.species th:nth-child(2) button")
         assert browser.run(first) != before or len(read_results(community).numbers["species"]) == 1
         assert browser.console == []

@@ -1,10 +1,8 @@
 """The page of a species: what it shows and hides, that no name gets out of its place, and the same bytes twice."""
 
-import base64
 import json
 import re
 import shutil
-import zlib
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -17,15 +15,15 @@ from evil import EVIL, EVIL_LAYER
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from report_runs import fit
+from report_runs import fit, unpacked
 
 from sdm.assess.measures.thresholds import TOPS
 from sdm.errors import DataError
 from sdm.report.charts import BarChart, Bars, ColumnChart, Line, LineChart
+from sdm.report.pages.drawing.svg import svg, ticks
 from sdm.report.pages.index import make_pages
-from sdm.report.pages.live_map import LEVELS, NOTHING, pack
+from sdm.report.pages.maps.live_map import LEVELS, NOTHING, pack
 from sdm.report.pages.registry import make_page, write_page
-from sdm.report.pages.svg import svg, ticks
 from sdm.report.pages.words import figure, percent
 from sdm.report.results import Results, find_results, read_results, read_rows
 
@@ -95,9 +93,23 @@ def of(folder: Path) -> Reader:
     return Reader(make_page(read_results(folder)))
 
 
-def test_the_order_is_the_one_that_maxent_users_know(full: Path) -> None:
-    wanted = ["fit", "omission", "roc", "thresholds", "map", "scenarios", "curves", "importance", "validation", "null"]
-    assert list(of(full).sections) == [*wanted, "records", "settings", "odmap"]
+def test_the_result_comes_first(full: Path) -> None:
+    wanted = ["map", "curves", "importance", "validation", "roc", "omission", "null", "thresholds", "scenarios"]
+    assert list(of(full).sections) == [*wanted, "records", "fit", "settings", "odmap"]
+
+
+def test_curves_come_by_importance_with_ribbons_rugs_and_their_numbers(full: Path) -> None:
+    results = read_results(full)
+    page = make_page(results)
+    rows = sorted(results.numbers["importance"]["permutation"], key=lambda row: -row["percent"])
+    assert re.findall(r'aria-label="Response to (\w+)"', page) == [row["variable"] for row in rows]
+    charts = dict(re.findall(r'<svg class="chart" role="img" aria-label="Response to (\w+)"(.*?)</svg>', page, re.S))
+    drawn = next(charts[row["variable"]] for row in rows if row["variable"] != "landcover")
+    assert 'fill-opacity=".18"' in drawn, "the limits over replicates are a shade"
+    strokes = [re.findall(r"M[\d.]+ ", path) for path in re.findall(r'<path d="([^"]*)"[^>]*stroke-opacity', drawn)]
+    assert len(strokes) == 2, "background at the foot, presences at the top"
+    assert len(strokes[1]) <= results.numbers["training_presences"]
+    assert "others at their mean,lower,upper,this variable alone" in drawn
 
 
 def test_what_is_shown_is_what_was_stored(full: Path) -> None:
@@ -127,8 +139,8 @@ def test_what_is_shown_is_what_was_stored(full: Path) -> None:
 
 def test_omission_and_roc_are_drawn_through_the_stored_points(full: Path) -> None:
     page = make_page(read_results(full))
-    charts = re.findall(r'<svg class="chart".*?</svg>', page, flags=re.S)
-    for chart, table in ((charts[0], "omission"), (charts[1], "roc")):
+    for table in ("omission", "roc"):
+        chart = page.partition(f'<section id="{table}"')[2].partition("</svg>")[0]
         rows = read_results(full).table(table)
         paths = [re.findall(r"[ML]([\d.]+) ([\d.]+)", path) for path in re.findall(r'd="(.*?)"', chart)]
         assert sum(len(points) == len(rows) for points in paths) == (3 if table == "omission" else 2)
@@ -141,7 +153,7 @@ def test_the_live_map_holds_the_raster_to_a_quarter_of_a_thousandth(full: Path) 
     with rasterio.open(path) as source:
         band = source.read(1, masked=True).filled(np.nan)
         assert layer["bounds"] == pytest.approx(list(source.bounds))
-    values = unpack(layer["values"], (layer["height"], layer["width"]))
+    values = unpacked(layer["values"], (layer["height"], layer["width"]))
     assert values.shape == band.shape
     assert np.array_equal(values == NOTHING, np.isnan(band))
     inside = ~np.isnan(band)
@@ -182,14 +194,9 @@ def test_the_protocol_says_how_maps_extrapolate(full: Path, tmp_path: Path, opti
     assert wanted in of(folder).sections["odmap"]
 
 
-def unpack(text: str, shape: tuple[int, int]) -> np.ndarray:
-    high, low = np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype=np.uint8).reshape(2, *shape).astype(int)
-    return high * 256 + low
-
-
 @given(arrays(np.float32, (3, 4), elements=st.one_of(st.floats(0, 1, width=32), st.just(float("nan")))))
 def test_packing_loses_less_than_a_step(values: np.ndarray) -> None:
-    steps = unpack(pack(values, 1.0), (3, 4))
+    steps = unpacked(pack(values, 1.0), (3, 4))
     known = np.isfinite(values)
     assert np.array_equal(steps != NOTHING, known)
     assert np.all(np.abs(steps[known] - values[known].astype(float) * LEVELS) <= 1.0001)
@@ -278,7 +285,7 @@ def test_no_name_gets_out_of_its_place(which: str, request: pytest.FixtureReques
     assert EVIL_LAYER in page.sections["records"]
     if which == "hostile":
         assert json.loads(page.scripts[1])["entries"][1]["title"] == EVIL_LAYER
-    used = ("page.js", "panel.js") if which == "hostile" else ("page.js",)
+    used = ("page.js", "map_view.js", "map.js", *(("panel.js",) if which == "hostile" else ()))
     script = "".join((ROOT / "sdm" / "report" / "templates" / name).read_text() for name in used)
     assert page.scripts[-1] == script, "the only code is the package's own"
 

@@ -5,8 +5,8 @@ import numpy as np
 from sdm.report.charts import BarChart, Bars, Biplot, ColumnChart, LineChart, curve_chart
 from sdm.report.group.biplot import biplot
 from sdm.report.group.tables import axis_name
-from sdm.report.pages.sections import rows_by, stored_curve
-from sdm.report.results import Row, column, number
+from sdm.report.pages.drawing.curves import stored_curve
+from sdm.report.results import Row, column, number, rows_by
 from sdm.types import Array
 
 MOST_BARS = 20

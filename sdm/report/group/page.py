@@ -6,17 +6,32 @@ from sdm.report.charts import BarChart, Bars
 from sdm.report.group.charts import CURVED, MOST_BARS, curve_charts, place_bars, stored_biplot
 from sdm.report.group.tables import axis_name
 from sdm.report.pages import sections
-from sdm.report.pages.frame import Context, Page, PageSection
-from sdm.report.pages.svg import svg
-from sdm.report.results import Results, column, number
+from sdm.report.pages.drawing.svg import svg
+from sdm.report.pages.frame import Context, KeyFigure, Page, PageSection
+from sdm.report.pages.words import figure, percent, whole
+from sdm.report.results import Results, column, number, rows_by
 
 MOST_ROWS = 10  # axes that are listed
 
 
-def group_figures(results: Results) -> Context:
-    """Return the main figures that need more than a look."""
-    explained = column(results.table("axes"), "explained")
-    return {"first": sum(explained[:3]), "count": min(3, len(explained))}
+def group_figures(results: Results) -> list[KeyFigure]:
+    """Return the figures: species and sites, how many axes they share, and how exact the fit is."""
+    n, explained = results.numbers, column(results.table("axes"), "explained")
+    count = min(3, len(explained))
+    supported = number(n.get("supported"))
+    axes = f"the first {count} explain {percent(sum(explained[:3]))}" if n.get("rank") else "no axis entered"
+    made = f"{len(n.get('variables') or [])} variables, {whole(n.get('features'))} features"
+    return [
+        KeyFigure("Species", str(len(n["species"])), f"{whole(n.get('records_used'))} records in all"),
+        KeyFigure("Axes", whole(n.get("rank")), axes)
+        if supported is None
+        else KeyFigure(
+            "Axes", f"{whole(supported)} of {whole(n.get('rank'))}", f"supported by records left out; {axes}"
+        ),
+        KeyFigure("Sites", whole(n.get("sites")), made),
+        KeyFigure("Strength", figure(n.get("strength"), 3), f"penalty on axes {figure(n.get('penalty'), 2)}"),
+        KeyFigure("Proved gap", figure(n.get("gap"), 2), f"nats per record, {n.get('status') or 'not stored'}"),
+    ]
 
 
 def axes_section(results: Results) -> Context:
@@ -65,7 +80,7 @@ def map_section(results: Results) -> Context | None:
 
 def species_section(results: Results) -> Context | None:
     """Return every species with its shares, its nearest relatives, and where its own page is."""
-    near = sections.rows_by(results.table("relatives"), "species")
+    near = rows_by(results.table("relatives"), "species")
     folders = results.tree("folders")
     rows = []
     for row in results.table("species axes"):
@@ -87,13 +102,13 @@ def species_section(results: Results) -> Context | None:
 
 GROUP_PAGE = Page(
     lambda results: "group of species on shared axes",
+    group_figures,
     (
-        PageSection("figures", "", group_figures, template="group/figures"),
+        PageSection("map", "Maps", map_section, "Maps of the axes", "group/map", lead=True),
         PageSection("axes", "Axes", axes_section, "What the species share", "group/axes"),
         PageSection("path", "Choice of the strength", strength_section, "How many axes, and why", "group/path"),
         PageSection("curves", "Curves", axis_curves, "What the axes are made of", "group/curves"),
         PageSection("biplot", "Biplot", biplot_section, "Species on the axes", "group/biplot"),
-        PageSection("map", "Maps", map_section, "Maps of the axes", "group/map"),
         PageSection("each", "Species", species_section, template="group/each"),
         sections.FIT,
         sections.SETTINGS,

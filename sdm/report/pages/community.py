@@ -4,10 +4,12 @@ from typing import Any
 
 from sdm.report.charts import BarChart, Bars
 from sdm.report.pages import sections
-from sdm.report.pages.frame import Context, Page, PageSection
+from sdm.report.pages.drawing.shown import shown_picture
+from sdm.report.pages.drawing.svg import svg
+from sdm.report.pages.frame import Context, KeyFigure, Page, PageSection
 from sdm.report.pages.projection import FITTED
-from sdm.report.pages.svg import svg
-from sdm.report.pictures import embed, thumbnail
+from sdm.report.pages.words import figure, whole
+from sdm.report.pictures import thumbnail
 from sdm.report.results import Results, number, rows_of
 
 MOST_EDGES = 30
@@ -31,9 +33,27 @@ def _both(results: Results) -> dict[str, dict[str, Any]]:
     return {name: found[name] for name in MODELS if isinstance(found.get(name), dict)}
 
 
-def joint_figures(results: Results) -> Context:
-    """Return the measures of the key figures."""
-    return {"both": {name: {} for name in MODELS} | _both(results)}
+def joint_figures(results: Results) -> list[KeyFigure]:
+    """Return the figures: sites and species, and how well the joint model predicts beside single ones."""
+    n = results.numbers
+    both: dict[str, dict[str, Any]] = {name: {} for name in MODELS} | _both(results)
+
+    def compared(title: str, key: str, digits: int) -> KeyFigure:
+        joint, stacked, glm = (figure(both[name].get(key), digits) for name in MODELS)
+        return KeyFigure(title, joint, f"stacked {stacked}, GLM {glm}")
+
+    unit = "wrong labels per site" if results.by_margin else "nats per site"
+    variables, edges = n.get("variables") or [], f"{n.get('edges')} edges, graph {n.get('graph')}"
+    return [
+        KeyFigure("Species", str(len(n["species"])), f"at {whole(n.get('sites'))} sites"),
+        compared("Mean AUC", "auc", 3),
+        compared("Hamming error", "hamming", 3),
+        compared("Joint log loss", "log loss", 4),
+        KeyFigure("Sites", whole(n.get("sites")), f"{whole(n.get('missing'))} labels missing"),
+        KeyFigure("Associations", whole(n.get("edges")), edges),
+        KeyFigure("Variables", str(len(variables)), f"features {n.get('features')}"),
+        KeyFigure("Proved gap", figure(n.get("gap"), 2), f"{unit}, {n.get('status') or 'status unknown'}"),
+    ]
 
 
 def measures(results: Results) -> Context | None:
@@ -69,7 +89,7 @@ def _maps(results: Results) -> dict[str, dict[str, Any]]:
 def richness(results: Results) -> Context | None:
     """Return the pictures of richness."""
     places = {title: results.folder / str(own.get("picture")) for title, own in _maps(results).items()}
-    maps = [(title, embed(path)) for title, path in places.items() if path.is_file()]
+    maps = [(title, shown_picture(path)) for title, path in places.items() if path.is_file()]
     return {"maps": maps} if maps else None
 
 
@@ -113,17 +133,18 @@ def features(results: Results) -> Context | None:
 
 COMMUNITY = Page(
     lambda results: "joint model",
+    joint_figures,
     (
-        PageSection("figures", "", joint_figures, template="community/figures"),
-        sections.FIT,
+        sections.MAP,
         PageSection("measures", "Joint, stacked and GLM", measures, template="community/measures"),
+        PageSection("richness", "Richness", richness, "Number of species", "community/richness"),
         PageSection("network", "Associations", network, template="community/network"),
-        PageSection("richness", "Richness", richness, template="community/richness"),
-        FITTED,
         PageSection("each", "Species", each, template="community/each"),
         PageSection("features", "Features", features, "Features that survived", "community/features"),
+        FITTED,
         sections.RECORDS,
         sections.VARIABLES,
+        sections.FIT,
         sections.SETTINGS,
         sections.ODMAP,
     ),

@@ -13,10 +13,13 @@ from markupsafe import Markup
 
 from sdm.errors import DataError
 from sdm.report.pages import words
+from sdm.report.pages.cautions import cautions
+from sdm.report.pages.drawing.theme import dark_charts
 from sdm.report.results import Results
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
 SCRIPT = "page.js"
+MAIN_FIGURES = 4  # that stand beside the map
 Context = dict[str, Any]
 
 
@@ -26,8 +29,9 @@ class PageSection:
 
     `name` is its anchor, and of its template in `sections/` unless that has another; `title` is what the contents call
     it, and its heading unless that differs. A part without a title is not listed. `fill` returns what the template
-    needs beside the results; None leaves the part out. Neighbours with `side` stand beside each other. `script` is a
-    file of `templates/` that the part needs beside the script of all pages.
+    needs beside the results; None leaves the part out. Neighbours with `side` stand beside each other. A part with
+    `lead` begins the page, with the main figures in it. `scripts` are files of `templates/` that the part needs beside
+    the script of all pages.
     """
 
     name: str
@@ -36,7 +40,8 @@ class PageSection:
     heading: str = ""
     template: str = ""
     side: bool = False
-    script: str = ""
+    lead: bool = False
+    scripts: tuple[str, ...] = ()
 
     def html(self, context: Context) -> str:
         """Fill the template."""
@@ -44,10 +49,21 @@ class PageSection:
 
 
 @dataclass(frozen=True)
+class KeyFigure:
+    """A figure of a page: what it is, its value as text, and what is to be known beside it."""
+
+    name: str
+    value: str
+    small: str = ""
+
+
+@dataclass(frozen=True)
 class Page:
-    """The page of one kind of model: what it is of, its sections, and whether its heading is no species' name."""
+    """The page of one kind of model: what it is of, its figures (those that matter most first), its sections, and
+    whether its heading is no species' name."""
 
     subject: Callable[[Results], str]
+    figures: Callable[[Results], Sequence[KeyFigure]]
     sections: Sequence[PageSection]
     plain: bool = True
 
@@ -55,14 +71,22 @@ class Page:
 def page_text(results: Results, page: Page) -> str:
     """Return the page of some results; raise if they hold something that no run writes."""
     try:
-        shared = {"results": results, "n": results.numbers}
+        figures = page.figures(results)
+        shared = {"results": results, "n": results.numbers, "figures": figures[:MAIN_FIGURES]}
         parts = [
             {**vars(section), "body": Markup(section.html(shared | context))}  # noqa: S704 - escaped by the template
             for section in page.sections
             if (context := section.fill(results)) is not None
         ]
-        context = {**shared, "subject": page.subject(results), "plain": page.plain, "parts": parts}
-        return render("frame.html", context, dict.fromkeys(part["script"] for part in parts if part["script"]))
+        context = {
+            **shared,
+            "subject": page.subject(results),
+            "plain": page.plain,
+            "parts": parts,
+            "more_figures": figures[MAIN_FIGURES:],
+            "cautions": cautions(results, [part["name"] for part in parts]),
+        }
+        return render("frame.html", context, dict.fromkeys(name for part in parts for name in part["scripts"]))
     except (OSError, TemplateError, LookupError, TypeError, ValueError, AttributeError) as error:
         what = f"{results.folder / results.name}.json cannot be made ({type(error).__name__}: {error})"
         raise DataError(f"the page of {what}: make the results again") from error
@@ -73,7 +97,7 @@ def render(template: str, context: Context, scripts: Iterable[str] = ()) -> str:
     code = "".join((TEMPLATES / name).read_text(encoding="utf-8") for name in (SCRIPT, *scripts))
     own = {
         # Files of this package, not of the user.
-        "style": Markup((TEMPLATES / "page.css").read_text(encoding="utf-8")),  # noqa: S704
+        "style": Markup((TEMPLATES / "page.css").read_text(encoding="utf-8") + dark_charts()),  # noqa: S704
         "script": Markup(code),  # noqa: S704
         "digest": base64.b64encode(hashlib.sha256(code.encode()).digest()).decode("ascii"),
     }

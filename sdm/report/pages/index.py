@@ -6,13 +6,15 @@ inside the page; the browser draws those that are shown, and loads their picture
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from sdm.errors import DataError
 from sdm.files import write_text
-from sdm.report.pages.frame import render
+from sdm.report.pages.frame import MAIN_FIGURES, KeyFigure, render
 from sdm.report.pages.registry import write_page
 from sdm.report.pages.scenario_index import write_projection_index
+from sdm.report.pages.words import figure
 from sdm.report.previews import write_preview
 from sdm.report.results import (
     GROUP,
@@ -53,6 +55,11 @@ COLUMNS = {
     "features_with_weight": ("Features", "whole", 0),
     "gap": ("Proved gap (nats)", "figure", 2),
 }
+# Columns whose middle is a main figure, in the words of a sentence.
+MEDIANS = {
+    "training_presences": "records", "sites": "sites", "auc_test": "test AUC", "auc.val.avg": "cross-validated AUC",
+    "auc": "AUC", "cbi.val.avg": "Boyce index", "auc_train": "training AUC",
+}  # fmt: skip
 IN_TABLE_ALONE = ("gain", "log_loss_train", "entropy", "multiplier")  # in `summary.csv`, and not on the page
 
 
@@ -146,10 +153,29 @@ def index_page(folder: Path, planned: int | None = None, rows: Sequence[Row] | N
         "reasons": reasons,
         "most_reasons": MOST_REASONS,
         "columns": columns,
+        "figures": _index_figures(rows, columns, failed),
+        "name_width": _name_width(rows),
         "against": _against(column["key"] for column in columns),
         "data": _data(rows, columns, [group.species for group in groups], [one["text"] for one in reasons]),
     }
     return render("index.html", context, [SCRIPT])
+
+
+def _index_figures(rows: Sequence[Row], columns: Sequence[Mapping[str, Any]], failed: int) -> list[KeyFigure]:
+    """Return how many species were fitted, and the middle of what is known of them."""
+    shown = [KeyFigure("Fitted", f"{len(rows) - failed:,}", f"of {len(rows):,} species")]
+    for column in columns:
+        values = [value for row in rows if (value := number(row.get(column["key"]))) is not None]
+        if column["key"] in MEDIANS and values and len(shown) < MAIN_FIGURES:
+            ends = f"from {figure(min(values), 3)} to {figure(max(values), 3)}"
+            shown.append(KeyFigure(f"Median {MEDIANS[column['key']]}", figure(median(values), 3), ends))
+    return shown
+
+
+def _name_width(rows: Sequence[Row]) -> float:
+    """Return how wide the column of names is to be, so that no name breaks inside a word; very long ones may."""
+    longest = max((len(word) for row in rows for word in row.get("species", "").split()), default=0)
+    return round(min(max(14.0, 0.66 * longest + 1.0), 30.0), 1)
 
 
 def _against(known: Iterable[str]) -> str | None:

@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from sdm.report.charts import SCALES, BarChart, Bars
+from sdm.report.charts import BarChart, Bars
 from sdm.report.pages import sections, words
-from sdm.report.pages.frame import Context, Page, PageSection
-from sdm.report.pages.scenario_panel import group_title, panel, signed
-from sdm.report.pages.svg import svg
-from sdm.report.pictures import embed
+from sdm.report.pages.drawing.shown import shown_picture
+from sdm.report.pages.drawing.svg import svg
+from sdm.report.pages.frame import Context, KeyFigure, Page, PageSection
+from sdm.report.pages.maps.scenario_panel import BESIDE, BUDGET, FULL, group_title, panel, signed
 from sdm.report.projection import NOVELTY, StoredCase, StoredProjection, inside, mean_change, most_outside, worst_change
-from sdm.report.results import SCENARIOS, Results, find_projections, number, read_results
+from sdm.report.results import SCENARIOS, Results, find_projections, number, projection_of, read_results
 
 MOST_VARIABLES = 40
 REACH = "Out of reach (km²)"
@@ -24,36 +24,33 @@ def projection_subject(results: Results) -> str:
     return f"projection to {count} scenario{'' if count == 1 else 's'}"
 
 
-def projection_of(results: Results) -> Results | None:
-    """Return the projection of a model: in the folder `scenarios` beside its results, or beside those of its run."""
-    for folder in (results.folder, results.folder.parent):
-        path = folder / SCENARIOS / f"{results.name}.json"
-        if path.is_file() and (found := read_results(path)).kind == "projection":
-            return found
-    return None
-
-
-def projection_figures(results: Results) -> Context:
-    """Return the headline figures: suitable area today, how it changes, and how much is extrapolated."""
+def projection_figures(results: Results) -> list[KeyFigure]:
+    """Return the figures: suitable area today, how it changes, and how much is extrapolated."""
     stored = _stored(results)
-    changes = [value for case in stored.scenarios if (value := case.net_percent) is not None]
-    rule = stored.reference.tree("rules").get(str(stored.rule)) if stored.reference else None
-    outside = [(value, case.title) for case in stored.scenarios if (value := case.outside) is not None]
-    trusted = [number(case.tree("suitable_outside").get("share")) for case in stored.scenarios]
-    return {
-        "count": len(stored.scenarios),
-        "reference": stored.reference,
-        "cutoff": rule.get("cutoff") if isinstance(rule, dict) else None,
-        "lowest": signed(worst_change(stored.scenarios)) if changes else None,
-        "highest": signed(max(changes)) if changes else None,
-        "mean": signed(mean_change(stored.scenarios)),
-        "outside": most_outside(stored.scenarios),
-        "outside_in": max(outside)[1] if outside else "",
-        "suitable_outside": max((share for share in trusted if share is not None), default=None),
-        "dispersal": results.numbers.get("dispersal"),
-        "rule": stored.rule,
-        "scale": SCALES.get(stored.scale, stored.scale),
-    }
+    cases, reference, count = stored.scenarios, stored.reference, len(stored.scenarios)
+    compared = f"compared with {reference.title}" if reference else "without a reference"
+    figures = [KeyFigure("Scenarios", words.whole(count), compared)]
+    if reference and reference.km2 is not None:
+        rule = reference.tree("rules").get(str(stored.rule))
+        cutoff = number(rule.get("cutoff")) if isinstance(rule, dict) else None
+        told = "" if cutoff is None else f"cutoff {words.figure(cutoff, 3)} ({stored.rule})"
+        figures.append(KeyFigure("Suitable in the reference", f"{words.whole(reference.km2)} km²", told))
+    changes = [value for case in cases if (value := case.net_percent) is not None]
+    if changes:
+        ends = f"mean; from {signed(worst_change(cases))} to {signed(max(changes))}" if count > 1 else ""
+        figures.append(KeyFigure("Change of the suitable area", signed(mean_change(cases)), ends))
+    outside = [(value, case.title) for case in cases if (value := case.outside) is not None]
+    if outside:
+        worst = f"of the cells{f', at most ({max(outside)[1]})' if count > 1 else ''}"
+        figures.append(KeyFigure("Outside the training range", words.percent(most_outside(cases)), worst))
+    shares = [number(case.tree("suitable_outside").get("share")) for case in cases]
+    known = [share for share in shares if share is not None]
+    if known:
+        most = "at most" if count > 1 else ""
+        figures.append(KeyFigure("Of the suitable area outside", words.percent(max(known)), most))
+    if changes and results.numbers.get("dispersal"):
+        figures.append(KeyFigure("Dispersal", "", str(results.numbers["dispersal"])))
+    return figures
 
 
 def scenario_table(results: Results) -> Context | None:
@@ -95,10 +92,11 @@ def _measures(case: StoredCase) -> dict[str, tuple[float | None, str]]:
     }
 
 
-def panel_section(results: Results) -> Context | None:
+def panel_section(results: Results, budget: int = BUDGET) -> Context | None:
     """Return the panel that compares scenarios, and the picture for where it cannot be shown."""
     stored = _stored(results)
-    live, image = panel(stored), _picture(stored, "maps")
+    size = FULL if results.option("output.page_map") == "full" else (budget,)
+    live, image = panel(stored, *size), _picture(stored, "maps")
     if live is None and image is None:
         return None
     measures = dict.fromkeys(NOVELTY[key][0] for case in stored.scenarios if (key := case.novelty))
@@ -202,13 +200,12 @@ def fitted_section(results: Results) -> Context | None:
         place = own.page.parent.resolve()
         inside_it = place == (results.folder / SCENARIOS).resolve()
         link = f"{'' if inside_it else '../'}{SCENARIOS}/{quote(own.page.name)}"
-        found = panel_section(own) or {"panel": None, "image": None, "measures": [], "change": False}
+        found = panel_section(own, BESIDE) or {"panel": None, "image": None, "measures": [], "change": False}
         return {
             **found,
             "table": scenario_table(own),
             "prefix": link.rpartition("/")[0] + "/",
             "link": link,
-            "warnings": words.warnings(own),
             "links": [],
         }
     folder = results.folder / SCENARIOS
@@ -255,7 +252,7 @@ def _picture(stored: StoredProjection, key: str) -> str | None:
     files = stored.numbers.get("files")
     named = files.get("pictures") if isinstance(files, dict) else None
     path = inside(stored.folder, named.get(key)) if isinstance(named, dict) else None
-    return None if path is None else embed(path)
+    return None if path is None else shown_picture(path)
 
 
 def _percent(share: Any) -> float | None:
@@ -263,10 +260,9 @@ def _percent(share: Any) -> float | None:
     return None if found is None else 100 * found
 
 
-FITTED = PageSection("scenarios", "Scenarios", fitted_section, "Scenarios", "projection/fitted", script="panel.js")
+PANEL = ("panel.js",)
+FITTED = PageSection("scenarios", "Scenarios", fitted_section, "Scenarios", "projection/fitted", scripts=PANEL)
 _OWN = (
-    ("figures", "", projection_figures, ""),
-    ("maps", "Maps", panel_section, "Maps of the scenarios"),
     ("table", "Scenarios", scenario_table, "Every scenario in figures"),
     ("outside", "Extrapolation", extrapolation_section, "How far the model extrapolates"),
     ("change", "Change", change_section, "Change of the suitable area"),
@@ -278,11 +274,12 @@ _OWN = (
 )
 PROJECTION = Page(
     projection_subject,
+    projection_figures,
     [
-        *(
-            PageSection(name, title, fill, heading, f"projection/{name}", script="panel.js" if name == "maps" else "")
-            for name, title, fill, heading in _OWN
+        PageSection(
+            "maps", "Maps", panel_section, "Maps of the scenarios", "projection/lead", lead=True, scripts=PANEL
         ),
+        *(PageSection(name, title, fill, heading, f"projection/{name}") for name, title, fill, heading in _OWN),
         sections.SETTINGS,
     ],
     plain=False,

@@ -1,22 +1,22 @@
 """Sections that pages of several kinds share: each reads stored results, and returns None where they have none."""
 
 import math
-from collections.abc import Iterable
-from dataclasses import replace
 
 from markupsafe import Markup
 
-from sdm.files import safe_name
 from sdm.report import charts
+from sdm.report.pages.drawing.shown import WIDE, shown_picture
+from sdm.report.pages.drawing.svg import svg
 from sdm.report.pages.frame import Context, PageSection
-from sdm.report.pages.live_map import live_map, map_layers
-from sdm.report.pages.svg import svg
-from sdm.report.pictures import Picture, embed, read_picture
-from sdm.report.results import Results, Row, column, number, rows_of
+from sdm.report.pages.maps.live_map import live_map, map_layers
+from sdm.report.pictures import Picture, read_picture
+from sdm.report.projection import StoredProjection
+from sdm.report.results import Results, column, number, projection_of, rows_of
 
 MOST_SETTINGS = 60
 MOST_DOTS = 3000
 MOST_FOLDS = 24
+WITHOUT_SCRIPTS = 700  # pixels across, of the map that is shown where scripts do not run
 
 
 def main_picture(results: Results, pixels: int = 512) -> Picture | None:
@@ -25,102 +25,27 @@ def main_picture(results: Results, pixels: int = 512) -> Picture | None:
     return read_picture(layers[0].path, pixels, layers[0].band) if layers else None
 
 
-def image(results: Results, key: str) -> str | None:
+def image(results: Results, key: str, wide: int = WIDE) -> str | None:
     """Return a stored picture as the text of a data address; None where it is not there."""
     path = results.path(key)
-    return None if path is None else embed(path)
+    return None if path is None else shown_picture(path, wide)
 
 
 def shown_map(results: Results) -> Context:
     """Return the live map, and the stored picture for where it cannot be shown."""
     layers = map_layers(results)
-    first = image(results, "probability picture") if len(results.classes) == 2 else None
+    first = image(results, "probability picture", WITHOUT_SCRIPTS) if len(results.classes) == 2 else None
+    live = live_map(results)
+    if live is not None:
+        projected = projection_of(results)  # whose maps the live map shows too
+        cases = StoredProjection(projected.folder, projected.numbers).cases if projected else []
+        live["hatched"] = any(case.novelty for case in cases)
     return {
-        "live": live_map(results),
-        "image": first or image(results, "picture"),
+        "live": live,
+        "image": first or image(results, "picture", WITHOUT_SCRIPTS),
         "label": layers[0].label if layers else "",
         "raster": layers[0].path.name if layers else None,
     }
-
-
-def curves(results: Results) -> Context | None:
-    """Return the response curves, the effects on the score, the bands over replicates, and the surfaces."""
-    label, fixed = charts.SCALES.get(results.scale, results.scale), _heights(results)
-    names = {"marginal": "others at their mean", "only": "this variable alone"}
-    responses, effects = [], []
-    for variable, rows in rows_by(results.table("curves"), "variable").items():
-        kinds = rows_by(rows, "kind")
-        shown = {name: stored_curve(kinds[kind]) for kind, name in names.items() if kind in kinds}
-        if shown:
-            title = f"Response to {variable}"
-            responses.append(svg(charts.curve_chart(variable, shown, title=title, y_label=label, y_range=fixed)))
-        for kind in (kind for kind in charts.EFFECTS if kind in kinds):
-            title, own = f"Effect of {variable} on the score", {kind: stored_curve(kinds[kind])}
-            effects.append(svg(charts.curve_chart(variable, own, title=title, y_label="Effect on the score (nats)")))
-    bands = []
-    for variable, rows in rows_by(results.table("bands"), "variable").items():
-        title, own = f"Response to {variable} over replicates", {"mean": stored_curve(rows, "mean")}
-        bands.append(svg(charts.curve_chart(variable, own, title=title, y_label=label, y_range=fixed)))
-    found = {"responses": responses, "effects": effects, "bands": bands, "surfaces": _surfaces(results)}
-    return found if any(found.values()) else None
-
-
-def rows_by(rows: Iterable[Row], name: str) -> dict[str, list[Row]]:
-    """Return rows by the text of a column, in their order."""
-    groups: dict[str, list[Row]] = {}
-    for row in rows:
-        groups.setdefault(row.get(name, ""), []).append(row)
-    return groups
-
-
-def stored_curve(rows: list[Row], name: str = "response", category: str = "class") -> charts.ResponseCurve:
-    """Return the curve that a table holds in long form."""
-    inside = [v for row, v in zip(rows, column(rows, "value")) if row.get("in training range") == "True"]
-    categories = [row.get(category, "") for row in rows]
-    return charts.ResponseCurve(
-        column(rows, "value"),
-        column(rows, name),
-        categories if any(categories) else None,
-        (min(inside), max(inside)) if inside else None,
-        (column(rows, "lower"), column(rows, "upper")) if "lower" in rows[0] else None,
-    )
-
-
-def _heights(results: Results) -> charts.Range | None:
-    """Return the range that responses are drawn in, the same for all variables; None where it is not known."""
-    rows = [row for row in results.table("curves") if row.get("kind") not in charts.EFFECTS]
-    highest = max((v for v in column(rows, "response") if math.isfinite(v)), default=None)
-    top = charts.TOP.get(results.scale, highest)
-    return None if top is None else (0.0, top)
-
-
-def _surfaces(results: Results) -> list[dict[str, str]]:
-    """Return the pictures of responses to two variables at a time."""
-    pairs = dict.fromkeys((row.get("first", ""), row.get("second", "")) for row in results.table("surfaces"))
-    found = [(pair, results.plot(f"surface_{safe_name(pair[0])}_{safe_name(pair[1])}.png")) for pair in pairs]
-    return [
-        {"picture": embed(path), "text": f"Response to {first} and {second}"}
-        for (first, second), path in found
-        if path is not None
-    ]
-
-
-def class_curves(results: Results) -> Context | None:
-    """Return the response curves of presence, or the probabilities of all classes in the colours of the classes."""
-    found, table = curves(results) or {}, results.table("class curves") or results.table("curves")
-    if found.get("responses") or not table or "probability" not in table[0]:
-        return found or None
-    colours = {row.get("class", ""): row.get("colour", "") for row in results.table("classes")}
-    drawn = []
-    for variable, rows in rows_by(table, "variable").items():
-        own = {
-            label: replace(stored_curve(part, "probability", "category"), colour=colours.get(label))
-            for label, part in rows_by(rows, "class").items()
-        }
-        title = f"Probabilities along {variable}"
-        ways: Context = {"title": title, "y_label": "Probability", "y_range": (0, 1), "shares": True}
-        drawn.append(svg(charts.curve_chart(variable, own, **ways)))
-    return {**found, "responses": drawn, "legend": list(colours.items())}
 
 
 def importance(results: Results) -> Context | None:
@@ -150,7 +75,7 @@ def tuning(results: Results) -> Context | None:
         return None
     picture = results.plot("tune.png")
     return {
-        "image": None if picture is None else embed(picture),
+        "image": None if picture is None else shown_picture(picture),
         "columns": list(rows[0]) if rows else [],
         "rows": rows[:MOST_SETTINGS],
         "left_out": max(0, len(rows) - MOST_SETTINGS),
@@ -171,7 +96,7 @@ def variable_section(results: Results) -> Context | None:
         "points": found.get("points"),
         "over": found.get("over"),
         "steps": rows_of(found.get("steps")),
-        **{name: None if path is None else embed(path) for name, path in pictures.items()},
+        **{name: None if path is None else shown_picture(path) for name, path in pictures.items()},
     }
 
 
@@ -191,7 +116,7 @@ def validation(results: Results) -> Context | None:
     blocks, picture = found.get("blocks"), results.plot("variograms.png")
     context = {"method": found.get("method"), "places": fold_map(results)}
     if isinstance(blocks, dict):
-        context |= {"blocks": blocks.get("text"), "variograms": None if picture is None else embed(picture)}
+        context |= {"blocks": blocks.get("text"), "variograms": None if picture is None else shown_picture(picture)}
     if results.kind == "species":
         context["background"] = found.get("background")
     return {**context, "rows": rows, "columns": columns, "averages": averages}
@@ -286,7 +211,7 @@ def always(results: Results) -> Context:
 
 FIT = PageSection("fit", "How exact is the fit", always)
 ROC = PageSection("roc", "ROC", roc_section, "ROC curve", side=True)
-MAP = PageSection("map", "Map", shown_map)
+MAP = PageSection("map", "Map", shown_map, lead=True, scripts=("map_view.js", "map.js"))
 THRESHOLDS = PageSection("thresholds", "Thresholds", thresholds)
 IMPORTANCE = PageSection("importance", "Importance", importance, "Importance of the variables")
 TUNING = PageSection("tuning", "Choice of settings", tuning, "How the settings were chosen")

@@ -1,7 +1,8 @@
 """The page of a path over strata: the density of the chosen tolerance, and the whole path as pictures."""
 
 from sdm.report.pages import sections
-from sdm.report.pages.frame import Context, Page, PageSection
+from sdm.report.pages.frame import Context, KeyFigure, Page, PageSection
+from sdm.report.pages.words import figure, whole
 from sdm.report.results import Results
 
 PICTURES = {
@@ -9,6 +10,18 @@ PICTURES = {
     "shares picture": "Share of each stratum against the tolerance, from the prior to what was observed",
     "mu picture": "μ(ν) with its breakpoints",
 }
+
+
+def strata_figures(results: Results) -> list[KeyFigure]:
+    """Return the figures: records, strata, and the tolerance that was chosen."""
+    n, found = results.numbers, results.tree("strata")
+    return [
+        KeyFigure("Training records", whole(n.get("training_presences")), f"prior: {found.get('prior')}"),
+        KeyFigure("Strata", whole(found.get("strata")), f"{whole(found.get('strata_with_records'))} with records"),
+        KeyFigure("Tolerance", figure(found.get("tolerance")), f"choice: {found.get('choice')}"),
+        KeyFigure("Folds", whole(found.get("folds")), str(found.get("method") or "")),
+        KeyFigure("Segments of the path", whole(found.get("segments")), str(n.get("status") or "")),
+    ]
 
 
 def path_section(results: Results) -> Context | None:
@@ -19,8 +32,8 @@ def path_section(results: Results) -> Context | None:
 
 STRATA = Page(
     lambda results: "path over strata",
+    strata_figures,
     (
-        PageSection("figures", "", lambda results: results.tree("strata"), template="species/strata"),
         sections.MAP,
         PageSection("path", "Path", path_section, "The path of the tolerance", "species/path"),
         sections.RECORDS,

@@ -74,6 +74,7 @@
     const row = document.createElement("tr"), cells = heads.map((head, c) => {
       const item = document.createElement("td");
       item.className = c === 0 ? "preview soft" : head.className;
+      item.dataset.label = c < 2 ? "" : head.textContent.trim();
       row.append(item);
       return item;
     });

@@ -46,202 +46,180 @@ const rasters = {
     });
   },
 };
+// What every page can do: save what it shows, enlarge charts, sort and copy tables.
+const tools = {
+  save(blob, name) {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(blob);
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  },
+  csv(rows) {
+    // A cell that a spreadsheet would take for a formula begins with a quote.
+    const cell = (value) => {
+      const text = String(value), safe = /^[=@+\t\r]|^-(?![\d.])/.test(text) ? "'" + text : text;
+      return /[",\n]/.test(safe) ? '"' + safe.replaceAll('"', '""') + '"' : safe;
+    };
+    return rows.map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";
+  },
+  saveTable(rows, name) { tools.save(new Blob([tools.csv(rows)], { type: "text/csv" }), name); },
+  async copy(text) {
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch (error) {  // where a page may not: the old way
+      const area = document.createElement("textarea");
+      area.value = text;
+      document.body.append(area);
+      area.select();
+      document.execCommand("copy");
+      area.remove();
+    }
+  },
+  button(name, label, act) {
+    const one = document.createElement("button");
+    one.type = "button";
+    one.textContent = name;
+    one.setAttribute("aria-label", label);
+    one.title = label;
+    one.addEventListener("click", () => act(one));
+    return one;
+  },
+  bar(place, acts) {
+    place.classList.add("tools");
+    place.append(...acts.map(([name, label, act]) => tools.button(name, label, act)));
+    return place;
+  },
+};
 (function () {
-  const byId = (id) => document.getElementById(id);
   // What is folded away is printed all the same.
   window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((d) => { d.open = true; }));
-  // Tables sort themselves: names rise first, figures fall first; a second click turns it round.
-  document.querySelectorAll("table.sorted").forEach((table) => {
+  const fileName = (text) => text.normalize("NFD").replace(/[^\w-]+/g, "_").replace(/^_+|_+$/g, "").slice(0, 80) || "sdm";
+  const clean = (cell) => cell.textContent.replace(/\s+/g, " ").trim();
+
+  // ---- charts
+  const dialog = document.createElement("dialog");
+  dialog.className = "large";
+  function alone(chart) {
+    const copy = chart.cloneNode(true), name = "http:" + "//www.w3.org/2000/svg";
+    copy.setAttribute("xmlns", name);
+    copy.setAttribute("font-family", "system-ui, Arial, sans-serif");
+    copy.setAttribute("font-size", "13");
+    copy.setAttribute("fill", "#2b3238");
+    copy.removeAttribute("data-table");
+    const sheet = document.createElementNS(name, "rect");
+    for (const [key, value] of [["width", "100%"], ["height", "100%"], ["fill", "#ffffff"]]) sheet.setAttribute(key, value);
+    copy.prepend(sheet);
+    return new XMLSerializer().serializeToString(copy);
+  }
+  const called = (chart) => fileName(chart.getAttribute("aria-label"));
+  function png(chart) {
+    const { width, height } = chart.viewBox.baseVal, picture = new Image(), scale = 4;
+    picture.onload = () => {
+      const out = document.createElement("canvas");
+      [out.width, out.height] = [width * scale, height * scale];
+      out.getContext("2d").drawImage(picture, 0, 0, out.width, out.height);
+      out.toBlob((blob) => tools.save(blob, called(chart) + ".png"));
+    };
+    picture.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(alone(chart));
+  }
+  function picture(image) {
+    const out = document.createElement("canvas");
+    [out.width, out.height] = [image.naturalWidth, image.naturalHeight];
+    out.getContext("2d").drawImage(image, 0, 0);
+    out.toBlob((blob) => tools.save(blob, fileName(image.alt) + ".png"));
+  }
+  const acts = (chart) => (chart.matches("img") ? [["PNG", "picture as PNG", () => picture(chart)]] : [
+    ["PNG", "chart as PNG", () => png(chart)],
+    ["SVG", "chart as SVG", () => tools.save(new Blob([alone(chart)], { type: "image/svg+xml" }), called(chart) + ".svg")],
+    ...(chart.dataset.table ? [["CSV", "numbers of the chart as CSV", () => tools.save(new Blob([chart.dataset.table], { type: "text/csv" }), called(chart) + ".csv")]] : []),
+  ]);
+  function enlarge(figure) {
+    const chart = figure.querySelector("svg.chart, img"), copy = chart.cloneNode(true), title = document.createElement("h2"), bar = document.createElement("p");
+    title.textContent = chart.getAttribute("aria-label") || chart.alt;
+    tools.bar(bar, acts(chart));
+    bar.append(tools.button("Close", "close", () => dialog.close()));
+    dialog.setAttribute("aria-label", title.textContent);
+    dialog.replaceChildren(title, copy, bar);
+    dialog.showModal();
+  }
+  const figures = Array.from(document.querySelectorAll("main figure")).filter((figure) => figure.id !== "plain" && figure.id !== "panel-plain" && figure.querySelector("svg.chart, img"));
+  if (figures.length) document.body.append(dialog);
+  dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
+  for (const figure of figures) {
+    const chart = figure.querySelector("svg.chart, img");
+    chart.classList.add("opens");
+    chart.addEventListener("click", () => enlarge(figure));
+    figure.append(tools.bar(document.createElement("p"), [["Enlarge", "enlarge the chart: " + (chart.getAttribute("aria-label") || chart.alt), () => enlarge(figure)], ...acts(chart)]));
+  }
+
+  // ---- tables: names rise first, figures fall first; a second click turns it round
+  function number(text) {
+    const found = text.replaceAll(",", "").replaceAll("−", "-").match(/^[<±]?\s*([+-]?[\d.]+(?:e[+-]?\d+)?)/i);
+    return found ? Number(found[1]) : NaN;
+  }
+  function sortable(table) {
     const body = table.tBodies[0], heads = Array.from(table.tHead.rows[0].cells);
+    const text = (row, column) => (row.cells[column].dataset.value !== undefined ? row.cells[column].dataset.value : clean(row.cells[column]));
     heads.forEach((head, column) => {
-      const button = head.querySelector("button");
+      let button = head.querySelector("button");
+      if (!button && !table.classList.contains("sorted")) {
+        button = document.createElement("button");
+        button.type = "button";
+        button.append(...head.childNodes);
+        head.append(button);
+        head.setAttribute("aria-sort", "none");
+      }
       if (!button) return;
       button.addEventListener("click", () => {
-        const numeric = head.classList.contains("n"), before = head.getAttribute("aria-sort");
+        const rows = Array.from(body.rows), numeric = rows.every((row) => row.cells[column].classList.contains("n")), before = head.getAttribute("aria-sort");
         const falling = before === "none" ? numeric : before === "ascending";
         heads.forEach((other) => { if (other.hasAttribute("aria-sort")) other.setAttribute("aria-sort", "none"); });
         head.setAttribute("aria-sort", falling ? "descending" : "ascending");
-        const key = (row) => row.cells[column].dataset.value;
-        body.append(...Array.from(body.rows).sort((one, two) => {
-          const a = key(one), b = key(two);
-          if (a === "" || b === "") return (a === "") - (b === "");  // what is not known comes last, either way
-          const order = numeric ? Number(a) - Number(b) : a.localeCompare(b);
+        body.append(...rows.sort((one, two) => {
+          const a = text(one, column), b = text(two, column), lost = (value) => value === "" || value === "–";
+          if (lost(a) || lost(b)) return lost(a) - lost(b);  // what is not known comes last, either way
+          const order = numeric ? number(a) - number(b) : a.localeCompare(b);
           return falling ? -order : order;
         }));
       });
     });
-  });
-  const source = byId("live-data");
-  if (!source || typeof DecompressionStream === "undefined") return;  // the picture stays
-  const map = JSON.parse(source.textContent);
-  const canvas = byId("values"), marks = byId("marks"), plate = byId("plate"), slider = byId("threshold");
-  const state = { layer: 0, above: false, threshold: map.top / 2, named: null, cursor: null };
-  const colours = rasters.shades(map.palette, map.levels);
-  let values = null, shown = null;
-
-  const step = (value) => Math.floor((value / map.top) * map.levels + 1e-4);
-  const digits = (value) => (map.top === 1 ? value.toFixed(3) : map.top === 100 ? value.toFixed(1) : value.toPrecision(3));
-  const percent = (value) => (value === null || value === undefined ? "–" : (100 * value).toFixed(1) + " %");
-
-  // The colours of a layer by value: of its classes, or the palette.
-  const tints = (layer) => (Object.keys(layer.classes).length ? rasters.tints(layer.classes) : colours);
-
-  // What the colours of a layer mean: a strip from low to high, or one entry per class that is on the map.
-  function explain(layer) {
-    const codes = Object.keys(layer.classes), list = byId("legend"), there = new Set(values);
-    byId("scale").hidden = codes.length > 0;
-    list.hidden = codes.length === 0;
-    list.replaceChildren(...rasters.entries(layer.classes, there));
-    byId("label").textContent = layer.label;
-    byId("high").textContent = layer.top === 1 || layer.top === 100 ? String(layer.top) : layer.top.toPrecision(2);
+    table.classList.add("sorted");
   }
-
-  function paint() {
-    const layer = map.layers[state.layer], context = canvas.getContext("2d");
-    const image = context.createImageData(layer.width, layer.height), pixels = new Uint32Array(image.data.buffer);
-    const level = step(state.threshold), above = state.above && layer.threshold, table = tints(layer), present = colours[Math.round(0.62 * map.levels)], absent = colours[Math.round(0.12 * map.levels)];
-    for (let k = 0; k < values.length; k++) {
-      const value = values[k];
-      pixels[k] = value === map.nothing ? 0 : above ? (value >= level ? present : absent) : table[value];
+  // A table that is wider than its room is shown as cards, one per row; that of many species only in a narrow window.
+  function fit(table) {
+    const region = table.parentElement, narrow = window.matchMedia("(max-width: 40rem)");
+    let before = 0;
+    const look = () => {
+      if (!region.clientWidth || region.clientWidth === before) return;
+      before = region.clientWidth;
+      table.classList.remove("stacked");
+      table.classList.toggle("stacked", table.classList.contains("listed") ? narrow.matches : table.offsetWidth > region.clientWidth + 1);
+    };
+    if (typeof ResizeObserver !== "undefined") new ResizeObserver(look).observe(region);
+    look();
+    // On paper the letters are smaller, and the sheet is about 840 pixels of the screen wide.
+    window.addEventListener("beforeprint", () => { if (table.offsetWidth > 840) table.classList.add("stacked"); });
+    window.addEventListener("afterprint", () => { before = 0; look(); });
+  }
+  document.querySelectorAll("table.listed").forEach(fit);
+  const rows = (table) => Array.from(table.rows, (row) => Array.from(row.cells, (cell) => clean(cell).replace(/^−(?=[\d.])/, "-")));
+  for (const table of document.querySelectorAll("main .scroll > table:not(.listed)")) {
+    const region = table.parentElement, name = region.getAttribute("aria-label") || "table";
+    if (table.tHead && table.tBodies[0].rows.length > 1) sortable(table);
+    if (table.tHead) {
+      const titles = Array.from(table.tHead.rows[0].cells, clean);
+      for (const row of table.tBodies[0].rows) Array.from(row.cells).forEach((cell, k) => { cell.dataset.label = k ? titles[k] || "" : ""; });
     }
-    context.putImageData(image, 0, 0);
-    mark();
+    fit(table);
+    const bar = tools.bar(document.createElement("p"), [
+      ["Copy", "copy the table: " + name, (button) => {
+        tools.copy(rows(table).map((row) => row.join("\t")).join("\n"));
+        button.textContent = "Copied";
+        setTimeout(() => { button.textContent = "Copy"; }, 2000);
+      }],
+      ["CSV", "table as CSV: " + name, () => tools.saveTable(rows(table), fileName(name) + ".csv")],
+    ]);
+    region.after(bar);
   }
-
-  function mark() {
-    const box = plate.getBoundingClientRect(), ratio = window.devicePixelRatio || 1;
-    marks.width = Math.max(1, Math.round(box.width * ratio));
-    marks.height = Math.max(1, Math.round(box.height * ratio));
-    const context = marks.getContext("2d");
-    context.scale(ratio, ratio);
-    const [left, bottom, right, top] = map.layers[state.layer].bounds;
-    context.lineWidth = 1;
-    context.strokeStyle = "#000000";
-    for (const group of map.records) {
-      if (!byId("show-" + group.id).checked) continue;
-      context.fillStyle = group.colour;
-      const size = group.places.length > 500 ? 2 : 3.2;
-      for (const [x, y] of group.places) {
-        context.beginPath();
-        context.arc(((x - left) / (right - left)) * box.width, ((top - y) / (top - bottom)) * box.height, size, 0, 2 * Math.PI);
-        context.fill();
-        context.stroke();
-      }
-    }
-    if (state.cursor) {
-      const layer = map.layers[state.layer], [column, row] = state.cursor;
-      const x = ((column + 0.5) / layer.width) * box.width, y = ((row + 0.5) / layer.height) * box.height;
-      for (const [width, colour] of [[4, "#ffffff"], [2, "#c81e1e"]]) {
-        context.lineWidth = width;
-        context.strokeStyle = colour;
-        context.beginPath();
-        context.moveTo(x - 10, y); context.lineTo(x + 10, y); context.moveTo(x, y - 10); context.lineTo(x, y + 10);
-        context.stroke();
-      }
-    }
-  }
-
-  function tell() {
-    let area, train, test;
-    if (state.named !== null) {
-      ({ area, train, test } = map.thresholds[state.named]);
-    } else {
-      let best = null;  // the nearest row of the stored table: the slider's steps are all in it
-      for (const row of map.sweep) if (best === null || Math.abs(row[0] - state.threshold) < Math.abs(best[0] - state.threshold)) best = row;
-      if (best) [, area, train, test] = best;
-    }
-    byId("at").textContent = digits(state.threshold);
-    for (const [id, share] of [["area", area], ["train", train], ["test", test]]) if (byId(id)) byId(id).textContent = percent(share);
-    slider.setAttribute("aria-valuetext", "threshold " + digits(state.threshold) + ", " + (byId("area") ? byId("area").previousElementSibling.textContent.toLowerCase() : "area") + " " + percent(area) + ", training omission " + percent(train));
-  }
-
-  function read(column, row) {
-    const layer = map.layers[state.layer], [left, bottom, right, top] = layer.bounds;
-    const x = left + ((column + 0.5) / layer.width) * (right - left), y = top - ((row + 0.5) / layer.height) * (top - bottom);
-    const value = values[row * layer.width + column];
-    const place = map.geographic ? x.toFixed(3) + "°, " + y.toFixed(3) + "°" : Math.round(x) + ", " + Math.round(y);
-    const side = !layer.threshold ? "" : value >= step(state.threshold) ? ", above the threshold" : ", below the threshold";
-    const said = value === map.nothing ? "no data" : layer.classes[value] ? layer.classes[value][0] : digits((value / map.levels) * layer.top) + side;
-    byId("hover").textContent = place + ": " + said;
-  }
-
-  function pointed(event) {
-    const layer = map.layers[state.layer], box = canvas.getBoundingClientRect();
-    const column = Math.floor(((event.clientX - box.left) / box.width) * layer.width);
-    const row = Math.floor(((event.clientY - box.top) / box.height) * layer.height);
-    if (column >= 0 && row >= 0 && column < layer.width && row < layer.height) read(column, row);
-  }
-
-  function move(event) {
-    const steps = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
-    if (!(event.key in steps)) return;
-    event.preventDefault();
-    const layer = map.layers[state.layer], far = event.shiftKey ? 10 : 1;
-    const [column, row] = state.cursor || [Math.floor(layer.width / 2), Math.floor(layer.height / 2)];
-    const [dx, dy] = steps[event.key];
-    state.cursor = [Math.min(Math.max(column + dx * far, 0), layer.width - 1), Math.min(Math.max(row + dy * far, 0), layer.height - 1)];
-    read(...state.cursor);
-    mark();
-  }
-
-  async function show(k) {
-    const layer = map.layers[k], wanted = {};
-    shown = wanted;
-    const unpacked = await rasters.unpack(layer.values, layer.width * layer.height);
-    if (shown !== wanted) return;  // another layer was asked for meanwhile
-    values = unpacked;
-    state.layer = k;
-    state.cursor = null;
-    canvas.width = layer.width;
-    canvas.height = layer.height;
-    plate.style.aspectRatio = String(Math.max(layer.aspect, 0.2));
-    plate.style.maxWidth = "calc(46rem * " + Math.max(layer.aspect, 0.2) + ")";
-    explain(layer);
-    paint();
-  }
-
-  function set(threshold, named) {
-    state.threshold = threshold;
-    state.named = named;
-    slider.value = String(threshold);
-    if (byId("named")) byId("named").value = named === null ? "" : String(named);
-    tell();
-    if (state.above) paint();
-  }
-
-  function wire() {
-    if (slider) slider.addEventListener("input", () => set(Number(slider.value), null));
-    const named = byId("named");
-    if (named) named.addEventListener("change", () => {
-      if (named.value !== "") set(map.thresholds[Number(named.value)].value, Number(named.value));
-      else set(state.threshold, null);
-    });
-    document.querySelectorAll("input[name=view]").forEach((radio) => radio.addEventListener("change", () => {
-      state.above = radio.value === "above";
-      paint();
-    }));
-    const layer = byId("layer");
-    if (layer) layer.addEventListener("change", () => show(Number(layer.value)));
-    document.querySelectorAll("input.show").forEach((box) => box.addEventListener("change", mark));
-    canvas.addEventListener("pointermove", pointed);
-    canvas.addEventListener("pointerdown", pointed);
-    canvas.addEventListener("keydown", move);
-    if (typeof ResizeObserver !== "undefined") new ResizeObserver(() => { if (values) mark(); }).observe(plate);
-  }
-
-  (async function begin() {
-    byId("live").hidden = false;
-    try {
-      await show(0);
-    } catch (error) {  // a browser that cannot unpack it: the picture stays
-      byId("live").hidden = true;
-      return;
-    }
-    if (byId("plain")) byId("plain").hidden = true;
-    rasters.strip(byId("key"), colours);
-    wire();
-    const first = map.chosen === null ? -1 : map.thresholds.findIndex((row) => Math.abs(row.value - map.chosen) < 1e-12);
-    if (slider) set(map.chosen === null ? map.top / 2 : map.chosen, first >= 0 ? first : null);
-    byId("live").dataset.ready = "yes";
-  })();
 })();

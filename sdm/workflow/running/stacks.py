@@ -9,7 +9,7 @@ from sdm.errors import DataError, OptionError
 from sdm.maps.gis.styles import ENDINGS, write_styles
 from sdm.maps.stacking import HOW, SpeciesMap, write_stack
 from sdm.options.definitions import RunOptions
-from sdm.report.pages.live_map import map_layers
+from sdm.report.pages.maps.live_map import map_layers
 from sdm.report.results import Results, number, read_results
 from sdm.types import Progress
 

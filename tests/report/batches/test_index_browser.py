@@ -121,7 +121,7 @@ def test_it_finds_names_statuses_and_ranges_of_numbers(page: Browser, batch: Any
 
 
 def test_failures_are_shown_by_their_reason(page: Browser, batch: Any) -> None:
-    assert "10,000 of 10,005 species are in this table" in page.text("main .note")
+    assert "10,000 of 10,005 species are in this table" in page.text("main .cautions")
     texts = page.run("Array.from(document.querySelectorAll('.reasons li'), e => e.textContent.trim())")
     assert texts == ["50 species one usable presence only", "50 species … records in one cell"]
     page.click('[data-reason="1"]')

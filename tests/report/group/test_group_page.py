@@ -23,7 +23,7 @@ from sdm.report.pages.index import index_page, make_pages
 from sdm.report.pages.registry import make_page
 from sdm.report.results import read_results, read_rows
 
-ORDER = ["axes", "path", "curves", "biplot", "map", "each", "fit", "settings"]
+ORDER = ["map", "axes", "path", "curves", "biplot", "each", "fit", "settings"]
 
 
 def texts(page: str) -> dict[str, str]:

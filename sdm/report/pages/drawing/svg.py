@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
+from sdm.report.chart_tables import chart_table
 from sdm.report.charts import (
     BarChart,
     Biplot,
@@ -14,13 +15,14 @@ from sdm.report.charts import (
     DotChart,
     LineChart,
     Range,
+    Rug,
     Values,
     colour_of,
     short,
 )
 
-WIDE, HIGH = 440, 300
-SMALL = (300, 210)
+WIDE, HIGH = 520, 340
+SMALL = (400, 280)
 DASHES = ("", "6 3", "2 3", "8 3 2 3")
 _LETTER = 7.8  # of a text of 13 units, in a wide font
 _NARROW = 6.9  # in most fonts
@@ -79,7 +81,9 @@ def svg(chart: Chart) -> Markup:
     said = escape(chart.title)
     box = f'viewBox="0 0 {size[0]:g} {size[1]:g}" width="{size[0]:g}" height="{size[1]:g}"'
     # Everything in `parts` was escaped where it was made: names by `escape`, the rest are numbers and constants.
-    return Markup(f'<svg class="chart" role="img" aria-label="{said}" {box}>{"".join(parts)}</svg>')  # noqa: S704
+    held = escape(chart_table(chart))
+    drawn = "".join(parts)
+    return Markup(f'<svg class="chart" role="img" aria-label="{said}" {box} data-table="{held}">{drawn}</svg>')  # noqa: S704
 
 
 def _lines(chart: LineChart) -> Drawn:
@@ -95,6 +99,7 @@ def _lines(chart: LineChart) -> Drawn:
         a, b = (frame.x(min(max(v, x_range[0]), x_range[1])) for v in chart.shade)
         parts.append(_rect(a, frame.top, b - a, size[1] - frame.bottom - frame.top, "#eef2f4"))
     parts.append(_axes(frame, chart.x_label, chart.y_label))
+    parts += [_rug(rug, frame) for rug in chart.rugs]
     for line in lines:
         colour = escape(colour_of(line.colour))
         if line.limits is not None:
@@ -111,6 +116,16 @@ def _lines(chart: LineChart) -> Drawn:
                 for (x, y), size in zip(points, line.sizes)
             ]
     return parts, size
+
+
+def _rug(rug: Rug, frame: Frame) -> str:
+    """Draw strokes, one per place that the eye can tell from others."""
+    low, high = frame.x_range
+    places = sorted({round(frame.x(v), 1) for v in rug.values if low <= v <= high})
+    y, down = (frame.top, "v7") if rug.top else (frame.size[1] - frame.bottom, "v-7")
+    told = "".join(f"M{x:g} {y:g}{down}" for x in places)
+    colour = escape(colour_of(rug.colour))
+    return f'<path d="{told}" fill="none" stroke="{colour}" stroke-opacity=".55"/>' if told else ""
 
 
 def _columns(chart: ColumnChart) -> Drawn:

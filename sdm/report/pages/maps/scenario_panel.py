@@ -16,13 +16,15 @@ from sdm.maps.projection.change import CODES, TITLES
 from sdm.models.colours import hex_colour
 from sdm.report.charts import SCALES, TOP
 from sdm.report.pages import words
-from sdm.report.pages.live_map import NOTHING, pack, pack_steps
+from sdm.report.pages.maps.live_map import NOTHING, pack, pack_steps
 from sdm.report.pictures import PALETTE, PIXELS, Picture, read_picture, resized, shade
 from sdm.report.projection import CHANGE_COLOURS, StoredCase, StoredProjection
 
 MOST_SCENARIOS = 24
 MOST_GROUPS = 12
-BUDGET = 4_000_000  # letters of all packed maps together
+BUDGET = 1_400_000  # letters of all packed maps together, so that a page has less than 2 MB
+BESIDE = 450_000  # the same on the page of a model, which has a map of its own
+FULL = (60_000_000, 2048)  # letters, and pixels on the long side, of a run that asks for all (`output.page_map`)
 FEWEST = 120  # pixels on the long side, before scenarios are left out
 DENSE = 1.3  # letters that a pixel of one case takes, about
 LEVELS = 250  # steps of a continuous map
@@ -63,7 +65,7 @@ class Entry:
         return resized(self.pictures[kind].values, self.main.values.shape)
 
 
-def panel(projection: StoredProjection, budget: int = BUDGET) -> dict[str, Any] | None:
+def panel(projection: StoredProjection, budget: int = BUDGET, most: int = PIXELS) -> dict[str, Any] | None:
     """Return everything that the panel needs, as plain numbers and texts; None where there is no map.
 
     Maps are reduced until all together are within a budget; scenarios that still do not fit are left out.
@@ -75,7 +77,7 @@ def panel(projection: StoredProjection, budget: int = BUDGET) -> dict[str, Any] 
     groups = [group for group in projection.groups if projection.group_raster(group, "mean")][:MOST_GROUPS]
     if not shown:
         return None
-    pixels = min(PIXELS, max(FEWEST, int(sqrt(0.8 * budget / (DENSE * (len(shown) + len(groups)))))))
+    pixels = min(most, max(FEWEST, int(sqrt(0.8 * budget / (DENSE * (len(shown) + len(groups)))))))
     while True:
         of_cases = [_case(case, pixels) for case in shown]
         entries = [*of_cases, *(_group(projection, group, of_cases, pixels) for group in groups)]

@@ -3,21 +3,26 @@
 import base64
 import zlib
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sdm.models.colours import hex_colour, palette
 from sdm.models.presence import presence_class, shown_class
 from sdm.report.charts import LEGEND, SCALES, TOP
-from sdm.report.pictures import PALETTE, Picture, read_picture
+from sdm.report.pages.maps.levels import BUDGET, fine_level, reduced_pixels, unit_metres
+from sdm.report.pictures import PALETTE, PIXELS, Picture, read_picture
 from sdm.report.results import Results, Row, column, number
 
 LEVELS = 4000
 NOTHING = 65535
 MOST_POINTS = 5000
 MOST_LAYERS = 8
+OTHERS = 0.3  # of the budget, for all layers but the first together
+COARSE = 256  # pixels of the overview of a map that has a finer level
 TRAINING = "training layers"
 SPREAD = {
     "mean map": "mean over replicates",
@@ -25,7 +30,8 @@ SPREAD = {
     "lower map": "lower limit over replicates",
     "upper map": "upper limit over replicates",
 }
-TRAIN_COLOUR, TEST_COLOUR, ABSENT_COLOUR = "#ffffff", "#ff7a59", "#8fa3ad"
+TRAIN_COLOUR, TEST_COLOUR, ABSENT_COLOUR, LOST_COLOUR = "#ffffff", "#ff7a59", "#8fa3ad", "#c81e1e"
+EFFORT = 6  # of compression of finer levels: six times as fast, for 3 % more letters
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,8 @@ class MapLayer:
 
 def map_layers(results: Results) -> list[MapLayer]:
     """Return the maps of a model, the one that is shown first before all others."""
+    if results.kind == "community":
+        return _community_layers(results)
     label = SCALES.get(results.scale, results.scale)
     titles = dict.fromkeys(key.partition("projection ")[2] for key in results.files if "projection " in key)
     endings = {"map": "", **{f"projection {title}": title for title in titles}}
@@ -53,6 +61,22 @@ def map_layers(results: Results) -> list[MapLayer]:
         found = [MapLayer(name, path, label) for key, name in names.items() if (path := results.path(key))]
     spread = [(name, results.path(key), key == "sd map") for key, name in SPREAD.items()]
     return found + [MapLayer(name, path, label, 1, not apart, apart) for name, path, apart in spread if path]
+
+
+def _community_layers(results: Results) -> list[MapLayer]:
+    """Return the maps of a community: the number of species, then the probability of each; of scenarios after them."""
+    found = []
+    for key, own in results.numbers["files"].items():
+        if not isinstance(own, dict) or not key.startswith("maps"):
+            continue
+        title = key.removeprefix("maps").strip()
+        said, each = f"{title}: " if title else "", own.get("species")
+        named = [(f"{said}number of species", own.get("richness"), "Expected number of species", True)]
+        for name, file in each.items() if isinstance(each, dict) else ():
+            named.append((f"{said}{name}", file, f"Probability of {name}", False))
+        paths = [(name, results.folder / str(file), label, apart) for name, file, label, apart in named if file]
+        found += [MapLayer(name, path, label, 1, False, apart) for name, path, label, apart in paths if path.is_file()]
+    return found
 
 
 def _class_layers(results: Results, endings: dict[str, str]) -> list[MapLayer]:
@@ -88,29 +112,67 @@ def pack_steps(steps: NDArray[np.floating], effort: int = 9) -> str:
     return base64.b64encode(zlib.compress(planes.tobytes(), effort)).decode("ascii")
 
 
-def live_map(results: Results) -> dict[str, Any] | None:
-    """Return everything that the live map of a page needs, as plain numbers and texts; None where there is no map."""
+def live_map(results: Results, budget: int = BUDGET) -> dict[str, Any] | None:
+    """Return everything that the live map of a page needs, as plain numbers and texts; None where there is no map.
+
+    The first layer has a finer level beside its overview, as fine as the budget of letters allows, and overviews of
+    the others are reduced to fit; all layers have all cells if the run asks for it (`output.page_map`).
+    """
     layers = map_layers(results)
     if not layers:
         return None
-    shown = [(layer, read_picture(layer.path, band=layer.band)) for layer in layers[:MOST_LAYERS]]
-    main = shown[0][1]
+    full = results.option("output.page_map") == "full"
+    main = read_picture(layers[0].path, band=layers[0].band)
+    if main.values.shape != main.cells:  # a finer level follows, so that the first look can be coarse
+        main = read_picture(layers[0].path, COARSE, layers[0].band)
+    others = layers[1:MOST_LAYERS]
+    pixels = PIXELS if full else reduced_pixels(main, OTHERS * budget / max(len(others), 1))
+    shown = [(layers[0], main), *((layer, read_picture(layer.path, pixels, layer.band)) for layer in others)]
     same = [picture.highest for layer, picture in shown if not layer.apart and not picture.legend]
     top = TOP.get(results.scale) or max(same, default=1.0)
+    told = [_layer(layer, picture, top) for layer, picture in shown]
+    left = budget - sum(len(layer["values"]) for layer in told)
+    for layer, (known, picture) in list(zip(told, shown))[: None if full else 1]:
+        room = None if full else left
+        layer["fine"] = fine_level(known.path, known.band, picture, partial(_packed, picture, layer["top"]), room)
+    names = _legend_names(results)
+    for layer in told:
+        layer["classes"] = {code: (names.get(label, label), tint) for code, (label, tint) in layer["classes"].items()}
+    fine = told[0]["fine"]
+    records, reasons = _records(results, main)
     return {
         "top": top,
         "levels": LEVELS,
         "nothing": NOTHING,
         "palette": PALETTE,
         "geographic": main.geographic,
-        "layers": [_layer(layer, picture, top) for layer, picture in shown],
+        "unit": unit_metres(main),
+        "layers": told,
         "left_out": [layer.name for layer in layers[MOST_LAYERS:]],
-        "reduced": main.cells != main.values.shape,
-        "records": _records(results, main),
+        "reduced": (main.values.shape if fine is None else (fine["height"], fine["width"])) != main.cells,
+        "shown_cells": main.values.shape if fine is None else (fine["height"], fine["width"]),
+        "records": records,
+        "reasons": reasons,
+        "folds": _folds(results),
         "sweep": _sweep(results),
         "thresholds": _thresholds(results),
         "chosen": _chosen(results),
     }
+
+
+def _packed(picture: Picture, top: float, values: NDArray[np.float32]) -> str:
+    """Return some cells of a map as text, as its overview is."""
+    if picture.legend:
+        return pack_steps(np.where(np.isfinite(values), values, NOTHING), EFFORT)
+    return pack(values, top, effort=EFFORT)
+
+
+def _legend_names(results: Results) -> dict[str, str]:
+    """Return what the classes of presence and absence are called in a legend; nothing for other classes."""
+    here = presence_class(results.classes)
+    if here is None:
+        return {}
+    return {results.classes[here]: "presence", results.classes[1 - here]: "absence"}
 
 
 def _layer(layer: MapLayer, picture: Picture, top: float) -> dict[str, Any]:
@@ -131,8 +193,9 @@ def _layer(layer: MapLayer, picture: Picture, top: float) -> dict[str, Any]:
     }
 
 
-def _records(results: Results, main: Picture) -> list[dict[str, Any]]:
-    """Return the records by group: training and test, presence and absence, or the classes."""
+def _records(results: Results, main: Picture) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the records by group: training and test, presence and absence, or the classes; those that were left out,
+    with the number of their reason; and the reasons."""
     samples = results.table("sample predictions")
     n = results.numbers
     parts = [("train", "training", TRAIN_COLOUR, n.get("training_presences"), _of(samples, "Test or train", "train"))]
@@ -146,10 +209,58 @@ def _records(results: Results, main: Picture) -> list[dict[str, Any]]:
     for k, (name, colour, label) in enumerate(groups if sites else []):
         rows = _of(sites, "class", label)
         parts.append((f"class-{k}", name, colour, len(rows), rows))
-    return [
-        {"id": key, "name": name, "colour": colour, "count": count, "places": places}
+    found = [
+        {"id": key, "name": name, "colour": colour, "count": count, "places": places, "cross": False}
         for key, name, colour, count, rows in parts
         if (places := _points(rows))
+    ]
+    if results.kind == "community" and (places := _survey_sites(results, main)):
+        own = {"id": "sites", "name": "sites", "colour": TRAIN_COLOUR, "count": len(places), "cross": False}
+        found.append({**own, "places": places[:MOST_POINTS]})
+    lost, reasons = _left_out(results, main)
+    if lost:
+        gone = {"id": "lost", "name": "left out", "colour": LOST_COLOUR, "count": len(lost), "cross": True}
+        found.append({**gone, "places": lost[:MOST_POINTS]})
+    return found, reasons
+
+
+def _fates(results: Results, main: Picture) -> list[Row]:
+    """Return the rows of the file of records with their fates; none where its coordinates are not those of the map."""
+    own = str(results.option("occurrences.crs") or results.option("sites.crs") or "EPSG:4326")
+    return results.table("fate of records") if main.crs in ("", own) else []
+
+
+def _survey_sites(results: Results, main: Picture) -> list[list[float]]:
+    """Return the places of the sites of a community, each once."""
+    rows = [row for row in _fates(results, main) if row.get("fate") == "kept"]
+    return [list(place) for place in dict.fromkeys(map(tuple, _points(rows, len(rows))))]
+
+
+def _left_out(results: Results, main: Picture) -> tuple[list[list[float]], list[str]]:
+    """Return the places of records that were left out, each with the number of its reason, and the reasons.
+
+    Their coordinates are those of the file: they are shown where that has the coordinate system of the map.
+    """
+    rows = [row for row in _fates(results, main) if row.get("fate") not in ("kept", None)]
+    reasons = list(dict.fromkeys(row.get("reason") or row["fate"] for row in rows))
+    places = []
+    for row, x, y in zip(rows, column(rows, "x"), column(rows, "y")):
+        if np.isfinite(x) and np.isfinite(y):
+            code = reasons.index(row.get("reason") or row["fate"])
+            places.append([float(f"{x:.8g}"), float(f"{y:.8g}"), code])
+    return places, reasons
+
+
+def _folds(results: Results) -> list[dict[str, Any]]:
+    """Return the records by fold of the cross-validation, with a colour each; none where they are too many to tell."""
+    rows = [row for row in results.table("folds") if row.get("kind") != "background" and row.get("fold")]
+    labels = sorted({row["fold"] for row in rows}, key=lambda text: (number(text) is None, number(text) or 0.0, text))
+    if not 1 < len(labels) <= LEGEND:
+        return []
+    colours = [hex_colour(colour) for colour in palette(len(labels))]
+    return [
+        {"name": f"fold {label}", "colour": colour, "places": _points(_of(rows, "fold", label))}
+        for label, colour in zip(labels, colours)
     ]
 
 
@@ -157,9 +268,9 @@ def _of(rows: list[Row], name: str, value: str) -> list[Row]:
     return [row for row in rows if row.get(name) == value]
 
 
-def _points(rows: list[Row]) -> list[list[float]]:
+def _points(rows: list[Row], most: int = MOST_POINTS) -> list[list[float]]:
     """Return the places of records; of very many, an even part of them."""
-    rows = rows[:: -(-len(rows) // MOST_POINTS) or 1]
+    rows = rows[:: -(-len(rows) // max(most, 1)) or 1]
     x, y = ("X", "Y") if rows and "X" in rows[0] else ("x", "y")
     places = zip(column(rows, x), column(rows, y))
     return [[float(f"{x:.8g}"), float(f"{y:.8g}")] for x, y in places if np.isfinite(x) and np.isfinite(y)]
