@@ -32,7 +32,7 @@ class Plots:
     def map(self, name: str | None = None, ax: "Axes | None" = None, *, records: bool = True) -> "Axes":
         """Draw a map, with the records on it: that which the page shows first, unless it is named (one of `maps`)."""
         from sdm.api.mapping import raster_places
-        from sdm.report.pages.live_map import map_layers
+        from sdm.report.pages.maps.live_map import map_layers
 
         results = self._results
         known = raster_places(results)
