@@ -113,7 +113,7 @@ def one_per_site(records: pd.DataFrame) -> pd.DataFrame:
 
 def same_group(region: Region, species: Species) -> pd.DataFrame:
     """Return the records of all species of the same kind of organism."""
-    return region.records[region.records["group"].replace(TARGET_GROUP) == _kind(species)]
+    return region.records[region.records["group"].replace(TARGET_GROUP) == kind_of(species)]
 
 
 def make_background(kind: str, region: Region, species: Species) -> Background:
@@ -315,7 +315,7 @@ def _links(setting: Setting, region: Region, species: Species) -> tuple[Array, f
     total, gap = np.zeros(len(everywhere)), 0.0
     for share, member in setting.fits(species):
         if isinstance(member, GroupFit):
-            fitted = _fitted_group(member, region.name, _kind(species))
+            fitted = fitted_group(member, region.name, kind_of(species))
             total += share * member.links(fitted, species.name, everywhere, columns)
             gap = max(gap, fitted.solution_.gap)
             continue
@@ -329,16 +329,16 @@ def _links(setting: Setting, region: Region, species: Species) -> tuple[Array, f
     return total, gap
 
 
-def _kind(species: Species) -> str:
+def kind_of(species: Species) -> str:
     """Return the kind of organism of a species: the name of its target group."""
     return TARGET_GROUP.get(species.group, species.group)
 
 
 @lru_cache(maxsize=4)
-def _fitted_group(how: GroupFit, region: str, kind: str) -> SharedMaxent:
+def fitted_group(how: GroupFit, region: str, kind: str) -> SharedMaxent:
     """Fit all species of a kind in a region; each process does it once."""
     where = read_region(region)
-    records = {name: species.records for name, species in where.species.items() if _kind(species) == kind}
+    records = {name: species.records for name, species in where.species.items() if kind_of(species) == kind}
     one = where.species[next(iter(records))]
     sites = one_per_site(same_group(where, one))
     return how.fit(records, sites, where.background, VARIABLES[region], where.categorical)

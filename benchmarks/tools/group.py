@@ -29,6 +29,7 @@ class GroupFit:
     place: bool = False  # with waves of place
     seed: int = 1
     tolerance: float = 1e-4
+    threads: int = 1
 
     def columns(self, variables: Sequence[str]) -> list[str]:
         """Return the variables of the model, with those of place if it has them."""
@@ -58,7 +59,12 @@ class GroupFit:
         shares = (on_sites * AT_RECORDS, on_sites, self.given / max(1, len(points)))
         base = np.repeat(shares, [counts.sum(), len(sites), len(points)])
         model = SharedMaxent(
-            self.features, self.strength, categorical=categorical, tolerance=self.tolerance, seed=self.seed, threads=1
+            self.features,
+            self.strength,
+            categorical=categorical,
+            tolerance=self.tolerance,
+            seed=self.seed,
+            threads=self.threads,
         )
         rows = pd.concat(every, ignore_index=True)
         blocks = None

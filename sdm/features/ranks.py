@@ -27,10 +27,14 @@ class CellRanks:
         codes = np.empty((self.codes.shape[0], n + len(rows)), dtype=np.int32)
         every = []
         for v, values in enumerate(self.values):
-            new = np.setdiff1d(rows[:, v], values)
+            asked = np.unique(rows[:, v])
+            at = np.minimum(np.searchsorted(values, asked), max(values.size - 1, 0))
+            new = asked[values[at] != asked] if values.size else asked
             if new.size:
-                every.append(np.insert(values, np.searchsorted(values, new), new))
-                _take(np.searchsorted(every[-1], values), self.codes[v], codes[v, :n])
+                merged, place = np.empty(values.size + new.size, values.dtype), np.empty(values.size, np.int32)
+                _merge(values, new, merged, place)
+                every.append(merged)
+                _take(place, self.codes[v], codes[v, :n])
             else:
                 every.append(values)
                 codes[v, :n] = self.codes[v]
@@ -47,6 +51,20 @@ def rank_cells(cells: Array) -> CellRanks:
     if cells.nbytes <= _MOST:
         _KEPT[:] = [made, *_KEPT[:1]]
     return made
+
+
+@jit
+def _merge(values, new, merged, place):  # type: ignore[no-untyped-def]
+    """Merge two sorted arrays that have nothing in common; place[k] is where values[k] is then."""
+    j = 0
+    for k in range(values.size):
+        while j < new.size and new[j] < values[k]:
+            merged[k + j] = new[j]
+            j += 1
+        merged[k + j] = values[k]
+        place[k] = k + j
+    for i in range(j, new.size):
+        merged[values.size + i] = new[i]
 
 
 @jit
