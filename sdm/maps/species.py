@@ -106,6 +106,7 @@ class PlannedMap:
     threshold: float | None = None
     study_area: StudyArea | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
+    novelty: NoveltyMaps | None = None  # without maps of its own: it counts
 
 
 def predict_rasters(
@@ -121,15 +122,23 @@ def predict_rasters(
     variables of all models."""
     at = [[stack.names.index(name) for name in one.model.names] for one in maps]
     areas = {id(one.study_area): one.study_area for one in maps if one.study_area is not None}
+    for one in maps:
+        if one.novelty is not None:
+            one.novelty.start(stack)
 
     def bands(window: Window, values: NDArray[np.floating]) -> list[NDArray[Any]]:
         flat = list(values.reshape(values.shape[0], -1))
         inside = {key: area.mask(stack, window).ravel() for key, area in areas.items()}
         out, model, predicted = [], None, np.empty(0)
         for one, columns in zip(maps, at):
+            own = [flat[k] for k in columns]
             if one.model is not model:  # presence, which follows suitability, follows from it
-                model, predicted = one.model, _values(one.model, [flat[k] for k in columns], scale, extrapolation)
-            band = _band(predicted, one.threshold, inside.get(id(one.study_area)))
+                model, predicted = one.model, _values(one.model, own, scale, extrapolation)
+            here = inside.get(id(one.study_area))
+            if one.novelty is not None:
+                valid = ~np.isnan(predicted)
+                one.novelty.count(window, own, valid if here is None else valid & here)
+            band = _band(predicted, one.threshold, here)
             out.append(band.reshape(values.shape[1:]))
         return out
 

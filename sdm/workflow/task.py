@@ -123,6 +123,15 @@ class ModelResult:
         """Return a line for the terminal."""
         return f"  {key:<11} {text}"
 
+    def outside_lines(self) -> list[str]:
+        """Return how much of the map is outside the training range, where anything is."""
+        counted = self.numbers.get("outside")
+        if not counted or not counted["cells"]:
+            return []
+        from sdm.maps.outside import Outside
+
+        return [self.line("map", Outside.of_numbers(counted).line)]
+
     def file_lines(self, wanted: Sequence[str]) -> list[str]:
         """Return where the results are, with the files that a person opens first."""
         there = [what for what in wanted if what in self.files]

@@ -138,7 +138,15 @@ def _few(results: Results) -> Iterator[Caution]:
 
 
 def _extrapolation(results: Results) -> Iterator[Caution]:
-    """How much of a projection is outside the training range, where the run did not warn of it itself."""
+    """How much of the map, and of a projection where the run did not warn of it itself, is outside the training
+    range."""
+    share = number(results.tree("outside").get("share")) if results.kind != "projection" else None
+    if share is not None and share >= NOTABLE:
+        yield Caution(
+            f"{100 * share:.0f} % of the cells of the map are outside the environment that the model was fitted to: no "
+            "data tests what it predicts there.",
+            "map",
+        )
     own = results if results.kind == "projection" else projection_of(results)
     if own is None or own.numbers.get("warnings"):
         return

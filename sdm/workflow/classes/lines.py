@@ -44,7 +44,7 @@ def class_result_lines(result: ModelResult) -> list[str]:
         out.append(line(f"{len(found['rows'])} folds", f"{scores} ({found['method']})"))
         out += shared.block_lines(result, found)
     out += [*shared.null_lines(result), *shared.importance_lines(result)]
-    return [*out, *result.file_lines(OPENED_FIRST)]
+    return [*out, *result.outside_lines(), *result.file_lines(OPENED_FIRST)]
 
 
 def measure_text(value: float) -> str:

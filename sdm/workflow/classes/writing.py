@@ -11,6 +11,7 @@ from sdm.assess.measures.classes import ClassMeasures, ClassProfile
 from sdm.data.rasters.stack import Stack
 from sdm.files import safe_name, safe_names
 from sdm.maps.classes import map_codes, write_class_maps
+from sdm.maps.novelty import NoveltyMaps
 from sdm.models.classes import ClassModel
 from sdm.models.colours import hex_colour
 from sdm.models.file import save_model
@@ -95,7 +96,9 @@ def _write_maps(
     model, replicates = fitted.model, fitted.assessed.replicates
     beside = {what: raster.with_name(f"{raster.stem}_{what}.tif") for what in ("probability", "entropy")}
     paths = {"class": raster, **beside}
-    numbers = write_class_maps(model, stack, paths, **common).numbers(model.labels)
+    counted = NoveltyMaps(model)
+    numbers = write_class_maps(model, stack, paths, novelty=counted, **common).numbers(model.labels)
+    fitted.numbers |= counted.numbers
     files |= {f"{what} {of}": path.name for what, path in paths.items()}
     common = common | {"scale": "probability"}
     if fitted.presence is not None:

@@ -25,7 +25,7 @@ def joint_result_lines(result: ModelResult) -> list[str]:
         out.append(f"  {text:<42}{''.join(f'{measure_text(models[name][key]):>9}' for name in WHAT)}")
     if tested is not None and "blocks" in tested:
         out.append(f"  blocks of {tested['blocks']['text']}")
-    out += [*_edge_lines(edges, 5), ""]
+    out += [*_edge_lines(edges, 5), *(text.strip() for text in result.outside_lines()), ""]
     for what, name in result.files.items():
         if isinstance(name, str):
             out.append(f"written      {result.folder}/{name} ({what})")

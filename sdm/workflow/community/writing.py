@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from sdm.maps.community import MAPS, OF_ONE_MODEL, PRESENT, RICHNESS, JointPlaces, write_maps
+from sdm.maps.novelty import NoveltyMaps
 from sdm.models.file import save_model
 from sdm.options.definitions import RunOptions
 from sdm.report.tables import table_text, write_rows
@@ -40,7 +41,8 @@ def write_joint(
         files["variograms"] = write_rows(folder / "variograms.csv", blocks.rows()).name
         files["variogram picture"] = draw_variograms(blocks, folder / "variograms.png", paper).name
     maps = _write_maps(fitted, options, folder, files, progress) if options.output.map else {}
-    fitted.numbers |= {"prevalence": prevalence, "associations": edges, "maps": maps, "effects": effects}
+    outside = {"outside": maps.pop("outside")} if "outside" in maps else {}
+    fitted.numbers |= {"prevalence": prevalence, "associations": edges, "maps": maps, "effects": effects, **outside}
     return []
 
 
@@ -80,7 +82,8 @@ def _write_maps(
     (folder / MAPS).mkdir()
     wanted = RICHNESS if run.joint is not run.stacked else OF_ONE_MODEL
     places = JointPlaces.within(folder, run.joint.species, wanted)
-    found = write_maps(run.joint, run.stacked, community.stack, places, **common).numbers
+    counted = NoveltyMaps(run.joint)
+    found = write_maps(run.joint, run.stacked, community.stack, places, novelty=counted, **common).numbers
     picture = draw_richness(places.richness, folder / "richness.png", sites.x, sites.y, paper_of(options.output))
     own: Files = {
         kind: {name: path.relative_to(folder).as_posix() for name, path in those.items()}
@@ -88,4 +91,4 @@ def _write_maps(
     }
     own |= {name: path.name for name, path in places.richness.items()}
     files["maps"] = own | {"picture": picture.name}
-    return {"layers": found}
+    return {"layers": found, **counted.numbers}

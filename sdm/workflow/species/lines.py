@@ -37,7 +37,7 @@ def species_result_lines(result: ModelResult) -> list[str]:
     if n.get("auc_test") is not None:
         tested = f"AUC {n['auc_test']:.4f}, gain {n['test_gain']:.4f}, log loss {n['log_loss_test']:.4f}"
         out.append(line("test", f"{tested} ({n['test_presences']:,} records){_mixed(n, 'test')}"))
-    return [*out, *_assessment_lines(result), *result.file_lines(OPENED_FIRST)]
+    return [*out, *_assessment_lines(result), *result.outside_lines(), *result.file_lines(OPENED_FIRST)]
 
 
 def record_lines(result: ModelResult) -> list[str]:

@@ -20,6 +20,7 @@ from sdm.data.table import SampleTable
 from sdm.files import safe_name, safe_names
 from sdm.maps.gis.package import PACKAGE
 from sdm.maps.gis.styles import write_styles
+from sdm.maps.novelty import NoveltyMaps
 from sdm.maps.ranges import write_range
 from sdm.maps.rasters import NODATA, RasterSummary, write_cog
 from sdm.maps.species import PlannedMap, predict_raster, predict_rasters
@@ -83,7 +84,9 @@ def write_species(
             if fitted.mapped:
                 fitted.numbers["map"] = take_map(fitted.mapped["map"], raster).numbers
             else:
-                fitted.numbers["map"] = predict_raster(fitted.model, stack, raster, study_area=area, **common).numbers
+                counted = NoveltyMaps(fitted.model)
+                made = predict_raster(fitted.model, stack, raster, study_area=area, novelty=counted, **common)
+                fitted.numbers |= {"map": made.numbers, **counted.numbers}
             files["map"] = raster.name
             if fitted.model.alpha > 1.0 and options.predict.range:
                 with going_on(progress, "range polygons"):
@@ -213,14 +216,16 @@ def map_species_together(
     planned: dict[tuple[int, str], PlannedMap] = {}
     for k, (one, prepared) in enumerate(fitted):
         level, about = threshold_value(one, options), map_tags(one.name, options)
-        place: tuple[Any, ...] = (prepared.area_of(one.name), about)
-        planned[k, "map"] = PlannedMap(one.model, folder / f"{k}.tif", None, *place)
+        place: dict[str, Any] = {"study_area": prepared.area_of(one.name), "tags": about}
+        planned[k, "map"] = PlannedMap(one.model, folder / f"{k}.tif", novelty=NoveltyMaps(one.model), **place)
         if level is not None:
-            planned[k, "thresholded"] = PlannedMap(one.model, folder / f"{k}_thresholded.tif", level, *place)
+            planned[k, "thresholded"] = PlannedMap(one.model, folder / f"{k}_thresholded.tif", level, **place)
     ways: dict[str, Any] = {key: getattr(options.predict, key) for key in ("scale", "extrapolation")}
     made = predict_rasters(list(planned.values()), stack, threads=options.threads, progress=progress, **ways)
-    for (k, what), summary in zip(planned, made):
+    for ((k, what), plan), summary in zip(planned.items(), made):
         fitted[k][0].mapped[what] = summary
+        if plan.novelty is not None:
+            fitted[k][0].numbers |= plan.novelty.numbers
 
 
 def map_tags(species: str, options: RunOptions) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """`sdm predict` where a model extrapolates: how much is said first, `--novelty` maps it, `--extrapolation` decides."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -49,6 +50,23 @@ def test_novelty_is_mapped_beside_the_map(fit, world, tmp_path: Path) -> None:
     assert (band < 0).sum() == found["outside"]["cells"]
     with rasterio.open(tmp_path / "map_limiting.tif") as data:
         assert [data.tags()[f"variable_{k}"] for k, _ in enumerate(model.names, 1)] == list(model.names)
+
+
+def test_a_fit_counts_what_its_own_map_extrapolates_alone_and_in_a_batch(world, tmp_path: Path) -> None:
+    """The background is a sample: cells of the same layers can be outside it, and unseen categories too."""
+    quick = ("--categorical", "landcover", "--background-points", 60, "--no-curves", "--no-report", "--no-map-picture")
+    said = succeed("fit", world.records, world.layers, "-o", tmp_path / "one", *quick).stdout
+    (numbers,) = (json.loads(path.read_text()) for path in (tmp_path / "one").glob("*.json"))
+    (model,) = (tmp_path / "one").glob("*.npz")
+    again = model_answer("predict", model, world.layers, "-o", tmp_path / "map.tif")["outside"]
+    assert numbers["outside"] == again
+    assert 0 < again["cells"] < again["of_cells"]
+    assert f"outside the training range: {again['cells']:,} of {again['of_cells']:,} cells" in said
+    succeed("fit", world.both, world.layers, "-o", tmp_path / "both", *quick)
+    for folder in (path.parent for path in (tmp_path / "both").glob("*/*.npz")):
+        (counted,) = (json.loads(path.read_text())["outside"] for path in folder.glob("*.json"))
+        (model,) = folder.glob("*.npz")
+        assert counted == model_answer("predict", model, world.layers, "-o", folder / "map.tif")["outside"]
 
 
 def test_extrapolation_none_leaves_out_what_is_outside_and_fade_reduces_it(fit, world, tmp_path: Path) -> None:
