@@ -3,6 +3,7 @@
 Options are those of a run, as keyword arguments: the same names and checks as in the terminal and in a run file.
 """
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -138,7 +139,11 @@ def check(records: Any = None, layers: Any = None, *, layers_crs: Any = None, **
 
     private = PrivateFolder()
     chosen = _options(ObjectFiles(private, layers_crs), records, layers, options)
-    return check_run(chosen if chosen.output.folder is not None else _into(chosen, private.results))
+    found = check_run(chosen if chosen.output.folder is not None else _into(chosen, private.results))
+    if private.has_inputs:  # an object has no path
+        for texts in (found.problems, found.warnings, found.facts):
+            texts[:] = [text.replace(f"{private.inputs}{os.sep}", "") for text in texts]
+    return found
 
 
 def project(

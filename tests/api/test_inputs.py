@@ -126,6 +126,7 @@ def test_a_table_without_rows_is_said(world) -> None:
 
 def test_check_finds_everything_at_once_without_fitting(world) -> None:
     found = sdm.check(world.first(), world.dataset(), categorical="landcover", folds=2)
+    assert any(fact.startswith("records.csv: ") for fact in found.facts), "an object has no path"
     assert (found.problems, found.warnings) == ([], [])
     wrong = sdm.check(world.first().assign(longitude=500), world.dataset(), categorical="landcover")
     assert wrong.problems
