@@ -1,8 +1,9 @@
 """What runs over species on shared axes cannot do, said before any work."""
 
 from collections.abc import Collection
+from pathlib import Path
 
-from sdm.errors import OptionError
+from sdm.errors import DataError, OptionError
 from sdm.options.definitions import RunOptions
 from sdm.workflow.variables.choosing import chooses
 
@@ -31,6 +32,8 @@ def check_axes(options: RunOptions) -> None:
         )
     if options.fit.axes is None:
         return
+    if not Path(options.fit.axes).is_file():
+        raise DataError(f"file '{options.fit.axes}' does not exist: check the path (--axes)")
     for name in _OF_AXES:
         if getattr(options.fit, name) != type(options.fit).model_fields[name].get_default():
             raise OptionError(f"fit.{name} is that of the group whose axes were given (--axes): leave it out")

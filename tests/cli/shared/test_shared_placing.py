@@ -65,7 +65,7 @@ def test_several_species_are_placed_and_one_fails_alone(group: Group, rare: Path
         (("--features", "h"), "fit.features is that of the group", 2),
         (("--drop-vif", 5), "have the same variables", 2),
         (("--exclude", "temperature"), "need variables that the layers do not have: temperature", 1),
-        (("--axes", "nothing.npz"), "nothing.npz does not exist", 1),
+        (("--axes", "nothing.npz"), "'nothing.npz' does not exist", 1),
         (("--model", "maxent"), "add --model shared", 2),
     ],
 )
