@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -143,6 +143,11 @@ def files(folder: Path) -> list[str]:
     """Every file and folder in a folder, hidden ones too, but for the lists of what sdm wrote."""
     found = (path for path in folder.rglob("*") if path.name != LISTED)
     return sorted(path.relative_to(folder).as_posix() for path in found) if folder.exists() else []
+
+
+def styled(maps: Iterable[str]) -> list[str]:
+    """Maps with the styles that lie beside them."""
+    return [f"{name.removesuffix('.tif')}.{end}" for name in maps for end in ("qml", "sld", "tif")]
 
 
 def rows(path: Path) -> list[dict[str, str]]:

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import rasterio
 from community import SPECIES, draw_community, write_community
-from terminal import fail, files, model_answer, picture, read, rows, sdm, succeed, write_table
+from terminal import fail, files, model_answer, picture, read, rows, sdm, styled, succeed, write_table
 
 from sdm.data.rasters.layers import open_stack
 from sdm.estimators.community import JointModel
@@ -36,8 +36,8 @@ def test_everything_is_there(mapped: Path) -> None:
     species = {name.replace(" ", "_") for name in FittedJoint.load(mapped / "joint.npz").species}
     assert len(species) == 2
     kinds = {f"{name}{kind}" for name in species for kind in ("", "_present")}
-    maps = {f"maps/{name}.tif" for name in kinds}
-    richness = {f"{name}.tif" for name in RICHNESS}
+    maps = set(styled(f"maps/{name}.tif" for name in kinds))
+    richness = set(styled(RICHNESS))
     pictures = {"network.png", "richness.png", "joint_preview.png"}
     tables = {"records_fate.csv", "associations.csv", "effects.csv", "evaluation.csv", "tuning.csv"}
     others = {"joint.npz", "joint.json", "joint.html", "run.yaml", "command.txt", "maps"}

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import rasterio
-from terminal import QUICK, as_json, fail, files, picture, read, rows, sdm, succeed
+from terminal import QUICK, as_json, fail, files, picture, read, rows, sdm, styled, succeed
 
 from sdm.models.file import load_model
 
@@ -27,6 +27,8 @@ def test_a_run_leaves_everything_that_is_promised(fit, world) -> None:
     plots = [
         "plots/effects.png",
         "plots/importance.png",
+        "plots/omission.png",
+        "plots/roc.png",
         *(f"plots/{name}{kind}.png" for name in layers for kind in ("", "_only")),
     ]
     of_species = [
@@ -34,13 +36,13 @@ def test_a_run_leaves_everything_that_is_promised(fit, world) -> None:
         ".json",
         ".npz",
         ".png",
-        ".tif",
+        *styled([".tif", "_thresholded.tif"]),
         "_curves.csv",
         "_importance.csv",
         "_omission.csv",
         "_roc.csv",
     ]
-    of_species += ["_preview.png", "_samplePredictions.csv", "_thresholded.tif"]
+    of_species += ["_preview.png", "_samplePredictions.csv"]
     common = [
         "background.csv",
         "command.txt",
@@ -52,11 +54,12 @@ def test_a_run_leaves_everything_that_is_promised(fit, world) -> None:
     ]
     one = f"scenarios/{fit.name}"
     scenarios = ["scenarios", f"{one}.html", f"{one}.json", f"{one}_change.png", f"{one}_scenarios.png"]
+    scenarios += [f"{one}_change_maps.png", f"{one}_novelty.png"]
     scenarios += [f"scenarios/{name}" for name in ("command.txt", "mapping.csv", "run.yaml", "scenarios.csv")]
     for title, kinds in (("reference", ("", "_10p")), ("warmer", ("", "_10p", "_change"))):
         scenarios += [f"scenarios/{title}", f"scenarios/{title}/scenario.json"]
-        scenarios += [f"scenarios/{title}/{fit.name}{kind}.tif" for kind in kinds]
-    scenarios += ["scenarios/warmer/mess.tif", "scenarios/warmer/mod.tif"]
+        scenarios += styled(f"scenarios/{title}/{fit.name}{kind}.tif" for kind in kinds)
+    scenarios += styled(["scenarios/warmer/mess.tif", "scenarios/warmer/mod.tif"])
     assert files(fit.folder) == sorted([*common, *plots, *scenarios, *(fit.name + end for end in of_species)])
 
 
