@@ -79,7 +79,7 @@ def test_one_standard_error_is_a_stronger_regularisation(world, multipliers, tmp
 def test_a_path_over_strata_leaves_tables_pictures_and_a_map(world, strata) -> None:
     name = name_of(world)
     expected = [*(f"{name}{ending}" for ending in OF_STRATA), "command.txt", "run.yaml"]
-    expected += ["records.csv", "records_fate.csv"]
+    expected += ["records.csv", "records_fate.csv", f"{name}.qml", f"{name}.sld"]
     assert files(strata) == sorted(expected)
     numbers = json.loads((strata / f"{name}.json").read_text())
     assert numbers["version"] == __version__
