@@ -89,7 +89,7 @@ def interrupt(child: "subprocess.Popen[str]", what: signal.Signals) -> str:
     ("moment", "what", "code"),
     [
         ("open *_roc.csv", signal.SIGINT, 130),
-        ("os.rename *cog0.tif", signal.SIGTERM, 143),
+        ("os.rename *.part*.tif", signal.SIGTERM, 143),
         ("open *.html*", signal.SIGINT, 130),
     ],
 )
