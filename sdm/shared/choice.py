@@ -2,6 +2,7 @@
 whose densities are as good as any at records in blocks of sites that were left out."""
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -53,7 +54,7 @@ def without_block(problem: SharedProblem, held: NDArray[np.bool_], counts: Array
     total = max(float(left.sum()), np.finfo(float).tiny)
     some = Records(place[records.site[inside]], records.species[inside], share, left / total)
     q = problem.q[kept] / problem.q[kept].sum()
-    return SharedProblem(problem.phi[kept], q, some, problem.threads), left
+    return SharedProblem(problem.phi[kept], q, some), left
 
 
 def block_loss(problem: SharedProblem, weights: Array, held: NDArray[np.bool_], counts: Array) -> tuple[float, float]:
@@ -95,38 +96,44 @@ def strength_path(
                 parts.append((held, *without_block(problem, held, counts)))
     rows: list[PathRow] = []
     kept: list[Factors] = []
-    starts: list[Factors | None] = [None] * len(parts)
     held_out: list[list[Factors]] = []  # of every strength, without each block
-    start: Factors | None = None
     total = float(counts.sum())
-    for strength in sorted(strengths, reverse=True):
-        fit = fit_shared(problem, natural_penalty(strength, problem.features, total), start, tolerance=LOOSE)
-        start = fit.factors
-        row = PathRow(strength, fit.strength, fit.factors.rank, fit.state.loss, fit.gap)
-        losses = []
-        for k, (held, some, left) in enumerate(parts):
-            penalty = natural_penalty(strength, problem.features, float(left.sum()))
-            again: SharedFit = fit_shared(some, penalty, starts[k], tolerance=LOOSE)
-            starts[k] = again.factors
-            losses.append(block_loss(problem, again.weights, held, counts))
-            if step is not None:
-                step(f"strength {strength:g}")
-        if losses:
-            sums, amounts = np.array(losses).T
-            mean = float(sums.sum() / amounts.sum())
-            spread = float(np.sqrt(np.sum((sums - mean * amounts) ** 2)) / amounts.sum())
-            row = replace(row, held_out=mean, held_out_se=spread)
-        rows.append(row)
-        kept.append(start)
-        held_out.append([one for one in starts if one is not None])
-        known = [float(one.held_out) for one in rows if one.held_out is not None]
-        if known and len(known) - 1 - int(np.argmin(known)) >= _WORSE:
-            break
+    # One thread fits one problem, so that blocks are done side by side.
+    whole = SharedProblem(problem.phi, problem.q, problem.records)
+    problems, records = [whole, *(some for _, some, _ in parts)], [total, *(float(left.sum()) for *_, left in parts)]
+    latest: list[Factors | None] = [None] * len(problems)
+    with ThreadPoolExecutor(problem.threads) as pool:
+        for strength in sorted(strengths, reverse=True):
+            penalties = [natural_penalty(strength, problem.features, some) for some in records]
+            fits = []
+            for one in pool.map(_fit_loosely, problems, penalties, latest):
+                fits.append(one)
+                if step is not None and len(fits) > 1:
+                    step(f"strength {strength:g}")
+            first, *others = fits
+            latest = [first.factors, *(one.factors for one in others)]
+            row = PathRow(strength, first.strength, first.factors.rank, first.state.loss, first.gap)
+            losses = [block_loss(problem, one.weights, part[0], counts) for one, part in zip(others, parts)]
+            if losses:
+                sums, amounts = np.array(losses).T
+                mean = float(sums.sum() / amounts.sum())
+                spread = float(np.sqrt(np.sum((sums - mean * amounts) ** 2)) / amounts.sum())
+                row = replace(row, held_out=mean, held_out_se=spread)
+            rows.append(row)
+            kept.append(first.factors)
+            held_out.append([one.factors for one in others])
+            known = [float(one.held_out) for one in rows if one.held_out is not None]
+            if known and len(known) - 1 - int(np.argmin(known)) >= _WORSE:
+                break
     if parts:
         chosen = chosen_row(rows)
         supported = supported_axes(problem, counts, [part[:2] for part in parts], held_out[chosen])
         rows[chosen] = replace(rows[chosen], chosen=True, supported=supported)
     return rows, kept
+
+
+def _fit_loosely(problem: SharedProblem, penalty: float, start: Factors | None) -> SharedFit:
+    return fit_shared(problem, penalty, start, tolerance=LOOSE)
 
 
 def chosen_row(rows: Sequence[PathRow]) -> int:
