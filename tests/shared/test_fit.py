@@ -95,7 +95,7 @@ def test_with_own_parts_the_optimum_is_that_of_slow_proximal_steps(odd: str, sha
 def test_the_gap_is_never_below_the_true_distance(seed, odd, share, species, rank, size) -> None:
     problem, phi, q, counts = make(seed, sites=30, features=3, species=species, records=12, odd=odd)
     mu = share * problem.largest
-    best = fit_shared(problem, mu, tolerance=1e-10).objective
+    best = fit_shared(problem, mu, tolerance=1e-10, max_steps=1000).objective
     rng = np.random.default_rng(seed)
     factors = Factors(
         size * rng.normal(size=(problem.features, rank)), size * rng.normal(size=(rank, species))
