@@ -59,6 +59,7 @@ class SpeciesFit:
     surfaces: list[Surface] = field(default_factory=list)  # responses to two variables at a time
     scale: str = "cloglog"  # of the map and the responses
     mapped: dict[str, RasterSummary] = field(default_factory=dict)  # maps that were made together with others
+    counted: dict[str, Any] = field(default_factory=dict)  # what was counted on them
 
     @property
     def name(self) -> str:

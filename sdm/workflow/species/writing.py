@@ -82,7 +82,7 @@ def write_species(
             common |= {"threads": options.threads, "progress": progress, "tags": map_tags(species, options)}
             raster = folder / f"{name}.tif"
             if fitted.mapped:
-                fitted.numbers["map"] = take_map(fitted.mapped["map"], raster).numbers
+                fitted.numbers |= {"map": take_map(fitted.mapped["map"], raster).numbers, **fitted.counted}
             else:
                 counted = NoveltyMaps(fitted.model)
                 made = predict_raster(fitted.model, stack, raster, study_area=area, novelty=counted, **common)
@@ -225,7 +225,7 @@ def map_species_together(
     for ((k, what), plan), summary in zip(planned.items(), made):
         fitted[k][0].mapped[what] = summary
         if plan.novelty is not None:
-            fitted[k][0].numbers |= plan.novelty.numbers
+            fitted[k][0].counted |= plan.novelty.numbers
 
 
 def map_tags(species: str, options: RunOptions) -> dict[str, str]:
