@@ -198,12 +198,17 @@ def _parameter(name: str, leaf: Leaf, *, hidden: bool) -> inspect.Parameter:
     common: dict[str, Any] = {"help": escaped, "rich_help_panel": panel, "show_default": False, "hidden": hidden}
     if leaf.flag:
         return _keyword(name, Annotated[bool | None, typer.Option(f"--{word}/--no-{word}", **common)])
-    kinds = "PATH" if leaf.dotted in PATHS and not leaf.multiple else None
-    metavar = kinds or "|".join([*leaf.choices, *(_KINDS[kind] for kind in leaf.kinds if kind in _KINDS)])
     short = ["-o"] if leaf.dotted == "output.folder" else []
-    option = typer.Option(*short, f"--{word}", metavar=metavar, **common)
+    option = typer.Option(*short, f"--{word}", metavar=value_words(leaf), **common)
     kind: Any = list[str] | None if leaf.multiple else str | None
     return _keyword(name, Annotated[kind, option])
+
+
+def value_words(leaf: Leaf) -> str:
+    """Return what may stand after an option: a path, a number, one of some words."""
+    if leaf.dotted in PATHS and not leaf.multiple:
+        return "PATH"
+    return "|".join([*leaf.choices, *(_KINDS[kind] for kind in leaf.kinds if kind in _KINDS)])
 
 
 def _keyword(name: str, annotation: Any, default: Any = None) -> inspect.Parameter:
