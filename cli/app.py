@@ -32,7 +32,6 @@ from sdm_cli.plain import plain
 app = typer.Typer(
     name="sdm",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -13,7 +13,7 @@ from sdm.options.applies import applies
 from sdm.options.definitions import RunOptions
 from sdm.options.reading import PATHS, Leaf, leaves
 from sdm_cli.console import Console
-from sdm_cli.short_help import USED_MOST, help_all
+from sdm_cli.short_help import COMPLETING, USED_MOST, help_all
 
 PANELS = {
     "occurrences": "Occurrences",
@@ -132,7 +132,8 @@ def with_run_options(
     brief = {key for key, leaf in options.items() if leaf.dotted in USED_MOST or leaf.section == short}
     more = options.keys() - foreign - brief
     parameters += [help_all(more)]
-    parameters += [_parameter(key, leaf, hidden=key in foreign | more) for key, leaf in options.items()]
+    hidden = foreign if COMPLETING else foreign | more
+    parameters += [_parameter(key, leaf, hidden=key in hidden) for key, leaf in options.items()]
 
     def command(console: Console, **values: Any) -> None:
         del values["help_all"]

@@ -1,6 +1,7 @@
 """Short help and all of it: `--help` shows the options that most people use, `--help-all` shows every one."""
 
 import inspect
+import os
 from collections.abc import Collection
 from typing import Annotated, Any
 
@@ -12,6 +13,9 @@ USED_MOST = (
     "processes",
 )  # fmt: skip
 """Options that the short help of a command shows, where they apply, besides those of its own section."""
+
+COMPLETING = "_SDM_COMPLETE" in os.environ
+"""Whether a shell asks how a word can be completed: it is offered every option, also those that `--help` leaves out."""
 
 
 def help_all(more: Collection[str]) -> inspect.Parameter:

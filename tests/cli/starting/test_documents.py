@@ -92,6 +92,34 @@ def test_commands_in_blocks_are_understood(page: Path) -> None:
                 understood(one)
 
 
+def source_text() -> str:
+    """The code of the program, with texts that stand on several lines put together."""
+    code = "".join(path.read_text(encoding="utf-8") for top in ("sdm", "cli") for path in (ROOT / top).rglob("*.py"))
+    return re.sub(r'"\s+f?"', "", code)
+
+
+def test_messages_that_are_explained_are_those_of_the_program() -> None:
+    """Whoever searches the page for a message finds it, because it is the message."""
+    page = (DOCS / "troubleshooting.md").read_text(encoding="utf-8")
+    code = source_text()
+    tables = page.partition("## It works")[0]
+    messages = re.findall(r"^\| `([^`]+)` \|", tables, re.MULTILINE)
+    assert len(messages) > 15
+    assert not [text for text in messages if not all(part.strip() in code for part in text.split("…"))]
+
+
+def test_names_of_other_programs_are_understood() -> None:
+    """The left columns of the table of Java Maxent: every name of an option of a run works."""
+    page = (DOCS / "coming_from.md").read_text(encoding="utf-8")
+    table = page.partition("## Java Maxent")[2].partition("```")[0]
+    rows = [line.split("|") for line in table.splitlines() if line.startswith("| `")]
+    pairs = [(row[k], row[k + 1]) for row in rows for k in (1, 3)]
+    assert len(pairs) == 18
+    for theirs, ours in pairs:
+        for old, new in zip(re.findall(r"`(\w+)`", theirs), re.findall(r"`--([a-z-]+)`", ours), strict=False):
+            assert normalize(old) == new
+
+
 def test_the_readme_is_short_and_begins_with_a_picture() -> None:
     lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
     assert len(lines) <= 120

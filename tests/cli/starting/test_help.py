@@ -1,6 +1,9 @@
 """What a newcomer is told: short help, all of it, pages in the terminal, and what a command needs."""
 
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 from terminal import fail, succeed
@@ -79,3 +82,16 @@ def test_an_unknown_topic_says_which_are_near() -> None:
     assert "there is no topic 'glosary': did you mean glossary?" in fail("help", "glosary", code=2)
     assert "'sdm help' lists all topics" in fail("help", "qqqq", code=2)
     assert "there is no topic" in fail("help", "../README", code=2)
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [("sdm proj", "project"), ("sdm fit --categ", "--categorical"), ("sdm fit --max-unc", "--max-uncertainty")],
+)
+def test_the_shell_completes_commands_and_options(typed: str, offered: str) -> None:
+    """Also options that the short help leaves out."""
+    position = str(len(typed.split()) - 1)
+    asked = {**os.environ, "_SDM_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": position}
+    done = subprocess.run([sys.executable, "-m", "sdm_cli.main"], env=asked, capture_output=True, text=True)
+    assert done.stdout.split() == [offered], done.stderr
+    assert "_SDM_COMPLETE=complete_bash" in succeed("--show-completion", "bash").stdout
