@@ -59,4 +59,4 @@ def help_command(
     from rich.console import Console as Terminal
     from rich.markdown import Markdown
 
-    Terminal().print(Markdown(text))
+    Terminal().print(Markdown(text, hyperlinks=False))  # links are names of other topics

@@ -1,9 +1,11 @@
 """What a newcomer is told: short help, all of it, pages in the terminal, and what a command needs."""
 
 import os
+import pty
 import re
 import subprocess
 import sys
+from contextlib import suppress
 
 import pytest
 from terminal import fail, succeed
@@ -76,6 +78,24 @@ def test_help_shows_a_page() -> None:
     page = (shipped(GUIDE) / "bias.md").read_text(encoding="utf-8")
     assert succeed("help", "bias").stdout.strip() == page.strip()
     assert succeed("help", "Preparing-Layers").stdout.startswith("# ")
+
+
+def test_a_page_is_laid_out_on_a_terminal() -> None:
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "sdm_cli.main", "help", "explained"]
+    with subprocess.Popen(command, stdout=theirs, env={**os.environ, "TERM": "xterm", "COLUMNS": "90"}) as started:
+        os.close(theirs)
+        shown = b""
+        with suppress(OSError):  # how Linux says that the other end is closed
+            while part := os.read(ours, 65536):
+                shown += part
+    os.close(ours)
+    assert started.returncode == 0
+    text = re.sub(r"\x1b\[[0-9;]*m", "", shown.decode())
+    assert "Maximum entropy in plain words" in text
+    assert "engine.md" in text, "what the next topic is called"
+    assert "## " not in text
+    assert "|---|" not in text
 
 
 def test_an_unknown_topic_says_which_are_near() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typer.main import get_command
 
 from sdm.options.reading import leaves, make_options
+from sdm.workflow.splitting import check_testing
 from sdm_cli.app import app
 
 ROOT = Path(__file__).parents[3]
@@ -28,7 +29,7 @@ _command = cache(lambda: get_command(app))
 
 
 def understood(line: str) -> None:
-    """Read a command, and the values of its options, as the program does; nothing is run."""
+    """Read a command, the values of its options, and whether those about testing agree; nothing is run."""
     words = shlex.split(line, comments=True)
     assert words.pop(0) == "sdm", line
     command, name = _command(), "sdm"
@@ -39,4 +40,4 @@ def understood(line: str) -> None:
     context = command.make_context(name, words)
     keys = {leaf.dotted.replace(".", "__"): leaf.dotted for leaf in leaves()}
     given = {keys[key]: value for key, value in context.params.items() if key in keys}
-    make_options({dotted: value for dotted, value in given.items() if value not in (None, [], ())})
+    check_testing(make_options({dotted: value for dotted, value in given.items() if value not in (None, [], ())}))
