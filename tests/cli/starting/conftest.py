@@ -1,4 +1,4 @@
-"""The tutorial, done once as a newcomer does it: every command of its blocks, in order."""
+"""The tutorials, done once as a newcomer does them: every command of their blocks, in order."""
 
 import os
 import shlex
@@ -12,20 +12,18 @@ from terminal import succeed
 
 @dataclass
 class Tutorial:
-    """The folder that the tutorial was done in, and what each command said."""
+    """The folder that a tutorial was done in, and what each command said."""
 
     folder: Path
     said: dict[str, str] = field(default_factory=dict)
 
 
-@pytest.fixture(scope="package")
-def tutorial(tmp_path_factory: pytest.TempPathFactory) -> Tutorial:
-    """Type every line of docs/first_model.md, in an empty folder."""
-    before, start = Path.cwd(), tmp_path_factory.mktemp("newcomer")
-    done = Tutorial(start)
+def do_tutorial(page: str, start: Path) -> Tutorial:
+    """Type every line of a page, in an empty folder."""
+    before, done = Path.cwd(), Tutorial(start)
     os.chdir(start)
     try:
-        for line in blocks(ROOT / "docs" / "first_model.md", "sh"):
+        for line in blocks(ROOT / "docs" / page, "sh"):
             words = shlex.split(line)
             if words[0] == "cd":
                 os.chdir(words[1])
@@ -36,6 +34,18 @@ def tutorial(tmp_path_factory: pytest.TempPathFactory) -> Tutorial:
     finally:
         os.chdir(before)
     return done
+
+
+@pytest.fixture(scope="package")
+def tutorial(tmp_path_factory: pytest.TempPathFactory) -> Tutorial:
+    """The first model."""
+    return do_tutorial("first_model.md", tmp_path_factory.mktemp("newcomer"))
+
+
+@pytest.fixture(scope="package")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Tutorial:
+    """The study with biased records."""
+    return do_tutorial("study.md", tmp_path_factory.mktemp("student"))
 
 
 @pytest.fixture(scope="package")

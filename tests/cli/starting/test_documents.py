@@ -36,6 +36,20 @@ def test_the_tutorial_says_what_a_newcomer_sees(tutorial) -> None:
     assert "correlation 0.94" in evaluated or "correlation 0.93" in evaluated
 
 
+def test_the_study_shows_what_it_says(study) -> None:
+    """Correcting for where people looked brings the map nearer to the truth, though the AUC of folds falls."""
+    said = list(study.said.values())
+    naive, corrected = (text for line, text in study.said.items() if line.startswith("sdm evaluate"))
+    found = [float(re.search(r"correlation ([\d.]+) of the map", text)[1]) for text in (naive, corrected)]
+    assert found[1] > found[0] + 0.02
+    folds = [float(re.search(r"5 folds +AUC ([\d.]+)", text)[1]) for text in said if "5 folds" in text]
+    assert folds[1] < folds[0]
+    assert {"results.gpkg", "run.yaml", "Virtualis_montanus.html"} <= {
+        path.name for path in (study.folder / "final").iterdir()
+    }
+    assert list((study.folder / "final").glob("*_sd.tif"))
+
+
 def patterns(section: str) -> list[re.Pattern[str]]:
     """What the first column of the tables of a section names, as patterns of names."""
     rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
