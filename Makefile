@@ -23,6 +23,10 @@ $(VENV)/.test: $(VENV)/.base
 	$(PIP) install -c $(CONSTRAINTS) -e '.[test,check]'
 	@touch $@
 
+$(VENV)/.docs: $(VENV)/.base
+	$(PIP) install -c $(CONSTRAINTS) -e '.[docs]'
+	@touch $@
+
 $(VENV)/.bench: $(VENV)/.base
 	$(PIP) install -c $(CONSTRAINTS) -e '.[test,bench]'
 	@touch $@
@@ -62,12 +66,15 @@ format: $(VENV)/.test  ## put the code in its standard form
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-docs: $(VENV)/.base  ## write docs/api.md, the reference of all public names, from their docstrings
+docs: $(VENV)/.docs  ## write the pages that are made from the code (docs/api.md, docs/options.md), and build the site
 	$(BIN)/python -m tools.api_reference
+	$(BIN)/python -m tools.option_reference
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "Site: site/index.html (open it in a browser; for the search: python3 -m http.server -d site)"
 
 bench: $(VENV)/.bench  ## run the benchmarks; tables on screen, JSON in benchmarks/results
 	$(BIN)/python -m benchmarks
 
 clean:  ## remove the environment and everything that was built
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis demo_output
+	rm -rf $(VENV) build dist site *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis demo_output
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -2,7 +2,7 @@
 
 import signal
 import sys
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -18,6 +18,8 @@ from sdm_cli.commands.predict import predict
 from sdm_cli.commands.project import project_command
 from sdm_cli.commands.report import report
 from sdm_cli.commands.simulate import simulate
+from sdm_cli.commands.starting.example import example
+from sdm_cli.commands.starting.guide import help_command
 from sdm_cli.commands.status import status
 from sdm_cli.commands.studies.curve import curve
 from sdm_cli.commands.studies.path import path
@@ -30,7 +32,6 @@ from sdm_cli.plain import plain
 app = typer.Typer(
     name="sdm",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -38,7 +39,9 @@ app = typer.Typer(
 
     Start with:  sdm fit records.csv layers/ -o results
 
-    Without data of your own:  sdm simulate demo, which says what to do next
+    Without data of your own:  sdm example, then  sdm fit example/run.yaml
+
+    How to do something, page by page:  sdm help
 
     Before a long run:  sdm check records.csv layers/
 
@@ -52,14 +55,30 @@ app = typer.Typer(
 for command in (fit, tune, path, classify, joint, check, variables):
     app.command(context_settings={"token_normalize_func": normalize})(command)
 app.command("project", context_settings={"token_normalize_func": normalize})(project_command)
-for command in (predict, evaluate, report, status, info, init, schema, simulate):
+for command in (predict, evaluate, report, status, info, init, schema, simulate, example):
     app.command()(command)
+app.command("help")(help_command)
 
 
 @app.command()
 def version() -> None:
     """Print the version."""
     print(f"sdm {__version__}")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        version()
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _: Annotated[
+        bool, typer.Option("--version", help="Print the version, and exit.", is_eager=True, callback=_version)
+    ] = False,
+) -> None:
+    """What comes before a command."""
 
 
 app.add_typer(curve, name="curve")

@@ -1,16 +1,19 @@
 """Command-line options made from the options of a run: one definition, in `sdm.options.definitions`."""
 
 import inspect
+import re
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from sdm.errors import OptionError
 from sdm.options.applies import applies
 from sdm.options.definitions import RunOptions
 from sdm.options.reading import PATHS, Leaf, leaves
 from sdm_cli.console import Console
+from sdm_cli.short_help import COMPLETING, USED_MOST, help_all
 
 PANELS = {
     "occurrences": "Occurrences",
@@ -112,21 +115,33 @@ def with_run_options(
     kinds: Collection[str] = ("species", "classes"),
     name: str | None = None,
     only: Collection[str] | None = None,
+    short: str | None = None,
+    needs: str = "occurrence records and layers, or a run file",
 ) -> Callable[..., None]:
     """Give a command a console, and every option of a run (or `only` some), after its own parameters.
 
     The function is called as `function(console, given, **own)`: `given` holds the options that were typed. The help of
     the command shows the options that apply to its `kinds` of models; sections that belong to one command are shown
-    only if they are among its `sections`.
+    only if they are among its `sections`. Its short help has those that are used most, and the section `short`. A
+    command without a single word says what it `needs`.
     """
     chosen = [leaf for leaf in leaves() if only is None or leaf.dotted in only]
     options = {leaf.dotted.replace(".", "__"): leaf for leaf in chosen}
     parameters = [p for p in inspect.signature(function).parameters.values() if p.name not in ("console", "given")]
-    parameters += [_parameter(key, leaf, hidden=_hidden(leaf, sections, kinds)) for key, leaf in options.items()]
+    foreign = {key for key, leaf in options.items() if _hidden(leaf, sections, kinds)}
+    brief = {key for key, leaf in options.items() if leaf.dotted in USED_MOST or leaf.section == short}
+    more = options.keys() - foreign - brief
+    parameters += [help_all(more)]
+    hidden = foreign if COMPLETING else foreign | more
+    parameters += [_parameter(key, leaf, hidden=key in hidden) for key, leaf in options.items()]
 
     def command(console: Console, **values: Any) -> None:
+        del values["help_all"]
         typed = {leaf.dotted: values.pop(key) for key, leaf in options.items()}
-        function(console, {dotted: value for dotted, value in typed.items() if value not in (None, [], ())}, **values)
+        given = {dotted: value for dotted, value in typed.items() if value not in (None, [], ())}
+        if not given and not any(values.values()):
+            raise OptionError(f"'sdm {console.command}' needs {needs}: {_first_example(function)}")
+        function(console, given, **values)
 
     return with_console(_signed(command, function, parameters), name=name)
 
@@ -139,6 +154,13 @@ def _signed(
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {p.name: p.annotation for p in parameters}
     return command
+
+
+def _first_example(function: Callable[..., None]) -> str:
+    """Return what to type, from the help of a command."""
+    found = re.search(r"\bsdm [a-z]+ .*?(?=[`\n]|   )", f"{function.__doc__}\n")
+    example = f"type, for example: {found[0]} " if found else ""
+    return f"{example}(data to try it on: sdm example)"
 
 
 def _hidden(leaf: Leaf, sections: Collection[str], kinds: Collection[str]) -> bool:
@@ -173,15 +195,21 @@ def _parameter(name: str, leaf: Leaf, *, hidden: bool) -> inspect.Parameter:
     notes += [f"also {', '.join(others)}"] if others else []
     text += f" ({'; '.join(notes)})" if notes else ""
     panel = PANELS[leaf.section]
-    common: dict[str, Any] = {"help": text, "rich_help_panel": panel, "show_default": False, "hidden": hidden}
+    escaped = text.replace("_", r"\_")  # a help text is Markdown, where _words_ would lose their underscores
+    common: dict[str, Any] = {"help": escaped, "rich_help_panel": panel, "show_default": False, "hidden": hidden}
     if leaf.flag:
         return _keyword(name, Annotated[bool | None, typer.Option(f"--{word}/--no-{word}", **common)])
-    kinds = "PATH" if leaf.dotted in PATHS and not leaf.multiple else None
-    metavar = kinds or "|".join([*leaf.choices, *(_KINDS[kind] for kind in leaf.kinds if kind in _KINDS)])
     short = ["-o"] if leaf.dotted == "output.folder" else []
-    option = typer.Option(*short, f"--{word}", metavar=metavar, **common)
+    option = typer.Option(*short, f"--{word}", metavar=value_words(leaf), **common)
     kind: Any = list[str] | None if leaf.multiple else str | None
     return _keyword(name, Annotated[kind, option])
+
+
+def value_words(leaf: Leaf) -> str:
+    """Return what may stand after an option: a path, a number, one of some words."""
+    if leaf.dotted in PATHS and not leaf.multiple:
+        return "PATH"
+    return "|".join([*leaf.choices, *(_KINDS[kind] for kind in leaf.kinds if kind in _KINDS)])
 
 
 def _keyword(name: str, annotation: Any, default: Any = None) -> inspect.Parameter:

@@ -10,7 +10,13 @@ from sdm_cli.options import with_run_options
 from sdm_cli.runs import do_run
 
 
-@partial(with_run_options, sections=["classes"], kinds=["classes"])
+@partial(
+    with_run_options,
+    sections=["classes"],
+    kinds=["classes"],
+    short="classes",
+    needs="sites with their class, and layers",
+)
 def classify(
     console: Console,
     given: dict[str, Any],

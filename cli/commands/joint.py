@@ -10,7 +10,7 @@ from sdm_cli.options import with_run_options
 from sdm_cli.runs import do_run
 
 
-@partial(with_run_options, sections=["joint"], kinds=["community"])
+@partial(with_run_options, sections=["joint"], kinds=["community"], short="joint", needs="sites with their species")
 def joint(
     console: Console,
     given: dict[str, Any],

@@ -16,6 +16,8 @@ from sdm_cli.options import with_run_options
     kinds=("species", "classes", "community"),
     only=[name for name in PROJECTING if name != "project.models"],
     name="project",
+    short="project",
+    needs="models and the layers of scenarios",
 )
 def project_command(
     console: Console,

@@ -18,7 +18,7 @@ OF_ONE = {"tune": "tune", "curve": "curve learning", "path": "path", "classes": 
 
 
 def test_version() -> None:
-    assert succeed("version").stdout == f"sdm {__version__}\n"
+    assert succeed("version").stdout == succeed("--version").stdout == f"sdm {__version__}\n"
 
 
 COMMANDS = (
@@ -49,7 +49,9 @@ def test_help_teaches_by_example(command) -> None:
 
 def test_help_names_every_option_and_its_other_spellings(monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    helps = {command: succeed(*command.split(), "--help").stdout for command in ("fit", "project", *OF_ONE.values())}
+    helps = {
+        command: succeed(*command.split(), "--help-all").stdout for command in ("fit", "project", *OF_ONE.values())
+    }
     for leaf in leaves():
         if leaf.dotted == "project.models":  # the words of the command
             continue
@@ -223,7 +225,7 @@ def test_check_sees_what_fit_would_only_meet_in_the_middle(own, tmp_path: Path) 
     assert result.exit_code == 1
     assert "'elevation.tif' cannot be" in result.stdout
     assert "no feature class" in fail("check", own.records, own.layers, "--fc", "xyz", code=2)
-    assert "no occurrence file" in sdm("check").stdout
+    assert "no occurrence file" in sdm("check", "--seed", 2).stdout
 
 
 def test_check_reads_run_files_and_tables(own) -> None:

@@ -42,7 +42,8 @@ def test_a_whole_run_as_a_process(world, tmp_path: Path) -> None:
         (("bla",), "bla"),
         (("predict",), "sdm predict --help"),
         (("predict", "m.npz", "layers", "-o", "x.tif", "--threads", "many"), "--threads"),
-        (("fit",), "no output folder"),
+        (("fit",), "'sdm fit' needs occurrence records and layers"),
+        (("fit", "one.csv", "layers"), "no output folder"),
     ],
 )
 def test_words_that_are_not_understood(tmp_path: Path, words, part) -> None:

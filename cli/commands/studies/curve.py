@@ -16,7 +16,7 @@ curve = typer.Typer(
 )
 
 
-@partial(with_run_options, sections=["curve"], kinds=["species"], name="curve learning")
+@partial(with_run_options, sections=["curve"], kinds=["species"], short="curve", name="curve learning")
 def learning(console: Console, given: dict[str, Any], inputs: Inputs = None) -> None:
     """Held-out loss against the number of training records, for several sets of feature classes.
 
@@ -25,7 +25,7 @@ def learning(console: Console, given: dict[str, Any], inputs: Inputs = None) -> 
     _draw(console, given, inputs, "learning")
 
 
-@partial(with_run_options, sections=["curve"], kinds=["species"], name="curve sensitivity")
+@partial(with_run_options, sections=["curve"], kinds=["species"], short="curve", name="curve sensitivity")
 def sensitivity(console: Console, given: dict[str, Any], inputs: Inputs = None) -> None:
     """Held-out loss against the regularisation multiplier, for several sets of feature classes.
 

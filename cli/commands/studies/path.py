@@ -8,7 +8,7 @@ from sdm_cli.options import Inputs, with_run_options
 from sdm_cli.runs import do_run
 
 
-@partial(with_run_options, sections=["path"], kinds=["species"])
+@partial(with_run_options, sections=["path"], kinds=["species"], short="path")
 def path(console: Console, given: dict[str, Any], inputs: Inputs = None) -> None:
     """Follow the whole path: every multiplier of a model, or every tolerance over strata, chosen by held-out loss.
 

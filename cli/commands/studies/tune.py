@@ -8,7 +8,7 @@ from sdm_cli.options import Inputs, with_run_options
 from sdm_cli.runs import do_run
 
 
-@partial(with_run_options, sections=["tune", "classes"])
+@partial(with_run_options, sections=["tune", "classes"], short="tune")
 def tune(console: Console, given: dict[str, Any], inputs: Inputs = None) -> None:
     """Try settings by cross-validation, choose one, and fit it; what was tried is in tune.csv.
 

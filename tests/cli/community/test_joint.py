@@ -378,7 +378,7 @@ def test_nothing_is_overwritten_unless_asked_and_old_maps_go(mapped: Path, tmp_p
 
 
 def test_help_shows_what_a_joint_model_understands() -> None:
-    said = sdm("joint", "--help").output
+    said = sdm("joint", "--help-all").output
     for word in ("--learner", "--graph", "--cost", "--shrinkage", "--environment", "--site-column", "--split"):
         assert word in said
     for word in ("--multiplier", "--background", "--jackknife", "--sets"):

@@ -1,0 +1,54 @@
+"""The tutorials, done once as a newcomer does them: every command of their blocks, in order."""
+
+import os
+import shlex
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from documents.commands import ROOT, blocks
+from terminal import succeed
+
+
+@dataclass
+class Tutorial:
+    """The folder that a tutorial was done in, and what each command said."""
+
+    folder: Path
+    said: dict[str, str] = field(default_factory=dict)
+
+
+def do_tutorial(page: str, start: Path) -> Tutorial:
+    """Type every line of a page, in an empty folder."""
+    before, done = Path.cwd(), Tutorial(start)
+    os.chdir(start)
+    try:
+        for line in blocks(ROOT / "docs" / page, "sh"):
+            words = shlex.split(line)
+            if words[0] == "cd":
+                os.chdir(words[1])
+            else:
+                assert words[0] == "sdm", line
+                done.said[line] = succeed(*words[1:]).output
+        done.folder = Path.cwd()
+    finally:
+        os.chdir(before)
+    return done
+
+
+@pytest.fixture(scope="package")
+def tutorial(tmp_path_factory: pytest.TempPathFactory) -> Tutorial:
+    """The first model."""
+    return do_tutorial("first_model.md", tmp_path_factory.mktemp("newcomer"))
+
+
+@pytest.fixture(scope="package")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Tutorial:
+    """The study with biased records."""
+    return do_tutorial("study.md", tmp_path_factory.mktemp("student"))
+
+
+@pytest.fixture(scope="package")
+def example(tutorial: Tutorial) -> Path:
+    """The folder of `sdm example`, after `sdm fit run.yaml`."""
+    return tutorial.folder

@@ -1,0 +1,163 @@
+"""What documents say is what happens: the tutorial, the files of a run and their columns, commands, options, links."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+from documents.commands import ROOT, blocks, indented, understood
+
+from sdm.options.reading import leaves
+from sdm.written_files import LISTED
+from sdm_cli.options import normalize
+
+DOCS = ROOT / "docs"
+OUTPUTS = (DOCS / "outputs.md").read_text(encoding="utf-8")
+
+
+def test_the_tutorial_says_what_a_newcomer_sees(tutorial) -> None:
+    """The block of its third step is what the program prints, but for last digits."""
+    (fitted,) = (said for line, said in tutorial.said.items() if line == "sdm fit run.yaml")
+    numbers = re.compile(r"\d[\d.,e+-]*")
+    shown = [line for line in blocks(DOCS / "first_model.md", "text") if line.startswith(("Virtualis", "  "))]
+    printed = {numbers.sub("#", line): line for line in fitted.splitlines()}
+    assert len(shown) == 6
+    for line in shown:
+        assert numbers.sub("#", line) in printed
+        for ours, theirs in zip(numbers.findall(line), numbers.findall(printed[numbers.sub("#", line)]), strict=True):
+            value = float(ours.replace(",", ""))
+            assert value < 1e-6 or float(theirs.replace(",", "")) == pytest.approx(value, rel=0.02), line
+    assert "0 problems" in tutorial.said["sdm check run.yaml"]
+    (evaluated,) = (said for line, said in tutorial.said.items() if line.startswith("sdm evaluate"))
+    assert "AUC          0.96" in evaluated
+    assert "correlation 0.94" in evaluated or "correlation 0.93" in evaluated
+
+
+def test_the_study_shows_what_it_says(study) -> None:
+    """Correcting for where people looked brings the map nearer to the truth, though the AUC of folds falls."""
+    said = list(study.said.values())
+    naive, corrected = (text for line, text in study.said.items() if line.startswith("sdm evaluate"))
+    found = [float(re.search(r"correlation ([\d.]+) of the map", text)[1]) for text in (naive, corrected)]
+    assert found[1] > found[0] + 0.02
+    folds = [float(re.search(r"5 folds +AUC ([\d.]+)", text)[1]) for text in said if "5 folds" in text]
+    assert folds[1] < folds[0]
+    assert {"results.gpkg", "run.yaml", "Virtualis_montanus.html"} <= {
+        path.name for path in (study.folder / "final").iterdir()
+    }
+    assert list((study.folder / "final").glob("*_sd.tif"))
+
+
+def patterns(section: str) -> list[re.Pattern[str]]:
+    """What the first column of the tables of a section names, as patterns of names."""
+    rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+    words = [word for row in rows for word in re.findall(r"`([^`]+)`", row)]
+    return [re.compile(re.sub(r"<\w+>", ".+", re.escape(word))) for word in words]
+
+
+def part(title: str) -> str:
+    """The section of the page of output files with a title, as far as the next title of its level."""
+    level = title.split(" ")[0]
+    return OUTPUTS.split(f"\n{title}\n", 1)[1].split(f"\n{level} ", 1)[0]
+
+
+@pytest.mark.parametrize(
+    ("folder", "title"), [("results", "## `sdm fit`, one species"), ("future", "## `sdm project`")]
+)
+def test_every_file_and_every_column_of_a_run_is_in_the_reference(tutorial, folder, title) -> None:
+    files, _, _ = part(title).partition("\n### ")
+    known = patterns(files)
+    home: Path = tutorial.folder / folder
+    names = {path.relative_to(home).as_posix() for path in home.rglob("*") if path.is_file() and path.name != LISTED}
+    assert not [name for name in names if not any(each.fullmatch(name) for each in known)]
+    for name in sorted(names):
+        if name.endswith(".csv"):
+            general = name.replace("Virtualis_montanus", "<species>")
+            (heading,) = (line for line in OUTPUTS.splitlines() if line.startswith("### ") and f"`{general}`" in line)
+            columns = patterns(part(heading))
+            there = pd.read_csv(home / name, nrows=1).columns
+            assert not [word for word in there if not any(each.fullmatch(word) for each in columns)], name
+
+
+def test_every_option_is_in_the_reference() -> None:
+    text = (DOCS / "options.md").read_text(encoding="utf-8")
+    for leaf in leaves():
+        (row,) = (line for line in text.splitlines() if f"<br>`{leaf.dotted}` |" in line)
+        assert f"`--{leaf.shown.replace('_', '-')}`" in row
+        assert all(f"`{alias}`" in row for alias in leaf.aliases if alias != leaf.shown)
+        assert normalize(leaf.dotted) == leaf.shown.replace("_", "-"), "the full name works in the terminal"
+
+
+def test_the_reference_of_options_is_made_from_the_code() -> None:
+    command = [sys.executable, "-m", "tools.option_reference", "--check"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *sorted(DOCS.glob("*.md"))], ids=lambda page: page.stem)
+def test_commands_in_blocks_are_understood(page: Path) -> None:
+    """Nobody types a command from a page, and is told that an option does not exist."""
+    lines = [*blocks(page, "sh"), *blocks(page, "text"), *indented(page)]
+    for line in lines:
+        if re.match(r"sdm [a-z]", line) and "--help" not in line and "…" not in line:
+            for one in re.sub(r"   \(.*\)$| > \S+$", "", line).split(" && "):
+                understood(one)
+
+
+def source_text() -> str:
+    """The code of the program, with texts that stand on several lines put together."""
+    code = "".join(path.read_text(encoding="utf-8") for top in ("sdm", "cli") for path in (ROOT / top).rglob("*.py"))
+    return re.sub(r'"\s+f?"', "", code)
+
+
+def test_messages_that_are_explained_are_those_of_the_program() -> None:
+    """Whoever searches the page for a message finds it, because it is the message."""
+    page = (DOCS / "troubleshooting.md").read_text(encoding="utf-8")
+    code = source_text()
+    tables = page.partition("## It works")[0]
+    messages = re.findall(r"^\| `([^`]+)` \|", tables, re.MULTILINE)
+    assert len(messages) > 15
+    assert not [text for text in messages if not all(part.strip() in code for part in text.split("…"))]
+
+
+def test_names_of_other_programs_are_understood() -> None:
+    """The left columns of the table of Java Maxent: every name of an option of a run works."""
+    page = (DOCS / "coming_from.md").read_text(encoding="utf-8")
+    table = page.partition("## Java Maxent")[2].partition("```")[0]
+    rows = [line.split("|") for line in table.splitlines() if line.startswith("| `")]
+    pairs = [(row[k], row[k + 1]) for row in rows for k in (1, 3)]
+    assert len(pairs) == 18
+    for theirs, ours in pairs:
+        for old, new in zip(re.findall(r"`(\w+)`", theirs), re.findall(r"`--([a-z-]+)`", ours), strict=False):
+            assert normalize(old) == new
+
+
+def test_the_readme_is_short_and_begins_with_a_picture() -> None:
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 120
+    assert "![" in "".join(lines[:8])
+
+
+def links(page: Path) -> list[str]:
+    """The links of a page to other files."""
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    return [link for link in re.findall(r"\]\(([^)#\s]+)", text) if "://" not in link]
+
+
+@pytest.mark.parametrize("page", [*sorted(ROOT.glob("*.md")), *sorted(DOCS.glob("*.md"))], ids=lambda page: page.stem)
+def test_links_between_documents_lead_somewhere(page: Path) -> None:
+    assert not [link for link in links(page) if not (page.parent / link).exists()]
+
+
+def test_every_page_is_in_the_navigation_of_the_site() -> None:
+    text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").replace("!!python/object/apply:pymdownx.slugs.slugify", "")
+    parts = yaml.safe_load(text)["nav"]
+    named = [
+        page
+        for each in parts
+        for value in each.values()
+        for page in ([{"": value}] if isinstance(value, str) else value)
+    ]
+    assert sorted(name for each in named for name in each.values()) == sorted(path.name for path in DOCS.glob("*.md"))

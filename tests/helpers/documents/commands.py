@@ -1,0 +1,43 @@
+"""Commands of the documentation: found in its blocks, run as a reader would, or read without running."""
+
+import re
+import shlex
+from functools import cache
+from pathlib import Path
+
+from typer.main import get_command
+
+from sdm.options.reading import leaves, make_options
+from sdm.workflow.splitting import check_testing
+from sdm_cli.app import app
+
+ROOT = Path(__file__).parents[3]
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """The lines of all blocks of a page in a language, in order."""
+    found = re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    return [line for block in found for line in block.splitlines() if line.strip()]
+
+
+def indented(page: Path) -> list[str]:
+    """The commands of a page that stand in indented blocks."""
+    return re.findall(r"^    (sdm [a-z].*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+
+
+_command = cache(lambda: get_command(app))
+
+
+def understood(line: str) -> None:
+    """Read a command, the values of its options, and whether those about testing agree; nothing is run."""
+    words = shlex.split(line, comments=True)
+    assert words.pop(0) == "sdm", line
+    command, name = _command(), "sdm"
+    while hasattr(command, "commands") and words:
+        name = words.pop(0)
+        command = command.commands[name]
+    # What ends the program while it reads, such as --help, is not asked for here.
+    context = command.make_context(name, words)
+    keys = {leaf.dotted.replace(".", "__"): leaf.dotted for leaf in leaves()}
+    given = {keys[key]: value for key, value in context.params.items() if key in keys}
+    check_testing(make_options({dotted: value for dotted, value in given.items() if value not in (None, [], ())}))

@@ -1,0 +1,131 @@
+"""`python -m tools.option_reference` writes docs/options.md: every command and every option of a run, from the code."""
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from typer.main import get_command
+
+from sdm.options.applies import APPLIES, applies
+from sdm.options.reading import SECTIONS, Leaf, leaves
+from sdm_cli.app import app
+from sdm_cli.options import OF_ONE, PANELS, value_words
+
+PLACE = Path(__file__).parents[1] / "docs" / "options.md"
+RUN = {leaf.dotted.replace(".", "__") for leaf in leaves()}
+COMMON = ("quiet", "verbose", "as_json", "debug", "log_file", "help_all", "help")  # those of most commands
+BEGIN = """# Commands and options
+
+What every command does, and every option of a run with its values and its default. Made from the code (`make docs`).
+To find an option, search this page for its name, or for its name in Java Maxent or R.
+
+An option of a run has the same meaning in the terminal (`--multiplier 2`), in a run file (`fit: {multiplier: 2}`) and
+in Python (`multiplier=2`). In the terminal its full name works too (`--fit.multiplier 2`). Words in the column
+*values*: `N` is a whole number, `X` a number, `TEXT` a word or several, `PATH` a file or folder; words between bars are
+the choices. An option with *on/off* is switched on with `--name` and off with `--no-name`.
+"""
+MESSAGES = """Most commands also have `--quiet` (`-q`: say only what went wrong), `--verbose` (`-v`: say more), `--json`
+(one machine-readable result), `--debug` (show where an error came from), `--log-file FILE`, `--help`, and `--help-all`
+where there are many options.
+"""
+
+
+def main() -> None:
+    """Write the reference, or with `--check` tell whether it is as it should be."""
+    text = reference()
+    if "--check" in sys.argv:
+        sys.exit(
+            None if PLACE.read_text(encoding="utf-8") == text else f"{PLACE.name} is not up to date: run make docs"
+        )
+    PLACE.write_text(text, encoding="utf-8")
+
+
+def reference() -> str:
+    """Return the text of the reference."""
+    parts = [BEGIN, "## Commands\n", MESSAGES, *map("\n".join, command_parts(get_command(app), "sdm"))]
+    parts.append("## Options of a run\n")
+    for section in ["", *SECTIONS]:
+        own = [leaf for leaf in leaves() if leaf.section == section]
+        parts.append(f"### {PANELS[section]}\n")
+        parts.append(f"{_section_text(section)}\n\n{option_table(own)}\n")
+    return "\n".join(parts)
+
+
+def command_parts(command: Any, name: str) -> Iterator[list[str]]:
+    """Yield the text about each command: what it is for, what it takes of its own, and examples."""
+    if hasattr(command, "commands"):
+        for inner in sorted(command.commands):
+            yield from command_parts(command.commands[inner], f"{name} {inner}")
+        return
+    text, _, examples = re.sub(r"\*\*Examples?\*\*:?", "\0", command.help or "").partition("\0")
+    lines = [f"### {name}\n", f"{_prose(text)}\n"]
+    own = [each for each in command.params if each.name not in RUN and each.name not in COMMON]
+    if own:
+        lines += ["| takes | meaning |", "|---|---|", *(f"| {_names(each)} | {_cell(each.help)} |" for each in own), ""]
+    taken = [each.opts[-1] for each in command.params if each.name in RUN]
+    if taken:
+        which = "" if len(taken) == len(RUN) else f": {', '.join(f'`{word}`' for word in taken)}"
+        lines += [f"It takes [options of a run](#options-of-a-run){which}.\n"]
+    typed = [part for line in examples.splitlines() for part in re.split(r"(?:, [^,]*)?, then +", line.strip(" `"))]
+    if shown := [line for line in typed if line.startswith("sdm ")]:
+        lines += ["```text", *shown, "```", ""]
+    yield lines
+
+
+def option_table(options: list[Leaf]) -> str:
+    """Return a table of options: their names, values, defaults and meanings."""
+    rows = ["| option | values | default | meaning |", "|---|---|---|---|"]
+    for leaf in options:
+        others = ", ".join(f"`{alias}`" for alias in leaf.aliases if alias != leaf.shown)
+        meaning = _cell(str(leaf.field.description)) + (f" Also: {others}." if others else "") + _kinds(leaf)
+        name = f"`--{leaf.shown.replace('_', '-')}`<br>`{leaf.dotted}`"
+        rows.append(f"| {name} | {_values(leaf)} | {_default(leaf)} | {meaning} |")
+    return "\n".join(rows)
+
+
+def _section_text(section: str) -> str:
+    """Return what a section is about, and whose it is where one command has it alone."""
+    text = str(SECTIONS[section].__doc__).split("\n")[0] if section else "What concerns the whole run."
+    return f"{text} For one command only." if section in OF_ONE else text
+
+
+def _values(leaf: Leaf) -> str:
+    words = "on/off" if leaf.flag else value_words(leaf)
+    several = ", several" if leaf.multiple else ""
+    return " \\| ".join(f"`{word}`" for word in words.split("|")) + several
+
+
+def _default(leaf: Leaf) -> str:
+    default = leaf.field.get_default()
+    if default in (None, [], {}):
+        return ""
+    if leaf.flag:
+        return "on" if default else "off"
+    return f"`{','.join(map(str, default))}`" if isinstance(default, list) else f"`{default}`"
+
+
+def _kinds(leaf: Leaf) -> str:
+    """Return for which kinds of model an option is, where it is not for all of them."""
+    kinds = [kind for kind in APPLIES if applies(leaf, kind)]
+    return f" *({', '.join(kinds)})*" if len(kinds) < len(APPLIES) and leaf.section not in OF_ONE else ""
+
+
+def _names(parameter: Any) -> str:
+    """Return how a parameter of a command is typed."""
+    if parameter.param_type_name == "argument":
+        return f"`{(parameter.metavar or parameter.name.upper()).replace('|', 'or')}`"
+    return ", ".join(f"`{word}`" for word in (*parameter.opts, *parameter.secondary_opts))
+
+
+def _cell(text: str | None) -> str:
+    return _prose(text or "").replace("|", "\\|").replace("*", "\\*").replace("\n", " ")
+
+
+def _prose(text: str) -> str:
+    return "\n\n".join(" ".join(part.split()) for part in text.split("\n\n")).strip()
+
+
+if __name__ == "__main__":
+    main()
