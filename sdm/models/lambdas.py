@@ -20,8 +20,6 @@ Then four constants. With the score `θ = Σ weight · feature` the raw value is
 Maxent keeps the cumulative scale in another file, `<name>_omission.csv`: its first two columns.
 """
 
-import csv
-import io
 import math
 import os
 import re
@@ -37,6 +35,7 @@ from sdm.errors import DataError, ModelFileError, OutputError
 from sdm.features.terms import CATEGORY, FORWARD, LINEAR, PRODUCT, QUADRATIC, REVERSE, THRESHOLD, Terms
 from sdm.files import refuse_existing, write_text
 from sdm.models.interface import FittedModel, ModelVariable
+from sdm.models.java_tables import omission_place, read_omission, read_thresholds
 from sdm.models.species import Model
 from sdm.reading import read_limited
 from sdm.types import Array
@@ -62,13 +61,8 @@ class _Feature:
     knot: float = 0.0
 
 
-def omission_place(path: str | os.PathLike[str]) -> Path:
-    """Return where Java Maxent keeps the cumulative scale of a model file."""
-    return Path(path).with_name(f"{Path(path).stem}_omission.csv")
-
-
 def read_lambdas(path: str | os.PathLike[str]) -> Model:
-    """Read a model file of Java Maxent, with the cumulative scale where `<name>_omission.csv` is beside it.
+    """Read a model file of Java Maxent, with the cumulative scale and the thresholds that tables beside it tell.
 
     Raises
     ------
@@ -83,10 +77,11 @@ def read_lambdas(path: str | os.PathLike[str]) -> Model:
     except (OSError, ValueError, DataError) as error:
         raise ModelFileError(f"{path} cannot be read as text ({error}): copy it again") from error
     try:
-        model = parse_lambdas(text, _read_omission(omission_place(path)))
+        model = parse_lambdas(text, read_omission(path))
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from None
-    return model.with_meta(species=path.stem)
+    known = read_thresholds(path, model.entropy)
+    return model.with_meta(species=path.stem, **({"thresholds": known} if known else {}))
 
 
 def parse_lambdas(text: str, cumulative: Array | None = None) -> Model:
@@ -178,24 +173,6 @@ def _variable(name: str, features: Sequence[_Feature]) -> ModelVariable:
                 raise ModelFileError(f"variable '{name}' has a range from {one.lo} to {one.hi}")
             return ModelVariable(name, False, one.lo, one.hi)
     raise ModelFileError(f"there is no line '{name}, weight, min, max', which says the range of '{name}': add it")
-
-
-def _read_omission(path: Path) -> Array | None:
-    """Return raw values and the percentages of the distribution at or below them, from Java Maxent's table; below the
-    first one the percentage is proportional to the raw value, as in Java Maxent."""
-    if not path.is_file():
-        return None
-    try:
-        _, *rows = [row for row in csv.reader(io.StringIO(read_limited(path))) if row]
-        table = np.array([[float(cell.replace(",", ".")) for cell in row[:2]] for row in rows])
-        if table.ndim != 2 or table.shape[1] != 2 or not np.all(np.isfinite(table)):
-            raise ValueError("expected two columns of numbers")
-    except (OSError, ValueError, csv.Error, DataError) as error:
-        raise ModelFileError(
-            f"the cumulative scale in {path.name} beside it cannot be read ({error}): copy it again, or take it away"
-        ) from None
-    table = np.maximum.accumulate(table, axis=0)
-    return table if table[0, 0] <= 0 else np.vstack([[0.0, 0.0], table])
 
 
 def save_lambdas(model: FittedModel, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:

@@ -69,6 +69,21 @@ def test_the_cumulative_scale_is_read_from_the_table_beside(tmp_path):
         load_model(alone).predict_columns(columns, "cumulative")
 
 
+def test_thresholds_are_read_from_the_tables_beside(tmp_path):
+    """Two exactly, from the predictions at training records; the others as Java writes them, with four digits."""
+    for ending in (".lambdas", "_samplePredictions.csv"):
+        (tmp_path / f"Virtualis_montanus{ending}").write_bytes((JAVA / f"default{ending}").read_bytes())
+    path = tmp_path / "Virtualis_montanus.lambdas"
+    assert list(load_model(path).meta["thresholds"]) == ["mtp", "10p"]
+    (tmp_path / "maxentResults.csv").write_bytes((JAVA / "default_maxentResults.csv").read_bytes())
+    model = load_model(path)
+    cloglog = {key: float(model.from_raw(raw, "cloglog")) for key, raw in model.meta["thresholds"].items()}
+    assert cloglog == pytest.approx({"mtp": 0.0529, "10p": 0.2414, "equal": 0.4656, "maxsss": 0.2785}, abs=6e-5)
+    assert cloglog["mtp"] == pytest.approx(0.05293695354357186, rel=1e-12)
+    (tmp_path / "maxentResults.csv").write_text("nothing")
+    assert list(load_model(path).meta["thresholds"]) == ["mtp", "10p"]
+
+
 @pytest.mark.parametrize(
     "folder, scale, clamp",
     [("default", "cloglog", True), ("lqpht_converged_raw_noclamp", "raw", False),
