@@ -160,7 +160,7 @@ def _write_page(result: ModelResult, source: Path, folder: Path, base: str) -> N
         return
     text = (source / str(result.files["page"])).read_text(encoding="utf-8")
     inside = source.relative_to(folder).as_posix()
-    text = re.sub(r'href="(?![#/]|[a-z]+:)', f'href="{inside}/', text)
+    text = re.sub(r'href="(?![#/\']|[a-z]+:)', f'href="{inside}/', text)  # not in scripts, which a digest protects
     write_text(folder / f"{base}.html", text, overwrite=True)
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import os
+import re
 import stat
 import subprocess
 from dataclasses import dataclass
@@ -66,7 +67,11 @@ def test_files_have_javas_names(done):
     assert expected <= {path.name for path in done.folder.iterdir()}
     assert not [path for path in done.folder.iterdir() if path.name.startswith(".sdm-") and path.name.endswith(".part")]
     assert (done.folder / "plots" / f"{NAME}.png").is_file()
-    assert f'href="sdm/{NAME}/{NAME}.npz"' in (done.folder / f"{NAME}.html").read_text(encoding="utf-8")
+    places = done.folder, done.folder / "sdm" / NAME
+    page, own = ((place / f"{NAME}.html").read_text(encoding="utf-8") for place in places)
+    assert f'href="sdm/{NAME}/{NAME}.npz"' in page
+    scripts = [re.findall(r"<script.*?</script>", text, re.DOTALL) for text in (page, own)]
+    assert scripts[0] == scripts[1], "the policy of the page knows their digests"
 
 
 def test_what_does_not_act_is_said(done):
