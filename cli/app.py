@@ -10,6 +10,9 @@ from sdm._version import __version__
 from sdm_cli.commands.check import check
 from sdm_cli.commands.classify import classify
 from sdm_cli.commands.evaluate import evaluate
+from sdm_cli.commands.exchange.cite import cite
+from sdm_cli.commands.exchange.convert import convert
+from sdm_cli.commands.exchange.maxent import SETTINGS, maxent
 from sdm_cli.commands.fit import fit
 from sdm_cli.commands.info import info
 from sdm_cli.commands.init import init, schema
@@ -55,9 +58,10 @@ app = typer.Typer(
 for command in (fit, tune, path, classify, joint, check, variables):
     app.command(context_settings={"token_normalize_func": normalize})(command)
 app.command("project", context_settings={"token_normalize_func": normalize})(project_command)
-for command in (predict, evaluate, report, status, info, init, schema, simulate, example):
+for command in (predict, evaluate, report, status, info, convert, cite, init, schema, simulate, example):
     app.command()(command)
 app.command("help")(help_command)
+app.command(context_settings=SETTINGS)(maxent)
 
 
 @app.command()

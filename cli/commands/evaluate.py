@@ -17,7 +17,10 @@ _ONE, _CLASSES, _JOINT = "Models of one species", "Class models", "Joint models"
 def evaluate(
     console: Console,
     given: dict[str, Any],
-    model: Annotated[Path, typer.Argument(help="A model file (.npz) of sdm fit, sdm classify or sdm joint.")],
+    model: Annotated[
+        Path,
+        typer.Argument(help="A model file (.npz) of sdm fit, sdm classify or sdm joint; or .lambdas of Java Maxent."),
+    ],
     presences: Annotated[
         Path,
         typer.Option(

@@ -13,7 +13,7 @@ from sdm_cli.options import BRIEF, with_console
 @partial(with_console, common=BRIEF)
 def info(
     console: Console,
-    model: Annotated[Path, typer.Argument(help="A model file (.npz).")],
+    model: Annotated[Path, typer.Argument(help="A model file (.npz, .lambdas).")],
     weights: Annotated[
         int, typer.Option("--weights", "--features", help="List N features, those with the largest weights first.")
     ] = 15,

@@ -15,7 +15,10 @@ _ONE = "Models of one species, or of presence and absence"
 @with_console
 def predict(
     console: Console,
-    model: Annotated[Path, typer.Argument(help="A model file (.npz) of sdm fit, sdm classify or sdm joint.")],
+    model: Annotated[
+        Path,
+        typer.Argument(help="A model file (.npz) of sdm fit, sdm classify or sdm joint; or .lambdas of Java Maxent."),
+    ],
     layers: Annotated[
         list[str],
         typer.Argument(help="Layers (a folder, a pattern, files) with the model's variables, or a table of points."),

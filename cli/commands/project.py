@@ -25,8 +25,8 @@ def project_command(
     models: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Model files (.npz), results of a run or of a batch, or a pattern such as 'runs/{multiplier}/sp.npz'; "
-            "or a run file (.yaml).",
+            help="Models (.npz, .lambdas), results of a run or of a batch, or a pattern such as "
+            "'runs/{multiplier}/sp.npz'; or a run file (.yaml).",
             metavar="MODELS | RUN.YAML",
         ),
     ] = None,

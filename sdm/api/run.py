@@ -12,7 +12,7 @@ from sdm.api.saving import save_results
 from sdm.api.tables import read_table, together
 from sdm.api.view import ModelView
 from sdm.errors import DataError, OptionError
-from sdm.models.file import load_model
+from sdm.models.file import ENDINGS, load_model
 from sdm.report.results import Results, find_results, read_results
 
 if TYPE_CHECKING:
@@ -280,8 +280,8 @@ def load(place: str | Path) -> Run:
     Parameters
     ----------
     place : path
-        The output folder of a run, of one species or of many; or a model file (.npz) or numbers (.json) in one. A model
-        file that stands alone, as `save` writes it, has no tables and no map, and can predict.
+        The output folder of a run, of one species or of many; or a model file (.npz, .lambdas) or numbers (.json) in
+        one. A model file that stands alone, as `save` writes it, has no tables and no map, and can predict.
 
     Raises
     ------
@@ -309,7 +309,7 @@ def load(place: str | Path) -> Run:
         raise DataError(f"{place} has projections in it: use sdm.load_projection")
     run = Run(place)
     if not place.is_dir():
-        bare = place.suffix == ".npz" and place.is_file() and not place.with_suffix(".json").is_file()
+        bare = place.suffix in ENDINGS and place.is_file() and not place.with_suffix(".json").is_file()
         results = _of_model(place) if bare else read_results(place)
         run.folder = results.folder
         run.__dict__["_stored"] = {results.title: results}

@@ -67,6 +67,9 @@ class Compiled:
         self.centre = np.array([centre_of(*ends) for ends in zip(lo.tolist(), hi.tolist())])
         ends = zip(terms.lo[pairs].tolist(), *self.centre[self.pairs].tolist())
         self.pair_low = np.array([less_product(*row) for row in ends])
+        squares = (terms.kind == QUADRATIC) & (terms.lo > 0.0) & (lo[terms.var] < 0.0) & (hi[terms.var] > 0.0)
+        self._dips = [(int(terms.var[j]), float(terms.lo[j]), terms.weight[j] / (terms.hi[j] - terms.lo[j]))
+                      for j in np.flatnonzero(squares)]  # fmt: skip
         variables = range(len(lo))
         self._tables = _tables([self.curves.get(v) for v in variables], [self.classes.get(v) for v in variables])
         self._products: tuple[Any, ...] = (*self.pairs, self.centre, self.pair_low, self.pair_slope, self.pair_weight)
@@ -77,6 +80,9 @@ class Compiled:
         lo, hi = self._limits(clamp)
         for x, some in _blocks(columns):
             _score(x, lo, hi, clamp, theta[some], *self._tables, *self._products)
+            for v, least, weight in self._dips if clamp else ():  # squares below the least one of the training range
+                if (near := _below(x[v], least)).size:
+                    theta[some][near] += weight * (least - x[v][near].astype(np.float64) ** 2)
             if self.shapes is not None:
                 self.shapes.add_scores(x.astype(np.float64, copy=False), clamp, theta[some])
         return theta
@@ -86,6 +92,9 @@ class Compiled:
         held = np.zeros(len(columns[0]), dtype=np.bool_)
         for x, some in _blocks(columns):
             _mark_held(x, self.lo, self.hi, held[some], *self._products[:-1])
+            for v, least, _ in self._dips:
+                near = _below(x[v], least)
+                held[some][near[np.isfinite(x[:, near]).all(axis=0)]] = True
         return held
 
     def contribution(self, v: int, x: Array, clamp: bool = True) -> Array:
@@ -111,6 +120,11 @@ def _blocks(columns: Sequence[NDArray[np.floating]]) -> Iterator[tuple[NDArray[n
     for first in range(0, n, BLOCK):
         some = slice(first, min(first + BLOCK, n))
         yield np.array([column[some] for column in columns]), some
+
+
+def _below(x: NDArray[np.floating], least: float) -> NDArray[np.int64]:
+    """Return where the square of a value is less than the least one of the training range."""
+    return np.flatnonzero(np.square(x, dtype=np.float64) < least)
 
 
 def _tables(

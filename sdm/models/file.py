@@ -1,10 +1,14 @@
-"""Model files of every kind: archives of plain arrays with a JSON header (`sdm.archive`); nothing that can run."""
+"""Model files of every kind: archives of plain arrays with a JSON header (`sdm.archive`); nothing that can run.
+
+Java Maxent's files (`.lambdas`) are read and written wherever a model file is.
+"""
 
 import os
 from importlib import import_module
 from pathlib import Path
 
 from sdm.archive import format_of
+from sdm.errors import OutputError
 from sdm.files import write_bytes
 from sdm.models.interface import FittedModel
 
@@ -15,6 +19,10 @@ KINDS = {
     "sdm-group": ("sdm.models.group", "GroupModel"),
 }
 """The class of every format, imported when a file needs it."""
+JAVA = ".lambdas"
+"""How the names of Java Maxent's model files end."""
+ENDINGS = (".npz", JAVA)
+"""How the names of model files end."""
 
 
 def save_model(model: FittedModel, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
@@ -25,7 +33,8 @@ def save_model(model: FittedModel, path: str | os.PathLike[str], *, overwrite: b
     model : FittedModel
         Of one species, of classes, of a group or of a community: `model_` of an estimator.
     path : str or path
-        Such as ``oak.npz``.
+        Such as ``oak.npz``; or ``oak.lambdas`` for Java Maxent, with the cumulative scale beside it in
+        ``oak_omission.csv``.
     overwrite : bool
         Whether a file that is there may be replaced.
 
@@ -37,7 +46,8 @@ def save_model(model: FittedModel, path: str | os.PathLike[str], *, overwrite: b
     Raises
     ------
     OutputError
-        If the file exists and `overwrite` is not set, or the folder cannot be written.
+        If the file exists and `overwrite` is not set, the folder cannot be written, or a `.lambdas` file cannot hold
+        the model.
 
     Examples
     --------
@@ -47,12 +57,21 @@ def save_model(model: FittedModel, path: str | os.PathLike[str], *, overwrite: b
     >>> save_model(Maxent("l").fit(X, y).model_, pathlib.Path(tempfile.mkdtemp(), "oak.npz")).name
     'oak.npz'
     """
+    if is_lambdas(path):
+        from sdm.models.lambdas import save_lambdas
+
+        return save_lambdas(model, path, overwrite=overwrite)
     return write_bytes(Path(path), model.to_bytes(), overwrite=overwrite)
+
+
+def is_lambdas(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file is a model of Java Maxent, by its name."""
+    return Path(path).suffix.lower() == JAVA
 
 
 def kind_of(path: str | os.PathLike[str]) -> str | None:
     """Return the kind of model that a file holds; None where it is no model file."""
-    known = KINDS.get(format_of(path) or "")
+    known = KINDS["sdm-model"] if is_lambdas(path) else KINDS.get(format_of(path) or "")
     return None if known is None else str(getattr(import_module(known[0]), known[1]).kind)
 
 
@@ -62,6 +81,7 @@ def load_model(path: str | os.PathLike[str]) -> FittedModel:
     Parameters
     ----------
     path : str or path
+        A file of sdm (.npz), or of Java Maxent (.lambdas).
 
     Returns
     -------
@@ -84,6 +104,36 @@ def load_model(path: str | os.PathLike[str]) -> FittedModel:
     >>> load_model(place).predict({"x1": [0.0], "x0": [1.0]}).shape
     (1,)
     """
+    if is_lambdas(path):
+        from sdm.models.lambdas import read_lambdas
+
+        return read_lambdas(path)
     module, name = KINDS.get(format_of(path) or "", KINDS["sdm-model"])
     model_class: type[FittedModel] = getattr(import_module(module), name)
     return model_class.load(path)
+
+
+def convert_model(
+    source: str | os.PathLike[str], target: str | os.PathLike[str], *, overwrite: bool = False
+) -> list[str]:
+    """Write a model file in the form of another program: `.npz` of sdm, or `.lambdas` of Java Maxent.
+
+    Returns
+    -------
+    list of str
+        What the user should know: what the new form does not hold.
+
+    Raises
+    ------
+    OutputError
+        If the name of the new file has another ending, the file exists, or its form cannot hold the model.
+    """
+    if Path(target).suffix.lower() not in ENDINGS:
+        raise OutputError(f"{target} has no ending of a model file: expected {' or '.join(ENDINGS)}")
+    model = load_model(source)
+    save_model(model, target, overwrite=overwrite)
+    if not is_lambdas(target):
+        return []
+    from sdm.models.lambdas import lost_in_lambdas
+
+    return lost_in_lambdas(model)

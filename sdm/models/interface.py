@@ -242,8 +242,10 @@ class FeatureModel(FittedModel):
 
     @cached_property
     def training_range(self) -> TrainingRange:
-        """The range that the model was trained on."""
-        classes = [np.array(sorted(a.classes)) if a.categorical else None for a in self.variables]
+        """The range that the model was trained on. A file of another program does not tell which categories were among
+        the background, so none of them is outside."""
+        known = "source" not in self.meta
+        classes = [np.array(sorted(a.classes)) if a.categorical and known else None for a in self.variables]
         return TrainingRange(self.names, *self.limits, tuple(classes))
 
     @property

@@ -46,7 +46,7 @@ class Model(FeatureModel):
     prevalence : float
         The τ of the logistic scale.
     cumulative : (k, 2) array
-        Ascending raw values, and the percentage of the distribution at or below each.
+        Ascending raw values, and the percentage of the distribution at or below each; empty where that is not known.
     unseen : {"zero", "error"}
         A class that was not in the training data has no effect, or is an error.
     shapes : Shapes
@@ -173,6 +173,11 @@ class Model(FeatureModel):
         if scale == "raw":
             return raw
         if scale == "cumulative":
+            if not len(self.cumulative):
+                raise OptionError(
+                    "the model has no cumulative scale, which Java Maxent keeps beside its .lambdas file in "
+                    "<name>_omission.csv: copy that there, or choose cloglog, logistic or raw"
+                )
             return np.interp(raw, self.cumulative[:, 0], self.cumulative[:, 1], left=0.0)
         strength = raw * np.exp(self.entropy)
         if scale == "cloglog":
@@ -233,7 +238,6 @@ class Model(FeatureModel):
             parts.usable(self.terms, self.shapes, len(self.variables))
             and self.cumulative.ndim == 2
             and self.cumulative.shape[1] == 2
-            and self.cumulative.size > 0
             and bounded(self.shapes.weight, self.cumulative, np.array([self.tau, self.entropy], dtype=np.float64))
             and np.all(np.diff(self.cumulative, axis=0) >= 0)
             and 1.0 <= self.alpha <= 2.0

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sdm.errors import DataError, OptionError
-from sdm.models.file import kind_of
+from sdm.models.file import ENDINGS, kind_of
 from sdm.reading import load_json, load_yaml
 from sdm.report.tables import unquoted
 
@@ -114,7 +114,7 @@ class Results:
 
 
 def read_results(place: Path) -> Results:
-    """Read the results of one model: from its folder, its model (`.npz`), or its numbers (`.json`)."""
+    """Read the results of one model: from its folder, its model (`.npz`, `.lambdas`), or its numbers (`.json`)."""
     place = Path(place)
     if place.is_dir():
         found = _numbers_in(place)
@@ -122,7 +122,7 @@ def read_results(place: Path) -> Results:
             many = f"{len(found)} models in it" if found else "no results of `sdm fit` in it"
             raise DataError(f"{place} has {many}: expected the folder of one model, or its model file")
         return _read(found[0])
-    path = place.with_suffix(".json") if place.suffix == ".npz" else place
+    path = place.with_suffix(".json") if place.suffix in ENDINGS else place
     if path != place and place.is_file() and not path.is_file():
         raise DataError(f"{place} has no {path.name} beside it: the page is made of the whole results folder")
     return _read(path)

@@ -356,7 +356,7 @@ def fast_gibbs(theta, q0, alpha):
 def predict_scores(terms, x, lo, hi, clamp):
     """Return λ·f(x) cell by cell and term by term; `terms` are tuples (kind, var, other, knot, lo, hi, weight).
 
-    With `clamp`, continuous variables are held at their training ranges `lo, hi` and products at theirs.
+    With `clamp`, continuous variables are held at their training ranges `lo, hi`, and squares and products at theirs.
     """
     out = np.zeros(len(x))
     for i, row in enumerate(np.asarray(x, dtype=float)):
@@ -371,6 +371,7 @@ def predict_scores(terms, x, lo, hi, clamp):
                     f = (a - low) / (high - low)
                 case "quadratic":
                     f = (a * a - low) / (high - low)
+                    f = max(f, 0.0) if clamp else f
                 case "product":
                     f = (a * b - low) / (high - low)
                     f = min(max(f, 0.0), 1.0) if clamp else f

@@ -25,7 +25,7 @@ def random_terms(rng, size):
             case "linear":
                 lo, hi = LO[v], HI[v]
             case "quadratic":
-                lo, hi = (0.0, 25.0) if v == 0 else (1e4, 16e4)
+                lo, hi = (rng.choice([0.0, 0.5]), 25.0) if v == 0 else (1e4, 16e4)
             case "product":
                 v, other, lo, hi = 0, 1, -1200.0, 2000.0
             case "forward":
@@ -81,7 +81,7 @@ def test_compiled_is_the_sum_of_the_terms(seed, size, clamp):
 def test_terms_evaluate_says_the_same_inside_the_range(seed, clamp):
     rng = np.random.default_rng(seed)
     rows = random_terms(rng, 20)
-    x = np.column_stack([rng.uniform(-3, 5, 50), rng.uniform(100, 400, 50), rng.integers(1, 6, 50)])
+    x = np.column_stack([rng.uniform(1, 5, 50), rng.uniform(100, 400, 50), rng.integers(1, 6, 50)])
     terms = as_terms(rows)
     expected = terms.evaluate(x) @ terms.weight
     np.testing.assert_allclose(Compiled(terms, LO, HI).scores(list(x.T), clamp), expected, atol=1e-10)
@@ -100,6 +100,8 @@ def test_clamping_changes_nothing_where_it_holds_nothing(seed, size):
     outside = ((x < LO) | (x > HI)).any(axis=1)
     if any(kind == "product" for kind, *_ in rows):
         outside |= (x[:, 0] * x[:, 1] < -1200.0 - 1e-6) | (x[:, 0] * x[:, 1] > 2000.0 + 1e-6)
+    if any(kind == "quadratic" and v == 0 and low > 0 for kind, v, _, _, low, *_ in rows):
+        outside |= x[:, 0] ** 2 < 0.5
     np.testing.assert_array_equal(held, outside & ~np.isnan(x).any(axis=1))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from sdm.data.place import ELSEWHERE, has_place
 from sdm.errors import DataError, OptionError
 from sdm.maps.projection.targets import ProjectedModel
-from sdm.models.file import kind_of, load_model
+from sdm.models.file import JAVA, kind_of, load_model
 from sdm.models.group import GroupModel
 from sdm.models.interface import FittedModel
 from sdm.options.definitions import RunOptions
@@ -34,7 +34,7 @@ def find_models(places: Sequence[str]) -> list[ProjectedModel]:
         else:
             found += _at(Path(place))
     if not found:
-        raise OptionError("no model: give a model file (.npz), or the results of 'sdm fit'")
+        raise OptionError("no model: give a model file (.npz, .lambdas), or the results of 'sdm fit'")
     return found
 
 
@@ -44,12 +44,12 @@ def _at(place: Path) -> list[ProjectedModel]:
         model = load_model(place)
         check_categories(model)
         return [ProjectedModel(model, _name(model, place))]
-    files = [path for path in sorted(place.glob("*.npz")) if kind_of(path)]
+    files = [path for path in sorted(place.glob("*.npz")) if kind_of(path)] or sorted(place.glob(f"*{JAVA}"))
     folders = [path for path in sorted(place.iterdir()) if path.is_dir() and path.name != REPLICATES]
     inside = [path for inner in folders for path in sorted(inner.glob("*.npz")) if kind_of(path)]
     files = files or [path for path in inside if kind_of(path) != GroupModel.kind]  # a group's species are beside it
     if not files:
-        raise DataError(f"{place} has no model in it: expected results of 'sdm fit', or a model file (.npz)")
+        raise DataError(f"{place} has no model in it: expected results of 'sdm fit', or a model file (.npz, .lambdas)")
     return [one for path in files for one in _at(path)]
 
 

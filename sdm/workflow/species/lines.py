@@ -163,6 +163,8 @@ def species_evaluation_lines(numbers: dict[str, Any]) -> list[str]:
 def species_info_lines(model: Model, features: int) -> list[str]:
     """Say what is in a model file."""
     meta = model.meta
+    if "source" in meta:
+        return _foreign_lines(model, features)
     each = f"each of {meta['members']} models " if "members" in meta else ""
     near = f"{each}within {meta.get('gap', float('nan')):.1e} nats of {'its' if each else 'the'} optimum"
     out = [
@@ -179,10 +181,27 @@ def species_info_lines(model: Model, features: int) -> list[str]:
         out.append(f"region       {region.text}: it has features of place, and is not for other places or times")
     if meta.get("sampling"):
         out.append(f"sampling     {', '.join(f'{key}={value}' for key, value in meta['sampling'].items())}")
+    return [*out, *variable_lines(model), *weight_lines(_listed(model), features, meta.get("n_features", "?"))]
+
+
+def _foreign_lines(model: Model, features: int) -> list[str]:
+    """Say what is in a model file of another program, which tells less."""
+    listed = _listed(model)
+    return [
+        f"species      {model.meta.get('species', '?')}",
+        f"fitted by    {model.meta['source']}",
+        f"data         {model.n_domain:,} points in the domain",
+        f"entropy      {model.entropy:.4f} nats",
+        f"scales       {', '.join(scale for scale in model.scales if scale != 'cumulative' or len(model.cumulative))}",
+        *variable_lines(model),
+        *weight_lines(listed, features, len(listed)),
+    ]
+
+
+def _listed(model: Model) -> list[str]:
+    """List all features, those with the largest weights first."""
     names, weights = model.feature_names, model.weights
-    order = sorted(range(len(names)), key=lambda j: -abs(weights[j]))
-    listed = [f"  {weights[j]:>10.4f}  {names[j]}" for j in order]
-    return [*out, *variable_lines(model), *weight_lines(listed, features, meta.get("n_features", "?"))]
+    return [f"  {weights[j]:>10.4f}  {names[j]}" for j in sorted(range(len(names)), key=lambda j: -abs(weights[j]))]
 
 
 def setting_line(meta: dict[str, Any]) -> str:

@@ -1,0 +1,142 @@
+"""The flags of maxent.jar (3.4.4), one row each: their names, short forms and defaults, and what `sdm maxent` does.
+
+`ACTS`: the flag does what it does in Java Maxent. `IGNORED`: it concerns the window, pictures or the speed of Java
+Maxent; results do not depend on it. `WARNED`: sdm has nothing like it; a value that differs from the default is said
+in a warning, and results can differ.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+ACTS, IGNORED, WARNED = "acts", "ignored", "warned"
+SCALE_WORDS = ("cloglog", "logistic", "cumulative", "raw")
+FILE_TYPES = ("asc", "mxe", "grd", "bil")
+REPLICATE_KINDS = ("crossvalidate", "bootstrap", "subsample")
+
+
+@dataclass(frozen=True)
+class JavaFlag:
+    """One flag: its name in small letters, its default (whose type is the type of its values), and what happens."""
+
+    name: str
+    default: Any
+    does: str
+    text: str
+    short: str = ""  # letters, each of which stands for it
+    words: tuple[str, ...] = ()  # its values, if there are few; each may also stand alone, as in Java Maxent
+
+
+def _flag(name: str, default: Any, does: str, text: str, short: str = "", words: tuple[str, ...] = ()) -> JavaFlag:
+    return JavaFlag(name, default, does, text, short, words)
+
+
+FLAGS: dict[str, JavaFlag] = {
+    flag.name: flag
+    for flag in (
+        # What is read, and where results go
+        _flag("samplesfile", "", ACTS, "the occurrence file, also samples with data (SWD)", "s"),
+        _flag("environmentallayers", "", ACTS, "the folder of layers, or the background as a table (SWD)", "e"),
+        _flag("outputdirectory", "", ACTS, "the folder of the results; results of sdm itself go to `sdm/` in it", "o"),
+        _flag("projectionlayers", "", ACTS, "folders or tables (SWD) to project to, commas between them", "j"),
+        _flag("testsamplesfile", "", ACTS, "test records", "T"),
+        _flag("biasfile", "", ACTS, "sampling effort, which is divided out (`bias_treatment: prior`)"),
+        _flag("factorbiasout", "", ACTS, "the same as biasfile"),
+        _flag("nodata", -9999, ACTS, "a value that means no data", "n"),
+        _flag("togglelayertype", "", ACTS, "layers whose names begin so are categories; may be repeated", "t"),
+        _flag("togglelayerselected", "", ACTS, "layers whose names begin so are left out; may be repeated", "N"),
+        _flag("togglespeciesselected", "", ACTS, "species whose names begin so are left out; may be repeated", "E"),
+        _flag("prefixes", True, ACTS, "whether the three flags before take beginnings of names, or whole names"),
+        _flag("removeduplicates", True, ACTS, "one record per cell, or per place in a table"),
+        _flag("askoverwrite", True, ACTS, "if it is off, results that are there are replaced; sdm never asks", "r"),
+        _flag("skipifexists", False, ACTS, "species that have results are skipped", "S"),
+        # The model
+        _flag("autofeature", True, ACTS, "feature classes by the number of training records", "A"),
+        _flag("linear", True, ACTS, "linear features", "l"),
+        _flag("quadratic", True, ACTS, "quadratic features", "q"),
+        _flag("product", True, ACTS, "product features", "p"),
+        _flag("hinge", True, ACTS, "hinge features", "h"),
+        _flag("threshold", False, ACTS, "threshold features"),
+        _flag("l2lqthreshold", 10, ACTS, "records from which autofeature takes quadratic features"),
+        _flag("hingethreshold", 15, ACTS, "records from which autofeature takes hinge features"),
+        _flag("lq2lqptthreshold", 80, ACTS, "records from which autofeature takes product and threshold features"),
+        _flag("betamultiplier", 1.0, ACTS, "the regularisation multiplier", "b"),
+        _flag("beta_lqp", -1.0, WARNED, "sdm takes the regularisation of linear, quadratic and product features from "
+              "Java Maxent's tables"),
+        _flag("beta_hinge", -1.0, WARNED, "sdm takes the regularisation of hinge features from Java Maxent's tables"),
+        _flag("beta_threshold", -1.0, WARNED, "sdm takes the regularisation of threshold features from Java Maxent's "
+              "tables"),
+        _flag("beta_categorical", -1.0, WARNED, "sdm takes the regularisation of categories from Java Maxent's tables"),
+        _flag("maximumbackground", 10_000, ACTS, "background points", "MB"),
+        _flag("addsamplestobackground", True, WARNED, "presences that are not in the background always join it", "d"),
+        _flag("addallsamplestobackground", False, ACTS, "all presences join the background"),
+        _flag("allowpartialdata", False, WARNED, "records with a missing value are left out"),
+        _flag("maximumiterations", 500, ACTS, "stop after so many rounds of sdm's solver, which needs about ten", "m"),
+        _flag("convergencethreshold", 0.00001, ACTS, "the certified distance from the optimum, in nats", "c"),
+        _flag("randomseed", False, ACTS, "another seed in every run"),
+        _flag("defaultprevalence", 0.5, ACTS, "the prevalence of the logistic scale"),
+        # Tests
+        _flag("randomtestpoints", 0, ACTS, "percentage of records for testing", "X"),
+        _flag("replicates", 1, ACTS, "number of replicates"),
+        _flag("replicatetype", "crossvalidate", ACTS, "how replicates are made", "", REPLICATE_KINDS),
+        _flag("jackknife", False, ACTS, "fits without each variable, and with each alone", "J"),
+        # Maps and tables
+        _flag("outputformat", "cloglog", ACTS, "the scale of the maps", "", SCALE_WORDS),
+        _flag("outputfiletype", "asc", ACTS, "the format of the maps; mxe is written as asc", "", FILE_TYPES),
+        _flag("outputgrids", True, ACTS, "whether maps are written; of replicates, those of each one", "x"),
+        _flag("doclamp", True, ACTS, "variables are held at the limits of their training ranges"),
+        _flag("extrapolate", True, ACTS, "if it is off, cells outside the training range have no value"),
+        _flag("fadebyclamping", False, ACTS, "predictions are reduced by the effect of clamping"),
+        _flag("writeclampgrid", True, ACTS, "the effect of clamping on projections: `_clamping`"),
+        _flag("writemess", True, ACTS, "novelty of projections: `_novel`, `_novel_limiting`"),
+        _flag("applythresholdrule", "", ACTS, "also a map of presence and absence, by the full name of a rule"),
+        _flag("responsecurves", False, ACTS, "response curves in `plots/`", "P"),
+        _flag("pictures", True, ACTS, "pictures of maps in `plots/`"),
+        _flag("writebackgroundpredictions", False, ACTS, "predictions at background points"),
+        _flag("perspeciesresults", False, ACTS, "also one `<species>_maxentResults.csv` per species"),
+        _flag("appendtoresultsfile", False, ACTS, "rows are added to `maxentResults.csv`"),
+        _flag("logfile", "maxent.log", ACTS, "the name of the log in the output folder"),
+        _flag("threads", 1, ACTS, "threads for maps"),
+        _flag("printversion", False, ACTS, "print the version and end"),
+        # What sdm has no counterpart of
+        _flag("polyhedral", False, WARNED, "sdm has no polyhedral features"),
+        _flag("dosqrtcat", False, WARNED, "sdm does not change the regularisation of categories by the square root"),
+        _flag("biasisbayesianprior", False, WARNED, "effort is divided out of the map, and is no prior of it"),
+        _flag("priordistribution", "", WARNED, "sdm has no prior that stays in the map"),
+        _flag("debiasaverages", "", WARNED, "sdm corrects the base measure, not the averages of features"),
+        _flag("biastype", 0, WARNED, "effort is divided out of the map"),
+        _flag("minclamping", False, WARNED, "clamping is used in all cells or in none"),
+        _flag("manualreplicates", False, WARNED, "sdm divides records itself"),
+        _flag("nceas", False, WARNED, "sdm finds the columns of a file by their names", "f"),
+        _flag("responsecurvesexponent", False, WARNED, "curves have the scale of the map"),
+        _flag("writeplotdata", False, WARNED, "numbers of curves are in `sdm/<species>_curves.csv`"),
+        # The window, pictures and speed of Java Maxent
+        _flag("autorun", False, IGNORED, "sdm always begins at once", "a"),
+        _flag("visible", True, IGNORED, "sdm has no window", "z"),
+        _flag("warnings", True, IGNORED, "warnings are printed"),
+        _flag("tooltips", True, IGNORED, "sdm has no window"),
+        _flag("verbose", False, IGNORED, "the log has the notes of the run", "v"),
+        _flag("logscale", True, IGNORED, "pictures have one scale"),
+        _flag("adjustsampleradius", 0, IGNORED, "points of pictures have one size"),
+        _flag("plots", True, IGNORED, "pictures of the page are always written"),
+        _flag("givemaxaucestimate", True, IGNORED, "the page does not have it"),
+        _flag("cache", True, IGNORED, "sdm needs no copies of the layers"),
+        _flag("cachefeatures", True, IGNORED, "sdm chooses itself what it keeps in memory"),
+        _flag("parallelupdatefrequency", 30, IGNORED, "it is of Java Maxent's algorithm"),
+        _flag("scientificpattern", "#.#####E0", IGNORED, "grids have seven digits"),
+    )
+}  # fmt: skip
+"""All flags, by name."""
+
+SHORT: dict[str, JavaFlag] = {letter: flag for flag in FLAGS.values() for letter in flag.short}
+"""Flags by their short form, such as `e` for `-e`."""
+
+
+def flag_table() -> str:
+    """Return the table of all flags for the documentation, in Markdown."""
+    lines = ["| flag | short | default | what `sdm maxent` does |", "|---|---|---|---|"]
+    for flag in FLAGS.values():
+        short = " ".join(f"`-{letter}`" for letter in flag.short)
+        default = str(flag.default).lower() if isinstance(flag.default, bool) else str(flag.default)
+        before = {ACTS: "", IGNORED: "accepted, and changes nothing: ", WARNED: "accepted with a warning: "}[flag.does]
+        lines.append(f"| `{flag.name}` | {short} | {default and f'`{default}`'} | {before}{flag.text} |")
+    return "\n".join(lines) + "\n"

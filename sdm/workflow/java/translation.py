@@ -1,0 +1,167 @@
+"""A command of maxent.jar as the options of a run: what Java Maxent means by its flags, in the words of sdm."""
+
+import csv
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from sdm.assess.measures.thresholds import NAMES, TEST_NAMES
+from sdm.data.records.textfile import TextTable
+from sdm.errors import DataError, OptionError
+from sdm.files import safe_name
+from sdm.options.definitions import RunOptions
+from sdm.options.reading import make_options
+from sdm.workflow.inputs import is_swd
+from sdm.workflow.java.command import JavaCommand
+
+LAYER_ENDINGS = (".asc", ".tif", ".tiff", ".bil", ".grd", ".img", ".nc", ".flt", ".bip", ".bsq")
+FOLDER = "sdm"  # of the program's own results, in the output folder: a folder per species
+_LETTERS = {"linear": "l", "quadratic": "q", "product": "p", "hinge": "h", "threshold": "t"}
+_FROM = {"q": "l2lqthreshold", "h": "hingethreshold", "p": "lq2lqptthreshold", "t": "lq2lqptthreshold"}
+
+
+def run_options(command: JavaCommand) -> RunOptions:
+    """Return the options of the run that a command asks for.
+
+    Raises
+    ------
+    OptionError
+        If the occurrence file, the layers or the output folder is not given, or flags contradict each other.
+    """
+    for name in ("samplesfile", "environmentallayers", "outputdirectory"):
+        if not command[name]:
+            raise OptionError(f"{name} is not given: expected {name}=PLACE, as for maxent.jar")
+    layers = command["environmentallayers"]
+    table = is_swd([layers])
+    effort = command["biasfile"] or command["factorbiasout"]
+    replicates = command["replicates"] > 1
+    values: dict[str, Any] = {
+        "occurrences.file": command["samplesfile"],
+        "occurrences.species": chosen_species(command),
+        "occurrences.keep_duplicates": None if command["removeduplicates"] else True,
+        "layers.files": [layers],
+        "layers.categorical": sorted(_toggled(variable_names(layers), command, "togglelayertype")),
+        "layers.exclude": sorted(_toggled(variable_names(layers), command, "togglelayerselected")),
+        "layers.nodata": [str(command["nodata"])] if "nodata" in command.given else None,
+        "background.points": None if table else command["maximumbackground"],
+        "background.bias": effort or None,
+        "background.bias_treatment": "prior" if effort else None,
+        "fit.multiplier": command["betamultiplier"],
+        "fit.tolerance": command.given.get("convergencethreshold"),
+        "fit.max_iterations": command.given.get("maximumiterations"),
+        "fit.add_presences": "all" if table or command["addallsamplestobackground"] else "distinct",
+        "test.percent": None if replicates else command["randomtestpoints"],
+        "test.file": command["testsamplesfile"] or None,
+        "test.jackknife": command["jackknife"],
+        "predict.scale": command["outputformat"],
+        "predict.extrapolation": extrapolation(command),
+        "predict.prevalence": command["defaultprevalence"],
+        "output.folder": str(_own_folder(command)),
+        "output.overwrite": True,  # the folder is the program's own; files beside it are checked before
+        "output.curves": command["responsecurves"],
+        "output.map": not table and (command["outputgrids"] or replicates),
+        "output.map_picture": command["pictures"] and not table,
+        "threads": command["threads"],
+        "seed": time.time_ns() % 2**31 if command["randomseed"] else None,
+    }
+    if not feature_letters(command, 10**9):
+        raise OptionError("no feature class is left: expected at least one of linear, quadratic, product, hinge")
+    return make_options({name: value for name, value in values.items() if value not in (None, [])})
+
+
+def _own_folder(command: JavaCommand) -> Path:
+    """Return where the results of sdm go: those of one species into a folder of its own, as those of several do."""
+    names = chosen_species(command) or species_of_samples(command["samplesfile"])
+    folder = Path(command["outputdirectory"]) / FOLDER
+    return folder / safe_name(names[0]) if len(names) == 1 else folder
+
+
+def extrapolation(command: JavaCommand) -> str:
+    """Return what is predicted outside the training range."""
+    if not command["extrapolate"]:
+        return "none"
+    return "free" if not command["doclamp"] else "fade" if command["fadebyclamping"] else "clamp"
+
+
+def feature_letters(command: JavaCommand, records: int) -> str:
+    """Return the feature classes for a number of training records, as Java Maxent chooses them."""
+    allowed = [letter for name, letter in _LETTERS.items() if command[name]]
+    if not command["autofeature"]:
+        return "".join(allowed)
+    return "".join(letter for letter in allowed if letter == "l" or records >= command[_FROM[letter]])
+
+
+def threshold_key(text: str) -> str | None:
+    """Return the key of a threshold rule from its full name in Java Maxent, or from ours; None if there is none."""
+    if not text:
+        return None
+    known = {name.lower(): key for key, name in {**NAMES, **TEST_NAMES}.items()}
+    found = known.get(text.lower(), text.lower() if text.lower() in known.values() else None)
+    if found is None:
+        names = "; ".join({**NAMES, **TEST_NAMES}.values())
+        raise OptionError(f"applythresholdrule={text}: no such rule; there are {names}")
+    return found
+
+
+def projections(command: JavaCommand) -> dict[str, str]:
+    """Return the places to project to, by the names that their results have."""
+    places = [place.strip() for place in command["projectionlayers"].split(",") if place.strip()]
+    names = [Path(place).stem if is_swd([place]) else Path(place).name for place in places]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise OptionError(f"two of the projection layers are called '{twice[0]}': results would have one name")
+    for place in places:
+        if not Path(place).exists():
+            raise DataError(f"the projection layers {place} do not exist: check the path")
+    return dict(zip(names, places))
+
+
+def variable_names(layers: str) -> list[str]:
+    """Return the names of the layers of a folder, or of the variables of a table of samples with data."""
+    if is_swd([layers]):
+        return list(TextTable(_file(layers)).header[3:])
+    folder = Path(layers)
+    if not folder.is_dir():
+        raise DataError(f"environmentallayers={layers} is neither a folder nor a table: check the path")
+    return sorted({path.stem for path in folder.iterdir() if path.suffix.lower() in LAYER_ENDINGS})
+
+
+def chosen_species(command: JavaCommand) -> list[str]:
+    """Return the species that are left when some are toggled; none (all) where none is."""
+    if not command.toggles["togglespeciesselected"]:
+        return []
+    names = species_of_samples(command["samplesfile"])
+    out = _toggled(names, command, "togglespeciesselected")
+    if not (left := [name for name in names if name not in out]):
+        raise OptionError("togglespeciesselected leaves no species: give other beginnings of names")
+    return left
+
+
+def species_of_samples(samples: str) -> list[str]:
+    """Return the species of an occurrence file, by its first column, as Java Maxent has it."""
+    table = TextTable(_file(samples))
+    with Path(samples).open(newline="", encoding=table.encoding) as source:
+        rows = csv.reader(source, delimiter=table.delimiter)
+        next(rows, None)
+        return list(dict.fromkeys(row[0].strip() for row in rows if row and row[0].strip()))
+
+
+def _file(place: str) -> Path:
+    if not Path(place).is_file():
+        raise DataError(f"{place} does not exist: check the path")
+    return Path(place)
+
+
+def _toggled(names: Sequence[str], command: JavaCommand, flag: str) -> set[str]:
+    """Return the names that toggles turn round: each does it to all that begin with it, so twice is nothing."""
+    out: set[str] = set()
+    for word in command.toggles[flag]:
+        out ^= _hit(names, word, command["prefixes"])
+    return out
+
+
+def _hit(names: Iterable[str], word: str, prefixes: bool) -> set[str]:
+    """Return the names that a toggle means; in species a space and an underscore are the same."""
+    plain = word.replace(" ", "_")
+    same = {name: name.replace(" ", "_") for name in names}
+    return {name for name, text in same.items() if text == plain or (prefixes and text.startswith(plain))}
