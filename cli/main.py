@@ -17,11 +17,18 @@ def main() -> None:
     # One thread of linear algebra, as in every worker: its results depend on how many there are, in the last digits.
     for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
         os.environ.setdefault(name, "1")
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # looking for some takes a tenth of a second
     try:
-        from sdm_cli.app import run_app
+        if sys.argv[1:] in (["--version"], ["version"]):
+            from sdm_cli.commands.starting.version import version
 
-        _on_ctrl_c(signal.default_int_handler)
-        code = run_app()
+            version()
+            code = 0
+        else:
+            from sdm_cli.app import run_app
+
+            _on_ctrl_c(signal.default_int_handler)
+            code = run_app()
         if sys.stdout is not None:
             sys.stdout.flush()
     except KeyboardInterrupt:

@@ -6,6 +6,8 @@ on the kind of model has none here (None): the estimator's default counts, and t
 
 from typing import Any, Literal
 
+from pydantic import Field
+
 from sdm.options.kinds import (
     Classes,
     Count,
@@ -513,25 +515,25 @@ class RunOptions(Section):
         "best: what did best wherever it was measured (target-group background, mean of committee and shared axes).",
     )
 
-    occurrences: OccurrenceOptions = OccurrenceOptions()
-    layers: LayerOptions = LayerOptions()
-    background: BackgroundOptions = BackgroundOptions()
-    fit: FitOptions = FitOptions()
-    test: TestOptions = TestOptions()
-    predict: PredictOptions = PredictOptions()
-    project: ProjectOptions = ProjectOptions()
-    output: OutputOptions = OutputOptions()
-    tune: TuneOptions = TuneOptions()
-    curve: CurveOptions = CurveOptions()
-    path: PathOptions = PathOptions()
-    classes: ClassOptions = ClassOptions()
-    joint: JointOptions = JointOptions()
+    occurrences: OccurrenceOptions = Field(default_factory=OccurrenceOptions)
+    layers: LayerOptions = Field(default_factory=LayerOptions)
+    background: BackgroundOptions = Field(default_factory=BackgroundOptions)
+    fit: FitOptions = Field(default_factory=FitOptions)
+    test: TestOptions = Field(default_factory=TestOptions)
+    predict: PredictOptions = Field(default_factory=PredictOptions)
+    project: ProjectOptions = Field(default_factory=ProjectOptions)
+    output: OutputOptions = Field(default_factory=OutputOptions)
+    tune: TuneOptions = Field(default_factory=TuneOptions)
+    curve: CurveOptions = Field(default_factory=CurveOptions)
+    path: PathOptions = Field(default_factory=PathOptions)
+    classes: ClassOptions = Field(default_factory=ClassOptions)
+    joint: JointOptions = Field(default_factory=JointOptions)
     seed: int = option(1, "Seed of everything random.", "randomseed", ge=0)
     threads: int = option(2, "Threads for reading and predicting rasters.", ge=1, le=1024)
     processes: int = option(
         1, "Processes of this machine for species, folds, null models, tuning, curves and scenarios.", ge=1, le=1024
     )
-    cluster: ClusterOptions = ClusterOptions()
+    cluster: ClusterOptions = Field(default_factory=ClusterOptions)
     retries: int = option(2, "How often a species or scenario is tried again whose worker died.", ge=0, le=100)
 
     def alone(self) -> "RunOptions":

@@ -183,4 +183,4 @@ def option(
 class Section(BaseModel):
     """A group of options; a misspelt name is an error."""
 
-    model_config = ConfigDict(extra="forbid", validate_default=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", validate_default=True, allow_inf_nan=False, defer_build=True)

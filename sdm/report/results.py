@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from sdm.errors import DataError, OptionError
 from sdm.models.file import ENDINGS, kind_of
-from sdm.reading import load_json, load_yaml
+from sdm.options.yaml_files import load_yaml
+from sdm.reading import load_json
 from sdm.report.tables import unquoted
 
 if TYPE_CHECKING:

@@ -1,8 +1,8 @@
-"""The only place that names numba: the decorator, its flags and its cache folder.
+"""How kernels are compiled, and kept for the next run. Only this file names numba; only a call of a kernel loads it.
 
-numba does not notice when a callee in another file changes, so compiled kernels are kept in a folder whose
-name holds a hash of all kernel sources. Where no folder is writable there is no cache, and no crash. Nor does it notice
-a damaged file, and would run what is in it, so every file ends in a digest: without it, it is removed and made again.
+numba does not notice when a callee in another file changes, so compiled kernels are kept in folders whose names hold a
+digest of all that they are made of. Where no folder is writable there is no cache, and no crash. Nor does it notice a
+damaged file, and would run what is in it, so every file ends in a digest: without it, it is removed and made again.
 """
 
 import hashlib
@@ -11,15 +11,18 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import numba
+from numba.core import types
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.extending import typeof_impl
 
+from sdm._jit.sources import digest
 from sdm._version import __version__
 
-F = TypeVar("F", bound=Callable[..., Any])
 _DIGEST = hashlib.sha256().digest_size
 
 
@@ -34,20 +37,10 @@ def _user_cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "sdm"
 
 
-def _source_hash() -> str:
-    """Hash every source file of this package that defines kernels."""
-    digest = hashlib.sha256(numba.__version__.encode())
-    for path in sorted(Path(__file__).parent.rglob("*.py")):
-        source = path.read_bytes()
-        if b"sdm._jit" in source:
-            digest.update(source)
-    return digest.hexdigest()[:16]
-
-
 def _prepare_cache() -> bool:
     """Point numba at our cache folder; return whether it can be written."""
     try:
-        folder = _user_cache() / f"{__version__}-{_source_hash()}"
+        folder = _user_cache() / f"{__version__}-numba{numba.__version__}"
         folder.mkdir(parents=True, exist_ok=True)
         if hasattr(os, "getuid"):  # compiled code is run: nobody else may put it there
             if folder.stat().st_uid != os.getuid():
@@ -85,6 +78,7 @@ class _CheckedFile(IndexDataCacheFile):
     def _open_for_write(self, filepath: str) -> Iterator[io.BytesIO]:
         body = io.BytesIO()
         yield body
+        Path(filepath).parent.mkdir(exist_ok=True)
         with super()._open_for_write(filepath) as out:
             out.write(body.getvalue() + hashlib.sha256(body.getvalue()).digest())
 
@@ -100,10 +94,18 @@ class _CheckedFile(IndexDataCacheFile):
 class _CheckedCache(FunctionCache):
     """The cache of one kernel, which a disk that is full or fails does not stop from running."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], tell: Callable[[], None]) -> None:
         super().__init__(function)
-        stamp = self._impl.locator.get_source_stamp()
-        self._cache_file = _CheckedFile(self._cache_path, self._impl.filename_base, stamp)
+        self._tell = tell
+        stamp = digest(Path(function.__code__.co_filename))
+        folder = Path(cast(Any, numba.config).CACHE_DIR, f"{function.__module__}-{stamp}")
+        self._cache_file = _CheckedFile(str(folder), self._impl.filename_base, stamp)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        found = super().load_overload(sig, target_context)
+        if found is None:
+            self._tell()
+        return found
 
     @contextmanager
     def _guard_against_spurious_io_errors(self) -> Iterator[None]:
@@ -111,24 +113,17 @@ class _CheckedCache(FunctionCache):
             yield
 
 
-def _compile(function: F, **flags: Any) -> F:
-    compiled: Any = numba.njit(nogil=True, error_model="numpy", **flags)(function)
-    if CACHED and hasattr(compiled, "enable_caching"):  # not where numba is switched off
-        compiled._cache = _CheckedCache(function)
-    return cast(F, compiled)
+def compiled(function: Callable[..., Any], flags: dict[str, Any], tell: Callable[[], None]) -> Callable[..., Any]:
+    """Return what numba makes of a kernel: no Python objects, the lock released, IEEE division. Where it is not in the
+    cache, `tell` is called before it is compiled."""
+    made: Any = numba.njit(nogil=True, error_model="numpy", **flags)(function)
+    if CACHED and hasattr(made, "enable_caching"):  # not where numba is switched off
+        made._cache = _CheckedCache(function, tell)
+    return cast(Callable[..., Any], made)
 
 
-def jit(function: F) -> F:
-    """Compile a kernel: no Python objects, the lock released, IEEE division, cached on disk where possible."""
-    return _compile(function)
-
-
-def jit_sum(function: F) -> F:
-    """Compile a kernel of plain sums whose terms may be added in any order, and so several at a time."""
-    return _compile(function, fastmath={"reassoc", "contract", "nsz"})
-
-
-def jit_finite(function: F) -> F:
-    """Compile a kernel of numbers none of which is missing: several at a time are compared at once, and nothing is
-    rounded otherwise."""
-    return _compile(function, fastmath={"nnan", "nsz"})
+@cache
+def let_kernels_call(kind: type) -> None:
+    """Let kernels of a class, which have a field `compiled`, call each other as if numba had compiled all of them when
+    they were defined."""
+    typeof_impl.register(kind)(lambda kernel, context: types.Dispatcher(kernel.compiled))
