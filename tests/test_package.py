@@ -143,9 +143,9 @@ def test_a_kernel_is_compiled_again_only_if_what_it_is_made_of_changes(tmp_path,
         (tmp_path / name).write_text(text)
 
     def digest() -> str:
-        for cached in (sources.digest, sources._read):
+        for cached in (sources.kernel_digest, sources._read):
             cached.cache_clear()
-        return sources.digest(tmp_path / "kernel.py")
+        return sources.kernel_digest(tmp_path / "kernel.py")
 
     try:
         first = digest()
@@ -157,7 +157,7 @@ def test_a_kernel_is_compiled_again_only_if_what_it_is_made_of_changes(tmp_path,
             (tmp_path / name).write_text(files[name])
             assert digest() == first
     finally:
-        for cached in (sources.digest, sources._read):
+        for cached in (sources.kernel_digest, sources._read):
             cached.cache_clear()
 
 

@@ -8,7 +8,6 @@ damaged file, and would run what is in it, so every file ends in a digest: witho
 import hashlib
 import io
 import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -20,39 +19,19 @@ from numba.core import types
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.extending import typeof_impl
 
-from sdm._jit.sources import digest
+from sdm._jit.sources import kernel_digest
 from sdm._version import __version__
+from sdm.user_cache import private_folder
 
 _DIGEST = hashlib.sha256().digest_size
 
 
-def _user_cache() -> Path:
-    """Return the folder for caches on this system; ``SDM_CACHE_DIR`` overrides it."""
-    if override := os.environ.get("SDM_CACHE_DIR"):
-        return Path(override)
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "sdm"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "sdm"
-    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "sdm"
-
-
 def _prepare_cache() -> bool:
     """Point numba at our cache folder; return whether it can be written."""
-    try:
-        folder = _user_cache() / f"{__version__}-numba{numba.__version__}"
-        folder.mkdir(parents=True, exist_ok=True)
-        if hasattr(os, "getuid"):  # compiled code is run: nobody else may put it there
-            if folder.stat().st_uid != os.getuid():
-                return False
-            folder.chmod(0o700)
-        probe = folder / f".probe-{os.getpid()}"
-        probe.touch()
-        probe.unlink()
-    except (OSError, RuntimeError):
-        return False
-    cast(Any, numba.config).CACHE_DIR = str(folder)  # numba sets its options at run time
-    return True
+    folder = private_folder(f"{__version__}-numba{numba.__version__}")
+    if folder is not None:
+        cast(Any, numba.config).CACHE_DIR = str(folder)  # numba sets its options at run time
+    return folder is not None
 
 
 CACHED = _prepare_cache()
@@ -97,7 +76,7 @@ class _CheckedCache(FunctionCache):
     def __init__(self, function: Callable[..., Any], tell: Callable[[], None]) -> None:
         super().__init__(function)
         self._tell = tell
-        stamp = digest(Path(function.__code__.co_filename))
+        stamp = kernel_digest(Path(function.__code__.co_filename))
         folder = Path(cast(Any, numba.config).CACHE_DIR, f"{function.__module__}-{stamp}")
         self._cache_file = _CheckedFile(str(folder), self._impl.filename_base, stamp)
 

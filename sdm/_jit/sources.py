@@ -30,7 +30,7 @@ def _read(path: Path) -> tuple[bytes, frozenset[Path]]:
 
 
 @cache
-def digest(path: Path) -> str:
+def kernel_digest(path: Path) -> str:
     """Return a digest of a file and of everything that it imports from this package."""
     todo, seen = [path], {path}
     while todo:
