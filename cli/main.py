@@ -14,9 +14,10 @@ def main() -> None:
     """Run the command line. However it ends, there is no traceback and the exit code says how."""
     _on_ctrl_c(_leave)  # nothing is open yet
     code = 1
-    # One thread of linear algebra, as in every worker: its results depend on how many there are, in the last digits.
+    # One thread of linear algebra, as in every worker, whatever the user has set: results depend on how many there are,
+    # in the last digits.
     for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
-        os.environ.setdefault(name, "1")
+        os.environ[name] = "1"
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # looking for some takes a tenth of a second
     try:
         if sys.argv[1:] in (["--version"], ["version"]):
