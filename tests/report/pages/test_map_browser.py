@@ -189,7 +189,7 @@ def test_records_are_shown_by_use_fold_and_fate(page: Browser, results: Results)
     page.click("#by-fold")
     assert (by_use != pixels(page)).any()
     folds = page.run("Array.from(document.querySelectorAll('#fold-legend li'), e => e.textContent.trim())")
-    assert folds == ["fold 1", "fold 2", "fold 3"]
+    assert folds == ["fold 1 (15)", "fold 2 (15)", "fold 3 (15)"]
     page.click("#by-fold")
     row = results.table("sample predictions")[0]
     with rasterio.open(results.path("map")) as source:
