@@ -301,7 +301,8 @@ def test_no_name_gets_out_of_its_place(projected: Path) -> None:
     assert own == [("style", {}), ("script", {"type": "application/json", "id": "panel-data"}), ("script", {})]
     assert not [name for _, attributes in page.found for name in attributes if name.startswith("on")]
     assert not [attributes for tag, attributes in page.found if tag == "img"], "no picture was stored"
-    code = [(ROOT / "sdm" / "report" / "templates" / name).read_text() for name in ("page.js", "panel.js")]
+    used = ("page.js", "map_view.js", "map_layers.js", "panel.js")
+    code = [(ROOT / "sdm" / "report" / "templates" / name).read_text() for name in used]
     assert page.scripts[-1] == "".join(code), "the only code is the package's own"
     assert EVIL_LAYER in page.sections["table"], "it is shown as it is written"
     titles = [entry["title"] for entry in json.loads(page.scripts[0])["entries"]]

@@ -104,7 +104,7 @@ def _write_across(
         maps, present = _maps(one, chosen, place)
         wanted = [*STATISTICS, *(["agreement"] if present else [])]
         files = _free_files(f"{one.page}_{title}", wanted, taken)
-        tags = {"species": one.name, "over": ", ".join(one.over), "group": title}
+        tags = {"species": one.name, "scenario": title, "over": ", ".join(one.over), "group": title}
         places = {key: stage / name for key, name in files.items()}
         numbers = write_agreement(opened.grid, maps, present, places, tags, **common)
         one.across.append(

@@ -293,7 +293,7 @@ def _legend(entries: Sequence[Key], width: float) -> tuple[str, float]:
     for name, colour, dash in entries:
         said = short(name, 44)
         room = 30 + _LETTER * len(said) + 14
-        if x + room > width and x > 10:
+        if x + room - 14 > width and x > 10:
             x, y = 10.0, y + 17
         tint = escape(colour_of(colour))
         if dash < 0:
