@@ -252,7 +252,8 @@ def _explain(
         keys.append(Patch(alpha=0, label=f"{left_out} more scenario{'s are' if left_out > 1 else ' is'} not shown"))
     if keys:
         wordy = max(len(str(key.get_label())) for key in keys) > 28
-        columns = 1 if not legend else 2 if len(panels) == 1 or wordy else min(len(keys), 5)
+        most = (1 if wordy else 2) if len(panels) == 1 else 3 if wordy else 5
+        columns = min(len(keys), most) if legend else 1
         figure.legend(handles=keys, loc="outside lower center", fontsize=SMALL, frameon=False, ncols=columns)
 
 
