@@ -166,8 +166,8 @@ def choose_row(
     """Return the position of the best row of `tune`, by a measure such as `loss.val.avg`, `auc.val.avg` or `AICc`.
 
     With several measures, later ones decide between equals (`("or.10p.avg", "auc.val.avg")` is the sequence that
-    ENMeval's authors recommend). The rule "one_se" takes, of those within one standard error of the best (over so many
-    folds), the one with the fewest coefficients.
+    ENMeval's authors recommend). The rule "one_se" takes, of those within one standard error of the best (over the
+    folds of the search), the one with the fewest coefficients.
     """
     names = [by] if isinstance(by, str) else list(by)
     if rule not in RULES:

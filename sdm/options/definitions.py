@@ -438,7 +438,7 @@ class OutputOptions(Section):
     gpkg: bool = option(
         False,
         "Also write results.gpkg, for a GIS: records with their fate (kept, or why not), background points, folds, and "
-        "the range by a cutoff as polygons with their area and centroid.",
+        "the range by a cutoff as polygons with their area and centroid; of scenarios the range of each.",
     )
     uncertainty: bool = option(
         False, "Map the mean, deviation, and lower and upper limit (5 and 95 %) over the replicates or folds."

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sdm.errors import DataError, OptionError
 from sdm.models.file import ENDINGS, kind_of
+from sdm.models.presence import presence_class
 from sdm.options.yaml_files import load_yaml
 from sdm.reading import load_json
 from sdm.report.tables import unquoted
@@ -43,6 +44,13 @@ class Results:
         """What was modelled: a species, the title of classes, or how many species together."""
         found = self.numbers.get("title", self.numbers.get("species", self.name))
         return f"{len(found)} species together" if isinstance(found, list) else str(found)
+
+    @property
+    def of_species(self) -> bool:
+        """Whether the title is the name of a species, which is written in italics."""
+        if self.kind == "classes":
+            return presence_class(self.classes) is not None
+        return self.kind in ("species", "strata") or (self.kind == "projection" and self.numbers.get("of") != "classes")
 
     @property
     def page(self) -> Path:

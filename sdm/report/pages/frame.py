@@ -60,13 +60,11 @@ class KeyFigure:
 
 @dataclass(frozen=True)
 class Page:
-    """The page of one kind of model: what it is of, its figures (those that matter most first), its sections, and
-    whether its heading is no species' name."""
+    """The page of one kind of model: what it is of, its figures (those that matter most first), and its sections."""
 
     subject: Callable[[Results], str]
     figures: Callable[[Results], Sequence[KeyFigure]]
     sections: Sequence[PageSection]
-    plain: bool = True
 
 
 def page_text(results: Results, page: Page) -> str:
@@ -82,7 +80,6 @@ def page_text(results: Results, page: Page) -> str:
         context = {
             **shared,
             "subject": page.subject(results),
-            "plain": page.plain,
             "parts": parts,
             "more_figures": figures[MAIN_FIGURES:],
             "cautions": cautions(results, [part["name"] for part in parts]),

@@ -70,7 +70,7 @@ FLAGS: dict[str, JavaFlag] = {
         _flag("addsamplestobackground", True, WARNED, "presences that are not in the background always join it", "d"),
         _flag("addallsamplestobackground", False, ACTS, "all presences join the background"),
         _flag("allowpartialdata", False, WARNED, "records with a missing value are left out"),
-        _flag("maximumiterations", 500, ACTS, "stop after so many rounds of sdm's solver, which needs about ten", "m"),
+        _flag("maximumiterations", 500, ACTS, "most rounds of sdm's solver, which needs about ten", "m"),
         _flag("convergencethreshold", 0.00001, ACTS, "the certified distance from the optimum, in nats", "c"),
         _flag("randomseed", False, ACTS, "another seed in every run"),
         _flag("defaultprevalence", 0.5, ACTS, "the prevalence of the logistic scale"),

@@ -159,7 +159,8 @@ def _draw_curves(
     variables = fitted.model.names
     names = safe_names(variables, taken=[*PICTURES, *(f"{safe_name(name)}_only" for name in variables)])
     plots, paper = shared.make_plots(folder, files), paper_of(options.output)
-    draw_profiles(fitted.profiles, plots, options.predict.scale, names, progress, paper)
+    order = shared.variable_order(fitted.assessed)
+    draw_profiles(fitted.profiles, plots, options.predict.scale, names, progress, paper, order)
 
 
 def _draw_map(raster: Path, fitted: SpeciesFit, options: RunOptions, files: Files, area: StudyArea | None) -> None:
