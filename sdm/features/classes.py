@@ -1,11 +1,12 @@
 """Which features to use: the field's letters, Java Maxent's rule by sample size, random rectified features, and growing
 families."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from sdm.errors import OptionError
 
 LETTERS = "lqphtc"
+SINCE: dict[str, float] = {"l": 0, "q": 10, "p": 80, "h": 15}  # presences from which auto takes a class, as Java Maxent
 LARGEST = {"trees": 63, "mono": 12, "exacttrees": 2}  # sizes of growing families
 MOST_RECTIFIED = 10_000  # random rectified features of a fit
 _NOT_RECTIFIED = "'{}', random rectified features, are for maxent models of one species: leave it out here"
@@ -13,18 +14,21 @@ _WORDS = ("linear", "quadratic", "product", "hinge", "threshold", "category", "c
 NAMES = {word: word[0] for word in _WORDS}
 
 
-def auto_classes(presences: float) -> str:
-    """Return Java Maxent's classes for a number of presences: l, then q from 10, h from 15, p from 80."""
-    return "l" + "".join(letter for letter, least in (("q", 10), ("p", 80), ("h", 15)) if presences >= least)
+def auto_classes(presences: float, since: Mapping[str, float] = SINCE) -> str:
+    """Return Java Maxent's classes for a number of presences: l, then q from 10, h from 15, p from 80; `since` may have
+    other numbers."""
+    return "".join(letter for letter in SINCE if presences >= since.get(letter, SINCE[letter]))
 
 
-def parse_features(features: str | Sequence[str], presences: float) -> tuple[str, int]:
+def parse_features(
+    features: str | Sequence[str], presences: float, since: Mapping[str, float] = SINCE
+) -> tuple[str, int]:
     """Return the class letters, which may be none, and how many random rectified features there are, of classes as for
     `parse_classes` with `relu:N` among them, such as ``lqh,relu:1000`` or ``auto,relu:300``."""
     rest, rectified = split_rectified(features)
     if not rectified:
-        return parse_classes(features, presences), 0
-    ordinary = [auto_classes(presences) if part == "auto" else part for part in rest]
+        return parse_classes(features, presences, since), 0
+    ordinary = [auto_classes(presences, since) if part == "auto" else part for part in rest]
     return parse_classes(ordinary, presences) if ordinary else "", rectified
 
 
@@ -54,11 +58,11 @@ def features_text(classes: str, rectified: int) -> str:
     return ",".join([*([classes] if classes else []), *([f"relu:{rectified}"] if rectified else [])])
 
 
-def parse_classes(features: str | Sequence[str], presences: float) -> str:
+def parse_classes(features: str | Sequence[str], presences: float, since: Mapping[str, float] = SINCE) -> str:
     """Return the classes as letters in the order `lqphtc`. Accepts ``auto``, letters in any case and order (``LQH``),
     or names (``["linear", "hinge"]``, ``"linear,hinge"``)."""
     if isinstance(features, str) and features.strip().lower() == "auto":
-        return auto_classes(presences)
+        return auto_classes(presences, since)
     refuse_rectified(features)
     letters: set[str] = set()
     for part in _parts(features):

@@ -43,7 +43,7 @@ class Done:
 def done(tmp_path_factory) -> Done:
     """The default run of Java Maxent, with a projection, a threshold rule and predictions at the background."""
     folder = tmp_path_factory.mktemp("maxent") / "out"
-    flags = ("-a", "-z", "nowarnings", "writebackgroundpredictions", "beta_hinge=0.4", "perspeciesresults")
+    flags = ("-a", "-z", "nowarnings", "writebackgroundpredictions", "polyhedral", "perspeciesresults")
     rule = "applythresholdrule=10 percentile training presence"
     said = succeed("maxent", *INPUTS, "-o", folder, "-j", SAMPLE / "warmer", *flags, rule).output
     return Done(folder, said)
@@ -75,9 +75,9 @@ def test_files_have_javas_names(done):
 
 
 def test_what_does_not_act_is_said(done):
-    assert "beta_hinge=0.4 has no effect" in done.said
+    assert "polyhedral=true has no effect" in done.said
     assert "autorun, visible, warnings" in done.said
-    assert "beta_hinge" in (done.folder / "maxent.log").read_text()
+    assert "polyhedral" in (done.folder / "maxent.log").read_text()
 
 
 def test_results_are_those_of_java(done):
