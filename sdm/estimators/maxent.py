@@ -70,7 +70,9 @@ class Maxent(Classifier):
         ``"auto"`` (by sample size, as Java Maxent), or classes by letter (``"lqph"``) or name. Categorical variables
         always get one feature per class. ``relu:N`` among them, as in ``"lqh,relu:1000"``, adds N random rectified
         features `max(0, a·u + b)` of all continuous variables `u` (each less its mean and over its deviation), which
-        hold how variables act together. Their penalty is the larger of the hinges' and the products' tables.
+        hold how variables act together. Their penalty is the larger of the hinges' and the products' tables. Classes by
+        variable, and single products: ``"bio1:lq, slope:h, bio1*bio12"``; a variable that is not named has no features,
+        unless there are classes without a name, as in ``"lq, slope:h"``.
     regularization : {"l1", "none", "smoothed_l1", "l2", "l2sq", "elastic"}
     multiplier : float
         Multiplies every penalty β.

@@ -228,7 +228,9 @@ class FitOptions(Section):
         "auto",
         "Feature classes: auto, or letters of l q p h t (linear, quadratic, product, hinge, threshold); for species "
         "also random rectified features, as in lqh,relu:1000, which hold how variables act together (drawn by --seed); "
-        "for classes also trees and monomials, as in l,q,trees:8 (auto: by the number of records; for communities lq).",
+        "for classes also trees and monomials, as in l,q,trees:8 (auto: by the number of records; for communities lq). "
+        'By variable, and with single products: "bio1:lq, slope:h, bio1*bio12"; letters without a name, as in '
+        "lq,slope:h, are those of all other variables.",
         "fc",
     )
     multiplier: Literal["auto"] | Positive | None = option(

@@ -26,7 +26,7 @@ from sdm.estimators.committee import Committee
 from sdm.estimators.maxent import Maxent
 from sdm.estimators.shared import SharedMaxent
 from sdm.estimators.structural import StructMaxent
-from sdm.features.classes import split_rectified
+from sdm.features.classes import has_growing
 from sdm.maps.rasters import RasterSummary
 from sdm.maxent.penalty_weights import TABULATED
 from sdm.models.interface import name_categories
@@ -37,6 +37,7 @@ from sdm.types import Array, Progress
 from sdm.workflow.assessing import Assessed, assess
 from sdm.workflow.group.checking import ENSEMBLE, SHARED
 from sdm.workflow.group.fitting import GroupFits
+from sdm.workflow.inputs import check_features
 from sdm.workflow.responses import make_bands, make_surfaces, read_pairs, varying
 from sdm.workflow.splitting import make_split, set_aside
 
@@ -96,6 +97,7 @@ def plan_species(
     if test is None:
         table, test = set_aside(table, options)
     read_pairs(options.output.surfaces, table.names)
+    check_features(options, (table if whole is None else whole).names)
     return SpeciesPlan(table, test, make_split(table if whole is None else whole, options, stack))
 
 
@@ -215,7 +217,7 @@ def check_model(fit: FitOptions) -> None:
     for name in ("multiplier", "regularization"):
         if getattr(fit, name) == "auto":
             raise OptionError(f"fit.{name}='auto' is for classes: leave it out, or choose by 'sdm tune'")
-    if any(":" in part for part in split_rectified(fit.features)[0]):
+    if has_growing(fit.features):
         raise OptionError(f"fit.features={fit.features!r}: trees and monomials need --model structural --families …")
     numeric = isinstance(fit.beta, float)
     if fit.model == "structural" and not numeric and fit.beta not in (None, "auto"):

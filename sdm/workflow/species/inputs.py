@@ -30,6 +30,7 @@ from sdm.workflow.inputs import (
     check_species,
     choice_of,
     is_swd,
+    naming_features,
     open_layers,
     read_area,
     row_rules,
@@ -349,13 +350,14 @@ def _read_table(
     columns: dict[str, Any] = {"weight_column": weights, "fold_column": options.test.fold_column}
     columns |= {"effort_column": options.background.effort_column, "choice": choice_of(options), "like": like}
     try:
-        table = read_swd(
-            file,
-            categorical=options.layers.categorical,
-            rules=row_rules(options) if filtered else RowRules(most_bad=options.occurrences.max_bad_rows),
-            nodata=options.layers.nodata,
-            **columns,
-        )
+        with naming_features(options):
+            table = read_swd(
+                file,
+                categorical=options.layers.categorical,
+                rules=row_rules(options) if filtered else RowRules(most_bad=options.occurrences.max_bad_rows),
+                nodata=options.layers.nodata,
+                **columns,
+            )
     except UntaggedNodata:
         raise
     except DataError as error:

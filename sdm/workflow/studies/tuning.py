@@ -8,7 +8,7 @@ from sdm.assess.tuning import WHOLE, Range, Setting, Tuning, random_settings, se
 from sdm.assess.tuning import search_settings as search
 from sdm.errors import OptionError
 from sdm.executors.opening import workers
-from sdm.features.classes import parse_families, split_rectified
+from sdm.features.classes import has_growing, parse_families
 from sdm.options.definitions import RunOptions, TuneOptions
 from sdm.report.tables import write_rows
 from sdm.types import Progress
@@ -60,7 +60,7 @@ def settings_to_try(task: Task, options: RunOptions) -> list[Setting]:
         elif name not in taken and values != default:
             hint = ": add --model structural" if name == "lam" else ""
             raise OptionError(f"tune.{several} does not apply to a {fit.model} model{hint}")
-    if priced := [word for word in lists.get("features", ()) if any(":" in part for part in split_rectified(word)[0])]:
+    if priced := [word for word in lists.get("features", ()) if has_growing(word)]:
         raise OptionError(f"tune.feature_sets={priced[0]!r}: expected classes alone, with multipliers apart")
     # Trees and monomials pay lambda and beta alone: without other families a multiplier changes nothing.
     if fit.model == "structural" and not parse_families(fit.families, 1)[0]:
