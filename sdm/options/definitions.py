@@ -458,6 +458,11 @@ class OutputOptions(Section):
     map: bool = option(True, "Write the map (GeoTIFF) and its picture.", "pictures")
     map_picture: bool = option(True, "Draw the map as a picture (PNG) too; leave it out to save time in large batches.")
     report: bool = option(True, "Write the page of each model (HTML, opens offline), and an index of several.")
+    metadata: bool = option(
+        False,
+        "Also write the ODMAP protocol as tables (CSV, and JSON), and the metadata that rangeModelMetadata, Wallace "
+        "and ENMeval use (RMM, CSV).",
+    )
     page_map: Literal["reduced", "full"] = option(
         "reduced",
         "Cells of the maps inside pages: reduced keeps a page below 2 MB; full has all cells of every map of a model, "

@@ -159,6 +159,7 @@ EXAMPLES: dict[str, tuple[Any, Any]] = {
     "output.map_picture": ("false", False),
     "output.map": ("false", False),
     "output.report": ("false", False),
+    "output.metadata": ("true", True),
     "output.page_map": ("full", "full"),
     "output.stack": ("sum, threshold", ["sum", "threshold"]),
     "output.gpkg": ("true", True),

@@ -89,6 +89,8 @@ def test_results_are_those_of_java(done):
     assert abs(float(ours["#Background points"]) - float(java["#Background points"])) < 15
     for name, near in (("Regularized training gain", 0.03), ("Training AUC", 0.01), ("Entropy", 0.05)):
         assert float(ours[name]) == pytest.approx(float(java[name]), abs=near), name
+    for name in (name for name in java if name.endswith(" contribution")):
+        assert float(ours[name]) == pytest.approx(float(java[name]), abs=2), name
     averages = {row["Predictor variable"]: row for row in rows(done.folder / f"{NAME}_sampleAverages.csv")}
     assert float(averages["elevation"]["Sample average"]) == pytest.approx(1132.36)
     assert (averages["landcover"]["Categorical"], float(averages["landcover"]["Sample average"])) == ("true", 2.0)
