@@ -101,6 +101,15 @@ def plain_part(part: str) -> str:
     return part.strip().lower()
 
 
+def capitals(features: str | Iterable[str]) -> str:
+    """Return features with their classes in capitals, as R packages write them; names of variables stay."""
+    parts = []
+    for part in _split(features):
+        name, colon, letters = part.rpartition(":") if names_variable(part) and "*" not in part else ("", "", part)
+        parts.append(part if "*" in part else f"{name}{colon}{letters.upper()}")
+    return ",".join(parts)
+
+
 def named_alone(features: str | Iterable[str]) -> list[str]:
     """Return the variables that features name, in their order, if no other variable has features; else none."""
     parts = _split(features)

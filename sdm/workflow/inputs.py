@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from sdm.addresses import place_suffix
@@ -24,8 +25,12 @@ SWD_SUFFIXES = (".csv", ".tsv", ".txt", ".swd")
 
 
 def is_swd(files: Sequence[str]) -> bool:
-    """Tell whether the 'layers' are a table of samples with their values."""
-    return len(files) == 1 and place_suffix(files[0]) in SWD_SUFFIXES
+    """Tell whether the 'layers' are a table of samples with their values: by its ending, or a file without any, as
+    dismo writes them (a raster without one has a header beside it)."""
+    if len(files) != 1:
+        return False
+    plain = not place_suffix(files[0]) and Path(files[0]).is_file() and not Path(f"{files[0]}.hdr").is_file()
+    return plain or place_suffix(files[0]) in SWD_SUFFIXES
 
 
 def row_rules(options: RunOptions, *, absences: bool = False) -> RowRules:

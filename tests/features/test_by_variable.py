@@ -6,7 +6,7 @@ import pytest
 
 from sdm import ConditionalMaxent, FeatureClasses, JointModel, Maxent, StructMaxent
 from sdm.errors import OptionError
-from sdm.features.by_variable import FeatureChoice, for_variables, named_alone
+from sdm.features.by_variable import FeatureChoice, capitals, for_variables, named_alone
 from sdm.features.classes import has_growing, parse_classes, parse_families, parse_features
 from sdm.options.reading import make_options
 
@@ -33,6 +33,7 @@ def test_the_text_is_read_in_one_way():
     assert (choice.letters, choice.others, choice.names) == ({"bio1": "h"}, "lq", {"bio1", "a", "b"})
     assert named_alone(TEXT) == ["bio1", "Slope", "bio12"]
     assert named_alone("lq, bio1:h") == [], "all others have features too"
+    assert (capitals("lqh"), capitals(TEXT)) == ("LQH", "bio1:LQ,Slope:H,bio1*bio12")
     for bad in ("bio1:lz", "bio1*", ":lq"):
         with pytest.raises(OptionError):
             parse_classes(bad, 100)
