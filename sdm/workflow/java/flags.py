@@ -90,7 +90,7 @@ FLAGS: dict[str, JavaFlag] = {
         _flag("responsecurves", False, ACTS, "response curves in `plots/`", "P"),
         _flag("pictures", True, ACTS, "pictures of maps in `plots/`"),
         _flag("writebackgroundpredictions", False, ACTS, "predictions at background points"),
-        _flag("perspeciesresults", False, ACTS, "also one `<species>_maxentResults.csv` per species"),
+        _flag("perspeciesresults", False, ACTS, "also one table per species, `<species>Results.csv`"),
         _flag("appendtoresultsfile", False, ACTS, "rows are added to `maxentResults.csv`"),
         _flag("logfile", "maxent.log", ACTS, "the name of the log in the output folder"),
         _flag("threads", 1, ACTS, "threads for maps"),

@@ -82,7 +82,7 @@ def run_java(command: JavaCommand, text: str = "", progress: Progress | None = N
         made_rows = _write_species(own, command, options, folder, done)
         rows += made_rows
         if command["perspeciesresults"]:
-            write_text(folder / f"{safe_name(name)}_{RESULTS}", table_text(made_rows), overwrite=True)
+            write_text(folder / f"{safe_name(name)}Results.csv", table_text(made_rows), overwrite=True)
     _write_results(rows, folder / RESULTS, command["appendtoresultsfile"])
     log = [f"sdm {__version__}", text, *(f"warning: {line}" for line in done.warnings), *notices, *done.lines]
     log += [f"error: {line}" for line in done.failed]

@@ -129,8 +129,9 @@ def _sample_rows(fitted: SpeciesFit) -> list[dict[str, Any]]:
 def _background_rows(fitted: SpeciesFit) -> list[dict[str, Any]]:
     """Return the predictions at the background points, under the names that Java Maxent gives them."""
     table, model = fitted.table, fitted.model
+    scales = {"raw": "raw", "cumulative": "cumulative", "Cloglog": "cloglog"}
     columns = {"x": table.background_x, "y": table.background_y}
-    columns |= {scale: model.predict(table.background, scale) for scale in ("raw", "cumulative", "cloglog")}
+    columns |= {head: model.predict(table.background, scale) for head, scale in scales.items()}
     return [dict(zip(columns, row)) for row in zip(*(values.tolist() for values in columns.values()))]
 
 

@@ -35,9 +35,9 @@ def test_every_replicate_has_a_model_and_a_map(folder):
 
 def test_predictions_at_the_background(folder):
     table = rows(folder / "run" / f"{NAME}_backgroundPredictions.csv")
-    assert list(table[0]) == ["x", "y", "raw", "cumulative", "cloglog"]
+    assert list(table[0]) == ["x", "y", "raw", "cumulative", "Cloglog"]
     assert len(table) == 300
-    assert all(0 <= float(row["cloglog"]) <= 1 for row in table)
+    assert all(0 <= float(row["Cloglog"]) <= 1 for row in table)
 
 
 def test_one_table_of_many_runs(folder):

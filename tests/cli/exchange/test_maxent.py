@@ -61,7 +61,7 @@ def grid(path: Path) -> np.ndarray:
 def test_files_have_javas_names(done):
     maps = ["", "_thresholded", "_warmer", "_warmer_clamping", "_warmer_novel", "_warmer_novel_limiting",
             "_warmer_thresholded"]  # fmt: skip
-    tables = ["_omission", "_samplePredictions", "_sampleAverages", "_backgroundPredictions", "_maxentResults"]
+    tables = ["_omission", "_samplePredictions", "_sampleAverages", "_backgroundPredictions", "Results"]
     expected = {f"{NAME}{word}.asc" for word in maps} | {f"{NAME}{word}.csv" for word in tables}
     expected |= {f"{NAME}.lambdas", f"{NAME}.html", "maxentResults.csv", "maxent.log", "plots", "sdm"}
     assert expected <= {path.name for path in done.folder.iterdir()}
@@ -115,7 +115,7 @@ def test_the_model_predicts_the_maps_and_tables(done):
         "Training omission", "Test omission",
     ]  # fmt: skip
     background = rows(done.folder / f"{NAME}_backgroundPredictions.csv")
-    assert list(background[0]) == ["x", "y", "raw", "cumulative", "cloglog"]
+    assert list(background[0]) == ["x", "y", "raw", "cumulative", "Cloglog"]
     assert len(background) == 10_000
 
 
@@ -148,7 +148,15 @@ def test_replicates_have_maps_and_rows(tmp_path):
     records = (SAMPLE / "occurrences.csv").read_text().splitlines()[:41]
     (tmp_path / "few.csv").write_text("\n".join(records) + "\n")
     words = ("samplesfile=" + str(tmp_path / "few.csv"), f"environmentallayers={SAMPLE / 'layers'}", "replicates=3")
-    small = ("maximumbackground=500", "noautofeature", "nohinge", "noproduct", "logistic", "nopictures")
+    small = (
+        "maximumbackground=500",
+        "noautofeature",
+        "nohinge",
+        "noproduct",
+        "logistic",
+        "nopictures",
+        "writebackgroundpredictions",
+    )
     succeed("maxent", *words, *small, "-t", "landcover", f"outputdirectory={tmp_path / 'out'}", "autorun")
     made = {path.name for path in (tmp_path / "out").iterdir()}
     assert {f"{NAME}_{k}.{end}" for k in range(3) for end in ("lambdas", "asc")} <= made
@@ -163,6 +171,9 @@ def test_replicates_have_maps_and_rows(tmp_path):
     assert [row["#Training samples"] for row in table[:-1]] == ["26", "27", "27"]
     assert all(row["Regularized training gain"] for row in table)
     assert (tmp_path / "out" / f"{NAME}_2.html").is_file()
+    (first, *_) = rows(tmp_path / "out" / f"{NAME}_0_backgroundPredictions.csv")
+    assert list(first) == ["x", "y", "raw", "cumulative", "Logistic"]
+    assert 0 < float(first["Logistic"]) < 1
 
 
 def test_the_shim_passes_maxent_to_sdm_and_the_rest_to_java(tmp_path):
