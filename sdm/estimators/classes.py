@@ -20,7 +20,7 @@ from sdm.estimators.conventions.labels import one_label_per_row
 from sdm.estimators.model_parts import feature_names, model_variables, training_reference, used_features
 from sdm.estimators.params import Classifier
 from sdm.estimators.sample import effective_size
-from sdm.features.classes import parse_classes, parse_families
+from sdm.features.classes import has_growing, parse_classes, parse_families
 from sdm.features.domain import Domain
 from sdm.features.duplicates import find_duplicates
 from sdm.features.feature_set import FeatureSet, build_features
@@ -446,7 +446,7 @@ def _taken(y: Any, rows: Index, height: int) -> Any:
 
 def _grows(features: str | Sequence[str]) -> bool:
     """Tell whether there are growing families among the features."""
-    return ":" in (features if isinstance(features, str) else ",".join(map(str, features)))
+    return has_growing(features)
 
 
 def _families(features: str | Sequence[str], size: float) -> tuple[str, dict[str, int]]:

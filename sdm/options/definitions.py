@@ -72,6 +72,12 @@ class OccurrenceOptions(Section):
         None,
         "Keep several records of a species in one cell (default: no; for classes yes, because every visit counts).",
     )
+    partial: bool = option(
+        False,
+        "Keep records that have some of the variables: for a value that is missing, that of another record of the "
+        "species is taken, drawn by --seed, as Java Maxent does (default: such records are left out).",
+        "allowpartialdata",
+    )
     thin_distance: float = option(
         0.0, "Thin: keep as many records as possible, no two nearer to each other than N km.", ge=0
     )
@@ -224,7 +230,9 @@ class FitOptions(Section):
         "auto",
         "Feature classes: auto, or letters of l q p h t (linear, quadratic, product, hinge, threshold); for species "
         "also random rectified features, as in lqh,relu:1000, which hold how variables act together (drawn by --seed); "
-        "for classes also trees and monomials, as in l,q,trees:8 (auto: by the number of records; for communities lq).",
+        "for classes also trees and monomials, as in l,q,trees:8 (auto: by the number of records; for communities lq). "
+        'By variable, and with single products: "bio1:lq, slope:h, bio1*bio12"; letters without a name, as in '
+        "lq,slope:h, are those of all other variables.",
         "fc",
     )
     multiplier: Literal["auto"] | Positive | None = option(
@@ -264,6 +272,26 @@ class FitOptions(Section):
         None,
         "Where the penalties of features come from (default: Maxent's tables; structural: auto, by held-out loss). "
         "deviation: σ/√m at the presences; tables and deviation give at least 0.001, times the multiplier.",
+    )
+    beta_lqp: NotNegative | None = option(
+        None,
+        "Regularisation of linear, quadratic and product features, before the multiplier (default: by Maxent's table).",
+    )
+    beta_hinge: NotNegative | None = option(
+        None, "Regularisation of hinge features, before the multiplier (default: 0.5, as Maxent)."
+    )
+    beta_threshold: NotNegative | None = option(
+        None, "Regularisation of threshold features, before the multiplier (default: by Maxent's table)."
+    )
+    beta_categorical: NotNegative | None = option(
+        None, "Regularisation of categories, before the multiplier (default: by Maxent's table)."
+    )
+    quadratic_from: Count = option(
+        10, "For features auto: records from which quadratic features are used.", "l2lqthreshold"
+    )
+    hinge_from: Count = option(15, "For features auto: records from which hinge features are used.", "hingethreshold")
+    product_from: Count = option(
+        80, "For features auto: records from which product features are used.", "lq2lqptthreshold"
     )
     complexity: Literal["bound", "sample"] = option(
         "bound", "Structural: complexity of families by the theory's bound, or estimated on the sample."
@@ -309,8 +337,10 @@ class FitOptions(Section):
         "convergencethreshold",
     )
     max_iterations: Count | None = option(None, "Stop after N rounds at the latest.", "maximumiterations")
-    add_presences: Literal["all", "distinct"] | None = option(
-        None, "Which presences join the background (default: all, as Java Maxent)."
+    add_presences: Literal["all", "distinct", "none"] | None = option(
+        None,
+        "Which presences join the background: all (default), those that it does not hold yet (distinct, as Java Maxent "
+        "does with layers), or none.",
     )
     smoothing: Positive = option(0.1, "For smoothed_l1: smaller is nearer to l1.")
     ratio: Positive | None = option(
@@ -374,6 +404,11 @@ class TestOptions(Section):
     importance: bool = option(
         True, "Measure each variable: permutation importance, and percent contribution for species."
     )
+    contribution: Literal["shares", "steps"] = option(
+        "shares",
+        "How percent contribution is counted. shares: by the weights alone, whatever the algorithm did; steps: along "
+        "the steps of Java Maxent's algorithm, as it does (up to 500 of them, or --max-iterations).",
+    )
     repeats: Count = option(10, "How often each variable is shuffled for its permutation importance.")
     jackknife: bool = option(False, "Also fit without each variable, and with each variable alone.")
     null_models: int = option(
@@ -425,6 +460,11 @@ class OutputOptions(Section):
     map: bool = option(True, "Write the map (GeoTIFF) and its picture.", "pictures")
     map_picture: bool = option(True, "Draw the map as a picture (PNG) too; leave it out to save time in large batches.")
     report: bool = option(True, "Write the page of each model (HTML, opens offline), and an index of several.")
+    metadata: bool = option(
+        False,
+        "Also write the ODMAP protocol as tables (CSV, and JSON), and the metadata that rangeModelMetadata, Wallace "
+        "and ENMeval use (RMM, CSV).",
+    )
     page_map: Literal["reduced", "full"] = option(
         "reduced",
         "Cells of the maps inside pages: reduced keeps a page below 2 MB; full has all cells of every map of a model, "
@@ -442,6 +482,18 @@ class OutputOptions(Section):
     )
     uncertainty: bool = option(
         False, "Map the mean, deviation, and lower and upper limit (5 and 95 %) over the replicates or folds."
+    )
+    replicate_maps: bool = option(
+        False, "With --uncertainty: also write the map of every replicate or fold, beside its model in replicates."
+    )
+    background_predictions: bool = option(
+        False, "Also write predictions at the background points.", "writebackgroundpredictions"
+    )
+    append_results: str | None = option(
+        None,
+        "Also add the row of every species to this table, which has the columns of maxentResults.csv and may hold rows "
+        "of earlier runs.",
+        "appendtoresultsfile",
     )
     figure_format: Formats = option(
         ["png"], "Formats of figures: png (always: pages show it), and beside it pdf or svg, for print."

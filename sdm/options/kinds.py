@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from sdm.addresses import is_remote, place_stem
 from sdm.data.nodata import NodataCodes
 from sdm.data.rasters.names import read_renames
-from sdm.features.classes import parse_classes, parse_families, parse_features, split_rectified
+from sdm.features.classes import has_growing, parse_classes, parse_families, parse_features
 
 _WIDTH = re.compile(r"(\d+(?:\.\d+)?) ?(mm|cm|in)")
 
@@ -55,8 +55,7 @@ def _classes(value: Any) -> Any:
     names."""
     value = ",".join(map(str, value)) if _several(value) else value
     if isinstance(value, str):
-        grows = any(":" in part for part in split_rectified(value)[0])
-        parse_families(value, 1) if grows else parse_features(value, 1)
+        parse_families(value, 1) if has_growing(value) else parse_features(value, 1)
     return value
 
 

@@ -28,7 +28,7 @@ SECTIONS: dict[str, type[Section]] = {
 # Options with paths: relative ones in a YAML file are relative to that file.
 PATHS = (
     "occurrences.file", "layers.files", "background.file", "background.area", "background.target_group",
-    "background.bias", "test.file", "output.folder", "path.strata", "classes.raster",
+    "background.bias", "test.file", "output.folder", "output.append_results", "path.strata", "classes.raster",
     "joint.graph", "project.models", "project.scenarios", "project.reference", "project.area",
     "cluster.address",
 )  # fmt: skip
