@@ -76,13 +76,16 @@ def read_site_table(
     *,
     table: str | Path | None = None,
     layers: bool = False,
+    labels_only: bool = False,
     rules: RowRules | None = None,
 ) -> SiteTable:
     """Read a table of sites: text with any delimiter, with one column per species, or one row per species and site with
     a column such as ``presence``. `table` is a second one with the environment, joined by a column that names sites in
-    both, or else row by row; with `layers` the environment comes from them, and no column is needed for it. `rules` say
-    which rows of the first table take part, and how many of either may be unreadable."""
+    both, or else row by row; with `layers` the environment comes from them, and no column is needed for it; nor with
+    `labels_only`, where no coordinates are needed either. `rules` say which rows of the first table take part, and how
+    many of either may be unreadable."""
     wanted, rules = wanted or NamedColumns(), rules or RowRules()
+    layers = layers or labels_only
     first = _Table.read(path, wanted, rules)
     other = None if table is None else _Table.read(table, wanted, RowRules(most_bad=rules.most_bad))
     _check_columns([part for part in (first, other) if part], wanted)
@@ -102,7 +105,7 @@ def read_site_table(
     if wanted.fold is not None and fold is None:
         named_column(wanted.fold, list(first.frame.columns), first.name)
     x, y = _coordinates(first, second)
-    if layers and not (np.isfinite(x) & np.isfinite(y)).any():
+    if layers and not labels_only and not (np.isfinite(x) & np.isfinite(y)).any():
         raise DataError(
             f"table '{first.name}' has no coordinates to look layers up at: looked for longitude and latitude, x, y, "
             f"easting and northing; it has {', '.join(first.frame.columns)}; name them with --x-column and --y-column"

@@ -75,9 +75,9 @@ class FittedJoint(FittedModel):
         out[whole] = marginals(self.forest, self.scale * unary, self.scale * table, states[whole]).nodes
         return out
 
-    def predict_both(self, x: Any, clamp: bool = True) -> tuple[NDArray[np.int8], Array]:
+    def predict_both(self, x: Any, known: Any = None, clamp: bool = True) -> tuple[NDArray[np.int8], Array]:
         """Return what `predict` and `predict_proba` do, from one evaluation of the features."""
-        unary, table, states, whole = self._scores(x, None, clamp)
+        unary, table, states, whole = self._scores(x, known, clamp)
         labels, probability = np.full(states.shape, -1, dtype=np.int8), np.full(states.shape, np.nan)
         labels[whole] = maximise(self.forest, unary, table, states[whole])[0]
         probability[whole] = marginals(self.forest, self.scale * unary, self.scale * table, states[whole]).nodes

@@ -20,7 +20,7 @@ from sdm.models.extrapolation import extrapolated
 from sdm.models.interface import FittedModel
 from sdm.novelty.exdet import NONE
 from sdm.types import Array, Index
-from sdm.workflow.model_inputs import check_columns, open_for, open_text, values_at
+from sdm.workflow.model_inputs import SurveyFile, check_columns, open_for, open_text, values_at
 from sdm.workflow.task import MapResult, Task
 
 SUFFIXES = (".csv", ".tsv", ".txt")
@@ -59,6 +59,7 @@ def predict_table(
     scale: str | None = None,
     extrapolation: str = "clamp",
     novelty: Sequence[str] = (),
+    known: SurveyFile | None = None,
 ) -> MapResult:
     """Write a table again, with its rows and columns as they are, and columns with predictions and novelty beside."""
     text = open_text(points)
@@ -71,14 +72,16 @@ def predict_table(
     base = model.column_values(columns, scale, clamped)
     beside = measured.measure(columns, base, clamped) if novelty else {}
     free = (lambda: model.column_values(columns, scale, False)) if extrapolation == "fade" else (lambda: base)
+    if known is not None:
+        base = task.row_values(model, known, text, row, notices)(columns, scale, clamped)
     values = extrapolated(model, base, free, columns, extrapolation)
-    known = ~np.isnan(base).any(axis=0)
+    whole = ~np.isnan(base).any(axis=0)
     made = {**task.table_columns(model, values, scale), **{name: _texts(model, name, beside[name]) for name in beside}}
     with publishing([output]) as (place,):
         _write(place, text, row, made)
-    if gaps := int(np.count_nonzero(~known)) - away:
+    if gaps := int(np.count_nonzero(~whole)) - away:
         notices.append(f"{gaps:,} of {len(row):,} rows have no prediction, because a value is missing")
-    outside = _outside(model, columns, known)
+    outside = _outside(model, columns, whole)
     counted = {} if outside is None else {"outside": _row_numbers(outside)}
     predicted = int(np.count_nonzero(~np.isnan(values).any(axis=0)))
     lines = [] if outside is None else [outside.line.replace(" cells (", " rows (").replace("no cell", "no row")]
