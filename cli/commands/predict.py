@@ -57,6 +57,14 @@ def predict(
             rich_help_panel=_JOINT,
         ),
     ] = None,
+    communities: Annotated[
+        bool,
+        typer.Option(
+            "--communities",
+            help="For a table of points: also write a few possible communities per row, with their probabilities.",
+            rich_help_panel=_JOINT,
+        ),
+    ] = False,
     area: Annotated[
         Path | None, typer.Option("--study-area", "--area", help="Polygons outside which nothing is drawn.")
     ] = None,

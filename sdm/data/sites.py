@@ -68,6 +68,7 @@ class NamedColumns:
     x: str | None = None
     y: str | None = None
     fold: str | None = None
+    presence_above: float | None = None  # counts or cover above this are presences; None: columns hold 0 and 1
 
 
 def read_site_table(
@@ -94,7 +95,7 @@ def read_site_table(
     if not layers:
         wanted, told = _expanded(first if second is None else second, wanted)
     species = _species(first, wanted, only_table=second is None and not layers)
-    labels = pd.DataFrame({name: first.labels(name) for name in species})
+    labels = pd.DataFrame({name: first.labels(name, wanted.presence_above) for name in species})
     unused, notes = _unused_columns(first, species, wanted, only_table=second is None and not layers)
     environment = None
     if not layers:
@@ -180,9 +181,10 @@ class _Table:
         few = words <= ceil(len(column) * self.rules.most_bad / 100)
         return bool(known.notna().any() and known.dropna().isin([0, 1]).all() and few)
 
-    def labels(self, name: str) -> np.ndarray:
-        """Return a species' column as numbers."""
-        return self.rows.numbers(_flags(self.frame[name]))
+    def labels(self, name: str, above: float | None = None) -> np.ndarray:
+        """Return a species' column as numbers; as 1 and 0 where counts or cover `above` a number are presences."""
+        values = self.rows.numbers(_flags(self.frame[name]))
+        return values if above is None else np.where(np.isnan(values), np.nan, values > above)
 
     def coordinates(self) -> tuple[np.ndarray, np.ndarray] | None:
         if self.x is None or self.y is None:
@@ -290,10 +292,18 @@ def _species(table: _Table, wanted: NamedColumns, *, only_table: bool) -> list[s
     if not wanted.species:
         free = [name for name in columns if name not in wanted.environment and name not in wanted.categorical]
         species = [name for name in free if name in (table.pivoted or free) and table.is_species(name)]
+        if wanted.presence_above is not None and not table.pivoted:
+            if only_table:
+                raise OptionError(
+                    "presence_above needs to know which columns are counts or cover of species: name them with "
+                    "--species"
+                )
+            species = [name for name in free if is_numeric_dtype(table.frame[name]) and table.frame[name].min() >= 0]
         if not species:
             raise DataError(
                 f"table '{table.name}' has no species, columns that hold nothing but 0, 1 and blanks: name them with "
-                f"--species (turn counts into 0 and 1 first); it has {', '.join(map(str, table.frame.columns))}"
+                "--species (counts and cover too, with --presence-above 0); it has "
+                f"{', '.join(map(str, table.frame.columns))}"
             )
         if only_table and len(species) == len(columns):
             raise DataError(
@@ -335,8 +345,8 @@ def _unused_columns(
         done = "taken as environment" if only_table else "not used"
         least = "" if not only_table else "; or name the columns that are the environment with --environment"
         notes.append(
-            f"columns of whole numbers from 0 on, {done}: {listed(counts)}; if they are counts of species, turn them "
-            f"into 0 and 1{least}"
+            f"columns of whole numbers from 0 on, {done}: {listed(counts)}; if they are counts of species, name "
+            f"them with --species and add --presence-above 0{least}"
         )
     return [*blank, *left], notes
 

@@ -54,7 +54,7 @@ class JointPlaces:
 
 
 @dataclass(frozen=True)
-class KnownCells:
+class SurveyedCells:
     """Cells of layers in which labels of species are known."""
 
     rows: NDArray[np.int64]
@@ -98,7 +98,7 @@ def write_maps(
     extrapolation: str = "clamp",
     study_area: StudyArea | None = None,
     novelty: NoveltyMaps | None = None,
-    known: KnownCells | None = None,
+    known: SurveyedCells | None = None,
     threads: int = 2,
     progress: Progress | None = None,
 ) -> JointMaps:

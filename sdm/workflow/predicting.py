@@ -20,7 +20,7 @@ from sdm.options.reading import make_options
 from sdm.types import Progress
 from sdm.workflow.inputs import is_swd
 from sdm.workflow.model_inputs import SurveyFile, check_region, chosen_options, open_for
-from sdm.workflow.projecting.tables import PointLayers, check_table, predict_table
+from sdm.workflow.projecting.tables import PointLayers, check_table, communities_place, predict_table
 from sdm.workflow.registry import task_for
 from sdm.workflow.task import MapResult, Task
 
@@ -48,6 +48,7 @@ def predict_files(
     clamp: bool | None = None,
     threshold: str | float | None = None,
     known: str | Path | None = None,
+    communities: bool = False,
     area: str | Path | None = None,
     nodata: NodataGiven = None,
     align: str | None = None,
@@ -94,6 +95,9 @@ def predict_files(
         cells of its sites these labels are held, and the other species are predicted given them; where several sites
         are in a cell, one presence is enough. For a table of points it may be that table itself, or another that is
         joined by the names of sites, by coordinates, or row by row.
+    communities : bool
+        Of a joint model and a table of points: write a few possible communities of every row, with their
+        probabilities, to `<stem>_communities.csv` beside it.
     area : path, optional
         Polygons outside which nothing is drawn.
     nodata, align, rename
@@ -125,7 +129,13 @@ def predict_files(
     task.check_extrapolation(chosen)
     measures, rules = read_measures(novelty), given.layers.rename
     survey = None if known is None else SurveyFile(known, x_column, y_column, crs)
-    words = {"scale": scale, "threshold": threshold, "novelty": measures, "known": survey}
+    words = {
+        "scale": scale,
+        "threshold": threshold,
+        "novelty": measures,
+        "known": survey,
+        "communities": communities or None,
+    }
     ways = chosen_options(loaded, words | ({} if chosen == "clamp" else {"extrapolation": chosen}), task.maps_with)
     reading: dict[str, Any] = {"nodata": nodata, "align": align, "rename": rules}
     at: dict[str, Any] = {"files": values_from, "x_column": x_column, "y_column": y_column, "crs": crs}
@@ -134,6 +144,8 @@ def predict_files(
             if value is not None:
                 raise OptionError(f"--{name} does not apply to predictions for a table: leave it out")
         return _predict_rows(task, loaded, Path(layers[0]), output, PointLayers(**at, **reading), overwrite, ways)
+    if communities:
+        raise OptionError("--communities is for a table of points, got layers to map: give a table of sites")
     if values_from or (known is None and any(at.values())):
         raise OptionError("--layers, --x-column, --y-column and --crs are for a table of points, got layers to map")
     files = task.map_places(output)
@@ -167,7 +179,7 @@ def _predict_rows(
     check_table(points, output)
     if ways.get("scale") not in (None, *model.scales):
         raise OptionError(f"scale={ways['scale']!r}: expected one of {', '.join(model.scales)}")
-    _check_places([output], overwrite)
+    _check_places([output, *([communities_place(output)] if ways.get("communities") else [])], overwrite)
     notices: list[str] = []
     with claim(output, overwrite=overwrite, folder=False):
         made = predict_table(task, model, points, output, notices, layers, **ways)

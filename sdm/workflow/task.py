@@ -322,6 +322,12 @@ class Task(ABC):
         model that cannot use them it is the same."""
         return model.column_values
 
+    def row_communities(
+        self, model: Any, columns: Any, known: Any, text: Any, row: Any, clamp: bool
+    ) -> list[dict[str, Any]]:
+        """Return the possible communities of the rows of a table; none of a model that has no communities."""
+        return []
+
     def table_columns(self, model: Any, values: "Array", scale: str | None) -> dict[str, Sequence[Any]]:
         """Return the columns of predictions that `sdm predict` adds to a table, from one row of `values` per band."""
         return {f"probability {band}": row.tolist() for band, row in zip(model.bands, values)}

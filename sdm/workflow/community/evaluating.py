@@ -10,7 +10,7 @@ from sdm.joint.labels import read_labels
 from sdm.models.community import FittedJoint
 from sdm.options.definitions import RunOptions
 from sdm.workflow.community.inputs import read_community
-from sdm.workflow.community.known import no_species, species_columns
+from sdm.workflow.community.known import no_species, presence_above, species_columns
 from sdm.workflow.community.testing import measure
 from sdm.workflow.inputs import is_swd
 from sdm.workflow.model_inputs import check_categories, check_columns, open_text
@@ -30,6 +30,7 @@ def evaluate_joint(model: FittedJoint, options: RunOptions, *, site_column: str 
     update = {
         "occurrences": options.occurrences.model_copy(update={"species": known, "site_column": site_column}),
         "layers": layers.model_copy(update={"categorical": list(model.encoder.categorical)}),
+        "joint": options.joint.model_copy(update={"presence_above": presence_above(model)}),
     }
     options = options.model_copy(update=update)
     community = read_community(options, model.encoder.names)

@@ -15,7 +15,7 @@ from sdm.data.sites import NamedColumns, SiteTable, read_site_table
 from sdm.data.visits import SITE
 from sdm.errors import DataError
 from sdm.joint.labels import read_labels
-from sdm.maps.community import KnownCells
+from sdm.maps.community import SurveyedCells
 from sdm.models.community import FittedJoint
 from sdm.types import Array, Index
 from sdm.workflow.model_inputs import SurveyFile, open_text
@@ -29,6 +29,12 @@ def species_columns(model: FittedJoint, text: TextTable) -> list[str]:
     return found
 
 
+def presence_above(model: FittedJoint) -> float | None:
+    """Return above which count or cover species were present in the fit of a model; None if labels were 0 and 1."""
+    stored = model.meta.get("presence_above")
+    return float(stored) if isinstance(stored, float | int) else None
+
+
 def no_species(model: FittedJoint, what: str) -> DataError:
     """Return the error that a table has none of a model's species."""
     listed = ", ".join(model.species[:10]) + (", …" if len(model.species) > 10 else "")
@@ -40,7 +46,7 @@ def read_known(model: FittedJoint, survey: SurveyFile, *, places: bool) -> tuple
     text = open_text(survey.path)
     species = species_columns(model, text)
     x, y = (survey.x_column, survey.y_column) if places else (None, None)
-    wanted = NamedColumns(species=species, x=x, y=y)
+    wanted = NamedColumns(species=species, x=x, y=y, presence_above=presence_above(model))
     sites = read_site_table(survey.path, wanted, layers=places, labels_only=not places)
     known = [name for name in model.species if name in sites.labels.columns]
     if not known:
@@ -51,7 +57,7 @@ def read_known(model: FittedJoint, survey: SurveyFile, *, places: bool) -> tuple
     return sites, np.where(labels < 0, np.nan, labels)
 
 
-def together(labels: Array, group: Index, size: int) -> Array:
+def combined_labels(labels: Array, group: Index, size: int) -> Array:
     """Return the labels of groups of sites: present if any site has the species, absent if all that were searched lack
     it, NaN where nobody looked."""
     out = np.full((size, labels.shape[1]), np.nan)
@@ -59,7 +65,7 @@ def together(labels: Array, group: Index, size: int) -> Array:
     return out
 
 
-def known_cells(model: FittedJoint, survey: SurveyFile, stack: Stack) -> tuple[KnownCells, list[str]]:
+def known_cells(model: FittedJoint, survey: SurveyFile, stack: Stack) -> tuple[SurveyedCells, list[str]]:
     """Return the cells of layers in which labels are known, and lines that say so."""
     sites, labels = read_known(model, survey, places=True)
     name = Path(survey.path).name
@@ -73,7 +79,7 @@ def known_cells(model: FittedJoint, survey: SurveyFile, stack: Stack) -> tuple[K
             f"no site of '{name}' with a known label lies on the layers: check coordinates and their system (--crs)"
         )
     cells, cell = np.unique(found.cell[kept], return_inverse=True)
-    held = together(labels[found.record[kept]], cell, len(cells))
+    held = combined_labels(labels[found.record[kept]], cell, len(cells))
     species = int(np.isfinite(held).any(axis=0).sum())
     lines = [
         f"known labels of {int(kept.sum()):,} sites of '{name}' held in {len(cells):,} cells: "
@@ -81,7 +87,7 @@ def known_cells(model: FittedJoint, survey: SurveyFile, stack: Stack) -> tuple[K
     ]
     if away := int(searched.sum() - kept.sum()):
         lines.append(f"{away:,} sites of '{name}' lie on no cell of the layers: they inform none")
-    return KnownCells(found.rows[cells], found.cols[cells], held), lines
+    return SurveyedCells(found.rows[cells], found.cols[cells], held), lines
 
 
 def known_rows(
@@ -100,7 +106,7 @@ def known_rows(
     place = {key: k for k, key in enumerate(dict.fromkeys(theirs.values()))}
     named = [k for k, number in enumerate(sites.row.tolist()) if number in theirs]
     at = np.array([place[theirs[sites.row[k]]] for k in named], dtype=np.int64)
-    held = together(labels[named], at, len(place) + 1)  # the last is that of rows which the survey does not have
+    held = combined_labels(labels[named], at, len(place) + 1)  # the last is that of rows which the survey does not have
     out = held[[place.get(ours.get(number), len(place)) for number in row.tolist()]]
     informed = int(np.isfinite(out).any(axis=1).sum())
     if not informed:

@@ -39,7 +39,7 @@ class CommunityTask(Task):
     kind: ClassVar[str] = "community"
     called: ClassVar[str] = "a joint model"
     command: ClassVar[str] = "sdm joint"
-    maps_with: ClassVar[tuple[str, ...]] = ("extrapolation", "novelty", "known")
+    maps_with: ClassVar[tuple[str, ...]] = ("extrapolation", "novelty", "known", "communities")
     evaluates_with: ClassVar[tuple[str, ...]] = ("site_column",)
     lines = staticmethod(joint_result_lines)
     evaluation_lines = staticmethod(joint_evaluation_lines)
@@ -145,3 +145,22 @@ class CommunityTask(Task):
             return model.predict_proba(np.column_stack(columns).astype(np.float64), labels, clamp).T
 
         return values
+
+    def row_communities(
+        self, model: FittedJoint, columns: Any, known: SurveyFile | None, text: Any, row: Any, clamp: bool
+    ) -> list[dict[str, Any]]:
+        """Return one row per possible community of every row of a table: its probability, and its species."""
+        labels = None if known is None else known_rows(model, known, text, row, [])
+        found = model.communities(np.column_stack(columns).astype(np.float64), labels, clamp)
+        return [
+            {
+                "row": int(number),
+                "community": k + 1,
+                "probability": float(p),
+                "richness": int(there.sum()),
+                "species": "; ".join(name for name, label in zip(model.species, there) if label),
+            }
+            for number, own in zip(row, found)
+            if own is not None
+            for k, (there, p) in enumerate(zip(own.labels, own.probability))
+        ]

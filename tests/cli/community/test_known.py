@@ -107,6 +107,28 @@ def test_rows_of_a_table_given_a_survey(folder: Path, tmp_path: Path, how: str) 
         np.testing.assert_allclose(got, expected, atol=1e-6)
 
 
+def test_a_few_possible_communities_per_row(folder: Path, tmp_path: Path) -> None:
+    """Their probabilities add up to one at every row, and known labels are in all of them."""
+    sites = draw_community(8, seed=9)
+    sites.assign(owl=[1, 0] + [np.nan] * 6).drop(columns=["fox", "vole", "hen"]).to_csv(tmp_path / "p.csv", index=False)
+    model, points = folder / "out" / "joint.npz", tmp_path / "p.csv"
+    succeed("predict", model, points, "--known", points, "--communities", "-o", tmp_path / "out.csv")
+    found = pd.read_csv(tmp_path / "out_communities.csv", keep_default_na=False)
+    assert len(pd.read_csv(tmp_path / "out.csv")) == found["row"].nunique() == 8
+    np.testing.assert_allclose(found.groupby("row")["probability"].sum(), 1)
+    assert found.groupby("row").size().max() <= 2 * len(SPECIES)
+    fitted = FittedJoint.load(model)
+    held = np.full((8, len(SPECIES)), np.nan)
+    held[:2, fitted.species.index("owl")] = [1, 0]
+    for k, (row, own) in enumerate(found.groupby("row")):
+        best = fitted.communities(sites, held)[k]
+        assert own["probability"].tolist() == pytest.approx(best.probability.tolist())
+        listed = [{name for name, there in zip(fitted.species, labels) if there} for labels in best.labels]
+        assert [set(filter(None, text.split("; "))) for text in own["species"]] == listed
+        assert all(("owl" in names) == (row == 2) for names in listed) or k > 1
+    assert "for a table" in fail("predict", model, folder / "layers", "--communities", "-o", tmp_path / "x", code=2)
+
+
 def test_surveys_of_no_use(folder: Path, fit, tmp_path: Path) -> None:
     model, layers = folder / "out" / "joint.npz", folder / "layers"
     pd.DataFrame({"lon": [1.0], "lat": [51.0], "yeti": [1]}).to_csv(tmp_path / "other.csv", index=False)
