@@ -529,10 +529,10 @@ class ClassOptions(Section):
 class JointOptions(Section):
     """The joint model of several species at the same sites."""
 
-    learner: Literal["crf-l2", "crf-l1", "m3n", "laplace"] = option(
+    learner: Literal["crf-l2", "crf-l1", "m3n", "l1-m3n", "laplace"] = option(
         "crf-l2",
-        "A conditional random field with l2 or l1 penalty, M3N, or Laplace MEDN (both max margin). Max-margin learners "
-        "give weight to an association only where that saves wrong labels; a CRF shows associations better.",
+        "A conditional random field with l2 or l1 penalty; or max margin: M3N, L1-M3N, Laplace MEDN. Max-margin "
+        "learners give weight to an association only where that saves wrong labels; a CRF shows associations better.",
     )
     graph: Literal["tree", "chain", "none"] | str = option(
         "tree",
@@ -549,9 +549,22 @@ class JointOptions(Section):
         1.0, "Laplace: lambda of the prior, larger keeps fewer weights; cv chooses by cross-validation."
     )
     posterior: Literal["variational", "exact"] = option(
-        "variational", "Laplace: the variational algorithm of Zhu and Xing (2009), or the exact posterior."
+        "variational", "Laplace: the variational posterior of Zhu and Xing (2009), or the exact one."
     )
-    rounds: Count = option(3, "Laplace: rounds of the variational algorithm.")
+    rounds: Count | None = option(
+        None,
+        "Laplace: stop after N rounds of the variational algorithm (Zhu and Xing (2009) take 3); by default it runs "
+        "until its gap is small enough.",
+    )
+    presence_above: NotNegative | None = option(
+        None,
+        "Species columns hold counts or cover: values above N are presences, such as 0 (default: they hold 0 and 1).",
+    )
+    all_associations: bool = option(
+        False,
+        "Also estimate the association of every pair of species beyond the environment, with 95 % intervals: "
+        "all_associations.csv and a picture of the matrix.",
+    )
 
 
 class RunOptions(Section):

@@ -199,6 +199,8 @@ EXAMPLES: dict[str, tuple[Any, Any]] = {
     "joint.shrinkage": ("25", 25.0),
     "joint.posterior": ("exact", "exact"),
     "joint.rounds": ("8", 8),
+    "joint.presence_above": ("0", 0.0),
+    "joint.all_associations": ("true", True),
 }
 SPELLINGS = [(leaf.dotted, word) for leaf in LEAVES.values() for word in leaf.spellings]
 
