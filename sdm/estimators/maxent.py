@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self, cast
 
 import numpy as np
@@ -25,7 +25,9 @@ from sdm.features.ridges import Ridges
 from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms
 from sdm.maxent.entropy import Entropy
+from sdm.maxent.entropy_choice import FOLDS, ORDERS, OrderTrial, choose_order, floored_log_loss, order_note
 from sdm.maxent.penalty import make_penalty
+from sdm.maxent.penalty_search import held_out_ratio
 from sdm.maxent.penalty_weights import penalty_weights
 from sdm.maxent.problem import Problem
 from sdm.maxent.solution import Solution
@@ -76,8 +78,9 @@ class Maxent(Classifier):
     regularization : {"l1", "none", "smoothed_l1", "l2", "l2sq", "elastic"}
     multiplier : float
         Multiplies every penalty β.
-    entropy : float
-        1 is Shannon, up to 2 (sparsemax): above 1 the distribution can be exactly zero.
+    entropy : float or "auto"
+        1 is Shannon, up to 2 (sparsemax): above 1 the distribution can be exactly zero. ``"auto"`` chooses 1, 1.25, 1.5
+        or 2 by the log loss at held-out presences (five folds).
     knots : {"maxent", "maxnet", "all"} or int
         Where hinges and thresholds bend: mid-points of distinct values with thresholds only between the presences; 50
         equally spaced; between all distinct values; or N quantiles.
@@ -127,6 +130,8 @@ class Maxent(Classifier):
         Weights of all features, `feature_names_` naming them.
     model_ : Model
         The fitted model, which predicts and which `save` writes.
+    entropy_ : float
+        The order of the entropy; `order_search_` are those tried, if it was chosen.
     notes_ : list of str
         Which variables and features were dropped, and why.
 
@@ -152,7 +157,7 @@ class Maxent(Classifier):
         features: str | Sequence[str] = "auto",
         regularization: str = "l1",
         multiplier: float = 1.0,
-        entropy: float = 1.0,
+        entropy: float | str = 1.0,
         *,
         knots: Knots = "maxent",
         beta: str | float | ArrayLike | None = None,
@@ -216,15 +221,48 @@ class Maxent(Classifier):
     def _fit_data(self, data: "TrainingData", start: "Maxent | Model | None" = None) -> Self:
         """Fit to a domain and a sample."""
         self._encoder = data.encoder
+        self._choose_entropy(data)
         classes, rectified = parse_features(self.features, data.size, self._since())
         self.feature_set_, beta = self._features(data, classes, rectified)
         beta = self._listed_penalties(beta)
         penalty = make_penalty(self.regularization, beta, smoothing=self.smoothing, ratio=self.ratio)
-        self.problem_ = Problem(self.feature_set_, data.sample, Entropy(self.entropy), penalty)
+        self.problem_ = Problem(self.feature_set_, data.sample, Entropy(self.entropy_), penalty)
         self.solution_ = self._solve(start)
         self.coef_ = self.solution_.weights
+        self._note_order()
         self.model_ = self._model(data, {"classes": features_text(classes, rectified)})
         return self
+
+    def _choose_entropy(self, data: "TrainingData", **changed: Any) -> None:
+        """Set the order of the entropy: as given, or by the loss at held-out presences of models with some options
+        changed."""
+        self.order_search_: list[OrderTrial] = []
+        if self.entropy != "auto":
+            self.entropy_ = Entropy(cast(float, self.entropy)).alpha
+            return
+        cells = np.random.default_rng([self.used_seed, 6]).permutation(np.flatnonzero(data.sample))
+        if cells.size < 4:
+            raise OptionError(f"{cells.size} presences are too few to choose the entropy by: give a number from 1 to 2")
+        losses = {order: np.empty(cells.size) for order in ORDERS}
+        folds = np.array_split(np.arange(cells.size), min(FOLDS, cells.size))
+        for held in folds:
+            part = data.sample.copy()
+            part[cells[held]] = 0.0
+            kept = float(part.sum())
+            fold = replace(data, sample=part / kept, size=data.size * kept)
+            for order in ORDERS:
+                params = {**self.get_params(), "entropy": order, "temperature": 1.0, **changed}
+                tried = Maxent(**{name: params[name] for name in Maxent().get_params() if name in params})._fit_data(
+                    fold
+                )
+                ratio = held_out_ratio(tried.solution_.p, data.domain.q0, cells[held], data.n_background)
+                losses[order][held] = floored_log_loss(ratio)
+        self.entropy_, self.order_search_ = choose_order(losses, data.sample[cells])
+
+    def _note_order(self) -> None:
+        """Say which order of the entropy was chosen, if it was."""
+        if self.order_search_:
+            self.notes_.append(order_note(self.entropy_, self.order_search_))
 
     def _features(self, data: "TrainingData", classes: str, rectified: int = 0) -> tuple[FeatureSet, Array]:
         """Return the features of the classes and random rectified ones, without copies, and their β by rule; note what
@@ -344,7 +382,7 @@ class Maxent(Classifier):
         variables, entropy = model_variables(domain, data.encoder), float(-(solution.p[used] @ np.log(raw[used])))
         scales = (entropy, float(self.prevalence), cumulative_table(raw, solution.p), self.unseen)
         seen = training_reference(domain, [data.sample])
-        model = Model(variables, terms, float(self.entropy), solution.tau, domain.n_base, *scales, meta, shapes, seen)
+        model = Model(variables, terms, self.entropy_, solution.tau, domain.n_base, *scales, meta, shapes, seen)
         if self.temperature == 1.0:
             return model
         return with_temperature(model, scores(), domain.q0, float(self.temperature))

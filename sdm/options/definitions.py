@@ -21,6 +21,7 @@ from sdm.options.kinds import (
     Nodata,
     NotNegative,
     Numbers,
+    Order,
     Places,
     Positive,
     Renames,
@@ -248,7 +249,11 @@ class FitOptions(Section):
         "sites).",
         was="l1",
     )
-    entropy: float = option(1.0, "1 is Shannon's entropy; up to 2 the map has exact zeros.", ge=1, le=2)
+    entropy: Literal["auto"] | Order = option(
+        1.0,
+        "1 is Shannon's entropy; up to 2 the map has exact zeros; auto: 1, 1.25, 1.5 or 2, by the log loss at held-out "
+        "records or sites.",
+    )
     knots: Literal["maxent", "maxnet", "all"] | Count | None = option(
         None,
         "Knots of hinges and thresholds: maxent, maxnet, all, or N quantiles (default: maxent; for classes 30, because "

@@ -129,6 +129,7 @@ def _checked(reader: str) -> Any:
 _MOST = 1e12
 Positive = Annotated[float, Field(gt=0, le=_MOST)]
 NotNegative = Annotated[float, Field(ge=0, le=_MOST)]
+Order = Annotated[float, Field(ge=1, le=2)]  # of an entropy
 
 _TEXT: dict[str, Any] = {"type": "string"}
 _TEXTS: dict[str, Any] = {"anyOf": [_TEXT, {"type": "array", "items": _TEXT}]}
@@ -150,7 +151,7 @@ _COUNTS: dict[str, Any] = {"anyOf": [_TEXT, {"type": "array", "items": {"type": 
 
 NumberList = Annotated[list[NotNegative], BeforeValidator(_words), WithJsonSchema(_NUMBERS)]
 PositiveList = Annotated[list[Positive], BeforeValidator(_words), WithJsonSchema(_NUMBERS), Field(min_length=1)]
-Orders = Annotated[list[Annotated[float, Field(ge=1, le=2)]], BeforeValidator(_words), WithJsonSchema(_NUMBERS)]
+Orders = Annotated[list[Order], BeforeValidator(_words), WithJsonSchema(_NUMBERS)]
 CountList = Annotated[list[Annotated[int, Field(ge=1)]], BeforeValidator(_words), WithJsonSchema(_COUNTS)]
 ClassSets = Annotated[list[str], BeforeValidator(_class_sets), WithJsonSchema(_TEXTS), Field(min_length=1)]
 Penalties = Annotated[

@@ -94,7 +94,7 @@ EXAMPLES: dict[str, tuple[Any, Any]] = {
     "fit.penalty_grid": ("0.01,0.1", [0.01, 0.1]),
     "fit.multiplier": ("2.5", 2.5),
     "fit.regularization": ("elastic", "elastic"),
-    "fit.entropy": ("1.5", 1.5),
+    "fit.entropy": ("auto", "auto"),
     "fit.knots": ("12", 12),
     "fit.beta": ("0.1", 0.1),
     "fit.beta_lqp": ("0.3", 0.3),

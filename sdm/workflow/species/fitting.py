@@ -124,10 +124,11 @@ def fit_species(
     numbers, curve = _measure(table, fitted, model, values)
     thresholds = curve.thresholds(model.entropy)
     model = model.with_meta(thresholds={t.key: t.raw for t in thresholds})
-    known = options
-    if structure is not None:  # penalties that were chosen: fits to one variable need not choose
-        fit = options.fit.model_copy(update={"lam": structure.lam, "beta": structure.beta})
-        known = options.model_copy(update={"fit": fit})
+    chosen: dict[str, Any] = {"entropy": fitted.entropy_} if options.fit.entropy == "auto" else {}
+    if structure is not None:
+        chosen |= {"lam": structure.lam, "beta": structure.beta}
+    # Fits to one variable need not choose again.
+    known = options.model_copy(update={"fit": options.fit.model_copy(update=chosen)}) if chosen else options
     single = estimator(known, table.categorical)
     assessed = assess(table, options, base, single, split, test=values, nested=nested, progress=progress)
     if options.test.importance:
