@@ -36,6 +36,25 @@ def test_nothing_is_overwritten_unasked(tmp_path: Path) -> None:
     assert (tmp_path / "new" / "occurrences.csv").read_bytes() == (shipped(SAMPLE) / "occurrences.csv").read_bytes()
 
 
+def test_without_a_folder_the_sample_is_put_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`sdm example && sdm fit run.yaml`: files of other names stay, those of the same names are never replaced."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".venv").mkdir()
+    (tmp_path / "mine.txt").write_text("mine")
+    assert "now: sdm fit run.yaml" in succeed("example").stdout
+    assert (tmp_path / "mine.txt").read_text() == "mine"
+    assert (tmp_path / "run.yaml").read_bytes() == (shipped(SAMPLE) / "run.yaml").read_bytes()
+    before = files(tmp_path)
+    assert "this folder has README.md already" in fail("example")
+    assert files(tmp_path) == before
+    (tmp_path / "occurrences.csv").write_text("spoilt")
+    answer = as_json("example", "--overwrite")
+    assert "mine.txt" not in answer["files"]
+    assert {"run.yaml", "layers/temperature.tif"} <= set(answer["files"])
+    assert (tmp_path / "occurrences.csv").read_bytes() == (shipped(SAMPLE) / "occurrences.csv").read_bytes()
+    assert (tmp_path / "mine.txt").read_text() == "mine"
+
+
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with what the wheel of the project installs."""
