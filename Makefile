@@ -8,10 +8,10 @@ CONSTRAINTS := .ci/constraints.txt
 export OPENBLAS_NUM_THREADS ?= 1
 export MPLBACKEND := Agg
 
-.PHONY: help demo test fuzz check format docs bench clean
+.PHONY: help demo test fuzz check format docs docs-figures bench clean
 
 help:  ## show this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
 $(VENV)/.base: pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV)
@@ -71,6 +71,9 @@ docs: $(VENV)/.docs  ## write the pages that are made from the code (docs/api.md
 	$(BIN)/python -m tools.option_reference
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "Site: site/index.html (open it in a browser; for the search: python3 -m http.server -d site)"
+
+docs-figures: $(VENV)/.test  ## make the pictures of the documentation again, from the sample data (with a Chromium, also those of pages)
+	$(BIN)/python -m tools.docs_figures
 
 bench: $(VENV)/.bench  ## run the benchmarks; tables on screen, JSON in benchmarks/results
 	$(BIN)/python -m benchmarks

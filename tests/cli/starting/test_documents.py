@@ -140,15 +140,51 @@ def test_the_readme_is_short_and_begins_with_a_picture() -> None:
     assert "![" in "".join(lines[:8])
 
 
+def test_every_picture_of_the_site_can_be_made_again() -> None:
+    """A picture that no command makes shows, one day, a page that no longer looks so."""
+    from tools.docs_figures import COPIED, DRAWN, OF_BENCHMARKS, OF_COMMANDS, PHOTOGRAPHED, PICTURES
+
+    there = {path.name for path in PICTURES.iterdir() if not path.name.startswith("notebook_")}
+    assert there == {*COPIED, *DRAWN, *OF_BENCHMARKS, *OF_COMMANDS, *PHOTOGRAPHED}
+    for picture, name in OF_BENCHMARKS.items():
+        sources = (ROOT / "benchmarks" / f"{name}.py").read_text() + (ROOT / "benchmarks/tools/figures.py").read_text()
+        assert picture in sources, f"python -m benchmarks {name}"
+    text = "".join(page.read_text(encoding="utf-8") for page in [ROOT / "README.md", *DOCS.glob("*.md")])
+    assert not [path.name for path in PICTURES.iterdir() if f"pictures/{path.name}" not in text], "no page shows it"
+    for picture in {*COPIED, *DRAWN, *PHOTOGRAPHED}:
+        assert re.search(rf"pictures/{picture}", text)
+    for picture, page in OF_COMMANDS.items():
+        assert picture in (DOCS / page).read_text(encoding="utf-8")
+
+
 def links(page: Path) -> list[str]:
-    """The links of a page to other files."""
+    """The links of a page to other files, and to places in them."""
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
-    return [link for link in re.findall(r"\]\(([^)#\s]+)", text) if "://" not in link]
+    return [link for link in re.findall(r"\]\(([^)\s]+)", text) if "://" not in link]
+
+
+def leads_somewhere(page: Path, link: str) -> bool:
+    """Whether the file of a link is there, and in it the title or the mark that the link names."""
+    name, _, place = link.partition("#")
+    target = page.parent / name if name else page
+    if not target.exists() or not place:
+        return target.exists()
+    text = target.read_text(encoding="utf-8")
+    titles = re.findall(r"^#+ (.+)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), re.MULTILINE)
+    slugs = {re.sub(r"\s", "-", re.sub(r"[^\w\s-]", "", title).strip().lower()) for title in titles}
+    return place in slugs or f'id="{place}"' in text
 
 
 @pytest.mark.parametrize("page", [*sorted(ROOT.glob("*.md")), *sorted(DOCS.glob("*.md"))], ids=lambda page: page.stem)
 def test_links_between_documents_lead_somewhere(page: Path) -> None:
-    assert not [link for link in links(page) if not (page.parent / link).exists()]
+    """Offline, and without the program that builds the site."""
+    assert not [link for link in links(page) if not leads_somewhere(page, link)]
+
+
+def test_a_link_that_leads_nowhere_is_seen(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# One thing\n[a](page.md#one-thing) [b](page.md#another) [c](none.md) [d](#one-thing)\n")
+    assert [link for link in links(page) if not leads_somewhere(page, link)] == ["page.md#another", "none.md"]
 
 
 def test_every_page_is_in_the_navigation_of_the_site() -> None:
