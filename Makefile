@@ -66,9 +66,10 @@ format: $(VENV)/.test  ## put the code in its standard form
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-docs: $(VENV)/.docs  ## write the pages that are made from the code (docs/api.md, docs/options.md), and build the site
+docs: $(VENV)/.docs  ## write the pages that are made from the code (docs/api.md, options.md, messages.md), and build the site
 	$(BIN)/python -m tools.api_reference
 	$(BIN)/python -m tools.option_reference
+	$(BIN)/python -m tools.message_reference
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "Site: site/index.html (open it in a browser; for the search: python3 -m http.server -d site)"
 

@@ -102,8 +102,13 @@ class _CheckedCache(FunctionCache):
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
-        stamp = self._impl.locator.get_source_stamp()
-        self._cache_file = _CheckedFile(self._cache_path, self._impl.filename_base, stamp)
+        # The folder's name says which sources they are: the same kernels serve every environment that has these, so
+        # neither the place nor the time of a source file counts.
+        folder = Path(cast(Any, numba.config).CACHE_DIR)
+        self._cache_path = str(folder / function.__module__)
+        with suppress(OSError):
+            os.makedirs(self._cache_path, exist_ok=True)
+        self._cache_file = _CheckedFile(self._cache_path, self._impl.filename_base, folder.name)
 
     @contextmanager
     def _guard_against_spurious_io_errors(self) -> Iterator[None]:

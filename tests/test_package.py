@@ -158,6 +158,16 @@ def cache(tmp_path_factory):
     return folder
 
 
+def test_another_environment_with_the_same_code_compiles_nothing(cache, tmp_path):
+    """Nobody waits a minute again after moving an environment, or making a second one."""
+    shutil.copytree(ROOT / "sdm", tmp_path / "sdm", ignore=shutil.ignore_patterns("__pycache__"))
+    for path in (tmp_path / "sdm").rglob("*.py"):
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+    there = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import sdm; assert {str(tmp_path)!r} in sdm.__file__\n"
+    done = run(there + KERNEL, SDM_CACHE_DIR=str(cache))
+    assert (done.stdout, done.stderr) == ("[1. 5.] 1\n", "")
+
+
 @pytest.mark.parametrize(
     ("suffix", "damage"),
     [("nbi", "empty"), ("nbi", "garbage"), ("nbi", "folder"), ("nbc", "truncated"), ("nbc", "flipped")],
