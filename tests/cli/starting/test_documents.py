@@ -15,6 +15,7 @@ from sdm.written_files import LISTED
 from sdm_cli.options import normalize
 from tools.docs_figures import COPIED, DRAWN, OF_BENCHMARKS, OF_COMMANDS, PHOTOGRAPHED, PICTURES
 from tools.message_reference import error_classes
+from tools.option_reference import IN_R
 
 DOCS = ROOT / "docs"
 OUTPUTS = (DOCS / "outputs.md").read_text(encoding="utf-8")
@@ -90,6 +91,9 @@ def test_every_option_is_in_the_reference() -> None:
         assert f"`--{leaf.shown.replace('_', '-')}`" in row
         assert all(f"`{alias}`" in row for alias in leaf.aliases if alias != leaf.shown)
         assert normalize(leaf.dotted) == leaf.shown.replace("_", "-"), "the full name works in the terminal"
+    assert set(IN_R) <= {leaf.dotted for leaf in leaves()}
+    (row,) = (line for line in text.splitlines() if "<br>`fit.multiplier` |" in line)
+    assert row.endswith("| `betamultiplier`; `rm` (ENMeval), `regmult` (maxnet), `reg` (SDMtune) |")
 
 
 @pytest.mark.parametrize("tool", ["option_reference", "message_reference"])
