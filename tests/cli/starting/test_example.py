@@ -93,13 +93,14 @@ def empty(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     this environment: to get them again would be some hundred megabytes."""
     place = tmp_path_factory.mktemp("environment")
     venv.create(place, with_pip=False)
-    python = place / "bin" / "python"
+    programs = place / ("Scripts" if os.name == "nt" else "bin")
+    python = programs / "python"
     home = Path(must(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=place).strip())
     (home / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
     (archive,) = built.glob("*.tar.gz")
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q", "--python", python]
     must(*pip, "install", "--no-deps", "--no-build-isolation", archive, cwd=place, PYTHONPATH=str(built / "tools"))
-    return place / "bin"
+    return programs
 
 
 def test_in_an_empty_environment_a_newcomer_can_start(empty: Path, tmp_path: Path) -> None:
