@@ -7,6 +7,7 @@ cannot be removed, and only a file that may be written can be stored.
 import errno
 import os
 import sys
+from collections import Counter
 from pathlib import Path
 from types import ModuleType
 
@@ -31,22 +32,22 @@ def windows(monkeypatch: pytest.MonkeyPatch) -> None:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     msvcrt.locking = locking
-    held: set[str] = set()
+    held: Counter[str] = Counter()
     opened, closed, removed, stored = os.open, os.close, Path.unlink, os.fsync
     names: dict[int, str] = {}
 
     def open_file(path, flags, *rest, **more) -> int:
         handle = opened(path, flags, *rest, **more)
         names[handle] = os.fspath(path)
-        held.add(os.fspath(path))
+        held[os.fspath(path)] += 1
         return handle
 
     def close_file(handle: int) -> None:
-        held.discard(names.pop(handle, ""))
+        held[names.pop(handle, "")] -= 1
         closed(handle)
 
     def unlink(path: Path, *rest, **more) -> None:
-        if os.fspath(path) in held:
+        if held[os.fspath(path)] > 0:
             raise PermissionError(errno.EACCES, "is open", os.fspath(path))
         removed(path, *rest, **more)
 
