@@ -100,6 +100,41 @@ print("done")
     assert done.stdout.strip() == "done", done.stderr[-2000:]
 
 
+def test_a_batch_and_points_need_no_parquet(tmp_path):
+    """pyarrow is an extra: without it there is no summary.parquet, points are kept as GeoPackage, and one sentence says
+    what reads a Parquet file."""
+    code = f"""
+import sys
+from pathlib import Path
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "pyarrow":
+            raise ImportError(name)
+sys.meta_path.insert(0, Absent())
+import geopandas, pandas as pd
+import sdm
+sample, out = Path({str(ROOT / "sample_data")!r}), Path({str(tmp_path)!r})
+table = pd.read_csv(sample / "occurrences.csv")
+points = geopandas.GeoDataFrame(
+    table[["species"]], geometry=geopandas.points_from_xy(table["longitude"], table["latitude"]), crs=4326)
+layers = [sample / "layers" / f"{{name}}.tif" for name in ("temperature", "wetness")]
+run = sdm.fit(points, layers, features="l", background_points=500, map=False, curves=False, report=False,
+              importance=False, output=out / "run")
+(out / "wrong.parquet").write_bytes(b"PAR1")
+try:
+    sdm.fit(out / "wrong.parquet", layers)
+except sdm.SdmError as error:
+    print(error)
+assert "pyarrow" not in sys.modules
+"""
+    done = run(code)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "pip install 'sdm-maxent[parquet]'" in done.stdout
+    there = {path.name for path in (tmp_path / "run").rglob("*")}
+    assert {"summary.csv", "records_fate.csv", "records.gpkg"} <= there
+    assert "summary.parquet" not in there
+
+
 def test_without_a_writable_cache_it_works_all_the_same(tmp_path):
     """A read-only home, a container: no cache then, and no crash."""
     blocked = tmp_path / "file"
