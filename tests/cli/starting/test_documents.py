@@ -1,5 +1,6 @@
 """What documents say is what happens: the tutorial, the files of a run and their columns, commands, options, links."""
 
+import os
 import re
 import subprocess
 import sys
@@ -201,6 +202,16 @@ def test_a_link_that_leads_nowhere_is_seen(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("# One thing\n[a](page.md#one-thing) [b](page.md#another) [c](none.md) [d](#one-thing)\n")
     assert [link for link in links(page) if not leads_somewhere(page, link)] == ["page.md#another", "none.md"]
+
+
+def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
+    """With all links and places in pages; offline."""
+    pytest.importorskip("mkdocs", reason="the extra 'docs' is not installed")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (tmp_path / "site" / "future.html").is_file()
 
 
 def test_every_page_is_in_the_navigation_of_the_site() -> None:
