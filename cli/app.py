@@ -45,7 +45,7 @@ app = typer.Typer(
 
     Start with:  sdm fit records.csv layers/ -o results
 
-    Without data of your own:  sdm example, then  sdm fit example/run.yaml
+    Without data of your own:  sdm example, then  sdm fit run.yaml
 
     How to do something, page by page:  sdm help
 

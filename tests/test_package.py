@@ -101,6 +101,41 @@ print("done")
     assert done.stdout.strip() == "done", done.stderr[-2000:]
 
 
+def test_a_batch_and_points_need_no_parquet(tmp_path):
+    """pyarrow is an extra: without it there is no summary.parquet, points are kept as GeoPackage, and one sentence says
+    what reads a Parquet file."""
+    code = f"""
+import sys
+from pathlib import Path
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "pyarrow":
+            raise ImportError(name)
+sys.meta_path.insert(0, Absent())
+import geopandas, pandas as pd
+import sdm
+sample, out = Path({str(ROOT / "sample_data")!r}), Path({str(tmp_path)!r})
+table = pd.read_csv(sample / "occurrences.csv")
+points = geopandas.GeoDataFrame(
+    table[["species"]], geometry=geopandas.points_from_xy(table["longitude"], table["latitude"]), crs=4326)
+layers = [sample / "layers" / f"{{name}}.tif" for name in ("temperature", "wetness")]
+run = sdm.fit(points, layers, features="l", background_points=500, map=False, curves=False, report=False,
+              importance=False, output=out / "run")
+(out / "wrong.parquet").write_bytes(b"PAR1")
+try:
+    sdm.fit(out / "wrong.parquet", layers)
+except sdm.SdmError as error:
+    print(error)
+assert "pyarrow" not in sys.modules
+"""
+    done = run(code)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "pip install 'sdm-maxent[parquet]'" in done.stdout
+    there = {path.name for path in (tmp_path / "run").rglob("*")}
+    assert {"summary.csv", "records_fate.csv", "records.gpkg"} <= there
+    assert "summary.parquet" not in there
+
+
 def test_without_a_writable_cache_it_works_all_the_same(tmp_path):
     """A read-only home, a container: no cache then, and no crash."""
     blocked = tmp_path / "file"
@@ -189,6 +224,16 @@ def cache(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cache")
     assert run(KERNEL, SDM_CACHE_DIR=str(folder)).stdout == "[1. 5.] 0\n"
     return folder
+
+
+def test_another_environment_with_the_same_code_compiles_nothing(cache, tmp_path):
+    """Nobody waits a minute again after moving an environment, or making a second one."""
+    shutil.copytree(ROOT / "sdm", tmp_path / "sdm", ignore=shutil.ignore_patterns("__pycache__"))
+    for path in (tmp_path / "sdm").rglob("*.py"):
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+    there = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import sdm; assert {str(tmp_path)!r} in sdm.__file__\n"
+    done = run(there + KERNEL, SDM_CACHE_DIR=str(cache))
+    assert (done.stdout, done.stderr) == ("[1. 5.] 1\n", "")
 
 
 @pytest.mark.parametrize(

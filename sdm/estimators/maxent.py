@@ -344,7 +344,7 @@ class Maxent(Classifier):
             raise OptionError(f"unseen={self.unseen!r}: expected one of {', '.join(UNSEEN)}")
         if self.add_presences not in (None, *ADD):
             raise OptionError(f"add_presences={self.add_presences!r}: expected one of {', '.join(ADD)}")
-        if self.add_presences == "none" and self.entropy > 1:
+        if self.add_presences == "none" and self.entropy != 1:
             raise OptionError(
                 "add_presences='none' is for entropy=1: above it, presences must be part of the background"
             )

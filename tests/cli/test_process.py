@@ -3,7 +3,6 @@
 import inspect
 import json
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -148,6 +147,7 @@ def test_ctrl_c_while_simulating(tmp_path: Path) -> None:
 @pytest.mark.parametrize("limit", [10_000, 200_000])
 def test_a_full_disk_leaves_nothing_behind(world, tmp_path: Path, limit: int) -> None:
     """No file may grow beyond the limit: the model, the tables or the map cannot be written."""
+    resource = pytest.importorskip("resource", reason="this system sets no limits to processes")
     done = process(
         *("fit", world.records, world.layers, *QUICK, "-o", tmp_path / "out"),
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),

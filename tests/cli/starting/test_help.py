@@ -1,7 +1,6 @@
 """What a newcomer is told: short help, all of it, pages in the terminal, and what a command needs."""
 
 import os
-import pty
 import re
 import subprocess
 import sys
@@ -81,7 +80,7 @@ def test_help_shows_a_page() -> None:
 
 
 def test_a_page_is_laid_out_on_a_terminal() -> None:
-    ours, theirs = pty.openpty()
+    ours, theirs = pytest.importorskip("pty").openpty()
     command = [sys.executable, "-m", "sdm_cli.main", "help", "explained"]
     with subprocess.Popen(command, stdout=theirs, env={**os.environ, "TERM": "xterm", "COLUMNS": "90"}) as started:
         os.close(theirs)
