@@ -7,13 +7,15 @@ from itertools import takewhile
 INPUTS = ("thinning", "records", "variables")  # of files and records, in a folder of their own
 SCENARIOS = ("novelty", "projection")  # of projections, in a folder of their own
 SCALE = ("index_page", "stacking", "scale", "axes")  # of many species, in a folder of their own
+PROGRAM = ("application", "speed")  # of the program as a whole, in a folder of their own
 FOLDERS = {
+    **dict.fromkeys(PROGRAM, "program."),
     **dict.fromkeys(INPUTS, "inputs."),
     **dict.fromkeys(SCENARIOS, "scenarios."),
     **dict.fromkeys(SCALE, "scale."),
 }
 ALL = (
-    *("engine", "application", "speed", "structural", "path", "roots", "edges", "bias", "nceas"),
+    *("engine", *PROGRAM, "structural", "path", "roots", "edges", "bias", "nceas"),
     *("transfer", "groups", "medn", "proportions", "survey", *INPUTS, *SCENARIOS, *SCALE),
 )
 

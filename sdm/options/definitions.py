@@ -560,6 +560,7 @@ class JointOptions(Section):
         None,
         "Laplace: stop after N rounds of the variational algorithm (Zhu and Xing (2009) take 3); by default it runs "
         "until its gap is small enough.",
+        was=3,
     )
     presence_above: NotNegative | None = option(
         None,
