@@ -8,10 +8,10 @@ CONSTRAINTS := .ci/constraints.txt
 export OPENBLAS_NUM_THREADS ?= 1
 export MPLBACKEND := Agg
 
-.PHONY: help demo test fuzz check format docs bench clean
+.PHONY: help demo test coverage fuzz check format docs docs-figures bench clean
 
 help:  ## show this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
 $(VENV)/.base: pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV)
@@ -53,6 +53,16 @@ demo: $(VENV)/.base  ## fit the sample species, find how well the truth was foun
 test: check  ## lint, type check and all tests
 	$(BIN)/python -m pytest -n 2
 
+# Compiled kernels cannot be watched, so their own tests run once more as plain Python, and both runs are added up.
+KERNELS := tests/features tests/maxent/solvers tests/maxent/test_problem.py tests/maxent/test_entropy.py tests/models/test_compiled.py \
+	tests/novelty tests/assess/measures tests/joint/test_inference.py
+coverage: $(VENV)/.test  ## which lines and branches the tests reach, kernels included; fails below 90 %
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -n 2
+	NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=few $(BIN)/coverage run -m pytest $(KERNELS)
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report --skip-covered
+
 fuzz: $(VENV)/.test  ## 500 damaged files and odd inputs for all commands (CASES=…, SEED=… for others)
 	$(BIN)/python tests/helpers/fuzz.py --plain --cases $(or $(CASES),500) --seed $(or $(SEED),1)
 
@@ -66,11 +76,15 @@ format: $(VENV)/.test  ## put the code in its standard form
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-docs: $(VENV)/.docs  ## write the pages that are made from the code (docs/api.md, docs/options.md), and build the site
+docs: $(VENV)/.docs  ## write the pages that are made from the code (docs/api.md, options.md, messages.md), and build the site
 	$(BIN)/python -m tools.api_reference
 	$(BIN)/python -m tools.option_reference
+	$(BIN)/python -m tools.message_reference
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "Site: site/index.html (open it in a browser; for the search: python3 -m http.server -d site)"
+
+docs-figures: $(VENV)/.test  ## make the pictures of the documentation again, from the sample data (with a Chromium, also those of pages)
+	$(BIN)/python -m tools.docs_figures
 
 bench: $(VENV)/.bench  ## run the benchmarks; tables on screen, JSON in benchmarks/results
 	$(BIN)/python -m benchmarks

@@ -12,6 +12,8 @@ from pathlib import Path
 
 log = logging.getLogger("sdm")
 
+WINDOWS = os.name == "nt"
+
 
 def exchange_folders(a: Path, b: Path) -> None:
     """Let two folders change places in one step."""
@@ -53,9 +55,9 @@ if hasattr(os, "register_at_fork"):  # threads do not follow into a process that
 
 def sync(path: Path) -> None:
     """Have a file or folder on the disk."""
-    if path.is_symlink() or (os.name == "nt" and path.is_dir()):
+    if path.is_symlink() or (WINDOWS and path.is_dir()):
         return
-    handle = os.open(path, os.O_RDONLY)
+    handle = os.open(path, os.O_RDWR if WINDOWS else os.O_RDONLY)  # Windows stores only what may be written
     try:
         os.fsync(handle)
     finally:

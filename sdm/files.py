@@ -9,6 +9,7 @@ import secrets
 import unicodedata
 from collections.abc import Iterable
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,13 @@ def refuse_existing(target: Path, *, overwrite: bool) -> None:
         raise OutputError(f"{target} has files in it already: choose another folder, or use --overwrite")
     if target.exists() and not target.is_dir():
         raise OutputError(f"{target} exists already: choose another name, or use --overwrite")
+
+
+def has_parquet() -> bool:
+    """Whether Parquet files can be read and written: pyarrow, the extra `parquet`, is installed."""
+    with suppress(ImportError):
+        return find_spec("pyarrow") is not None
+    return False
 
 
 def remove_empty(folders: Iterable[Path]) -> None:

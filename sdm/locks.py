@@ -51,9 +51,17 @@ def lock_of(beside: Path, digest: str, target: Path | None = None) -> Iterator[N
         yield
     finally:
         if handle is not None:
-            with suppress(OSError):
-                path.unlink()  # while it is still locked: whoever opened it meanwhile looks again
-            os.close(handle)
+            _remove(path, handle)
+
+
+def _remove(path: Path, handle: int) -> None:
+    """Give up a lock, and remove its file."""
+    if fcntl is None:  # Windows removes no file that is open; if another process has it by now, it is left alone
+        os.close(handle)
+    with suppress(OSError):
+        path.unlink()  # elsewhere while it is still locked: whoever opened it meanwhile looks again
+    if fcntl is not None:
+        os.close(handle)
 
 
 def is_locked(target: Path) -> bool:
@@ -95,7 +103,7 @@ def _try_lock(handle: int) -> bool:
     try:
         if fcntl is not None:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        else:  # pragma: no cover - Windows
+        else:
             import msvcrt
 
             msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)

@@ -18,14 +18,17 @@ settings.register_profile(
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeat"))
 
 ROOT = Path(__file__).parents[1]
+PARTS = {"data": "published data sets", "reference": "figures of other programs on them"}
+"""What tests of real data need; these are not part of the project."""
 
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The folder of real data and reference figures; tests that need it are skipped where it is not."""
     root = Path(os.environ.get("SDM_SHARED", ROOT.parent / "shared"))
-    if not (root / "reference").is_dir():
-        pytest.skip(f"the reference figures are not at {root} (set SDM_SHARED)")
+    missing = [f"{root / name} ({what})" for name, what in PARTS.items() if not (root / name).is_dir()]
+    if missing:
+        pytest.skip(f"not there: {', '.join(missing)}; set SDM_SHARED to the folder that has them")
     return root
 
 

@@ -6,16 +6,32 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from typer.main import get_command
-
 from sdm.options.applies import APPLIES, applies
 from sdm.options.reading import SECTIONS, Leaf, leaves
-from sdm_cli.app import app
+from sdm.workflow.java.flags import FLAGS
+from sdm_cli.app import whole_app
 from sdm_cli.options import OF_ONE, PANELS, value_words
 
 PLACE = Path(__file__).parents[1] / "docs" / "options.md"
 RUN = {leaf.dotted.replace(".", "__") for leaf in leaves()}
 COMMON = ("quiet", "verbose", "as_json", "debug", "log_file", "help_all", "help")  # those of most commands
+ANOTHER = "threshold"  # in Java Maxent the threshold features, here the cutoff of a map
+IN_R = {
+    "seed": "`seed.val` (biomod2)",
+    "processes": "`numCores` (ENMeval), `nb.cpu` (biomod2)",
+    "layers.categorical": "`categoricals` (ENMeval)",
+    "background.points": "`n.bg` (ENMeval)",
+    "fit.add_presences": "`addsamplestobackground` (maxnet)",
+    "fit.features": "`fc` (ENMeval, SDMtune), `classes` (maxnet)",
+    "fit.multiplier": "`rm` (ENMeval), `regmult` (maxnet), `reg` (SDMtune)",
+    "tune.feature_sets": "`tune.args$fc` (ENMeval)",
+    "tune.multipliers": "`tune.args$rm` (ENMeval)",
+    "test.split": "`partitions` (ENMeval)",
+    "test.folds": "`kfolds` (ENMeval), `k` (SDMtune)",
+    "predict.scale": "`type` (maxnet)",
+    "predict.clamp": "`clamp` (maxnet), `doClamp` (ENMeval)",
+}
+"""What options are called in packages of R."""
 BEGIN = """# Commands and options
 
 What every command does, and every option of a run with its values and its default. Made from the code (`make docs`).
@@ -24,7 +40,8 @@ To find an option, search this page for its name, or for its name in Java Maxent
 An option of a run has the same meaning in the terminal (`--multiplier 2`), in a run file (`fit: {multiplier: 2}`) and
 in Python (`multiplier=2`). In the terminal its full name works too (`--fit.multiplier 2`). Words in the column
 *values*: `N` is a whole number, `X` a number, `TEXT` a word or several, `PATH` a file or folder; words between bars are
-the choices. An option with *on/off* is switched on with `--name` and off with `--no-name`.
+the choices. An option with *on/off* is switched on with `--name` and off with `--no-name`. Names of Java Maxent in the
+last column work in the place of ours; those of R are there to be found.
 """
 MESSAGES = """Most commands also have `--quiet` (`-q`: say only what went wrong), `--verbose` (`-v`: say more), `--json`
 (one machine-readable result), `--debug` (show where an error came from), `--log-file FILE`, `--help`, and `--help-all`
@@ -44,7 +61,7 @@ def main() -> None:
 
 def reference() -> str:
     """Return the text of the reference."""
-    parts = [BEGIN, "## Commands\n", MESSAGES, *map("\n".join, command_parts(get_command(app), "sdm"))]
+    parts = [BEGIN, "## Commands\n", MESSAGES, *map("\n".join, command_parts(whole_app(), "sdm"))]
     parts.append("## Options of a run\n")
     for section in ["", *SECTIONS]:
         own = [leaf for leaf in leaves() if leaf.section == section]
@@ -75,14 +92,21 @@ def command_parts(command: Any, name: str) -> Iterator[list[str]]:
 
 
 def option_table(options: list[Leaf]) -> str:
-    """Return a table of options: their names, values, defaults and meanings."""
-    rows = ["| option | values | default | meaning |", "|---|---|---|---|"]
+    """Return a table of options: their names, values, defaults, meanings, and names in other programs."""
+    rows = ["| option | values | default | meaning | in Java Maxent, in R |", "|---|---|---|---|---|"]
     for leaf in options:
-        others = ", ".join(f"`{alias}`" for alias in leaf.aliases if alias != leaf.shown)
+        java = java_names(leaf)
+        others = ", ".join(f"`{alias}`" for alias in leaf.aliases if alias not in (leaf.shown, *java))
         meaning = _cell(str(leaf.field.description)) + (f" Also: {others}." if others else "") + _kinds(leaf)
         name = f"`--{leaf.shown.replace('_', '-')}`<br>`{leaf.dotted}`"
-        rows.append(f"| {name} | {_values(leaf)} | {_default(leaf)} | {meaning} |")
+        theirs = "; ".join(filter(None, [", ".join(f"`{word}`" for word in java), IN_R.get(leaf.dotted, "")]))
+        rows.append(f"| {name} | {_values(leaf)} | {_default(leaf)} | {meaning} | {theirs} |")
     return "\n".join(rows)
+
+
+def java_names(leaf: Leaf) -> list[str]:
+    """Return what an option is called in Java Maxent: its own name, if it has that there too, and other spellings."""
+    return [word for word in dict.fromkeys([leaf.shown, *leaf.aliases]) if word in FLAGS and word != ANOTHER]
 
 
 def _section_text(section: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from sdm.api.grids import dataset_place, is_dataset, is_xarray, write_dataset, write_xarray
 from sdm.api.private import PrivateFolder
 from sdm.errors import DataError
-from sdm.files import safe_name
+from sdm.files import has_parquet, safe_name
 from sdm.options.reading import WHERE, plain_values
 
 # Options that take a table or points, and those that take rasters, with the names of their files.
@@ -107,9 +107,9 @@ def _write_table(frame: Any, path: Path) -> Path:
 
 
 def _write_shapes(frame: Any, path: Path) -> Path:
-    """Write points or polygons as GeoParquet, which keeps their coordinate system as it is."""
+    """Write points or polygons as GeoParquet, which keeps their coordinate system as it is; without pyarrow as
+    GeoPackage."""
     import geopandas
-    import pyarrow
 
     if isinstance(frame, geopandas.GeoSeries):
         frame = frame.to_frame("geometry")
@@ -118,11 +118,23 @@ def _write_shapes(frame: Any, path: Path) -> Path:
     other = [name for name in frame.columns[frame.dtypes == "geometry"] if name != frame.geometry.name]
     frame = (frame.reset_index() if any(frame.index.names) else frame).drop(columns=other)
     frame = frame.rename(columns=str)
+    if not has_parquet():
+        path = path.with_suffix(".gpkg")
+        _as_text(frame).to_file(path, driver="GPKG", index=False)
+        return path
+    import pyarrow
+
     try:
         frame.to_parquet(path, index=False)
     except (pyarrow.ArrowException, TypeError, ValueError):  # columns of mixed values: a file would have them as text
-        for name in frame.columns:
-            if frame[name].dtype == object and name != frame.geometry.name:
-                frame[name] = [None if value is None else str(value) for value in frame[name]]
-        frame.to_parquet(path, index=False)
+        _as_text(frame).to_parquet(path, index=False)
     return path
+
+
+def _as_text(frame: Any) -> Any:
+    """Return shapes whose columns of mixed values are text."""
+    frame = frame.copy()
+    for name in frame.columns:
+        if frame[name].dtype == object and name != frame.geometry.name:
+            frame[name] = [None if value is None else str(value) for value in frame[name]]
+    return frame

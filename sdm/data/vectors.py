@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from sdm.errors import DataError, OptionError, SdmError
+from sdm.files import has_parquet
 from sdm.reading import refuse_special
 
 VECTOR = frozenset(
@@ -95,6 +96,11 @@ def _may_hold(shape: str, kind: Kind) -> bool:
 
 def _read_parquet(path: Path) -> Any:
     """Read GeoParquet, or a plain table when the file carries no geometry."""
+    if not has_parquet():
+        raise DataError(
+            f"file '{path.name}' is Parquet, and pyarrow, which reads it, is not installed: pip install "
+            "'sdm-maxent[parquet]'"
+        )
     import geopandas
     import pyarrow.parquet
 

@@ -315,9 +315,12 @@ def roc_chart(rows: Sequence[Mapping[str, Any]], scores: Mapping[str, float | No
     return LineChart(title, *labels, lines, (0, 1), (0, 1))
 
 
+JAVA_CUMULATIVE = "Corresponding cumulative value"  # the column of Java Maxent's own table
+
+
 def omission_chart(rows: Sequence[Mapping[str, Any]]) -> LineChart:
     """Return omission and predicted area against the cumulative threshold, as Java Maxent draws them."""
-    level = column(rows, "Cumulative threshold")
+    level = column(rows, "Cumulative threshold" if "Cumulative threshold" in rows[0] else JAVA_CUMULATIVE)
     lines = [
         Line("fraction of background predicted", level, column(rows, "Fractional area"), 1),
         Line("omission on training records", level, column(rows, "Training omission"), 0),

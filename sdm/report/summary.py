@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sdm.files import write_text
+from sdm.files import has_parquet, write_text
 from sdm.report.parquet import write_parquet
 from sdm.report.tables import table_text
 
@@ -18,7 +18,8 @@ _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 
 
 def write_summary(folder: Path, rows: Sequence[Mapping[str, Any]]) -> list[Path]:
-    """Write the rows of a batch as `summary.csv` and `summary.parquet`, each in one step; earlier ones are replaced.
+    """Write the rows of a batch as `summary.csv`, and as `summary.parquet` where pyarrow is installed, each in one
+    step; earlier ones are replaced.
 
     The columns are `species`, `status`, every number that any species has, and `folder`, `page`, `preview`, `error`,
     whichever species comes first: a failed one has no numbers.
@@ -27,10 +28,10 @@ def write_summary(folder: Path, rows: Sequence[Mapping[str, Any]]) -> list[Path]
     columns = (*HEAD, *inner, *TAIL)
     ordered = [{key: row.get(key, "") for key in columns} for row in rows]
     text = table_text(ordered) if ordered else ",".join(columns) + "\n"
-    return [
-        write_text(folder / SUMMARY, text, overwrite=True),
-        write_parquet(folder / SUMMARY_PARQUET, ordered, columns),
-    ]
+    written = [write_text(folder / SUMMARY, text, overwrite=True)]
+    if has_parquet():
+        written.append(write_parquet(folder / SUMMARY_PARQUET, ordered, columns))
+    return written
 
 
 @dataclass(frozen=True)

@@ -21,23 +21,42 @@ def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
 
 
 def write_frame(path: Path, table: "pd.DataFrame") -> Path:
-    """Write a table as a CSV file; text that a spreadsheet would take for a formula is quoted."""
-    import pandas as pd
-    import pyarrow
-    import pyarrow.csv
-    from pandas.api.types import is_numeric_dtype
-
-    safe = {}
-    for name, column in table.items():
-        if is_numeric_dtype(column):
-            safe[str(name)] = pyarrow.array(column.to_numpy(), from_pandas=True)
-        else:
-            code, words = pd.factorize(column)
-            text = pyarrow.array([quoted(str(word)) for word in words], type=pyarrow.string())
-            safe[str(name)] = text.take(pyarrow.array(code, mask=code < 0))
-    ways = pyarrow.csv.WriteOptions(quoting_style="needed")
-    pyarrow.csv.write_csv(pyarrow.table(safe), path, ways)
+    """Write a table as a CSV file, column by column; text that a spreadsheet would take for a formula is quoted, what
+    is missing is empty."""
+    columns = [_cells(column) for _, column in table.items()]
+    with path.open("w", encoding="utf-8", newline="") as out:
+        out.write(",".join(_in_marks(str(name)) for name in table.columns) + "\n")
+        for start in range(0, len(table), _ROWS):
+            rows = zip(*(column[start : start + _ROWS] for column in columns))
+            out.write("".join(f"{','.join(row)}\n" for row in rows))
     return path
+
+
+_ROWS = 100_000  # that are put together at a time
+
+
+def _cells(column: "pd.Series") -> "Sequence[str]":
+    """Return the cells of a column: numbers as short as they can be told apart, text between quotation marks."""
+    import numpy as np
+    import pandas as pd
+    from pandas.api.types import is_bool_dtype, is_numeric_dtype
+
+    missing = column.isna().to_numpy()
+    if is_bool_dtype(column):
+        cells = ["true" if value is True or value == 1 else "false" for value in column.tolist()]
+    elif is_numeric_dtype(column):
+        values = column.to_numpy()
+        texts = map(str, values) if values.dtype == np.float32 else map(repr, values.tolist())
+        cells = [text.removesuffix(".0") for text in texts]
+    else:
+        code, words = pd.factorize(column)
+        known = np.array([*(_in_marks(quoted(str(word))) for word in words), ""], dtype=object)
+        return list(known[code])  # the code of what is missing is -1, the last
+    return ["" if gone else cell for gone, cell in zip(missing, cells)] if missing.any() else cells
+
+
+def _in_marks(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
 
 
 def table_text(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -110,6 +129,7 @@ def maxent_results(numbers: Mapping[str, Any], thresholds: Iterable[Threshold]) 
     row["#Background points"] = numbers["background_points"]
     row |= {f"{part['variable']} contribution": part["percent"] for part in importance.get("contribution", ())}
     row |= {f"{part['variable']} permutation importance": part["percent"] for part in importance.get("permutation", ())}
+    row |= _jackknife(importance.get("jackknife", ()), tested)
     row |= {
         "Entropy": numbers["entropy"],
         "Prevalence (average probability of presence over background sites)": numbers["mean_cloglog"],
@@ -124,7 +144,7 @@ def maxent_results(numbers: Mapping[str, Any], thresholds: Iterable[Threshold]) 
         if tested:
             row[f"{threshold.name} test omission"] = threshold.test_omission
             row[f"{threshold.name} binomial probability"] = threshold.binomial
-    return row | _jackknife(importance.get("jackknife", ()), tested)
+    return row
 
 
 def _jackknife(parts: Sequence[Mapping[str, Any]], tested: bool) -> dict[str, float]:

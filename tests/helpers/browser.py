@@ -1,7 +1,6 @@
 """A headless Chromium driven through its DevTools protocol over a pipe: no driver, no web socket to install."""
 
 import base64
-import fcntl
 import json
 import os
 import select
@@ -41,6 +40,8 @@ class Browser:
         its_in, mine_out = os.pipe()
         flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"]
         flags += ["--remote-debugging-pipe", "--hide-scrollbars", f"--user-data-dir={profile}", "about:blank"]
+
+        import fcntl  # not on Windows, where the pipes of a browser cannot be arranged
 
         # Chromium reads commands from descriptor 3 and writes answers to 4; copies first, for ours may be 3 or 4.
         def arrange() -> None:

@@ -4,7 +4,6 @@ import csv
 import json
 import logging
 import os
-import pty
 import re
 import signal
 import subprocess
@@ -19,6 +18,7 @@ from typing import Any
 
 import jsonschema
 import numpy as np
+import pytest
 import rasterio
 from PIL import Image
 from typer.testing import CliRunner, Result
@@ -95,7 +95,8 @@ def start(*words: Any, hold: str = "", **options: Any) -> "subprocess.Popen[str]
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", **options.pop("env", {})}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "encoding": "utf-8"}
     command = [sys.executable, "-m", "sdm_cli.main", *(str(word) for word in words)]
-    options.setdefault("preexec_fn", _hear_ctrl_c)
+    if os.name != "nt":  # Windows has neither forks nor such signals
+        options.setdefault("preexec_fn", _hear_ctrl_c)
     if not hold:
         return subprocess.Popen(command, env=environment, **{**pipes, **options})
     with tempfile.TemporaryDirectory() as folder:
@@ -119,6 +120,7 @@ def process(*words: Any, **options: Any) -> "subprocess.CompletedProcess[str]":
 def watched(*words: Any) -> "tuple[subprocess.CompletedProcess[str], list[str]]":
     """Run a command with a terminal on standard error; return it, and every line that the terminal showed, in order:
     rows of bars are shown again and again."""
+    pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
     ours, theirs = pty.openpty()
     shown = bytearray()
 

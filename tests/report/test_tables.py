@@ -5,10 +5,11 @@ import io
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from sdm.assess.profiles import Profile
 from sdm.report.results import read_rows
-from sdm.report.tables import table_text, write_profiles, write_rows
+from sdm.report.tables import table_text, write_frame, write_profiles, write_rows
 
 
 def test_text_with_delimiters_quotes_and_line_breaks_comes_back(tmp_path: Path) -> None:
@@ -40,3 +41,31 @@ def test_curves_in_long_form(tmp_path: Path) -> None:
     assert [row["in training range"] for row in rows] == ["False", "True", "False", "True", "True"]
     assert [row["class"] for row in rows] == ["", "", "", "clay", "sand"]
     assert [row["response"] for row in rows] == ["0.1", "0.2", "0.3", "0.5", "0.6"]
+
+
+def test_a_table_of_any_columns_comes_back(tmp_path: Path, monkeypatch) -> None:
+    """Numbers to their last digit, text with marks and line breaks, what is missing; also over several parts."""
+    monkeypatch.setattr("sdm.report.tables._ROWS", 2)
+    table = pd.DataFrame(
+        {
+            "double": [0.1 + 0.2, np.nan, -1e-300, 3.0, 1e22],
+            "single": np.array([0.1, 2, np.nan, 1e-7, 3], dtype=np.float32),
+            "whole": [1, -2, 3, 4, 2**60],
+            "some": pd.array([1, None, 3, 4, 5], dtype="Int64"),
+            "truth": [True, False, True, True, False],
+            'a "name", so': ['a "b", c', None, "line\nbreak", "", "=1+1"],
+        }
+    )
+    path = write_frame(tmp_path / "a.csv", table)
+    back = pd.read_csv(
+        path,
+        dtype={"whole": "int64", "some": "Int64"},
+        keep_default_na=False,
+        na_values={"double": "", "single": "", "some": ""},
+    )
+    assert list(back.columns) == list(table.columns)
+    np.testing.assert_array_equal(back["double"], table["double"])
+    np.testing.assert_array_equal(back["single"].astype(np.float32), table["single"])
+    assert back[["whole", "some", "truth"]].equals(table[["whole", "some", "truth"]])
+    assert list(back['a "name", so']) == ['a "b", c', "", "line\nbreak", "", "'=1+1"]
+    assert path.read_text().splitlines()[1].startswith("0.30000000000000004,0.1,1,1,true,")

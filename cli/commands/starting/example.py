@@ -14,25 +14,56 @@ from sdm_cli.shipped import SAMPLE, shipped
 @with_console
 def example(
     console: Console,
-    folder: Annotated[Path, typer.Argument(help="Where to put the sample data: a new or an empty folder.")] = Path(
-        "example"
-    ),
+    folder: Annotated[
+        Path | None,
+        typer.Argument(
+            show_default=False,
+            help="Where to put the sample data: a new or an empty folder. Without one they are put into this folder, "
+            "beside what is there.",
+        ),
+    ] = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Copy the sample data and a run file into a folder, to try everything without data of your own.
 
     The species are virtual: where they really live is known, so you can see how well a model finds it.
 
-    **Example**:  sdm example, then  sdm fit example/run.yaml
+    **Examples**
+
+    sdm example, then  sdm fit run.yaml
+
+    sdm example first, then  sdm fit first/run.yaml
     """
     from sdm.commit import claim, staging
 
-    with claim(folder, overwrite=overwrite), staging(folder, overwrite=overwrite) as stage:
+    here = folder is None
+    place = Path() if folder is None else folder
+    if here and not overwrite:
+        _refuse_taken(place)
+    replace = overwrite or here
+    with claim(place, overwrite=replace), staging(place, overwrite=replace, keep=here) as stage:
         shutil.copytree(shipped(SAMPLE), stage, dirs_exist_ok=True)
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
-    console.say(f"records      {folder / 'occurrences.csv'} (three species)")
-    console.say(f"layers       {folder / 'layers'} (today), {folder / 'warmer'} (two degrees warmer)")
-    console.say(f"survey       {folder / 'presence_absence.csv'} (where each species was found and not found)")
-    console.say(f"read first   {folder / 'README.md'}, or: sdm help first_model")
-    console.say(f"\nnow: sdm fit {folder / 'run.yaml'}")
-    console.result(folder=str(folder), files=[str(path) for path in files])
+    files = sorted(path for each in _names() for path in (place / each, *(place / each).rglob("*")) if path.is_file())
+    console.say(f"records      {place / 'occurrences.csv'} (three species)")
+    console.say(f"layers       {place / 'layers'} (today), {place / 'warmer'} (two degrees warmer)")
+    console.say(f"survey       {place / 'presence_absence.csv'} (where each species was found and not found)")
+    console.say(f"read first   {place / 'README.md'}, or: sdm help first_model")
+    console.say(f"\nnow: sdm fit {place / 'run.yaml'}")
+    console.result(folder=str(place), files=[str(path) for path in files])
+
+
+def _names() -> list[str]:
+    """Return the files and folders of the sample data."""
+    return sorted(path.name for path in shipped(SAMPLE).iterdir() if not path.name.startswith(("__", ".")))
+
+
+def _refuse_taken(place: Path) -> None:
+    """Raise if this folder has something under one of the names already: nothing is replaced, nothing is mixed."""
+    from sdm.errors import OutputError
+
+    taken = [name for name in _names() if (place / name).exists()]
+    if taken:
+        raise OutputError(
+            f"this folder has {taken[0]} already, which the sample data would replace: name a new folder, "
+            "as in 'sdm example first'"
+        )

@@ -1,7 +1,6 @@
 """Bars that move: with a terminal on standard error, whoever waits sees what goes on, how fast, and how long yet."""
 
 import os
-import pty
 import re
 from collections.abc import Sequence
 from itertools import pairwise
@@ -127,7 +126,7 @@ def test_a_row_is_one_line_whatever_the_width_and_the_name(width: int) -> None:
 
 
 def test_a_terminal_that_cannot_move_the_cursor_gets_no_bar(world, tmp_path: Path) -> None:
-    ours, theirs = pty.openpty()
+    ours, theirs = pytest.importorskip("pty").openpty()
     try:
         done = process(
             *("fit", world.records, world.layers, *BARE, "-o", tmp_path / "out"), stderr=theirs, env={"TERM": "dumb"}

@@ -1,7 +1,6 @@
 """Records and layers as they come: the same model from every format."""
 
 import os
-import pty
 from pathlib import Path
 
 import geopandas
@@ -123,7 +122,7 @@ def test_the_real_thing_bradypus_in_south_america(shared: Path, tmp_path: Path) 
 
 def test_progress_bars_on_a_terminal(world, fit, tmp_path: Path) -> None:
     """With a terminal on standard error there is a bar; it must not get into the result."""
-    ours, theirs = pty.openpty()
+    ours, theirs = pytest.importorskip("pty").openpty()
     try:
         done = process("predict", fit.model, world.layers, "-o", tmp_path / "map.tif", stderr=theirs)
     finally:

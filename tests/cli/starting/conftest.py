@@ -19,7 +19,7 @@ class Tutorial:
 
 
 def do_tutorial(page: str, start: Path) -> Tutorial:
-    """Type every line of a page, in an empty folder."""
+    """Type every line of a page, in a folder."""
     before, done = Path.cwd(), Tutorial(start)
     os.chdir(start)
     try:
@@ -46,6 +46,19 @@ def tutorial(tmp_path_factory: pytest.TempPathFactory) -> Tutorial:
 def study(tmp_path_factory: pytest.TempPathFactory) -> Tutorial:
     """The study with biased records."""
     return do_tutorial("study.md", tmp_path_factory.mktemp("student"))
+
+
+@pytest.fixture(scope="package")
+def climates(tutorial: Tutorial) -> Tutorial:
+    """Two warmer climates, for the first model."""
+    return do_tutorial("future.md", tutorial.folder)
+
+
+@pytest.fixture(scope="package")
+def many(tutorial: Tutorial) -> Tutorial:
+    """Three species on two processes and on a cluster, in the folder of the first model."""
+    pytest.importorskip("distributed", reason="the extra 'cluster' is not installed")
+    return do_tutorial("many_species.md", tutorial.folder)
 
 
 @pytest.fixture(scope="package")

@@ -1,5 +1,6 @@
 """What documents say is what happens: the tutorial, the files of a run and their columns, commands, options, links."""
 
+import os
 import re
 import subprocess
 import sys
@@ -13,6 +14,9 @@ from documents.commands import ROOT, blocks, indented, understood
 from sdm.options.reading import leaves
 from sdm.written_files import LISTED
 from sdm_cli.options import normalize
+from tools.docs_figures import COPIED, DRAWN, OF_BENCHMARKS, OF_COMMANDS, PHOTOGRAPHED, PICTURES
+from tools.message_reference import error_classes
+from tools.option_reference import IN_R
 
 DOCS = ROOT / "docs"
 OUTPUTS = (DOCS / "outputs.md").read_text(encoding="utf-8")
@@ -88,12 +92,23 @@ def test_every_option_is_in_the_reference() -> None:
         assert f"`--{leaf.shown.replace('_', '-')}`" in row
         assert all(f"`{alias}`" in row for alias in leaf.aliases if alias != leaf.shown)
         assert normalize(leaf.dotted) == leaf.shown.replace("_", "-"), "the full name works in the terminal"
+    assert set(IN_R) <= {leaf.dotted for leaf in leaves()}
+    (row,) = (line for line in text.splitlines() if "<br>`fit.multiplier` |" in line)
+    assert row.endswith("| `betamultiplier`; `rm` (ENMeval), `regmult` (maxnet), `reg` (SDMtune) |")
 
 
-def test_the_reference_of_options_is_made_from_the_code() -> None:
-    command = [sys.executable, "-m", "tools.option_reference", "--check"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+@pytest.mark.parametrize("tool", ["option_reference", "message_reference"])
+def test_references_are_made_from_the_code(tool: str) -> None:
+    """`make docs` writes them; whoever changes an option or a message runs that."""
+    done = subprocess.run([sys.executable, "-m", f"tools.{tool}", "--check"], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_every_class_of_errors_is_explained() -> None:
+    """Whoever catches an error in a script, or reads its class in a report, finds what it is."""
+    page = (DOCS / "troubleshooting.md").read_text(encoding="utf-8")
+    table = page.partition("## Which kind")[2].partition("\n## ")[0]
+    assert sorted(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == sorted(error_classes())
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *sorted(DOCS.glob("*.md"))], ids=lambda page: page.stem)
@@ -116,9 +131,9 @@ def test_messages_that_are_explained_are_those_of_the_program() -> None:
     """Whoever searches the page for a message finds it, because it is the message."""
     page = (DOCS / "troubleshooting.md").read_text(encoding="utf-8")
     code = source_text()
-    tables = page.partition("## It works")[0]
+    tables = page.partition("## Records")[2].partition("## It works")[0]
     messages = re.findall(r"^\| `([^`]+)` \|", tables, re.MULTILINE)
-    assert len(messages) > 15
+    assert len(messages) > 30
     assert not [text for text in messages if not all(part.strip() in code for part in text.split("…"))]
 
 
@@ -128,7 +143,7 @@ def test_names_of_other_programs_are_understood() -> None:
     table = page.partition("## Java Maxent")[2].partition("```")[0]
     rows = [line.split("|") for line in table.splitlines() if line.startswith("| `")]
     pairs = [(row[k], row[k + 1]) for row in rows for k in (1, 3)]
-    assert len(pairs) == 18
+    assert len(pairs) == 24
     for theirs, ours in pairs:
         for old, new in zip(re.findall(r"`(\w+)`", theirs), re.findall(r"`--([a-z-]+)`", ours), strict=False):
             assert normalize(old) == new
@@ -140,15 +155,63 @@ def test_the_readme_is_short_and_begins_with_a_picture() -> None:
     assert "![" in "".join(lines[:8])
 
 
+def test_every_picture_of_the_site_can_be_made_again() -> None:
+    """A picture that no command makes shows, one day, a page that no longer looks so."""
+    there = {path.name for path in PICTURES.iterdir() if not path.name.startswith("notebook_")}
+    assert there == {*COPIED, *DRAWN, *OF_BENCHMARKS, *OF_COMMANDS, *PHOTOGRAPHED}
+    for picture, name in OF_BENCHMARKS.items():
+        sources = (ROOT / "benchmarks" / f"{name}.py").read_text() + (ROOT / "benchmarks/tools/figures.py").read_text()
+        assert picture in sources, f"python -m benchmarks {name}"
+    text = "".join(page.read_text(encoding="utf-8") for page in [ROOT / "README.md", *DOCS.glob("*.md")])
+    assert not [path.name for path in PICTURES.iterdir() if f"pictures/{path.name}" not in text], "no page shows it"
+    for picture in {*COPIED, *DRAWN, *PHOTOGRAPHED}:
+        assert re.search(rf"pictures/{picture}", text)
+    for picture, page in OF_COMMANDS.items():
+        assert picture in (DOCS / page).read_text(encoding="utf-8")
+
+
 def links(page: Path) -> list[str]:
-    """The links of a page to other files."""
+    """The links of a page to other files, and to places in them."""
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
-    return [link for link in re.findall(r"\]\(([^)#\s]+)", text) if "://" not in link]
+    return [link for link in re.findall(r"\]\(([^)\s]+)", text) if "://" not in link]
 
 
-@pytest.mark.parametrize("page", [*sorted(ROOT.glob("*.md")), *sorted(DOCS.glob("*.md"))], ids=lambda page: page.stem)
+def leads_somewhere(page: Path, link: str) -> bool:
+    """Whether the file of a link is there, and in it the title or the mark that the link names."""
+    name, _, place = link.partition("#")
+    target = page.parent / name if name else page
+    if not target.exists() or not place:
+        return target.exists()
+    text = target.read_text(encoding="utf-8")
+    titles = re.findall(r"^#+ (.+)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), re.MULTILINE)
+    slugs = {re.sub(r"\s", "-", re.sub(r"[^\w\s-]", "", title).strip().lower()) for title in titles}
+    return place in slugs or f'id="{place}"' in text
+
+
+@pytest.mark.parametrize(
+    "page",
+    [path for place in (ROOT, DOCS, ROOT / "benchmarks" / "notes") for path in sorted(place.glob("*.md"))],
+    ids=lambda page: f"{page.parent.name}-{page.stem}",
+)
 def test_links_between_documents_lead_somewhere(page: Path) -> None:
-    assert not [link for link in links(page) if not (page.parent / link).exists()]
+    """Offline, and without the program that builds the site."""
+    assert not [link for link in links(page) if not leads_somewhere(page, link)]
+
+
+def test_a_link_that_leads_nowhere_is_seen(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# One thing\n[a](page.md#one-thing) [b](page.md#another) [c](none.md) [d](#one-thing)\n")
+    assert [link for link in links(page) if not leads_somewhere(page, link)] == ["page.md#another", "none.md"]
+
+
+def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
+    """With all links and places in pages; offline."""
+    pytest.importorskip("mkdocs", reason="the extra 'docs' is not installed")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (tmp_path / "site" / "future.html").is_file()
 
 
 def test_every_page_is_in_the_navigation_of_the_site() -> None:

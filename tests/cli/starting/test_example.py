@@ -4,6 +4,9 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
+import tomllib
+import venv
 import zipfile
 from pathlib import Path
 
@@ -36,42 +39,89 @@ def test_nothing_is_overwritten_unasked(tmp_path: Path) -> None:
     assert (tmp_path / "new" / "occurrences.csv").read_bytes() == (shipped(SAMPLE) / "occurrences.csv").read_bytes()
 
 
+def test_without_a_folder_the_sample_is_put_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`sdm example && sdm fit run.yaml`: files of other names stay, those of the same names are never replaced."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".venv").mkdir()
+    (tmp_path / "mine.txt").write_text("mine")
+    assert "now: sdm fit run.yaml" in succeed("example").stdout
+    assert (tmp_path / "mine.txt").read_text() == "mine"
+    assert (tmp_path / "run.yaml").read_bytes() == (shipped(SAMPLE) / "run.yaml").read_bytes()
+    before = files(tmp_path)
+    assert "this folder has README.md already" in fail("example")
+    assert files(tmp_path) == before
+    (tmp_path / "occurrences.csv").write_text("spoilt")
+    answer = as_json("example", "--overwrite")
+    assert "mine.txt" not in answer["files"]
+    assert {"run.yaml", "layers/temperature.tif"} <= set(answer["files"])
+    assert (tmp_path / "occurrences.csv").read_bytes() == (shipped(SAMPLE) / "occurrences.csv").read_bytes()
+    assert (tmp_path / "mine.txt").read_text() == "mine"
+
+
+BUILD = "import sys; from setuptools import build_meta as b; to = sys.argv[1]; b.build_sdist(to); b.build_wheel(to)"
+
+
+def must(*words: object, cwd: Path, **environment: str) -> str:
+    """Run a program that must not fail, and not find the code of this folder; return what it says."""
+    kept = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    done = subprocess.run([*map(str, words)], cwd=cwd, env={**kept, **environment}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with what the wheel of the project installs."""
-    made, source = tmp_path_factory.mktemp("wheel"), tmp_path_factory.mktemp("source")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the wheel and the source archive of the project, and in `tools` what built them."""
+    made, source = tmp_path_factory.mktemp("built"), tmp_path_factory.mktemp("source")
     for name in ("sdm", "cli", "docs", "sample_data"):  # a copy: a build leaves files beside the code
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__", "*.png", "*.ipynb"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q", "wheel", "--no-deps", str(source)]
-    done = subprocess.run([*pip, "-w", str(made)], cwd=made, capture_output=True, text=True)
+    (needed,) = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q", "install", "--target", str(made / "tools")]
+    done = subprocess.run([*pip, needed], cwd=made, capture_output=True, text=True)
     if done.returncode and "No matching distribution found for setuptools" in done.stderr:
         pytest.skip("setuptools, which builds the wheel, cannot be downloaded")
     assert done.returncode == 0, done.stderr[-2000:]
-    (wheel,) = made.glob("*.whl")
-    assert wheel.stat().st_size < 4_000_000
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(made / "site")
-    return made / "site"
+    must(sys.executable, "-c", BUILD, made, cwd=source, PYTHONPATH=str(made / "tools"))
+    return made
 
 
-def test_the_wheel_brings_the_sample_and_the_pages(installed: Path, tmp_path: Path) -> None:
-    """The code in the wheel is run, outside the repository."""
-    environment = {**os.environ, "PYTHONPATH": str(installed)}
+@pytest.fixture(scope="module")
+def empty(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs of an empty environment into which the source archive was installed. Its dependencies are those of
+    this environment: to get them again would be some hundred megabytes."""
+    place = tmp_path_factory.mktemp("environment")
+    venv.create(place, with_pip=False)
+    programs = place / ("Scripts" if os.name == "nt" else "bin")
+    python = programs / "python"
+    home = Path(must(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=place).strip())
+    (home / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
+    (archive,) = built.glob("*.tar.gz")
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q", "--python", python]
+    must(*pip, "install", "--no-deps", "--no-build-isolation", archive, cwd=place, PYTHONPATH=str(built / "tools"))
+    return programs
 
-    def run(*words: str) -> str:
-        command = [sys.executable, "-m", "sdm_cli.main", *words]
-        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
 
-    where = subprocess.run(
-        [sys.executable, "-c", "import sdm, sdm_cli; print(sdm.__file__, sdm_cli.__file__)"],
-        cwd=tmp_path, env=environment, capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert where.stdout.count(str(installed)) == 2
-    run("example", "new")
-    copied = {path.relative_to(tmp_path / "new") for path in (tmp_path / "new").rglob("*") if path.is_file()}
-    assert copied >= {path.relative_to(shipped(SAMPLE)) for path in shipped(SAMPLE).rglob("*") if path.is_file()}
-    assert run("help", "bias").strip() == (shipped(GUIDE) / "bias.md").read_text(encoding="utf-8").strip()
+def test_in_an_empty_environment_a_newcomer_can_start(empty: Path, tmp_path: Path) -> None:
+    """`sdm example && sdm fit run.yaml`, outside the repository, by the program that was installed."""
+    where = must(empty / "python", "-c", "import sdm, sdm_cli; print(sdm.__file__, sdm_cli.__file__)", cwd=tmp_path)
+    assert where.count(str(empty.parent)) == 2
+    must(empty / "sdm", "example", cwd=tmp_path)
+    assert "certificate converged" in must(empty / "sdm", "fit", "run.yaml", cwd=tmp_path)
+    assert (tmp_path / "results" / "Virtualis_montanus.html").is_file()
+    page = must(empty / "sdm", "help", "bias", cwd=tmp_path)
+    assert page.strip() == (shipped(GUIDE) / "bias.md").read_text(encoding="utf-8").strip()
+
+
+def test_wheel_and_source_archive_install_the_same(built: Path, empty: Path) -> None:
+    """Every file of the wheel is what the source archive installed, byte for byte; both are small."""
+    (wheel,), (archive,) = built.glob("*.whl"), built.glob("*.tar.gz")
+    assert max(wheel.stat().st_size, archive.stat().st_size) < 4_000_000
+    home = Path(must(empty / "python", "-c", "import sdm; print(sdm.__path__[0])", cwd=built).strip()).parent
+    with zipfile.ZipFile(wheel) as content:
+        names = [name for name in content.namelist() if name.startswith(("sdm/", "sdm_cli/"))]
+        assert not [name for name in names if (home / name).read_bytes() != content.read(name)]
+    there = {path.relative_to(home).as_posix() for top in ("sdm", "sdm_cli") for path in (home / top).rglob("*.*")}
+    assert {name for name in there if not name.endswith(".pyc") and not (home / name).is_dir()} <= set(names)
+    assert "sdm_cli/sample/run.yaml" in names
