@@ -214,7 +214,7 @@ def draw_raster(
 def _record_places(results: Results) -> dict[str, tuple[Any, Any]]:
     """Return where the records of training and test lie."""
     found = {}
-    for what, noun in (("train", "record"), ("test", "test record")):
+    for what, noun in (("train", "training record"), ("test", "test record")):
         rows = [row for row in results.table("sample predictions") if row.get("Test or train") == what]
         if rows:
             found[noun] = (np.array(column(rows, "X")), np.array(column(rows, "Y")))

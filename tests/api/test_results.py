@@ -209,7 +209,9 @@ def test_plots_are_axes(run: sdm.Run) -> None:
     shown = on_map.images[0].get_array()
     assert float(np.nanmax(shown)) == pytest.approx(float(run.map.max()))
     assert len(on_map.lines[0].get_xdata()) == run.numbers["training_presences"]
-    assert [one.get_xlabel() for one in run.plot.curves()] == list(run.curves["variable"].unique())
+    ranked = [label.get_text() for label in right.get_yticklabels()]
+    assert [one.get_xlabel() for one in run.plot.curves()] == ranked, "the most important variable comes first"
+    assert sorted(ranked) == sorted(run.curves["variable"].unique())
     elevation = run.curves.query("variable == 'elevation' and kind == 'marginal'")
     np.testing.assert_allclose(run.plot.curve("elevation").lines[0].get_ydata(), elevation["response"])
     for name in ("omission", "jackknife", "folds"):

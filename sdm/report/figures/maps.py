@@ -89,7 +89,7 @@ def draw_map(
     """
     picture = read_picture(raster, PIXELS if paper.width in (None, COLUMN) else 2 * PIXELS, band)
     shades = shades or Shades("")
-    records = {"record": (x, y)} if x is not None and y is not None else {}
+    records = {"training record": (x, y)} if x is not None and y is not None else {}
     records |= {} if test is None else {"test record": test}
     frame = MapFrame.of(picture, list(records.values()))
     words = max((len(label) for label, _ in picture.legend.values()), default=0)
