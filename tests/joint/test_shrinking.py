@@ -8,6 +8,7 @@ from joint import brute
 from joint.brute import KINDS, features_of, problem
 from scipy.optimize import linprog
 
+from sdm.errors import OptionError
 from sdm.joint.bound import DELTA, bound_excess, pac_bayes, site_margins
 from sdm.joint.learners.priors import AbsoluteValues, ExactLaplace, VariationalLaplace, gaussian_divergence
 from sdm.joint.learners.registry import Learner
@@ -56,6 +57,13 @@ def test_l1_m3n_is_the_linear_program(tied, missing, c):
     assert np.all(np.abs(found.eta) <= slope * (1 + 1e-9)), "the dual point is possible"
     again = fit_l1_m3n(d, sites, c, scale, tolerance=ROOM, start=found.dual)
     assert abs(again.objective - value) <= 2 * ROOM * c * labels, "a fit goes on from another"
+
+
+def test_l1_m3n_says_how_many_weights_it_takes(monkeypatch):
+    d, sites = problem(5, n=10)
+    monkeypatch.setattr("sdm.joint.learners.shrinking.MOST_WEIGHTS", d.size - 1)
+    with pytest.raises(OptionError, match=f"has {d.size} weights here, and takes {d.size - 1} at most"):
+        fit_l1_m3n(d, sites, 1.0, np.ones(d.size))
 
 
 def test_l1_m3n_leaves_weights_of_no_use_at_zero():

@@ -11,6 +11,7 @@ from terminal import picture
 
 from sdm.joint.graph import Forest, chain, edgeless
 from sdm.joint.graph import forest_of_edges as edges_given
+from sdm.report.figures.associations import draw_matrix, draw_partition, likeness_order
 from sdm.report.figures.community import draw_network, hang, link_style
 from sdm.report.figures.maps import draw_richness
 
@@ -115,3 +116,29 @@ def test_maps_of_richness_side_by_side(tmp_path: Path, crs) -> None:
     band = picture(drawn)[:, -picture(drawn).shape[1] // 3 :]
     assert np.any((band[..., 0] > 140) & (band[..., 2] < 80)), "more species than stacked: red"
     assert np.any((band[..., 2] > 140) & (band[..., 0] < 80)), "fewer: blue"
+
+
+def test_the_matrix_shows_signs_and_who_is_certain(tmp_path: Path) -> None:
+    """Blue is together, red apart; a pair that is not certain is pale, and a species beside those like it."""
+    weights = np.array([[np.nan, 1.0, -1.0], [1.0, np.nan, -1.0], [-1.0, -1.0, np.nan]])
+    found = {}
+    for key, q in (("sure", 0.01), ("unsure", 0.5)):
+        path = draw_matrix(["a$b", "🦥", "c" * 60], weights, np.full((3, 3), q), tmp_path / f"{key}.png")
+        shown = picture(path).astype(int)
+        found[key] = [
+            np.count_nonzero((shown[..., a] > shown[..., b] + 60) & (shown[..., b] < 60)) for a, b in ((2, 0), (0, 2))
+        ]
+    assert min(found["sure"]) > 1000
+    assert all(sure > 5 * unsure for sure, unsure in zip(found["sure"], found["unsure"])), "but for the strip beside"
+    assert likeness_order(weights)[1:] in ([0, 1], [1, 0])
+
+
+def test_parts_of_the_variance_are_as_wide_as_their_shares(tmp_path: Path) -> None:
+    """Also with more variables than colours, and parts that work against the rest."""
+    names = [f"v{k}" for k in range(12)]
+    rows = [{"species": "a", **dict.fromkeys(names, 0.05), "associations": 0.4}]
+    rows.append({"species": "b$", **dict.fromkeys(names, 0.1), "associations": -0.2})
+    path = draw_partition(rows, [*names, "associations"], tmp_path / "parts.png")
+    grey = np.abs(picture(path).astype(int) - [138, 143, 148]).max(axis=2) < 3
+    widths = [row.sum() for row in grey if row.sum() > 100]
+    assert max(widths) / min(widths) == pytest.approx(2, rel=0.05)

@@ -22,6 +22,7 @@ from sdm.types import Array
 METHODS = ("variational", "exact")
 MOST_ROUNDS = 200
 WITHIN = 0.5  # of the gap that is to be reached: that of a round
+MOST_WEIGHTS = 5000  # of L1-M³N, which needs a square matrix of them
 HALF = 0.5  # the penalty of L1-M³N on a weight of one
 SHARES = np.array([1.0 - 1e-12, 0.9999, 0.999, 0.99, 0.97, 0.9])  # of the dual's domain that η may reach
 IDLE = 0.999  # of the limit: below it η holds a weight at zero
@@ -80,6 +81,11 @@ def fit_l1_m3n(
     Newton's method on the problem with a soft maximum and blurred absolute values. The Gibbs distributions of the sites
     are dual points, scaled into the dual's domain `|η_k| ≤ ½/√scale_k`. Weights that the dual holds at zero are zero.
     """
+    if discriminant.size > MOST_WEIGHTS:
+        raise OptionError(
+            f"learner l1-m3n has {discriminant.size:,} weights here, and takes {MOST_WEIGHTS:,} at most: give fewer "
+            "species, variables or feature classes, or take laplace"
+        )
     penalty = AbsoluteValues(HALF / np.sqrt(scale))
     problem = MarginProblem(discriminant, sites, c, scale, tolerance)
     labels = np.count_nonzero(sites.labels >= 0)
