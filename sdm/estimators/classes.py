@@ -14,7 +14,7 @@ from sdm.conditional.intercepts import FREE_PENALTY, ConstantFamily
 from sdm.conditional.losses import ClassEntropy
 from sdm.conditional.problem import ClassProblem, halved, multiplied
 from sdm.conditional.targets import numbered, read_targets, site_weights
-from sdm.data.encode import Encoder
+from sdm.data.encode import Encoder, NamedNumbers
 from sdm.errors import DataError, OptionError
 from sdm.estimators.conventions.labels import one_label_per_row
 from sdm.estimators.model_parts import feature_names, model_variables, training_reference, used_features
@@ -315,8 +315,8 @@ class ConditionalMaxent(Classifier):
         }
 
         def begin(rows: NDArray[np.bool_]) -> Callable[[float], ClassModel]:
-            part = type(self)(**{**self.get_params(), **trial})
-            return part._follow(x[rows], np.ascontiguousarray(targets[:, rows]), domain.q0[rows], letters, size)
+            part, sites = type(self)(**{**self.get_params(), **trial}), NamedNumbers(x[rows], domain.names)
+            return part._follow(sites, np.ascontiguousarray(targets[:, rows]), domain.q0[rows], letters, size)
 
         whole = build_features(domain, letters, knots=self.knots, sample=domain.q0, empty_categories=True)
         elastic = self.regularization == "auto" and given is None and not growing and whole.size <= ELASTIC
@@ -331,7 +331,7 @@ class ConditionalMaxent(Classifier):
         return best, searches[best]
 
     def _follow(
-        self, x: Array, targets: Array, weight: Array, letters: str, size: float
+        self, x: NamedNumbers, targets: Array, weight: Array, letters: str, size: float
     ) -> Callable[[float], ClassModel]:
         """Return a function that fits ordinary features at falling multipliers, each from the weights of the last.
 
@@ -394,7 +394,7 @@ class ConditionalMaxent(Classifier):
             params = {**self.get_params(), **trial, "lam": lam, "beta": beta, "multiplier": self.multiplier_}
             params["entropy"] = self.entropy_
             # A choice needs no proof: held-out losses differ by more than what is left to gain after these rounds.
-            return type(self)(**params)._fit(x, targets.T, weight)
+            return type(self)(**params)._fit(NamedNumbers(x, domain.names), targets.T, weight)
 
         lambdas = LAMBDAS if self.lam == "auto" else [float(self.lam)]
         betas = BETAS if beta == "auto" else [float(cast(float, beta))]

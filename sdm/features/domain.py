@@ -75,6 +75,11 @@ class Domain:
         self.centred = np.ascontiguousarray(x[:, self.continuous] - self.centre, dtype=np.float64)
         self.q0 = np.full(self.n, 1.0 / self.n) if q0 is None else _normalised(q0)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the variables."""
+        return tuple(variable.name for variable in self.variables)
+
     def measure(self, mass: Array) -> "Measure":
         """Put a mass on every cell (a probability, or any signed weights)."""
         return Measure(self, mass)

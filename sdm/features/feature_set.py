@@ -104,7 +104,7 @@ def build_features(
     any presence is kept with `empty_categories` (as maxnet does) or not (as Java Maxent does). Random features,
     `ridges`, come last."""
     choice = FeatureChoice.read(classes)
-    choice.check([variable.name for variable in domain.variables])
+    choice.check(domain.names)
     classes = choice.classes
     plain = {"l": LinearFamily, "q": QuadraticFamily, "p": ProductFamily}
     families: list[Family] = [family(domain) for letter, family in plain.items() if letter in classes]

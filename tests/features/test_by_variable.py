@@ -66,6 +66,9 @@ def test_a_species_has_these_features_and_no_others():
 def test_every_kind_of_model_takes_them():
     classes = ConditionalMaxent(TEXT, multiplier=1.0, knots=5).fit(TABLE, PRESENT)
     assert names(classes) == {"bio1", "bio1^2", "bio1*bio12", "hinge"}
+    chosen = ConditionalMaxent("bio1:lq, bio12:l", knots=5).fit(TABLE, PRESENT)
+    assert chosen.multiplier_search_ is not None, "also where held-out sites choose the multiplier"
+    assert names(chosen) <= {"bio1", "bio1^2", "bio12"}
     both = pd.DataFrame({"a": PRESENT, "b": 1 - PRESENT})
     joint = JointModel(features="bio1:lq, bio1*bio12", c=1.0).fit(TABLE, both)
     assert len(joint.model_.features.terms) == 3
