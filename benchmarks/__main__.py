@@ -13,7 +13,7 @@ FOLDERS = {
     **dict.fromkeys(SCALE, "scale."),
 }
 ALL = (
-    *("engine", "application", "structural", "path", "roots", "edges", "bias", "nceas"),
+    *("engine", "application", "speed", "structural", "path", "roots", "edges", "bias", "nceas"),
     *("transfer", "groups", "medn", "proportions", "survey", *INPUTS, *SCENARIOS, *SCALE),
 )
 

@@ -176,7 +176,7 @@ class Setting:
     background: str = "target"
     members: Sequence[dict[str, Any]] = field(default_factory=lambda: [{}])
     sized: BySize | None = None  # multiplies every member's multiplier
-    bags: int = 0  # so many bootstrap samples of the presences for each member
+    bags: int = 0  # bootstrap samples of the presences for each member
 
     def fits(self, species: Species) -> list[tuple[float, Maxent | GroupFit]]:
         """Return the members as unfitted estimators, each with its part of the mean."""

@@ -19,10 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.engine import bradypus, labelled
+from benchmarks.tools.exhaustive_trees import best_violation, small_case
 from benchmarks.tools.figures import draw_convergence
 from benchmarks.tools.harness import ROOT, earlier, in_fresh_process, once, peak_gigabytes, save, shared, table
 from sdm import Maxent, StructMaxent
 from sdm.assess.measures.basic import auc
+from sdm.assess.structure import estimate_search_error
+from sdm.features.domain import Domain
+from sdm.features.growing.tree import TreeOracle
 from sdm.maxent.solvers.newton import solve_newton
 from sdm.maxent.solvers.structmaxent import solve_structmaxent1, solve_structmaxent2
 
@@ -262,11 +266,59 @@ def cost() -> dict[str, Any]:
     return {"one fit": rows, "choice": choice}
 
 
+def search(cases: int = 500) -> dict[str, Any]:
+    """How often the search for trees finds the best one, where all can be tried; and what that costs a fit."""
+    found: dict[str, list[float]] = {"one split at a time": [], "with pairs and a beam": []}
+    for seed in range(cases):
+        x, g = small_case(np.random.default_rng([21, seed]))
+        oracle = TreeOracle(Domain(x, ["a", "b", "c", "d"], ["c"]), 3)
+        best = best_violation(x, g, {2})
+        for name, propose in zip(found, (oracle.propose_quickly, oracle.propose)):
+            found[name].append(max(proposal.violation for proposal in propose(g)) / best)
+    rows = [
+        {"search": name, "optimal": float(np.mean(np.array(shares) > 1 - 1e-9)), "worst": min(shares)}
+        for name, shares in found.items()
+    ]
+    table(f"Trees with three nodes in {cases} small cases, against all trees", rows)
+    cells, presences, names = bradypus()
+    x, y = labelled(presences, cells[np.random.default_rng(1).choice(len(cells), 10_000, replace=False)])
+    fits = []
+    for families, lam, beta in itertools.product((TREES, f"auto,{TREES}"), (0.05,), (0.1, 0.2)):
+        for name in found:
+            further = TreeOracle.propose_further
+            try:
+                if name == "one split at a time":
+                    TreeOracle.propose_further = lambda self, g: []  # type: ignore[method-assign]
+                model = StructMaxent(families, lam, beta, categorical=[names.index("ecoreg")]).fit(x, y)
+                seconds = time.process_time()
+                model.fit(x, y)
+                seconds = time.process_time() - seconds
+            finally:
+                TreeOracle.propose_further = further  # type: ignore[method-assign]
+            error = estimate_search_error(model.growth_, model.coef_)
+            fits.append(
+                {
+                    "families": families,
+                    "lambda": lam,
+                    "beta": beta,
+                    "search": name,
+                    "objective": model.solution_.objective,
+                    "gap": model.solution_.gap,
+                    "found at nodes": error.found if error else None,
+                    "gap if it misses as much everywhere": error.gap if error else None,
+                    "rounds": model.solution_.iterations,
+                    "CPU seconds": seconds,
+                }
+            )
+    table("Bradypus, 10,000 background points", fits)
+    return {"search": {"cases": cases, "rows": rows, "fits": fits}}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument(
-        "--part", choices=("cost", "convergence", "partitions", "default"), help="measure only this part anew"
+        "--part", choices=("cost", "convergence", "search", "partitions", "default"), help="measure only this part anew"
     )
     given, _ = parser.parse_known_args()
     began = time.perf_counter()
@@ -275,6 +327,8 @@ def main() -> None:
         results |= cost()
     if given.part in (None, "convergence"):
         results |= convergence()
+    if given.part in (None, "search"):
+        results |= search()
     if given.part in (None, "partitions"):
         results["partitions"] = compare(given.processes, 10**9, list(METHODS), results.get("partitions", {}))
     if given.part in (None, "default"):

@@ -1,43 +1,46 @@
-"""The commands of `sdm`. Only the standard library, typer and the options are imported here; the rest when needed."""
+"""The commands of `sdm`. Only the standard library and typer are imported here; a command when it is called."""
 
 import signal
 import sys
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
+from typer.main import get_command
 
-from sdm._version import __version__
-from sdm_cli.commands.check import check
-from sdm_cli.commands.classify import classify
-from sdm_cli.commands.evaluate import evaluate
-from sdm_cli.commands.exchange.cite import cite
-from sdm_cli.commands.exchange.convert import convert
-from sdm_cli.commands.exchange.maxent import SETTINGS, maxent
-from sdm_cli.commands.fit import fit
-from sdm_cli.commands.info import info
-from sdm_cli.commands.init import init, schema
-from sdm_cli.commands.joint import joint
-from sdm_cli.commands.predict import predict
-from sdm_cli.commands.project import project_command
-from sdm_cli.commands.report import report
-from sdm_cli.commands.simulate import simulate
-from sdm_cli.commands.starting.example import example
-from sdm_cli.commands.starting.guide import help_command
-from sdm_cli.commands.status import status
-from sdm_cli.commands.studies.curve import curve
-from sdm_cli.commands.studies.path import path
-from sdm_cli.commands.studies.tune import tune
-from sdm_cli.commands.variables import variables
-from sdm_cli.console import Terminated, exit_code
-from sdm_cli.options import normalize
+from sdm_cli.commands.listed import COMMANDS, loaded
+from sdm_cli.commands.starting.version import version
+from sdm_cli.exit_codes import Terminated, exit_code
+from sdm_cli.help_text import WIDTH, PlainCommand, PlainGroup
 from sdm_cli.plain import plain
+
+
+class Commands(PlainGroup):
+    """All commands; one that is called is loaded, and of the others only the first sentence is known."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command that is called."""
+        if args and args[0] in COMMANDS:
+            self.load(args[0])
+        return super().resolve_command(ctx, args)
+
+    def load(self, name: str) -> None:
+        """Put a whole command in the place of its first sentence."""
+        function = loaded(name)
+        if not isinstance(function, typer.Typer):
+            alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+            alone.command(name, cls=PlainCommand, context_settings=getattr(function, "settings", None))(function)
+            function = alone
+        self.commands[name] = get_command(function)
+        self.commands[name].name = name
+
 
 app = typer.Typer(
     name="sdm",
+    cls=Commands,
     no_args_is_help=True,
-    rich_markup_mode="markdown",
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": WIDTH},
     help="""Species distribution models by maximum entropy, each with a proof of how near it is to the optimum.
 
     Start with:  sdm fit records.csv layers/ -o results
@@ -55,19 +58,25 @@ app = typer.Typer(
     Other climates and places:  sdm project results/ --scenarios 'future/{gcm}_{ssp}/' --reference layers/ -o out
     """,
 )
-for command in (fit, tune, path, classify, joint, check, variables):
-    app.command(context_settings={"token_normalize_func": normalize})(command)
-app.command("project", context_settings={"token_normalize_func": normalize})(project_command)
-for command in (predict, evaluate, report, status, info, convert, cite, init, schema, simulate, example):
-    app.command()(command)
-app.command("help")(help_command)
-app.command(context_settings=SETTINGS)(maxent)
 
 
-@app.command()
-def version() -> None:
-    """Print the version."""
-    print(f"sdm {__version__}")
+def _in_a_sentence(summary: str) -> Any:
+    def command() -> None: ...
+
+    command.__doc__ = summary
+    return command
+
+
+for name, listed in COMMANDS.items():
+    app.command(name)(_in_a_sentence(listed.summary))
+
+
+def whole_app() -> Commands:
+    """Return the commands with all of them loaded, for those who read them rather than run one."""
+    group = cast(Commands, get_command(app))
+    for name in COMMANDS:
+        group.load(name)
+    return group
 
 
 def _version(wanted: bool) -> None:
@@ -83,9 +92,6 @@ def _options(
     ] = False,
 ) -> None:
     """What comes before a command."""
-
-
-app.add_typer(curve, name="curve")
 
 
 def run_app() -> int:

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
+from sdm import _jit
 from sdm._version import __version__
 from sdm.errors import OptionError, OutputError, SdmError, hide_address, hide_secrets
 from sdm.files import to_json
 from sdm.progress.stages import SHORT, Stage, Stages
 from sdm.progress.words import duration_text
-from sdm_cli.exit_codes import CUT_OFF, INTERRUPTED, TERMINATED
+from sdm_cli.exit_codes import CUT_OFF, exit_code
 from sdm_cli.log_file import LogFile
 from sdm_cli.plain import plain
 from sdm_cli.progress_lines import ProgressLines, ticking
@@ -29,15 +30,6 @@ if TYPE_CHECKING:
 
 LOG_EVERY, JOB_EVERY = 10.0, 30.0
 """Seconds between two lines about one stage: in a log, and in the output of a job that has no terminal."""
-
-
-class Terminated(KeyboardInterrupt):
-    """The system asked the process to end, as a queue does when the time of a job is over."""
-
-
-def exit_code(interrupt: KeyboardInterrupt) -> int:
-    """Return 130 after Ctrl-C, 143 after SIGTERM."""
-    return TERMINATED if isinstance(interrupt, Terminated) else INTERRUPTED
 
 
 class Console:
@@ -63,6 +55,12 @@ class Console:
         self.log = logging.getLogger("sdm")
         self.log.handlers, self.log.propagate = [self.handler], False
         self.log.setLevel(self.handler.level if log_file is None else logging.DEBUG)
+        _jit.tell_of_compiling = self._compiling
+
+    def _compiling(self) -> None:
+        """Say what takes a while at the first run on a machine: to whoever watches a terminal, or wants to know."""
+        level = logging.INFO if sys.stderr is not None and sys.stderr.isatty() else logging.DEBUG
+        self.log.log(level, "first run on this machine: compiling, once, for some seconds")
 
     def say(self, text: str = "") -> None:
         """Print a line of the result, unless the result is JSON."""

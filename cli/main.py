@@ -14,14 +14,22 @@ def main() -> None:
     """Run the command line. However it ends, there is no traceback and the exit code says how."""
     _on_ctrl_c(_leave)  # nothing is open yet
     code = 1
-    # One thread of linear algebra, as in every worker: its results depend on how many there are, in the last digits.
+    # One thread of linear algebra, as in every worker, whatever the user has set: results depend on how many there are,
+    # in the last digits.
     for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
-        os.environ.setdefault(name, "1")
+        os.environ[name] = "1"
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # looking for some takes a tenth of a second
     try:
-        from sdm_cli.app import run_app
+        if sys.argv[1:] in (["--version"], ["version"]):
+            from sdm_cli.commands.starting.version import version
 
-        _on_ctrl_c(signal.default_int_handler)
-        code = run_app()
+            version()
+            code = 0
+        else:
+            from sdm_cli.app import run_app
+
+            _on_ctrl_c(signal.default_int_handler)
+            code = run_app()
         if sys.stdout is not None:
             sys.stdout.flush()
     except KeyboardInterrupt:
@@ -33,9 +41,19 @@ def main() -> None:
     finally:
         _on_ctrl_c(_leave)
     _discard_rest()
-    if code in (INTERRUPTED, TERMINATED):
-        os._exit(code)  # what was open is tidied up; threads that still work are not waited for
-    sys.exit(code)
+    if code not in (INTERRUPTED, TERMINATED):  # what was open is tidied up; then threads that work are not waited for
+        _tidy_up()
+    os._exit(code)
+
+
+def _tidy_up() -> None:
+    """Do what Python does at its end, but for taking apart every object: that takes half a second after a fit."""
+    import atexit
+    import threading
+
+    threading._shutdown()  # type: ignore[attr-defined]  # waits for threads
+    atexit._run_exitfuncs()
+    _discard_rest()
 
 
 def _on_ctrl_c(handler: object) -> None:

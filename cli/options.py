@@ -94,9 +94,13 @@ BRIEF = ("as_json", "debug")  # of a command that says little
 
 
 def with_console(
-    function: Callable[..., None], common: Collection[str] = tuple(_COMMON), name: str | None = None
+    function: Callable[..., None],
+    common: Collection[str] = tuple(_COMMON),
+    name: str | None = None,
+    settings: dict[str, Any] | None = None,
 ) -> Callable[..., None]:
-    """Give a command a console (it is called as `function(console, **own)`), and after its own options those of it."""
+    """Give a command a console (it is called as `function(console, **own)`), and after its own options those of it.
+    `settings` say how its words are read."""
     own = [p for p in inspect.signature(function).parameters.values() if p.name != "console"]
     parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own]
     parameters += [_keyword(key, _COMMON[key], None if key == "log_file" else False) for key in common]
@@ -106,6 +110,7 @@ def with_console(
         with console.guard():
             function(console, **values)
 
+    command.settings = settings or {}  # type: ignore[attr-defined]
     return _signed(command, function, parameters)
 
 
@@ -143,7 +148,8 @@ def with_run_options(
             raise OptionError(f"'sdm {console.command}' needs {needs}: {_first_example(function)}")
         function(console, given, **values)
 
-    return with_console(_signed(command, function, parameters), name=name)
+    settings = {"token_normalize_func": normalize}
+    return with_console(_signed(command, function, parameters), name=name, settings=settings)
 
 
 def _signed(

@@ -6,12 +6,9 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from sdm.errors import DataError, OptionError
+from sdm.errors import DataError
 
 TEXT_LIMIT = 16 << 20  # bytes of a run file or of a file of results; honest ones have a few thousand
-YAML_DEPTH, YAML_NODES = 32, 100_000
 UNZIPPED_LIMIT = 1 << 30
 _SPECIAL = (
     (stat.S_ISCHR, "a device"),
@@ -52,62 +49,6 @@ def load_json(path: str | Path) -> Any:
         return json.loads(read_limited(path))
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
-
-
-def load_yaml(path: str | Path, expected: str) -> Any:
-    """Return the content of a YAML file; `expected` says what it should be. An OptionError if it cannot be read, or
-    unfolds to more than a run file could mean."""
-    try:
-        return yaml.load(read_limited(path), _Loader)  # noqa: S506 - a SafeLoader
-    except FileNotFoundError:
-        raise OptionError(f"{path} does not exist: expected {expected}") from None
-    except DataError as error:
-        raise OptionError(str(error)) from None
-    except (yaml.YAMLError, ValueError, OverflowError, RecursionError, OSError) as error:
-        raise OptionError(f"{path} is not a readable YAML file: {' '.join(str(error).split())[:300]}") from None
-
-
-class _Loader(yaml.SafeLoader):
-    """Refuses what is nested too deeply, holds itself, or has aliases that unfold to too much."""
-
-    depth = 0
-
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        self.depth += 1
-        if self.depth > YAML_DEPTH:
-            raise yaml.YAMLError(f"it is nested more than {YAML_DEPTH} deep")
-        node = super().compose_node(parent, index)
-        self.depth -= 1
-        return node
-
-    def get_single_node(self) -> yaml.Node | None:
-        node = super().get_single_node()
-        if node is not None and _unfolded(node, {}) > YAML_NODES:
-            raise yaml.YAMLError(f"its aliases unfold to more than {YAML_NODES:,} entries")
-        return node
-
-    def construct_yaml_int(self, node: yaml.ScalarNode) -> int:
-        if len(node.value) > 40:
-            raise yaml.YAMLError(f"a whole number of {len(node.value):,} digits: expected at most 40")
-        return int(super().construct_yaml_int(node))
-
-
-_Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_yaml_int)
-
-
-def _unfolded(node: yaml.Node, known: dict[int, int | None]) -> int:
-    """Return how many entries a node has when all aliases are written out."""
-    if id(node) in known:
-        count = known[id(node)]
-        if count is None:
-            raise yaml.YAMLError("an alias in it stands for something that it is part of")
-        return count
-    if isinstance(node, yaml.ScalarNode):
-        return 1
-    known[id(node)] = None
-    parts = (part for pair in node.value for part in (pair if isinstance(pair, tuple) else (pair,)))
-    known[id(node)] = count = 1 + sum(_unfolded(part, known) for part in parts)
-    return count
 
 
 def open_zipped(archive: zipfile.ZipFile, name: str, source: str) -> Any:

@@ -13,6 +13,7 @@ import pytest
 from conftest import ROOT
 
 import sdm
+from sdm._jit import sources
 
 
 def run(code, **environment):
@@ -139,11 +140,11 @@ def test_without_a_writable_cache_it_works_all_the_same(tmp_path):
     """A read-only home, a container: no cache then, and no crash."""
     blocked = tmp_path / "file"
     blocked.write_text("in the way")
-    done = run("import sdm._jit as j; print(j.CACHED)", SDM_CACHE_DIR=str(blocked))
+    done = run("import sdm._jit.compiling as j; print(j.CACHED)", SDM_CACHE_DIR=str(blocked))
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["False"]
     kernel = (
-        "import numpy as np; from sdm.maxent.entropy import Entropy; import sdm._jit as j\n"
+        "import numpy as np; from sdm.maxent.entropy import Entropy; import sdm._jit.compiling as j\n"
         "g = Entropy(1.0).gibbs(np.zeros(4), np.full(4, 0.25)); print(j.CACHED, g.ratio.tolist())"
     )
     done = run(kernel, SDM_CACHE_DIR=str(blocked))
@@ -161,6 +162,38 @@ def test_the_cache_lies_where_it_is_told_to(tmp_path):
     (folder,) = tmp_path.iterdir()
     assert folder.name.startswith(f"{sdm.__version__}-")
     assert list(folder.rglob("*.nbi"))
+
+
+def test_a_kernel_is_compiled_again_only_if_what_it_is_made_of_changes(tmp_path, monkeypatch):
+    """Its own file, constants of files that it imports from, whoever imports them: nothing else."""
+    monkeypatch.setattr(sources, "PACKAGE", tmp_path)
+    (tmp_path / "inner").mkdir()
+    files = {
+        "kernel.py": "from sdm._jit import jit\nfrom sdm.inner.constants import (\n    CHUNK,\n    SIZE,\n)\n",
+        "inner/constants.py": "from sdm.inner import deep\nCHUNK, SIZE = deep.A, 2\n",
+        "inner/deep.py": "A = 1\n",
+        "apart.py": "import sdm.kernel\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+
+    def digest() -> str:
+        for cached in (sources.kernel_digest, sources._read):
+            cached.cache_clear()
+        return sources.kernel_digest(tmp_path / "kernel.py")
+
+    try:
+        first = digest()
+        (tmp_path / "apart.py").write_text("B = 2\n")
+        assert digest() == first
+        for name in ("inner/deep.py", "inner/constants.py", "kernel.py"):
+            (tmp_path / name).write_text(files[name] + "C = 3\n")
+            assert digest() != first, name
+            (tmp_path / name).write_text(files[name])
+            assert digest() == first
+    finally:
+        for cached in (sources.kernel_digest, sources._read):
+            cached.cache_clear()
 
 
 def test_kernels_give_the_same_without_compilation():
@@ -181,7 +214,7 @@ def test_kernels_give_the_same_without_compilation():
 
 KERNEL = (
     "import numpy as np; from sdm.models.compiled import _take as k; t = np.zeros(2);"
-    "k(np.array([1.0, 9.0]), 0.0, 5.0, t); print(t, sum(k.stats.cache_hits.values()))"
+    "k(np.array([1.0, 9.0]), 0.0, 5.0, t); print(t, sum(k.compiled.stats.cache_hits.values()))"
 )
 
 

@@ -6,12 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from typer.main import get_command
-
 from sdm.options.applies import APPLIES, applies
 from sdm.options.reading import SECTIONS, Leaf, leaves
 from sdm.workflow.java.flags import FLAGS
-from sdm_cli.app import app
+from sdm_cli.app import whole_app
 from sdm_cli.options import OF_ONE, PANELS, value_words
 
 PLACE = Path(__file__).parents[1] / "docs" / "options.md"
@@ -63,7 +61,7 @@ def main() -> None:
 
 def reference() -> str:
     """Return the text of the reference."""
-    parts = [BEGIN, "## Commands\n", MESSAGES, *map("\n".join, command_parts(get_command(app), "sdm"))]
+    parts = [BEGIN, "## Commands\n", MESSAGES, *map("\n".join, command_parts(whole_app(), "sdm"))]
     parts.append("## Options of a run\n")
     for section in ["", *SECTIONS]:
         own = [leaf for leaf in leaves() if leaf.section == section]

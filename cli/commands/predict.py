@@ -9,6 +9,7 @@ from sdm_cli.console import Console
 from sdm_cli.options import Align, Extrapolation, Nodata, NoveltyMeasures, Overwrite, Rename, with_console
 
 _TABLE = "Tables of points"
+_JOINT = "Joint models"
 _ONE = "Models of one species, or of presence and absence"
 
 
@@ -49,6 +50,21 @@ def predict(
             help="Write presence and absence by this cutoff: mtp, 10p, maxsss, equal, or a value.", rich_help_panel=_ONE
         ),
     ] = None,
+    known: Annotated[
+        Path | None,
+        typer.Option(
+            help="Survey sites with labels of some species (1, 0 or blank): the others are predicted given them.",
+            rich_help_panel=_JOINT,
+        ),
+    ] = None,
+    communities: Annotated[
+        bool,
+        typer.Option(
+            "--communities",
+            help="For a table of points: also write a few possible communities per row, with their probabilities.",
+            rich_help_panel=_JOINT,
+        ),
+    ] = False,
     area: Annotated[
         Path | None, typer.Option("--study-area", "--area", help="Polygons outside which nothing is drawn.")
     ] = None,
@@ -95,6 +111,8 @@ def predict(
     sdm predict results/habitat.npz future_layers/ -o future.tif   (classes: also future_class.tif, future_entropy.tif)
 
     sdm predict results/joint.npz future_layers/ -o future   (several species: future/maps/, future/richness.tif)
+
+    sdm predict results/joint.npz layers/ --known survey.csv -o given   (species that were seen inform the others)
 
     sdm predict results/group/group.npz future_layers/ -o future   (species on shared axes: future/<species>.tif)
     """

@@ -17,15 +17,22 @@ def report(
         list[Path],
         typer.Argument(
             help="Results folders of `sdm fit` (one species or many), `sdm classify`, `sdm joint` or `sdm project`; or "
-            "model files in them."
+            "model files in them; or a .lambdas of Java Maxent."
         ),
     ],
+    metadata: Annotated[
+        bool,
+        typer.Option(
+            "--metadata", help="Also write the ODMAP protocol (CSV, JSON) and RMM metadata (CSV) of each model."
+        ),
+    ] = False,
 ) -> None:
     """Make the page of a model again from its stored results, without fitting: `sp.html`, which opens offline.
 
     A page that is there already is replaced. A folder of many species also gets an `index.html`, and its `summary.csv`
     is made again from the journal, so that both are right after a run was killed. Projections in the folder
-    `scenarios` of results are made with them.
+    `scenarios` of results are made with them. The page of a model file of Java Maxent is made of the tables and maps
+    beside it, and is called `sp_sdm.html`: Java Maxent's own page stays.
 
     **Examples**
 
@@ -33,14 +40,23 @@ def report(
 
     sdm report results/Bradypus_variegatus.npz
 
+    sdm report old/Bradypus_variegatus.lambdas --metadata
+
     sdm report habitats community   (folders of sdm classify and sdm joint)
     """
+    from sdm.report.metadata import write_all_metadata
     from sdm.report.pages.index import make_pages
+    from sdm.workflow.java.page import is_bare_lambdas, write_lambdas_page
     from sdm.workflow.running.journal import Journal
     from sdm.workflow.running.summary import renew_summary
 
     for folder in filter(Path.is_dir, places):
         renew_summary(folder)
-    pages = [str(page) for page in make_pages(places, lambda folder: len(Journal(folder).read().planned) or None)]
+    models = [place for place in places if is_bare_lambdas(place)]
+    pages = [str(page) for place in models for page in write_lambdas_page(place, metadata=metadata)]
+    places = [place for place in places if place not in models]
+    if metadata:
+        pages += [str(file) for place in places for file in write_all_metadata(place)]
+    pages += [str(page) for page in make_pages(places, lambda folder: len(Journal(folder).read().planned) or None)]
     console.lines(pages)
     console.result(files=pages)

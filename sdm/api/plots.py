@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-KINDS = {"marginal": "others at their mean", "only": "this variable alone"}
 PIXELS = 900  # of a map's long side, at most
 ACROSS = 4  # plots of curves in a row, at most
 
@@ -45,7 +44,7 @@ class Plots:
             path, band, label = layers[0].path, layers[0].band, layers[0].label
         shades = (label, 1.0 if charts.TOP.get(results.scale) == 1.0 and label else None)
         points = _record_places(results) if records else {}
-        return draw_raster(path, results.title, shades, ax, points, band=band, species=results.kind == "species")
+        return draw_raster(path, results.title, shades, ax, points, band=band, species=results.of_species)
 
     def curve(self, variable: str, ax: "Axes | None" = None) -> "Axes":
         """Draw the response to one variable."""
@@ -83,7 +82,7 @@ class Plots:
         found = self._results.tree("importance")
         permuted = rows_of(found.get("permutation") or self._results.numbers.get("permutation_importance"))
         self._need(permuted, "importance", "importance=False")
-        return plot_bars(charts.importance_chart(permuted, rows_of(found.get("contribution")), brief=True), ax)
+        return plot_bars(charts.importance_chart(permuted, rows_of(found.get("contribution"))), ax)
 
     def jackknife(self, measure: str = "train_gain", ax: "Axes | None" = None) -> "Axes":
         """Draw the jackknife of the variables by a measure: `train_gain`, `test_gain`, `train_auc` or `test_auc`."""
@@ -132,9 +131,7 @@ class Plots:
         from sdm.report.pages.sections import main_picture
 
         rows = [row for row in self._rows("folds") if row.get("kind") != "background" and row.get("fold")]
-        names = sorted(
-            {row["fold"] for row in rows}, key=lambda text: (number(text) is None, number(text) or 0.0, text)
-        )
+        names = charts.fold_names(rows)
         group = np.array([names.index(row["fold"]) for row in rows], dtype=np.int64)
         land = main_picture(self._results)
         places = np.array(column(rows, "X")), np.array(column(rows, "Y"))
@@ -153,28 +150,28 @@ class Plots:
 
     def _curve_charts(self) -> dict[str, Any]:
         """Return the charts of the responses, all of one height, as the page has them; of classes their shares."""
-        from sdm.report.pages.drawing.curves import stored_curve
+        from sdm.report.pages.drawing.curves import ranked, response_curves
 
         scale, table = self._results.scale, self._results.table("curves")
         if table and "probability" in table[0]:
             return self._share_charts(table)
-        rows = [row for row in table if row.get("kind") in KINDS]
+        rows = [row for row in table if row.get("kind") not in charts.EFFECTS]
         top = charts.TOP.get(scale, max(column(rows, "response"), default=1.0))
         ways: dict[str, Any] = {"y_label": charts.SCALES.get(scale, scale), "y_range": (0.0, top)}
         found = {}
-        for variable, own in rows_by(rows, "variable").items():
-            kinds = {KINDS[kind]: stored_curve(part) for kind, part in rows_by(own, "kind").items()}
-            found[variable] = charts.curve_chart(variable, kinds, title=f"Response to {variable}", **ways)
+        for variable, own in ranked(self._results, rows_by(rows, "variable")).items():
+            title = f"Response to {variable}"
+            found[variable] = charts.curve_chart(variable, response_curves(own), title=title, **ways)
         return found
 
     def _share_charts(self, table: list[dict[str, str]]) -> dict[str, Any]:
         """Return the probabilities of all classes along every variable, in the colours of the classes."""
-        from sdm.report.pages.drawing.curves import stored_curve
+        from sdm.report.pages.drawing.curves import ranked, stored_curve
 
         colours = {row.get("class", ""): row.get("colour", "") for row in self._results.table("classes")}
-        ways: dict[str, Any] = {"y_label": "Probability", "y_range": (0.0, 1.0)}
+        ways: dict[str, Any] = {"y_label": charts.SHARES_LABEL, "y_range": (0.0, 1.0)}
         found = {}
-        for variable, rows in rows_by(table, "variable").items():
+        for variable, rows in ranked(self._results, rows_by(table, "variable")).items():
             own = {
                 label: replace(stored_curve(part, "probability", "category"), colour=colours.get(label))
                 for label, part in rows_by(rows, "class").items()

@@ -14,6 +14,7 @@ from sdm.conditional.targets import scale_proportions
 from sdm.data.site_sample import ClassSample
 from sdm.errors import DataError
 from sdm.estimators.classes import ConditionalMaxent
+from sdm.features.by_variable import for_variables
 from sdm.models.classes import ClassModel, label_text
 from sdm.models.presence import presence_class
 from sdm.types import Array, Index, Label, Progress
@@ -73,6 +74,7 @@ class Classes(Assessor):
         names = [table.names[v] for v in chosen]
         fresh = type(estimator)(**estimator.get_params())
         fresh.categorical = [name for name in table.categorical if name in names]
+        fresh.features = for_variables(fresh.features, names)
         x = pd.DataFrame(table.values[:, chosen], columns=names)
         return fresh.fit(x, table.target, groups=table.group, progress=progress)
 

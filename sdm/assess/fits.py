@@ -12,6 +12,7 @@ from sdm.estimators.ensemble import Ensemble
 from sdm.estimators.maxent import Maxent
 from sdm.estimators.structural import StructMaxent
 from sdm.executors.opening import as_done
+from sdm.features.by_variable import for_variables
 from sdm.progress.telling import StepCount
 from sdm.types import Progress
 
@@ -43,6 +44,9 @@ def fit_table(
     weight = None if own is None else np.concatenate([own, np.ones(table.n_background)])
     fresh = type(estimator)(**estimator.get_params())
     fresh.categorical = [name for name in table.categorical if name in names]
+    for text in ("features", "families"):
+        if hasattr(fresh, text):
+            setattr(fresh, text, for_variables(getattr(fresh, text), names))
     if isinstance(fresh, StructMaxent | Committee | Ensemble):
         return fresh.fit(x, y, weight, start=start, base_weight=table.base_weights, progress=progress)
     return fresh.fit(x, y, weight, start=start, base_weight=table.base_weights)

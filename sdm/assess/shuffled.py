@@ -87,8 +87,11 @@ class ShuffledModel:
         rest = self._total - self._parts[changed].sum(axis=0)
         twice = np.empty(len(orders), dtype=np.int64)
         exact = (len(self._row), self._columns, self._parts, self._pairs, self._ways, *self._scale)
+        theta = np.empty(rest.size)
         for k, order in enumerate(orders):
-            twice[k] = _twice_above(v, own, order, self._m, rest, pairs, self._near, *exact)
+            _add_shuffled(v, own, order, rest, pairs, self._columns, self._parts, self._pairs, self._ways, theta)
+            who = np.argsort(theta[: self._m])  # by numpy: a sort in a kernel takes seconds to compile
+            twice[k] = _twice_above(v, own, order, theta, who, self._near, *exact)
         return twice / 2.0 / self._m / rest.size
 
 
@@ -141,13 +144,9 @@ def _add_product(u, v, a, b, low, slope, weight, out):  # type: ignore[no-untype
 
 
 @jit
-def _twice_above(  # type: ignore[no-untyped-def]
-    v, own, order, m, rest, pairs, near, owns, columns, parts, every, ways, tau, n
-):
-    """Return Σ over the points of twice how many presences have a greater raw value, plus how many have the same.
-    Variable `v` is in another order; `rest` is the sum of the parts without it, `own` the row of its own part, and
-    `pairs` are its products."""
-    theta = np.empty(rest.size)
+def _add_shuffled(v, own, order, rest, pairs, columns, parts, every, ways, theta):  # type: ignore[no-untyped-def]
+    """Fill the scores of the points with variable `v` in another order. `rest` is the sum of the parts without it,
+    `own` the row of its own part, and `pairs` are its products."""
     moved = np.empty(_CHUNK)
     for a in range(0, theta.size, _CHUNK):
         b = min(a + _CHUNK, theta.size)
@@ -166,7 +165,15 @@ def _twice_above(  # type: ignore[no-untyped-def]
             first = moved[: t.size] if p == v else columns[p, a:b]
             second = moved[: t.size] if q == v else columns[q, a:b]
             _add_product(first, second, ways[k, 0], ways[k, 1], ways[k, 2], ways[k, 3], ways[k, 4], t)
-    who = np.argsort(theta[:m])
+
+
+@jit
+def _twice_above(  # type: ignore[no-untyped-def]
+    v, own, order, theta, who, near, owns, columns, parts, every, ways, tau, n
+):
+    """Return Σ over the points of twice how many presences have a greater raw value, plus how many have the same, from
+    their scores and the order `who` of those of the presences."""
+    m = who.size
     presence = theta[who]
     low, high = presence[0], presence[m - 1]
     inverse = _CELLS / (high - low) if high > low else 0.0

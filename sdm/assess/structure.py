@@ -9,7 +9,10 @@ import numpy as np
 from sdm.assess.importance import used_variables
 from sdm.estimators.structural import StructMaxent
 from sdm.features.feature_set import FeatureSet
+from sdm.features.growing.exact_tree import ExactTreeOracle
 from sdm.features.growing.grown import GrownFamily
+from sdm.features.growing.search_error import found_shares
+from sdm.features.growing.tree import TreeOracle
 from sdm.maxent.penalty_search import PenaltySetting
 from sdm.maxent.problem import Problem
 from sdm.maxent.structural import Growth
@@ -19,7 +22,11 @@ CLASS_NAMES = {"l": "linear", "q": "quadratic", "p": "product", "h": "hinge", "t
 ORDINARY = "all {} features"
 NO_GROWTH = "no trees or monomials"
 EXACT = "the {} features found and every tree of the family (an exhaustive search)"
-GREEDY = "the {} features found (exact), and {} as far as their greedy search sees"
+GREEDY = "the {} features found (exact), and {} as far as their search sees"
+SEARCH_ERROR = (
+    ". At {} nodes of the trees the search found {:.0f} % of what an exhaustive search for two splits finds (at worst"
+    " {:.0f} %); if it misses as much everywhere, the gap is {:.2g}"
+)
 
 
 @dataclass(frozen=True)
@@ -44,6 +51,20 @@ class FamilyShare:
 
 
 @dataclass(frozen=True)
+class SearchError:
+    """How much the search for trees misses, estimated at some nodes, and what that would mean for the certificate."""
+
+    nodes: int
+    found: float  # the share of the best two splits' sum of |g| that the search found, on average
+    worst: float  # and at the worst node
+    gap: float  # the gap if every tree that the search did not find were violated by as much more
+
+    def words(self) -> str:
+        """Say it after what the certificate covers."""
+        return SEARCH_ERROR.format(self.nodes, 100 * self.found, 100 * self.worst, self.gap)
+
+
+@dataclass(frozen=True)
 class Structure:
     """What a structural model is made of."""
 
@@ -57,6 +78,7 @@ class Structure:
     gap: float  # exact over the features of the fit
     searched: str  # how much of the growing families the gap covers
     search: list[PenaltySetting]  # every λ and β tried, where they were chosen
+    search_error: SearchError | None = None  # what the search for trees misses, where it is not exhaustive
 
     def summary(self) -> dict[str, Any]:
         """Return the few numbers that a model file keeps."""
@@ -67,6 +89,7 @@ class Structure:
             "complexity": self.complexity,
             "excess_bound": self.bound,
             "certified_over": self.searched,
+            "search_error": asdict(self.search_error) if self.search_error else None,
             "families": [asdict(share) for share in self.families],
         }
 
@@ -87,7 +110,8 @@ def describe_structure(fitted: StructMaxent) -> Structure:
         if j >= first
     ]
     oracles = [oracle.name for oracle in growth.oracles]
-    covered = EXACT if all(name.startswith("exacttrees") for name in oracles) else GREEDY
+    covered = EXACT if all(isinstance(oracle, ExactTreeOracle) for oracle in growth.oracles) else GREEDY
+    error = estimate_search_error(growth, weights, fitted.used_seed)
     return Structure(
         lam=fitted.lam_,
         beta=fitted.beta_,
@@ -97,9 +121,26 @@ def describe_structure(fitted: StructMaxent) -> Structure:
         interactions=interactions(problem, weights),
         bound=loss_bound(growth, weights, fitted.model_.meta["effective_presences"]),
         gap=fitted.solution_.gap,
-        searched=(covered if oracles else ORDINARY).format(weights.size, " and ".join(oracles)),
+        searched=(covered if oracles else ORDINARY).format(weights.size, " and ".join(oracles))
+        + (error.words() if error else ""),
+        search_error=error,
         search=fitted.search_,
     )
+
+
+def estimate_search_error(growth: Growth, weights: Array, seed: int = 1) -> SearchError | None:
+    """Compare the search for trees with an exhaustive one at some nodes; None where there is nothing to miss."""
+    state = growth.problem.state(weights)
+    g, worst, shares = state.p - growth.problem.sample, 0.0, np.empty(0)
+    for oracle in growth.oracles:
+        for proposal in oracle.propose(g):
+            worst = max(worst, proposal.violation / growth.family_penalty.of(oracle, proposal.shape.size))
+        if isinstance(oracle, TreeOracle) and not isinstance(oracle, ExactTreeOracle):
+            shares = found_shares(oracle, g, seed=seed)
+    if not shares.size:
+        return None
+    found = float(shares.mean())
+    return SearchError(shares.size, found, float(shares.min()), growth.problem.gap(state, worst / found))
 
 
 def family_names(features: FeatureSet) -> list[str]:

@@ -14,6 +14,7 @@ from sdm.assess.measures.basic import aicc_weights
 from sdm.assess.splits.folds import Divisible, Fold, Split
 from sdm.errors import DataError, OptionError
 from sdm.estimators.params import Parameters
+from sdm.features.by_variable import capitals
 from sdm.types import Progress
 
 Setting = dict[str, Any]
@@ -151,7 +152,7 @@ def tune_args(setting: Mapping[str, Any]) -> str:
     short = {"features": "fc", "multiplier": "rm"}
     parts = []
     for name, value in setting.items():
-        text = str(value).upper() if name == "features" else f"{value:g}" if isinstance(value, float) else str(value)
+        text = capitals(value) if name == "features" else f"{value:g}" if isinstance(value, float) else str(value)
         parts.append(f"{short.get(name, name)}.{text}")
     return "_".join(parts)
 
@@ -166,8 +167,8 @@ def choose_row(
     """Return the position of the best row of `tune`, by a measure such as `loss.val.avg`, `auc.val.avg` or `AICc`.
 
     With several measures, later ones decide between equals (`("or.10p.avg", "auc.val.avg")` is the sequence that
-    ENMeval's authors recommend). The rule "one_se" takes, of those within one standard error of the best (over so many
-    folds), the one with the fewest coefficients.
+    ENMeval's authors recommend). The rule "one_se" takes, of those within one standard error of the best (over the
+    folds of the search), the one with the fewest coefficients.
     """
     names = [by] if isinstance(by, str) else list(by)
     if rule not in RULES:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from sdm.conditional.losses import ClassEntropy
 from sdm.data.site_folds import fold_numbers
 from sdm.errors import DataError
+from sdm.maxent.entropy_choice import floored_log_loss
 from sdm.maxent.penalty_search import PenaltySetting
 from sdm.progress.telling import StepCount
 from sdm.types import Array, Index, Progress
@@ -43,6 +44,7 @@ class MultiplierSearch:
     multipliers: Array  # (K,); the first is infinite: the constant model
     losses: Array  # (K,): mean over the sites that were held out, in nats
     errors: Array  # (K,): standard errors of their differences from the least of the losses
+    log_losses: Array  # (K, n): the log loss of each site, by which models of different entropies are compared
 
     @property
     def chosen(self) -> int:
@@ -71,6 +73,7 @@ def search_multipliers(
     seed: int = 1,
     progress: Progress | None = None,
     text: str = "penalties",
+    multipliers: Sequence[float] = MULTIPLIERS,
 ) -> MultiplierSearch:
     """Return the held-out loss of every multiplier tried.
 
@@ -82,14 +85,19 @@ def search_multipliers(
     times = np.sum([held for _, held in parts], axis=0)
     share = weight * (times > 0) / weight[times > 0].sum()
     rows: list[Array] = []
+    log_rows: list[Array] = []
     worse = 0
-    fits = StepCount(progress, text, len(MULTIPLIERS) * len(parts))
-    for multiplier in MULTIPLIERS:
-        loss = np.zeros(weight.size)
+    fits = StepCount(progress, text, len(multipliers) * len(parts))
+    for multiplier in multipliers:
+        loss, log_loss = np.zeros(weight.size), np.zeros(weight.size)
         for fit, held in parts:
-            loss[held] += entropy.losses(fit(multiplier).scores(x[held]), np.ascontiguousarray(targets[:, held]))
+            scores, wanted = fit(multiplier).scores(x[held]), np.ascontiguousarray(targets[:, held])
+            loss[held] += entropy.losses(scores, wanted)
+            p, _ = entropy.distributions(scores)
+            log_loss[held] += np.log(len(p)) + np.sum(wanted * floored_log_loss(p * len(p)), axis=0)
             fits.step()
         rows.append(loss / np.maximum(times, 1))
+        log_rows.append(log_loss / np.maximum(times, 1))
         best = rows[int(np.argmin([share @ row for row in rows]))]
         more = rows[-1] - best
         worse = worse + 1 if share @ more > NEAR + _error(more, share, group) else 0
@@ -98,7 +106,10 @@ def search_multipliers(
     fits.end()
     errors = [_error(row - best, share, group) for row in rows]
     return MultiplierSearch(
-        np.array(MULTIPLIERS[: len(rows)]), np.array([float(share @ row) for row in rows]), np.array(errors)
+        np.array(multipliers[: len(rows)]),
+        np.array([float(share @ row) for row in rows]),
+        np.array(errors),
+        np.array(log_rows),
     )
 
 

@@ -68,6 +68,7 @@ class NamedColumns:
     x: str | None = None
     y: str | None = None
     fold: str | None = None
+    presence_above: float | None = None  # counts or cover above this are presences; None: columns hold 0 and 1
 
 
 def read_site_table(
@@ -76,13 +77,16 @@ def read_site_table(
     *,
     table: str | Path | None = None,
     layers: bool = False,
+    labels_only: bool = False,
     rules: RowRules | None = None,
 ) -> SiteTable:
     """Read a table of sites: text with any delimiter, with one column per species, or one row per species and site with
     a column such as ``presence``. `table` is a second one with the environment, joined by a column that names sites in
-    both, or else row by row; with `layers` the environment comes from them, and no column is needed for it. `rules` say
-    which rows of the first table take part, and how many of either may be unreadable."""
+    both, or else row by row; with `layers` the environment comes from them, and no column is needed for it; nor with
+    `labels_only`, where no coordinates are needed either. `rules` say which rows of the first table take part, and how
+    many of either may be unreadable."""
     wanted, rules = wanted or NamedColumns(), rules or RowRules()
+    layers = layers or labels_only
     first = _Table.read(path, wanted, rules)
     other = None if table is None else _Table.read(table, wanted, RowRules(most_bad=rules.most_bad))
     _check_columns([part for part in (first, other) if part], wanted)
@@ -91,7 +95,7 @@ def read_site_table(
     if not layers:
         wanted, told = _expanded(first if second is None else second, wanted)
     species = _species(first, wanted, only_table=second is None and not layers)
-    labels = pd.DataFrame({name: first.labels(name) for name in species})
+    labels = pd.DataFrame({name: first.labels(name, wanted.presence_above) for name in species})
     unused, notes = _unused_columns(first, species, wanted, only_table=second is None and not layers)
     environment = None
     if not layers:
@@ -102,7 +106,7 @@ def read_site_table(
     if wanted.fold is not None and fold is None:
         named_column(wanted.fold, list(first.frame.columns), first.name)
     x, y = _coordinates(first, second)
-    if layers and not (np.isfinite(x) & np.isfinite(y)).any():
+    if layers and not labels_only and not (np.isfinite(x) & np.isfinite(y)).any():
         raise DataError(
             f"table '{first.name}' has no coordinates to look layers up at: looked for longitude and latitude, x, y, "
             f"easting and northing; it has {', '.join(first.frame.columns)}; name them with --x-column and --y-column"
@@ -177,9 +181,10 @@ class _Table:
         few = words <= ceil(len(column) * self.rules.most_bad / 100)
         return bool(known.notna().any() and known.dropna().isin([0, 1]).all() and few)
 
-    def labels(self, name: str) -> np.ndarray:
-        """Return a species' column as numbers."""
-        return self.rows.numbers(_flags(self.frame[name]))
+    def labels(self, name: str, above: float | None = None) -> np.ndarray:
+        """Return a species' column as numbers; as 1 and 0 where counts or cover `above` a number are presences."""
+        values = self.rows.numbers(_flags(self.frame[name]))
+        return values if above is None else np.where(np.isnan(values), np.nan, values > above)
 
     def coordinates(self) -> tuple[np.ndarray, np.ndarray] | None:
         if self.x is None or self.y is None:
@@ -287,10 +292,18 @@ def _species(table: _Table, wanted: NamedColumns, *, only_table: bool) -> list[s
     if not wanted.species:
         free = [name for name in columns if name not in wanted.environment and name not in wanted.categorical]
         species = [name for name in free if name in (table.pivoted or free) and table.is_species(name)]
+        if wanted.presence_above is not None and not table.pivoted:
+            if only_table:
+                raise OptionError(
+                    "presence_above needs to know which columns are counts or cover of species: name them with "
+                    "--species"
+                )
+            species = [name for name in free if is_numeric_dtype(table.frame[name]) and table.frame[name].min() >= 0]
         if not species:
             raise DataError(
                 f"table '{table.name}' has no species, columns that hold nothing but 0, 1 and blanks: name them with "
-                f"--species (turn counts into 0 and 1 first); it has {', '.join(map(str, table.frame.columns))}"
+                "--species (counts and cover too, with --presence-above 0); it has "
+                f"{', '.join(map(str, table.frame.columns))}"
             )
         if only_table and len(species) == len(columns):
             raise DataError(
@@ -332,8 +345,8 @@ def _unused_columns(
         done = "taken as environment" if only_table else "not used"
         least = "" if not only_table else "; or name the columns that are the environment with --environment"
         notes.append(
-            f"columns of whole numbers from 0 on, {done}: {listed(counts)}; if they are counts of species, turn them "
-            f"into 0 and 1{least}"
+            f"columns of whole numbers from 0 on, {done}: {listed(counts)}; if they are counts of species, name "
+            f"them with --species and add --presence-above 0{least}"
         )
     return [*blank, *left], notes
 

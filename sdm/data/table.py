@@ -116,6 +116,24 @@ class SampleTable:
             levels={name: words for name, words in self.levels.items() if name in names},
         )
 
+    def filled(self, seed: int) -> "SampleTable":
+        """Return the table without missing values at presences: each is that of another presence, drawn at random, so
+        that every variable has the distribution of the presences that have it."""
+        gaps = np.isnan(self.presence)
+        if not gaps.any():
+            return self
+        presence, rng = self.presence.copy(), np.random.default_rng(seed)
+        for v in np.flatnonzero(gaps.any(axis=0)):
+            missing = gaps[:, v]
+            if missing.all():
+                raise DataError(
+                    f"{self.species}: no presence has a value of '{self.names[v]}': leave that variable out"
+                )
+            presence[missing, v] = rng.choice(presence[~missing, v], int(missing.sum()))
+        rows, many = int(gaps.any(axis=1).sum()), int(gaps.sum())
+        said = f"{rows:,} presences lack {many:,} values in all: those of other presences stand in for them, at random"
+        return replace(self, presence=presence, notes=(*self.notes, said))
+
     def recode(self, levels: Mapping[str, Sequence[str]]) -> "SampleTable":
         """Return the table with other codes for classes that came as text: their places in these lists, which have all
         of them."""
@@ -166,10 +184,17 @@ class SampleTable:
 
     @classmethod
     def from_swd(
-        cls, swd: "Swd", species: str | None = None, background: "Swd | None" = None, *, categorical: Sequence[str] = ()
+        cls,
+        swd: "Swd",
+        species: str | None = None,
+        background: "Swd | None" = None,
+        *,
+        categorical: Sequence[str] = (),
+        partial: bool = False,
     ) -> "SampleTable":
         """Take one species (needed if there are several) out of a table of samples with data. `background` is a table
         of its own, all of whose rows count; `categorical` are more categorical variables than `swd` already knows of.
+        With `partial`, presences that have some of the variables are kept, with NaN (see `filled`).
         """
         species = _one_species(swd, species)
         at = swd.species == species
@@ -182,11 +207,13 @@ class SampleTable:
             )
         classes = tuple(name for name in names if name in {*swd.categorical, *categorical})
         both, levels = _codes(swd, at, other, rows, names, classes)
+        is_presence = np.arange(len(both)) < np.count_nonzero(at)
         whole = ~np.isnan(both).any(axis=1)
+        if partial:
+            whole |= is_presence & ~np.isnan(both).all(axis=1)
         looked = _looked_at(swd, at, other, rows)
         unseen = int(np.count_nonzero(whole & ~looked))
         whole &= looked
-        is_presence = np.arange(len(both)) < np.count_nonzero(at)
         keep_p, keep_b = whole[is_presence], whole[~is_presence]
         for kind, kept in (("presence", keep_p), ("background point", keep_b)):
             if not kept.any():

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sdm._version import __version__
-from sdm.conditional.choice import BETAS, LAMBDAS, MultiplierSearch, choose_penalties, search_multipliers
+from sdm.conditional.choice import BETAS, LAMBDAS, MULTIPLIERS, MultiplierSearch, choose_penalties, search_multipliers
 from sdm.conditional.intercepts import FREE_PENALTY, ConstantFamily
 from sdm.conditional.losses import ClassEntropy
 from sdm.conditional.problem import ClassProblem, halved, multiplied
@@ -20,12 +20,13 @@ from sdm.estimators.conventions.labels import one_label_per_row
 from sdm.estimators.model_parts import feature_names, model_variables, training_reference, used_features
 from sdm.estimators.params import Classifier
 from sdm.estimators.sample import effective_size
-from sdm.features.classes import parse_classes, parse_families
+from sdm.features.classes import has_growing, parse_classes, parse_families
 from sdm.features.domain import Domain
 from sdm.features.duplicates import find_duplicates
 from sdm.features.feature_set import FeatureSet, build_features
 from sdm.features.growing.oracles import make_oracles
 from sdm.features.knots import Knots, check_knots
+from sdm.maxent.entropy_choice import ORDERS, OrderTrial, choose_order, order_note
 from sdm.maxent.penalty import L1, PENALTIES, make_penalty
 from sdm.maxent.penalty_search import PenaltySetting
 from sdm.maxent.penalty_weights import penalty_weights
@@ -67,8 +68,9 @@ class ConditionalMaxent(Classifier):
     multiplier : float or "auto"
         Multiplies every penalty of ordinary features. ``"auto"`` chooses it by the loss at held-out sites, down from
         infinity, where the model is the constant one; a `beta` that is a number is taken as it is.
-    entropy : float
-        1 is the logistic loss (softmax); up to 2 (sparsemax) a class can get exactly no probability.
+    entropy : float or "auto"
+        1 is the logistic loss (softmax); up to 2 (sparsemax) a class can get exactly no probability. ``"auto"`` chooses
+        1, 1.25, 1.5 or 2 by the log loss at held-out sites, each at its own multiplier.
     knots : {"maxent", "maxnet", "all"} or int
         Where hinges and thresholds bend; by default at 30 quantiles of each variable.
     beta : {"maxent", "maxnet", "deviation", "corollary7", "auto"} or float, optional
@@ -103,6 +105,8 @@ class ConditionalMaxent(Classifier):
     multiplier_ : float
         The multiplier; infinite if prevalence alone did no worse at held-out sites. `multiplier_search_` are the ones
         tried, if it was chosen (else None).
+    entropy_ : float
+        The order of the entropy; `order_search_` are those tried, if it was chosen.
     lam_, beta_ : float
         The penalties of a structural model; `search_` are the settings tried, if they were chosen.
     coef_ : (C, J) array
@@ -137,7 +141,7 @@ class ConditionalMaxent(Classifier):
         features: str | Sequence[str] = "auto",
         regularization: str = "auto",
         multiplier: float | str = "auto",
-        entropy: float = 1.0,
+        entropy: float | str = 1.0,
         *,
         knots: Knots = KNOTS,
         beta: str | float | None = None,
@@ -242,7 +246,7 @@ class ConditionalMaxent(Classifier):
         features, beta = multiplied(finite, beta, multiplier)
         penalty = make_penalty(self.regularization_, beta.ravel(), smoothing=self.smoothing, ratio=self.ratio)
         self.feature_set_ = features
-        self.problem_: Problem = ClassProblem(features, targets, ClassEntropy(self.entropy), penalty)
+        self.problem_: Problem = ClassProblem(features, targets, ClassEntropy(self.entropy_), penalty)
         self.solution_ = solve_newton(
             self.problem_, start=start, tolerance=self.tolerance or 1e-6, max_iterations=self.max_iterations or 500
         )
@@ -257,16 +261,53 @@ class ConditionalMaxent(Classifier):
         group: Index | None,
         progress: Progress | None = None,
     ) -> float:
-        """Return the multiplier of ordinary features: as given, or by held-out loss; so is an open penalty."""
+        """Return the multiplier of ordinary features: as given, or by held-out loss. So are chosen an open penalty and
+        an open entropy."""
         self.multiplier_search_: MultiplierSearch | None = None
-        growing = _grows(self.features)
+        self.order_search_: list[OrderTrial] = []
+        given = self._given_multiplier(letters)
+        if self.entropy == "auto" and not letters:
+            raise OptionError("entropy='auto' is chosen with ordinary feature classes: add some, such as l,q,trees:8")
+        orders = ORDERS if self.entropy == "auto" else (ClassEntropy(cast(float, self.entropy)).alpha,)
+        self.entropy_ = orders[0]
+        if given is not None and len(orders) == 1:
+            return given
+        sites = (x, targets, domain, letters, group, progress)
+        found = {order: self._search_multipliers(order, given, *sites) for order in orders}
+        if len(orders) > 1:
+            losses = {order: search.log_losses[search.chosen] for order, (_, search) in found.items()}
+            self.entropy_, self.order_search_ = choose_order(losses, domain.q0)
+            self.notes_.append(order_note(self.entropy_, self.order_search_))
+        self.regularization_, best = found[self.entropy_]
+        if given is not None:
+            return given
+        self.multiplier_search_ = best
+        return float(best.multipliers[best.chosen])
+
+    def _given_multiplier(self, letters: str) -> float | None:
+        """Return the multiplier if it is not to be chosen."""
         if self.multiplier != "auto":
             return float(self.multiplier)
-        if not letters or self.regularization_ == "none" or not (isinstance(self.beta, str | None) or growing):
-            return 1.0
-        size = effective_size(domain.q0)
+        chosen_beta = isinstance(self.beta, str | None) or _grows(self.features)
+        return 1.0 if not letters or self.regularization_ == "none" or not chosen_beta else None
+
+    def _search_multipliers(
+        self,
+        order: float,
+        given: float | None,
+        x: Array,
+        targets: Array,
+        domain: Domain,
+        letters: str,
+        group: Index | None,
+        progress: Progress | None,
+    ) -> tuple[str, MultiplierSearch]:
+        """Return the better penalty at one order of the entropy, and its held-out loss at every multiplier, or at the
+        given one."""
+        growing, size = _grows(self.features), effective_size(domain.q0)
         trial: dict[str, Any] = {
             "features": letters,
+            "entropy": order,
             "beta": None if growing else self.beta,
             "categorical": [v for v, a in enumerate(domain.variables) if a.categorical],
             "tolerance": CHOICE_GAP,
@@ -278,16 +319,16 @@ class ConditionalMaxent(Classifier):
             return part._follow(x[rows], np.ascontiguousarray(targets[:, rows]), domain.q0[rows], letters, size)
 
         whole = build_features(domain, letters, knots=self.knots, sample=domain.q0, empty_categories=True)
-        elastic = self.regularization == "auto" and not growing and whole.size <= ELASTIC
+        elastic = self.regularization == "auto" and given is None and not growing and whole.size <= ELASTIC
         searches: dict[str, MultiplierSearch] = {}
         for name in [self.regularization_, *(["elastic"] if elastic else [])]:
             trial["regularization"] = name
-            sites = (x, targets, domain.q0, ClassEntropy(self.entropy), group)
+            sites = (x, targets, domain.q0, ClassEntropy(order), group)
             ways: dict[str, Any] = {"folds": self.folds, "seed": self.used_seed, "progress": progress}
-            searches[name] = search_multipliers(begin, *sites, **ways, text=f"penalties, {name}")
-        self.regularization_ = min(searches, key=lambda name: float(searches[name].losses.min()))
-        self.multiplier_search_ = best = searches[self.regularization_]
-        return float(best.multipliers[best.chosen])
+            tried = MULTIPLIERS if given is None else [given]
+            searches[name] = search_multipliers(begin, *sites, **ways, text=f"penalties, {name}", multipliers=tried)
+        best = min(searches, key=lambda name: float(searches[name].losses.min()))
+        return best, searches[best]
 
     def _follow(
         self, x: Array, targets: Array, weight: Array, letters: str, size: float
@@ -297,7 +338,7 @@ class ConditionalMaxent(Classifier):
         Penalties are those of a sample of `size`: the multiplier chosen on a part is meant for the whole.
         """
         self._encoder, self.notes_, self.classes_ = Encoder.learn(x, self.categorical), [], np.arange(len(targets))
-        self.regularization_ = self.regularization
+        self.regularization_, self.entropy_ = self.regularization, float(self.entropy)
         domain = Domain(self._encoder.encode(x), self._encoder.names, self._encoder.categorical, weight)
         finite, beta = self._finite(domain, targets, letters, size)
         start: Array | None = None
@@ -351,12 +392,13 @@ class ConditionalMaxent(Classifier):
 
         def fit(x: Array, targets: Array, weight: Array, lam: float, beta: float) -> ClassModel:
             params = {**self.get_params(), **trial, "lam": lam, "beta": beta, "multiplier": self.multiplier_}
+            params["entropy"] = self.entropy_
             # A choice needs no proof: held-out losses differ by more than what is left to gain after these rounds.
             return type(self)(**params)._fit(x, targets.T, weight)
 
         lambdas = LAMBDAS if self.lam == "auto" else [float(self.lam)]
         betas = BETAS if beta == "auto" else [float(cast(float, beta))]
-        sites = (x, targets, domain.q0, ClassEntropy(self.entropy), group)
+        sites = (x, targets, domain.q0, ClassEntropy(self.entropy_), group)
         best, self.search_ = choose_penalties(
             fit, *sites, lambdas=lambdas, betas=betas, folds=self.folds, seed=self.used_seed, progress=progress
         )
@@ -366,7 +408,7 @@ class ConditionalMaxent(Classifier):
         """Fit with growing families."""
         oracles = make_oracles(finite.domain, growing)
         family_penalty = FamilyPenalty.from_bounds(self.lam_, self.beta_, oracles, size)
-        problem = ClassProblem(finite, targets, ClassEntropy(self.entropy), L1(beta.ravel()))
+        problem = ClassProblem(finite, targets, ClassEntropy(self.entropy_), L1(beta.ravel()))
         growth = Growth(problem, oracles, family_penalty)
         self.solution_ = solve_structural(
             growth, tolerance=self.tolerance or 1e-4, max_iterations=self.max_iterations or 200
@@ -375,7 +417,8 @@ class ConditionalMaxent(Classifier):
 
     def _chooses(self) -> bool:
         """Tell whether a penalty is chosen by held-out sites, which takes two records of every class."""
-        return any(isinstance(value, str) and value == "auto" for value in (self.multiplier, self.lam, self.beta))
+        chosen = (self.multiplier, self.lam, self.beta, self.entropy)
+        return any(isinstance(value, str) and value == "auto" for value in chosen)
 
     def _check_options(self) -> None:
         check_knots(self.knots)
@@ -401,7 +444,7 @@ class ConditionalMaxent(Classifier):
         }
         labels = tuple(self.classes_.tolist())
         variables = model_variables(domain, self._encoder)
-        return ClassModel(labels, variables, self.intercept_, terms, shapes, weights, float(self.entropy), meta)
+        return ClassModel(labels, variables, self.intercept_, terms, shapes, weights, self.entropy_, meta)
 
     @property
     def feature_names_(self) -> list[str]:
@@ -446,7 +489,7 @@ def _taken(y: Any, rows: Index, height: int) -> Any:
 
 def _grows(features: str | Sequence[str]) -> bool:
     """Tell whether there are growing families among the features."""
-    return ":" in (features if isinstance(features, str) else ",".join(map(str, features)))
+    return has_growing(features)
 
 
 def _families(features: str | Sequence[str], size: float) -> tuple[str, dict[str, int]]:

@@ -112,7 +112,8 @@ class Committee(Maxent):
         self.feature_set_ = FeatureSet(data.domain, [f for m in self.members_ for f in m.feature_set_.families])
         self.coef_ = np.concatenate([share * member.coef_ for share, member in zip(WEIGHTS, self.members_)])
         beta = np.concatenate([member.problem_.penalty.beta for member in self.members_])
-        self.problem_ = Problem(self.feature_set_, data.sample, Entropy(1.0), L1(beta))
+        self.entropy_ = 1.0
+        self.problem_ = Problem(self.feature_set_, data.sample, Entropy(self.entropy_), L1(beta))
         self.solution_ = self._mean_solution()
         self.notes_ = list(dict.fromkeys(note for member in self.members_ for note in member.notes_))
         classes = {letter for member in self.members_ for letter in member.model_.meta["classes"]}

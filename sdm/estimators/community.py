@@ -20,10 +20,11 @@ from sdm.joint.features import SiteFeatures
 from sdm.joint.graph import Forest
 from sdm.joint.inference import marginals
 from sdm.joint.labels import check_labels, read_labels, species_names
-from sdm.joint.learners.laplace import METHODS
-from sdm.joint.learners.registry import C_PATH, LAMBDA_RANGE, LEARNERS, Learner
+from sdm.joint.learners.registry import C_FIRST, C_PATH, LAMBDA_RANGE, LEARNERS, Learner
+from sdm.joint.learners.shrinking import METHODS
 from sdm.joint.learners.tuning import choose_regularization, hamming
 from sdm.joint.likelihood import best_scale
+from sdm.joint.sparsemap import PossibleCommunities
 from sdm.models.community import FittedJoint
 from sdm.types import Array, Progress, TableLike
 
@@ -52,8 +53,9 @@ class JointModel(Classifier):
 
     Parameters
     ----------
-    learner : {"crf-l2", "crf-l1", "m3n", "laplace"}
-        A conditional random field (with standard errors of the weights), M³N, or Laplace MEDN (max margin, sparse).
+    learner : {"crf-l2", "crf-l1", "m3n", "l1-m3n", "laplace"}
+        A conditional random field (with standard errors of the weights); max margin: M³N, L1-M³N (weights that help
+        little are zero), or Laplace MEDN (they are small).
     graph : {"tree", "chain", "none"} or sequence of pairs
         Maximum-weight spanning tree of the species' residual association; each species with the next; no edge (single
         models side by side); or edges, as pairs of names or positions, that form a forest.
@@ -65,11 +67,12 @@ class JointModel(Classifier):
     lam : float or "cv"
         λ of the Laplace prior.
     method : {"variational", "exact"}
-        Of Laplace MEDN: Algorithm 1 of Zhu & Xing 2009, or the exact posterior.
+        Of Laplace MEDN: the variational posterior of Zhu & Xing 2009, or the exact one.
     knots : {"maxent", "maxnet", "all"} or int
     categorical : sequence of str or int
-    rounds : int
-        Of the variational algorithm.
+    rounds : int, optional
+        Of the variational algorithm: stop after so many (Zhu & Xing 2009 take 3). By default it runs until its gap is
+        small enough.
     folds : int
         Of the cross-validation.
     tolerance : float, optional
@@ -88,6 +91,8 @@ class JointModel(Classifier):
     model_ : FittedJoint
         The fitted model, which predicts and which `save` writes.
     forest_ : Forest
+    bound_ : MarginBound or None
+        The PAC-Bayes bound on the share of new sites with a wrong labeling (M³N and Laplace MEDN).
     tuning_ : list of dict
         Every setting that cross-validation tried, and its held-out loss.
     notes_ : list of str
@@ -121,7 +126,7 @@ class JointModel(Classifier):
         method: str = "variational",
         knots: Knots = "maxent",
         categorical: Sequence[str | int] = (),
-        rounds: int = 3,
+        rounds: int | None = None,
         folds: int = 3,
         tolerance: float | None = None,
         max_iterations: int = 300,
@@ -180,6 +185,7 @@ class JointModel(Classifier):
         shape = (encoder, site_features, self.species_, self.forest_)
         present = (labels == 1).astype(np.float64)
         seen = training_reference(Domain(x, encoder.names, encoder.categorical), list(present.T))
+        self.bound_ = learner.bound(discriminant, sites, bias, self.solution_)
         self.model_ = FittedJoint(*shape, weights, known, scale, self._record(learner, sites), seen)
         return self
 
@@ -195,6 +201,7 @@ class JointModel(Classifier):
             "sites": sites.n,
             "missing": int((sites.labels < 0).sum()),
             "notes": self.notes_,
+            **({} if self.bound_ is None else {"bound": self.bound_.numbers()}),
         }
 
     def _forest(self, sites: LabelledSites) -> Forest:
@@ -232,7 +239,8 @@ class JointModel(Classifier):
         said: dict[str, Any] = {"title": title, "progress": progress}
         if self.c == "cv":
             grid = [(c, quick.lam) for c in C_PATH]
-            quick, tried = choose_regularization(quick, grid, *fixed, patience=PATIENCE, **said)
+            first = C_FIRST if learner.is_crf else 0
+            quick, tried = choose_regularization(quick, grid, *fixed, patience=PATIENCE, first=first, **said)
         if self.lam == "cv" and self.learner == "laplace":
             grid = [(quick.c, lam) for lam in reversed(LAMBDA_RANGE)]
             quick, more = choose_regularization(quick, grid, *fixed, **said)
@@ -250,6 +258,11 @@ class JointModel(Classifier):
         """Return every species' probability at every site, given the labels in `known` (NaN where unknown)."""
         table = self._checked(X)
         return self.model_.predict_proba(table, known, clamp)
+
+    def communities(self, X: TableLike, known: Any = None, clamp: bool = True) -> list[PossibleCommunities | None]:
+        """Return a few possible communities of every site with their probabilities, given the labels in `known`."""
+        table = self._checked(X)
+        return self.model_.communities(table, known, clamp)
 
     def richness(self, X: TableLike, known: Any = None, clamp: bool = True) -> Array:
         """Return the expected number of species at every site: the sum of the marginals."""
@@ -288,7 +301,7 @@ class JointModel(Classifier):
             raise OptionError(
                 f"graph={self.graph!r}: expected one of {', '.join(GRAPHS)}, or a list of pairs of species"
             )
-        self.check_numbers(_NUMBERS, {"c": "cv", "lam": "cv", "tolerance": None})
+        self.check_numbers(_NUMBERS, {"c": "cv", "lam": "cv", "tolerance": None, "rounds": None})
         _ = self.used_seed
 
 

@@ -118,7 +118,8 @@ class Ensemble(Maxent):
         columns = [domain.spread(v, variable.values) for v, variable in enumerate(domain.variables)]
         # Variables of place come last, so that members without them have the same numbers for all others.
         theta = np.mean([m.model_.compiled.scores(columns[: len(m.model_.names)]) for m in members], axis=0)
-        gibbs = Entropy(1.0).gibbs(theta, domain.q0)
+        self.entropy_ = 1.0
+        gibbs = Entropy(self.entropy_).gibbs(theta, domain.q0)
         parts = [with_weights(m.model_.terms, m.model_.shapes, part * m.model_.weights) for m in members]
         terms = Terms.concatenate([one for one, _ in parts])
         shapes = Shapes.concatenate([two for _, two in parts])

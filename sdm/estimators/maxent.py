@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self, cast
 
 import numpy as np
@@ -15,7 +15,7 @@ from sdm.estimators.conventions.labels import known_presences, read_presences
 from sdm.estimators.model_parts import feature_names, model_variables, training_reference, weighted_features
 from sdm.estimators.params import Classifier
 from sdm.estimators.sample import ADD, build_domain, without_empty
-from sdm.features.classes import features_text, parse_features
+from sdm.features.classes import SINCE, features_text, parse_features
 from sdm.features.domain import Domain
 from sdm.features.duplicates import find_duplicates
 from sdm.features.feature_set import FeatureSet, build_features
@@ -25,7 +25,9 @@ from sdm.features.ridges import Ridges
 from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms
 from sdm.maxent.entropy import Entropy
+from sdm.maxent.entropy_choice import FOLDS, ORDERS, OrderTrial, choose_order, floored_log_loss, order_note
 from sdm.maxent.penalty import make_penalty
+from sdm.maxent.penalty_search import held_out_ratio
 from sdm.maxent.penalty_weights import penalty_weights
 from sdm.maxent.problem import Problem
 from sdm.maxent.solution import Solution
@@ -53,7 +55,12 @@ _NUMBERS = {
     "ratio": (0.0, np.inf, "a positive number, the l2² penalty over the l1 penalty"),
     "prevalence": (0.0, 1.0, "a number between 0 and 1"),
     "temperature": (0.0, np.inf, "a positive number; 1 leaves the model as it was fitted"),
+    "quadratic_from": (0, np.inf, "a number of presences, 1 or more"),
+    "hinge_from": (0, np.inf, "a number of presences, 1 or more"),
+    "product_from": (0, np.inf, "a number of presences, 1 or more"),
 }
+_TABLES = {"beta_lqp": "lqp", "beta_hinge": "h", "beta_threshold": "t", "beta_categorical": "c"}  # and their classes
+_HEIGHTS = dict.fromkeys(_TABLES, (-1e-300, np.inf, "a number of at least 0, or nothing for Maxent's table"))
 
 
 class Maxent(Classifier):
@@ -65,12 +72,15 @@ class Maxent(Classifier):
         ``"auto"`` (by sample size, as Java Maxent), or classes by letter (``"lqph"``) or name. Categorical variables
         always get one feature per class. ``relu:N`` among them, as in ``"lqh,relu:1000"``, adds N random rectified
         features `max(0, a·u + b)` of all continuous variables `u` (each less its mean and over its deviation), which
-        hold how variables act together. Their penalty is the larger of the hinges' and the products' tables.
+        hold how variables act together. Their penalty is the larger of the hinges' and the products' tables. Classes by
+        variable, and single products: ``"bio1:lq, slope:h, bio1*bio12"``; a variable that is not named has no features,
+        unless there are classes without a name, as in ``"lq, slope:h"``.
     regularization : {"l1", "none", "smoothed_l1", "l2", "l2sq", "elastic"}
     multiplier : float
         Multiplies every penalty β.
-    entropy : float
-        1 is Shannon, up to 2 (sparsemax): above 1 the distribution can be exactly zero.
+    entropy : float or "auto"
+        1 is Shannon, up to 2 (sparsemax): above 1 the distribution can be exactly zero. ``"auto"`` chooses 1, 1.25, 1.5
+        or 2 by the log loss at held-out presences (five folds).
     knots : {"maxent", "maxnet", "all"} or int
         Where hinges and thresholds bend: mid-points of distinct values with thresholds only between the presences; 50
         equally spaced; between all distinct values; or N quantiles.
@@ -80,6 +90,12 @@ class Maxent(Classifier):
         multiplier, as Java Maxent does: a feature that is constant at the presences is not free. Only
         ``"maxnet"`` has a penalty for categories without presences; the others leave them out. An array has one β per
         feature, in the order of `feature_names_` of a fit without it.
+    beta_lqp, beta_hinge, beta_threshold, beta_categorical : float, optional
+        In place of the number of Maxent's table for these feature classes (linear, quadratic and product; hinge;
+        threshold; categories). The penalty of a feature is that number times its deviation at the presences, over the
+        square root of their number, times the multiplier.
+    quadratic_from, hinge_from, product_from : int
+        The number of presences from which ``features="auto"`` takes these classes.
     categorical : sequence of str or int
         Columns whose values are classes.
     solver : {"newton", "summet", "plummet", "structmaxent1", "structmaxent2"}
@@ -87,9 +103,10 @@ class Maxent(Classifier):
         Largest certified gap to accept, in nats.
     max_iterations : int, optional
         By default 500 for newton, 100,000 for the others. Reaching it is reported in `solution_.status`.
-    add_presences : {"all", "distinct"}, optional
-        Whether every presence joins the background (Java Maxent) or only distinct ones not yet there (maxnet). By
-        default as `knots` suggests.
+    add_presences : {"all", "distinct", "none"}, optional
+        Whether every presence joins the background (Java Maxent), only distinct ones not yet there (maxnet), or none:
+        the model is then a distribution over the background alone, and a presence outside its range counts as one at
+        the limit. By default as `knots` suggests.
     smoothing : float
         The `a` of smoothed_l1: smaller is nearer to l1.
     ratio : float
@@ -113,6 +130,8 @@ class Maxent(Classifier):
         Weights of all features, `feature_names_` naming them.
     model_ : Model
         The fitted model, which predicts and which `save` writes.
+    entropy_ : float
+        The order of the entropy; `order_search_` are those tried, if it was chosen.
     notes_ : list of str
         Which variables and features were dropped, and why.
 
@@ -138,10 +157,17 @@ class Maxent(Classifier):
         features: str | Sequence[str] = "auto",
         regularization: str = "l1",
         multiplier: float = 1.0,
-        entropy: float = 1.0,
+        entropy: float | str = 1.0,
         *,
         knots: Knots = "maxent",
         beta: str | float | ArrayLike | None = None,
+        beta_lqp: float | None = None,
+        beta_hinge: float | None = None,
+        beta_threshold: float | None = None,
+        beta_categorical: float | None = None,
+        quadratic_from: int = int(SINCE["q"]),
+        hinge_from: int = int(SINCE["h"]),
+        product_from: int = int(SINCE["p"]),
         categorical: Sequence[str | int] = (),
         solver: str = "newton",
         tolerance: float = 1e-6,
@@ -160,6 +186,9 @@ class Maxent(Classifier):
         self.tolerance, self.max_iterations, self.add_presences = tolerance, max_iterations, add_presences
         self.smoothing, self.ratio, self.prevalence = smoothing, ratio, prevalence
         self.unseen, self.temperature = unseen, temperature
+        self.beta_lqp, self.beta_hinge = beta_lqp, beta_hinge
+        self.beta_threshold, self.beta_categorical = beta_threshold, beta_categorical
+        self.quadratic_from, self.hinge_from, self.product_from = quadratic_from, hinge_from, product_from
         self.seed, self.random_state = seed, random_state
 
     def fit(
@@ -192,15 +221,48 @@ class Maxent(Classifier):
     def _fit_data(self, data: "TrainingData", start: "Maxent | Model | None" = None) -> Self:
         """Fit to a domain and a sample."""
         self._encoder = data.encoder
-        classes, rectified = parse_features(self.features, data.size)
+        self._choose_entropy(data)
+        classes, rectified = parse_features(self.features, data.size, self._since())
         self.feature_set_, beta = self._features(data, classes, rectified)
         beta = self._listed_penalties(beta)
         penalty = make_penalty(self.regularization, beta, smoothing=self.smoothing, ratio=self.ratio)
-        self.problem_ = Problem(self.feature_set_, data.sample, Entropy(self.entropy), penalty)
+        self.problem_ = Problem(self.feature_set_, data.sample, Entropy(self.entropy_), penalty)
         self.solution_ = self._solve(start)
         self.coef_ = self.solution_.weights
+        self._note_order()
         self.model_ = self._model(data, {"classes": features_text(classes, rectified)})
         return self
+
+    def _choose_entropy(self, data: "TrainingData", **changed: Any) -> None:
+        """Set the order of the entropy: as given, or by the loss at held-out presences of models with some options
+        changed."""
+        self.order_search_: list[OrderTrial] = []
+        if self.entropy != "auto":
+            self.entropy_ = Entropy(cast(float, self.entropy)).alpha
+            return
+        cells = np.random.default_rng([self.used_seed, 6]).permutation(np.flatnonzero(data.sample))
+        if cells.size < 4:
+            raise OptionError(f"{cells.size} presences are too few to choose the entropy by: give a number from 1 to 2")
+        losses = {order: np.empty(cells.size) for order in ORDERS}
+        folds = np.array_split(np.arange(cells.size), min(FOLDS, cells.size))
+        for held in folds:
+            part = data.sample.copy()
+            part[cells[held]] = 0.0
+            kept = float(part.sum())
+            fold = replace(data, sample=part / kept, size=data.size * kept)
+            for order in ORDERS:
+                params = {**self.get_params(), "entropy": order, "temperature": 1.0, **changed}
+                tried = Maxent(**{name: params[name] for name in Maxent().get_params() if name in params})._fit_data(
+                    fold
+                )
+                ratio = held_out_ratio(tried.solution_.p, data.domain.q0, cells[held], data.n_background)
+                losses[order][held] = floored_log_loss(ratio)
+        self.entropy_, self.order_search_ = choose_order(losses, data.sample[cells])
+
+    def _note_order(self) -> None:
+        """Say which order of the entropy was chosen, if it was."""
+        if self.order_search_:
+            self.notes_.append(order_note(self.entropy_, self.order_search_))
 
     def _features(self, data: "TrainingData", classes: str, rectified: int = 0) -> tuple[FeatureSet, Array]:
         """Return the features of the classes and random rectified ones, without copies, and their β by rule; note what
@@ -244,7 +306,18 @@ class Maxent(Classifier):
         """Return every feature's β by rule; where they are given one by one, the default rule's."""
         if self.regularization == "none":
             return np.ones(features.size)
-        return penalty_weights(features, sample, size, rule=self._rule(), multiplier=float(self.multiplier))
+        given = {
+            letter: float(value)
+            for name, letters in _TABLES.items()
+            for letter in letters
+            if (value := getattr(self, name)) is not None
+        }
+        rule, multiplier = self._rule(), float(self.multiplier)
+        return penalty_weights(features, sample, size, rule=rule, multiplier=multiplier, given=given)
+
+    def _since(self) -> dict[str, float]:
+        """Return the numbers of presences from which feature classes are taken."""
+        return {"q": self.quadratic_from, "h": self.hinge_from, "p": self.product_from}
 
     def _rule(self) -> str | float:
         """Return the rule of the penalties; where they are given one by one, the default rule."""
@@ -271,7 +344,11 @@ class Maxent(Classifier):
             raise OptionError(f"unseen={self.unseen!r}: expected one of {', '.join(UNSEEN)}")
         if self.add_presences not in (None, *ADD):
             raise OptionError(f"add_presences={self.add_presences!r}: expected one of {', '.join(ADD)}")
-        self.check_numbers(_NUMBERS, {"max_iterations": None})
+        if self.add_presences == "none" and self.entropy != 1:
+            raise OptionError(
+                "add_presences='none' is for entropy=1: above it, presences must be part of the background"
+            )
+        self.check_numbers(_NUMBERS | _HEIGHTS, {"max_iterations": None, **dict.fromkeys(_HEIGHTS)})
         _ = self.used_seed
 
     def _model(self, data: "TrainingData", record: dict[str, Any]) -> Model:
@@ -290,7 +367,7 @@ class Maxent(Classifier):
     ) -> Model:
         """Return the model of some weighted features; `scores` gives what they are at the cells of the domain."""
         solution, domain = self.solution_, data.domain
-        used, raw = solution.p > 0, solution.p / domain.q0 / domain.n
+        used, raw = solution.p > 0, solution.p / domain.q0 / domain.n_base
         meta = {
             "version": __version__,
             "status": solution.status,
@@ -305,7 +382,7 @@ class Maxent(Classifier):
         variables, entropy = model_variables(domain, data.encoder), float(-(solution.p[used] @ np.log(raw[used])))
         scales = (entropy, float(self.prevalence), cumulative_table(raw, solution.p), self.unseen)
         seen = training_reference(domain, [data.sample])
-        model = Model(variables, terms, float(self.entropy), solution.tau, domain.n, *scales, meta, shapes, seen)
+        model = Model(variables, terms, self.entropy_, solution.tau, domain.n_base, *scales, meta, shapes, seen)
         if self.temperature == 1.0:
             return model
         return with_temperature(model, scores(), domain.q0, float(self.temperature))

@@ -107,7 +107,8 @@ class OnAxes(Maxent):
             gap, steps, status = (group.meta[name] for name in ("gap", "iterations", "status"))
         self.coef_ = (group.axes @ self.place_ + own) / group.spread
         theta = group.scores_of(columns, self.place_, own)
-        gibbs = Entropy(1.0).gibbs(theta, domain.q0)
+        self.entropy_ = 1.0
+        gibbs = Entropy(self.entropy_).gibbs(theta, domain.q0)
         loss = gibbs.tau - float(data.sample @ theta)
         penalty = place_penalty(group, data.size) * float(np.sum((place_root(group) @ self.place_) ** 2))
         p, taken = domain.q0 * gibbs.ratio, perf_counter() - began

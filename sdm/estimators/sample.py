@@ -9,7 +9,8 @@ from sdm.errors import DataError
 from sdm.features.domain import Domain
 from sdm.types import Array
 
-ADD = ("all", "distinct")
+ADD = ("all", "distinct", "none")
+_TRACE = 1e-9  # base measure of a cell that is not part of the background, relative to one that is
 
 
 def build_domain(
@@ -25,7 +26,7 @@ def build_domain(
 
     `weight` is a presence's weight in the sample, a background row's base measure (added presences get its mean),
     unless `base` has the base measure of every row. `add` is "all": every presence joins the background, as in Java
-    Maxent; or "distinct": only those that it does not hold yet, as in maxnet.
+    Maxent; "distinct": only those that it does not hold yet, as in maxnet; or "none".
     """
     for name, values in (("sample_weight", weight), ("base_weight", base)):
         if values is not None and values.shape != present.shape:
@@ -34,6 +35,8 @@ def build_domain(
     cells, presences = x[~present], x[present]
     if not cells.shape[0]:
         raise DataError("y has no background: expected rows labelled 0 beside the presences")
+    if add == "none":
+        presences = _within(presences, cells, names, categorical)
     if add == "all":
         new = np.arange(presences.shape[0])
         place = cells.shape[0] + new
@@ -44,11 +47,30 @@ def build_domain(
         q0 = np.concatenate([base[~present], base[present][new]])
     elif weight is not None:
         q0 = np.concatenate([weight[~present], np.full(len(new), weight[~present].mean())])
+    beside = len(new) if add == "none" else 0
+    if beside:
+        q0 = np.ones(len(cells) + beside) if q0 is None else q0
+        q0[len(cells) :] *= _TRACE
     rows = np.vstack([cells, presences[new]]) if len(new) else cells
-    domain = Domain(rows, names, categorical, q0, shared=len(cells))
+    domain = Domain(rows, names, categorical, q0, shared=len(cells), beside=beside)
     sample = np.zeros(domain.n)
     np.add.at(sample, place, shares)
     return domain, sample, effective_size(shares)
+
+
+def _within(presences: Array, cells: Array, names: Sequence[str], categorical: Sequence[str]) -> Array:
+    """Return the presences with continuous variables held at the limits of the background; refuse categories that it
+    does not have."""
+    inside = np.clip(presences, cells.min(axis=0), cells.max(axis=0))
+    for v, name in enumerate(names):
+        if name in categorical:
+            if unknown := sorted(set(presences[:, v]) - set(cells[:, v])):
+                raise DataError(
+                    f"presences have the category {unknown[0]:g} of '{name}', which no background point has: "
+                    "let them join the background (add_presences distinct), or give more background points"
+                )
+            inside[:, v] = presences[:, v]
+    return inside
 
 
 def without_empty(

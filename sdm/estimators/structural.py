@@ -60,7 +60,8 @@ class StructMaxent(Maxent):
     seed, random_state : int
         Of folds, and of the estimate by Monte Carlo.
     categorical, knots, multiplier, entropy, tolerance, max_iterations, add_presences, prevalence, unseen, temperature
-        As for `Maxent`; the tolerance is 1e-4 by default, over all that the oracles find.
+        As for `Maxent`; the tolerance is 1e-4 by default, over all that the oracles find. The entropy ``"auto"`` is
+        chosen by models of the ordinary classes alone.
 
     Attributes
     ----------
@@ -89,7 +90,7 @@ class StructMaxent(Maxent):
         families: str | Sequence[str] = "auto,trees:8,mono:4",
         lam: float | str = "auto",
         beta: float | str = "auto",
-        entropy: float = 1.0,
+        entropy: float | str = 1.0,
         *,
         complexity: str = "bound",
         solver: str = "newton",
@@ -146,6 +147,9 @@ class StructMaxent(Maxent):
         ordinary, growing = parse_families(self.families, data.size)
         if not ordinary and self.lam == np.inf:
             raise OptionError(f"families={self.families!r}, lam=inf: no feature is left; add ordinary classes, 'auto'")
+        if self.entropy == "auto" and not ordinary:
+            raise OptionError("entropy='auto' is chosen with ordinary feature classes: add 'auto' to the families")
+        self._choose_entropy(data, features=ordinary, beta=None, solver="newton", regularization="l1")
         self.search_: list[PenaltySetting] = []
         self.lam_, self.beta_ = self._choose(data, ordinary, growing, progress)
         growth = self._growth(self._parts(data, ordinary, growing), data.sample, data.size, self.lam_, self.beta_)
@@ -153,6 +157,7 @@ class StructMaxent(Maxent):
         if np.isinf(self.lam_) and self.lam == "auto":
             why = "held-out loss shows no clear gain" if self.search_ else "there are too few presences to show a gain"
             self.notes_.append(f"{', '.join(growing)}: left out, since {why}")
+        self._note_order()
         self.growth_, self.coef_ = growth, self.solution_.weights
         lam = self.lam_ if np.isfinite(self.lam_) else None
         record = {"classes": ordinary, "families": growing, "lambda": lam, "beta": self.beta_}
@@ -213,7 +218,7 @@ class StructMaxent(Maxent):
         """Begin a problem on a sample."""
         domain, oracles, bounds, finite = parts
         beta_finite = np.empty(0) if finite is None else self._penalties(finite, sample, size)
-        problem = Problem(finite or FeatureSet(domain, []), sample, Entropy(self.entropy), L1(beta_finite))
+        problem = Problem(finite or FeatureSet(domain, []), sample, Entropy(self.entropy_), L1(beta_finite))
         return Growth(problem, oracles if np.isfinite(lam) else [], FamilyPenalty(lam, beta, bounds))
 
     def _choose(

@@ -1,11 +1,13 @@
 """Which features to use: the field's letters, Java Maxent's rule by sample size, random rectified features, and growing
 families."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from sdm.errors import OptionError
+from sdm.features.by_variable import names_variable, plain_part
 
 LETTERS = "lqphtc"
+SINCE: dict[str, float] = {"l": 0, "q": 10, "p": 80, "h": 15}  # presences from which auto takes a class, as Java Maxent
 LARGEST = {"trees": 63, "mono": 12, "exacttrees": 2}  # sizes of growing families
 MOST_RECTIFIED = 10_000  # random rectified features of a fit
 _NOT_RECTIFIED = "'{}', random rectified features, are for maxent models of one species: leave it out here"
@@ -13,18 +15,21 @@ _WORDS = ("linear", "quadratic", "product", "hinge", "threshold", "category", "c
 NAMES = {word: word[0] for word in _WORDS}
 
 
-def auto_classes(presences: float) -> str:
-    """Return Java Maxent's classes for a number of presences: l, then q from 10, h from 15, p from 80."""
-    return "l" + "".join(letter for letter, least in (("q", 10), ("p", 80), ("h", 15)) if presences >= least)
+def auto_classes(presences: float, since: Mapping[str, float] = SINCE) -> str:
+    """Return Java Maxent's classes for a number of presences: l, then q from 10, h from 15, p from 80; `since` may have
+    other numbers."""
+    return "".join(letter for letter in SINCE if presences >= since.get(letter, SINCE[letter]))
 
 
-def parse_features(features: str | Sequence[str], presences: float) -> tuple[str, int]:
+def parse_features(
+    features: str | Sequence[str], presences: float, since: Mapping[str, float] = SINCE
+) -> tuple[str, int]:
     """Return the class letters, which may be none, and how many random rectified features there are, of classes as for
     `parse_classes` with `relu:N` among them, such as ``lqh,relu:1000`` or ``auto,relu:300``."""
     rest, rectified = split_rectified(features)
     if not rectified:
-        return parse_classes(features, presences), 0
-    ordinary = [auto_classes(presences) if part == "auto" else part for part in rest]
+        return parse_classes(features, presences, since), 0
+    ordinary = [auto_classes(presences, since) if part == "auto" else part for part in rest]
     return parse_classes(ordinary, presences) if ordinary else "", rectified
 
 
@@ -54,44 +59,57 @@ def features_text(classes: str, rectified: int) -> str:
     return ",".join([*([classes] if classes else []), *([f"relu:{rectified}"] if rectified else [])])
 
 
-def parse_classes(features: str | Sequence[str], presences: float) -> str:
+def parse_classes(features: str | Sequence[str], presences: float, since: Mapping[str, float] = SINCE) -> str:
     """Return the classes as letters in the order `lqphtc`. Accepts ``auto``, letters in any case and order (``LQH``),
-    or names (``["linear", "hinge"]``, ``"linear,hinge"``)."""
+    or names (``["linear", "hinge"]``, ``"linear,hinge"``). Parts that name variables (``bio1:lq``, ``bio1*bio12``)
+    follow them as they are; `FeatureChoice` reads them."""
     if isinstance(features, str) and features.strip().lower() == "auto":
-        return auto_classes(presences)
+        return auto_classes(presences, since)
     refuse_rectified(features)
-    letters: set[str] = set()
-    for part in _parts(features):
-        if part in NAMES:
+    letters, parts = set[str](), _parts(features)
+    own = [part for part in parts if names_variable(part)]
+    for part in parts:
+        if part in own:
+            continue
+        if part == "auto" and own:
+            letters.update(auto_classes(presences, since))
+        elif part in NAMES:
             letters.add(NAMES[part])
         elif part and set(part) <= set(LETTERS):
             letters.update(part)
         else:
             raise OptionError(
                 f"features={features!r}: '{part}' is no feature class; expected 'auto', letters of {LETTERS} such as "
-                f"'lqh', or names among {', '.join(dict.fromkeys(NAMES))}"
+                f"'lqh', names among {', '.join(dict.fromkeys(NAMES))}, or classes of a variable such as 'bio1:lq'"
             )
-    return "".join(letter for letter in LETTERS if letter in letters)
+    return ",".join(filter(None, ["".join(letter for letter in LETTERS if letter in letters), *own]))
 
 
 def _parts(features: str | Sequence[str]) -> list[str]:
     """Return the words of a text of features, or of a list of them, in small letters."""
     if isinstance(features, str):
-        return [part.strip() for part in features.strip().lower().replace("+", ",").split(",")]
+        return [plain_part(part) for part in features.strip().replace("+", ",").split(",")]
     listed = features if isinstance(features, Iterable) else [features]
-    return [str(part).strip().lower() for part in listed] or [""]
+    return [plain_part(str(part)) for part in listed] or [""]
+
+
+def has_growing(features: str | Sequence[str]) -> bool:
+    """Tell whether trees or monomials are among the features."""
+    return any(":" in part and not names_variable(part) for part in split_rectified(features)[0])
 
 
 def parse_families(text: str | Sequence[str], presences: float) -> tuple[str, dict[str, int]]:
     """Return the ordinary class letters (may be none), and the largest size of each growing family, of a text such as
     `l,q,h,trees:8,mono:4`."""
     refuse_rectified(text)
-    parts = [part.strip().lower() for part in (text.split(",") if isinstance(text, str) else text)]
+    parts = _parts(text)
     growing: dict[str, int] = {}
     ordinary = []
     for part in parts:
         name, colon, size = part.partition(":")
-        if name in LARGEST and colon:
+        if names_variable(part):
+            ordinary.append(part)
+        elif name in LARGEST and colon:
             if not size.isdigit() or not 1 <= int(size) <= LARGEST[name]:
                 raise OptionError(f"families: '{part}' has no size from 1 to {LARGEST[name]}, such as {name}:4")
             growing[name] = int(size)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm.errors import DataError
+from sdm.features.by_variable import FeatureChoice
 from sdm.features.domain import Domain, Measure
 from sdm.features.family import Family
 from sdm.features.finite.category import CategoryFamily
@@ -98,9 +99,13 @@ def build_features(
     empty_categories: bool = False,
     ridges: Sequence[RidgeFamily] = (),
 ) -> FeatureSet:
-    """Make the families of the given class letters (as from `parse_classes`) over a domain; categorical variables get
-    their classes with or without c. `sample` is the presences' mass on cells. A class without any presence is kept with
-    `empty_categories` (as maxnet does) or not (as Java Maxent does). Random features, `ridges`, come last."""
+    """Make the families of the given classes (as from `parse_classes`, which may name variables) over a domain;
+    categorical variables get their classes with or without c. `sample` is the presences' mass on cells. A class without
+    any presence is kept with `empty_categories` (as maxnet does) or not (as Java Maxent does). Random features,
+    `ridges`, come last."""
+    choice = FeatureChoice.read(classes)
+    choice.check([variable.name for variable in domain.variables])
+    classes = choice.classes
     plain = {"l": LinearFamily, "q": QuadraticFamily, "p": ProductFamily}
     families: list[Family] = [family(domain) for letter, family in plain.items() if letter in classes]
     if "h" in classes:
@@ -113,9 +118,23 @@ def build_features(
         category = category.subset(category.expectations(domain.measure(sample)) > 0)
     families += [category, *ridges]
     features = FeatureSet(domain, families)
+    if choice.names and features.size:
+        features = features.subset(np.concatenate([_chosen(family, choice) for family in features.families]))
     if not features.size:
         raise DataError(f"there is no feature to fit: {_why_none(domain, classes + 'r' * bool(ridges))}")
     return features
+
+
+def _chosen(family: Family, choice: FeatureChoice) -> NDArray[np.bool_]:
+    """Mark the features of a family that the variables have; random features are of all variables."""
+    if isinstance(family, RidgeFamily):
+        return np.ones(family.size, dtype=bool)
+    variables = family.domain.variables
+    if isinstance(family, ProductFamily):
+        pairs = zip(family.var, family.other)
+        return np.array([choice.multiplies(variables[a], variables[b]) for a, b in pairs], dtype=bool)
+    has = np.array([choice.has(family.letter, variable) for variable in variables], dtype=bool)
+    return has[family.var]
 
 
 def _why_none(domain: Domain, classes: str) -> str:

@@ -7,63 +7,29 @@ in it. So with the slopes `b_(t|s) = P(t | s) − P(t | not s)` and `d_(e|s) = E
     Cov(g_e, g_f) = d_(e|a) Cov(y_a, y_b) d_(f|b)                                      (a, b the nearest ends)
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from sdm._jit import jit
 from sdm.joint.discriminant import Discriminant, LabelledSites
-from sdm.joint.graph import Forest
 from sdm.joint.inference import ABSENT, Marginals
 from sdm.types import Array
 
 NUMBERS = 1 << 19  # covariances that are held at once
 
 
-@dataclass(frozen=True)
-class Paths:
-    """Paths through a forest."""
-
-    walk: NDArray[np.int64]  # (S, S − 1, 3): from each species, nearest first: next, the one before, edge; else −1
-    near: NDArray[np.int64]  # (E, E): which end of the first edge is nearest to the second
-
-    @classmethod
-    def of(cls, forest: Forest) -> "Paths":
-        """Return the paths through a forest."""
-        walk = np.full((forest.size, max(forest.size - 1, 0), 3), -1, dtype=np.int64)
-        near = np.zeros((len(forest.edges), len(forest.edges)), dtype=np.int64)
-        for root in range(forest.size):
-            before, order = {root: -1}, [root]
-            for s in order:
-                for e in forest.around[forest.start[s] : forest.start[s + 1]]:
-                    t = int(forest.edges[e].sum() - s)
-                    if t not in before:
-                        before[t] = s
-                        order.append(t)
-                        walk[root, len(order) - 2] = t, s, e
-        for e in range(len(forest.edges)):
-            for other in range(len(forest.edges)):
-                if e != other:
-                    near[e, other] = _near(forest, walk, e, other)
-        return cls(walk, near)
-
-
-def _near(forest: Forest, walk: NDArray[np.int64], e: int, other: int) -> int:
-    """Return which end of an edge another edge is nearest to; 0 if they are in different trees."""
-    ends = [row[1] for row in walk[int(forest.edges[other, 0])] if row[2] == e]
-    return int(bool(ends) and forest.edges[e, 1] == ends[0])
-
-
-def curvature(discriminant: Discriminant, sites: LabelledSites, marginals: Marginals, paths: Paths) -> Array:
+def curvature(discriminant: Discriminant, sites: LabelledSites, marginals: Marginals) -> Array:
     """Return `Σ_i Cov_i[∂F/∂w]`, `(size, size)`, of sites with these marginals; species left out count nothing."""
-    d, n_pairs = discriminant, len(discriminant.pair)
+    d, n_pairs, paths = discriminant, len(discriminant.pair), discriminant.forest.paths
     species, edges, k = d.forest.size, len(d.forest.edges), d.n_features
     of_nodes = d.node_block[:, None] * k + np.arange(k)
     of_edges = d.n_node_blocks * k + d.edge_block[:, None] * n_pairs + np.arange(n_pairs)
     index = np.concatenate([of_nodes.ravel(), of_edges.ravel()])
     whole = np.zeros((index.size, index.size))
     cut, units = species * k, edges * n_pairs
+    if not edges:
+        _alone(sites, marginals, whole)
+        return whole if np.array_equal(index, np.arange(d.size)) else _tied(whole, index, d.size)
     states = sites.states
     step = min(sites.n, max(1, NUMBERS // (species * (species + units))))
     nodes, mixed = np.empty((step, species, species)), np.empty((step, species, units))
@@ -78,11 +44,23 @@ def curvature(discriminant: Discriminant, sites: LabelledSites, marginals: Margi
         whole[:cut, cut:] += _node_edges(x, u)
     whole[cut:, cut:] = between_edges
     whole[cut:, :cut] = whole[:cut, cut:].T
-    if np.array_equal(index, np.arange(d.size)):
-        return whole
-    out = np.zeros((d.size, d.size))
+    return whole if np.array_equal(index, np.arange(d.size)) else _tied(whole, index, d.size)
+
+
+def _tied(whole: Array, index: NDArray[np.int64], size: int) -> Array:
+    """Return the curvature in weights that nodes or edges share."""
+    out = np.zeros((size, size))
     np.add.at(out, (index[:, None], index[None, :]), whole)
     return out
+
+
+def _alone(sites: LabelledSites, marginals: Marginals, whole: Array) -> None:
+    """Fill the blocks of species without edges, which do not vary together."""
+    k, p = sites.x.shape[2], marginals.nodes
+    spread = np.where(sites.labels >= 0, p * (1.0 - p), 0.0)
+    for s in range(p.shape[1]):
+        x = sites.x[:, s if sites.x.shape[1] > 1 else 0]
+        whole[s * k : (s + 1) * k, s * k : (s + 1) * k] = (x.T * spread[:, s]) @ x
 
 
 def _between_nodes(x: Array, m: Array) -> Array:

@@ -14,7 +14,7 @@ from sdm.features.classes import parse_classes
 from sdm.features.domain import Domain
 from sdm.features.feature_set import build_features
 from sdm.features.knots import Knots
-from sdm.features.terms import CATEGORY, QUADRATIC, Terms
+from sdm.features.terms import CATEGORY, LINEAR, QUADRATIC, Terms
 from sdm.types import Array
 
 
@@ -48,7 +48,7 @@ class SiteFeatures:
         values = terms.evaluate(z)
         mean, spread = values.mean(axis=0), values.std(axis=0)
         two = np.array([variable.values.size == 2 for variable in domain.variables])
-        copy = (terms.kind == QUADRATIC) & two[terms.var] & ("l" in letters)
+        copy = (terms.kind == QUADRATIC) & two[terms.var] & np.isin(terms.var, terms.var[terms.kind == LINEAR])
         used = np.flatnonzero((spread > 1e-9) & ~copy)
         return cls(terms.take(used, np.zeros(used.size)), lo, hi, centre, width, mean[used], spread[used])
 

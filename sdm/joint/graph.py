@@ -16,6 +16,14 @@ from sdm.types import Array, Index
 
 
 @dataclass(frozen=True)
+class Paths:
+    """Paths through a forest."""
+
+    walk: Index  # (S, S − 1, 3): from each species, nearest first: next, the one before, edge; else −1
+    near: Index  # (E, E): which end of the first edge is nearest to the second; 0 in different trees
+
+
+@dataclass(frozen=True)
 class Forest:
     """Species 0…S−1 and the edges between them, `(E, 2)`, without a cycle."""
 
@@ -48,6 +56,25 @@ class Forest:
         """The edges at each species, one species after the other."""
         ends = self.edges.ravel()
         return (np.argsort(ends, kind="stable") // 2).astype(np.int64)
+
+    @cached_property
+    def paths(self) -> Paths:
+        """The paths from every species to all others of its tree."""
+        walk = np.full((self.size, max(self.size - 1, 0), 3), -1, dtype=np.int64)
+        end = np.zeros((self.size, len(self.edges)), dtype=np.int64)  # which end of an edge is nearest to a species
+        for root in range(self.size):
+            before, order = {root: -1}, [root]
+            for s in order:
+                for e in self.around[self.start[s] : self.start[s + 1]].tolist():
+                    t = int(self.edges[e].sum() - s)
+                    if t not in before:
+                        before[t] = s
+                        order.append(t)
+                        walk[root, len(order) - 2] = t, s, e
+                        end[root, e] = int(self.edges[e, 1] == s)
+        near = end[self.edges[:, 0]].T.copy()
+        np.fill_diagonal(near, 0)
+        return Paths(walk, near)
 
     @cached_property
     def _walk(self) -> tuple[Index, Index, Index]:

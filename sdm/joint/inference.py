@@ -60,9 +60,10 @@ def scores(forest: Forest, unary: Array, table: Array, labels: States) -> Array:
     """Return the score of one labeling per site; species labelled below zero are left out with their edges."""
     known = labels >= 0
     out = np.where(known & (labels > 0), unary, 0.0).sum(axis=1)
-    for (s, t), values in zip(forest.edges, table):
-        both = known[:, s] & known[:, t]
-        out[both] += values[labels[both, s], labels[both, t]]
+    first, second = forest.edges.T
+    own = np.maximum(labels, 0)
+    values = table[np.arange(len(table)), own[:, first], own[:, second]]
+    out += np.where(known[:, first] & known[:, second], values, 0.0).sum(axis=1)
     return out
 
 

@@ -54,7 +54,7 @@ def read_labels(y: Any, names: Sequence[str], sites: int) -> States:
         i, s = (int(k[0]) for k in np.nonzero(odd))
         raise DataError(
             f"species '{names[s]}' has {values[i, s]:g} in row {i + 1}, expected 1 (present), 0 (absent) or missing; "
-            "turn counts and other continuous values into 0 and 1 first"
+            "counts and cover become presences with --presence-above 0 (in Python: y > 0)"
         )
     return np.ascontiguousarray(np.where(known, np.nan_to_num(values), -1).astype(np.int8))
 

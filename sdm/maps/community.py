@@ -54,6 +54,25 @@ class JointPlaces:
 
 
 @dataclass(frozen=True)
+class SurveyedCells:
+    """Cells of layers in which labels of species are known."""
+
+    rows: NDArray[np.int64]
+    cols: NDArray[np.int64]
+    labels: Array  # (n, S): 1, 0, or NaN where nobody looked
+
+    def within(self, window: Window) -> Array | None:
+        """Return the labels of every cell of a window, row by row; None if none is known there."""
+        row, col = self.rows - int(window.row_off), self.cols - int(window.col_off)
+        inside = (row >= 0) & (row < window.height) & (col >= 0) & (col < window.width)
+        if not inside.any():
+            return None
+        out = np.full((int(window.height) * int(window.width), self.labels.shape[1]), np.nan)
+        out[row[inside] * int(window.width) + col[inside]] = self.labels[inside]
+        return out
+
+
+@dataclass(frozen=True)
 class JointMaps:
     """Summaries of the maps of a joint model, as in `JointPlaces`."""
 
@@ -79,12 +98,13 @@ def write_maps(
     extrapolation: str = "clamp",
     study_area: StudyArea | None = None,
     novelty: NoveltyMaps | None = None,
+    known: SurveyedCells | None = None,
     threads: int = 2,
     progress: Progress | None = None,
 ) -> JointMaps:
     """Write rasters of every species' probability, of the best joint labeling (0, 1), and of richness: all or none.
-    `stacked` is the model without edges, for the maps of `places.richness` that need it. The other arguments are those
-    of `sdm.maps.species.predict_raster`."""
+    `stacked` is the model without edges, for the maps of `places.richness` that need it. Labels in
+    `known` cells are held. The other arguments are those of `sdm.maps.species.predict_raster`."""
     check_variables(joint.encoder.names, stack)
     check_extrapolation(extrapolation, EXTRAPOLATIONS[:3])
     stack = stack.within(None if study_area is None else study_area.bounds)
@@ -112,12 +132,13 @@ def write_maps(
             beside = novelty.measured(window, list(cells), valid, None, clamp)
         if extrapolation == "none":
             valid &= ~known_range(joint).outside(list(cells))
+        held = None if known is None else known.within(window)
         for first in range(0, cells.shape[1], step):
             x = np.ascontiguousarray(cells[:, first : first + step].T, dtype=np.float64)
             whole = valid[first : first + step]
             if whole.any():
                 at = np.arange(first, first + len(x))[whole]
-                labels, probability = joint.predict_both(x[whole], clamp)
+                labels, probability = joint.predict_both(x[whole], None if held is None else held[at], clamp)
                 there[:, at], levels[: len(names), at] = labels.T, probability.T
                 single = None if single_models is None else single_models.predict_proba(x[whole], clamp=clamp)
                 sums = _sums(labels, probability, single)

@@ -14,6 +14,8 @@ from sdm.data.place import is_place
 from sdm.data.rasters.grid import Grid
 from sdm.novelty.ranges import TrainingRange
 
+LISTED = 0.001  # of the cells: numbers that are outside their range in fewer are not listed
+
 
 @dataclass(frozen=True)
 class Outside:
@@ -59,19 +61,21 @@ class Outside:
         share = _percent(self.outside / self.cells)
         area = f", {self.outside_km2:,.0f} km²" if self.km2 else ""
         size = f"{self.outside:,} of {self.cells:,} cells ({share}{area})"
-        listed = [self._shares(self.variables)] if any(cells for cells, _ in self.variables.values()) else []
-        if any(cells for cells, _ in self.unseen.values()):
-            listed.append(f"categories that were not in training: {self._shares(self.unseen)}")
-        return f"outside the training range: {size}: {'; '.join(listed)}"
+        listed = [self._shares(self.variables, LISTED)]
+        if unseen := self._shares(self.unseen, 1 / self.cells):
+            listed.append(f"categories that were not in training: {unseen}")
+        return ": ".join(filter(None, [f"outside the training range: {size}", "; ".join(filter(None, listed))]))
 
-    def _shares(self, counted: dict[str, tuple[int, float]]) -> str:
+    def _shares(self, counted: dict[str, tuple[int, float]], least: float) -> str:
+        """Return the variables that are outside in at least a share of the cells, the worst first."""
         ordered = sorted(counted.items(), key=lambda item: -item[1][0])
-        return ", ".join(f"{name} {_percent(cells / self.cells)}" for name, (cells, _) in ordered if cells)
+        shares = ((name, cells / self.cells) for name, (cells, _) in ordered)
+        return ", ".join(f"{name} {_percent(share)}" for name, share in shares if share >= least)
 
 
 def _percent(share: float) -> str:
     """Return a share above 0 as text."""
-    return f"{share:.1%}" if share >= 0.0005 else "under 0.1%"
+    return f"{share:.1%}" if share >= LISTED else "under 0.1%"
 
 
 class OutsideTally:

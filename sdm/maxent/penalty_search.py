@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sdm.maxent.entropy_choice import floored_log_loss
 from sdm.maxent.solution import Solution
 from sdm.maxent.solvers.newton import solve_structural
 from sdm.maxent.structural import Growth
@@ -179,13 +180,15 @@ def _try(
     return fits
 
 
+def held_out_ratio(p: Array, q0: Array, held: NDArray[np.int64], n_background: int) -> Array:
+    """Return the density of cells relative to the base measure, over the first `n_background` cells."""
+    return np.asarray(p[held] / q0[held] / (p[:n_background].sum() / q0[:n_background].sum()))
+
+
 def _held_out(fold: PenaltyFold, growth: Growth, solution: Solution) -> Array:
     """Return the log loss of the cells held out."""
-    q0, base = growth.domain.q0, fold.n_background
-    ratio = solution.p[fold.held] / q0[fold.held]
-    ratio /= solution.p[:base].sum() / q0[:base].sum()
-    # Where an entropy above 1 leaves a density of zero, one part in a thousand of the base measure keeps the loss
-    # finite.
-    floor = 0.0 if growth.problem.entropy.alpha == 1.0 else 1e-3
+    ratio = held_out_ratio(solution.p, growth.domain.q0, fold.held, fold.n_background)
+    if growth.problem.entropy.alpha > 1.0:
+        return floored_log_loss(ratio)
     with np.errstate(divide="ignore"):
-        return -np.log((1 - floor) * ratio + floor)
+        return np.asarray(-np.log(ratio))

@@ -1,5 +1,7 @@
 """The regularisation weight β of every feature, from how well a sample of its size determines the feature's mean."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from sdm.errors import OptionError
@@ -17,6 +19,8 @@ _CATEGORY = ((0, 10, 17), (0.65, 0.5, 0.25))
 _FLOOR = 0.001
 
 RULES = ("maxent", "maxnet", "deviation", "corollary7")
+TABULATED = ("maxent", "maxnet")
+"""The rules that take a number from the tables, which can be given in their place."""
 
 
 def penalty_weights(
@@ -27,6 +31,7 @@ def penalty_weights(
     rule: str | float = "maxent",
     multiplier: float = 1.0,
     delta: float = 0.05,
+    given: Mapping[str, float] | None = None,
 ) -> Array:
     """Return `β_j` for every feature, times `multiplier`; `size` is the effective number of presences (`m`; with
     weights Kish's).
@@ -36,11 +41,14 @@ def penalty_weights(
     does: a feature that is constant at the presences would have no penalty, and its weight could grow without bound.
     Random features, which no program has a table for, have the larger of the hinges' and the products'.
     `corollary7`: the bound of their Corollary 7 at confidence `1 − delta`. A number: the same β for every feature.
+    `given` are numbers by class letter that stand in place of those of the tables.
     """
     if not (np.isfinite(multiplier) and multiplier > 0):
         raise OptionError(
             f"multiplier={multiplier!r}: expected a positive number; for no penalty use regularization='none'"
         )
+    if given and rule not in TABULATED:
+        raise OptionError(f"beta={rule!r}: numbers of the tables of a feature class are for {' and '.join(TABULATED)}")
     if isinstance(rule, (int, float)) and not isinstance(rule, bool):
         return np.full(features.size, float(rule) * multiplier)
     if rule not in RULES:
@@ -52,7 +60,7 @@ def penalty_weights(
         return np.maximum(multiplier * deviation / np.sqrt(size), _FLOOR * multiplier)
     if rule == "corollary7":
         return multiplier * corollary7(deviation, size, features.size, delta)
-    return _tabulated(features, measure, deviation, size, rule, multiplier)
+    return _tabulated(features, measure, deviation, size, rule, multiplier, given or {})
 
 
 def corollary7(deviation: Array, m: float, n_features: int, delta: float) -> Array:
@@ -63,7 +71,13 @@ def corollary7(deviation: Array, m: float, n_features: int, delta: float) -> Arr
 
 
 def _tabulated(
-    features: FeatureSet, measure: Measure, deviation: Array, m: float, rule: str, multiplier: float
+    features: FeatureSet,
+    measure: Measure,
+    deviation: Array,
+    m: float,
+    rule: str,
+    multiplier: float,
+    given: Mapping[str, float],
 ) -> Array:
     """Return `table · multiplier · s_j / √m` with each program's own exceptions."""
     sizes = np.diff(features.offsets)
@@ -74,6 +88,7 @@ def _tabulated(
     heights = {letter: float(np.interp(m, *table)) for letter, table in tables.items()}
     # Neither program has random features. They bend as hinges do, along combinations of variables as products have.
     heights["r"] = max(heights["h"], float(np.interp(m, *_WITH_PRODUCT)))
+    heights |= given
     table = np.repeat([heights[letter] for letter in letters], sizes)
     spread = np.minimum(deviation, 0.5) if rule == "maxent" else deviation
     hinges, thresholds = (np.repeat([letter in wanted for letter in letters], sizes) for wanted in ("hr", "t"))

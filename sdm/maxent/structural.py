@@ -15,11 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm.features.feature_set import FeatureSet
-from sdm.features.growing.grown import GrownFamily, Oracle
+from sdm.features.growing.grown import GrownFamily, Oracle, Shape
 from sdm.maxent.penalty import L1
 from sdm.maxent.problem import Problem, State
 from sdm.types import Array
 
+# While the quick part of the search finds features with a violation of this many times their penalty, the gap cannot be
+# small, and the rest of the search would be wasted.
+ENOUGH = 1.1
 SPARE = 60  # features without weight to keep at hand before looking which of them can go
 
 
@@ -76,14 +79,10 @@ class Growth:
         ones; None if the problem is as it was.
         """
         kept = self._pruned(state)
-        violated, worst = [], 0.0
-        for g in self.problem.masses(state.p - self.problem.sample):
-            for oracle in self.oracles:
-                for proposal in oracle.propose(g):
-                    penalty = self.family_penalty.of(oracle, proposal.shape.size)
-                    worst = max(worst, proposal.violation / penalty)
-                    if proposal.violation > penalty and not self.grown.knows(oracle, proposal.shape):
-                        violated.append((rank(proposal.violation, penalty), penalty, oracle, proposal.shape))
+        worst, violated = self._violated(state, rank, further=False)
+        if worst < ENOUGH:
+            worst_of_rest, rest = self._violated(state, rank, further=True)
+            worst, violated = max(worst, worst_of_rest), violated + rest
         violated.sort(key=lambda item: -item[0])
         limit, added = limit if state.lam.size else 2 * limit, list[float]()
         for _, penalty, oracle, shape in violated:
@@ -96,6 +95,21 @@ class Growth:
         lam, eps = (v.reshape(self.problem.classes, -1)[:, kept] for v in (state.lam, state.eps))
         lam = np.hstack([lam, np.zeros_like(measured)]).ravel()
         return replace(state, lam=lam, eps=np.hstack([eps, measured]).ravel()), worst, kept
+
+    def _violated(
+        self, state: State, rank: Callable[[float, float], float], further: bool
+    ) -> tuple[float, list[tuple[float, float, Oracle, Shape]]]:
+        """Return the largest `violation/penalty` that the oracles find, quickly or further, and what can be added: its
+        rank, penalty, oracle and shape."""
+        worst, violated = 0.0, []
+        for g in self.problem.masses(state.p - self.problem.sample):
+            for oracle in self.oracles:
+                for proposal in oracle.propose_further(g) if further else oracle.propose_quickly(g):
+                    penalty = self.family_penalty.of(oracle, proposal.shape.size)
+                    worst = max(worst, proposal.violation / penalty)
+                    if proposal.violation > penalty and not self.grown.knows(oracle, proposal.shape):
+                        violated.append((rank(proposal.violation, penalty), penalty, oracle, proposal.shape))
+        return worst, violated
 
     def _pruned(self, state: State) -> NDArray[np.bool_]:
         """Forget features that have no weight and are far from getting one (an oracle can find them again). Return

@@ -18,6 +18,7 @@ from sdm.joint.graph import Forest, forest_of_edges
 from sdm.joint.inference import States, marginals, maximise
 from sdm.joint.labels import as_states, read_labels
 from sdm.joint.likelihood import LogLoss
+from sdm.joint.sparsemap import PossibleCommunities, possible_communities
 from sdm.models.interface import Arrays, FittedModel, Header, read_terms, term_arrays, term_names
 from sdm.novelty.ranges import TrainingRange
 from sdm.novelty.reference import Reference
@@ -75,13 +76,24 @@ class FittedJoint(FittedModel):
         out[whole] = marginals(self.forest, self.scale * unary, self.scale * table, states[whole]).nodes
         return out
 
-    def predict_both(self, x: Any, clamp: bool = True) -> tuple[NDArray[np.int8], Array]:
+    def predict_both(self, x: Any, known: Any = None, clamp: bool = True) -> tuple[NDArray[np.int8], Array]:
         """Return what `predict` and `predict_proba` do, from one evaluation of the features."""
-        unary, table, states, whole = self._scores(x, None, clamp)
+        unary, table, states, whole = self._scores(x, known, clamp)
         labels, probability = np.full(states.shape, -1, dtype=np.int8), np.full(states.shape, np.nan)
         labels[whole] = maximise(self.forest, unary, table, states[whole])[0]
         probability[whole] = marginals(self.forest, self.scale * unary, self.scale * table, states[whole]).nodes
         return labels, probability
+
+    def communities(self, x: Any, known: Any = None, clamp: bool = True) -> list[PossibleCommunities | None]:
+        """Return a few possible communities of every site with their probabilities (SparseMAP), the most probable
+        first; None where a variable is missing. Parameters as those of `predict`."""
+        unary, table, states, whole = self._scores(x, known, clamp)
+        found = iter(possible_communities(self.forest, self.scale * unary, self.scale * table, states[whole]))
+        return [next(found) if there else None for there in whole]
+
+    def log_odds(self, x: Any) -> Array:
+        """Return every species' log-odds from the environment alone: those of a single model, if it has no edges."""
+        return self.scale * self.discriminant.unary(self.weights, self.features.evaluate(self.encode(x)))
 
     def log_loss(self, x: Any, labels: Any) -> float:
         """Return the mean of `−ln p(y | x)` of the known labels, site by site; they are below zero or NaN elsewhere."""

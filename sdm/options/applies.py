@@ -18,7 +18,7 @@ _EVERY = {
     "fit.max_iterations", "test.percent", "test.folds", "test.split", "test.block_size", "test.radius",
     "test.orientation", "test.aggregation", "test.fold_column", "test.replicates", "test.replicate_kind",
     "predict.clamp", "predict.extrapolation", "project.", "output.resume",
-    "output.folder", "output.overwrite", "output.map", "output.report", "output.page_map",
+    "output.folder", "output.overwrite", "output.map", "output.report", "output.metadata", "output.page_map",
     "output.gpkg", "output.figure_format", "output.dpi", "output.figure_width",
 }  # fmt: skip
 _SPECIES = {
@@ -61,8 +61,8 @@ PROJECTING = (
     "project.models", "project.scenarios", "project.reference", "project.thresholds", "project.novelty",
     "project.dispersal", "project.over", "project.area", "predict.scale", "predict.threshold", "predict.extrapolation",
     "predict.clamp", "layers.nodata", "layers.align", "layers.rename", "output.folder", "output.overwrite",
-    "output.resume", "output.report", "output.page_map", "output.figure_format", "output.dpi", "output.figure_width",
-    "threads", "processes", "cluster.address", "cluster.workers", "cluster.settings", "retries",
+    "output.resume", "output.report", "output.page_map", "output.gpkg", "output.figure_format", "output.dpi",
+    "output.figure_width", "threads", "processes", "cluster.address", "cluster.workers", "cluster.settings", "retries",
 )  # fmt: skip
 
 

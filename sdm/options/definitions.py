@@ -6,6 +6,8 @@ on the kind of model has none here (None): the estimator's default counts, and t
 
 from typing import Any, Literal
 
+from pydantic import Field
+
 from sdm.options.kinds import (
     Classes,
     Count,
@@ -19,6 +21,7 @@ from sdm.options.kinds import (
     Nodata,
     NotNegative,
     Numbers,
+    Order,
     Places,
     Positive,
     Renames,
@@ -69,6 +72,12 @@ class OccurrenceOptions(Section):
     keep_duplicates: bool | None = option(
         None,
         "Keep several records of a species in one cell (default: no; for classes yes, because every visit counts).",
+    )
+    partial: bool = option(
+        False,
+        "Keep records that have some of the variables: for a value that is missing, that of another record of the "
+        "species is taken, drawn by --seed, as Java Maxent does (default: such records are left out).",
+        "allowpartialdata",
     )
     thin_distance: float = option(
         0.0, "Thin: keep as many records as possible, no two nearer to each other than N km.", ge=0
@@ -222,7 +231,9 @@ class FitOptions(Section):
         "auto",
         "Feature classes: auto, or letters of l q p h t (linear, quadratic, product, hinge, threshold); for species "
         "also random rectified features, as in lqh,relu:1000, which hold how variables act together (drawn by --seed); "
-        "for classes also trees and monomials, as in l,q,trees:8 (auto: by the number of records; for communities lq).",
+        "for classes also trees and monomials, as in l,q,trees:8 (auto: by the number of records; for communities lq). "
+        'By variable, and with single products: "bio1:lq, slope:h, bio1*bio12"; letters without a name, as in '
+        "lq,slope:h, are those of all other variables.",
         "fc",
     )
     multiplier: Literal["auto"] | Positive | None = option(
@@ -238,7 +249,11 @@ class FitOptions(Section):
         "sites).",
         was="l1",
     )
-    entropy: float = option(1.0, "1 is Shannon's entropy; up to 2 the map has exact zeros.", ge=1, le=2)
+    entropy: Literal["auto"] | Order = option(
+        1.0,
+        "1 is Shannon's entropy; up to 2 the map has exact zeros; auto: 1, 1.25, 1.5 or 2, by the log loss at held-out "
+        "records or sites.",
+    )
     knots: Literal["maxent", "maxnet", "all"] | Count | None = option(
         None,
         "Knots of hinges and thresholds: maxent, maxnet, all, or N quantiles (default: maxent; for classes 30, because "
@@ -262,6 +277,26 @@ class FitOptions(Section):
         None,
         "Where the penalties of features come from (default: Maxent's tables; structural: auto, by held-out loss). "
         "deviation: σ/√m at the presences; tables and deviation give at least 0.001, times the multiplier.",
+    )
+    beta_lqp: NotNegative | None = option(
+        None,
+        "Regularisation of linear, quadratic and product features, before the multiplier (default: by Maxent's table).",
+    )
+    beta_hinge: NotNegative | None = option(
+        None, "Regularisation of hinge features, before the multiplier (default: 0.5, as Maxent)."
+    )
+    beta_threshold: NotNegative | None = option(
+        None, "Regularisation of threshold features, before the multiplier (default: by Maxent's table)."
+    )
+    beta_categorical: NotNegative | None = option(
+        None, "Regularisation of categories, before the multiplier (default: by Maxent's table)."
+    )
+    quadratic_from: Count = option(
+        10, "For features auto: records from which quadratic features are used.", "l2lqthreshold"
+    )
+    hinge_from: Count = option(15, "For features auto: records from which hinge features are used.", "hingethreshold")
+    product_from: Count = option(
+        80, "For features auto: records from which product features are used.", "lq2lqptthreshold"
     )
     complexity: Literal["bound", "sample"] = option(
         "bound", "Structural: complexity of families by the theory's bound, or estimated on the sample."
@@ -307,8 +342,10 @@ class FitOptions(Section):
         "convergencethreshold",
     )
     max_iterations: Count | None = option(None, "Stop after N rounds at the latest.", "maximumiterations")
-    add_presences: Literal["all", "distinct"] | None = option(
-        None, "Which presences join the background (default: all, as Java Maxent)."
+    add_presences: Literal["all", "distinct", "none"] | None = option(
+        None,
+        "Which presences join the background: all (default), those that it does not hold yet (distinct, as Java Maxent "
+        "does with layers), or none.",
     )
     smoothing: Positive = option(0.1, "For smoothed_l1: smaller is nearer to l1.")
     ratio: Positive | None = option(
@@ -372,6 +409,11 @@ class TestOptions(Section):
     importance: bool = option(
         True, "Measure each variable: permutation importance, and percent contribution for species."
     )
+    contribution: Literal["shares", "steps"] = option(
+        "shares",
+        "How percent contribution is counted. shares: by the weights alone, whatever the algorithm did; steps: along "
+        "the steps of Java Maxent's algorithm, as it does (up to 500 of them, or --max-iterations).",
+    )
     repeats: Count = option(10, "How often each variable is shuffled for its permutation importance.")
     jackknife: bool = option(False, "Also fit without each variable, and with each variable alone.")
     null_models: int = option(
@@ -423,6 +465,11 @@ class OutputOptions(Section):
     map: bool = option(True, "Write the map (GeoTIFF) and its picture.", "pictures")
     map_picture: bool = option(True, "Draw the map as a picture (PNG) too; leave it out to save time in large batches.")
     report: bool = option(True, "Write the page of each model (HTML, opens offline), and an index of several.")
+    metadata: bool = option(
+        False,
+        "Also write the ODMAP protocol as tables (CSV, and JSON), and the metadata that rangeModelMetadata, Wallace "
+        "and ENMeval use (RMM, CSV).",
+    )
     page_map: Literal["reduced", "full"] = option(
         "reduced",
         "Cells of the maps inside pages: reduced keeps a page below 2 MB; full has all cells of every map of a model, "
@@ -436,10 +483,22 @@ class OutputOptions(Section):
     gpkg: bool = option(
         False,
         "Also write results.gpkg, for a GIS: records with their fate (kept, or why not), background points, folds, and "
-        "the range by a cutoff as polygons with their area and centroid.",
+        "the range by a cutoff as polygons with their area and centroid; of scenarios the range of each.",
     )
     uncertainty: bool = option(
         False, "Map the mean, deviation, and lower and upper limit (5 and 95 %) over the replicates or folds."
+    )
+    replicate_maps: bool = option(
+        False, "With --uncertainty: also write the map of every replicate or fold, beside its model in replicates."
+    )
+    background_predictions: bool = option(
+        False, "Also write predictions at the background points.", "writebackgroundpredictions"
+    )
+    append_results: str | None = option(
+        None,
+        "Also add the row of every species to this table, which has the columns of maxentResults.csv and may hold rows "
+        "of earlier runs.",
+        "appendtoresultsfile",
     )
     figure_format: Formats = option(
         ["png"], "Formats of figures: png (always: pages show it), and beside it pdf or svg, for print."
@@ -475,10 +534,10 @@ class ClassOptions(Section):
 class JointOptions(Section):
     """The joint model of several species at the same sites."""
 
-    learner: Literal["crf-l2", "crf-l1", "m3n", "laplace"] = option(
+    learner: Literal["crf-l2", "crf-l1", "m3n", "l1-m3n", "laplace"] = option(
         "crf-l2",
-        "A conditional random field with l2 or l1 penalty, M3N, or Laplace MEDN (both max margin). Max-margin learners "
-        "give weight to an association only where that saves wrong labels; a CRF shows associations better.",
+        "A conditional random field with l2 or l1 penalty; or max margin: M3N, L1-M3N, Laplace MEDN. Max-margin "
+        "learners give weight to an association only where that saves wrong labels; a CRF shows associations better.",
     )
     graph: Literal["tree", "chain", "none"] | str = option(
         "tree",
@@ -495,9 +554,22 @@ class JointOptions(Section):
         1.0, "Laplace: lambda of the prior, larger keeps fewer weights; cv chooses by cross-validation."
     )
     posterior: Literal["variational", "exact"] = option(
-        "variational", "Laplace: the variational algorithm of Zhu and Xing (2009), or the exact posterior."
+        "variational", "Laplace: the variational posterior of Zhu and Xing (2009), or the exact one."
     )
-    rounds: Count = option(3, "Laplace: rounds of the variational algorithm.")
+    rounds: Count | None = option(
+        None,
+        "Laplace: stop after N rounds of the variational algorithm (Zhu and Xing (2009) take 3); by default it runs "
+        "until its gap is small enough.",
+    )
+    presence_above: NotNegative | None = option(
+        None,
+        "Species columns hold counts or cover: values above N are presences, such as 0 (default: they hold 0 and 1).",
+    )
+    all_associations: bool = option(
+        False,
+        "Also estimate the association of every pair of species beyond the environment, with 95 % intervals: "
+        "all_associations.csv and a picture of the matrix.",
+    )
 
 
 class RunOptions(Section):
@@ -513,25 +585,25 @@ class RunOptions(Section):
         "best: what did best wherever it was measured (target-group background, mean of committee and shared axes).",
     )
 
-    occurrences: OccurrenceOptions = OccurrenceOptions()
-    layers: LayerOptions = LayerOptions()
-    background: BackgroundOptions = BackgroundOptions()
-    fit: FitOptions = FitOptions()
-    test: TestOptions = TestOptions()
-    predict: PredictOptions = PredictOptions()
-    project: ProjectOptions = ProjectOptions()
-    output: OutputOptions = OutputOptions()
-    tune: TuneOptions = TuneOptions()
-    curve: CurveOptions = CurveOptions()
-    path: PathOptions = PathOptions()
-    classes: ClassOptions = ClassOptions()
-    joint: JointOptions = JointOptions()
+    occurrences: OccurrenceOptions = Field(default_factory=OccurrenceOptions)
+    layers: LayerOptions = Field(default_factory=LayerOptions)
+    background: BackgroundOptions = Field(default_factory=BackgroundOptions)
+    fit: FitOptions = Field(default_factory=FitOptions)
+    test: TestOptions = Field(default_factory=TestOptions)
+    predict: PredictOptions = Field(default_factory=PredictOptions)
+    project: ProjectOptions = Field(default_factory=ProjectOptions)
+    output: OutputOptions = Field(default_factory=OutputOptions)
+    tune: TuneOptions = Field(default_factory=TuneOptions)
+    curve: CurveOptions = Field(default_factory=CurveOptions)
+    path: PathOptions = Field(default_factory=PathOptions)
+    classes: ClassOptions = Field(default_factory=ClassOptions)
+    joint: JointOptions = Field(default_factory=JointOptions)
     seed: int = option(1, "Seed of everything random.", "randomseed", ge=0)
     threads: int = option(2, "Threads for reading and predicting rasters.", ge=1, le=1024)
     processes: int = option(
         1, "Processes of this machine for species, folds, null models, tuning, curves and scenarios.", ge=1, le=1024
     )
-    cluster: ClusterOptions = ClusterOptions()
+    cluster: ClusterOptions = Field(default_factory=ClusterOptions)
     retries: int = option(2, "How often a species or scenario is tried again whose worker died.", ge=0, le=100)
 
     def alone(self) -> "RunOptions":

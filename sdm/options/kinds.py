@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from sdm.addresses import is_remote, place_stem
 from sdm.data.nodata import NodataCodes
 from sdm.data.rasters.names import read_renames
-from sdm.features.classes import parse_classes, parse_families, parse_features, split_rectified
+from sdm.features.classes import has_growing, parse_classes, parse_families, parse_features
 
 _WIDTH = re.compile(r"(\d+(?:\.\d+)?) ?(mm|cm|in)")
 
@@ -55,8 +55,7 @@ def _classes(value: Any) -> Any:
     names."""
     value = ",".join(map(str, value)) if _several(value) else value
     if isinstance(value, str):
-        grows = any(":" in part for part in split_rectified(value)[0])
-        parse_families(value, 1) if grows else parse_features(value, 1)
+        parse_families(value, 1) if has_growing(value) else parse_features(value, 1)
     return value
 
 
@@ -130,6 +129,7 @@ def _checked(reader: str) -> Any:
 _MOST = 1e12
 Positive = Annotated[float, Field(gt=0, le=_MOST)]
 NotNegative = Annotated[float, Field(ge=0, le=_MOST)]
+Order = Annotated[float, Field(ge=1, le=2)]  # of an entropy
 
 _TEXT: dict[str, Any] = {"type": "string"}
 _TEXTS: dict[str, Any] = {"anyOf": [_TEXT, {"type": "array", "items": _TEXT}]}
@@ -151,7 +151,7 @@ _COUNTS: dict[str, Any] = {"anyOf": [_TEXT, {"type": "array", "items": {"type": 
 
 NumberList = Annotated[list[NotNegative], BeforeValidator(_words), WithJsonSchema(_NUMBERS)]
 PositiveList = Annotated[list[Positive], BeforeValidator(_words), WithJsonSchema(_NUMBERS), Field(min_length=1)]
-Orders = Annotated[list[Annotated[float, Field(ge=1, le=2)]], BeforeValidator(_words), WithJsonSchema(_NUMBERS)]
+Orders = Annotated[list[Order], BeforeValidator(_words), WithJsonSchema(_NUMBERS)]
 CountList = Annotated[list[Annotated[int, Field(ge=1)]], BeforeValidator(_words), WithJsonSchema(_COUNTS)]
 ClassSets = Annotated[list[str], BeforeValidator(_class_sets), WithJsonSchema(_TEXTS), Field(min_length=1)]
 Penalties = Annotated[
@@ -183,4 +183,4 @@ def option(
 class Section(BaseModel):
     """A group of options; a misspelt name is an error."""
 
-    model_config = ConfigDict(extra="forbid", validate_default=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", validate_default=True, allow_inf_nan=False, defer_build=True)

@@ -13,14 +13,12 @@ from keyword import iskeyword
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
-import yaml
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from sdm.errors import OptionError, hide_address, hide_secrets
 from sdm.options.definitions import AREA_WORDS, GRAPH_WORDS, GROUP_WORD, PRESETS, RunOptions, Section
 from sdm.options.kinds import read_places
-from sdm.reading import load_yaml
 
 SECTIONS: dict[str, type[Section]] = {
     name: field.annotation
@@ -30,7 +28,7 @@ SECTIONS: dict[str, type[Section]] = {
 # Options with paths: relative ones in a YAML file are relative to that file.
 PATHS = (
     "occurrences.file", "layers.files", "background.file", "background.area", "background.target_group",
-    "background.bias", "test.file", "output.folder", "path.strata", "classes.raster",
+    "background.bias", "test.file", "output.folder", "output.append_results", "path.strata", "classes.raster",
     "joint.graph", "project.models", "project.scenarios", "project.reference", "project.area",
     "cluster.address",
 )  # fmt: skip
@@ -97,6 +95,8 @@ WHERE = {spelling: leaf.dotted for leaf in leaves() for spelling in leaf.spellin
 
 def read_yaml(path: str | Path) -> dict[str, Any]:
     """Read a run file: options by their dotted names, with paths relative to its folder made absolute."""
+    from sdm.options.yaml_files import load_yaml
+
     loaded = load_yaml(path, "a run file; 'sdm init' writes one")
     loaded = {} if loaded is None else loaded
     if not isinstance(loaded, dict):
@@ -295,19 +295,24 @@ def dump_yaml(options: RunOptions, wanted: Container[str] | None = None) -> str:
         home = tree[leaf.section] if leaf.section else tree
         if wanted is not None and leaf.dotted not in wanted and home.get(leaf.name) == leaf.field.get_default():
             home.pop(leaf.name, None)
-    return "".join(_section_text(name, value) for name, value in tree.items() if value != {})
+    return "".join(_section_text(name, json.dumps(value)) for name, value in tree.items() if value != {})
 
 
-def _section_text(name: str, value: Any) -> str:
-    """Return a section, or an option without one, as YAML; the runs of a batch differ in very few options."""
+@lru_cache(maxsize=256)
+def _section_text(name: str, value: str) -> str:
+    """Return a section, or an option without one, as YAML, from its value as JSON. The runs of a batch differ in very
+    few sections, and there in very few options."""
     if name not in SECTIONS:
-        return _option_text("", name, json.dumps(value))
-    return f"{name}:\n" + "".join(_option_text(name, option, json.dumps(one)) for option, one in value.items())
+        return _option_text("", name, value)
+    parts = json.loads(value).items()
+    return f"{name}:\n" + "".join(_option_text(name, option, json.dumps(one)) for option, one in parts)
 
 
 @lru_cache(maxsize=1024)
 def _option_text(section: str, name: str, value: str) -> str:
     """Return the lines of an option as YAML, from its value as JSON."""
+    import yaml
+
     tree = {name: json.loads(value)}
     text = yaml.safe_dump({section: tree} if section else tree, sort_keys=False, allow_unicode=True)
     return text.partition("\n")[2] if section else text
@@ -324,6 +329,8 @@ def _without_secrets(value: Any) -> Any:
 
 def template() -> str:
     """Write a commented YAML file with every option and its default."""
+    import yaml
+
     lines = [
         "# Options of `sdm fit`. Every line is optional but occurrences.file, layers.files and output.folder.",
         "# Relative paths are relative to this file. Any option can be overridden: sdm fit run.yaml --fit.multiplier 2",

@@ -6,12 +6,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from sdm.assess.measures.thresholds import TOPS
+from sdm.models.colours import hex_colour, palette
 from sdm.report.results import column, number
 
 # Of pages and figures. Every two differ also for people who do not see red, green or blue, and stand out from white.
 COLOURS = ("#1f3b4d", "#c8553d", "#3d94d1", "#b98a00", "#7a3fa8", "#7d4a3c", "#3f9d74", "#d463b0", "#4338d0", "#8a8f94")
+SHADE = "#eef2f4"  # of the range of the training data
+WHISKER, RULE = "#777777", 3  # colours of whiskers, and of a line to compare with
 LEGEND = 24  # classes in a legend at most
 EFFECTS = ("additive", "partial")  # kinds of curves that show a variable's effect on the score
+EFFECT_LABEL = "Effect on the score (nats)"
+SHARES_LABEL = "Probability, others at their mean"
+# What curves are called, by their kind, and their place in the palette.
+CURVES = {
+    "marginal": ("others at their mean", 0),
+    "only": ("this variable alone", 1),
+    "additive": ("additive effect on the score", 0),
+    "partial": ("mean effect on the score", 0),
+}
 SCALES = {
     "cloglog": "Suitability (cloglog)",
     "logistic": "Suitability (logistic)",
@@ -93,7 +105,8 @@ class ColumnChart:
 
 @dataclass(frozen=True)
 class BarChart:
-    """Lying bars that begin at `low`, one group beside each name; `rule` is an upright line to compare with."""
+    """Lying bars that begin at `low`, one group beside each name; `rule` is an upright line to compare with. Names of
+    `species` are in italics."""
 
     title: str
     x_label: str
@@ -101,6 +114,7 @@ class BarChart:
     groups: Sequence[Bars]
     rule: tuple[str, float] | None = None
     low: float = 0.0
+    species: bool = False
 
 
 @dataclass(frozen=True)
@@ -187,10 +201,11 @@ def curve_chart(
             for name, curve in curves.items()
         ]
         return ColumnChart(title, variable, y_label, first.categories, groups, y_range, shares, not shares)
-    lines = [
-        Line(name, curve.x, curve.y, k if curve.colour is None else curve.colour, 0 if shares else k, curve.limits)
-        for k, (name, curve) in enumerate(curves.items())
-    ]
+    lines = []
+    for k, (name, curve) in enumerate(curves.items()):
+        colour = k if curve.colour is None else curve.colour
+        dash = 0 if shares else colour if isinstance(colour, int) else k
+        lines.append(Line(name, curve.x, curve.y, colour, dash, curve.limits))
     ways = {"small": True, "legend": not shares}
     return LineChart(title, variable, y_label, lines, None, y_range, first.inside, **ways, rugs=rugs)
 
@@ -202,6 +217,17 @@ def _spread(curve: ResponseCurve) -> Values | None:
     return [max(y - low, high - y, 0.0) for y, low, high in zip(curve.y, *curve.limits)]
 
 
+def fold_names(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the folds that rows of records name: numbers in their order, then other names."""
+    found = {str(row["fold"]) for row in rows if row.get("fold")}
+    return sorted(found, key=lambda text: (number(text) is None, number(text) or 0.0, text))
+
+
+def fold_colours(count: int) -> list[str]:
+    """Return the colours of folds: those of all charts, or as many others where these are too few."""
+    return list(COLOURS[:count]) if count <= len(COLOURS) else [hex_colour(colour) for colour in palette(count)]
+
+
 def most_frequent(amounts: Sequence[float]) -> tuple[list[int], str]:
     """Return the classes of a legend, in their order: those there is most of; and what is said of the others there."""
     ranked = [k for k in sorted(range(len(amounts)), key=lambda k: -amounts[k]) if amounts[k] > 0]
@@ -210,29 +236,25 @@ def most_frequent(amounts: Sequence[float]) -> tuple[list[int], str]:
 
 
 def importance_chart(
-    permutation: Sequence[Mapping[str, Any]], contribution: Sequence[Mapping[str, Any]] = (), *, brief: bool = False
+    permutation: Sequence[Mapping[str, Any]], contribution: Sequence[Mapping[str, Any]] = ()
 ) -> BarChart:
     """Return both kinds of importance as bars, from rows with `variable` and `percent`.
 
-    The one that is missed most when shuffled is on top; if `brief`, the one that contributes most, with short names.
+    The one that is missed most when shuffled is on top; of equal ones, the one that contributes most.
     """
     shuffled, parts = ({str(row["variable"]): row for row in rows} for rows in (permutation, contribution))
 
     def percent(rows: Mapping[str, Mapping[str, Any]], name: str) -> float | None:
         return number(rows.get(name, {}).get("percent"))
 
-    ranks = (parts, shuffled) if brief else (shuffled or parts,)
-    names = sorted(shuffled or parts, key=lambda name: [-(percent(rows, name) or 0.0) for rows in ranks])
+    names = sorted(shuffled or parts, key=lambda name: [-(percent(rows, name) or 0.0) for rows in (shuffled, parts)])
     groups = []
     if shuffled:
         spread = [number(shuffled[name].get("deviation")) for name in names]
-        title = "permutation" if brief else "permutation importance"
-        groups.append(Bars(title, [percent(shuffled, name) for name in names], spread))
+        groups.append(Bars("permutation importance", [percent(shuffled, name) for name in names], spread))
     if parts:
-        title = "contribution" if brief else "percent contribution"
-        groups.append(Bars(title, [percent(parts, name) for name in names]))
-    label = "Importance (%)" if brief else "Percent"
-    return BarChart("Importance of the variables", label, names, groups[::-1] if brief else groups)
+        groups.append(Bars("percent contribution", [percent(parts, name) for name in names]))
+    return BarChart("Importance of the variables", "Importance (%)", names, groups)
 
 
 def jackknife_charts(rows: Sequence[Mapping[str, Any]]) -> dict[str, BarChart]:
@@ -293,9 +315,12 @@ def roc_chart(rows: Sequence[Mapping[str, Any]], scores: Mapping[str, float | No
     return LineChart(title, *labels, lines, (0, 1), (0, 1))
 
 
+JAVA_CUMULATIVE = "Corresponding cumulative value"  # the column of Java Maxent's own table
+
+
 def omission_chart(rows: Sequence[Mapping[str, Any]]) -> LineChart:
     """Return omission and predicted area against the cumulative threshold, as Java Maxent draws them."""
-    level = column(rows, "Cumulative threshold")
+    level = column(rows, "Cumulative threshold" if "Cumulative threshold" in rows[0] else JAVA_CUMULATIVE)
     lines = [
         Line("fraction of background predicted", level, column(rows, "Fractional area"), 1),
         Line("omission on training records", level, column(rows, "Training omission"), 0),

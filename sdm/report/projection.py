@@ -2,15 +2,19 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from sdm.errors import DataError
+from sdm.maps.novelty import STRICT_COLOURS, STRICT_WORDS
 from sdm.maps.projection.change import CODES, COLOURS
 from sdm.models.colours import hex_colour
+from sdm.report.pictures import Picture, read_picture
 from sdm.report.results import number, rows_of
 
 REFERENCE = "reference"
@@ -21,6 +25,19 @@ NOVELTY = {
     "exdet": ("ExDet below 0", -inf, 0.0),
     "mop_strict": ("strict extrapolation of MOP", 1.0, 2.0),
 }
+MESS_LABEL = "MESS (below 0: outside the training range)"
+LEAST_MESS, MOST_MESS = 1.0, 100.0  # of the value that has the last colour
+MESS_PIXELS = 256
+# Maps of novelty that are shown as classes: what values mean, and their colours.
+NOVELTY_CLASSES = {
+    "exdet": {
+        0: ("not novel", CHANGE_COLOURS["stable_absent"]),
+        1: ("type 1: a value outside its range", "#b2182b"),
+        2: ("type 2: a new combination of values", "#e69f00"),
+    },
+    "mop_strict": {k: (STRICT_WORDS[f"value_{k}"], hex_colour(colour)) for k, colour in STRICT_COLOURS.items()},
+}
+NOVELTY_LABELS = {"exdet": "ExDet: type of novelty", "mop_strict": "MOP: strict extrapolation"}
 
 
 @dataclass(frozen=True)
@@ -108,6 +125,11 @@ class StoredProjection:
         return str(self.numbers.get("species", ""))
 
     @property
+    def title_style(self) -> str:
+        """How its title is written: names of species are in italics, titles of classes are not."""
+        return "normal" if self.numbers.get("of") == "classes" else "italic"
+
+    @property
     def scale(self) -> str:
         """The scale of its maps."""
         return str(self.numbers.get("scale") or "cloglog")
@@ -149,6 +171,16 @@ class StoredProjection:
         """Whether scenarios were compared with a reference."""
         return any(case.tree("change") for case in self.scenarios)
 
+    @cached_property
+    def mess_reach(self) -> float:
+        """The value of MESS, to either side of 0, that has the last colour on the page and in figures: a round number
+        that 99 of 100 cells of all cases do not exceed."""
+        paths = [path for case in self.cases if (path := case.raster("mess"))]
+        values = [read_picture(path, MESS_PIXELS).values.ravel() for path in paths]
+        sizes = [np.abs(part[np.isfinite(part)]) for part in values]
+        most = float(np.percentile(np.concatenate(sizes), 99)) if any(part.size for part in sizes) else MOST_MESS
+        return next((step for step in (LEAST_MESS, 2.0, 5.0, 10.0, 20.0, 50.0) if step >= most), MOST_MESS)
+
     def group_raster(self, group: Mapping[str, Any], key: str) -> Path | None:
         """Return where a map over a group of scenarios is; None where there is none."""
         return inside(self.folder, _tree(group, "files").get(key))
@@ -169,6 +201,18 @@ def inside(folder: Path, name: Any) -> Path | None:
         raise DataError(f"the projection in {folder} names '{name}', which is no file in it: make the results again")
     path = folder / name
     return path if path.is_file() else None
+
+
+def novelty_picture(path: Path, kind: str, pixels: int) -> Picture:
+    """Read a map of a projection; of those that are shown as classes, the classes."""
+    picture = read_picture(path, pixels)
+    if kind not in NOVELTY_CLASSES:
+        return picture
+    values = picture.values
+    if kind == "exdet":  # its type is what counts
+        types = np.select([values < 0, values > 1, np.isfinite(values)], [1.0, 2.0, 0.0], np.nan)
+        values = types.astype(np.float32)
+    return replace(picture, values=values, legend=NOVELTY_CLASSES[kind])
 
 
 def worst_change(cases: Sequence[StoredCase]) -> float | None:

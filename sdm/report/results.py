@@ -2,16 +2,19 @@
 
 import csv
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sdm.errors import DataError, OptionError
+from sdm.files import write_text
 from sdm.models.file import ENDINGS, kind_of
-from sdm.reading import load_json, load_yaml
-from sdm.report.tables import unquoted
+from sdm.models.presence import presence_class
+from sdm.options.yaml_files import load_yaml
+from sdm.reading import load_json
+from sdm.report.tables import table_text, unquoted
 
 if TYPE_CHECKING:
     from sdm.models.interface import FittedModel
@@ -42,6 +45,13 @@ class Results:
         """What was modelled: a species, the title of classes, or how many species together."""
         found = self.numbers.get("title", self.numbers.get("species", self.name))
         return f"{len(found)} species together" if isinstance(found, list) else str(found)
+
+    @property
+    def of_species(self) -> bool:
+        """Whether the title is the name of a species, which is written in italics."""
+        if self.kind == "classes":
+            return presence_class(self.classes) is not None
+        return self.kind in ("species", "strata") or (self.kind == "projection" and self.numbers.get("of") != "classes")
 
     @property
     def page(self) -> Path:
@@ -172,6 +182,14 @@ def read_rows(path: Path) -> list[Row]:
             return [dict(zip(head, row)) for row in rows]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise DataError(f"{path} cannot be read ({error}): make the results again") from error
+
+
+def add_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
+    """Add rows to a table, which need not be there yet; one that it has already is not added again."""
+    earlier: list[Mapping[str, Any]] = [*read_rows(path)] if path.exists() else []
+    known = [{key: value for key, value in row.items() if value != ""} for row in earlier]
+    fresh = [row for row in rows if {key: value for key, value in row.items() if value != ""} not in known]
+    return write_text(path, table_text([*earlier, *fresh]), overwrite=True)
 
 
 def number(text: Any) -> float | None:

@@ -129,6 +129,7 @@ def maxent_results(numbers: Mapping[str, Any], thresholds: Iterable[Threshold]) 
     row["#Background points"] = numbers["background_points"]
     row |= {f"{part['variable']} contribution": part["percent"] for part in importance.get("contribution", ())}
     row |= {f"{part['variable']} permutation importance": part["percent"] for part in importance.get("permutation", ())}
+    row |= _jackknife(importance.get("jackknife", ()), tested)
     row |= {
         "Entropy": numbers["entropy"],
         "Prevalence (average probability of presence over background sites)": numbers["mean_cloglog"],
@@ -143,7 +144,7 @@ def maxent_results(numbers: Mapping[str, Any], thresholds: Iterable[Threshold]) 
         if tested:
             row[f"{threshold.name} test omission"] = threshold.test_omission
             row[f"{threshold.name} binomial probability"] = threshold.binomial
-    return row | _jackknife(importance.get("jackknife", ()), tested)
+    return row
 
 
 def _jackknife(parts: Sequence[Mapping[str, Any]], tested: bool) -> dict[str, float]:

@@ -28,7 +28,7 @@ def draw_axis_species(
     Raises
     ------
     OptionError
-        If the layers depend on each other so closely that they do not hold so many axes.
+        If the layers depend on each other so closely that they do not hold this number of axes.
     """
     steps = StepCount(progress, "shared axes", 2 * count_strips(world))
     hidden = _draw_axes(world, layers, axes, *_moments(world, layers, steps))

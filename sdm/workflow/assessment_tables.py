@@ -16,6 +16,7 @@ from sdm.maps.species import predict_raster, write_spread_maps
 from sdm.models.file import save_model
 from sdm.models.interface import ValueModel
 from sdm.options.definitions import RunOptions
+from sdm.report.charts import importance_chart
 from sdm.report.tables import write_rows
 from sdm.workflow.assessing import Assessed
 from sdm.workflow.task import REPLICATES, Files
@@ -199,7 +200,7 @@ def draw_assessment(fitted: Any, stack: "Stack | None", options: RunOptions, fol
     if found.survey is not None:
         todo["calibration"] = partial(figures.draw_calibration, found.survey["calibration"])
     if fitted.bands:
-        todo["bands"] = partial(figures.draw_bands, fitted.bands, scale)
+        todo["bands"] = partial(figures.draw_bands, fitted.bands, scale, order=variable_order(found))
     for surface in fitted.surfaces:
         title = "surface_" + "_".join(safe_name(variable) for variable in surface.variables)
         todo[title] = partial(figures.draw_surface, surface, scale)
@@ -209,6 +210,12 @@ def draw_assessment(fitted: Any, stack: "Stack | None", options: RunOptions, fol
             todo["omission"] = partial(figures.draw_omission, omission)
     for title, draw in todo.items():
         draw(make_plots(folder, files) / f"{title}.png", paper=paper)
+
+
+def variable_order(found: Any) -> Sequence[str]:
+    """Return the variables of an assessed model, the most important first, as its page shows them."""
+    rows = ([asdict(row) for row in part] for part in (found.permutation, found.contribution))
+    return importance_chart(*rows).names
 
 
 def draw_publication_figure(

@@ -1,7 +1,9 @@
 """What runs of every kind read alike: the layers, and the names of species that were asked for."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from sdm.addresses import place_suffix
@@ -15,6 +17,7 @@ from sdm.data.records.filters import RecordFilters, read_length, read_years
 from sdm.data.records.rows import RowRules
 from sdm.data.variables import NamedVariables, matching
 from sdm.errors import OptionError
+from sdm.features.by_variable import FeatureChoice, named_alone
 from sdm.options.definitions import AREA_WORDS, RunOptions
 from sdm.workflow.task import Findings, Prepared
 
@@ -22,8 +25,12 @@ SWD_SUFFIXES = (".csv", ".tsv", ".txt", ".swd")
 
 
 def is_swd(files: Sequence[str]) -> bool:
-    """Tell whether the 'layers' are a table of samples with their values."""
-    return len(files) == 1 and place_suffix(files[0]) in SWD_SUFFIXES
+    """Tell whether the 'layers' are a table of samples with their values: by its ending, or a file without any, as
+    dismo writes them (a raster without one has a header beside it)."""
+    if len(files) != 1:
+        return False
+    plain = not place_suffix(files[0]) and Path(files[0]).is_file() and not Path(f"{files[0]}.hdr").is_file()
+    return plain or place_suffix(files[0]) in SWD_SUFFIXES
 
 
 def row_rules(options: RunOptions, *, absences: bool = False) -> RowRules:
@@ -53,16 +60,17 @@ def open_layers(
     Layers with an untagged code of "no data" are refused, unless all their cells are looked at next (`check_layers`).
     """
     chosen, own = options.layers.files if files is None else files, options.layers
-    stack = open_stack(
-        list(chosen) if len(chosen) > 1 else chosen[0],
-        categorical=own.categorical if names is None else names_meant(own.categorical, names),
-        nodata=own.nodata,
-        align=own.align,
-        names=names,
-        rename=own.rename,
-        variables=own.variables if names is None else (),
-        exclude=own.exclude if names is None else (),
-    )
+    with naming_features(options):
+        stack = open_stack(
+            list(chosen) if len(chosen) > 1 else chosen[0],
+            categorical=own.categorical if names is None else names_meant(own.categorical, names),
+            nodata=own.nodata,
+            align=own.align,
+            names=names,
+            rename=own.rename,
+            variables=wanted_variables(options) if names is None else (),
+            exclude=own.exclude if names is None else (),
+        )
     if names is None:
         for pattern in NodataCodes.read(own.nodata).patterns:
             matching(pattern, stack.names, "nodata", "layer")
@@ -74,7 +82,34 @@ def open_layers(
 
 def choice_of(options: RunOptions) -> NamedVariables:
     """Return which variables of a table are to be used."""
-    return NamedVariables(tuple(options.layers.variables), tuple(options.layers.exclude))
+    return NamedVariables(tuple(wanted_variables(options)), tuple(options.layers.exclude))
+
+
+def wanted_variables(options: RunOptions) -> list[str]:
+    """Return names or patterns of the variables of a run, none for all: those that were chosen, or those that features
+    by variable name."""
+    return options.layers.variables or named_alone(features_given(options))
+
+
+@contextmanager
+def naming_features(options: RunOptions) -> Iterator[None]:
+    """Say of a variable that is not there that features name it, where they do."""
+    try:
+        yield
+    except OptionError as error:
+        if options.layers.variables or not wanted_variables(options):
+            raise
+        raise OptionError(str(error).replace("layers.variables:", "fit.features:", 1)) from error
+
+
+def features_given(options: RunOptions) -> str:
+    """Return the text of the features of a run."""
+    return options.fit.families if options.fit.model == "structural" else options.fit.features
+
+
+def check_features(options: RunOptions, names: Sequence[str]) -> None:
+    """Raise if features are given of variables that there are not."""
+    FeatureChoice.read(features_given(options)).check(names)
 
 
 def with_layers(stack: Stack, names: Sequence[str]) -> Stack:

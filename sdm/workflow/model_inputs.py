@@ -1,7 +1,7 @@
 """A model of any kind, and the values that it needs: layers, at records, or columns of a table."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,16 @@ from sdm.data.variables import said_variables
 from sdm.errors import DataError, OptionError
 from sdm.models.interface import FittedModel
 from sdm.types import Array, Index
+
+
+@dataclass(frozen=True)
+class SurveyFile:
+    """A table of sites with labels that are known already, and its coordinates."""
+
+    path: str | Path
+    x_column: str | None = None
+    y_column: str | None = None
+    crs: str | None = None
 
 
 def chosen_options(model: FittedModel, given: Mapping[str, Any], known: Sequence[str]) -> dict[str, Any]:

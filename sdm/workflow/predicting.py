@@ -19,8 +19,8 @@ from sdm.models.interface import FittedModel
 from sdm.options.reading import make_options
 from sdm.types import Progress
 from sdm.workflow.inputs import is_swd
-from sdm.workflow.model_inputs import check_region, chosen_options, open_for
-from sdm.workflow.projecting.tables import PointLayers, check_table, predict_table
+from sdm.workflow.model_inputs import SurveyFile, check_region, chosen_options, open_for
+from sdm.workflow.projecting.tables import PointLayers, check_table, communities_place, predict_table
 from sdm.workflow.registry import task_for
 from sdm.workflow.task import MapResult, Task
 
@@ -47,6 +47,8 @@ def predict_files(
     novelty: str | Sequence[str] | None = None,
     clamp: bool | None = None,
     threshold: str | float | None = None,
+    known: str | Path | None = None,
+    communities: bool = False,
     area: str | Path | None = None,
     nodata: NodataGiven = None,
     align: str | None = None,
@@ -88,6 +90,14 @@ def predict_files(
         The earlier name of extrapolation: True is clamp, and False is free.
     threshold : str or float, optional
         Of a model of one species, or of presence and absence: write presence and absence by this cutoff.
+    known : path, optional
+        Of a joint model: a table of survey sites with columns (or rows) of some of its species, 1, 0 or blank. In the
+        cells of its sites these labels are held, and the other species are predicted given them; where several sites
+        are in a cell, one presence is enough. For a table of points it may be that table itself, or another that is
+        joined by the names of sites, by coordinates, or row by row.
+    communities : bool
+        Of a joint model and a table of points: write a few possible communities of every row, with their
+        probabilities, to `<stem>_communities.csv` beside it.
     area : path, optional
         Polygons outside which nothing is drawn.
     nodata, align, rename
@@ -95,7 +105,7 @@ def predict_files(
     values_from : sequence of str
         For a table: layers that hold the values at its coordinates. Without them its columns are the variables.
     x_column, y_column, crs : str, optional
-        For a table with `values_from`: its coordinates (default: found by their names, longitude and latitude).
+        Of a table with `values_from`, or of `known`: its coordinates (default: found by their names).
     progress : callable, optional
         Called with windows done, windows in all, and what is going on.
 
@@ -118,7 +128,14 @@ def predict_files(
     chosen = given.predict.extrapolation
     task.check_extrapolation(chosen)
     measures, rules = read_measures(novelty), given.layers.rename
-    words = {"scale": scale, "threshold": threshold, "novelty": measures}
+    survey = None if known is None else SurveyFile(known, x_column, y_column, crs)
+    words = {
+        "scale": scale,
+        "threshold": threshold,
+        "novelty": measures,
+        "known": survey,
+        "communities": communities or None,
+    }
     ways = chosen_options(loaded, words | ({} if chosen == "clamp" else {"extrapolation": chosen}), task.maps_with)
     reading: dict[str, Any] = {"nodata": nodata, "align": align, "rename": rules}
     at: dict[str, Any] = {"files": values_from, "x_column": x_column, "y_column": y_column, "crs": crs}
@@ -127,7 +144,9 @@ def predict_files(
             if value is not None:
                 raise OptionError(f"--{name} does not apply to predictions for a table: leave it out")
         return _predict_rows(task, loaded, Path(layers[0]), output, PointLayers(**at, **reading), overwrite, ways)
-    if any(at.values()):
+    if communities:
+        raise OptionError("--communities is for a table of points, got layers to map: give a table of sites")
+    if values_from or (known is None and any(at.values())):
         raise OptionError("--layers, --x-column, --y-column and --crs are for a table of points, got layers to map")
     files = task.map_places(output)
     files += list(novelty_places(measures, output).values()) if files else []
@@ -160,7 +179,7 @@ def _predict_rows(
     check_table(points, output)
     if ways.get("scale") not in (None, *model.scales):
         raise OptionError(f"scale={ways['scale']!r}: expected one of {', '.join(model.scales)}")
-    _check_places([output], overwrite)
+    _check_places([output, *([communities_place(output)] if ways.get("communities") else [])], overwrite)
     notices: list[str] = []
     with claim(output, overwrite=overwrite, folder=False):
         made = predict_table(task, model, points, output, notices, layers, **ways)

@@ -13,6 +13,7 @@ from sdm.executors.opening import check_workers
 from sdm.files import output_folder
 from sdm.options.definitions import RunOptions
 from sdm.progress.telling import going_on, step_by_step
+from sdm.report.results import add_rows, read_rows
 from sdm.types import Progress
 from sdm.workflow.projecting.after_fit import open_for_run, project_fitted
 from sdm.workflow.projecting.opening import Opened
@@ -106,9 +107,23 @@ def run(
         for notice in prepared.notices[said:]:
             log.info(notice)
         if plan is None:
-            return _run_single(Job(task, options, command, choose, opened), prepared, target, progress)
-        batch = Batch(Job(task, options, command, choose), prepared, plan, options, progress)
-        return _run_several(batch, opened, target)
+            result = _run_single(Job(task, options, command, choose, opened), prepared, target, progress)
+        else:
+            batch = Batch(Job(task, options, command, choose), prepared, plan, options, progress)
+            result = _run_several(batch, opened, target)
+        _append_results(result, options)
+        return result
+
+
+def _append_results(result: RunResult, options: RunOptions) -> None:
+    """Add the rows of all models to the user's table of results."""
+    if options.output.append_results is None:
+        return
+    rows = []
+    for model in result.models:
+        if model.folder is not None and model.error is None and "results" in model.whole().files:
+            rows += read_rows(model.folder / str(model.whole().files["results"]))
+    add_rows(Path(options.output.append_results), rows)
 
 
 def _run_single(job: Job, prepared: Prepared, target: Path, progress: Progress | None) -> RunResult:

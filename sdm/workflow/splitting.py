@@ -73,6 +73,9 @@ def check_testing(options: RunOptions) -> None:
         "output.uncertainty is that of replicates: add --replicates 10 --replicate-kind bootstrap, or --folds 5": (
             uncertain and how is None
         ),
+        "output.replicate_maps are the maps behind those of uncertainty: add --uncertainty": (
+            options.output.replicate_maps and not uncertain
+        ),
         "output.uncertainty is a map: leave out --no-map": uncertain and not options.output.map,
     }
     for text, wrong in problems.items():

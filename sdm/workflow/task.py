@@ -317,6 +317,17 @@ class Task(ABC):
         `ways` are the options of `maps_with` that were given, and `study_area`, `threads` and `progress`.
         """
 
+    def row_values(self, model: Any, known: Any, text: Any, row: Any, notices: list[str]) -> Any:
+        """Return a function like the model's `column_values`, for the rows of a table at which labels are `known`; of a
+        model that cannot use them it is the same."""
+        return model.column_values
+
+    def row_communities(
+        self, model: Any, columns: Any, known: Any, text: Any, row: Any, clamp: bool
+    ) -> list[dict[str, Any]]:
+        """Return the possible communities of the rows of a table; none of a model that has no communities."""
+        return []
+
     def table_columns(self, model: Any, values: "Array", scale: str | None) -> dict[str, Sequence[Any]]:
         """Return the columns of predictions that `sdm predict` adds to a table, from one row of `values` per band."""
         return {f"probability {band}": row.tolist() for band, row in zip(model.bands, values)}

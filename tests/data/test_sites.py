@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -85,7 +86,7 @@ def test_counts_and_blank_columns_are_spoken_of(tmp_path: Path) -> None:
     path = table(tmp_path / "s.csv", "x,y,owl,fox,bee,heat\n1,1,1,0,,3.5\n2,2,0,3,,4.5\n3,3,1,1,,5.5\n")
     sites = read_site_table(path)
     assert list(sites.environment.columns) == ["fox", "heat"]
-    assert "taken as environment: fox; if they are counts of species, turn them into 0 and 1" in said(sites, "whole")
+    assert "taken as environment: fox; if they are counts of species, name them with --species" in said(sites, "whole")
     assert said(sites, "'bee'") == "column 'bee' is blank at every site: it has no labels, and is left out"
     sites = read_site_table(path, layers=True)
     assert "not used: fox" in said(sites, "whole")
@@ -189,3 +190,19 @@ def test_visits_to_one_site_are_known(tmp_path: Path) -> None:
     assert list(sites.environment.columns) == ["heat"]
     assert sites.group.tolist() == [0, 1, 0, 1, 2]
     assert sites.take(np.array([1, 2, 3])).group.tolist() == [1, 0, 1]
+
+
+def test_counts_and_cover_above_a_number_are_presences(tmp_path: Path) -> None:
+    """Blanks stay blank; with the environment elsewhere, all columns of numbers from zero on are species."""
+    frame = pd.DataFrame({"site": list("abc"), "owl": [0, 3, np.nan], "moss": [0.0, 2.5, 40.0]})
+    frame.assign(slope=[-1.0, 2.0, 3.0]).to_csv(tmp_path / "counts.csv", index=False)
+    wanted = NamedColumns(species=["owl", "moss"], presence_above=5)
+    labels = read_site_table(tmp_path / "counts.csv", wanted).labels
+    np.testing.assert_array_equal(labels["owl"], [0, 0, np.nan])
+    np.testing.assert_array_equal(labels["moss"], [0, 0, 1])
+    pd.DataFrame({"site": list("abc"), "heat": [1.0, 2.0, 3.5]}).to_csv(tmp_path / "env.csv", index=False)
+    both = read_site_table(tmp_path / "counts.csv", NamedColumns(presence_above=0), table=tmp_path / "env.csv")
+    assert list(both.labels) == ["owl", "moss"]
+    np.testing.assert_array_equal(both.labels["moss"], [0, 1, 1])
+    with pytest.raises(OptionError, match="name them with --species"):
+        read_site_table(tmp_path / "counts.csv", NamedColumns(presence_above=0))

@@ -5,11 +5,13 @@ import itertools
 import numpy as np
 import pytest
 
+from benchmarks.tools.exhaustive_trees import best_violation, small_case
 from sdm.errors import OptionError
 from sdm.features.domain import Domain
 from sdm.features.growing.exact_tree import ExactTreeOracle
 from sdm.features.growing.monomial import MonomialOracle
-from sdm.features.growing.tree import Tree, TreeOracle
+from sdm.features.growing.search_error import found_shares
+from sdm.features.growing.tree import Tree, TreeOracle, systematic
 
 
 def random_problem(rng, n=None, categorical=True):
@@ -85,7 +87,7 @@ def test_growth_is_the_greedy_one(seed):
     rng = np.random.default_rng(1000 + seed)
     x, domain, g = random_problem(rng)
     oracle = TreeOracle(domain, 4, roots=4)
-    found = {proposal.shape.size: proposal.violation for proposal in oracle.propose(g)}
+    found = {proposal.shape.size: proposal.violation for proposal in oracle.propose_quickly(g)}
     paths = [naive_greedy(x, g, {2}, 4, first) for first in range(4)]
     for size, violation in found.items():
         best = max(path[size - 1] for path in paths if len(path) >= size)
@@ -170,6 +172,52 @@ def test_exact_pairs_are_the_best_of_all(seed):
     assert abs(g @ oracle.column(pair.shape)) == pytest.approx(best, abs=1e-12)
     greedy = [p.violation for p in TreeOracle(domain, 2).propose(g) if p.shape.size == 2]
     assert not greedy or pair.violation >= greedy[0] - 1e-12
+
+
+def test_three_splits_are_the_best_of_all():
+    """Growth one split at a time finds the best tree of three nodes in half of these cases."""
+    shares, greedy = [], []
+    for seed in range(60):
+        x, g = small_case(np.random.default_rng(7000 + seed))
+        oracle = TreeOracle(Domain(x, ["a", "b", "c", "d"], ["c"]), 3)
+        best = best_violation(x, g, {2})
+        shares.append(max(p.violation for p in oracle.propose(g)) / best)
+        greedy.append(max(p.violation for p in oracle.propose_quickly(g)) / best)
+    shares, greedy = np.array(shares), np.array(greedy)
+    assert shares.max() <= 1 + 1e-9
+    assert np.mean(shares > 1 - 1e-9) >= 0.98
+    assert shares.min() > 0.9
+    assert np.mean(greedy > 1 - 1e-9) < 0.7
+
+
+def test_what_the_search_misses_is_measured_where_it_is_blind():
+    """Where one variable turns the effect of another, no single split gains, and growth from one finds chance alone."""
+    rng = np.random.default_rng(8)
+    x = rng.random((4000, 3))
+    domain = Domain(x, ["a", "b", "c"])
+    g = np.where((x[:, 0] > 0.5) ^ (x[:, 1] > 0.5), 1.0, -1.0) / 4000
+    g -= g.mean()
+    oracle = TreeOracle(domain, 4)
+    assert found_shares(oracle, g, nodes=1)[0] > 0.95  # the root has starts from pairs
+    shares = found_shares(oracle, g, nodes=8)
+    assert np.all((shares > 0) & (shares <= 1))
+    (all_of_it,) = (p for p in oracle.propose(g) if p.shape.size == 3)
+    assert all_of_it.violation > 0.48  # half of the mass, but for rounding to bins
+    quick = max(p.violation for p in oracle.propose_quickly(g) if p.shape.size == 3)
+    assert quick < 0.8 * all_of_it.violation
+    assert found_shares(TreeOracle(domain, 1), g).size == 0
+
+
+def test_a_part_of_the_cells_stands_for_all():
+    rng = np.random.default_rng(9)
+    g = rng.dirichlet(np.ones(5000))
+    g[rng.choice(5000, 20, replace=False)] -= 1 / 20
+    cells, mass = systematic(g, 500)
+    assert cells.size <= 500
+    assert set(np.flatnonzero(g < 0)) <= set(cells)
+    assert np.abs(mass).sum() == pytest.approx(np.abs(g).sum(), rel=0.01)
+    box = np.arange(5000) < 2000
+    assert mass[box[cells]].sum() == pytest.approx(g[box].sum(), abs=0.02)
 
 
 def test_exact_trees_refuse_what_they_cannot_enumerate():

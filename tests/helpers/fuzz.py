@@ -8,6 +8,7 @@ ten seconds of processor time and a gigabyte of memory.
 """
 
 import argparse
+import atexit
 import contextlib
 import os
 import re
@@ -246,6 +247,7 @@ def _become(words: list[str], folder: Path, said: Path) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         sys.argv = ["sdm", *words]
+        atexit._clear()  # what the parent wants done at its own end
         from sdm_cli.main import main
 
         main()

@@ -10,6 +10,8 @@ const checks = {
       const box = range.getBoundingClientRect();
       if (!box.width || !box.height) continue;
       if (box.left < -1 || box.right > innerWidth + 1) found.push("outside: " + text.slice(0, 60));
+      const tile = own.closest(".tiles > div");
+      if (tile && box.right > tile.getBoundingClientRect().right + 1) found.push("over its tile: " + text.slice(0, 60));
       for (let up = own; up && up !== document.body; up = up.parentElement) {
         const hides = getComputedStyle(up).overflowX !== "visible", room = up.getBoundingClientRect();
         if (hides && (box.right > room.right + 1 || box.left < room.left - 1)) {

@@ -8,7 +8,7 @@ from joint import brute
 from joint.brute import KINDS, features_of, problem
 
 from sdm.joint import curvature as module
-from sdm.joint.curvature import Paths, curvature
+from sdm.joint.curvature import curvature
 from sdm.joint.graph import Forest
 from sdm.joint.inference import marginals
 
@@ -25,21 +25,21 @@ def test_covariances_are_sums_over_all_labelings(seed: int, kind, size: float) -
         *_, labelings, p = brute.gibbs(d.forest, unary, d.table(w), state)
         f = np.array([features_of(d, x, y) for y in labelings])
         expected += (f.T * p) @ f - np.outer(p @ f, p @ f)
-    np.testing.assert_allclose(curvature(d, sites, found, Paths.of(d.forest)), expected, atol=1e-9 * max(1, size))
+    np.testing.assert_allclose(curvature(d, sites, found), expected, atol=1e-9 * max(1, size))
 
 
 def test_sites_may_be_taken_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     d, sites = problem(7, n=9)
     w = np.random.default_rng(1).normal(size=d.size)
     found = marginals(d.forest, d.unary(w, sites.x), d.table(w), sites.states)
-    whole = curvature(d, sites, found, Paths.of(d.forest))
+    whole = curvature(d, sites, found)
     monkeypatch.setattr(module, "NUMBERS", 1)
-    np.testing.assert_allclose(curvature(d, sites, found, Paths.of(d.forest)), whole, rtol=1e-12)
+    np.testing.assert_allclose(curvature(d, sites, found), whole, rtol=1e-12)
 
 
 def test_ways_through_a_forest() -> None:
     """A path of three edges, and an edge apart."""
-    paths = Paths.of(Forest(6, np.array([[1, 0], [1, 2], [3, 2], [4, 5]])))
+    paths = Forest(6, np.array([[1, 0], [1, 2], [3, 2], [4, 5]])).paths
     assert paths.walk[0, :4].tolist() == [[1, 0, 0], [2, 1, 1], [3, 2, 2], [-1, -1, -1]]
     assert paths.near[0, 1] == paths.near[0, 2] == 0  # species 1
     assert (paths.near[1, 0], paths.near[1, 2]) == (0, 1)

@@ -16,7 +16,7 @@ from sdm.estimators.community import JointModel
 from sdm.estimators.glm import fit_glm
 from sdm.joint.discriminant import LabelledSites
 from sdm.joint.learners import tuning
-from sdm.joint.learners.registry import C_PATH, LAMBDA_RANGE, Learner
+from sdm.joint.learners.registry import C_FIRST, C_PATH, LAMBDA_RANGE, Learner
 from sdm.joint.likelihood import LogLoss
 from sdm.models.community import FittedJoint
 
@@ -161,7 +161,8 @@ def test_cross_validation_tries_the_range_and_takes_the_best():
     losses = [row["loss"] for row in model.tuning_]
     best = int(np.argmin(losses))
     assert model.model_.meta["learner"] == "crf-l2"
-    assert [row["C"] for row in model.tuning_] == list(C_PATH[: best + 3]), "two more than the best, then it stops"
+    tried = list(C_PATH[C_FIRST : C_FIRST + best + 3])
+    assert [row["C"] for row in model.tuning_] == tried, "from 0.1 on, two more than the best, then it stops"
     assert {row["measure"] for row in model.tuning_} == {"log loss per site"}
     assert model.model_.meta["C"] == model.tuning_[best]["C"]
     both = JointModel("laplace", "none", features="l", c="cv", lam="cv", folds=2, max_iterations=5).fit(x, y)
@@ -260,6 +261,15 @@ def test_the_gap_is_per_site():
     assert rough.model_.meta["gap"] == rough.solution_.gap
 
 
+def test_stronger_regularisation_is_tried_where_the_first_is_best():
+    """Labels that nothing explains: the best C is below the one that is tried first."""
+    rng = np.random.default_rng(6)
+    x, y = rng.normal(size=(60, 6)), rng.integers(0, 2, (60, 3))
+    model = JointModel(graph="none").fit(x, y)
+    assert [row["C"] for row in model.tuning_] == [0.01, 0.03, 0.1, 0.3, 1.0]
+    assert model.model_.meta["C"] == 0.01 == min(model.tuning_, key=lambda row: row["loss"])["C"]
+
+
 def test_the_choice_of_c_is_the_slow_one():
     """Every fold and C on its own, from nothing: the same held-out losses, and the same choice."""
     x, y = community(90, missing=0.1)
@@ -342,7 +352,7 @@ def test_bad_data_is_refused_with_one_message(change, said):
 @pytest.mark.parametrize(
     "options, said",
     [
-        ({"learner": "svm"}, "learner='svm': expected one of crf-l2, crf-l1, m3n, laplace"),
+        ({"learner": "svm"}, "learner='svm': expected one of crf-l2, crf-l1, m3n, l1-m3n, laplace"),
         ({"graph": "star"}, "graph='star': expected one of tree, chain, none"),
         ({"graph": [("a", "b"), ("b", "c"), ("a", "c")]}, "'a' – 'c' closes a cycle"),
         ({"c": 0}, "c=0: expected a positive number, or 'cv'"),

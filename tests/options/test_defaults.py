@@ -4,7 +4,6 @@ import inspect
 from typing import Any
 
 import pytest
-from typer.main import get_command
 
 from sdm import Committee, ConditionalMaxent, JointModel, Maxent, StructMaxent
 from sdm.maps.classes import write_class_maps
@@ -15,7 +14,7 @@ from sdm.options.definitions import FitOptions
 from sdm.options.reading import leaves
 from sdm.workflow.evaluating import evaluate_files
 from sdm.workflow.predicting import predict_files
-from sdm_cli.app import app
+from sdm_cli.app import whole_app
 
 OPTIONS = {leaf.name: leaf for leaf in leaves() if leaf.section in ("", "fit", "predict", "output", "layers")}
 # What differs on purpose, and why.
@@ -67,7 +66,7 @@ def test_functions_and_runs_have_the_same_defaults(function: Any) -> None:
 @pytest.mark.parametrize("name", ["predict", "evaluate", "report", "simulate", "info", "init"])
 def test_commands_and_runs_have_the_same_defaults(name: str) -> None:
     """What a command asks for beside run files: None stands for the run's default."""
-    command = get_command(app).commands[name]  # type: ignore[attr-defined]
+    command = whole_app().commands[name]  # type: ignore[attr-defined]
     for parameter in command.params:
         if parameter.name in OPTIONS and parameter.default is not None and name != "simulate":
             assert parameter.default == OPTIONS[parameter.name].field.get_default(), parameter.name
@@ -75,7 +74,7 @@ def test_commands_and_runs_have_the_same_defaults(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["fit", "classify", "joint", "tune", "path", "check"])
 def test_commands_that_run_take_every_default_from_the_options(name: str) -> None:
-    command = get_command(app).commands[name]  # type: ignore[attr-defined]
+    command = whole_app().commands[name]  # type: ignore[attr-defined]
     own = {leaf.dotted.replace(".", "__") for leaf in leaves()}
     taken = [parameter for parameter in command.params if parameter.name in own]
     assert len(taken) == len(own)

@@ -10,6 +10,7 @@ from terminal import picture
 from sdm.assess.curves import CurvePoint
 from sdm.assess.importance import Contribution, Jackknife, Permutation
 from sdm.assess.profiles import Band, Surface
+from sdm.models.colours import read_colour
 from sdm.report.figures import assessment as figures
 from sdm.report.figures.style import COLOURS
 
@@ -69,15 +70,14 @@ def test_drawn_twice_the_same(tmp_path: Path, name: str) -> None:
     assert picture(first).std() > 5
 
 
-def ink(path: Path) -> int:
-    """How many pixels have the colour of the first bars."""
-    return int(np.count_nonzero((picture(path) == [31, 59, 77]).all(axis=2)))
-
-
 def test_longer_bars_for_more_importance(tmp_path: Path) -> None:
     more = [replace(row, percent=2 * row.percent) for row in CONTRIBUTION[:1]] + CONTRIBUTION[1:]
-    plain = figures.draw_importance(PERMUTATION, CONTRIBUTION, tmp_path / "a.png")
-    assert ink(figures.draw_importance(PERMUTATION, more, tmp_path / "b.png")) > ink(plain)
+    shares = []
+    for name, rows in (("a", CONTRIBUTION), ("b", more)):
+        seen = picture(figures.draw_importance(PERMUTATION, rows, tmp_path / f"{name}.png"))
+        dark, light = (np.count_nonzero((seen == read_colour(colour)).all(axis=2)) for colour in COLOURS[:2])
+        shares.append(light / dark)
+    assert shares[1] > 1.1 * shares[0]
 
 
 def test_the_chosen_setting_is_marked(tmp_path: Path) -> None:

@@ -285,7 +285,7 @@ def test_no_name_gets_out_of_its_place(which: str, request: pytest.FixtureReques
     assert EVIL_LAYER in page.sections["records"]
     if which == "hostile":
         assert json.loads(page.scripts[1])["entries"][1]["title"] == EVIL_LAYER
-    used = ("page.js", "map_view.js", "map.js", *(("panel.js",) if which == "hostile" else ()))
+    used = ("page.js", "map_view.js", "map_layers.js", "map.js", *(("panel.js",) if which == "hostile" else ()))
     script = "".join((ROOT / "sdm" / "report" / "templates" / name).read_text() for name in used)
     assert page.scripts[-1] == script, "the only code is the package's own"
 

@@ -24,8 +24,9 @@ from terminal import succeed
 from sdm.errors import DataError
 from sdm.report.figures.projection.scenarios import draw_scenarios, extrapolated_cells, hatch, spanned
 from sdm.report.figures.projection.shifts import draw_change
+from sdm.report.figures.style import Paper
 from sdm.report.pages.index import make_pages
-from sdm.report.pages.maps.scenario_panel import DEEPEST, LEVELS, panel
+from sdm.report.pages.maps.scenario_panel import AROUND, LEVELS, panel
 from sdm.report.pages.registry import make_page
 from sdm.report.pictures import read_picture, resized
 from sdm.report.projection import StoredProjection
@@ -124,7 +125,7 @@ def test_the_panel_has_the_rasters_themselves(projected: Path) -> None:
         assert np.abs(shown[~gone] / LEVELS - wanted[~gone]).max() <= 1 / LEVELS
         outside = cells(entry, "mess", data)
         novel = band(projected, files["mess"]).filled(1) < 0
-        assert np.array_equal((outside < DEEPEST) & (outside != data["nothing"]), novel), "what is hatched"
+        assert np.array_equal((outside < AROUND // 2) & (outside != data["nothing"]), novel), "what is hatched"
         assert novel.any()
         for kind, name in (("presence", files["presence"]["maxsss"]), ("change", files.get("change"))):
             if name is not None:
@@ -144,7 +145,7 @@ def test_a_value_just_below_zero_is_hatched_and_zero_is_not(tmp_path: Path) -> N
     data = panel(stored(folder))
     assert data is not None
     shown = cells(data["entries"][1], "mess", data)
-    assert shown[0, :5].tolist() == [DEEPEST - 1, 0, 2 * DEEPEST, data["nothing"], DEEPEST]
+    assert shown[0, :5].tolist() == [AROUND // 2 - 1, 0, AROUND, data["nothing"], AROUND // 2]
     picture = read_picture(folder / "A_2050" / "Virtualis_montanus.tif")
     mask = extrapolated_cells(stored(folder).scenarios[0], picture, 512)
     assert mask is not None
@@ -164,10 +165,30 @@ def test_groups_can_be_chosen_in_the_panel(projected: Path) -> None:
     novel = [band(projected, case.numbers["files"]["mess"]).filled(1) < 0 for case in own]
     assert len(novel) == 2
     assert not np.array_equal(*novel)
-    assert np.array_equal(cells(groups[0], "mess", data) < DEEPEST, novel[0] | novel[1]), "hatched where any is outside"
+    assert np.array_equal(cells(groups[0], "mess", data) < AROUND // 2, novel[0] | novel[1]), (
+        "hatched where any is outside"
+    )
     agreement = band(projected, projection.groups[0]["files"]["agreement"])
     assert np.array_equal(cells(groups[0], "agreement", data), agreement.astype(np.uint16).filled(data["nothing"]))
     assert list(data["kinds"]["agreement"]["classes"]) == ["0", "1", "2"]
+
+
+def check_package(folder: Path, numbers: dict[str, Any]) -> None:
+    """`results.gpkg` has the range of every scenario: its area, and where its middle is, are those of the run."""
+    import geopandas
+
+    centroids = geopandas.read_file(folder / "results.gpkg", layer="centroids").set_index("scenario")
+    cases = [numbers["reference"], *numbers["scenarios"]]
+    assert len(centroids) == len(cases) == 3
+    for case in cases:
+        row, known = centroids.loc[case["title"]], case["rules"]["maxsss"]
+        assert row["area_km2"] == pytest.approx(known["km2"], rel=1e-9)
+        assert (row.geometry.x, row.geometry.y) == pytest.approx((case["centroid"]["x"], case["centroid"]["y"]))
+        patches = geopandas.read_file(folder / "results.gpkg", layer=f"range_{row['map']}")
+        assert len(patches) == row["patches"] > 0
+        assert patches["area_km2"].sum() == pytest.approx(known["km2"], rel=1e-9)
+        assert set(patches["species"]) == {numbers["species"]}
+        assert set(patches["scenario"]) == {case["title"]}
 
 
 @pytest.mark.parametrize(("measures", "hatched"), [("mop", "mop_strict"), ("exdet,limiting", "exdet"), ("none", None)])
@@ -178,8 +199,10 @@ def test_any_measure_of_novelty_hatches(
     out = tmp_path / "out"
     (model,) = full.glob("*.npz")
     scenarios = ("--scenarios", f"a={world / 'warmer'}", "--scenarios", f"b={world / 'layers'}")
-    succeed("project", model, *scenarios, "--reference", world / "layers", "--novelty", measures, "-o", out)
+    given = ("--gpkg",) if measures == "none" else ()
+    succeed("project", model, *scenarios, "--reference", world / "layers", "--novelty", measures, *given, "-o", out)
     results = read_results(out)
+    assert (out / "results.gpkg").exists() == bool(given)
     data = panel(StoredProjection(out, results.numbers))
     assert data is not None
     case = results.numbers["scenarios"][0]
@@ -188,6 +211,7 @@ def test_any_measure_of_novelty_hatches(
     told = " ".join(Elements(make_page(results)).sections["maps"].split())
     if hatched is None:
         assert "not known: no map of MESS, ExDet or MOP" in told
+        check_package(out, results.numbers)
         return
     values = band(out, case["files"][hatched])
     novel = values.filled(5) < 0 if hatched == "exdet" else values.filled(5) == 1
@@ -197,6 +221,11 @@ def test_any_measure_of_novelty_hatches(
     assert np.array_equal((shown >= low) & (shown < beyond), novel)
     assert np.array_equal(cells(group, hatched, data) == 1, novel), "hatched where any scenario is"
     assert {name for name in case["files"] if name != "presence"} <= set(entry["layers"])
+    draw_scenarios(out, results.numbers, tmp_path / "novelty.png", "novelty", Paper(("png", "svg"), 40))
+    figure = (tmp_path / "novelty.svg").read_text(encoding="utf-8")
+    classes = [data["kinds"][hatched]["classes"][str(code)][0] for code in np.unique(shown) if code < 5]
+    assert len(classes) > 1
+    assert all(f">{name}<" in figure for name in classes), "the words of the page"
     if "limiting" in measures:
         variables = data["kinds"]["limiting"]["classes"]
         codes = band(out, case["files"]["limiting"])
@@ -272,7 +301,8 @@ def test_no_name_gets_out_of_its_place(projected: Path) -> None:
     assert own == [("style", {}), ("script", {"type": "application/json", "id": "panel-data"}), ("script", {})]
     assert not [name for _, attributes in page.found for name in attributes if name.startswith("on")]
     assert not [attributes for tag, attributes in page.found if tag == "img"], "no picture was stored"
-    code = [(ROOT / "sdm" / "report" / "templates" / name).read_text() for name in ("page.js", "panel.js")]
+    used = ("page.js", "map_view.js", "map_layers.js", "panel.js")
+    code = [(ROOT / "sdm" / "report" / "templates" / name).read_text() for name in used]
     assert page.scripts[-1] == "".join(code), "the only code is the package's own"
     assert EVIL_LAYER in page.sections["table"], "it is shown as it is written"
     titles = [entry["title"] for entry in json.loads(page.scripts[0])["entries"]]

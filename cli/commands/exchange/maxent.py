@@ -9,10 +9,10 @@ import typer
 from sdm_cli.console import Console, command_line
 from sdm_cli.options import with_console
 
-SETTINGS = {"ignore_unknown_options": True, "help_option_names": ["--help"]}  # -h and others are Java Maxent's
+_SETTINGS = {"ignore_unknown_options": True, "help_option_names": ["--help"]}  # -h and others are Java Maxent's
 
 
-@partial(with_console, common=["debug"])
+@partial(with_console, common=["debug"], settings=_SETTINGS)
 def maxent(
     console: Console,
     words: Annotated[

@@ -7,11 +7,13 @@ from typing import Any
 import typer
 
 from sdm_cli.console import Console, command_line
-from sdm_cli.options import Inputs, from_words, normalize, with_run_options
+from sdm_cli.help_text import PlainCommand, PlainGroup
+from sdm_cli.options import Inputs, from_words, with_run_options
 
 curve = typer.Typer(
     no_args_is_help=True,
-    rich_markup_mode="markdown",
+    cls=PlainGroup,
+    rich_markup_mode=None,
     help="Draw how good models are on held-out records: with more and more records, or with a growing penalty.",
 )
 
@@ -35,7 +37,7 @@ def sensitivity(console: Console, given: dict[str, Any], inputs: Inputs = None) 
 
 
 for command in (learning, sensitivity):
-    curve.command(context_settings={"token_normalize_func": normalize})(command)
+    curve.command(cls=PlainCommand, context_settings=command.settings)(command)
 
 
 def _draw(console: Console, given: dict[str, Any], inputs: list[str] | None, kind: str) -> None:

@@ -230,13 +230,15 @@ def finish_cleaning(
     effort: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
     thinning: Thinning | None = None,
     uncertainty_column: str | None = None,
+    partial: bool = False,
 ) -> tuple[dict[str, CleanPoints], Ledger]:
     """Drop records on nodata (or move them) and duplicates, thin, and divide the rest by species.
 
     `values` are the layers at ``located.cells``, (M, V), NaN for nodata. With `snap` a record on nodata moves to the
     nearest cell with data in all layers, at most this many cells away (between centres; the northernmost, then the
     westernmost of equally near ones). Of duplicates that with the least uncertain coordinates stays, then the first.
-    Records where `effort`, called with rows and columns, is not above 0 are dropped. Species with no presence left are
+    Records where `effort`, called with rows and columns, is not above 0 are dropped. With `partial`, records that have
+    data in one layer at least are kept, with NaN. Species with no presence left are
     not among the points, and ``ledger.check(species)`` raises the error for these.
     """
     if not snap >= 0:
@@ -252,7 +254,8 @@ def finish_cleaning(
         sea &= "sea" in dropped
         dropped |= {"sea"} if snap <= SEA_CELLS else set()  # on nodata, and not moved
     rows, cols, values, moved = _snap(located, values, snap, sea)
-    usable_cells = {IN_SEA: ~sea, NODATA: ~np.isnan(values).any(axis=1), NO_EFFORT: _looked_at(effort, rows, cols)}
+    empty = np.isnan(values).all(axis=1) if partial else np.isnan(values).any(axis=1)
+    usable_cells = {IN_SEA: ~sea, NODATA: ~empty, NO_EFFORT: _looked_at(effort, rows, cols)}
     for why, good in usable_cells.items():
         usable = good[cell]
         reason[record[~usable]] = why

@@ -52,6 +52,12 @@ class Oracle(Protocol):
     def propose(self, g: Array) -> list[Proposal]:
         """Return the best feature of each size under `g`."""
 
+    def propose_quickly(self, g: Array) -> list[Proposal]:
+        """Return what the cheaper part of the search finds."""
+
+    def propose_further(self, g: Array) -> list[Proposal]:
+        """Return what the rest of the search finds."""
+
     def column(self, shape: Any) -> NDArray[Any]:
         """Return a feature at every cell."""
 

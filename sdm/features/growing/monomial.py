@@ -64,6 +64,14 @@ class MonomialOracle:
             out.append(Proposal(Monomial(np.array(sorted(chosen), dtype=np.int32)), abs(float(eps[j]))))
         return out
 
+    def propose_quickly(self, g: Array) -> list[Proposal]:
+        """Return what there is to propose."""
+        return self.propose(g)
+
+    def propose_further(self, g: Array) -> list[Proposal]:
+        """Return nothing: the search is quick."""
+        return []
+
     def column(self, shape: Monomial) -> Array:
         """Return a monomial at every cell."""
         return np.prod(self.scaled[:, np.searchsorted(self.usable, shape.var)], axis=1)

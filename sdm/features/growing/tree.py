@@ -6,6 +6,10 @@ of a leaf gains `|g_left| + |g_right| − |g_leaf|`, and for a categorical varia
 those with positive g. Sums come from histograms over at most 256 bins per variable; the smaller child's is computed,
 the larger one's is what is left of the parent's.
 
+Growth one split at a time is blind to what a split makes possible. So it starts several times: from the best splits of
+some variables, from the best pair of splits, and from the best three that a beam finds (`pairs`). On a large domain
+pairs look at a part of the cells and at fewer bins, so that they cost about as much as growth itself.
+
 A tree is its list of splits in the order of growth: split `s` sends cells of leaf `leaf[s]` with `x ≥ threshold` (or
 whose class is in the set) to the new leaf `s + 1`. The first `k` splits are the tree with `k` internal nodes.
 """
@@ -19,9 +23,12 @@ from numpy.typing import NDArray
 from sdm._jit import jit
 from sdm.features.domain import Domain
 from sdm.features.growing.grown import Proposal
+from sdm.features.growing.pairs import BEAM, Start, best_starts, cut_gain
 from sdm.types import Array
 
 MAX_BINS = 256
+COARSE_BINS = 64  # that pairs look at, at most
+MOST_SETS = 5  # classes of a variable of which pairs try every set
 
 
 @dataclass(frozen=True)
@@ -69,8 +76,8 @@ class Tree:
 
 
 class TreeOracle:
-    """`trees:K`: the best tree with 1, 2, … K internal nodes, greedily. Variables with more distinct values than `bins`
-    are binned; growth starts from `roots` variables, since from the best split alone it can miss better trees."""
+    """`trees:K`: the best tree with 1, 2, … K internal nodes that growth from several starts finds. Variables with more
+    distinct values than `bins` are binned; `roots` variables have a start each, then the best pair and three splits."""
 
     def __init__(self, domain: Domain, largest: int, bins: int = MAX_BINS, roots: int = 3) -> None:
         self.domain = domain
@@ -86,6 +93,21 @@ class TreeOracle:
             self.edges.append(edges)
         self.counts = np.array([edges.size + 1 for edges in self.edges], dtype=np.int64)
         self.categorical = np.array([variable.categorical for variable in domain.variables])
+        self._prepare_pairs()
+
+    def _prepare_pairs(self) -> None:
+        """Choose how many cells and bins pairs look at: about as much work as two passes over all cells."""
+        n, n_variables = self.bins.shape
+        work = 2.0 * n * n_variables + 1e6
+        width = int(np.clip(np.sqrt(work / (4 * BEAM)) / n_variables, 8, COARSE_BINS))
+        self._pair_cells = int(min(n, max(work / ((BEAM + 1) * n_variables**2), 200)))
+        self._pair_variables = np.flatnonzero(~self.categorical | (self.counts <= COARSE_BINS))
+        # Which bins of a variable (in rows) are one for pairs.
+        self._coarse = np.zeros((n_variables, int(self.counts.max())), dtype=np.uint16)
+        for v, count in enumerate(self.counts):
+            fewer = int(count) if self.categorical[v] else min(int(count), width)
+            self._coarse[v, :count] = np.arange(count) * fewer // count
+        self._pair_counts = self._coarse.max(axis=1).astype(np.int64) + 1
 
     def complexity(self, size: int, m: float) -> float:
         """Return the bound of eq. (15) for trees with `size` internal nodes."""
@@ -94,31 +116,69 @@ class TreeOracle:
 
     def propose(self, g: Array) -> list[Proposal]:
         """Return the best tree found of each size 1 … largest (fewer when splits stop helping)."""
-        root = np.zeros((len(self.counts), int(self.counts.max())))
-        _histograms(self.bins, g, root)
-        gain_of = np.empty(len(self.counts))
-        _split_gains(root, self.counts, self.categorical, float(g.sum()), gain_of)
         best: dict[int, Proposal] = {}
-        for v in np.argsort(-gain_of, kind="stable")[: self.roots]:
-            for proposal in self._grow_from(g, root, int(v)):
-                size = proposal.shape.size
-                if size not in best or proposal.violation > best[size].violation:
-                    best[size] = proposal
+        for proposal in [*self.propose_quickly(g), *self.propose_further(g)]:
+            size = proposal.shape.size
+            if size not in best or proposal.violation > best[size].violation * (1 + 1e-12):
+                best[size] = proposal
         return list(best.values())
 
-    def _grow_from(self, g: Array, root: Array, v: int) -> list[Proposal]:
-        """Grow a tree whose first split is on variable `v`; return it at each of its sizes."""
-        k = self.largest
-        leaf, var, cut = np.empty(k, np.int32), np.empty(k, np.int32), np.empty(k, np.int32)
-        sets = np.zeros((k, root.shape[1]), dtype=np.bool_)
-        sums = np.zeros((k + 1, k + 1))
-        grown = _grow(self.bins, self.counts, self.categorical, g, root, v, leaf, var, cut, sets, sums)
-        proposals = []
-        for size in range(1, grown + 1):
-            label, violation = best_leaf_labels(sums[size, : size + 1])
-            conditions = self._conditions(var[:size].tolist(), cut[:size].tolist(), list(sets[:size]))
-            proposals.append(Proposal(Tree(leaf[:size].copy(), var[:size].copy(), *conditions, label), violation))
-        return proposals
+    def propose_quickly(self, g: Array, roots: int | None = None) -> list[Proposal]:
+        """Return the best trees that growth from the best splits of single variables (`roots` of them) finds."""
+        root, total = self._root(g), float(g.sum())
+        found = [cut_gain(root[v], self.counts[v], self.categorical[v], total) for v in range(len(self.counts))]
+        starts = []
+        for v in np.argsort([-gain for gain, _ in found], kind="stable")[: roots or self.roots]:
+            gain, cut = found[v]
+            if gain > 1e-14:
+                right = root[v] > 0.0 if self.categorical[v] else np.arange(root.shape[1]) > cut
+                starts.append(Start(np.zeros(1, np.int64), np.array([v]), right[None, :]))
+        return self.grow(g, starts, root)
+
+    def propose_further(self, g: Array) -> list[Proposal]:
+        """Return the best trees that growth from the best pair and the best three splits finds."""
+        if self.largest == 1:
+            return []
+        starts = [start for start in self._pairs(g) if start.leaf.size <= self.largest]
+        return self.grow(g, starts)
+
+    def _root(self, g: Array) -> Array:
+        """Return the histogram of g over every variable."""
+        root = np.zeros((len(self.counts), int(self.counts.max())))
+        _histograms(self.bins, g, root)
+        return root
+
+    def _pairs(self, g: Array) -> list[Start]:
+        """Return the best pair and three splits, from a part of the cells and fewer bins where there are many."""
+        cells, mass = systematic(g, self._pair_cells)
+        variables = self._pair_variables
+        codes = np.empty((cells.size, variables.size), dtype=np.uint16)
+        for k, v in enumerate(variables):
+            codes[:, k] = self._coarse[v][self.bins[cells, v]]
+        counts, categorical = self._pair_counts[variables], self.categorical[variables]
+        starts = best_starts(codes, counts, categorical, mass, MOST_SETS)
+        for start in starts:
+            start.var = variables[start.var]
+            start.right = np.array([row[self._coarse[v]] for row, v in zip(start.right, start.var)])
+        return starts
+
+    def grow(self, g: Array, starts: Sequence[Start], root: Array | None = None) -> list[Proposal]:
+        """Grow a tree from each of some first splits; return the best at each size. `root` is the histogram of all."""
+        root = self._root(g) if root is None else root
+        best: dict[int, Proposal] = {}
+        k, sums = self.largest, np.zeros((self.largest + 1, self.largest + 1))
+        leaf, var, sets = np.empty(k, np.int64), np.empty(k, np.int64), np.zeros((k, root.shape[1]), dtype=np.bool_)
+        for start in starts:
+            given = start.leaf.size
+            leaf[:given], var[:given], sets[:given], sets[given:] = start.leaf, start.var, start.right, False
+            grown = _grow(self.bins, self.counts, self.categorical, g, root, given, leaf, var, sets, sums)
+            for size in range(1, grown + 1):
+                label, violation = best_leaf_labels(sums[size, : size + 1])
+                if size not in best or violation > best[size].violation * (1 + 1e-12):
+                    conditions = self._conditions(var[:size].tolist(), list(sets[:size]))
+                    splits = leaf[:size].astype(np.int32), var[:size].astype(np.int32)
+                    best[size] = Proposal(Tree(*splits, *conditions, label), violation)
+        return list(best.values())
 
     def column(self, tree: Tree) -> NDArray[np.uint8]:
         """Return a tree's value at every cell of the domain."""
@@ -132,17 +192,31 @@ class TreeOracle:
         return tree.label[leaf].astype(np.uint8)
 
     def _conditions(
-        self, var: Sequence[int], cut: Sequence[int], sets: Sequence[NDArray[np.bool_]]
+        self, var: Sequence[int], sets: Sequence[NDArray[np.bool_]]
     ) -> tuple[Array, tuple[tuple[float, ...], ...]]:
-        """Return the threshold (or NaN) and the classes (or none) of every split, from the last bin of its left side
-        and the bins of its right one."""
+        """Return the threshold (or NaN) and the classes (or none) of every split, from the bins of its right side."""
         thresholds, classes = np.full(len(var), np.nan), []
-        for s, (v, last, chosen) in enumerate(zip(var, cut, sets)):
+        for s, (v, chosen) in enumerate(zip(var, sets)):
             values = self.domain.variables[v].values
             classes.append(tuple(values[chosen[: values.size]].tolist()) if self.categorical[v] else ())
             if not self.categorical[v]:
-                thresholds[s] = self.edges[v][last]
+                thresholds[s] = self.edges[v][int(np.argmax(chosen)) - 1]
         return thresholds, tuple(classes)
+
+
+def systematic(g: Array, most: int) -> tuple[NDArray[np.int64], Array]:
+    """Return at most about `most` cells and a mass on them that stands for `g`: every cell whose |g| is large, of the
+    others one in each stretch of equal `Σ|g|`."""
+    if g.size <= most:
+        return np.arange(g.size), g
+    size = np.abs(g)
+    large = size >= size.sum() / most
+    rest = np.where(large, 0.0, size)
+    step = float(rest.sum()) / max(most - int(large.sum()), 1)
+    reached = np.floor(np.cumsum(rest) / step + 0.5) if step > 0 else rest
+    times = np.diff(reached, prepend=0.0)
+    cells = np.flatnonzero(large | (times > 0))
+    return cells, np.where(large, g, np.sign(g) * times * step)[cells]
 
 
 def best_leaf_labels(sums: Array) -> tuple[NDArray[np.int8], float]:
@@ -184,9 +258,9 @@ def _histograms(bins, g, hist):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _grow(bins, counts, categorical, g, root, first, leaf, var, cut, sets, sums):  # type: ignore[no-untyped-def]
-    """Grow by the best split of any leaf, again and again, the first on variable `first`; return how many helped.
-    `sums[k, l]` is the sum of g in leaf `l` of the tree with `k` nodes."""
+def _grow(bins, counts, categorical, g, root, given, leaf, var, sets, sums):  # type: ignore[no-untyped-def]
+    """Make the `given` first splits, then grow by the best split of any leaf, again and again; return how many there
+    are. `sums[k, l]` is the sum of g in leaf `l` of the tree with `k` nodes."""
     n, n_variables = bins.shape
     largest, width = leaf.size, sets.shape[1]
     order = np.arange(n).astype(np.int32)
@@ -200,23 +274,19 @@ def _grow(bins, counts, categorical, g, root, first, leaf, var, cut, sets, sums)
     sums[0, 0] = total
     gains = np.full(largest + 1, -1.0)
     best_var, best_cut = np.zeros(largest + 1, np.int32), np.zeros(largest + 1, np.int32)
-    gains[0], best_cut[0] = cut_gain(hist[0, first], counts[first], categorical[first], total)
-    best_var[0] = first
     for k in range(largest):
-        parent = int(np.argmax(gains[: k + 1]))
-        if gains[parent] <= 1e-14:
-            return k
-        v, c, child = best_var[parent], best_cut[parent], k + 1
-        leaf[k], var[k], cut[k] = parent, v, c
-        if categorical[v]:
-            for b in range(counts[v]):
-                sets[k, b] = hist[parent, v, b] > 0.0
+        if k >= given:
+            leaf[k] = np.argmax(gains[: k + 1])
+            if gains[leaf[k]] <= 1e-14:
+                return k
+            var[k] = best_var[leaf[k]]
+            for b in range(counts[var[k]]):
+                sets[k, b] = hist[leaf[k], var[k], b] > 0.0 if categorical[var[k]] else b > best_cut[leaf[k]]
+        parent, v, child = leaf[k], var[k], k + 1
         # Cells of the new leaf move to the end of their parent's stretch.
         low, high = begin[parent], end[parent]
         while low < high:
-            b = bins[order[low], v]
-            right = sets[k, b] if categorical[v] else b > c
-            if right:
+            if sets[k, bins[order[low], v]]:
                 high -= 1
                 order[low], order[high] = order[high], order[low]
             else:
@@ -251,24 +321,6 @@ def _split_histograms(bins, g, order, begin, end, hist, parent, child):  # type:
 
 
 @jit
-def cut_gain(hist, count, categorical, total):  # type: ignore[no-untyped-def]
-    """Return the largest `|g_left| + |g_right| − |g|` of one variable, and the last bin of the left side."""
-    if categorical:
-        right = 0.0
-        for b in range(count):
-            if hist[b] > 0.0:
-                right += hist[b]
-        return abs(right) + abs(total - right) - abs(total), 0
-    best, cut, left = -1.0, 0, 0.0
-    for b in range(count - 1):
-        left += hist[b]
-        gain = abs(left) + abs(total - left) - abs(total)
-        if gain > best + 1e-15:
-            best, cut = gain, b
-    return best, cut
-
-
-@jit
 def _best_split(hist, counts, categorical, total):  # type: ignore[no-untyped-def]
     """Return the best split of any variable: its gain, variable and cut."""
     best, best_var, best_cut = -1.0, 0, 0
@@ -277,10 +329,3 @@ def _best_split(hist, counts, categorical, total):  # type: ignore[no-untyped-de
         if gain > best + 1e-15:
             best, best_var, best_cut = gain, v, cut
     return best, best_var, best_cut
-
-
-@jit
-def _split_gains(hist, counts, categorical, total, gain_of):  # type: ignore[no-untyped-def]
-    """gain_of[v] = the gain of the best split of variable v."""
-    for v in range(counts.size):
-        gain_of[v], _ = cut_gain(hist[v], counts[v], categorical[v], total)

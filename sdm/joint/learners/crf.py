@@ -11,7 +11,7 @@ Newton's, and its inverse is the covariance of the weights: the diagonal has the
 import numpy as np
 
 from sdm.errors import OptionError
-from sdm.joint.curvature import Paths, curvature
+from sdm.joint.curvature import curvature
 from sdm.joint.discriminant import Discriminant, LabelledSites
 from sdm.joint.inference import marginals
 from sdm.joint.learners.lbfgs import Inverse, Step, minimise
@@ -67,7 +67,7 @@ def hessian(discriminant: Discriminant, sites: LabelledSites, weights: Array, l2
     """Return the curvature of log loss and squares at a point, `(size, size)`."""
     d = discriminant
     fitted = marginals(d.forest, d.unary(weights, sites.x), d.table(weights), sites.states)
-    out = curvature(d, sites, fitted, Paths.of(d.forest))
+    out = curvature(d, sites, fitted)
     out[np.diag_indices_from(out)] += l2
     return out
 

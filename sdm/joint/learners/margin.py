@@ -21,7 +21,7 @@ import numpy as np
 from sdm.joint.discriminant import Discriminant, LabelledSites, of_labels
 from sdm.joint.inference import maximise
 from sdm.joint.learners.learned_weights import Dual, LearnedWeights
-from sdm.joint.learners.smoothing import LARGEST, SmoothedMargin, newton_points
+from sdm.joint.learners.smoothing import LARGEST, Quadratic, SmoothedMargin, newton_points
 from sdm.joint.learners.steps import sweep
 from sdm.types import Array
 
@@ -62,7 +62,7 @@ class MarginProblem:
         weights = self.variance * eta
         slack = self.slack(weights)
         quadratic = 0.5 * float(eta @ weights)
-        loss = c * float(np.abs(dual.nodes - (sites.labels > 0))[sites.labels >= 0].sum())
+        loss = self.wrong(dual)
         primal, objective = quadratic + c * slack, loss - quadratic
         state = self._state(primal, objective)
         return MarginSolution(weights, eta, dual, slack, loss, primal, objective, epochs=epochs, **state)
@@ -74,6 +74,11 @@ class MarginProblem:
         if primal < best.primal:
             best = replace(best, weights=weights, slack=slack, primal=primal)
         return replace(best, **self._state(best.primal, best.objective))
+
+    def wrong(self, dual: Dual) -> float:
+        """Return `C Σ_i E[Δℓ_i]` of a dual point."""
+        labels = self.sites.labels
+        return self.c * float(np.abs(dual.nodes - (labels > 0))[labels >= 0].sum())
 
     def slack(self, weights: Array) -> float:
         """Return `Σ_i max_y [Δℓ_i(y) − ΔF_i(y; w)]`."""
@@ -142,7 +147,7 @@ def _finish(problem: MarginProblem, best: MarginSolution, first: Array | None, s
         best = problem.with_weights(best, first)
         if best.status == "converged":
             return best
-    smoothed = SmoothedMargin(problem.discriminant, problem.sites, problem.c, problem.variance)
+    smoothed = SmoothedMargin(problem.discriminant, problem.sites, problem.c, Quadratic(problem.variance))
     for point in islice(newton_points(smoothed, best.weights, best.gap, problem.tolerance), steps):
         dual = Dual(point.marginals.nodes, point.marginals.edges)
         other = problem.certify(dual, best.epochs + 1)

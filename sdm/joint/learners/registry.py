@@ -7,19 +7,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm.errors import OptionError
+from sdm.joint.bound import MarginBound, pac_bayes
 from sdm.joint.discriminant import Discriminant, LabelledSites
 from sdm.joint.learners.crf import fit_crf, squared_errors
-from sdm.joint.learners.laplace import fit_laplace, variance_at_zero
 from sdm.joint.learners.learned_weights import LearnedWeights
 from sdm.joint.learners.margin import fit_m3n
+from sdm.joint.learners.priors import divergence, gaussian_divergence
+from sdm.joint.learners.shrinking import fit_l1_m3n, fit_laplace
 from sdm.types import Array
 
-LEARNERS = ("crf-l2", "crf-l1", "m3n", "laplace")
+LEARNERS = ("crf-l2", "crf-l1", "m3n", "l1-m3n", "laplace")
 
 # A bias is a prevalence, not an effect: its prior is this much wider than that of the other weights of a max-margin
 # model; in a CRF it has this penalty, whatever C is, so that a species without a presence has a finite one.
 BIAS_SCALE, BIAS_PENALTY = 10.0, 1e-4
 C_PATH = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # to try, from strong regularisation to weak
+
+C_FIRST = C_PATH.index(0.1)  # where a CRF begins: stronger regularisation is tried if it is best
 
 # Penalties on a weight in Zhu & Xing 2009, §7.1.1, as C = 1/penalty, and 8 of their λ between 1 and 268.
 C_RANGE = (0.0625, 1 / 9, 0.25, 1.0, 10.0, 100.0)
@@ -36,7 +40,7 @@ class Learner:
     c: float = 1.0  # penalty on the slack; that on a CRF's weights is 1/C
     lam: float = 25.0  # λ of the Laplace prior
     method: str = "variational"  # of Laplace MEDN: "variational" or "exact"
-    rounds: int = 3  # of the variational algorithm
+    rounds: int | None = None  # of Algorithm 1 of Zhu & Xing 2009; None: until the gap is small enough
     tolerance: float | None = None  # largest certified gap to accept, in the learner's loss per site
     max_iterations: int = 300
     seed: int = 0
@@ -62,12 +66,15 @@ class Learner:
             limits |= {"start": None if start is None else start.weights, "max_iterations": self.max_iterations}
             solution = fit_crf(discriminant, sites, *self.penalties(bias), **limits)
         else:
-            wide, dual = np.where(bias, BIAS_SCALE, 1.0), None if start is None else start.dual
-            limits |= {"start": dual, "max_epochs": self.max_iterations, "seed": self.seed}
+            wide = np.where(bias, BIAS_SCALE, 1.0)
+            limits["start"] = None if start is None else start.dual
+            steps = {"max_epochs": self.max_iterations, "seed": self.seed}
             if self.name == "m3n":
-                solution = fit_m3n(discriminant, sites, self.c, wide, **limits)
+                solution = fit_m3n(discriminant, sites, self.c, wide, **limits, **steps)
+            elif self.name == "l1-m3n":
+                solution = fit_l1_m3n(discriminant, sites, self.c, wide, **limits, max_steps=self.max_iterations)
             else:
-                limits |= {"method": self.method, "rounds": self.rounds}
+                limits |= {**steps, "method": self.method, "rounds": self.rounds}
                 solution = fit_laplace(discriminant, sites, self.c, self.lam, wide, **limits)
         return replace(solution, gap=solution.gap * share)
 
@@ -87,11 +94,36 @@ class Learner:
         """Return how uncertain every weight is, as a variance: zero where that would only repeat the prior.
 
         Squared standard errors of a CRF, from the exact curvature. The posterior of Laplace MEDN depends on the sites
-        through its means alone, so a weight of zero has the prior's. That of M³N has the prior's everywhere: None.
+        through its means alone, so a weight of zero has the prior's. That of M³N has the prior's everywhere, and L1-M³N
+        has no posterior: None.
         """
         if self.is_crf:
             return squared_errors(discriminant, sites, solution.weights, *self.penalties(bias))
         if self.name == "m3n" or solution.variance is None:
             return None
-        prior = variance_at_zero(self.lam, np.where(bias, BIAS_SCALE, 1.0), self.method, self.rounds)
+        prior = self._variance_at_zero(np.where(bias, BIAS_SCALE, 1.0))
         return np.where(np.abs(solution.variance / prior - 1.0) > SAME, solution.variance, 0.0)
+
+    def bound(
+        self, discriminant: Discriminant, sites: LabelledSites, bias: NDArray[np.bool_], solution: LearnedWeights
+    ) -> MarginBound | None:
+        """Return the PAC-Bayes bound on wrong labelings of new sites; None for learners without a posterior."""
+        if self.name not in ("m3n", "laplace") or solution.variance is None:
+            return None
+        wide, weights = np.where(bias, BIAS_SCALE, 1.0), solution.weights
+        if self.name == "m3n":
+            away = 0.5 * float(np.sum(weights**2 / wide))
+        elif self.method == "exact":
+            away = divergence(weights, self.lam / wide)
+        else:
+            away = gaussian_divergence(weights, solution.variance, self.lam / wide)
+        return pac_bayes(discriminant, sites, weights, away)
+
+    def _variance_at_zero(self, scale: Array) -> Array:
+        """Return the posterior variance of weights whose mean is zero: the sites do not inform them."""
+        if self.method == "exact" or self.rounds is None:
+            return (2.0 if self.method == "exact" else 1.0) * scale / self.lam
+        variance = scale.copy()
+        for _ in range(self.rounds - 1):
+            variance = np.sqrt(variance * scale / self.lam)
+        return variance

@@ -8,10 +8,11 @@ their entropy. Each step solves with the exact curvature (`sdm.joint.curvature`)
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
-from sdm.joint.curvature import Paths, curvature
+from sdm.joint.curvature import curvature
 from sdm.joint.discriminant import Discriminant, LabelledSites, of_labels
 from sdm.joint.inference import Marginals, marginals
 from sdm.types import Array
@@ -19,8 +20,10 @@ from sdm.types import Array
 LARGEST = 2000  # weights, for a square matrix of them
 START, FALL, LEAST = 0.3, 0.65, 1e-9  # of μ, in wrong labels
 SHARE = 0.7  # of the gap that is to be reached, for the smoothing
+BLUR = 0.3  # of the smoothing's gap, for the blur of a penalty that is not smooth
 NEAR, DONE = 0.3, 1e-4  # what a Newton step may gain, as a share of the smoothing's gap, before μ falls
 ARMIJO, HALVINGS = 1e-4, 30
+FLAT = 1e-12  # of the trace: added to the curvature, which may be zero in some direction
 
 
 @dataclass(frozen=True)
@@ -33,33 +36,57 @@ class Point:
     gradient: Array
 
 
-class SmoothedMargin:
-    """`½ wᵀΣ⁻¹w + C Σ_i μ ln Σ_y exp((Δℓ_i(y) − ΔF_i(y; w))/μ)`."""
+class SmoothPenalty(Protocol):
+    """A penalty on the weights with two derivatives."""
 
-    def __init__(self, discriminant: Discriminant, sites: LabelledSites, c: float, variance: Array) -> None:
-        self.discriminant, self.sites, self.c, self.variance = discriminant, sites, c, variance
+    def smooth(self, weights: Array) -> tuple[float, Array, Array]:
+        """Return its value, its gradient, and the diagonal of its curvature."""
+
+    def blurred(self, cost: float) -> "SmoothPenalty":
+        """Return the penalty with a blur that changes its value by at most `cost`; itself if it needs none."""
+
+
+@dataclass(frozen=True)
+class Quadratic:
+    """`½ wᵀΣ⁻¹w`, that of M³N."""
+
+    variance: Array
+
+    def smooth(self, weights: Array) -> tuple[float, Array, Array]:
+        """Return its value, its gradient, and the diagonal of its curvature."""
+        scaled = weights / self.variance
+        return 0.5 * float(weights @ scaled), scaled, 1.0 / self.variance
+
+    def blurred(self, cost: float) -> "Quadratic":
+        """Return itself."""
+        return self
+
+
+class SmoothedMargin:
+    """`R(w) + C Σ_i μ ln Σ_y exp((Δℓ_i(y) − ΔF_i(y; w))/μ)`, with a smooth penalty R."""
+
+    def __init__(self, discriminant: Discriminant, sites: LabelledSites, c: float, penalty: SmoothPenalty) -> None:
+        self.discriminant, self.sites, self.c, self.penalty = discriminant, sites, c, penalty
         self.states = sites.states
         self.labels = int(np.count_nonzero(sites.labels >= 0))
         self.wrong = 1.0 - 2.0 * (sites.labels > 0)  # what a label of 1 adds to the number of wrong labels
         self.present = float((sites.labels > 0).sum())
         self.truth = discriminant.moments(sites.x, *of_labels(discriminant.forest, sites.labels), self.states)
-        self.paths = Paths.of(discriminant.forest)
 
     def at(self, weights: Array, mu: float) -> Point:
         """Evaluate."""
         d, x = self.discriminant, self.sites.x
         unary = (d.unary(weights, x) + self.wrong) / mu
         fitted = marginals(d.forest, unary, d.table(weights) / mu, self.states)
-        scaled = weights / self.variance
+        value, gradient, _ = self.penalty.smooth(weights)
         slack = mu * float(fitted.log_partition.sum()) + self.present - float(weights @ self.truth)
         moments = d.moments(x, fitted.nodes, fitted.edges, self.states)
-        value = 0.5 * float(weights @ scaled) + self.c * slack
-        return Point(weights, fitted, value, scaled + self.c * (moments - self.truth))
+        return Point(weights, fitted, value + self.c * slack, gradient + self.c * (moments - self.truth))
 
     def newton(self, at: Point, mu: float) -> Array:
         """Return Newton's direction."""
-        hessian = (self.c / mu) * curvature(self.discriminant, self.sites, at.marginals, self.paths)
-        hessian[np.diag_indices_from(hessian)] += 1.0 / self.variance
+        hessian = (self.c / mu) * curvature(self.discriminant, self.sites, at.marginals)
+        hessian[np.diag_indices_from(hessian)] += self.penalty.smooth(at.weights)[2] + FLAT * np.trace(hessian)
         return np.asarray(np.linalg.solve(hessian, -at.gradient), dtype=np.float64)
 
     def search(self, at: Point, direction: Array, mu: float) -> Point | None:
@@ -82,6 +109,7 @@ def newton_points(problem: SmoothedMargin, weights: Array, gap: float, target: f
     """
     goal = SHARE * target * problem.c * problem.labels
     mu = float(np.clip(10.0 * gap, LEAST, START))
+    problem.penalty = problem.penalty.blurred(problem.c * mu * problem.labels)
     at = problem.at(weights, mu)
     while mu >= LEAST:
         direction = problem.newton(at, mu)
@@ -93,6 +121,7 @@ def newton_points(problem: SmoothedMargin, weights: Array, gap: float, target: f
         smoothing = problem.c * mu * _entropy(problem, at, mu)
         if new is None or decrement <= (NEAR if smoothing > goal else DONE) * smoothing:
             mu *= float(np.clip(goal / max(smoothing, 1e-300), FALL, 0.8))
+            problem.penalty = problem.penalty.blurred(BLUR * smoothing)
             at = problem.at(at.weights, mu)
 
 

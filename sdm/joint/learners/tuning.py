@@ -49,21 +49,30 @@ def cross_validate_settings(
     *,
     loss: Loss = held_out_loss,
     patience: int | None = None,
+    first: int = 0,
     title: str = "joint model",
     progress: Progress | None = None,
 ) -> Array:
     """Return the held-out loss of every `(C, λ)` in `grid`, summed over all folds.
 
     Each setting starts from where the one before ended, so grids are best given from strong regularisation to weak.
-    When `patience` settings in a row are worse than the best, the rest is not tried, and its loss is NaN. Fits that do
-    not converge are named in a warning, with the `title` of the model.
+    When `patience` settings in a row are worse than the best, the rest is not tried, and its loss is NaN. Those before
+    the `first` are tried backwards, and only if it is the best of the others. Fits that do not converge are named in a
+    warning, with the `title` of the model.
     """
     parts = [(sites.take(folds != fold), sites.take(folds == fold)) for fold in np.unique(folds)]
     starts: list[LearnedWeights | None] = [None] * len(parts)
     total = np.full(len(grid), np.nan)
     open_ends: list[str] = []
     fits = StepCount(progress, f"penalties, {title}", len(grid) * len(parts))
-    for k, (c, lam) in enumerate(grid):
+    tried: list[int] = []
+    for k in (*range(first, len(grid)), *reversed(range(first))):
+        best = int(np.nanargmin(total)) if tried else k
+        if k < first and best > min(tried):  # a weaker regularisation was better
+            break
+        if k > first and patience is not None and tried[-1] - best >= patience:
+            continue
+        (c, lam), tried = grid[k], [*tried, k]
         total[k], prior = 0.0, f", lambda {lam:g}" if learner.name == "laplace" else ""
         for i, (train, test) in enumerate(parts):
             solution = replace(learner, c=c, lam=lam).fit(discriminant, train, bias, starts[i])
@@ -73,8 +82,6 @@ def cross_validate_settings(
             starts[i] = solution
             fits.step()
         log.info("%s: C %g%s: held-out loss %.5g per site", title, c, prior, total[k] / sites.n)
-        if patience is not None and k - int(np.nanargmin(total)) >= patience:
-            break
     fits.end()
     if open_ends:
         count = np.count_nonzero(np.isfinite(total)) * len(parts)

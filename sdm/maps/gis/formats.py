@@ -18,7 +18,7 @@ def map_format(path: Path, bands: int = 1) -> str:
     Raises
     ------
     OptionError
-        If GDAL does not write such files as maps, or they cannot have so many bands.
+        If GDAL does not write such files as maps, or they cannot have this number of bands.
     """
     ending = path.suffix.lower().removeprefix(".")
     if ending in ("tif", "tiff", ""):

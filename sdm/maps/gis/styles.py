@@ -21,6 +21,7 @@ ENDINGS = (".qml", ".sld")
 LABELS = ("class", "variable", "value")  # tags of categories begin so
 SLD = "http://www.opengis.net/sld"
 _UNIT = ("0 to 1",)  # units whose ramps go from 0 to 1, whatever values there are
+_ON_THE_SCALE = ("mean", "lower", "upper", "minimum", "maximum")  # statistics that are values of the scale themselves
 _AROUND = ("MESS", "axis", "difference", "multivariate environmental similarity")
 
 
@@ -101,7 +102,7 @@ def read_style(raster: Path) -> RasterStyle:
         return RasterStyle(title, entries, categories=True)
     low, high = (float(first.get(f"STATISTICS_{name}", end)) for name, end in (("MINIMUM", 0), ("MAXIMUM", 1)))
     ramp: Sequence[str] = MAGMA if unit == "nats" or "deviation" in tags.get("statistic", "") else VIRIDIS
-    if unit in _UNIT and tags.get("statistic", "mean").split()[0] in ("mean", "lower", "upper"):
+    if unit in _UNIT and tags.get("statistic", "mean").split()[0] in _ON_THE_SCALE:
         low, high = 0.0, 1.0
     elif low < 0 < high and any(word in title for word in _AROUND):
         high = max(-low, high)

@@ -7,6 +7,7 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
+import rasterio
 from numpy.typing import NDArray
 from rasterio.windows import Window
 
@@ -18,7 +19,9 @@ from sdm.maps.rasters import BLOCK, NODATA, Raster, write_rasters
 from sdm.types import Array, Progress
 
 STATISTICS = ("mean", "sd", "min", "max")
+NAMES = {"mean": "mean", "sd": "standard deviation", "min": "minimum", "max": "maximum"}  # in tags and descriptions
 REST = "rest"
+OF_MAPS = ("scale", "model_id")  # tags of maps that hold for what is made of them
 
 
 def map_stack(grid: Grid, maps: Sequence[Path], presence: Sequence[Path] = ()) -> Stack:
@@ -28,6 +31,15 @@ def map_stack(grid: Grid, maps: Sequence[Path], presence: Sequence[Path] = ()) -
     block = min(BLOCK, grid.height), min(BLOCK, grid.width)
     place: dict[str, Any] = {"width": grid.width, "height": grid.height, "transform": grid.transform, "crs": grid.crs}
     return Stack(**place, layers=tuple(layers), block=block, dtype=np.dtype(np.float32))
+
+
+def _shared_tags(maps: Sequence[Path], wanted: Sequence[str]) -> dict[str, str]:
+    """Return the tags that all of some maps have, with the same value."""
+    found = []
+    for path in dict.fromkeys(maps):
+        with rasterio.open(path) as source:
+            found.append(source.tags())
+    return {key: found[0][key] for key in wanted if key in found[0] and len({one.get(key) for one in found}) == 1}
 
 
 def write_agreement(
@@ -69,12 +81,14 @@ def write_agreement(
                 parts[int(window.row_off), int(window.col_off)] = areas.cell_km2(rows) @ counts
         return out
 
-    rasters = [Raster(places[name], bands=(name,)) for name in STATISTICS]
+    rasters = [Raster(places[name]) for name in STATISTICS]
     if presence:
         rasters.append(Raster(places["agreement"], kind, nothing, bands=("number of cases that are suitable",)))
-    common = {**tags, "cases": str(n), "software": f"sdm {__version__}"}
-    about = [{**common, "statistic": f"{name} over scenarios"} for name in STATISTICS]
-    about += [{**common, "what": "agreement", "units": "scenarios"}] * (len(rasters) - len(about))
+    common = {**tags, "cases": str(n), "software": f"sdm {__version__}", **_shared_tags(maps, OF_MAPS)}
+    about = [{**common, "statistic": f"{NAMES[name]} over scenarios"} for name in STATISTICS]
+    if presence:
+        cutoff = _shared_tags(presence, ("threshold_rule", "threshold"))
+        about.append({**common, **cutoff, "what": "agreement", "units": "scenarios"})
     summaries = write_rasters(stack, rasters, bands, about, threads=threads, progress=progress, empty=True, doing=doing)
     numbers: dict[str, Any] = {name: one.numbers for name, one in zip(STATISTICS, summaries)}
     if presence:
@@ -152,7 +166,7 @@ def write_variance(
         return [np.where(known, part, NODATA).astype(np.float32) for part in found[1:]]
 
     rasters = [Raster(places[name], bands=(f"variance by {name}",)) for name in names]
-    common = {**tags, "software": f"sdm {__version__}"}
+    common = {**tags, "software": f"sdm {__version__}", **_shared_tags(maps, OF_MAPS), "what": "variance"}
     about = [{**common, "source": name, "statistic": f"variance by {name}"} for name in names]
     write_rasters(stack, rasters, bands, about, threads=threads, progress=progress, empty=True, doing=doing)
     sums = sum((parts[key] for key in sorted(parts)), np.zeros(len(names) + 2))

@@ -192,7 +192,7 @@ class ProjectedModel:
         for first in range(0, len(where), step):
             at = where[first : first + step]
             x = np.column_stack([np.asarray(column[at], dtype=np.float64) for column in columns])
-            labels, probability = joint.predict_both(x, self.extrapolation != "free")
+            labels, probability = joint.predict_both(x, clamp=self.extrapolation != "free")
             values[:, at], present[:, at] = probability.T, labels.T.astype(bool)
         shown = extrapolated(joint, values, lambda: values, columns, self.extrapolation)
         return values, shown, [present]

@@ -17,13 +17,14 @@ from sdm.report.charts import (
     ResponseCurve,
     calibration_chart,
     curve_chart,
+    fold_colours,
     importance_chart,
     jackknife_charts,
     omission_chart,
     roc_chart,
 )
 from sdm.report.figures.charts import draw_bars, draw_curve, draw_panels
-from sdm.report.figures.curves import draw_lines
+from sdm.report.figures.curves import draw_lines, in_order
 from sdm.report.figures.map_axes import MapFrame, label_axes, scale_bar
 from sdm.report.figures.style import (
     COLOURS,
@@ -52,9 +53,9 @@ MOST_LINES = 12  # settings apart from the multiplier that a legend has room for
 def draw_importance(
     permutation: Sequence[Permutation], contribution: Sequence[Contribution], path: Path, paper: Paper = PLAIN
 ) -> Path:
-    """Draw both kinds of importance as bars, the variable that contributes most on top."""
+    """Draw both kinds of importance as bars, the variable that is missed most when shuffled on top."""
     rows = ([asdict(row) for row in part] for part in (permutation, contribution))
-    return draw_bars(importance_chart(*rows, brief=True), path, paper)
+    return draw_bars(importance_chart(*rows), path, paper)
 
 
 def draw_jackknife(rows: Sequence[Jackknife], measure: str, path: Path, paper: Paper = PLAIN) -> Path:
@@ -81,8 +82,9 @@ def draw_calibration(
     return draw_curve(calibration_chart(rows, subject), path, paper)
 
 
-def draw_bands(bands: Sequence[Band], scale: str, path: Path, paper: Paper = PLAIN) -> Path:
-    """Draw every variable's response over the replicates: the mean, and between which limits they lie."""
+def draw_bands(bands: Sequence[Band], scale: str, path: Path, paper: Paper = PLAIN, order: Sequence[str] = ()) -> Path:
+    """Draw every variable's response over the replicates: the mean, and between which limits they lie; those of
+    variables that come first in an `order` first."""
     top = TOP.get(scale)
     charts = [
         curve_chart(
@@ -92,7 +94,7 @@ def draw_bands(bands: Sequence[Band], scale: str, path: Path, paper: Paper = PLA
             y_label=SCALES[scale],
             y_range=None if top is None else (0.0, top),
         )
-        for band in bands
+        for band in in_order(bands, order)
     ]
     return draw_panels(charts, path, paper=paper)
 
@@ -120,7 +122,7 @@ def draw_folds(
     is divided too, its points lie below. The title, a species, is in italics, and what is `said` of the folds below."""
     frame = _fold_frame(presence, background, geographic, land)
     width = COLUMN
-    figure, axes = one_plot(width, min(max(0.67 * width * frame.tall + 16.0, 45.0), 220.0), paper)
+    figure, axes = one_plot(width, min(max(0.62 * width * frame.tall + 16.0, 45.0), 220.0), paper)
     ways: dict[str, Any] = {"geographic": geographic, "land": land, "outlines": outlines}
     plot_folds(presence, group, names, axes, background=background, background_group=background_group, **ways)
     axes.set_title(said, fontsize=TEXT)
@@ -157,14 +159,14 @@ def plot_folds(
     """Put the folds of presences on axes, over land, with the lines between blocks."""
     x, y = presence
     frame = _fold_frame(presence, background, geographic, land)
-    axes = own_axes(ax)
+    axes, colours = own_axes(ax), fold_colours(len(names))
     if land is not None:
         left, bottom, right, top = land.bounds
         pale = np.zeros((*land.values.shape, 4), dtype=np.uint8)
         pale[np.isfinite(land.values)] = LAND
         axes.imshow(pale, extent=(left, right, bottom, top), interpolation="nearest", aspect=land.stretch)
     if background is not None and background_group is not None:
-        shade = [GREY if k < 0 else COLOURS[k % len(COLOURS)] for k in range(-1, len(names))]
+        shade = [GREY, *colours]
         axes.scatter(*background, s=1.5, c=[shade[k + 1] for k in background_group], alpha=0.35, linewidths=0)
     elif background is not None and land is None:
         axes.scatter(*background, s=1.5, c="#c9ced2", alpha=0.5, linewidths=0)
@@ -172,14 +174,15 @@ def plot_folds(
         axes.plot(*line.T, color="#444444", lw=0.5, alpha=0.8, zorder=2)
     for k, name in enumerate(names):
         mine = group == k
-        label = f"{drawable(name, 18)} ({np.count_nonzero(mine)})"
-        dot: dict[str, Any] = {"mfc": COLOURS[k % len(COLOURS)], "mec": "white", "mew": 0.4, "ls": "none", "zorder": 3}
+        label = f"fold {drawable(name, 18)} ({np.count_nonzero(mine):,})"
+        dot: dict[str, Any] = {"mfc": colours[k], "mec": "white", "mew": 0.4, "ls": "none", "zorder": 3}
         axes.plot(x[mine], y[mine], "o" if k < len(COLOURS) else "s", ms=3.6, label=label, **dot)
     label_axes(axes, frame)
     if land is not None:
         scale_bar(axes, frame, np.isfinite(land.values))
     place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
-    axes.legend(title="fold (records)", fontsize=SMALL, title_fontsize=SMALL, frameon=False, **place)
+    place |= {"handlelength": 1.0, "handletextpad": 0.4}
+    axes.legend(title="Records by fold", fontsize=SMALL, title_fontsize=SMALL, frameon=False, **place)
     return axes
 
 

@@ -10,9 +10,11 @@ from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.container import BarContainer
 from matplotlib.patches import Patch
+from matplotlib.patheffects import withStroke
 
-from sdm.report.charts import BarChart, ColumnChart, LineChart, colour_of
+from sdm.report.charts import RULE, SHADE, WHISKER, BarChart, ColumnChart, LineChart, colour_of
 from sdm.report.figures.maps import class_keys
 from sdm.report.figures.style import (
     ACCENT,
@@ -21,7 +23,6 @@ from sdm.report.figures.style import (
     INK,
     PAGE,
     PLAIN,
-    SHADE,
     SMALL,
     TEXT,
     Paper,
@@ -81,11 +82,11 @@ def plot_bars(chart: BarChart, ax: Axes | None = None, *, legend: bool = True, l
             axes.barh(at, values, thick, chart.low, color=colour, label=bars.name)
         else:
             error = [s or 0.0 for s in bars.spread[:MOST_BARS]]
-            whisker: dict[str, Any] = {"xerr": error, "ecolor": "#555555", "error_kw": {"lw": 0.8}}
-            axes.barh(at, values, thick, chart.low, color=colour, label=bars.name, **whisker)
+            whisker: dict[str, Any] = {"xerr": error, "ecolor": WHISKER, "error_kw": {"lw": 0.8}}
+            _edge(axes.barh(at, values, thick, chart.low, color=colour, label=bars.name, **whisker))
     if chart.rule is not None:
-        axes.axvline(chart.rule[1], color="#8a6d1d", lw=1.0, ls="--", label=chart.rule[0])
-    axes.set_yticks(places, [safe_text(text, letters) for text in names])
+        axes.axvline(chart.rule[1], color=colour_of(RULE), lw=1.0, ls="--", label=chart.rule[0])
+    axes.set_yticks(places, [safe_text(text, letters) for text in names], style="italic" if chart.species else "normal")
     axes.invert_yaxis()
     if all(v is None or v >= chart.low for bars in chart.groups for v in bars.values):
         axes.set_xlim(left=chart.low)
@@ -94,6 +95,12 @@ def plot_bars(chart: BarChart, ax: Axes | None = None, *, legend: bool = True, l
     if legend and len(chart.groups) > 1:
         axes.legend(fontsize=SMALL, loc="lower right", frameon=False)
     return axes
+
+
+def _edge(bars: BarContainer) -> None:
+    """Give whiskers a light edge, so that they show on their bars."""
+    for part in bars.errorbar.lines[2] if bars.errorbar is not None else ():
+        part.set_path_effects([withStroke(linewidth=2.2, foreground="white")])
 
 
 def _open(axes: Axes) -> None:
@@ -187,7 +194,7 @@ def _columns(axes: Axes, chart: ColumnChart) -> None:
         at = places if chart.stacked else places + (k - (len(chart.groups) - 1) / 2) * width
         colour = colour_of(k if bars.colour is None else bars.colour)
         error = None if bars.spread is None else [s or 0.0 for s in bars.spread]
-        axes.bar(at, values, width, below, color=colour, yerr=error, ecolor=ACCENT, label=bars.name)
+        _edge(axes.bar(at, values, width, below, color=colour, yerr=error, ecolor=WHISKER, label=bars.name))
         below = below + values if chart.stacked else below
     if any(v is not None and v < 0 for bars in chart.groups for v in bars.values):
         axes.axhline(0.0, color=GREY, lw=0.6)

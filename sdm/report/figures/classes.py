@@ -7,7 +7,7 @@ import numpy as np
 
 from sdm.assess.measures.classes import ClassProfile
 from sdm.models.colours import hex_colour
-from sdm.report.charts import ColumnChart, LineChart, ResponseCurve, curve_chart
+from sdm.report.charts import SHARES_LABEL, ColumnChart, LineChart, ResponseCurve, curve_chart
 from sdm.report.figures.charts import draw_curve
 from sdm.report.figures.style import PLAIN, SMALL, TEXT, Paper, one_plot, safe_text, save, tidy
 from sdm.types import Array, Colour
@@ -45,8 +45,7 @@ def class_profile_chart(
         label: ResponseCurve(x, y.tolist(), profile.categories, inside, colour=hex_colour(colour))
         for label, y, colour in zip(labels, profile.y, colours)
     }
-    label = "Probability, others at their mean"
-    return curve_chart(profile.variable, curves, title="", y_label=label, y_range=(0.0, 1.0), shares=True)
+    return curve_chart(profile.variable, curves, title="", y_label=SHARES_LABEL, y_range=(0.0, 1.0), shares=True)
 
 
 def draw_class_profile(

@@ -51,7 +51,7 @@ def draw_publication(
     frame = MapFrame.of(picture, [] if records is None else [records])
     wide = paper.width or PAGE
     narrow = wide < 130.0
-    bars = importance_chart(permutation, contribution, brief=True)
+    bars = importance_chart(permutation, contribution)
     groups = [_cut(group) for group in bars.groups]
     first = replace(bars, names=bars.names[:MOST], groups=groups)
     curves = _curves(profiles, scale, bars.names)

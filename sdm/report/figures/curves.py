@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -16,31 +16,40 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-from sdm.assess.profiles import Profile
+from sdm.assess.profiles import Band, Profile
 from sdm.models.colours import read_colour
 from sdm.progress.telling import step_by_step
-from sdm.report.charts import EFFECTS, SCALES, TOP, ColumnChart, LineChart, Range, ResponseCurve, colour_of, curve_chart
+from sdm.report.charts import (
+    CURVES,
+    EFFECT_LABEL,
+    EFFECTS,
+    SCALES,
+    SHADE,
+    TOP,
+    ColumnChart,
+    LineChart,
+    Range,
+    ResponseCurve,
+    colour_of,
+    curve_chart,
+)
 from sdm.report.figures.charts import DASHES, draw_curve, draw_panels
-from sdm.report.figures.style import COLUMN, DPI, INCH, INK, PAGE, PLAIN, SHADE, SMALL, Paper, drawable, font_file
+from sdm.report.figures.style import ACCENT, COLUMN, DPI, INCH, INK, PAGE, PLAIN, SMALL, Paper, drawable, font_file
 from sdm.types import Array, Progress
 
 LEFT, BOTTOM, RIGHT, TOP_ROOM = 13.0, 10.0, 2.5, 5.0  # millimetres around the axes in their figure
 KEY = 3.6  # millimetres of a line of a legend
 SMALLEST = 42.0  # millimetres of a panel
-TITLES = {
-    "marginal": "others at the presences' mean",
-    "only": "this variable alone",
-    "additive": "additive effect on the score",
-    "partial": "mean effect on the score",
-}
+Ranked = TypeVar("Ranked", Profile, Band)
 
 
 def profile_chart(profile: Profile, scale: str, y_range: Range | None = None) -> LineChart | ColumnChart:
     """Return the chart of one profile, as its picture shows it."""
     effect = profile.kind in EFFECTS
-    curve = ResponseCurve(profile.x.tolist(), profile.y.tolist(), profile.classes, (profile.lo, profile.hi))
-    label = "Contribution" if effect else SCALES[scale]
-    title = TITLES[profile.kind]
+    title, colour = CURVES[profile.kind]
+    inside = (profile.lo, profile.hi)
+    curve = ResponseCurve(profile.x.tolist(), profile.y.tolist(), profile.classes, inside, colour=colour)
+    label = EFFECT_LABEL if effect else SCALES[scale]
     return curve_chart(
         profile.variable, {title: curve}, title=title, y_label=label, y_range=None if effect else y_range
     )
@@ -53,9 +62,10 @@ def draw_profiles(
     names: dict[str, str],
     progress: Progress | None = None,
     paper: Paper = PLAIN,
+    order: Sequence[str] = (),
 ) -> list[Path]:
     """Draw curves to `<folder>/<variable>.png` and `<variable>_only.png`, and all effects, on one scale, to
-    `effects.png`."""
+    `effects.png`: those of variables that come first in an `order` first."""
     width = paper.width or COLUMN
     painter = CurvePainter(width, paper.dpi)
     suffix = {"marginal": "", "only": "_only"}
@@ -67,11 +77,11 @@ def draw_profiles(
         chart = profile_chart(profile, scale, y_range)
         path = folder / f"{names[profile.variable]}{suffix[profile.kind]}.png"
         painter.draw(chart)
-        _write(painter.pixels(), path, paper)
+        _write(painter.pixels(), path, paper, painter.palette)
         if paper.vectors:
             _draw_vectors([chart], path, paper)
         written.append(path)
-    effects = effect_charts(profiles, scale)
+    effects = effect_charts(in_order(profiles, order), scale)
     if effects:
         written.append(folder / "effects.png")
         across = min(4, len(effects), max(1, int((paper.width or PAGE) / SMALLEST)))
@@ -80,7 +90,7 @@ def draw_profiles(
         for k, chart in enumerate(effects):
             small.draw(chart if k % across == 0 else replace(chart, y_label=""))
             panels.append(small.pixels())
-        _write(_mosaic(panels, across), written[-1], paper)
+        _write(_mosaic(panels, across), written[-1], paper, small.palette)
         if paper.vectors:
             _draw_vectors(effects, written[-1], paper)
     return written
@@ -96,20 +106,26 @@ def draw_lines(chart: LineChart, path: Path, paper: Paper = PLAIN) -> Path:
     return path
 
 
+def in_order(profiles: Sequence[Ranked], order: Sequence[str]) -> list[Ranked]:
+    """Return curves in an order of their variables; those that it does not name come last."""
+    place = {name: k for k, name in enumerate(order)}
+    return sorted(profiles, key=lambda profile: place.get(profile.variable, len(place)))
+
+
 def effect_charts(profiles: Sequence[Profile], scale: str) -> list[LineChart | ColumnChart]:
     """Return the charts of the effects on the score, all on one scale, so that strong ones look strong."""
     effects = [profile for profile in profiles if profile.kind in EFFECTS]
     known = [float(end) for profile in effects for end in _limits(profile.y)]
     shared = (min(known), max(known)) if known else None
-    ways: dict[str, Any] = {"title": "", "y_label": "Effect on the score", "y_range": shared}
+    ways: dict[str, Any] = {"title": "", "y_range": shared}
     return [replace(profile_chart(profile, scale), **ways) for profile in effects]
 
 
-def _write(pixels: NDArray[np.uint8], path: Path, paper: Paper) -> None:
-    """Write pixels as PNG; shades of ink have a palette, so that a picture is small."""
+def _write(pixels: NDArray[np.uint8], path: Path, paper: Paper, palette: Sequence[int] = ()) -> None:
+    """Write pixels as PNG; one curve has a palette, so that its picture is small and soon written."""
     image = Image.fromarray(pixels)
-    if pixels.ndim == 2:
-        image.putpalette(_PALETTE)
+    if palette:
+        image.putpalette(palette)
     image.save(path, compress_level=1, dpi=(paper.dpi, paper.dpi))
 
 
@@ -127,8 +143,8 @@ class CurvePainter:
     """One small figure, used again for every response curve: making axes anew costs more than drawing them.
 
     Axes and ticks are one plain line, and texts are put on the finished pixels: ten times faster than matplotlib's own.
-    Pixels of one curve are shades from ink to white. The width is in millimetres; margins are as wide as their letters
-    need, and `keys` are lines of a legend below.
+    Pixels of one curve are shades from ink to white, or from its colour to white. The width is in millimetres; margins
+    are as wide as their letters need, and `keys` are lines of a legend below.
     """
 
     def __init__(self, width: float = COLUMN, dpi: float = DPI, keys: int = 0) -> None:
@@ -153,6 +169,13 @@ class CurvePainter:
             self.figure.add_artist(sample)
         (self.zero,) = self.axes.plot([0, 1], [0, 0], color=INK, lw=0.4, transform=self.axes.get_yaxis_transform())
         self.bars: Any = None
+        self.colour = INK  # of one curve
+
+    @property
+    def palette(self) -> list[int]:
+        """The colours of the pixels of one curve."""
+        shades = _INKS if self.colour == INK else [*_INKS[1::2], *_ACCENTS[1::2]]
+        return [part for shade in shades for part in shade]
 
     def _up(self, mm: float) -> float:
         return mm / (float(self.figure.get_figheight()) * INCH)
@@ -182,26 +205,29 @@ class CurvePainter:
             lo, hi = chart.shade or (left, right)
             self.range.set_x(lo)
             self.range.set_width(hi - lo)
+            self.colour = colour_of(chart.lines[0].colour)
             for line, own in zip(self.lines, chart.lines):
                 line.set_data(own.x, own.y)
+                line.set_color(colour_of(own.colour))
+                line.set_linestyle(DASHES[own.dash % len(DASHES)])
                 line.set_clip_on(chart.x_range is None)  # a line on the edge keeps its width
             self._name_lines(chart)
         else:
             names = chart.names
             left, right = -0.6, len(names) - 0.4
-            self.bars = self.axes.bar(range(len(names)), y, color=INK, width=0.7)
+            self.colour = colour_of(chart.groups[0].colour or 0)
+            self.bars = self.axes.bar(range(len(names)), y, color=self.colour, width=0.7)
             across = self._name_ticks(names)
         self.axes.set_xlim(left, right)
         self._draw_axes([((x - left) / (right - left), text) for x, text in across], low, high)
 
     def _name_lines(self, chart: LineChart) -> None:
-        """Give the lines of a legend their colours, and write their names below the axes."""
-        for k, (line, sample, own) in enumerate(zip(self.lines, self.samples, chart.lines)):
+        """Put the lines of a legend below the axes, and write their names beside them."""
+        for k, (sample, own) in enumerate(zip(self.samples, chart.lines)):
             y = self._up(KEY * (self.keys - k - 0.5) + 0.6)
             sample.set_data([self.left, self.left + 0.09], [y, y])
-            for part in (line, sample):
-                part.set_color(colour_of(own.colour))
-                part.set_linestyle(DASHES[own.dash % len(DASHES)])
+            sample.set_color(colour_of(own.colour))
+            sample.set_linestyle(DASHES[own.dash % len(DASHES)])
             self.texts.append((self.left + 0.11, y, drawable(own.name, 60), "lm"))
 
     def _name_ticks(self, names: Sequence[str]) -> list[tuple[float, str]]:
@@ -238,13 +264,21 @@ class CurvePainter:
         self.frame.set_data(*zip(*path))
 
     def pixels(self) -> NDArray[np.uint8]:
-        """Return the figure as shades, 0 for ink and 255 for white (a copy: the canvas draws the next one in the same
-        place)."""
+        """Return the figure of one curve as places in its `palette`, or with keys in colours (a copy: the canvas draws
+        the next one in the same place)."""
         self.canvas.draw()
         seen = np.asarray(self.canvas.buffer_rgba())
-        # Of one curve all colours lie between ink and white: their red tells them apart.
-        image = Image.fromarray(np.ascontiguousarray(seen[:, :, :3] if self.keys else seen[:, :, 0]))
-        dark: Any = read_colour(INK) if self.keys else read_colour(INK)[0]
+        # Of a curve in ink all colours lie between ink and white: their red tells them apart. The accent has more red
+        # than blue, which ink, white and what lies between them do not have: its blue tells its shades apart.
+        dark: Any = read_colour(INK)
+        if self.keys:
+            shown = seen[:, :, :3]
+        elif self.colour == INK:
+            shown, dark = seen[:, :, 0], dark[0]
+        else:
+            red, blue = seen[:, :, 0], seen[:, :, 2]
+            shown, dark = np.where(red > blue, 128 + (blue >> 1), red >> 1), dark[0] >> 1
+        image = Image.fromarray(np.ascontiguousarray(shown))
         pen, font = ImageDraw.Draw(image), self._font
         wide, high = image.size
         for x, y, text, anchor in self.texts:
@@ -295,11 +329,11 @@ def _upright(text: str, pixels: int) -> Image.Image:
     return mask.rotate(90, expand=True)
 
 
-def _ink_to_white() -> list[int]:
-    """Return the colours of shades: those of ink at its own red, and white at 255."""
-    ink = read_colour(INK)
-    shares = np.clip((np.arange(256) - ink[0]) / (255 - ink[0]), 0, 1)[:, None]
-    return [int(v) for v in np.round(np.array(ink) + shares * (255 - np.array(ink))).ravel()]
+def _to_white(colour: str, by: int) -> list[tuple[int, ...]]:
+    """Return the shades from a colour to white by one of its parts: the colour itself at its own, and white at 255."""
+    dark = np.array(read_colour(colour))
+    shares = np.clip((np.arange(256) - dark[by]) / (255 - dark[by]), 0, 1)[:, None]
+    return [tuple(int(v) for v in shade) for shade in np.round(dark + shares * (255 - dark))]
 
 
-_PALETTE = _ink_to_white()
+_INKS, _ACCENTS = _to_white(INK, 0), _to_white(ACCENT, 2)

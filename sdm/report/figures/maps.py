@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.colors import ListedColormap, TwoSlopeNorm
+from matplotlib.colors import LinearSegmentedColormap, ListedColormap
 from matplotlib.image import AxesImage
 from matplotlib.patches import Patch
 
@@ -50,8 +49,7 @@ class Shades:
     label: str
     high: float | None = None
     low: float = 0.0
-    colours: str = "viridis"
-    centre: float | None = None  # a value that has the middle colour, with a scale of its own on either side
+    colours: str | Sequence[str] = "viridis"  # the name of a ramp, or its steps
 
 
 def suitability(scale: str) -> Shades:
@@ -139,7 +137,7 @@ class MapPlan:
 
     @classmethod
     def of(cls, frame: MapFrame, words: int, keys: bool, paper: Paper) -> "MapPlan":
-        """Plan the map of a frame; a legend beside it has so many letters, `keys` are written below."""
+        """Plan the map of a frame; a legend beside it has a number of letters (`words`), `keys` are written below."""
         plane = frame.metres is not None and not frame.geographic
         left, top, below = (14.0 if plane else 10.0), 6.5, (9.0 if plane else 5.5)
         right, bottom = (12.0 + 1.45 * words if words else 16.5), below + (5.0 if keys else 1.0)
@@ -197,18 +195,17 @@ def paint(axes: Axes, picture: Picture, shades: Shades, *, edges: bool = False) 
     left, bottom, right, top = picture.bounds
     extent = (left, right, bottom, top)
     values: Any = picture.values
-    colours: Any = shades.colours
+    ramp = shades.colours
+    colours: Any = ramp if isinstance(ramp, str) else LinearSegmentedColormap.from_list("ramp", [f"#{c}" for c in ramp])
     low, high = shades.low, shades.high
     if picture.legend:
         codes = list(picture.legend)
         values = np.select([values == code for code in codes], np.arange(float(len(codes))), np.nan)
         colours, low, high = ListedColormap([colour for _, colour in picture.legend.values()]), -0.5, len(codes) - 0.5
-    ways: dict[str, Any] = {"vmin": low, "vmax": high}
-    if shades.centre is not None and high is not None and low < shades.centre < high:
-        ways = {"norm": TwoSlopeNorm(shades.centre, low, high)}
-    image = axes.imshow(values, extent=extent, cmap=colours, interpolation="nearest", aspect=picture.stretch, **ways)
+    ways: dict[str, Any] = {"vmin": low, "vmax": high, "interpolation": "nearest"}
+    image = axes.imshow(values, extent=extent, cmap=colours, aspect=picture.stretch, **ways)
     if edges:
-        image.set_cmap(colormaps[shades.colours].with_extremes(under=PALE))
+        image.set_cmap(image.get_cmap().with_extremes(under=PALE))
         image.set_clim(NOTHING, high)
         inside = np.nan_to_num(values) > 0
         axes.contour(inside, [0.5], extent=extent, origin="upper", colors=ACCENT, linewidths=0.9)
@@ -217,10 +214,12 @@ def paint(axes: Axes, picture: Picture, shades: Shades, *, edges: bool = False) 
     return image
 
 
-def class_keys(labels: Sequence[str], colours: Sequence[str], amounts: Sequence[float]) -> list[Patch]:
+def class_keys(
+    labels: Sequence[str], colours: Sequence[str], amounts: Sequence[float], longest: int = LONGEST
+) -> list[Patch]:
     """Return the legend of classes: those there is most of, and how many others there are."""
     there, more = most_frequent(amounts)
-    keys = [Patch(color=colours[k], label=safe_text(labels[k], LONGEST)) for k in there]
+    keys = [Patch(color=colours[k], label=safe_text(labels[k], longest)) for k in there]
     return [*keys, Patch(alpha=0.0, label=more)] if more else keys
 
 

@@ -32,7 +32,6 @@ SMALL, TEXT, TITLE = 7.0, 8.0, 9.0  # sizes of letters in points: of ticks and l
 INK, ACCENT = COLOURS[:2]
 GREY = "#8a8f94"
 PALE = "#f3efe2"
-SHADE = "#eef3f5"  # of the range of the training data
 NOWHERE = "#e8e8e8"  # cells of a map without data
 _VECTORS: dict[Any, Any] = {
     "svg.fonttype": "none",

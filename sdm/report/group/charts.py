@@ -43,4 +43,5 @@ def place_bars(rows: list[Row]) -> BarChart:
     ranked.sort(key=lambda row: -(number(row.get(axis_name(0))) or 0.0))
     label = "Slope along axis 1 (nats per deviation)"
     values = [number(row.get(axis_name(0))) for row in ranked]
-    return BarChart("Species along axis 1", label, [row["species"] for row in ranked], [Bars(label, values)])
+    names = [row["species"] for row in ranked]
+    return BarChart("Species along axis 1", label, names, [Bars(label, values)], species=True)

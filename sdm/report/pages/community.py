@@ -69,11 +69,19 @@ def network(results: Results) -> Context | None:
     edges = sorted(rows_of(results.numbers.get("associations")), key=lambda row: -abs(row["weight"]))
     return {
         "image": sections.image(results, "network"),
+        "matrix": sections.image(results, "matrix"),
+        "pairs": results.tree("pairs"),
         # Unsure: smaller than its standard error, or the deviation of its posterior.
         "edges": [{**row, "unsure": abs(row["weight"]) < (row.get("sd") or 0.0)} for row in edges[:MOST_EDGES]],
         "has_spread": _has_spread(results),
         "left_out": max(0, len(edges) - MOST_EDGES),
     }
+
+
+def variance(results: Results) -> Context | None:
+    """Return the picture of the parts of every species' log-odds."""
+    image = sections.image(results, "variance picture")
+    return {"image": image} if image else None
 
 
 def _has_spread(results: Results) -> bool:
@@ -139,6 +147,7 @@ COMMUNITY = Page(
         PageSection("measures", "Joint, stacked and GLM", measures, template="community/measures"),
         PageSection("richness", "Richness", richness, "Number of species", "community/richness"),
         PageSection("network", "Associations", network, template="community/network"),
+        PageSection("variance", "Variance", variance, "Environment and associations", "community/variance"),
         PageSection("each", "Species", each, template="community/each"),
         PageSection("features", "Features", features, "Features that survived", "community/features"),
         FITTED,

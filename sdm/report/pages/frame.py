@@ -14,6 +14,7 @@ from markupsafe import Markup
 from sdm.errors import DataError
 from sdm.report.pages import words
 from sdm.report.pages.cautions import cautions
+from sdm.report.pages.compiled_templates import compiled_templates
 from sdm.report.pages.drawing.theme import dark_charts
 from sdm.report.results import Results
 
@@ -59,13 +60,11 @@ class KeyFigure:
 
 @dataclass(frozen=True)
 class Page:
-    """The page of one kind of model: what it is of, its figures (those that matter most first), its sections, and
-    whether its heading is no species' name."""
+    """The page of one kind of model: what it is of, its figures (those that matter most first), and its sections."""
 
     subject: Callable[[Results], str]
     figures: Callable[[Results], Sequence[KeyFigure]]
     sections: Sequence[PageSection]
-    plain: bool = True
 
 
 def page_text(results: Results, page: Page) -> str:
@@ -81,7 +80,6 @@ def page_text(results: Results, page: Page) -> str:
         context = {
             **shared,
             "subject": page.subject(results),
-            "plain": page.plain,
             "parts": parts,
             "more_figures": figures[MAIN_FIGURES:],
             "cautions": cautions(results, [part["name"] for part in parts]),
@@ -108,6 +106,9 @@ def render(template: str, context: Context, scripts: Iterable[str] = ()) -> str:
 @cache
 def _environment() -> Environment:
     environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment.bytecode_cache = compiled_templates(
+        environment.autoescape, environment.trim_blocks, environment.lstrip_blocks
+    )
     environment.policies["json.dumps_kwargs"] = {"sort_keys": True, "allow_nan": False, "separators": (",", ":")}
     environment.globals["words"] = words
     for filter_ in (words.percent, words.small_share, words.figure, words.whole, words.file_name):

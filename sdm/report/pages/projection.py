@@ -260,7 +260,7 @@ def _percent(share: Any) -> float | None:
     return None if found is None else 100 * found
 
 
-PANEL = ("panel.js",)
+PANEL = ("map_view.js", "map_layers.js", "panel.js")
 FITTED = PageSection("scenarios", "Scenarios", fitted_section, "Scenarios", "projection/fitted", scripts=PANEL)
 _OWN = (
     ("table", "Scenarios", scenario_table, "Every scenario in figures"),
@@ -282,5 +282,4 @@ PROJECTION = Page(
         *(PageSection(name, title, fill, heading, f"projection/{name}") for name, title, fill, heading in _OWN),
         sections.SETTINGS,
     ],
-    plain=False,
 )

@@ -125,15 +125,16 @@ def validation(results: Results) -> Context | None:
 def fold_map(results: Results) -> Markup | None:
     """Draw where the records of each fold lie."""
     rows = [row for row in results.table("folds") if row.get("kind") != "background" and row.get("fold")]
-    labels = list(dict.fromkeys(row.get("fold", "") for row in rows))
+    labels = charts.fold_names(rows)
     if not labels or len(labels) > MOST_FOLDS:
         return None
     shown = rows[:: -(-len(rows) // MOST_DOTS) or 1]
     groups = []
-    for k, label in enumerate(sorted(labels, key=lambda text: (number(text) is None, number(text) or 0.0, text))):
+    for label, colour in zip(labels, charts.fold_colours(len(labels))):
+        count = sum(row.get("fold") == label for row in rows)
         own = [row for row in shown if row.get("fold") == label]
         places = [(x, y) for x, y in zip(column(own, "X"), column(own, "Y")) if math.isfinite(x) and math.isfinite(y)]
-        groups.append(charts.Line(f"fold {label}", [x for x, _ in places], [y for _, y in places], k))
+        groups.append(charts.Line(f"fold {label} ({count:,})", [x for x, _ in places], [y for _, y in places], colour))
     if not any(group.x for group in groups):
         return None
     picture = main_picture(results, 8)
@@ -211,7 +212,7 @@ def always(results: Results) -> Context:
 
 FIT = PageSection("fit", "How exact is the fit", always)
 ROC = PageSection("roc", "ROC", roc_section, "ROC curve", side=True)
-MAP = PageSection("map", "Map", shown_map, lead=True, scripts=("map_view.js", "map.js"))
+MAP = PageSection("map", "Map", shown_map, lead=True, scripts=("map_view.js", "map_layers.js", "map.js"))
 THRESHOLDS = PageSection("thresholds", "Thresholds", thresholds)
 IMPORTANCE = PageSection("importance", "Importance", importance, "Importance of the variables")
 TUNING = PageSection("tuning", "Choice of settings", tuning, "How the settings were chosen")

@@ -172,5 +172,4 @@ SPECIES = Page(
         sections.SETTINGS,
         sections.ODMAP,
     ),
-    plain=False,
 )

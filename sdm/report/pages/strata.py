@@ -39,5 +39,4 @@ STRATA = Page(
         sections.RECORDS,
         sections.SETTINGS,
     ),
-    plain=False,
 )

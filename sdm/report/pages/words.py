@@ -145,7 +145,8 @@ def partition(results: Results) -> str:
         if option("test.file"):
             told.append(f"{count(aside)} test {sites} from {file_name(option('test.file'))}")
         else:
-            told.append(f"{count(aside)} {sites} set aside at random ({figure(option('test.percent'))} %)")
+            share = f" ({figure(option('test.percent'))} %)" if number(option("test.percent")) else ""
+            told.append(f"{count(aside)} {sites} set aside{share and f' at random{share}'}")
     folds = results.tree("cross_validation") or results.tree("test")
     if rows := folds.get("rows") or folds.get("folds"):
         background = _background(results, folds, ", measured on the ")

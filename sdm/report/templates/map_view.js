@@ -1,6 +1,7 @@
 // The view of a map: which part of it is seen, what is drawn over it, and two pens: one for a canvas, one for an SVG file.
 const PALE_LINE = [["#ffffff40", 2.5], ["#00000050", 1]];  // dark beside light, so that it shows on any colour
 const mapView = {
+  nowhere: "#e8e8e8",  // cells without data
   // A view is the middle of what is seen, as shares of the width and height of the map, and how many times it is enlarged.
   whole() { return { x: 0.5, y: 0.5, zoom: 1 }; },
   clamp(view, most) {
@@ -61,6 +62,36 @@ const mapView = {
     pen.text(x + wide / 2, y - 8, name, "middle");
     return name;
   },
+  // The cursor that keys move.
+  cross(pen, state, size) {
+    if (!state.cursor) return;
+    const [x, y] = mapView.toWindow(state.view, state.cursor).map((part, k) => part * size[k]);
+    for (const [width, colour] of [[4, "#ffffff"], [2, "#c81e1e"]]) {
+      pen.line([[x - 10, y], [x + 10, y]], colour, width);
+      pen.line([[x, y - 10], [x, y + 10]], colour, width);
+    }
+  },
+  // A pen whose paper begins elsewhere.
+  shifted(pen, dx, dy) {
+    return {
+      line: (points, ...rest) => pen.line(points.map(([x, y]) => [x + dx, y + dy]), ...rest),
+      text: (x, y, ...rest) => pen.text(x + dx, y + dy, ...rest),
+      title: (x, y, ...rest) => pen.title(x + dx, y + dy, ...rest),
+      box: (x, y, ...rest) => pen.box(x + dx, y + dy, ...rest),
+    };
+  },
+  // A text in parts: a species' name in it, which is in italics, and what stands before and after it.
+  parts(words, species) {
+    const at = species ? words.indexOf(species) : -1;
+    return at < 0 ? [[words, false]] : [[words.slice(0, at), false], [species, true], [words.slice(at + species.length), false]].filter(([text]) => text);
+  },
+  named(words, species) {
+    return mapView.parts(words, species).map(([text, italic]) => {
+      const part = document.createElement(italic ? "i" : "span");
+      part.textContent = text;
+      return part;
+    });
+  },
   canvasPen(context) {
     context.font = "12px system-ui, sans-serif";
     return {
@@ -81,6 +112,17 @@ const mapView = {
         }
         context.fillStyle = "#111111";
         context.fillText(words, x, y);
+      },
+      title(x, y, words, species) {
+        const plain = context.font;
+        context.textAlign = "start";
+        context.fillStyle = "#111111";
+        for (const [text, italic] of mapView.parts(words, species)) {
+          context.font = (italic ? "italic " : "") + plain;
+          context.fillText(text, x, y);
+          x += context.measureText(text).width;
+        }
+        context.font = plain;
       },
       dot(x, y, size, colour) {
         context.beginPath();
@@ -110,6 +152,10 @@ const mapView = {
       text(x, y, words, anchor, plain) {
         const halo = plain ? "" : ' paint-order="stroke" stroke="#ffffff" stroke-width="3" stroke-linejoin="round"';
         parts.push('<text x="' + n(x) + '" y="' + n(y) + '" text-anchor="' + anchor + '" fill="#111111"' + halo + ">" + safe(words) + "</text>");
+      },
+      title(x, y, words, species) {
+        const said = mapView.parts(words, species).map(([text, italic]) => (italic ? '<tspan font-style="italic">' + safe(text) + "</tspan>" : safe(text))).join("");
+        parts.push('<text x="' + n(x) + '" y="' + n(y) + '" xml:space="preserve" fill="#111111">' + said + "</text>");
       },
       dot(x, y, size, colour) {
         parts.push('<circle cx="' + n(x) + '" cy="' + n(y) + '" r="' + size + '" ' + paint("fill", colour) + ' stroke="#000000"/>');

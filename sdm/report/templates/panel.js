@@ -1,96 +1,89 @@
-// The panel of scenarios: two maps side by side, or one over the other with a divider; stripes where MESS is below 0.
+// The panel of scenarios: two maps side by side, or one over the other with a divider; both show one view, with stripes where the model extrapolates.
 (function () {
   const byId = (id) => document.getElementById(id);
   const source = byId("panel-data");
   if (!source || typeof DecompressionStream === "undefined") return;  // the picture stays
   const data = JSON.parse(source.textContent), pair = byId("panel-pair"), divider = byId("panel-divider");
-  const state = { kind: "suitability", swipe: false, split: 50, stripes: true, cursor: null };
+  const state = { kind: "suitability", swipe: false, split: 50, cursor: null, view: mapView.whole() };
   const memory = new Map();
   const sides = [0, 1].map((k) => ({
     choice: byId("panel-choice-" + k), caption: byId("panel-caption-" + k), said: byId("panel-said-" + k), plate: byId("panel-plate-" + k),
     values: byId("panel-values-" + k), marks: byId("panel-marks-" + k), none: byId("panel-none-" + k),
-    entry: null, cells: null, novel: null, wanted: null,
+    entry: null, layer: null, wanted: null,
   }));
-  const gridOf = (entry) => data.grids[entry.grid];
+  const gridOf = (entry) => data.grids[entry.grid], kindNow = () => data.kinds[state.kind];
+  const on = (id) => byId(id) !== null && byId(id).checked;
+  const swiped = () => state.swipe && sides[0].entry.grid === sides[1].entry.grid;
 
-  function cells(entry, kind) {
-    const key = data.entries.indexOf(entry) + " " + kind, grid = gridOf(entry);
-    if (!(kind in entry.layers)) return Promise.resolve(null);
-    if (!memory.has(key)) memory.set(key, rasters.unpack(entry.layers[kind], grid.width * grid.height));
+  // The layer of an entry and a kind, once; null where there is no such map.
+  function layerOf(entry, kind) {
+    const key = data.entries.indexOf(entry) + " " + kind;
+    if (!memory.has(key)) memory.set(key, mapLayers.ofPanel(data, entry, kind));
     return memory.get(key);
   }
 
-  const colours = (kind) => (kind.palette.length ? rasters.shades(kind.palette, kind.levels) : rasters.tints(kind.classes));
-
-  function paint(side) {
-    const grid = gridOf(side.entry), kind = data.kinds[state.kind], table = colours(kind);
-    side.values.width = grid.width;
-    side.values.height = grid.height;
-    side.none.hidden = side.cells !== null;
-    side.none.textContent = "There is no such map: " + kind.name.toLowerCase() + ".";
-    if (side.cells) {
-      const context = side.values.getContext("2d"), image = context.createImageData(grid.width, grid.height);
-      const pixels = new Uint32Array(image.data.buffer);
-      for (let k = 0; k < side.cells.length; k++) pixels[k] = side.cells[k] === data.nothing ? 0 : table[side.cells[k]];
-      context.putImageData(image, 0, 0);
-    }
-    mark(side);
+  const frameOf = (side, size, ratio) => ({ bounds: gridOf(side.entry).bounds, view: state.view, size, ratio });
+  function canvasOf(canvas, size, ratio) {
+    [canvas.width, canvas.height] = size.map((part) => Math.max(1, Math.round(part * ratio)));
+    const context = canvas.getContext("2d");
+    context.scale(canvas.width / size[0], canvas.height / size[1]);
+    return context;
+  }
+  function drawRasters(context, side, size, ratio) {
+    return side.layer ? mapLayers.draw(context, side.layer, frameOf(side, size, ratio), () => draw(side)) : false;
+  }
+  function drawLines(pen, side, size) {
+    if (!on("panel-graticule")) return "";
+    const map = { bounds: gridOf(side.entry).bounds, geographic: data.geographic, unit: data.unit };
+    mapView.graticule(pen, map, state.view, size);
+    return mapView.scaleBar(pen, map, state.view, size);
   }
 
-  // Stripes and the cursor are drawn in the pixels of the screen; dark beside light, so that they show on any colour.
-  function mark(side) {
-    const box = side.plate.getBoundingClientRect(), ratio = window.devicePixelRatio || 1;
-    const wide = Math.max(1, Math.round(box.width * ratio)), high = Math.max(1, Math.round(box.height * ratio));
-    side.marks.width = wide;
-    side.marks.height = high;
+  const ground = () => (mapLayers.coded(kindNow()) ? "#ffffff" : mapView.nowhere);  // classes may be grey themselves
+  const sizeOf = (side) => {
+    const room = side.plate.getBoundingClientRect();
+    return [Math.max(1, room.width), Math.max(1, room.height)];
+  };
+  const ratioNow = () => window.devicePixelRatio || 1;
+  function draw(side) {
     if (!side.entry) return;
-    const grid = gridOf(side.entry), context = side.marks.getContext("2d");
-    if (state.stripes && side.novel && side.cells) {
-      const [low, beyond] = data.kinds[side.entry.hatched].novel;
-      const image = context.createImageData(wide, high), pixels = new Uint32Array(image.data.buffer);
-      const period = Math.round(7 * ratio), first = Math.round(1.5 * ratio), second = Math.round(3 * ratio);
-      for (let y = 0; y < high; y++) {
-        const row = Math.floor((y / high) * grid.height) * grid.width;
-        for (let x = 0; x < wide; x++) {
-          const phase = (x + y) % period, code = side.novel[row + Math.floor((x / wide) * grid.width)];
-          if (phase < second && code >= low && code < beyond) pixels[y * wide + x] = phase < first ? 0xdd141414 : 0xddffffff;
-        }
-      }
-      context.putImageData(image, 0, 0);
-    }
-    if (state.cursor) {
-      const x = state.cursor[0] * wide, y = state.cursor[1] * high, arm = 10 * ratio;
-      for (const [width, colour] of [[4, "#ffffff"], [2, "#c81e1e"]]) {
-        context.lineWidth = width * ratio;
-        context.strokeStyle = colour;
-        context.beginPath();
-        context.moveTo(x - arm, y); context.lineTo(x + arm, y); context.moveTo(x, y - arm); context.lineTo(x, y + arm);
-        context.stroke();
-      }
-    }
+    const size = sizeOf(side), ratio = ratioNow();
+    side.none.hidden = side.layer !== null;
+    side.none.textContent = "There is no such map: " + kindNow().name.toLowerCase() + ".";
+    side.plate.style.background = ground();
+    side.values.dataset.sharp = drawRasters(canvasOf(side.values, size, ratio), side, size, ratio) ? "yes" : "no";
+    mark(side, size, ratio);
+    side.plate.dataset.zoom = state.view.zoom.toFixed(3);
+    side.values.style.touchAction = state.view.zoom > 1 ? "none" : "pan-y";
   }
+  // What lies over a map: stripes, lines, and the cursor, which is at one place of both maps.
+  function mark(side, size, ratio) {
+    const context = canvasOf(side.marks, size, ratio), pen = mapView.canvasPen(context);
+    if (side.layer && on("panel-stripes")) mapLayers.hatch(context, side.layer, frameOf(side, size, ratio));
+    if (side.layer) side.plate.dataset.bar = drawLines(pen, side, size);
+    mapView.cross(pen, state, size);
+  }
+  const drawBoth = () => sides.forEach(draw);
 
+  const there = () => new Set(sides.flatMap((side) => (side.layer ? [...new Set(mapLayers.base(side.layer).values)] : [])));
   function explain() {
-    const kind = data.kinds[state.kind], ranged = kind.palette.length > 0;
+    const kind = kindNow(), ranged = kind.palette.length > 0;
     byId("panel-scale").hidden = !ranged;
     byId("panel-legend").hidden = ranged;
     if (ranged) {
-      const ends = kind.low < 0 ? " or less" : "";
-      byId("panel-low").textContent = (kind.low < 0 ? "−" + -kind.low : kind.low) + ends;
-      byId("panel-high").textContent = Number.isInteger(kind.high) ? String(kind.high) : kind.high.toPrecision(2);
-      rasters.strip(byId("panel-key"), colours(kind));
+      byId("panel-low").textContent = mapLayers.end(kind.low) + (kind.low < 0 ? " or less" : "");
+      byId("panel-high").textContent = mapLayers.end(kind.high) + (kind.low < 0 && kind.high < 100 ? " or more" : "");
+      rasters.strip(byId("panel-key"), mapLayers.colours(kind));
     } else {
-      const there = new Set();
-      for (const side of sides) for (const code of new Set(side.cells || [])) there.add(code);
-      byId("panel-legend").replaceChildren(...rasters.entries(kind.classes, there));
+      byId("panel-legend").replaceChildren(...rasters.entries(kind.classes, there()));
     }
     byId("panel-label").textContent = kind.name;
-    if (byId("panel-hatched")) byId("panel-hatched").hidden = !state.stripes;
+    if (byId("panel-hatched")) byId("panel-hatched").hidden = !on("panel-stripes");
   }
 
   function arrange() {
-    const same = sides[0].entry.grid === sides[1].entry.grid, swipe = state.swipe && same;
-    byId("panel-apart").hidden = !state.swipe || same;
+    const swipe = swiped();
+    byId("panel-apart").hidden = !state.swipe || swipe;
     pair.classList.toggle("swipe", swipe);
     divider.hidden = !swipe;
     sides.forEach((side) => {
@@ -100,63 +93,44 @@
     });
     divider.style.maxWidth = sides[0].plate.style.maxWidth;
     split(state.split);
-    sides.forEach(mark);
+    drawBoth();
   }
 
   async function show(k) {
-    const side = sides[k], entry = data.entries[Number(side.choice.value)], wanted = {};
+    const side = sides[k], entry = data.entries[Number(side.choice.value)], wanted = {}, layer = layerOf(entry, state.kind);
     side.wanted = wanted;
-    const [found, novel] = await Promise.all([cells(entry, state.kind), entry.hatched ? cells(entry, entry.hatched) : null]);
+    if (layer) await mapLayers.ready(layer);
     if (side.wanted !== wanted) return;  // another one was asked for meanwhile
-    Object.assign(side, { entry, cells: found, novel });
+    Object.assign(side, { entry, layer });
     side.caption.textContent = entry.title;
     side.said.textContent = entry.said;
-    side.values.setAttribute("aria-label", "Map of " + entry.title + ": arrow keys move a cursor that reads values");
+    side.values.setAttribute("aria-label", "Map of " + entry.title + ": arrow keys move a cursor that reads values; plus and minus zoom, 0 shows the whole map");
     if (!sides.every((other) => other.entry)) return;
     arrange();
-    paint(side);
     explain();
-    if (state.cursor) read();
+    if (state.cursor) read(state.cursor);
     byId("panel").dataset["shown" + k] = state.kind + " " + side.choice.value;
   }
 
-  function value(side, column, row) {
-    const kind = data.kinds[state.kind], at = row * gridOf(side.entry).width + column, code = side.cells ? side.cells[at] : data.nothing;
+  function value(side, x, y) {
+    const kind = kindNow(), code = side.layer ? mapLayers.value(side.layer, x, y) : data.nothing;
     if (code === data.nothing) return "no data";
-    const [low, beyond] = side.novel ? data.kinds[side.entry.hatched].novel : [0, 0];
-    const outside = side.novel && side.novel[at] >= low && side.novel[at] < beyond ? " (outside the training range)" : "";
+    const outside = mapLayers.outside(side.layer, x, y) ? " (outside the training range)" : "";
     if (!kind.palette.length) return (kind.classes[code] ? kind.classes[code][0] : String(code)) + outside;
     const number = kind.low + (code / kind.levels) * (kind.high - kind.low);
-    return (kind.low < 0 ? number.toFixed(0).replace("-", "−") : kind.high === 1 ? number.toFixed(2) : number.toPrecision(3)) + outside;
+    return (kind.low < 0 ? number.toFixed(kind.high < 10 ? 2 : kind.high < 100 ? 1 : 0).replace("-", "−") : kind.high === 1 ? number.toFixed(2) : number.toPrecision(3)) + outside;
   }
 
-  function read() {
-    const [across, down] = state.cursor, grid = gridOf(sides[0].entry), [left, bottom, right, top] = grid.bounds;
-    const x = left + across * (right - left), y = top - down * (top - bottom);
-    const place = data.geographic ? x.toFixed(3) + "°, " + y.toFixed(3) + "°" : Math.round(x) + ", " + Math.round(y);
-    const told = sides.map((side) => {
-      const own = gridOf(side.entry), last = (share, n) => Math.min(n - 1, Math.floor(share * n));
-      return side.entry.title + ": " + value(side, last(across, own.width), last(down, own.height));
-    });
-    byId("panel-hover").textContent = place + " – " + told.join(" – ");
-  }
-
-  function point(side, event) {
-    const box = side.plate.getBoundingClientRect(), clip = (share) => Math.min(Math.max(share, 0), 0.999999);
-    state.cursor = [clip((event.clientX - box.left) / box.width), clip((event.clientY - box.top) / box.height)];
-    read();
-    sides.forEach(mark);
-  }
-
-  function move(side, event) {
-    const steps = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
-    if (!(event.key in steps)) return;
-    event.preventDefault();
-    const grid = gridOf(side.entry), far = event.shiftKey ? 10 : 1, [dx, dy] = steps[event.key], [x, y] = state.cursor || [0.5, 0.5];
-    const step = (share, by, n) => (Math.min(Math.max(Math.floor(share * n) + by * far, 0), n - 1) + 0.5) / n;
-    state.cursor = [step(x, dx, grid.width), step(y, dy, grid.height)];
-    read();
-    sides.forEach(mark);
+  function read(place) {
+    state.cursor = place;
+    sides.forEach((side) => mark(side, sizeOf(side), ratioNow()));
+    const at = (side) => {
+      const [left, bottom, right, top] = gridOf(side.entry).bounds;
+      return [left + place[0] * (right - left), top - place[1] * (top - bottom)];
+    };
+    const [x, y] = at(sides[0]);
+    const where = data.geographic ? x.toFixed(3) + "°, " + y.toFixed(3) + "°" : Math.round(x) + ", " + Math.round(y);
+    byId("panel-hover").textContent = [where, ...sides.map((side) => side.entry.title + ": " + value(side, ...at(side)))].join(" – ");
   }
 
   function split(percent) {
@@ -165,12 +139,66 @@
     divider.setAttribute("aria-valuenow", String(Math.round(state.split)));
   }
 
+  // Both maps as they are seen, for a file: rasters and stripes as one picture, everything else as lines, and what the colours mean.
+  function layout() {
+    const swipe = swiped(), rooms = sides.map((side) => side.plate.getBoundingClientRect()), head = 20, gap = swipe ? 0 : 14;
+    const places = rooms.map((room, k) => ({ side: sides[k], size: [room.width, room.height], x: k && !swipe ? rooms[0].width + gap : 0 }));
+    const wide = swipe ? rooms[0].width : rooms[0].width + gap + rooms[1].width, high = head + Math.max(...rooms.map((room) => room.height));
+    return { swipe, places, head, wide, high, cut: (state.split / 100) * rooms[0].width };
+  }
+  function legend(pen, plan) {
+    const shown = byId("panel").dataset, look = { ...kindNow(), label: kindNow().name };
+    const used = mapLayers.legend(pen, look, there(), shown.title, "species" in shown ? shown.title : "", plan.high, plan.wide);
+    const striped = on("panel-stripes") && sides.some((side) => side.layer && side.layer.novel);
+    if (striped) pen.text(0, plan.high + used + 8, byId("panel-hatched").textContent.trim(), "start", true);
+    return used + (striped ? 16 : 0);
+  }
+  function picture(scale) {
+    const plan = layout(), blank = { text() {}, box() {}, title() {} }, out = document.createElement("canvas");
+    const high = plan.high + legend(blank, plan), context = canvasOf(out, [plan.wide, high], scale);
+    context.fillStyle = "#ffffff";
+    context.fillRect(0, 0, plan.wide, high);
+    plan.places.forEach(({ side, size, x }, k) => {
+      context.save();
+      context.translate(x, plan.head);
+      context.beginPath();
+      if (plan.swipe) context.rect(k ? plan.cut : 0, 0, k ? size[0] - plan.cut : plan.cut, size[1]);
+      else context.rect(0, 0, ...size);
+      context.clip();
+      context.fillStyle = ground();
+      context.fillRect(0, 0, ...size);
+      drawRasters(context, side, size, scale);
+      if (side.layer && on("panel-stripes")) mapLayers.hatch(context, side.layer, frameOf(side, size, scale));
+      context.restore();
+    });
+    return { out, context, plan, high };
+  }
+  function lines(pen, plan) {
+    plan.places.forEach(({ side, size, x }, k) => {
+      const last = plan.swipe && k === 1;
+      pen.text(last ? plan.wide : x, 13, side.entry.title, last ? "end" : "start", true);
+      if (!last) drawLines(mapView.shifted(pen, x, plan.head), side, size);
+    });
+    if (plan.swipe) pen.line([[plan.cut, plan.head], [plan.cut, plan.high]], "#111111", 1.5);
+    legend(pen, plan);
+  }
+  function png() {
+    const { out, context, plan } = picture(3);
+    lines(mapView.canvasPen(context), plan);
+    out.toBlob((blob) => tools.save(blob, byId("panel").dataset.file + "_maps.png"));
+  }
+  function vector() {
+    const { out, plan, high } = picture(2), pen = mapView.svgPen();
+    pen.image(out.toDataURL("image/png"), plan.wide, high);
+    lines(pen, plan);
+    tools.save(new Blob([pen.file(plan.wide, high, byId("panel").dataset.title)], { type: "image/svg+xml" }), byId("panel").dataset.file + "_maps.svg");
+  }
+
   function wire() {
     sides.forEach((side, k) => {
       side.choice.addEventListener("change", () => show(k));
-      side.plate.addEventListener("pointermove", (event) => point(side, event));
-      side.plate.addEventListener("pointerdown", (event) => point(side, event));
-      side.values.addEventListener("keydown", (event) => move(side, event));
+      const buttons = k ? [] : byId("panel").querySelectorAll(".zoom [data-act]");
+      mapControl(side.values, side.plate, buttons, { state, layer: () => side.layer || gridOf(side.entry), draw: drawBoth, read });
     });
     byId("panel-kind").addEventListener("change", () => {
       state.kind = byId("panel-kind").value;
@@ -180,10 +208,8 @@
       state.swipe = radio.value === "swipe";
       arrange();
     }));
-    const box = byId("panel-stripes");
-    if (box) box.addEventListener("change", () => {
-      state.stripes = box.checked;
-      sides.forEach(mark);
+    for (const id of ["panel-stripes", "panel-graticule"]) if (byId(id)) byId(id).addEventListener("change", () => {
+      drawBoth();
       explain();
     });
     const follow = (event) => {
@@ -203,7 +229,8 @@
       event.preventDefault();
       split(to[event.key]);
     });
-    if (typeof ResizeObserver !== "undefined") sides.forEach((side) => new ResizeObserver(() => mark(side)).observe(side.plate));
+    if (typeof ResizeObserver !== "undefined") sides.forEach((side) => new ResizeObserver(() => draw(side)).observe(side.plate));
+    tools.bar(byId("panel-tools"), [["PNG", "maps as PNG", png], ["SVG", "maps as SVG", vector]]);
   }
 
   (async function begin() {
@@ -212,7 +239,7 @@
     state.kind = byId("panel-kind").value;
     try {
       await Promise.all(sides.map((_, k) => show(k)));
-      sides.forEach(paint);
+      drawBoth();
       explain();
     } catch (error) {  // a browser that cannot unpack it: the picture stays
       byId("panel").hidden = true;

@@ -157,7 +157,7 @@ def fit_classes(
 
 def _as_chosen(base: ConditionalMaxent, fitted: ConditionalMaxent) -> ConditionalMaxent:
     """Return the estimator with the penalties that were chosen, so that fits to one variable need not choose."""
-    chosen: dict[str, Any] = {"regularization": fitted.regularization_}
+    chosen: dict[str, Any] = {"regularization": fitted.regularization_, "entropy": fitted.entropy_}
     if np.isfinite(fitted.multiplier_):
         chosen["multiplier"] = fitted.multiplier_
     if hasattr(fitted, "lam_"):

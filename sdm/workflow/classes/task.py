@@ -25,7 +25,7 @@ from sdm.workflow.classes.fitting import ClassFit, ClassPlan, check_cutoff, clas
 from sdm.workflow.classes.inputs import ClassPrepared, check_inputs, prepare_classes
 from sdm.workflow.classes.lines import class_evaluation_lines, class_info_lines, class_result_lines
 from sdm.workflow.classes.writing import write_classes
-from sdm.workflow.inputs import check_layers, narrow_layers, open_layers
+from sdm.workflow.inputs import check_features, check_layers, narrow_layers, open_layers
 from sdm.workflow.projecting.after_fit import check_scenarios
 from sdm.workflow.species.task import rule_tag, threshold_on_scale
 from sdm.workflow.splitting import check_testing
@@ -76,6 +76,7 @@ class ClassTask(Task):
     def plan(self, prepared: ClassPrepared, name: str, options: RunOptions) -> ClassPlan:
         """Divide the sites of one model."""
         whole = prepared.chosen[name].table if name in prepared.chosen else None
+        check_features(options, (prepared.tables[name] if whole is None else whole).names)
         return plan_classes(prepared.tables[name], options, prepared.tests.get(name), prepared.stack, whole)
 
     def fit(self, prepared: ClassPrepared, name: str, options: RunOptions, progress: Progress | None) -> ClassFit:

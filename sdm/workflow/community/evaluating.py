@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from sdm.data.records.columns import PRESENCE, SPECIES, first_of
 from sdm.errors import DataError
 from sdm.joint.labels import read_labels
 from sdm.models.community import FittedJoint
 from sdm.options.definitions import RunOptions
 from sdm.workflow.community.inputs import read_community
+from sdm.workflow.community.known import no_species, presence_above, species_columns
 from sdm.workflow.community.testing import measure
 from sdm.workflow.inputs import is_swd
 from sdm.workflow.model_inputs import check_categories, check_columns, open_text
@@ -20,10 +20,7 @@ def evaluate_joint(model: FittedJoint, options: RunOptions, *, site_column: str 
     """Measure a joint model on a table of sites: as `sdm joint` tests its own."""
     file, layers = str(options.occurrences.file), options.layers
     text = open_text(file)
-    long = first_of(text.header, SPECIES) is not None and first_of(text.header, PRESENCE) is not None
-    known = [name for name in model.species if name in text.header]
-    if not known and not long:
-        raise _no_species(model, f"it has {', '.join(text.header)}")
+    known = species_columns(model, text)
     if not layers.files:
         check_columns(model, text)
     elif is_swd(layers.files):
@@ -33,13 +30,14 @@ def evaluate_joint(model: FittedJoint, options: RunOptions, *, site_column: str 
     update = {
         "occurrences": options.occurrences.model_copy(update={"species": known, "site_column": site_column}),
         "layers": layers.model_copy(update={"categorical": list(model.encoder.categorical)}),
+        "joint": options.joint.model_copy(update={"presence_above": presence_above(model)}),
     }
     options = options.model_copy(update=update)
     community = read_community(options, model.encoder.names)
     labels = community.sites.labels
     found = [name for name in model.species if name in labels.columns]
     if not found:
-        raise _no_species(model, f"it has {', '.join(labels.columns)}")
+        raise no_species(model, f"it has {', '.join(labels.columns)}")
     notices = [*community.notes]
     if absent := [name for name in model.species if name not in found]:
         notices.append(f"species of the model that are not in the table, and not measured: {', '.join(absent)}")
@@ -57,11 +55,6 @@ def evaluate_joint(model: FittedJoint, options: RunOptions, *, site_column: str 
         "notices": notices,
         **measure(model, values[some], states[some], _at_training(model)),
     }
-
-
-def _no_species(model: FittedJoint, what: str) -> DataError:
-    listed = ", ".join(model.species[:10]) + (", …" if len(model.species) > 10 else "")
-    return DataError(f"the table of sites has none of the model's species ({listed}): {what}")
 
 
 def _at_training(model: FittedJoint) -> dict[str, list[float]] | None:

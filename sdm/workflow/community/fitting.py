@@ -142,6 +142,8 @@ def fit_community(
 def _record(options: RunOptions, community: Community) -> dict[str, Any]:
     graph = options.joint.graph if options.joint.graph in GRAPH_WORDS else Path(options.joint.graph).name
     record = {"version": __version__, "seed": options.seed, "graph": graph, "features": feature_classes(options)}
+    if options.joint.presence_above is not None:
+        record["presence_above"] = options.joint.presence_above
     return {**record, "source": Path(community.sites.source).name, **_category_names(community)}
 
 
@@ -167,6 +169,7 @@ def describe_fit(run: JointFit, options: RunOptions) -> dict[str, Any]:
         "categorical": list(joint.encoder.categorical),
         "edges": len(joint.forest.edges),
         "stacked": {key: stacked.meta[key] for key in keys},
+        **({"bound": joint.meta["bound"]} if "bound" in joint.meta else {}),
         "training": run.training,
         "test": None if tested is None else _tested(tested),
         "tuning": run.tuning,

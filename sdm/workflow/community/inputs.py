@@ -67,6 +67,7 @@ def read_community(options: RunOptions, names: Sequence[str] | None = None) -> C
         x=options.occurrences.x_column,
         y=options.occurrences.y_column,
         fold=options.test.fold_column,
+        presence_above=own.presence_above,
     )
     table = files[0] if files and not layers else None
     rules = row_rules(options, absences=True)

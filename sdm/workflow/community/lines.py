@@ -18,6 +18,7 @@ def joint_result_lines(result: ModelResult) -> list[str]:
         f"community    {species} species, {n['sites']:,} sites, {len(n['variables'])} variables",
         f"model        {_settings(n)}, graph {n['graph']}: {len(edges)} edges",
         f"certificate  {_certificate(n)}",
+        *_bound_lines(n),
         "",
         f"{where:<44}    joint  stacked      GLM",
     ]
@@ -60,6 +61,7 @@ def joint_info_lines(model: FittedJoint, features: int) -> list[str]:
         f"data         {meta.get('sites', '?')} sites of {meta.get('source', '?')}{missing}",
         f"learner      {_settings(meta)}, graph {meta.get('graph', '?')}",
         f"certificate  {_certificate(meta)}",
+        *_bound_lines(meta),
         f"variables    {', '.join(model.encoder.names)}",
         *_edge_lines(model.associations(), features),
         "",
@@ -76,6 +78,20 @@ def _settings(meta: dict[str, Any]) -> str:
 def _certificate(meta: dict[str, Any]) -> str:
     unit = "nats" if meta["learner"].startswith("crf") else "wrong labels"
     return f"{meta['status']}: within {meta['gap']:.1e} {unit} per site of the optimum"
+
+
+def _bound_lines(meta: dict[str, Any]) -> list[str]:
+    """Say what the PAC-Bayes bound proves of new sites, or that it proves nothing."""
+    bound = meta.get("bound")
+    if not isinstance(bound, dict):
+        return []
+    sure = f"{100 * (1 - bound['delta']):g} % sure"
+    if bound["says_something"]:
+        return [f"bound        at most {bound['value']:.0%} of new sites have a wrong label ({sure}, PAC-Bayes)"]
+    value, needed = bound["value"], bound["sites_needed"]
+    many = "too many training sites have a wrong label" if needed is None else f"it takes about {needed:.0e} sites"
+    at = "no training site is right" if value is None else f"{value:.1f}, and 1 is all of them"
+    return [f"bound        PAC-Bayes says nothing of new sites here ({at}): {many}"]
 
 
 def _spread(row: dict[str, Any]) -> str:

@@ -5,6 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+
 from sdm.commit import staging
 from sdm.data.rasters.stack import Stack
 from sdm.errors import OptionError
@@ -14,14 +16,16 @@ from sdm.maps.gis.styles import style_folder
 from sdm.maps.novelty import NoveltyMaps, novelty_places
 from sdm.models.community import FittedJoint
 from sdm.options.definitions import JointOptions, RunOptions
-from sdm.types import Progress
+from sdm.types import Array, Progress
 from sdm.workflow.community.checking import check_community
 from sdm.workflow.community.evaluating import evaluate_joint
 from sdm.workflow.community.fitting import CommunityPlan, JointFit, fit_community, glm_gains, plan_community
 from sdm.workflow.community.inputs import read_community
+from sdm.workflow.community.known import known_cells, known_rows
 from sdm.workflow.community.lines import joint_evaluation_lines, joint_info_lines, joint_result_lines
 from sdm.workflow.community.writing import write_joint
 from sdm.workflow.inputs import narrow_layers
+from sdm.workflow.model_inputs import SurveyFile
 from sdm.workflow.splitting import check_testing
 from sdm.workflow.task import MapResult, Prepared, Task
 
@@ -35,7 +39,7 @@ class CommunityTask(Task):
     kind: ClassVar[str] = "community"
     called: ClassVar[str] = "a joint model"
     command: ClassVar[str] = "sdm joint"
-    maps_with: ClassVar[tuple[str, ...]] = ("extrapolation", "novelty")
+    maps_with: ClassVar[tuple[str, ...]] = ("extrapolation", "novelty", "known", "communities")
     evaluates_with: ClassVar[tuple[str, ...]] = ("site_column",)
     lines = staticmethod(joint_result_lines)
     evaluation_lines = staticmethod(joint_evaluation_lines)
@@ -110,14 +114,16 @@ class CommunityTask(Task):
         """Write two maps per species, probability and best joint labeling, and their sums, into a folder."""
         with staging(output, overwrite=overwrite, keep=True) as stage:
             (stage / MAPS).mkdir()
-            measures = ways.pop("novelty", ())
+            measures, survey = ways.pop("novelty", ()), ways.pop("known", None)
+            lines: list[str] = []
+            if survey is not None:
+                ways["known"], lines = known_cells(model, survey, stack)
             beside = {name: stage / f"{name}.tif" for name in novelty_places(measures, stage)}
             ways["novelty"] = novelty = NoveltyMaps(model, beside, measures)
             maps = write_maps(model, None, stack, JointPlaces.within(stage, model.species, OF_ONE_MODEL), **ways)
             style_folder(stage)
         files: dict[str, Path] = {}
         numbers: dict[str, Any] = {}
-        lines = []
         for kind, group in (("probability", maps.species), (PRESENT, maps.present), ("richness", maps.richness)):
             for name, one in group.items():
                 key = one.path.relative_to(stage).as_posix()  # a species may have the name of another map
@@ -126,4 +132,35 @@ class CommunityTask(Task):
                 numbers[key] = {**what, **one.numbers}
                 lines.append(f"written: {files[key]} ({one.text})")
         places = {name: output / path.name for name, path in beside.items()}
-        return MapResult(files, {"maps": numbers}, lines).with_novelty(novelty, places)
+        found: dict[str, Any] = {"maps": numbers}
+        if survey is not None:
+            found["known"] = {"cells": len(ways["known"].rows), "labels": int(np.isfinite(ways["known"].labels).sum())}
+        return MapResult(files, found, lines).with_novelty(novelty, places)
+
+    def row_values(self, model: FittedJoint, known: SurveyFile, text: Any, row: Any, notices: list[str]) -> Any:
+        """Return a function that predicts with the labels that a survey knows held."""
+        labels = known_rows(model, known, text, row, notices)
+
+        def values(columns: Sequence[Array], scale: str | None = None, clamp: bool = True) -> Array:
+            return model.predict_proba(np.column_stack(columns).astype(np.float64), labels, clamp).T
+
+        return values
+
+    def row_communities(
+        self, model: FittedJoint, columns: Any, known: SurveyFile | None, text: Any, row: Any, clamp: bool
+    ) -> list[dict[str, Any]]:
+        """Return one row per possible community of every row of a table: its probability, and its species."""
+        labels = None if known is None else known_rows(model, known, text, row, [])
+        found = model.communities(np.column_stack(columns).astype(np.float64), labels, clamp)
+        return [
+            {
+                "row": int(number),
+                "community": k + 1,
+                "probability": float(p),
+                "richness": int(there.sum()),
+                "species": "; ".join(name for name, label in zip(model.species, there) if label),
+            }
+            for number, own in zip(row, found)
+            if own is not None
+            for k, (there, p) in enumerate(zip(own.labels, own.probability))
+        ]

@@ -3,6 +3,9 @@
 from pathlib import Path
 from typing import Any
 
+from sdm.assess.measures.partition import ASSOCIATIONS, partition_variance
+from sdm.joint.labels import read_labels
+from sdm.joint.pairs import SURE, pair_associations
 from sdm.maps.community import MAPS, OF_ONE_MODEL, PRESENT, RICHNESS, JointPlaces, write_maps
 from sdm.maps.novelty import NoveltyMaps
 from sdm.models.file import save_model
@@ -12,6 +15,8 @@ from sdm.types import Progress
 from sdm.workflow.community.fitting import JointFit, survivors
 from sdm.workflow.community.testing import MEASURES, WHAT
 from sdm.workflow.task import Files, Prepared
+
+MOST_PAIRS = 30  # in the numbers of a run; the table has all
 
 
 def write_joint(
@@ -34,6 +39,9 @@ def write_joint(
     prevalence = labels.mean(skipna=True).to_dict()
     common = [prevalence[name] for name in joint.species]
     files["network"] = draw_network(joint.species, joint.forest, edges, common, folder / "network.png", paper).name
+    found = _write_parts(fitted, folder, files, paper)
+    if options.joint.all_associations:
+        found |= _write_pairs(fitted, folder, files, paper)
     blocks = None if fitted.testing is None else fitted.testing.blocks
     if blocks is not None:
         from sdm.report.figures.variables import draw_variograms
@@ -42,8 +50,43 @@ def write_joint(
         files["variogram picture"] = draw_variograms(blocks, folder / "variograms.png", paper).name
     maps = _write_maps(fitted, options, folder, files, progress) if options.output.map else {}
     outside = {"outside": maps.pop("outside")} if "outside" in maps else {}
-    fitted.numbers |= {"prevalence": prevalence, "associations": edges, "maps": maps, "effects": effects, **outside}
+    fitted.numbers |= {
+        **found,
+        "prevalence": prevalence,
+        "associations": edges,
+        "maps": maps,
+        "effects": effects,
+        **outside,
+    }
     return []
+
+
+def _write_parts(fitted: JointFit, folder: Path, files: Files, paper: Any) -> dict[str, Any]:
+    """Write which part of a species' log-odds comes from which variable, and from the other species."""
+    from sdm.report.figures.associations import draw_partition
+
+    joint, community = fitted.joint, fitted.community
+    labels = read_labels(community.sites.labels, joint.species, len(community.sites))
+    rows = partition_variance(joint, joint.encode(community.environment), labels)
+    files["variance"] = write_rows(folder / "variance.csv", rows).name
+    parts = [*joint.encoder.names, ASSOCIATIONS]
+    files["variance picture"] = draw_partition(rows, parts, folder / "variance.png", paper).name
+    return {"variance": rows}
+
+
+def _write_pairs(fitted: JointFit, folder: Path, files: Files, paper: Any) -> dict[str, Any]:
+    """Estimate and write the associations of all pairs of species."""
+    from sdm.report.figures.associations import draw_matrix
+
+    single, community = fitted.stacked, fitted.community
+    labels = read_labels(community.sites.labels, single.species, len(community.sites))
+    found = pair_associations(single.species, single.log_odds(community.environment), labels, community.sites.group)
+    rows = found.rows()
+    files["all associations"] = write_rows(folder / "all_associations.csv", rows).name
+    places = (folder / "all_associations.png", paper)
+    files["matrix"] = draw_matrix(found.species, found.matrix(), found.q_matrix(), *places).name
+    sure = sum(row["q"] <= SURE for row in rows)
+    return {"pairs": {"number": len(rows), "sure": sure, "gap": found.gap, "strongest": rows[:MOST_PAIRS]}}
 
 
 def evaluation_rows(run: JointFit) -> list[dict[str, Any]]:

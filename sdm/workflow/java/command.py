@@ -37,7 +37,7 @@ class JavaCommand:
         """What was asked for and is not done."""
         changed = [FLAGS[name] for name, value in self.given.items() if value != FLAGS[name].default]
         return [f"{flag.name}={_shown(self.given[flag.name])} has no effect: {flag.text}"
-                for flag in changed if flag.does == WARNED and not _automatic(flag, self.given[flag.name])]  # fmt: skip
+                for flag in changed if flag.does == WARNED]  # fmt: skip
 
     @property
     def ignored(self) -> list[str]:
@@ -115,11 +115,6 @@ def _number(text: str, kind: type) -> Any:
     except ValueError:
         return None
     return kind(number) if kind is float or number == round(number) else None
-
-
-def _automatic(flag: JavaFlag, value: Any) -> bool:
-    """Whether a regularisation is left to the tables, as any negative number says."""
-    return flag.name.startswith("beta_") and value < 0
 
 
 def _shown(value: Any) -> str:

@@ -60,9 +60,9 @@ def write_outputs(
     logistic = options.predict.scale == "logistic"
     _write_page(result, source, folder, base)
     _copy_pictures(result, source, folder, base)
-    for what, ending in (("sample averages", "sampleAverages"), ("background predictions", "backgroundPredictions")):
-        if what in result.files:
-            shutil.copyfile(source / str(result.files[what]), folder / f"{base}_{ending}.csv")
+    if "sample averages" in result.files:
+        shutil.copyfile(source / str(result.files["sample averages"]), folder / f"{base}_sampleAverages.csv")
+    _write_background(result, source, folder / f"{base}_backgroundPredictions.csv", model, logistic)
     save_model(model, folder / f"{base}.lambdas", overwrite=True)
     _write_omission(result, source, folder / f"{base}.lambdas", model, logistic)
     _write_samples(result, source, folder, base, model, logistic)
@@ -152,6 +152,18 @@ def _write_samples(result: ModelResult, source: Path, folder: Path, base: str, m
             for row in rows
         ]  # fmt: skip
     write_text(folder / f"{base}_samplePredictions.csv", table_text(rows), overwrite=True)
+
+
+def _write_background(result: ModelResult, source: Path, path: Path, model: Model, logistic: bool) -> None:
+    """Write the predictions at the background, where they were asked for; with logistic maps on that scale."""
+    if "background predictions" not in result.files:
+        return
+    rows: list[Mapping[str, Any]] = list(read_rows(source / str(result.files["background predictions"])))
+    if logistic:
+        values = model.from_raw(np.array([float(row["raw"]) for row in rows]), "logistic")
+        kept = [{key: value for key, value in row.items() if key != "Cloglog"} for row in rows]
+        rows = [{**row, "Logistic": float(value)} for row, value in zip(kept, values)]
+    write_text(path, table_text(rows), overwrite=True)
 
 
 def _write_page(result: ModelResult, source: Path, folder: Path, base: str) -> None:

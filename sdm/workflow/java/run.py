@@ -12,10 +12,8 @@ from sdm._version import __version__
 from sdm.assess.measures.thresholds import TEST_NAMES
 from sdm.errors import OptionError, OutputError
 from sdm.files import safe_name, write_text
-from sdm.models.file import load_model
-from sdm.models.species import Model
 from sdm.options.definitions import RunOptions
-from sdm.report.results import read_rows
+from sdm.report.results import add_rows
 from sdm.report.tables import table_text
 from sdm.types import Progress
 from sdm.workflow.java.command import JavaCommand
@@ -84,7 +82,7 @@ def run_java(command: JavaCommand, text: str = "", progress: Progress | None = N
         made_rows = _write_species(own, command, options, folder, done)
         rows += made_rows
         if command["perspeciesresults"]:
-            write_text(folder / f"{safe_name(name)}_{RESULTS}", table_text(made_rows), overwrite=True)
+            write_text(folder / f"{safe_name(name)}Results.csv", table_text(made_rows), overwrite=True)
     _write_results(rows, folder / RESULTS, command["appendtoresultsfile"])
     log = [f"sdm {__version__}", text, *(f"warning: {line}" for line in done.warnings), *notices, *done.lines]
     log += [f"error: {line}" for line in done.failed]
@@ -137,15 +135,12 @@ class JavaChoice:
         table = task.plan(prepared, name, options).table
         letters = feature_letters(self.command, table.n_presences)
         fit = options.fit.model_copy(update={"features": letters})
-        write: Callable[[Path, dict[str, Any]], None] = partial(
-            _write_training, table, safe_name(name), self.command["writebackgroundpredictions"]
-        )
+        write: Callable[[Path, dict[str, Any]], None] = partial(_write_averages, table, safe_name(name))
         return Chosen(options.model_copy(update={"fit": fit}), {"features": letters}, write, "java")
 
 
-def _write_training(table: Any, name: str, background: bool, place: Path, files: dict[str, Any]) -> None:
-    """Write averages of the variables at the training records (of categories the most frequent one), and where asked
-    for predictions at the background."""
+def _write_averages(table: Any, name: str, place: Path, files: dict[str, Any]) -> None:
+    """Write averages of the variables at the training records (of categories the most frequent one)."""
     rows = []
     for k, variable in enumerate(table.names):
         values, category = table.presence[:, k], variable in table.categorical
@@ -155,13 +150,6 @@ def _write_training(table: Any, name: str, background: bool, place: Path, files:
         rows.append(row)
     files["sample averages"] = f"{name}_sampleAverages.csv"
     write_text(place / files["sample averages"], table_text(rows))
-    model = load_model(place / f"{name}.npz")
-    if background and isinstance(model, Model):
-        columns = {"x": table.background_x, "y": table.background_y}
-        columns |= {scale: model.predict(table.background, scale) for scale in ("raw", "cumulative", "cloglog")}
-        lines = [dict(zip(columns, map(float, row))) for row in zip(*columns.values())]
-        files["background predictions"] = f"{name}_backgroundPredictions.csv"
-        write_text(place / files["background predictions"], table_text(lines))
 
 
 def _without_existing(command: JavaCommand, options: RunOptions, folder: Path, done: JavaRun) -> RunOptions | None:
@@ -186,9 +174,10 @@ def _write_results(rows: list[dict[str, Any]], path: Path, append: bool) -> None
     """Write the table of all species, or add to the one that is there."""
     if path.exists() and path.is_dir():
         raise OptionError(f"{path} is a folder: expected the table of results")
-    earlier = read_rows(path) if append and path.is_file() else []
-    if rows or earlier:
-        write_text(path, table_text([*earlier, *rows]), overwrite=True)
+    if append:
+        add_rows(path, rows)
+    elif rows:
+        write_text(path, table_text(rows), overwrite=True)
 
 
 def _lines(model: ModelResult, name: str) -> list[str]:

@@ -18,6 +18,7 @@ from sdm.workflow.java.command import JavaCommand
 LAYER_ENDINGS = (".asc", ".tif", ".tiff", ".bil", ".grd", ".img", ".nc", ".flt", ".bip", ".bsq")
 FOLDER = "sdm"  # of the program's own results, in the output folder: a folder per species
 _LETTERS = {"linear": "l", "quadratic": "q", "product": "p", "hinge": "h", "threshold": "t"}
+_BETAS = ("beta_lqp", "beta_hinge", "beta_threshold", "beta_categorical")
 _FROM = {"q": "l2lqthreshold", "h": "hingethreshold", "p": "lq2lqptthreshold", "t": "lq2lqptthreshold"}
 
 
@@ -40,6 +41,7 @@ def run_options(command: JavaCommand) -> RunOptions:
         "occurrences.file": command["samplesfile"],
         "occurrences.species": chosen_species(command),
         "occurrences.keep_duplicates": None if command["removeduplicates"] else True,
+        "occurrences.partial": command["allowpartialdata"],
         "layers.files": [layers],
         "layers.categorical": sorted(_toggled(variable_names(layers), command, "togglelayertype")),
         "layers.exclude": sorted(_toggled(variable_names(layers), command, "togglelayerselected")),
@@ -50,7 +52,12 @@ def run_options(command: JavaCommand) -> RunOptions:
         "fit.multiplier": command["betamultiplier"],
         "fit.tolerance": command.given.get("convergencethreshold"),
         "fit.max_iterations": command.given.get("maximumiterations"),
-        "fit.add_presences": "all" if table or command["addallsamplestobackground"] else "distinct",
+        "fit.add_presences": added_presences(command, table),
+        "fit.quadratic_from": command["l2lqthreshold"],
+        "fit.hinge_from": command["hingethreshold"],
+        "fit.product_from": command["lq2lqptthreshold"],
+        **{f"fit.{name}": command[name] if command[name] >= 0 else None for name in _BETAS},
+        "test.contribution": "steps",
         "test.percent": None if replicates else command["randomtestpoints"],
         "test.file": command["testsamplesfile"] or None,
         "test.jackknife": command["jackknife"],
@@ -60,6 +67,7 @@ def run_options(command: JavaCommand) -> RunOptions:
         "output.folder": str(_own_folder(command)),
         "output.overwrite": True,  # the folder is the program's own; files beside it are checked before
         "output.curves": command["responsecurves"],
+        "output.background_predictions": command["writebackgroundpredictions"],
         "output.map": not table and (command["outputgrids"] or replicates),
         "output.map_picture": command["pictures"] and not table,
         "threads": command["threads"],
@@ -68,6 +76,13 @@ def run_options(command: JavaCommand) -> RunOptions:
     if not feature_letters(command, 10**9):
         raise OptionError("no feature class is left: expected at least one of linear, quadratic, product, hinge")
     return make_options({name: value for name, value in values.items() if value not in (None, [])})
+
+
+def added_presences(command: JavaCommand, table: bool) -> str:
+    """Return which presences join the background: with layers those whose cells it does not hold, with tables all."""
+    if not command["addsamplestobackground"]:
+        return "none"
+    return "all" if table or command["addallsamplestobackground"] else "distinct"
 
 
 def _own_folder(command: JavaCommand) -> Path:

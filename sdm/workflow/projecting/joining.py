@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from sdm.files import safe_name, safe_names, to_json
+from sdm.maps.gis.package import PACKAGE, add_ranges
 from sdm.maps.gis.styles import style_folder
 from sdm.maps.projection.across import REST, STATISTICS, Design, write_agreement, write_variance
 from sdm.options.definitions import RunOptions
@@ -35,11 +36,22 @@ def write_projections(
     rows = [row for one in species for row in projection_rows(one)]
     heads = [*COLUMNS[:2], *columns, *COLUMNS[2:]]
     write_rows(stage / "scenarios.csv", [{head: row.get(head, "") for head in heads} for row in rows])
+    if options.output.gpkg:
+        for one in step_by_step(species, progress, "ranges as polygons"):
+            _add_to_package(one, place, stage)
     for one in step_by_step(species, progress, "pictures"):
         one.warnings, one.notices = projection_warnings(one), list(opened.notices)
         one.files |= {"table": "scenarios.csv", "mapping": "mapping.csv"}
         one.files |= {"pictures": _draw(one, place, stage, options)} if options.output.report else {}
         (stage / f"{one.page}.json").write_text(to_json(one.numbers) + "\n", encoding="utf-8")
+
+
+def _add_to_package(one: SpeciesProjection, place: Path, stage: Path) -> None:
+    """Add the range of a species in the reference and in every scenario, by every rule, to the GeoPackage of all."""
+    names = [name for case in one.cases for name in case.numbers["files"]["presence"].values()]
+    rasters = {Path(name).with_suffix("").as_posix().replace("/", "_"): place / name for name in names}
+    if add_ranges(rasters, stage / PACKAGE, {"species": one.name}):
+        one.files["package"] = PACKAGE
 
 
 def write_pages(species: Sequence[SpeciesProjection], place: Path, progress: Progress | None = None) -> str | None:
@@ -92,7 +104,7 @@ def _write_across(
         maps, present = _maps(one, chosen, place)
         wanted = [*STATISTICS, *(["agreement"] if present else [])]
         files = _free_files(f"{one.page}_{title}", wanted, taken)
-        tags = {"species": one.name, "over": ", ".join(one.over), "group": title}
+        tags = {"species": one.name, "scenario": title, "over": ", ".join(one.over), "group": title}
         places = {key: stage / name for key, name in files.items()}
         numbers = write_agreement(opened.grid, maps, present, places, tags, **common)
         one.across.append(

@@ -18,6 +18,7 @@ from sdm.commit import claim, staging, staging_species
 from sdm.errors import HIDDEN, DataError, OptionError, OutputError, hide_secrets
 from sdm.executors.opening import check_workers
 from sdm.files import output_folder, safe_names, to_json
+from sdm.maps.gis.package import PACKAGE
 from sdm.maps.gis.styles import style_folder
 from sdm.maps.novelty import check_measures, read_measures
 from sdm.maps.projection.across import REST
@@ -43,7 +44,7 @@ from sdm.written_files import refuse_obstacle, sdm_files
 
 log = logging.getLogger("sdm")
 
-TABLES = ("scenarios.csv", "mapping.csv", "run.yaml", "command.txt", "index.html", "across")
+TABLES = ("scenarios.csv", "mapping.csv", PACKAGE, "run.yaml", "command.txt", "index.html", "across")
 
 
 @dataclass

@@ -19,8 +19,9 @@ from sdm.maps.outside import Outside
 from sdm.models.extrapolation import extrapolated
 from sdm.models.interface import FittedModel
 from sdm.novelty.exdet import NONE
+from sdm.report.tables import write_rows
 from sdm.types import Array, Index
-from sdm.workflow.model_inputs import check_columns, open_for, open_text, values_at
+from sdm.workflow.model_inputs import SurveyFile, check_columns, open_for, open_text, values_at
 from sdm.workflow.task import MapResult, Task
 
 SUFFIXES = (".csv", ".tsv", ".txt")
@@ -59,8 +60,11 @@ def predict_table(
     scale: str | None = None,
     extrapolation: str = "clamp",
     novelty: Sequence[str] = (),
+    known: SurveyFile | None = None,
+    communities: bool = False,
 ) -> MapResult:
-    """Write a table again, with its rows and columns as they are, and columns with predictions and novelty beside."""
+    """Write a table again, with its rows and columns as they are, and columns with predictions and novelty beside; with
+    `communities` also a table of the possible communities of its rows."""
     text = open_text(points)
     x, row = _from_layers(model, text, layers, notices) if layers.files else _from_columns(model, text, layers)
     away = _leave_out_elsewhere(model, x, notices)
@@ -71,19 +75,32 @@ def predict_table(
     base = model.column_values(columns, scale, clamped)
     beside = measured.measure(columns, base, clamped) if novelty else {}
     free = (lambda: model.column_values(columns, scale, False)) if extrapolation == "fade" else (lambda: base)
+    if known is not None:
+        base = task.row_values(model, known, text, row, notices)(columns, scale, clamped)
     values = extrapolated(model, base, free, columns, extrapolation)
-    known = ~np.isnan(base).any(axis=0)
+    whole = ~np.isnan(base).any(axis=0)
     made = {**task.table_columns(model, values, scale), **{name: _texts(model, name, beside[name]) for name in beside}}
-    with publishing([output]) as (place,):
-        _write(place, text, row, made)
-    if gaps := int(np.count_nonzero(~known)) - away:
+    possible = task.row_communities(model, columns, known, text, row, clamped) if communities else []
+    files = {"table": output} | ({"communities": communities_place(output)} if communities else {})
+    with publishing(list(files.values())) as places:
+        _write(places[0], text, row, made)
+        if communities:
+            write_rows(places[1], possible)
+    if gaps := int(np.count_nonzero(~whole)) - away:
         notices.append(f"{gaps:,} of {len(row):,} rows have no prediction, because a value is missing")
-    outside = _outside(model, columns, known)
+    outside = _outside(model, columns, whole)
     counted = {} if outside is None else {"outside": _row_numbers(outside)}
     predicted = int(np.count_nonzero(~np.isnan(values).any(axis=0)))
     lines = [] if outside is None else [outside.line.replace(" cells (", " rows (").replace("no cell", "no row")]
     lines.append(f"written: {output} ({len(row):,} rows, {predicted:,} with a prediction: {', '.join(made)})")
-    return MapResult({"table": output}, {"rows": len(row), "predicted": predicted, **counted}, lines)
+    if communities:
+        lines.append(f"written: {files['communities']} ({len(possible):,} possible communities)")
+    return MapResult(files, {"rows": len(row), "predicted": predicted, **counted}, lines)
+
+
+def communities_place(output: Path) -> Path:
+    """Return where the possible communities of the rows of a table go."""
+    return output.with_name(f"{output.stem}_communities{output.suffix}")
 
 
 def _leave_out_elsewhere(model: FittedModel, x: Array, notices: list[str]) -> int:

@@ -9,13 +9,14 @@ import numpy as np
 
 from sdm._version import __version__
 from sdm.assess import fits
-from sdm.assess.importance import percent_contribution, permutation_importance
+from sdm.assess.importance import Contribution, percent_contribution, permutation_importance
 from sdm.assess.measures.basic import auc, auc_deviation, log_loss
 from sdm.assess.measures.presence_absence import measure_survey
 from sdm.assess.measures.support import measure_support
 from sdm.assess.measures.thresholds import TOPS, Curve, Threshold
 from sdm.assess.profiles import Band, Profile, Surface, effect, marginal, only
 from sdm.assess.splits.folds import Split
+from sdm.assess.steps import ROUNDS, contribution_by_steps
 from sdm.assess.structure import Structure, describe_structure
 from sdm.data.place import ELSEWHERE
 from sdm.data.rasters.stack import Stack
@@ -25,8 +26,9 @@ from sdm.estimators.committee import Committee
 from sdm.estimators.maxent import Maxent
 from sdm.estimators.shared import SharedMaxent
 from sdm.estimators.structural import StructMaxent
-from sdm.features.classes import split_rectified
+from sdm.features.classes import has_growing
 from sdm.maps.rasters import RasterSummary
+from sdm.maxent.penalty_weights import TABULATED
 from sdm.models.interface import name_categories
 from sdm.models.species import Model
 from sdm.options.definitions import FitOptions, RunOptions
@@ -35,6 +37,7 @@ from sdm.types import Array, Progress
 from sdm.workflow.assessing import Assessed, assess
 from sdm.workflow.group.checking import ENSEMBLE, SHARED
 from sdm.workflow.group.fitting import GroupFits
+from sdm.workflow.inputs import check_features
 from sdm.workflow.responses import make_bands, make_surfaces, read_pairs, varying
 from sdm.workflow.splitting import make_split, set_aside
 
@@ -94,6 +97,7 @@ def plan_species(
     if test is None:
         table, test = set_aside(table, options)
     read_pairs(options.output.surfaces, table.names)
+    check_features(options, (table if whole is None else whole).names)
     return SpeciesPlan(table, test, make_split(table if whole is None else whole, options, stack))
 
 
@@ -120,17 +124,18 @@ def fit_species(
     numbers, curve = _measure(table, fitted, model, values)
     thresholds = curve.thresholds(model.entropy)
     model = model.with_meta(thresholds={t.key: t.raw for t in thresholds})
-    known = options
-    if structure is not None:  # penalties that were chosen: fits to one variable need not choose
-        fit = options.fit.model_copy(update={"lam": structure.lam, "beta": structure.beta})
-        known = options.model_copy(update={"fit": fit})
+    chosen: dict[str, Any] = {"entropy": fitted.entropy_} if options.fit.entropy == "auto" else {}
+    if structure is not None:
+        chosen |= {"lam": structure.lam, "beta": structure.beta}
+    # Fits to one variable need not choose again.
+    known = options.model_copy(update={"fit": options.fit.model_copy(update=chosen)}) if chosen else options
     single = estimator(known, table.categorical)
     assessed = assess(table, options, base, single, split, test=values, nested=nested, progress=progress)
     if options.test.importance:
         shuffled: dict[str, Any] = {"repeats": options.test.repeats, "seed": options.seed, "progress": progress}
         assessed.permutation = permutation_importance(model, table.presence, table.background, **shuffled)
         if group is None:
-            assessed.contribution = percent_contribution(fitted.problem_, fitted.coef_)
+            assessed.contribution = _contributions(fitted, options)
     if survey is not None:
         assessed.survey = measure_survey(model, survey)
     numbers |= assessed.as_dict() | {"warnings": list(table.warnings)}
@@ -158,6 +163,13 @@ def fit_species(
         make_surfaces(model, options.output.surfaces, *seen),
         options.predict.scale,
     )
+
+
+def _contributions(fitted: Maxent, options: RunOptions) -> list[Contribution]:
+    """Divide the gain of a model among its variables."""
+    if options.test.contribution == "shares":
+        return percent_contribution(fitted.problem_, fitted.coef_)
+    return contribution_by_steps(fitted.problem_, options.fit.max_iterations or ROUNDS)
 
 
 def fit_variables(
@@ -198,10 +210,15 @@ def check_model(fit: FitOptions) -> None:
         if name != "model" and RENAMED.get(name, name) not in taken and value != field_.get_default():
             hint = f": {INSTEAD[name]}" if name in INSTEAD and fit.model != "committee" else ""
             raise OptionError(f"fit.{name}={value!r} does not apply to a {fit.model} model{hint}")
+    chosen = [name for name in FitOptions.model_fields if name.startswith("beta_") and getattr(fit, name) is not None]
+    if chosen and fit.beta not in (None, *TABULATED):
+        raise OptionError(
+            f"fit.{chosen[0]} is a number of Maxent's tables, and fit.beta={fit.beta!r} does without them"
+        )
     for name in ("multiplier", "regularization"):
         if getattr(fit, name) == "auto":
             raise OptionError(f"fit.{name}='auto' is for classes: leave it out, or choose by 'sdm tune'")
-    if any(":" in part for part in split_rectified(fit.features)[0]):
+    if has_growing(fit.features):
         raise OptionError(f"fit.features={fit.features!r}: trees and monomials need --model structural --families …")
     numeric = isinstance(fit.beta, float)
     if fit.model == "structural" and not numeric and fit.beta not in (None, "auto"):
@@ -215,6 +232,18 @@ def check_place(options: RunOptions) -> None:
     """Raise if a model with features of place is to be mapped on scenarios."""
     if options.fit.spatial and options.project.scenarios:
         raise OptionError(f"project.scenarios does not go with fit.spatial, for {ELSEWHERE}: leave out one of them")
+
+
+def check_contribution(options: RunOptions) -> None:
+    """Raise if Java Maxent's way to count contributions is wanted of a model that it does not have."""
+    fit = options.fit
+    if options.test.contribution == "steps" and (
+        fit.model != "maxent" or fit.entropy != 1.0 or fit.regularization not in (None, "l1")
+    ):
+        raise OptionError(
+            "test.contribution=steps is for maxent models with Shannon's entropy and an l1 penalty, as Java Maxent "
+            "has: leave it out"
+        )
 
 
 def estimator(options: RunOptions, categorical: Sequence[str]) -> Maxent:
@@ -245,7 +274,8 @@ def _measure(table: SampleTable, fitted: Maxent, model: Model, test: Array | Non
     """Compute the numbers of a fit, and its omission curve."""
     solution, domain = fitted.solution_, fitted.domain_
     # Predicted, not taken from the solution: presences are part of the domain, and must tie with themselves exactly.
-    raw_domain = model.predict_columns([domain.spread(v, a.values) for v, a in enumerate(domain.variables)], "raw")
+    columns = [domain.spread(v, a.values)[: domain.n_base] for v, a in enumerate(domain.variables)]
+    raw_domain = model.predict_columns(columns, "raw")
     raw = model.predict(table.presence, "raw")
     raw_test = None if test is None else model.predict(test, "raw")
 
@@ -253,7 +283,7 @@ def _measure(table: SampleTable, fitted: Maxent, model: Model, test: Array | Non
         "species": table.species,
         "version": __version__,
         "training_presences": table.n_presences,
-        "background_points": domain.n,
+        "background_points": domain.n_base,
         "sampling": table.sampling,
         "status": solution.status,
         "gap": solution.gap,
@@ -262,7 +292,7 @@ def _measure(table: SampleTable, fitted: Maxent, model: Model, test: Array | Non
         "features_with_weight": solution.n_nonzero,
         "classes": model.meta["classes"],
         "regularized_gain": solution.gain,
-        "gain": float(np.log(domain.n)) - log_loss(raw),
+        "gain": float(np.log(domain.n_base)) - log_loss(raw),
         "log_loss_train": log_loss(raw),
         "entropy": model.entropy,
         "auc_train": auc(raw, raw_domain),
@@ -276,7 +306,7 @@ def _measure(table: SampleTable, fitted: Maxent, model: Model, test: Array | Non
         numbers |= {
             "test_presences": len(raw_test),
             "log_loss_test": log_loss(raw_test),
-            "test_gain": float(np.log(domain.n)) - log_loss(raw_test),
+            "test_gain": float(np.log(domain.n_base)) - log_loss(raw_test),
             "auc_test": auc(raw_test, raw_domain),
             "auc_test_deviation": auc_deviation(raw_test, raw_domain),
         }

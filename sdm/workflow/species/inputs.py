@@ -30,6 +30,7 @@ from sdm.workflow.inputs import (
     check_species,
     choice_of,
     is_swd,
+    naming_features,
     open_layers,
     read_area,
     row_rules,
@@ -185,7 +186,8 @@ def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
             doubt = uncertain_beyond_cell(records, points_of, stack, options.occurrences.uncertainty_column)
             told = () if doubt is None else (f"{species}: {doubt}",)
             region = region_of_layers(options, stack, prepared.area_of(species))
-            prepared.tables[species] = replace(table, sampling=said, notes=notes, warnings=told, region=region)
+            table = replace(table, sampling=said, notes=notes, warnings=told, region=region)
+            prepared.tables[species] = table.filled(options.seed)
         except DataError as error:
             prepared.failures[species] = str(error)
     if options.test.file:
@@ -215,6 +217,7 @@ def clean_located(
         effort=None if effort is None else effort.at,
         thinning=Thinning(own.thin_distance, own.thin_bins, tuple(own.thin_variables), own.thin_tries, options.seed),
         uncertainty_column=own.uncertainty_column,
+        partial=own.partial,
     )
 
 
@@ -316,7 +319,8 @@ def _prepare_swd(options: RunOptions) -> SpeciesPrepared:
     for species in table.species_names:
         if not wanted or species in wanted:
             try:
-                made = _with_region(replace(SampleTable.from_swd(table, species, background), sampling=said), options)
+                made = SampleTable.from_swd(table, species, background, partial=options.occurrences.partial)
+                made = _with_region(replace(made, sampling=said).filled(options.seed), options)
                 first = next(iter(prepared.tables.values()), made)
                 prepared.tables[species] = made.with_background_of(first)
             except DataError as error:
@@ -346,13 +350,14 @@ def _read_table(
     columns: dict[str, Any] = {"weight_column": weights, "fold_column": options.test.fold_column}
     columns |= {"effort_column": options.background.effort_column, "choice": choice_of(options), "like": like}
     try:
-        table = read_swd(
-            file,
-            categorical=options.layers.categorical,
-            rules=row_rules(options) if filtered else RowRules(most_bad=options.occurrences.max_bad_rows),
-            nodata=options.layers.nodata,
-            **columns,
-        )
+        with naming_features(options):
+            table = read_swd(
+                file,
+                categorical=options.layers.categorical,
+                rules=row_rules(options) if filtered else RowRules(most_bad=options.occurrences.max_bad_rows),
+                nodata=options.layers.nodata,
+                **columns,
+            )
     except UntaggedNodata:
         raise
     except DataError as error:

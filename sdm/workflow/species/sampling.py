@@ -50,6 +50,9 @@ def check_sampling(options: RunOptions) -> None:
         "background.area=buffer needs a distance in km: add --buffer, as in --buffer 200": (
             own.area == "buffer" and own.buffer is None
         ),
+        "occurrences.thin_bins needs a value of every variable: leave out --partial, or thin by --thin-distance": (
+            thinned.thin_bins and thinned.partial
+        ),
         "occurrences.thin_variables are those of occurrences.thin_bins: say how many bins": (
             thinned.thin_variables and not thinned.thin_bins
         ),

@@ -28,7 +28,15 @@ from sdm.workflow.inputs import narrow_layers
 from sdm.workflow.model_inputs import check_region
 from sdm.workflow.species.checking import check_species_run
 from sdm.workflow.species.evaluating import evaluate_species
-from sdm.workflow.species.fitting import SpeciesPlan, check_model, check_place, estimator, fit_species, plan_species
+from sdm.workflow.species.fitting import (
+    SpeciesPlan,
+    check_contribution,
+    check_model,
+    check_place,
+    estimator,
+    fit_species,
+    plan_species,
+)
 from sdm.workflow.species.inputs import SpeciesPrepared, prepare_species
 from sdm.workflow.species.lines import species_evaluation_lines, species_info_lines, species_result_lines
 from sdm.workflow.species.sampling import check_sampling
@@ -78,6 +86,7 @@ class SpeciesTask(Task):
         check_testing(options)
         check_sampling(options)
         check_model(options.fit)
+        check_contribution(options)
         check_axes(options)
         check_place(options)
 

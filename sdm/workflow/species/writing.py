@@ -35,7 +35,7 @@ from sdm.workflow import assessment_tables as shared
 from sdm.workflow.group.writing import write_group
 from sdm.workflow.species.fitting import SpeciesFit
 from sdm.workflow.species.inputs import SpeciesPrepared
-from sdm.workflow.task import Files
+from sdm.workflow.task import REPLICATES, Files
 
 if TYPE_CHECKING:
     from sdm.data.rasters.stack import Stack
@@ -63,6 +63,8 @@ def write_species(
         "roc": ("roc", fitted.roc),
         **({} if fitted.structure is None else _structure_tables(fitted.structure)),
     }
+    if options.output.background_predictions:
+        tables["background predictions"] = ("backgroundPredictions", _background_rows(fitted))
     shared.write_tables(tables, folder, name, files)
     shared.write_assessment(fitted, folder, name, files)
     if prepared.areas:
@@ -100,6 +102,10 @@ def write_species(
                 make = partial(shared.draw_publication_figure, fitted, raster, options, folder, files, **ways)
                 pictures.append(painter.submit(make))
             _write_other_maps(fitted, prepared, threshold_value(fitted, options), raster, files, common)
+            if options.output.replicate_maps:
+                place = folder / REPLICATES
+                for k, model in enumerate(fitted.assessed.replicates, start=1):
+                    predict_raster(model, stack, place / f"{name}_{k}.tif", study_area=area, **common)
         with going_on(progress, "pictures"):
             for picture in pictures:
                 picture.result()
@@ -118,6 +124,15 @@ def _sample_rows(fitted: SpeciesFit) -> list[dict[str, Any]]:
         for one, other, row in zip(x.tolist(), y.tolist(), predicted):
             rows.append({"X": one, "Y": other, "Test or train": kind, **dict(zip(heads, row))})
     return rows
+
+
+def _background_rows(fitted: SpeciesFit) -> list[dict[str, Any]]:
+    """Return the predictions at the background points, under the names that Java Maxent gives them."""
+    table, model = fitted.table, fitted.model
+    scales = {"raw": "raw", "cumulative": "cumulative", "Cloglog": "cloglog"}
+    columns = {"x": table.background_x, "y": table.background_y}
+    columns |= {head: model.predict(table.background, scale) for head, scale in scales.items()}
+    return [dict(zip(columns, row)) for row in zip(*(values.tolist() for values in columns.values()))]
 
 
 def _structure_tables(structure: Structure) -> dict[str, tuple[str, list[dict[str, Any]]]]:
@@ -159,7 +174,8 @@ def _draw_curves(
     variables = fitted.model.names
     names = safe_names(variables, taken=[*PICTURES, *(f"{safe_name(name)}_only" for name in variables)])
     plots, paper = shared.make_plots(folder, files), paper_of(options.output)
-    draw_profiles(fitted.profiles, plots, options.predict.scale, names, progress, paper)
+    order = shared.variable_order(fitted.assessed)
+    draw_profiles(fitted.profiles, plots, options.predict.scale, names, progress, paper, order)
 
 
 def _draw_map(raster: Path, fitted: SpeciesFit, options: RunOptions, files: Files, area: StudyArea | None) -> None:

@@ -8,7 +8,8 @@ from sdm.assess.tuning import WHOLE, Range, Setting, Tuning, random_settings, se
 from sdm.assess.tuning import search_settings as search
 from sdm.errors import OptionError
 from sdm.executors.opening import workers
-from sdm.features.classes import parse_families, split_rectified
+from sdm.features.by_variable import capitals
+from sdm.features.classes import has_growing, parse_families
 from sdm.options.definitions import RunOptions, TuneOptions
 from sdm.report.tables import write_rows
 from sdm.types import Progress
@@ -60,7 +61,7 @@ def settings_to_try(task: Task, options: RunOptions) -> list[Setting]:
         elif name not in taken and values != default:
             hint = ": add --model structural" if name == "lam" else ""
             raise OptionError(f"tune.{several} does not apply to a {fit.model} model{hint}")
-    if priced := [word for word in lists.get("features", ()) if any(":" in part for part in split_rectified(word)[0])]:
+    if priced := [word for word in lists.get("features", ()) if has_growing(word)]:
         raise OptionError(f"tune.feature_sets={priced[0]!r}: expected classes alone, with multipliers apart")
     # Trees and monomials pay lambda and beta alone: without other families a multiplier changes nothing.
     if fit.model == "structural" and not parse_families(fit.families, 1)[0]:
@@ -148,12 +149,18 @@ def _write(tuning: Tuning, best: int, options: RunOptions, folder: Path, files: 
 
 # ENMeval's names of columns.
 _NAMES = {"features": "fc", "multiplier": "rm", "lam": "lambda"}
+_ENMEVAL = (
+    "fc", "rm", "tune.args", "fold", "auc.train", "cbi.train", "auc.val", "auc.diff", "cbi.val", "or.mtp", "or.10p",
+    "auc.diff.avg", "auc.diff.sd", "auc.val.avg", "auc.val.sd", "cbi.val.avg", "cbi.val.sd", "or.10p.avg", "or.10p.sd",
+    "or.mtp.avg", "or.mtp.sd", "AICc", "delta.AICc", "w.AIC", "ncoef",
+)  # fmt: skip  # of its tables `results` and `results.partitions`
 
 
 def _named(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row under ENMeval's names, feature classes in capitals."""
+    """Return a row under ENMeval's names and in its order, feature classes in capitals; what it has not comes last."""
     named = {_NAMES.get(key, key): value for key, value in row.items()}
-    return named | {"fc": str(named["fc"]).upper()} if "fc" in named else named
+    named |= {"fc": capitals(str(named["fc"]))} if "fc" in named else {}
+    return {key: named[key] for key in (*_ENMEVAL, *named) if key in named}
 
 
 def _label(setting: Setting) -> str:
@@ -161,7 +168,7 @@ def _label(setting: Setting) -> str:
     words = []
     for name, value in setting.items():
         if name == "features":
-            words.append(str(value).upper())
+            words.append(capitals(str(value)))
         elif name != "multiplier":
             words.append(f"{_NAMES.get(name, name)} {value:g}" if isinstance(value, float) else str(value))
     return ", ".join(words)

@@ -416,4 +416,4 @@ def test_help_teaches_it() -> None:
         ("evaluate", "sdm evaluate results/habitat.npz --sites"),
         ("report", "sdm report habitats community"),
     ):
-        assert example in " ".join(sdm(command, "--help").output.replace("│", " ").split())
+        assert example in " ".join(sdm(command, "--help").output.split())

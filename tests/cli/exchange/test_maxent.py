@@ -43,7 +43,7 @@ class Done:
 def done(tmp_path_factory) -> Done:
     """The default run of Java Maxent, with a projection, a threshold rule and predictions at the background."""
     folder = tmp_path_factory.mktemp("maxent") / "out"
-    flags = ("-a", "-z", "nowarnings", "writebackgroundpredictions", "beta_hinge=0.4", "perspeciesresults")
+    flags = ("-a", "-z", "nowarnings", "writebackgroundpredictions", "polyhedral", "perspeciesresults")
     rule = "applythresholdrule=10 percentile training presence"
     said = succeed("maxent", *INPUTS, "-o", folder, "-j", SAMPLE / "warmer", *flags, rule).output
     return Done(folder, said)
@@ -61,7 +61,7 @@ def grid(path: Path) -> np.ndarray:
 def test_files_have_javas_names(done):
     maps = ["", "_thresholded", "_warmer", "_warmer_clamping", "_warmer_novel", "_warmer_novel_limiting",
             "_warmer_thresholded"]  # fmt: skip
-    tables = ["_omission", "_samplePredictions", "_sampleAverages", "_backgroundPredictions", "_maxentResults"]
+    tables = ["_omission", "_samplePredictions", "_sampleAverages", "_backgroundPredictions", "Results"]
     expected = {f"{NAME}{word}.asc" for word in maps} | {f"{NAME}{word}.csv" for word in tables}
     expected |= {f"{NAME}.lambdas", f"{NAME}.html", "maxentResults.csv", "maxent.log", "plots", "sdm"}
     assert expected <= {path.name for path in done.folder.iterdir()}
@@ -75,9 +75,9 @@ def test_files_have_javas_names(done):
 
 
 def test_what_does_not_act_is_said(done):
-    assert "beta_hinge=0.4 has no effect" in done.said
+    assert "polyhedral=true has no effect" in done.said
     assert "autorun, visible, warnings" in done.said
-    assert "beta_hinge" in (done.folder / "maxent.log").read_text()
+    assert "polyhedral" in (done.folder / "maxent.log").read_text()
 
 
 def test_results_are_those_of_java(done):
@@ -89,6 +89,8 @@ def test_results_are_those_of_java(done):
     assert abs(float(ours["#Background points"]) - float(java["#Background points"])) < 15
     for name, near in (("Regularized training gain", 0.03), ("Training AUC", 0.01), ("Entropy", 0.05)):
         assert float(ours[name]) == pytest.approx(float(java[name]), abs=near), name
+    for name in (name for name in java if name.endswith(" contribution")):
+        assert float(ours[name]) == pytest.approx(float(java[name]), abs=2), name
     averages = {row["Predictor variable"]: row for row in rows(done.folder / f"{NAME}_sampleAverages.csv")}
     assert float(averages["elevation"]["Sample average"]) == pytest.approx(1132.36)
     assert (averages["landcover"]["Categorical"], float(averages["landcover"]["Sample average"])) == ("true", 2.0)
@@ -113,7 +115,7 @@ def test_the_model_predicts_the_maps_and_tables(done):
         "Training omission", "Test omission",
     ]  # fmt: skip
     background = rows(done.folder / f"{NAME}_backgroundPredictions.csv")
-    assert list(background[0]) == ["x", "y", "raw", "cumulative", "cloglog"]
+    assert list(background[0]) == ["x", "y", "raw", "cumulative", "Cloglog"]
     assert len(background) == 10_000
 
 
@@ -146,7 +148,15 @@ def test_replicates_have_maps_and_rows(tmp_path):
     records = (SAMPLE / "occurrences.csv").read_text().splitlines()[:41]
     (tmp_path / "few.csv").write_text("\n".join(records) + "\n")
     words = ("samplesfile=" + str(tmp_path / "few.csv"), f"environmentallayers={SAMPLE / 'layers'}", "replicates=3")
-    small = ("maximumbackground=500", "noautofeature", "nohinge", "noproduct", "logistic", "nopictures")
+    small = (
+        "maximumbackground=500",
+        "noautofeature",
+        "nohinge",
+        "noproduct",
+        "logistic",
+        "nopictures",
+        "writebackgroundpredictions",
+    )
     succeed("maxent", *words, *small, "-t", "landcover", f"outputdirectory={tmp_path / 'out'}", "autorun")
     made = {path.name for path in (tmp_path / "out").iterdir()}
     assert {f"{NAME}_{k}.{end}" for k in range(3) for end in ("lambdas", "asc")} <= made
@@ -161,6 +171,9 @@ def test_replicates_have_maps_and_rows(tmp_path):
     assert [row["#Training samples"] for row in table[:-1]] == ["26", "27", "27"]
     assert all(row["Regularized training gain"] for row in table)
     assert (tmp_path / "out" / f"{NAME}_2.html").is_file()
+    (first, *_) = rows(tmp_path / "out" / f"{NAME}_0_backgroundPredictions.csv")
+    assert list(first) == ["x", "y", "raw", "cumulative", "Logistic"]
+    assert 0 < float(first["Logistic"]) < 1
 
 
 def test_the_shim_passes_maxent_to_sdm_and_the_rest_to_java(tmp_path):

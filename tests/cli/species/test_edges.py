@@ -9,6 +9,8 @@ import pytest
 import rasterio
 from terminal import BARE, QUICK, as_json, model_answer, read, succeed
 
+from sdm import load_model
+
 
 @pytest.fixture(scope="module")
 def sparse(world, tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -64,3 +66,12 @@ def test_folds_and_evaluation_of_a_model_with_zeros(world, sparse: Path, tmp_pat
     said = model_answer("evaluate", next(sparse.glob("*.npz")), "--presences", world.records, "--layers", world.layers)
     assert 0 <= said["outside_support"] < 0.5
     assert np.isfinite(said["log_loss_mixed"])
+
+
+def test_the_order_is_chosen_and_said(world, tmp_path: Path) -> None:
+    words = ("fit", world.records, world.layers, *BARE, "--features", "lq", "--entropy", "auto", "-o", tmp_path / "out")
+    said = as_json(*words)["models"][0]
+    notes = [note for note in said["notes"] if "chosen by the held-out log loss" in note]
+    assert len(notes) == 1
+    order = load_model(next((tmp_path / "out").glob("*.npz"))).alpha
+    assert f"entropy of order {order:g}," in notes[0]

@@ -39,13 +39,16 @@ def test_everything_is_kept(results: Path) -> None:
     assert all(float(row["price"]) > 0 for row in shares)
     for name in ("effects", "families", "interactions", "prices"):
         assert picture(results / "plots" / f"{name}.png").std() > 0
-    assert "greedy search" in structure["certified_over"]
+    assert "as far as their search sees" in structure["certified_over"]
+    error = structure["search_error"]
+    assert 0 < error["worst"] <= error["found"] <= 1
+    assert f"At {error['nodes']} nodes of the trees the search found" in structure["certified_over"]
     assert numbers["status"] == "converged"
 
 
 def test_info_tells_prices_families_and_what_the_certificate_covers(results: Path) -> None:
     said = succeed("info", next(results.glob("*.npz"))).output
-    for text in ("covers ", "greedy search", "penalties ", "lambda ", "Theorem 2", "families "):
+    for text in ("covers ", "exhaustive search for two splits", "penalties ", "lambda ", "Theorem 2", "families "):
         assert text in said
     meta = model_answer("info", next(results.glob("*.npz")))["meta"]
     assert meta["structure"]["families"]

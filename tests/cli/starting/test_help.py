@@ -16,7 +16,7 @@ from sdm_cli.short_help import USED_MOST
 
 def shown(*words: str) -> set[str]:
     """The options that a help names at the beginning of a line."""
-    return set(re.findall(r"│ (--[a-z-]+)", succeed(*words).stdout))
+    return set(re.findall(r"(?m)^  (?:-[a-z], )?(--[a-z-]+)", succeed(*words).stdout))
 
 
 @pytest.fixture(autouse=True)
@@ -113,4 +113,10 @@ def test_the_shell_completes_commands_and_options(typed: str, offered: str) -> N
     asked = {**os.environ, "_SDM_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": position}
     done = subprocess.run([sys.executable, "-m", "sdm_cli.main"], env=asked, capture_output=True, text=True)
     assert done.stdout.split() == [offered], done.stderr
-    assert "_SDM_COMPLETE=complete_bash" in succeed("--show-completion", "bash").stdout
+
+
+def test_the_shell_is_told_how_to_complete() -> None:
+    asked = {**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+    command = [sys.executable, "-m", "sdm_cli.main", "--show-completion", "bash"]
+    done = subprocess.run(command, env=asked, capture_output=True, text=True)
+    assert "_SDM_COMPLETE=complete_bash" in done.stdout, done.stderr

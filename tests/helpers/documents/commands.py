@@ -5,11 +5,9 @@ import shlex
 from functools import cache
 from pathlib import Path
 
-from typer.main import get_command
-
 from sdm.options.reading import leaves, make_options
 from sdm.workflow.splitting import check_testing
-from sdm_cli.app import app
+from sdm_cli.app import whole_app
 
 ROOT = Path(__file__).parents[3]
 
@@ -25,7 +23,7 @@ def indented(page: Path) -> list[str]:
     return re.findall(r"^    (sdm [a-z].*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
 
 
-_command = cache(lambda: get_command(app))
+_command = cache(lambda: whole_app())
 
 
 def understood(line: str) -> None:

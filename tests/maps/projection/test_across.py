@@ -58,6 +58,9 @@ def test_maps_over_scenarios(count: int, many_windows: None, tmp_path: Path) -> 
         assert found["agreement"][str(k)] == pytest.approx(areas[agreed == k].sum(), rel=1e-6)
     with rasterio.open(places["agreement"]) as data:
         assert data.tags()["cases"] == str(count)
+    with rasterio.open(places["sd"]) as data:
+        assert data.descriptions == ("owl: standard deviation over scenarios of suitability",)
+        assert data.tags()["statistic"] == "standard deviation over scenarios"
 
 
 def test_more_maps_than_a_byte_counts(tmp_path: Path) -> None:

@@ -9,14 +9,16 @@ import numpy as np
 import pytest
 from browser import Browser, find_chromium
 from conftest import ROOT
+from report_runs import project
 
 from sdm.report.pages.index import write_index
+from sdm.report.pages.registry import write_page
 from sdm.report.results import read_results
 from sdm.report.summary import write_summary
 
 pytestmark = pytest.mark.skipif(find_chromium() is None, reason="no Chromium found (set SDM_CHROMIUM)")
-KINDS = ("species", "class", "community", "index")
-LIVE = "!document.querySelector('#live') || document.querySelector('#live').dataset.ready === 'yes'"
+KINDS = ("species", "class", "community", "projection", "index")
+LIVE = "Array.from(document.querySelectorAll('#live, #panel')).every(map => map.dataset.ready === 'yes')"
 CHECKS = (ROOT / "tests" / "helpers" / "page_checks.js").read_text(encoding="utf-8")
 
 
@@ -58,12 +60,21 @@ def listed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_index(folder)
 
 
+@pytest.fixture(scope="module")
+def projected(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A projection to four scenarios, with its page."""
+    fields = [{"gcm": gcm, "period": period} for gcm in ("MIROC6", "IPSL") for period in ("2050", "2090")]
+    folder = project(tmp_path_factory.mktemp("projected") / "out", scenarios=fields)
+    write_page(read_results(next(folder.glob("*.json"))))
+    return folder
+
+
 @pytest.fixture
 def opened(
-    browser: Browser, full: Path, surveyed: Path, community: Path, listed: Path
+    browser: Browser, full: Path, surveyed: Path, community: Path, projected: Path, listed: Path
 ) -> Iterator[Callable[[str], Browser]]:
     """Opens the page of a kind."""
-    places = {"species": full, "class": surveyed, "community": community}
+    places = {"species": full, "class": surveyed, "community": community, "projection": projected}
 
     def open_page(kind: str) -> Browser:
         browser.console.clear()
@@ -88,7 +99,7 @@ def test_no_text_is_clipped(opened: Callable[[str], Browser], kind: str, width: 
     assert ask(page, "outOfChart") == []
 
 
-@pytest.mark.parametrize("kind", ["species", "class", "community"])
+@pytest.mark.parametrize("kind", ["species", "class", "community", "projection"])
 def test_paper_is_light_and_holds_everything(opened: Callable[[str], Browser], kind: str) -> None:
     """What is folded away is printed too, and no table runs out of the sheet."""
     page = opened(kind)

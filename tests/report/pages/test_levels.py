@@ -16,8 +16,12 @@ from report_runs import project, unpacked
 
 from sdm.report.pages.maps.levels import BUDGET, TILE, unit_metres
 from sdm.report.pages.maps.live_map import LEVELS, NOTHING, live_map
+from sdm.report.pages.maps.scenario_panel import BUDGET as PANEL_BUDGET
+from sdm.report.pages.maps.scenario_panel import LEVELS as PANEL_LEVELS
+from sdm.report.pages.maps.scenario_panel import panel
 from sdm.report.pages.registry import make_page, write_page
-from sdm.report.pictures import PIXELS, read_picture
+from sdm.report.pictures import PIXELS, read_picture, resized
+from sdm.report.projection import StoredProjection
 from sdm.report.results import Results, read_results
 
 SHAPE = (1400, 1900)
@@ -71,10 +75,7 @@ def test_a_page_of_large_maps_stays_below_two_megabytes_and_is_finer_than_its_ov
     assert live is not None
     fine = live["layers"][0]["fine"]
     assert fine["width"] > PIXELS
-    texts = [
-        text for layer in live["layers"] for text in (layer["values"], *(layer.get("fine") or {"tiles": []})["tiles"])
-    ]
-    assert 0.6 * BUDGET < sum(map(len, texts)) <= BUDGET
+    assert 0.6 * BUDGET < letters(live) <= BUDGET
     assert len(make_page(results).encode()) < 2_000_000
     assert live["reduced"]
     values = joined(fine)
@@ -84,6 +85,49 @@ def test_a_page_of_large_maps_stays_below_two_megabytes_and_is_finer_than_its_ov
     assert known.mean() > 0.9
     near = np.abs(values[known] / LEVELS - band[known]) < 1.5 / LEVELS
     assert near.mean() > 0.5, "tiles hold cells of the raster, those of a strip to a row or so"
+
+
+def letters(live: dict[str, Any]) -> int:
+    """How many letters the cells of all layers take."""
+    parts = [(layer["values"], *(layer["fine"] or {"tiles": []})["tiles"]) for layer in live["layers"]]
+    return sum(len(text) for texts in parts for text in texts)
+
+
+def test_other_layers_have_finer_levels_too_where_there_is_room(large: Path, tmp_path: Path) -> None:
+    shutil.copytree(large, tmp_path / "copy")
+    (path,) = (tmp_path / "copy").glob("*.json")
+    numbers = json.loads(path.read_text())
+    kept = ("map", "mean map")
+    numbers["files"] = {key: name for key, name in numbers["files"].items() if " map" not in key or key in kept}
+    numbers["files"] = {key: name for key, name in numbers["files"].items() if "projection" not in key}
+    path.write_text(json.dumps(numbers))
+    live = live_map(read_results(path))
+    assert live is not None
+    first, second = live["layers"]
+    assert first["fine"]["width"] > second["fine"]["width"] > 1.3 * second["width"]
+    assert letters(live) <= BUDGET
+
+
+def test_the_panel_has_finer_levels_of_large_maps(tmp_path: Path) -> None:
+    folder = project(tmp_path / "out", scenarios=[{"gcm": "A", "period": "2050"}], size=(700, 900))
+    (path,) = folder.glob("*.json")
+    results = read_results(path)
+    stored = StoredProjection(folder, results.numbers)
+    live = panel(stored)
+    assert live is not None
+    for entry, case in zip(live["entries"], stored.cases):
+        fine, raster = entry["fine"]["suitability"], case.raster("suitability")
+        assert raster is not None
+        assert fine["width"] > 1.3 * live["grids"][entry["grid"]]["width"]
+        values = joined(fine)
+        band = resized(read_picture(raster, 10_000).values, values.shape)
+        known = np.isfinite(band) & (values != NOTHING)
+        assert known.mean() > 0.5
+        assert np.mean(np.abs(values[known] / PANEL_LEVELS - band[known])) < 0.02
+    texts = [text for entry in live["entries"] for text in entry["layers"].values()]
+    texts += [text for entry in live["entries"] for fine in entry["fine"].values() for text in fine["tiles"]]
+    assert sum(map(len, texts)) <= PANEL_BUDGET
+    assert len(make_page(results).encode()) < 2_000_000
 
 
 def test_full_pages_hold_every_cell_of_every_map(large: Path, tmp_path: Path) -> None:

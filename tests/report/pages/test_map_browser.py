@@ -189,7 +189,7 @@ def test_records_are_shown_by_use_fold_and_fate(page: Browser, results: Results)
     page.click("#by-fold")
     assert (by_use != pixels(page)).any()
     folds = page.run("Array.from(document.querySelectorAll('#fold-legend li'), e => e.textContent.trim())")
-    assert folds == ["fold 1", "fold 2", "fold 3"]
+    assert folds == ["fold 1 (15)", "fold 2 (15)", "fold 3 (15)"]
     page.click("#by-fold")
     row = results.table("sample predictions")[0]
     with rasterio.open(results.path("map")) as source:
@@ -241,6 +241,34 @@ def test_the_map_is_saved_as_it_is_seen(page: Browser, results: Results, tmp_pat
     n = results.numbers
     assert lines[0] == "x,y,use,reason,value"
     assert len(lines) == 1 + n["training_presences"] + n["test_presences"]
+
+
+@pytest.mark.parametrize("kind", ["habitats", "surveyed", "community"])
+def test_maps_of_all_kinds_zoom_switch_and_are_saved(
+    browser: Browser, request: pytest.FixtureRequest, tmp_path: Path, kind: str
+) -> None:
+    results = read_results(request.getfixturevalue(kind))
+    browser.console.clear()
+    browser.size(1280, 900)
+    browser.open(results.page, READY)
+    browser.click("[data-act=in]")
+    browser.focus("#values")
+    browser.press("+", 187)
+    assert zoom(browser) == pytest.approx(2.25)
+    before = where(browser, 0.5, 0.5)
+    browser.drag("#values", (0.5, 0.5), (0.3, 0.4))
+    assert where(browser, 0.5, 0.5) != before
+    names = browser.run("Array.from(document.querySelectorAll('#layer option'), o => o.textContent)")
+    seen = pixels(browser)
+    choose(browser, "#layer", "1")
+    browser.wait(f"document.querySelector('#live').dataset.layer === {json.dumps(names[1])}")
+    assert not np.array_equal(pixels(browser), seen)
+    drawn = browser.save("#map-tools button:nth-child(2)", tmp_path).read_text(encoding="utf-8")
+    assert "data:image/png;base64," in drawn
+    if kind == "community":
+        assert f'<tspan font-style="italic">{names[1]}</tspan>' in drawn, "a species in a title"
+        assert browser.text("#label i") == names[1], "and in a label"
+    assert browser.console == []
 
 
 def test_charts_open_and_are_saved_with_their_numbers(page: Browser, results: Results, tmp_path: Path) -> None:

@@ -45,6 +45,7 @@ PERMUTATION = [Permutation(name, 60.0 / 2**k, 6.0 / 2**k, 0.1, 0.01) for k, name
 CONTRIBUTION = [Contribution(name, 50.0 / 2**k, 0.1) for k, name in enumerate(NAMES)]
 PROFILES = [
     *(Profile(name, "marginal", X, HUMP ** (1 + k), 0.0, 100.0) for k, name in enumerate(NAMES[:3])),
+    Profile("temperature", "only", X, HUMP**0.5, 0.0, 100.0),
     Profile("soil", "marginal", np.arange(3.0), np.array([0.3, 0.9, 0.5]), 0.0, 2.0, ("clay", "sand", "rock")),
     *(Profile(name, "additive", X, (3 - k) * HUMP - 1, 0.0, 100.0) for k, name in enumerate(NAMES[:3])),
 ]
@@ -106,6 +107,7 @@ def figures(folder: Path) -> dict[str, Callable[[Path, Paper], Any]]:
             {"richness": island, "richness difference": signed}, p, XY[:, 0], XY[:, 1], w
         ),
         "curve": partial(_curve, "temperature.png"),
+        "curve_only": partial(_curve, "temperature_only.png"),
         "curve_categories": partial(_curve, "soil.png"),
         "effects": partial(_curve, "effects.png"),
         "roc": lambda p, w: assessment.draw_roc(ROC, {"training": 0.9, "test": 0.8}, p, w),
@@ -162,7 +164,8 @@ def _curve(name: str, path: Path, paper: Paper) -> Path:
     folder.mkdir(exist_ok=True)
     stem = Path(name).stem
     effects = [profile for profile in PROFILES if profile.kind == "additive"]
-    alone = [profile for profile in PROFILES if (profile.variable, profile.kind) == (stem, "marginal")]
+    wanted = (stem.removesuffix("_only"), "only" if stem.endswith("_only") else "marginal")
+    alone = [profile for profile in PROFILES if (profile.variable, profile.kind) == wanted]
     chosen = effects if stem == "effects" else alone
     draw_profiles(chosen, folder, "cloglog", {variable: variable for variable in NAMES}, paper=paper)
     for kind in (".png", *(f".{kind}" for kind in paper.vectors)):
@@ -270,4 +273,4 @@ def _steps() -> list[dict[str, Any]]:
 def _panels() -> list[LineChart]:
     from sdm.report.figures.curves import profile_chart
 
-    return [profile_chart(profile, "cloglog", (0.0, 1.0)) for profile in PROFILES[:4]]  # type: ignore[misc]
+    return [profile_chart(one, "cloglog", (0.0, 1.0)) for one in PROFILES if one.kind == "marginal"]  # type: ignore[misc]

@@ -12,15 +12,22 @@ from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
 from matplotlib.image import AxesImage
 from matplotlib.patches import Patch
-from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
+from sdm.models.colours import RED_TO_BLUE
 from sdm.report.charts import SCALES, TOP
 from sdm.report.figures.map_axes import MapFrame, scale_bar
 from sdm.report.figures.maps import Shades, class_keys, paint
 from sdm.report.figures.style import COLUMN, INCH, PAGE, PLAIN, SMALL, TEXT, TITLE, Paper, new_figure, safe_text, save
 from sdm.report.pictures import Picture, read_picture, resized
-from sdm.report.projection import NOVELTY, StoredCase, StoredProjection
+from sdm.report.projection import (
+    MESS_LABEL,
+    NOVELTY,
+    NOVELTY_LABELS,
+    StoredCase,
+    StoredProjection,
+    novelty_picture,
+)
 
 MOST_MAPS = 24
 MOST_COLUMNS = 9  # of a grid of fields
@@ -28,7 +35,6 @@ MOST_WRAPPED = 6
 SHAPE = 1.3  # width over height that looks well on a page
 FULL = 0.6  # share of the places of a grid that must have a scenario
 PIXELS = 500
-MEASURES = ("MESS", "ExDet", "strict")  # labels of novelty begin so
 HATCHED = ("suitability", "change")  # maps that show where the model extrapolates by stripes
 STRIPE = 12  # pixels of one stripe and the gap after it, at twice the resolution of the picture
 
@@ -108,16 +114,9 @@ def _shades(projection: StoredProjection, panels: Sequence[Panel], what: str) ->
         scale = projection.scale
         top = TOP.get(scale) or max(panel.picture.highest for panel in panels)
         return Shades(SCALES.get(scale, scale), top)
-    values = np.concatenate([panel.picture.values[np.isfinite(panel.picture.values)] for panel in panels])
     if what == "mess":
-        ends = np.percentile(values, [1, 98]) if values.size else np.array([-1.0, 1.0])
-        low, high = min(float(ends[0]), float(values.min(initial=0.0)) / 2, -1.0), max(float(ends[1]), 1.0)
-        return Shades("MESS (below 0: outside the training range)", high, low, "RdBu", 0.0)
-    if what == "exdet":
-        low, high = (float(values.min()), float(values.max())) if values.size else (-1.0, 1.0)
-        most = max(-low, high - 1.0, 1e-6)
-        return Shades("ExDet (0 to 1: like the training data)", 0.5 + most, 0.5 - most, "PuOr")
-    return Shades("strict extrapolation of MOP", 1.0, colours="cividis")
+        return Shades(MESS_LABEL, projection.mess_reach, -projection.mess_reach, RED_TO_BLUE)
+    return Shades(NOVELTY_LABELS.get(what, ""))
 
 
 def _name_fields(
@@ -203,7 +202,7 @@ def _panels(cases: Sequence[StoredCase], what: str) -> list[Panel]:
     panels = []
     for case in cases:
         if path := case.raster(what):
-            picture = read_picture(path, PIXELS)
+            picture = novelty_picture(path, what, PIXELS)
             novel = extrapolated_cells(case, picture, PIXELS) if what in HATCHED else None
             panels.append(Panel(case, picture, novel))
     return panels
@@ -234,12 +233,12 @@ def _explain(
     left_out: int,
 ) -> None:
     """Say what the colours and the stripes are, and how many maps are not there."""
-    figure.suptitle(safe_text(projection.species, 60), fontsize=TITLE, fontstyle="italic")
+    figure.suptitle(safe_text(projection.species, 60), fontsize=TITLE, fontstyle=projection.title_style)
     legend, keys = panels[-1].picture.legend, list[Patch]()
     if legend:
         classes, colours = zip(*legend.values())
         amounts = [float(sum(np.count_nonzero(p.picture.values == code) for p in panels)) for code in legend]
-        keys = class_keys(classes, colours, amounts)
+        keys = class_keys(classes, colours, amounts, 40)
     else:
         if key is None:
             strip = figure.colorbar(image, ax=drawn, location="bottom", shrink=0.6, aspect=35, pad=0.02)
@@ -247,16 +246,14 @@ def _explain(
             strip = figure.colorbar(image, cax=key.inset_axes((0.08, 0.42, 0.84, 0.1)), orientation="horizontal")
         strip.set_label(shades.label, fontsize=TEXT)
         strip.ax.tick_params(labelsize=SMALL)
-        if shades.centre is not None and shades.high is not None:
-            low, middle, high = shades.low, shades.centre, shades.high
-            ticks = [*MaxNLocator(2).tick_values(low, middle), *MaxNLocator(4).tick_values(middle, high)]
-            strip.set_ticks(sorted({float(tick) for tick in ticks if low <= tick <= high}))
-    if legend or not shades.label.startswith(MEASURES):
+    if legend or not shades.low:
         keys += _hatch_key(panels, short=bool(legend))
     if left_out > 0:
         keys.append(Patch(alpha=0, label=f"{left_out} more scenario{'s are' if left_out > 1 else ' is'} not shown"))
     if keys:
-        columns = 1 if not legend else 2 if len(panels) == 1 else min(len(keys), 5)
+        wordy = max(len(str(key.get_label())) for key in keys) > 28
+        most = (1 if wordy else 2) if len(panels) == 1 else 3 if wordy else 5
+        columns = min(len(keys), most) if legend else 1
         figure.legend(handles=keys, loc="outside lower center", fontsize=SMALL, frameon=False, ncols=columns)
 
 
@@ -265,7 +262,7 @@ def _hatch_key(panels: Sequence[Panel], short: bool) -> list[Patch]:
     measure = " or ".join(dict.fromkeys(NOVELTY[one][0] for panel in panels if (one := panel.case.novelty)))
     if any(panel.novel is not None and panel.novel.any() for panel in panels):
         said = f"hatched: outside the training range ({measure}), where the map is a guess"
-        said = f"extrapolation ({measure})" if short else said
+        said = f"outside the training range ({measure})" if short else said
         return [Patch(facecolor="white", edgecolor="#141414", hatch="//////", lw=0.5, label=said)]
     if short:
         return []

@@ -11,6 +11,7 @@ from matplotlib.colors import ListedColormap
 from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
+from sdm.maps.projection.change import GAIN, LOSS, OUT_OF_REACH, STABLE_PRESENT, TITLES
 from sdm.report.figures.map_axes import MapFrame, label_axes
 from sdm.report.figures.style import (
     COLOURS,
@@ -58,8 +59,9 @@ def draw_change(folder: Path, numbers: Mapping[str, Any], path: Path, paper: Pap
     low.set_xticks(range(len(cases)), [safe_text(text, 24) for text in named], rotation=90, size=SMALL)
     _arrows(arrows.subplots(), projection, cases)
     left = len(known) - len(cases)
-    more = f" (the first {len(cases)} of {len(known)} scenarios)" if left else ""
-    figure.suptitle(safe_text(projection.species, 60) + more, fontsize=TITLE, fontstyle="italic")
+    if left:
+        bars.suptitle(f"the first {len(cases)} of {len(known)} scenarios", fontsize=TEXT)
+    figure.suptitle(safe_text(projection.species, 60), fontsize=TITLE, fontstyle=projection.title_style)
     return save(figure, path)
 
 
@@ -67,10 +69,10 @@ def _gains(axes: Axes, cases: Sequence[StoredCase]) -> None:
     """Put gain above and loss below zero, with the net change as a mark and in percent."""
     places = np.arange(len(cases))
     gain, loss, reach = ([case.changed(key) or 0.0 for case in cases] for key in ("gain", "loss", "out_of_reach"))
-    axes.bar(places, gain, 0.72, color=CHANGE_COLOURS["gain"], label="gain")
-    axes.bar(places, [-v for v in loss], 0.72, color=CHANGE_COLOURS["loss"], label="loss")
+    axes.bar(places, gain, 0.72, color=CHANGE_COLOURS["gain"], label=TITLES[GAIN])
+    axes.bar(places, [-v for v in loss], 0.72, color=CHANGE_COLOURS["loss"], label=TITLES[LOSS])
     if any(reach):
-        axes.bar(places, reach, 0.72, gain, color=CHANGE_COLOURS["out_of_reach"], label="suitable, out of reach")
+        axes.bar(places, reach, 0.72, gain, color=CHANGE_COLOURS["out_of_reach"], label=TITLES[OUT_OF_REACH])
     net = [a - b for a, b in zip(gain, loss)]
     axes.plot(places, net, "D", ms=5, mfc="white", mec="black", mew=1, ls="none", label="net change")
     for x, (case, high) in enumerate(zip(cases, (a + b for a, b in zip(gain, reach)))):
@@ -94,7 +96,7 @@ def _areas(axes: Axes, cases: Sequence[StoredCase], reference: StoredCase | None
     stable = np.array([case.changed("stable_present") or 0.0 for case in cases])
     gain = np.array([case.changed("gain") or 0.0 if case.tree("change") else case.km2 or 0.0 for case in cases])
     if stable.any():
-        axes.bar(places, stable, 0.72, color=CHANGE_COLOURS["stable_present"], label="suitable in both")
+        axes.bar(places, stable, 0.72, color=CHANGE_COLOURS["stable_present"], label=TITLES[STABLE_PRESENT])
     axes.bar(places, gain, 0.72, stable, color=CHANGE_COLOURS["gain"] if reference else INK)
     if reference is not None and reference.km2 is not None:
         axes.axhline(reference.km2, color="black", lw=1, ls="--", label="suitable in the reference")

@@ -21,12 +21,11 @@ BACKGROUND_COLOUR = "#9aa5ac"
 def ranked_variables(results: Results) -> list[str]:
     """Return the variables by importance, the most important first: as permutation says, else contribution."""
     found = results.tree("importance")
-    rows = rows_of(found.get("permutation") or results.numbers.get("permutation_importance"))
-    rows = rows or rows_of(found.get("contribution"))
-    return [str(row.get("variable")) for row in sorted(rows, key=lambda row: -(number(row.get("percent")) or 0.0))]
+    permuted = rows_of(found.get("permutation") or results.numbers.get("permutation_importance"))
+    return list(charts.importance_chart(permuted, rows_of(found.get("contribution"))).names)
 
 
-def _ranked(results: Results, groups: dict[str, list[Row]]) -> dict[str, list[Row]]:
+def ranked(results: Results, groups: dict[str, list[Row]]) -> dict[str, list[Row]]:
     """Return rows by variable, those of the most important first; what has no rank keeps its order, last."""
     place = {name: k for k, name in enumerate(ranked_variables(results))}
     return {name: groups[name] for name in sorted(groups, key=lambda name: place.get(name, len(place)))}
@@ -35,26 +34,33 @@ def _ranked(results: Results, groups: dict[str, list[Row]]) -> dict[str, list[Ro
 def curves(results: Results) -> dict[str, Any] | None:
     """Return the response curves with the limits over replicates, the effects on the score, and the surfaces."""
     label, fixed = charts.SCALES.get(results.scale, results.scale), _heights(results)
-    names = {"marginal": "others at their mean", "only": "this variable alone"}
+    marginal = charts.CURVES["marginal"][0]
     bands, rugs = rows_by(results.table("bands"), "variable"), _rugs(results)
     banded = bool(bands)
-    responses, effects, known = [], [], _ranked(results, rows_by(results.table("curves"), "variable"))
+    responses, effects, known = [], [], ranked(results, rows_by(results.table("curves"), "variable"))
     scores = charts_range([v for rows in known.values() for v in _effect_values(rows)])
     for variable, rows in known.items():
         kinds = rows_by(rows, "kind")
-        shown = {name: stored_curve(kinds[kind]) for kind, name in names.items() if kind in kinds}
+        shown = response_curves(rows)
         if shown:
-            if names["marginal"] in shown and _same_places(shown[names["marginal"]], bands.get(variable, [])):
-                shown[names["marginal"]] = _with_limits(shown[names["marginal"]], bands.pop(variable))
+            if marginal in shown and _same_places(shown[marginal], bands.get(variable, [])):
+                shown[marginal] = _with_limits(shown[marginal], bands.pop(variable))
             ways: dict[str, Any] = {"y_label": label, "y_range": fixed, "rugs": rugs.get(variable, ())}
             responses.append(svg(charts.curve_chart(variable, shown, title=f"Response to {variable}", **ways)))
         for kind in (kind for kind in charts.EFFECTS if kind in kinds):
-            title, own = f"Effect of {variable} on the score", {kind: stored_curve(kinds[kind])}
-            ways = {"y_label": "Effect on the score (nats)", "y_range": scores, "rugs": rugs.get(variable, ())}
+            title, own = f"Effect of {variable} on the score", {charts.CURVES[kind][0]: stored_curve(kinds[kind])}
+            ways = {"y_label": charts.EFFECT_LABEL, "y_range": scores, "rugs": rugs.get(variable, ())}
             effects.append(svg(charts.curve_chart(variable, own, title=title, **ways)))
-    lone = _band_charts(_ranked(results, bands), label, fixed)
+    lone = _band_charts(ranked(results, bands), label, fixed)
     found = {"responses": responses + lone, "effects": effects, "surfaces": _surfaces(results)}
     return {**found, "banded": banded, "rugged": bool(rugs)} if any(found.values()) else None
+
+
+def response_curves(rows: list[Row]) -> dict[str, charts.ResponseCurve]:
+    """Return the responses to one variable by name, each in its colour; effects on the score are not among them."""
+    kinds = rows_by(rows, "kind")
+    names = {kind: called for kind, called in charts.CURVES.items() if kind in kinds and kind not in charts.EFFECTS}
+    return {name: replace(stored_curve(kinds[kind]), colour=colour) for kind, (name, colour) in names.items()}
 
 
 def _band_charts(bands: dict[str, list[Row]], label: str, fixed: charts.Range | None) -> list[Markup]:
@@ -185,12 +191,12 @@ def class_curves(results: Results) -> dict[str, Any] | None:
         return found or None
     colours = {row.get("class", ""): row.get("colour", "") for row in results.table("classes")}
     drawn = []
-    for variable, rows in _ranked(results, rows_by(table, "variable")).items():
+    for variable, rows in ranked(results, rows_by(table, "variable")).items():
         own = {
             label: replace(stored_curve(part, "probability", "category"), colour=colours.get(label))
             for label, part in rows_by(rows, "class").items()
         }
         title = f"Probabilities along {variable}"
-        ways: dict[str, Any] = {"title": title, "y_label": "Probability", "y_range": (0, 1), "shares": True}
+        ways: dict[str, Any] = {"title": title, "y_label": charts.SHARES_LABEL, "y_range": (0, 1), "shares": True}
         drawn.append(svg(charts.curve_chart(variable, own, **ways)))
     return {**found, "responses": drawn, "legend": list(colours.items())}

@@ -8,6 +8,9 @@ from markupsafe import Markup, escape
 
 from sdm.report.chart_tables import chart_table
 from sdm.report.charts import (
+    RULE,
+    SHADE,
+    WHISKER,
     BarChart,
     Biplot,
     Chart,
@@ -97,7 +100,7 @@ def _lines(chart: LineChart) -> Drawn:
     parts = [legend]
     if chart.shade is not None:
         a, b = (frame.x(min(max(v, x_range[0]), x_range[1])) for v in chart.shade)
-        parts.append(_rect(a, frame.top, b - a, size[1] - frame.bottom - frame.top, "#eef2f4"))
+        parts.append(_rect(a, frame.top, b - a, size[1] - frame.bottom - frame.top, SHADE))
     parts.append(_axes(frame, chart.x_label, chart.y_label))
     parts += [_rug(rug, frame) for rug in chart.rugs]
     for line in lines:
@@ -163,7 +166,7 @@ def _bars(chart: BarChart) -> Drawn:
     values = [v for bars in groups for v in bars.values if v is not None]
     low, high = _range([chart.low, *values, *([rule[1]] if rule else []), *ends])
     keys: list[Key] = [(bars.name, k, 0) for k, bars in enumerate(groups)] if len(groups) > 1 or rule else []
-    legend, top = _legend([*keys, *([(rule[0], 3, 1)] if rule else [])], width)
+    legend, top = _legend([*keys, *([(rule[0], RULE, 1)] if rule else [])], width)
     thick = 16.0 if len(groups) == 1 else 11.0
     pitch = thick * len(groups) + 8
     size = (width, top + pitch * len(names) + 40)
@@ -174,7 +177,7 @@ def _bars(chart: BarChart) -> Drawn:
     for k, name in enumerate(names):
         y = top + pitch * k + 4
         room = int((left - 12) / _LETTER)
-        parts.append(_text(left - 6, y + thick * len(groups) / 2 + 4, short(name, room), "end"))
+        parts.append(_text(left - 6, y + thick * len(groups) / 2 + 4, short(name, room), "end", chart.species))
         for g, bars in enumerate(groups):
             value = bars.values[k]
             if value is None:
@@ -186,7 +189,7 @@ def _bars(chart: BarChart) -> Drawn:
                 parts += _whisker((frame.x(max(value - length, low)), middle), (frame.x(value + length), middle))
     if rule:
         x = frame.x(rule[1])
-        parts.append(_path([(x, top), (x, size[1] - frame.bottom)], colour_of(3), DASHES[1], 1.5))
+        parts.append(_path([(x, top), (x, size[1] - frame.bottom)], colour_of(RULE), DASHES[1], 1.5))
     return parts, size
 
 
@@ -226,7 +229,7 @@ def _biplot(chart: Biplot) -> Drawn:
         parts.append(_path([middle, tip], colour, "", width))
         parts.append(f'<circle cx="{tip[0]:.1f}" cy="{tip[1]:.1f}" r="2.6" fill="{colour}"/>')
     for one in chart.named:
-        text = _text(frame.x(one.x), frame.y(one.y), one.name, "start" if one.begins else "end")
+        text = _text(frame.x(one.x), frame.y(one.y), one.name, "start" if one.begins else "end", italic=True)
         # A pale edge keeps a name readable where arrows pass under it.
         parts.append(f'<g paint-order="stroke" stroke="#ffffff" stroke-width="3" stroke-linejoin="round">{text}</g>')
     return parts, size
@@ -239,7 +242,7 @@ def _whiskers(values: Values, spread: Values | None) -> list[tuple[float, float]
 
 
 def _whisker(one: tuple[float, float], other: tuple[float, float]) -> list[str]:
-    return [_path([one, other], "#ffffff", "", 3.5), _path([one, other], "#777777", "", 1.5)]
+    return [_path([one, other], "#ffffff", "", 3.5), _path([one, other], WHISKER, "", 1.5)]
 
 
 def _range(values: Sequence[float], margin: float = 0.0) -> Range:
@@ -290,7 +293,7 @@ def _legend(entries: Sequence[Key], width: float) -> tuple[str, float]:
     for name, colour, dash in entries:
         said = short(name, 44)
         room = 30 + _LETTER * len(said) + 14
-        if x + room > width and x > 10:
+        if x + room - 14 > width and x > 10:
             x, y = 10.0, y + 17
         tint = escape(colour_of(colour))
         if dash < 0:
@@ -319,5 +322,6 @@ def _rect(x: float, y: float, width: float, height: float, colour: str) -> str:
     return f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(width, 0):.1f}" height="{max(height, 0):.1f}" fill="{colour}"/>'
 
 
-def _text(x: float, y: float, text: str, anchor: str) -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
+def _text(x: float, y: float, text: str, anchor: str, italic: bool = False) -> str:
+    style = ' font-style="italic"' if italic else ""
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{style}>{escape(text)}</text>'

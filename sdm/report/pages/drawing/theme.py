@@ -4,12 +4,12 @@ from colorsys import hls_to_rgb, rgb_to_hls
 from functools import cache
 
 from sdm.models.colours import hex_colour, read_colour
-from sdm.report.charts import COLOURS
+from sdm.report.charts import COLOURS, SHADE, WHISKER
 
 DIMMEST = 0.6  # lightness of a line on a dark page, at least
 # What charts are drawn in beside the palette: light page, dark page.
 NEUTRAL = {
-    "#e3e6e8": "#3a444c", "#444444": "#aab4bb", "#eef2f4": "#26313a", "#ffffff": "#161b20", "#777777": "#c3cbd1",
+    "#e3e6e8": "#3a444c", "#444444": "#aab4bb", SHADE: "#26313a", "#ffffff": "#161b20", WHISKER: "#c3cbd1",
     "#b9c1c6": "#55616a", "#9aa5ac": "#74808a", "#8fa3b0": "#8fa3b0", "#2b3238": "#e4e8eb",
 }  # fmt: skip
 

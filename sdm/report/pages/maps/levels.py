@@ -22,7 +22,7 @@ WORTH = 1.3  # times as many cells on a side, or the overview will do
 
 
 def reduced_pixels(picture: Picture, letters: float) -> int:
-    """Return how many pixels the long side of an overview may have, so that it takes about so many letters."""
+    """Return how many pixels the long side of an overview may have, so that it takes about this number of letters."""
     high, wide = picture.cells
     cells = max(letters, 1.0) / DENSE
     return max(64, min(PIXELS, int(sqrt(cells * max(high, wide) / max(min(high, wide), 1)))))

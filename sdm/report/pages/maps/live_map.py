@@ -2,6 +2,7 @@
 
 import base64
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdm.models.colours import hex_colour, palette
+from sdm.models.colours import MAGMA
 from sdm.models.presence import presence_class, shown_class
-from sdm.report.charts import LEGEND, SCALES, TOP
+from sdm.report.charts import COLOURS, LEGEND, SCALES, TOP, fold_colours, fold_names
 from sdm.report.pages.maps.levels import BUDGET, fine_level, reduced_pixels, unit_metres
 from sdm.report.pictures import PALETTE, PIXELS, Picture, read_picture
 from sdm.report.results import Results, Row, column, number
@@ -30,7 +31,7 @@ SPREAD = {
     "lower map": "lower limit over replicates",
     "upper map": "upper limit over replicates",
 }
-TRAIN_COLOUR, TEST_COLOUR, ABSENT_COLOUR, LOST_COLOUR = "#ffffff", "#ff7a59", "#8fa3ad", "#c81e1e"
+TRAIN_COLOUR, TEST_COLOUR, ABSENT_COLOUR, LOST_COLOUR = "#ffffff", COLOURS[1], "#8fa3ad", "#c81e1e"
 EFFORT = 6  # of compression of finer levels: six times as fast, for 3 % more letters
 
 
@@ -44,6 +45,8 @@ class MapLayer:
     band: int = 1
     threshold: bool = True
     apart: bool = False
+    palette: Sequence[str] = PALETTE
+    species: str = ""  # a name in the label
 
 
 def map_layers(results: Results) -> list[MapLayer]:
@@ -60,7 +63,11 @@ def map_layers(results: Results) -> list[MapLayer]:
         names = {key: f"projection: {title}" if title else TRAINING for key, title in endings.items()}
         found = [MapLayer(name, path, label) for key, name in names.items() if (path := results.path(key))]
     spread = [(name, results.path(key), key == "sd map") for key, name in SPREAD.items()]
-    return found + [MapLayer(name, path, label, 1, not apart, apart) for name, path, apart in spread if path]
+    return found + [
+        MapLayer(name, path, f"{label}: {name}", 1, not apart, apart, MAGMA if apart else PALETTE)
+        for name, path, apart in spread
+        if path
+    ]
 
 
 def _community_layers(results: Results) -> list[MapLayer]:
@@ -71,11 +78,15 @@ def _community_layers(results: Results) -> list[MapLayer]:
             continue
         title = key.removeprefix("maps").strip()
         said, each = f"{title}: " if title else "", own.get("species")
-        named = [(f"{said}number of species", own.get("richness"), "Expected number of species", True)]
+        named = [(f"{said}number of species", own.get("richness"), "Expected number of species", "")]
         for name, file in each.items() if isinstance(each, dict) else ():
-            named.append((f"{said}{name}", file, f"Probability of {name}", False))
-        paths = [(name, results.folder / str(file), label, apart) for name, file, label, apart in named if file]
-        found += [MapLayer(name, path, label, 1, False, apart) for name, path, label, apart in paths if path.is_file()]
+            named.append((f"{said}{name}", file, f"Probability of {name}", name))
+        paths = [(name, results.folder / str(file), label, species) for name, file, label, species in named if file]
+        found += [
+            MapLayer(name, path, label, 1, False, apart=not species, species=species)
+            for name, path, label, species in paths
+            if path.is_file()
+        ]
     return found
 
 
@@ -92,7 +103,7 @@ def _class_layers(results: Results, endings: dict[str, str]) -> list[MapLayer]:
         if path := results.path(f"class {ending}") or (None if two else shown):
             most = [MapLayer(f"{said}most probable class", path, "Most probable class", 1, False)]
         if path := results.path(f"entropy {ending}"):
-            entropy = [MapLayer(f"{said}entropy", path, "Entropy of the classes (nats)", 1, False, True)]
+            entropy = [MapLayer(f"{said}entropy", path, "Entropy of the classes (nats)", 1, False, True, MAGMA)]
         first += shares if two else most
         others += [*most, *entropy] if two else [*entropy, *shares]
     return first + others
@@ -115,8 +126,8 @@ def pack_steps(steps: NDArray[np.floating], effort: int = 9) -> str:
 def live_map(results: Results, budget: int = BUDGET) -> dict[str, Any] | None:
     """Return everything that the live map of a page needs, as plain numbers and texts; None where there is no map.
 
-    The first layer has a finer level beside its overview, as fine as the budget of letters allows, and overviews of
-    the others are reduced to fit; all layers have all cells if the run asks for it (`output.page_map`).
+    Every layer has an overview and, if the budget of letters allows for one, a finer level; the first layer has most of
+    the budget. All layers have all cells if the run asks for it (`output.page_map`).
     """
     layers = map_layers(results)
     if not layers:
@@ -126,15 +137,19 @@ def live_map(results: Results, budget: int = BUDGET) -> dict[str, Any] | None:
     if main.values.shape != main.cells:  # a finer level follows, so that the first look can be coarse
         main = read_picture(layers[0].path, COARSE, layers[0].band)
     others = layers[1:MOST_LAYERS]
-    pixels = PIXELS if full else reduced_pixels(main, OTHERS * budget / max(len(others), 1))
+    room = OTHERS * budget / max(len(others), 1)  # of each
+    pixels = PIXELS if full else min(COARSE, reduced_pixels(main, room))
     shown = [(layers[0], main), *((layer, read_picture(layer.path, pixels, layer.band)) for layer in others)]
     same = [picture.highest for layer, picture in shown if not layer.apart and not picture.legend]
     top = TOP.get(results.scale) or max(same, default=1.0)
     told = [_layer(layer, picture, top) for layer, picture in shown]
-    left = budget - sum(len(layer["values"]) for layer in told)
-    for layer, (known, picture) in list(zip(told, shown))[: None if full else 1]:
-        room = None if full else left
-        layer["fine"] = fine_level(known.path, known.band, picture, partial(_packed, picture, layer["top"]), room)
+    for k in range(1, len(told)):
+        _refine(told[k], *shown[k], None if full else int(room))
+        if not full and told[k]["fine"] is None:  # what is left is for an overview that is less coarse
+            fitting = read_picture(others[k - 1].path, reduced_pixels(main, room), others[k - 1].band)
+            told[k] = _layer(others[k - 1], fitting, top) | {"fine": None}
+    left = budget - sum(map(_letters, told[1:]))
+    _refine(told[0], *shown[0], None if full else left)
     names = _legend_names(results)
     for layer in told:
         layer["classes"] = {code: (names.get(label, label), tint) for code, (label, tint) in layer["classes"].items()}
@@ -144,7 +159,6 @@ def live_map(results: Results, budget: int = BUDGET) -> dict[str, Any] | None:
         "top": top,
         "levels": LEVELS,
         "nothing": NOTHING,
-        "palette": PALETTE,
         "geographic": main.geographic,
         "unit": unit_metres(main),
         "layers": told,
@@ -158,6 +172,17 @@ def live_map(results: Results, budget: int = BUDGET) -> dict[str, Any] | None:
         "thresholds": _thresholds(results),
         "chosen": _chosen(results),
     }
+
+
+def _refine(told: dict[str, Any], layer: MapLayer, picture: Picture, room: int | None) -> None:
+    """Give a layer a finer level that takes, with its overview, at most `room` letters; None for all cells."""
+    left = None if room is None else max(room - len(told["values"]), 1)
+    told["fine"] = fine_level(layer.path, layer.band, picture, partial(_packed, picture, told["top"]), left)
+
+
+def _letters(told: dict[str, Any]) -> int:
+    """Return how many letters a layer takes."""
+    return len(told["values"]) + sum(map(len, told["fine"]["tiles"] if told["fine"] else ()))
 
 
 def _packed(picture: Picture, top: float, values: NDArray[np.float32]) -> str:
@@ -182,11 +207,13 @@ def _layer(layer: MapLayer, picture: Picture, top: float) -> dict[str, Any]:
     return {
         "name": layer.name,
         "label": layer.label,
+        "species": layer.species,
         "width": values.shape[1],
         "height": values.shape[0],
         "bounds": picture.bounds,
         "aspect": picture.aspect,
         "top": top,
+        "palette": layer.palette,
         "classes": {str(code): entry for code, entry in picture.legend.items()},
         "threshold": layer.threshold,
         "values": pack_steps(np.where(np.isfinite(values), values, NOTHING)) if picture.legend else pack(values, top),
@@ -254,13 +281,13 @@ def _left_out(results: Results, main: Picture) -> tuple[list[list[float]], list[
 def _folds(results: Results) -> list[dict[str, Any]]:
     """Return the records by fold of the cross-validation, with a colour each; none where they are too many to tell."""
     rows = [row for row in results.table("folds") if row.get("kind") != "background" and row.get("fold")]
-    labels = sorted({row["fold"] for row in rows}, key=lambda text: (number(text) is None, number(text) or 0.0, text))
+    labels = fold_names(rows)
     if not 1 < len(labels) <= LEGEND:
         return []
-    colours = [hex_colour(colour) for colour in palette(len(labels))]
+    folds = [(label, colour, _of(rows, "fold", label)) for label, colour in zip(labels, fold_colours(len(labels)))]
     return [
-        {"name": f"fold {label}", "colour": colour, "places": _points(_of(rows, "fold", label))}
-        for label, colour in zip(labels, colours)
+        {"name": f"fold {label} ({len(own):,})", "colour": colour, "places": _points(own)}
+        for label, colour, own in folds
     ]
 
 

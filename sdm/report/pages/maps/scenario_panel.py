@@ -5,7 +5,9 @@ The script `panel.js` colours them, hatches where the model extrapolates, and sh
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import sqrt
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,36 +15,40 @@ from numpy.typing import NDArray
 
 from sdm.maps.novelty import MEASURES, OF_VARIABLES
 from sdm.maps.projection.change import CODES, TITLES
-from sdm.models.colours import hex_colour
+from sdm.models.colours import MAGMA, RED_TO_BLUE, hex_colour
 from sdm.report.charts import SCALES, TOP
 from sdm.report.pages import words
+from sdm.report.pages.maps.levels import fine_level, unit_metres
 from sdm.report.pages.maps.live_map import NOTHING, pack, pack_steps
 from sdm.report.pictures import PALETTE, PIXELS, Picture, read_picture, resized, shade
-from sdm.report.projection import CHANGE_COLOURS, StoredCase, StoredProjection
+from sdm.report.projection import (
+    CHANGE_COLOURS,
+    MESS_LABEL,
+    NOVELTY_CLASSES,
+    NOVELTY_LABELS,
+    StoredCase,
+    StoredProjection,
+    novelty_picture,
+)
 
 MOST_SCENARIOS = 24
 MOST_GROUPS = 12
 BUDGET = 1_400_000  # letters of all packed maps together, so that a page has less than 2 MB
 BESIDE = 450_000  # the same on the page of a model, which has a map of its own
 FULL = (60_000_000, 2048)  # letters, and pixels on the long side, of a run that asks for all (`output.page_map`)
+COARSE = 0.5  # of the letters, for overviews of maps that have more cells than they can show
+MAIN = "suitability"
 FEWEST = 120  # pixels on the long side, before scenarios are left out
 DENSE = 1.3  # letters that a pixel of one case takes, about
 LEVELS = 250  # steps of a continuous map
 EFFORT = 6  # of compression: maps of 24 scenarios in a second, not six, for 3 % more letters
-DEEPEST = 100  # MESS beyond it, to either side, has the colour of the end
+AROUND = 200  # steps of MESS, half of them below 0
 CHANGE_LABELS = {str(k): (title, CHANGE_COLOURS[name]) for k, (name, title) in enumerate(zip(CODES, TITLES))}
 SUITABLE = {"0": ("not suitable", CHANGE_COLOURS["stable_absent"]), "1": ("suitable", CHANGE_COLOURS["stable_present"])}
-EXDET_TYPES = {
-    "0": ("not novel", CHANGE_COLOURS["stable_absent"]),
-    "1": ("type 1: a value outside its range", "#b2182b"),
-    "2": ("type 2: a new combination of values", "#e69f00"),
-}
-STRICT = {"0": ("inside all ranges", CHANGE_COLOURS["stable_absent"]), "1": ("outside a range", "#b2182b")}
+SHOWN_CLASSES = {kind: {str(k): named for k, named in own.items()} for kind, own in NOVELTY_CLASSES.items()}
 NO_VARIABLE = ("none", CHANGE_COLOURS["stable_absent"])
-MESS_STEPS = (0, DEEPEST)  # steps of MESS below 0
+MESS_STEPS = (0, AROUND // 2)  # steps of MESS below 0
 KINDS = ("suitability", "presence", "change", *(name for names in MEASURES.values() for name in names))
-RED_BLUE = ("67001f", "b2182b", "ef8a62", "fddbc7", "f7f7f7", "d1e5f0", "67a9cf", "2166ac", "053061")
-MAGMA = ("000004", "2c115f", "721f81", "b63679", "f1605d", "feae77", "fcfdbf")
 
 
 @dataclass
@@ -53,6 +59,7 @@ class Entry:
     group: str
     said: str
     pictures: dict[str, Picture] = field(default_factory=dict)
+    paths: dict[str, Path] = field(default_factory=dict)
     hatched: str | None = None  # the kind that says where the model extrapolates
 
     @property
@@ -68,7 +75,8 @@ class Entry:
 def panel(projection: StoredProjection, budget: int = BUDGET, most: int = PIXELS) -> dict[str, Any] | None:
     """Return everything that the panel needs, as plain numbers and texts; None where there is no map.
 
-    Maps are reduced until all together are within a budget; scenarios that still do not fit are left out.
+    Maps are reduced until all together are within a budget; scenarios that still do not fit are left out. Where rasters
+    are larger, a part of the budget is for finer levels of the maps of suitability.
     """
     cases = [case for case in projection.cases if case.raster("suitability")]
     reference = sum(case.is_reference for case in cases)
@@ -77,32 +85,53 @@ def panel(projection: StoredProjection, budget: int = BUDGET, most: int = PIXELS
     groups = [group for group in projection.groups if projection.group_raster(group, "mean")][:MOST_GROUPS]
     if not shown:
         return None
-    pixels = min(most, max(FEWEST, int(sqrt(0.8 * budget / (DENSE * (len(shown) + len(groups)))))))
+    large = max(read_picture(path, 8).cells) if (path := shown[0].raster("suitability")) else 0
+    coarse = COARSE * budget if large > most else budget
+    pixels = min(most, max(FEWEST, int(sqrt(0.8 * coarse / (DENSE * (len(shown) + len(groups)))))))
     while True:
         of_cases = [_case(case, pixels) for case in shown]
         entries = [*of_cases, *(_group(projection, group, of_cases, pixels) for group in groups)]
         kinds = _kinds(projection, entries)
         packed = [{key: _pack(entry.values(key), kinds[key]) for key in entry.pictures} for entry in entries]
         size = sum(len(text) for layers in packed for text in layers.values())
-        if size <= budget or pixels == FEWEST:
+        if size <= coarse or pixels == FEWEST:
             break
-        pixels = max(FEWEST, int(0.95 * pixels * sqrt(budget / size)))
+        pixels = max(FEWEST, int(0.95 * pixels * sqrt(coarse / size)))
     while size > budget and len(shown) > reference + 1:
         gone = len(shown) - 1
         size -= sum(map(len, packed[gone].values()))
         del shown[gone], entries[gone], packed[gone]
         left_out += 1
     grids: list[dict[str, Any]] = []
+    fine = _finer(entries, kinds, budget - size)
+    first = entries[0].main.values.shape if not fine[0] else (fine[0][MAIN]["height"], fine[0][MAIN]["width"])
     return {
         "kinds": kinds,
         "nothing": NOTHING,
         "geographic": entries[0].main.geographic,
+        "unit": unit_metres(entries[0].main),
         "grids": grids,
-        "entries": [_told(k, entry, layers, grids) for k, (entry, layers) in enumerate(zip(entries, packed))],
+        "entries": [
+            _told(k, entry, layers, grids) | {"fine": finer}
+            for k, (entry, layers, finer) in enumerate(zip(entries, packed, fine))
+        ],
         "left_out": left_out,
-        "reduced": entries[0].main.cells != entries[0].main.values.shape,
+        "reduced": entries[0].main.cells != first,
         "first": [0, min(1, len(shown) - 1)],
     }
+
+
+def _finer(entries: Sequence[Entry], kinds: Mapping[str, dict[str, Any]], left: int) -> list[dict[str, Any]]:
+    """Return finer levels of the maps of suitability, which together take at most the letters that are `left`."""
+    found: list[dict[str, Any]] = []
+    for k, entry in enumerate(entries):
+        path, room = entry.paths.get(MAIN), max(left, 0) // (len(entries) - k)
+        level = None
+        if path is not None and room:
+            level = fine_level(path, 1, entry.pictures[MAIN], partial(_pack, kind=kinds[MAIN]), room)
+        found.append({} if level is None else {MAIN: level})
+        left -= 0 if level is None else sum(map(len, level["tiles"]))
+    return found
 
 
 def told_case(case: StoredCase) -> str:
@@ -132,11 +161,7 @@ def _case(case: StoredCase, pixels: int) -> Entry:
     entry = Entry(case.title, "Reference" if case.is_reference else "Scenarios", told_case(case))
     for key in KINDS:
         if path := case.raster(key):
-            entry.pictures[key] = read_picture(path, pixels)
-    if "exdet" in entry.pictures:  # its type is what counts
-        kept = entry.pictures["exdet"]
-        types = np.select([kept.values < 0, kept.values > 1, np.isfinite(kept.values)], [1.0, 2.0, 0.0], np.nan)
-        entry.pictures["exdet"] = replace(kept, values=types.astype(np.float32))
+            entry.paths[key], entry.pictures[key] = path, novelty_picture(path, key, pixels)
     entry.hatched = case.novelty
     return entry
 
@@ -146,7 +171,7 @@ def _group(projection: StoredProjection, group: Mapping[str, Any], shown: Sequen
     entry = Entry(f"mean {group_title(group)}", "Over scenarios", f"{words.count(group.get('cases'))} scenarios")
     for key, kind in (("mean", "suitability"), ("sd", "sd"), ("agreement", "agreement")):
         if path := projection.group_raster(group, key):
-            entry.pictures[kind] = read_picture(path, pixels)
+            entry.paths[kind], entry.pictures[kind] = path, read_picture(path, pixels)
     fields = {str(key): str(value) for key, value in (group.get("fields") or {}).items()}
     known = {one.title: one for one in shown}
     own = [case for case in projection.scenarios if fields.items() <= case.fields.items()]
@@ -179,13 +204,12 @@ def _kinds(projection: StoredProjection, entries: Sequence[Entry]) -> dict[str, 
         "suitability": _range(label, 0, TOP.get(scale) or tops.get("suitability", 1.0), PALETTE),
         "presence": _classes(f"Suitable or not (cutoff: {projection.rule})", legends.get("presence") or SUITABLE),
         "change": _classes("Change against the reference", legends.get("change") or CHANGE_LABELS),
-        "mess": _range("MESS (below 0: outside the training range)", -DEEPEST, DEEPEST, RED_BLUE)
-        | {"novel": MESS_STEPS},
+        "mess": _range(MESS_LABEL, -projection.mess_reach, projection.mess_reach, RED_TO_BLUE) | {"novel": MESS_STEPS},
         "mod": _classes("Variable that is most dissimilar", variables["mod"]),
-        "exdet": _classes("ExDet: type of novelty", EXDET_TYPES) | {"novel": (1, 2)},
+        "exdet": _classes(NOVELTY_LABELS["exdet"], SHOWN_CLASSES["exdet"]) | {"novel": (1, 2)},
         "exdet_variable": _classes("ExDet: variable that causes the novelty", variables["exdet_variable"]),
         "mop": _range("MOP: distance to the training environment", 0, tops.get("mop", 1.0), MAGMA),
-        "mop_strict": _classes("MOP: strict extrapolation", STRICT) | {"novel": (1, 2)},
+        "mop_strict": _classes(NOVELTY_LABELS["mop_strict"], SHOWN_CLASSES["mop_strict"]) | {"novel": (1, 2)},
         "clamping": _range("Effect of clamping", 0, tops.get("clamping", 1.0), MAGMA),
         "limiting": _classes("Limiting variable", variables["limiting"]),
         "sd": _range("Standard deviation over scenarios", 0, tops.get("sd", 1.0), MAGMA),
@@ -195,7 +219,7 @@ def _kinds(projection: StoredProjection, entries: Sequence[Entry]) -> dict[str, 
 
 
 def _range(name: str, low: float, high: float, palette: Sequence[str]) -> dict[str, Any]:
-    levels = int(high - low) if low < 0 else LEVELS
+    levels = AROUND if low < 0 else LEVELS
     return {"name": name, "low": low, "high": high, "levels": levels, "palette": palette, "classes": {}}
 
 
@@ -211,7 +235,8 @@ def _pack(values: NDArray[np.float32], kind: Mapping[str, Any]) -> str:
     if kind["classes"]:
         return pack_steps(np.where(np.isfinite(values), values, NOTHING), EFFORT)
     if kind["low"] < 0:  # rounded down, so that a value is below 0 in the page if it is in the map
-        steps = np.floor(np.clip(np.nan_to_num(values), kind["low"], kind["high"])) - kind["low"]
+        shares = np.clip(np.nan_to_num(values) / kind["high"], -1, 1)
+        steps = np.floor(shares * (AROUND // 2)) + AROUND // 2
         return pack_steps(np.where(np.isfinite(values), steps, NOTHING), EFFORT)
     return pack(values, kind["high"], LEVELS, EFFORT)
 

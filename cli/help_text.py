@@ -1,0 +1,83 @@
+"""The help of commands, as plain text: options by topic, written without a library for it, which would take longer to
+load than all the rest."""
+
+import inspect
+import re
+import sys
+from typing import Any
+
+from typer.core import TyperCommand, TyperGroup
+
+WIDTH = 110
+FIRST_COLUMN = 34
+
+
+def _bold(text: str) -> str:
+    """Return a title, bold on a terminal."""
+    return f"\x1b[1m{text}\x1b[0m" if sys.stdout is not None and sys.stdout.isatty() else text
+
+
+def unmarked(text: str) -> str:
+    """Return the text of a help without the signs of Markdown."""
+    return re.sub(r"\*\*(.+?)\*\*", r"\1", text).replace(r"\_", "_")
+
+
+def _write_text(command: Any, formatter: Any) -> None:
+    """Write what a command does in paragraphs; examples stand below each other."""
+    example = False
+    with formatter.indentation():
+        for paragraph in inspect.cleandoc(command.help or "").split("\n\n"):
+            before, example = example, paragraph.startswith("sdm ")
+            if not (before and example):
+                formatter.write_paragraph()
+            formatter.write_text(unmarked(" ".join(paragraph.split("\n"))))
+
+
+def _write_options(command: Any, context: Any, formatter: Any) -> None:
+    """Write the words that a command takes, topic by topic."""
+    topics: dict[str, list[tuple[str, str]]] = {}
+    for parameter in command.get_params(context):
+        record = parameter.get_help_record(context)
+        if record is None:
+            continue
+        argument = parameter.param_type_name == "argument"
+        topic = getattr(parameter, "rich_help_panel", None) or ("Arguments" if argument else "Options")
+        word = parameter.metavar or str(parameter.name).upper() if argument else record[0]
+        topics.setdefault(topic, []).append((word, unmarked(record[1])))
+    for topic in sorted(topics, key=_place):
+        with formatter.section(_bold(topic)):
+            formatter.write_dl(topics[topic], col_max=FIRST_COLUMN)
+
+
+def _place(topic: str) -> int:
+    """Return where a topic stands: what is of the command first, what all commands have last."""
+    return 0 if topic in ("Arguments", "Options") else 2 if topic in ("General", "Messages") else 1
+
+
+class PlainCommand(TyperCommand):
+    """A command with plain help."""
+
+    def format_help_text(self, ctx: Any, formatter: Any) -> None:
+        """Write what it does."""
+        _write_text(self, formatter)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write its options by topic."""
+        _write_options(self, ctx, formatter)
+
+
+class PlainGroup(TyperGroup):
+    """A group of commands with plain help."""
+
+    def format_help_text(self, ctx: Any, formatter: Any) -> None:
+        """Write what they are for."""
+        _write_text(self, formatter)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the options before a command, and all commands."""
+        _write_options(self, ctx, formatter)
+        rows = [
+            (name, unmarked(command.help or "").strip().split("\n\n")[0]) for name, command in self.commands.items()
+        ]
+        with formatter.section(_bold("Commands")):
+            formatter.write_dl([(name, " ".join(text.split())) for name, text in rows])

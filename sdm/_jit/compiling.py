@@ -1,0 +1,108 @@
+"""How kernels are compiled, and kept for the next run. Only this file names numba; only a call of a kernel loads it.
+
+numba does not notice when a callee in another file changes, so compiled kernels are kept in folders whose names hold a
+digest of all that they are made of. Where no folder is writable there is no cache, and no crash. Nor does it notice a
+damaged file, and would run what is in it, so every file ends in a digest: without it, it is removed and made again.
+"""
+
+import hashlib
+import io
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import Any, cast
+
+import numba
+from numba.core import types
+from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.extending import typeof_impl
+
+from sdm._jit.sources import kernel_digest
+from sdm._version import __version__
+from sdm.user_cache import private_folder
+
+_DIGEST = hashlib.sha256().digest_size
+
+
+def _prepare_cache() -> bool:
+    """Point numba at our cache folder; return whether it can be written."""
+    folder = private_folder(f"{__version__}-numba{numba.__version__}")
+    if folder is not None:
+        cast(Any, numba.config).CACHE_DIR = str(folder)  # numba sets its options at run time
+    return folder is not None
+
+
+CACHED = _prepare_cache()
+
+
+def _whole(path: str) -> bool:
+    """Whether a file ends in the digest of the rest; remove one that does not."""
+    try:
+        content = Path(path).read_bytes()
+    except OSError:
+        return False
+    if hashlib.sha256(content[:-_DIGEST]).digest() == content[-_DIGEST:]:
+        return True
+    with suppress(OSError):
+        os.unlink(path)
+    return False
+
+
+class _CheckedFile(IndexDataCacheFile):
+    """Files of one kernel, each with a digest at its end, which pickle does not read."""
+
+    @contextmanager
+    def _open_for_write(self, filepath: str) -> Iterator[io.BytesIO]:
+        body = io.BytesIO()
+        yield body
+        Path(filepath).parent.mkdir(exist_ok=True)
+        with super()._open_for_write(filepath) as out:
+            out.write(body.getvalue() + hashlib.sha256(body.getvalue()).digest())
+
+    def _load_index(self) -> dict[Any, str]:
+        return super()._load_index() if _whole(self._index_path) else {}
+
+    def _load_data(self, name: str) -> Any:
+        if not _whole(self._data_path(name)):
+            raise FileNotFoundError  # numba compiles it again
+        return super()._load_data(name)
+
+
+class _CheckedCache(FunctionCache):
+    """The cache of one kernel, which a disk that is full or fails does not stop from running."""
+
+    def __init__(self, function: Callable[..., Any], tell: Callable[[], None]) -> None:
+        super().__init__(function)
+        self._tell = tell
+        stamp = kernel_digest(Path(function.__code__.co_filename))
+        folder = Path(cast(Any, numba.config).CACHE_DIR, f"{function.__module__}-{stamp}")
+        self._cache_file = _CheckedFile(str(folder), self._impl.filename_base, stamp)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        found = super().load_overload(sig, target_context)
+        if found is None:
+            self._tell()
+        return found
+
+    @contextmanager
+    def _guard_against_spurious_io_errors(self) -> Iterator[None]:
+        with suppress(OSError):
+            yield
+
+
+def compiled(function: Callable[..., Any], flags: dict[str, Any], tell: Callable[[], None]) -> Callable[..., Any]:
+    """Return what numba makes of a kernel: no Python objects, the lock released, IEEE division. Where it is not in the
+    cache, `tell` is called before it is compiled."""
+    made: Any = numba.njit(nogil=True, error_model="numpy", **flags)(function)
+    if CACHED and hasattr(made, "enable_caching"):  # not where numba is switched off
+        made._cache = _CheckedCache(function, tell)
+    return cast(Callable[..., Any], made)
+
+
+@cache
+def let_kernels_call(kind: type) -> None:
+    """Let kernels of a class, which have a field `compiled`, call each other as if numba had compiled all of them when
+    they were defined."""
+    typeof_impl.register(kind)(lambda kernel, context: types.Dispatcher(kernel.compiled))

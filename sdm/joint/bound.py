@@ -1,0 +1,103 @@
+"""How often the best labeling of a new site is wrong at most: the PAC-Bayes bound of MEDN (Zhu & Xing 2009, §6).
+
+Their Theorem 8 gives the order of the bound; its proof (Appendix B.5) gives the bound itself. With probability 1 − δ
+over the N sites, for all numbers m and margins γ > 0 at once,
+
+    P(wrong) ≤ share of sites with a margin of at most γ + |Y| exp(−m γ² / (32 c²))
+               + √((m KL(p‖p_0) + ln N + 3 ln((m + 1)/δ) + 2) / (2N − 1))
+
+Here a site counts as wrong if any label is wrong, |Y| = 2^S is the number of labelings, and c bounds |F|. The least
+value over m and γ is a bound too. The theorem asks for a c that holds for all weights, which no prior on unbounded
+weights has; the largest score of the mean weights at the training sites stands in for it: the number is optimistic.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sdm.joint.discriminant import Discriminant, LabelledSites
+from sdm.joint.inference import maximise, scores
+from sdm.types import Array
+
+DELTA = 0.05
+MARGINS, DRAWS = 40, 400  # how many values of γ and of m are tried
+MOST_SITES = 1e15
+
+
+@dataclass(frozen=True)
+class MarginBound:
+    """The bound, and what it is made of."""
+
+    value: float  # a share of sites; 1 or more says nothing
+    margin: float  # γ
+    below: float  # share of the training sites with a margin of at most γ
+    divergence: float  # KL(p‖p_0)
+    sites_needed: float | None  # about how many sites would bring it below ½, at these margins and this divergence
+
+    def numbers(self) -> dict[str, Any]:
+        """Return the bound as JSON values."""
+        return {
+            "value": self.value if np.isfinite(self.value) else None,
+            "delta": DELTA,
+            "margin": self.margin,
+            "share_below_margin": self.below,
+            "divergence": self.divergence,
+            "sites_needed": self.sites_needed,
+            "says_something": self.value < 1.0,
+        }
+
+
+def pac_bayes(discriminant: Discriminant, sites: LabelledSites, weights: Array, divergence: float) -> MarginBound:
+    """Return the least bound over m and γ, for posteriors with these mean weights and this KL divergence."""
+    found, largest = site_margins(discriminant, sites, weights), _largest_score(discriminant, sites, weights)
+    above = np.unique(found[found > 0])
+    if not above.size or largest <= 0.0:
+        return MarginBound(np.inf, 0.0, 1.0, divergence, None)
+    some = np.unique(np.quantile(above, np.linspace(0, 1, MARGINS)) * (1.0 - 1e-9))  # just below a site's own margin
+    below = np.array([float(np.mean(found <= gamma)) for gamma in some])
+    labels = discriminant.forest.size * np.log(2.0)
+    excess = np.array([bound_excess(sites.n, gamma / largest, labels, divergence) for gamma in some])
+    best = int(np.argmin(below + excess))
+    needed = min(_needed(sites.n, g / largest, labels, divergence, b) for g, b in zip(some, below))
+    at = (float(below[best] + excess[best]), float(some[best]), float(below[best]))
+    return MarginBound(*at, divergence, needed if needed < MOST_SITES else None)
+
+
+def _needed(n: float, relative_margin: float, log_labelings: float, divergence: float, below: float) -> float:
+    """Return how many sites, n doubled until it is enough, bring the bound below ½; infinity if no number does."""
+    while n < MOST_SITES and below < 0.5:
+        if below + bound_excess(n, relative_margin, log_labelings, divergence) < 0.5:
+            return float(n)
+        n *= 2.0
+    return float("inf")
+
+
+def bound_excess(n: float, relative_margin: float, log_labelings: float, divergence: float) -> float:
+    """Return what the bound adds to the share of sites within the margin, at the best m; `relative_margin` is γ/c."""
+    least = 32.0 / relative_margin**2
+    m = np.unique(np.ceil(np.geomspace(1.0, least * (log_labelings + 50.0), DRAWS)))
+    rest = np.exp(np.minimum(log_labelings - m / least, 50.0))
+    inside = (m * divergence + np.log(n) + 3.0 * np.log((m + 1.0) / DELTA) + 2.0) / (2.0 * n - 1.0)
+    return float(np.min(rest + np.sqrt(inside)))
+
+
+def site_margins(discriminant: Discriminant, sites: LabelledSites, weights: Array) -> Array:
+    """Return the score of every site's own labels less that of the best other labeling."""
+    d, forest, states = discriminant, discriminant.forest, sites.states
+    unary, table = d.unary(weights, sites.x), d.table(weights)
+    own = scores(forest, unary, table, sites.labels)
+    best = np.full(sites.n, -np.inf)
+    for s in range(forest.size):
+        known = sites.labels[:, s] >= 0
+        held = states[known]
+        held[:, s] = 1 - sites.labels[known, s]
+        best[known] = np.maximum(best[known], maximise(forest, unary[known], table, held)[1])
+    return own - best
+
+
+def _largest_score(discriminant: Discriminant, sites: LabelledSites, weights: Array) -> float:
+    """Return the largest |F| of any labeling of any site."""
+    d, states = discriminant, sites.states
+    unary, table = d.unary(weights, sites.x), d.table(weights)
+    return max(float(maximise(d.forest, sign * unary, sign * table, states)[1].max()) for sign in (1.0, -1.0))

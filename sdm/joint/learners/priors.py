@@ -1,0 +1,146 @@
+"""Penalties of max-margin models that shrink small weights: what the learner minimises, and what proves its optimum.
+
+Those of Laplace MEDN are sums `R(w) = Σ_k r_k(w_k)` that are convex in `w_k` and concave in `w_k²`. So the quadratic
+that touches one at the present weights lies above it, and is the penalty of an M³N whose prior has the variance
+`Σ_kk = w_k / r_k'(w_k)`: round after round of M³N problems lowers `R(w) + C Σ_i ξ_i`, to its optimum. The conjugate
+`R*` gives the dual, `max_α Σ_i E_α[Δℓ_i] − R*(η)`, in whose domain every `|η_k|` is below a limit.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from sdm.types import Array
+
+
+class Shrinkage(Protocol):
+    """A penalty on every weight."""
+
+    @property
+    def limit(self) -> Array:
+        """Every `|η_k|` of the dual's domain is below this."""
+
+    def value(self, weights: Array) -> float:
+        """Return `R(w)`."""
+
+    def variance(self, weights: Array) -> Array:
+        """Return the prior variances of the M³N whose quadratic touches `R` at these weights."""
+
+    def conjugate(self, eta: Array) -> float:
+        """Return `R*(η)` within the limit."""
+
+    def posterior(self, weights: Array) -> Array:
+        """Return the posterior variances at the optimum."""
+
+
+class ExactLaplace:
+    """`KL(p‖p_0)` of the exact posterior under a Laplace prior (Zhu & Xing 2009, Corollary 6).
+
+    Its conjugate is `−Σ ln(1 − η²/λ)` (Theorem 5), so that `⟨w⟩ = 2η/(λ − η²)` at the optimum (Corollary 7).
+    """
+
+    def __init__(self, lam: Array) -> None:
+        self.lam = lam
+
+    @property
+    def limit(self) -> Array:
+        """`√λ`."""
+        return np.asarray(np.sqrt(self.lam))
+
+    def value(self, weights: Array) -> float:
+        """Return `KL(p‖p_0)`."""
+        return divergence(weights, self.lam)
+
+    def variance(self, weights: Array) -> Array:
+        """Return the prior variances of the M³N whose quadratic touches it."""
+        return (1.0 + np.sqrt(1.0 + self.lam * weights**2)) / self.lam
+
+    def conjugate(self, eta: Array) -> float:
+        """Return `R*(η)`."""
+        return -float(np.sum(np.log1p(-(eta**2) / self.lam)))
+
+    def posterior(self, weights: Array) -> Array:
+        """Return the posterior variances."""
+        return posterior_variance(shrunk_eta(weights, self.lam), self.lam)
+
+
+class VariationalLaplace:
+    """What the variational algorithm of Zhu & Xing 2009 (§5) minimises: a bound on `KL(p‖p_0)`, less its value at zero.
+
+    With the distribution of the scales at its best the bound on a weight is `√(λ(Σ + w²)) − ½ ln Σ`, which is convex
+    in w and √Σ together; its least over Σ is at `Σ = (1 + √(1 + 4λw²))/(2λ)`. The conjugate, `−½ Σ ln(1 − η²/λ)`, is
+    half of that of the exact posterior: this is the exact problem with 2C and 4λ in place of C and λ.
+    """
+
+    def __init__(self, lam: Array) -> None:
+        self.lam = lam
+
+    @property
+    def limit(self) -> Array:
+        """`√λ`."""
+        return np.asarray(np.sqrt(self.lam))
+
+    def value(self, weights: Array) -> float:
+        """Return the bound, less its value at zero."""
+        scaled = self.lam * self.variance(weights)
+        return float(np.sum(scaled - 1.0 - 0.5 * np.log(scaled)))
+
+    def variance(self, weights: Array) -> Array:
+        """Return the prior variances of the M³N whose quadratic touches it."""
+        return (1.0 + np.sqrt(1.0 + 4.0 * self.lam * weights**2)) / (2.0 * self.lam)
+
+    def conjugate(self, eta: Array) -> float:
+        """Return `R*(η)`."""
+        return -0.5 * float(np.sum(np.log1p(-(eta**2) / self.lam)))
+
+    def posterior(self, weights: Array) -> Array:
+        """Return the posterior variances."""
+        return self.variance(weights)
+
+
+@dataclass(frozen=True)
+class AbsoluteValues:
+    """`Σ_k b_k |w_k|`, the penalty of L1-M³N (Zhu & Xing 2009, Appendix A, with b = ½), and `Σ_k b_k √(w_k² + ε²)`.
+
+    The latter is smooth, above it by `b ε` at most, and its slope is always within the dual's domain `|η_k| ≤ b_k`.
+    """
+
+    slope: Array  # b
+    blur: float = 0.0  # ε
+
+    def value(self, weights: Array) -> float:
+        """Return the penalty without its blur."""
+        return float(self.slope @ np.abs(weights))
+
+    def smooth(self, weights: Array) -> tuple[float, Array, Array]:
+        """Return value, gradient and the diagonal of the curvature, with the blur."""
+        root = np.sqrt(weights**2 + self.blur**2)
+        return float(self.slope @ root), self.slope * weights / root, self.slope * self.blur**2 / root**3
+
+    def blurred(self, cost: float) -> "AbsoluteValues":
+        """Return the penalty with a blur that changes its value by at most `cost`."""
+        return AbsoluteValues(self.slope, cost / float(self.slope.sum()))
+
+
+def gaussian_divergence(mean: Array, variance: Array, lam: Array) -> float:
+    """Return the variational bound on `KL(p‖p_0)` of Gaussian posteriors under a Laplace prior: above it, by Jensen's
+    inequality, as `√⟨w²⟩` stands for `⟨|w|⟩`."""
+    entropy = 0.5 * np.log(2.0 * np.pi * np.e * variance)
+    return float(np.sum(np.sqrt(lam * (variance + mean**2)) - 0.5 * np.log(lam) + np.log(2.0) - entropy))
+
+
+def posterior_variance(eta: Array, lam: float | Array) -> Array:
+    """Return the variance of the exact posterior, the derivative of its mean: `2(λ + η²)/(λ − η²)²`."""
+    return 2.0 * (lam + eta**2) / (lam - eta**2) ** 2
+
+
+def shrunk_eta(mean: Array, lam: float | Array) -> Array:
+    """Return the η whose exact posterior mean is `mean`: Corollary 7 turned around."""
+    return lam * mean / (1.0 + np.sqrt(1.0 + lam * mean**2))
+
+
+def divergence(mean: Array, lam: Array) -> float:
+    """Return `KL(p‖p_0)` of exact posteriors with these means."""
+    root = np.sqrt(lam * mean**2 + 1.0)
+    return float(np.sum(root - 1.0 - np.log((root + 1.0) / 2.0)))

@@ -1,0 +1,149 @@
+"""Max-margin learners that shrink weights which help little: Laplace MEDN (Zhu & Xing 2009) and L1-M³N.
+
+The prior of Laplace MEDN is `Π_k (√λ/2) exp(−√λ |w_k|)`. Its posterior, exact or variational, and L1-M³N are the optima
+of convex problems whose penalties `sdm.joint.learners.priors` has. Laplace MEDN is solved by rounds of M³N problems,
+each from where the one before ended, until the duality gap of the problem itself, not of the round, is small enough.
+"""
+
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from sdm.errors import OptionError
+from sdm.joint.discriminant import Discriminant, LabelledSites
+from sdm.joint.learners.learned_weights import Dual, LearnedWeights
+from sdm.joint.learners.margin import MarginProblem, MarginSolution, solve_margin
+from sdm.joint.learners.priors import AbsoluteValues, ExactLaplace, Shrinkage, VariationalLaplace
+from sdm.joint.learners.smoothing import SmoothedMargin, newton_points
+from sdm.types import Array
+
+METHODS = ("variational", "exact")
+MOST_ROUNDS = 200
+WITHIN = 0.5  # of the gap that is to be reached: that of a round
+HALF = 0.5  # the penalty of L1-M³N on a weight of one
+SHARES = np.array([1.0 - 1e-12, 0.9999, 0.999, 0.99, 0.97, 0.9])  # of the dual's domain that η may reach
+IDLE = 0.999  # of the limit: below it η holds a weight at zero
+
+
+def fit_laplace(
+    discriminant: Discriminant,
+    sites: LabelledSites,
+    c: float,
+    lam: float,
+    scale: Array,
+    *,
+    method: str = "variational",
+    rounds: int | None = None,
+    start: Dual | None = None,
+    tolerance: float = 1e-3,
+    max_epochs: int = 500,
+    seed: int = 0,
+) -> LearnedWeights:
+    """Learn the posterior means and variances of all weights, with penalty `c` on the slack and prior variance 2/λ.
+
+    `scale` multiplies the prior variance of single weights (a bias should hardly be shrunk); it is one in Zhu & Xing
+    2009. With `rounds` the variational algorithm stops after so many steps of their Algorithm 1 (they take 3), wherever
+    it is; its gap is then that of the whole problem too, and may be large.
+    """
+    if method not in METHODS:
+        raise OptionError(f"method={method!r}: expected one of {', '.join(METHODS)}")
+    prior = (ExactLaplace if method == "exact" else VariationalLaplace)(lam / scale)
+    limits: dict[str, Any] = {"tolerance": tolerance, "max_epochs": max_epochs, "seed": seed, "start": start}
+    if method == "exact" or rounds is None:
+        return shrink(discriminant, sites, c, prior, scale, **limits)
+    variance = scale.copy()
+    iterations = 0
+    for turn in range(rounds):
+        solution = solve_margin(discriminant, sites, c, variance, **(limits | {"seed": seed + turn}))
+        limits["start"], iterations = solution.dual, iterations + solution.epochs
+        if turn + 1 < rounds:
+            variance = np.sqrt((variance + solution.weights**2) * scale / lam)
+    primal, gap = certify(solution, c, prior, sites)
+    status = "converged" if gap <= tolerance else "round limit"
+    return LearnedWeights(solution.weights, variance, primal, gap, status, iterations, solution.eta, solution.dual)
+
+
+def fit_l1_m3n(
+    discriminant: Discriminant,
+    sites: LabelledSites,
+    c: float,
+    scale: Array,
+    *,
+    start: Dual | None = None,
+    tolerance: float = 1e-3,
+    max_steps: int = 500,
+) -> LearnedWeights:
+    """Learn L1-M³N: `min ½ Σ_k |w_k| / √scale_k + C Σ_i ξ_i` (Zhu & Xing 2009, Appendix A, where scale is one).
+
+    Newton's method on the problem with a soft maximum and blurred absolute values. The Gibbs distributions of the sites
+    are dual points, scaled into the dual's domain `|η_k| ≤ ½/√scale_k`. Weights that the dual holds at zero are zero.
+    """
+    penalty = AbsoluteValues(HALF / np.sqrt(scale))
+    problem = MarginProblem(discriminant, sites, c, scale, tolerance)
+    labels = np.count_nonzero(sites.labels >= 0)
+    weights = np.zeros(discriminant.size) if start is None or start.weights is None else start.weights
+    primal, dual, eta = penalty.value(weights) + c * problem.slack(weights), None, np.zeros(weights.size)
+    bound, steps = 0.0, 0  # that of labels which are all right, where η is 0
+    points = newton_points(SmoothedMargin(discriminant, sites, c, penalty), weights, np.inf, tolerance)
+    for point in islice(points, max_steps):
+        steps += 1
+        there = Dual(point.marginals.nodes, point.marginals.edges)
+        slope = there.eta(discriminant, sites, c)
+        share = min(1.0, 1.0 / float(np.max(np.abs(slope) / penalty.slope, initial=1e-300)))
+        if share * problem.wrong(there) > bound:
+            bound, dual, eta = share * problem.wrong(there), there, share * slope
+        sparse = np.where(np.abs(slope) < IDLE * penalty.slope, 0.0, point.weights)
+        for tried in (point.weights, sparse):
+            value = penalty.value(tried) + c * problem.slack(tried)
+            if value < primal or (tried is sparse and value - bound <= tolerance * c * labels):
+                primal, weights = value, tried
+        if primal - bound <= tolerance * c * labels:
+            break
+    gap = (primal - bound) / (c * labels)
+    status = "converged" if gap <= tolerance else "iteration limit"
+    last = None if dual is None else replace(dual, weights=weights)
+    return LearnedWeights(weights, None, primal, gap, status, steps, eta, last)
+
+
+def shrink(
+    discriminant: Discriminant,
+    sites: LabelledSites,
+    c: float,
+    prior: Shrinkage,
+    first: Array,
+    *,
+    start: Dual | None,
+    tolerance: float,
+    max_epochs: int,
+    seed: int,
+) -> LearnedWeights:
+    """Minimise `R(w) + C Σ_i ξ_i` to a gap of `tolerance` wrong labels per label; the first M³N has the variances
+    `first`."""
+    variance, dual, iterations = first, start, 0
+    for turn in range(MOST_ROUNDS):
+        limits: dict[str, Any] = {"tolerance": WITHIN * tolerance, "max_epochs": max_epochs, "seed": seed + turn}
+        solution = solve_margin(discriminant, sites, c, variance, start=dual, **limits)
+        dual, iterations = solution.dual, iterations + solution.epochs
+        primal, gap = certify(solution, c, prior, sites)
+        if gap <= tolerance:
+            break
+        variance = prior.variance(solution.weights)
+    status = "converged" if gap <= tolerance else "iteration limit"
+    weights = solution.weights
+    eta = weights / prior.variance(weights)  # the slope of R
+    return LearnedWeights(weights, prior.posterior(weights), primal, gap, status, iterations, eta, dual)
+
+
+def certify(solution: MarginSolution, c: float, prior: Shrinkage, sites: LabelledSites) -> tuple[float, float]:
+    """Return the objective at the weights of a round, and its proved distance from the optimum in wrong labels per
+    label.
+
+    The round's own η may leave the domain of the dual; all of α is then scaled towards the true labels, where η is 0.
+    """
+    primal = prior.value(solution.weights) + c * solution.slack
+    reach = float(np.max(np.abs(solution.eta) / prior.limit, initial=0.0))
+    shares = np.unique(np.minimum(1.0, SHARES / max(reach, 1e-300)))
+    values = [share * solution.loss - prior.conjugate(share * solution.eta) for share in shares]
+    return primal, (primal - max(values)) / (c * np.count_nonzero(sites.labels >= 0))

@@ -1,0 +1,232 @@
+"""The association of every pair of species that the environment leaves unexplained, by pairwise composite likelihood.
+
+A tree has one edge less than species. Here every pair has a model of its own: the four labels of two species at a site
+with log-odds `a_s(x)`, `a_t(x)` of single models score
+
+    y_s (a_s + δ_s + γ_s a_s) + y_t (a_t + δ_t + γ_t a_t) + w g(y_s, y_t)          (g: +1 where the two agree, else −1)
+
+so that `w` is on the scale of an edge of a joint model: `4 w` is the log odds ratio of the two, given the environment.
+The sum over pairs of log loss and `½ Σ_k ρ_k θ_k²` is the composite likelihood; it is convex, and falls apart into
+pairs of five parameters each. Newton's method solves them; the certificate is the duality gap, as for a CRF. A variance
+is the larger of two: that of the inverse curvature, and the sandwich of it with the squared scores of whole sites (all
+visits summed). The sandwich alone is far too small for two rare species that never met. P-values are from the score
+test of `w = 0`, and `q` is adjusted for the number of pairs (Benjamini & Hochberg 1995).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import erfc
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdm._jit import jit
+from sdm.joint.inference import States
+from sdm.types import Array, Index
+
+# ρ: on w that of a prior deviation of 1, an odds ratio of e⁴: without it, species that never met have no finite weight.
+RIDGE = np.array([1e-3, 1e-3, 1e-3, 1e-3, 1.0])
+ALONE = slice(0, 4)  # the parameters of the two species
+STEPS, DONE = 100, 1e-9  # of Newton's method; the gap in nats
+SURE = 0.05  # the rate of false discoveries up to which an association is called certain
+HALF_WIDTH = 1.959963984540054  # of a 95 % interval, in standard errors
+
+
+@dataclass(frozen=True)
+class PairAssociations:
+    """Every pair of species, and its association."""
+
+    species: tuple[str, ...]
+    pairs: NDArray[np.int64]  # (P, 2)
+    weight: Array
+    sd: Array  # standard errors
+    q: Array  # adjusted p-values
+    sites: NDArray[np.int64]  # at which both were looked for
+    gap: float  # proved distance of the composite likelihood from its optimum, nats per site
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row per pair, with the ends of its 95 % interval; the surest first."""
+        out = []
+        for k in np.lexsort((-np.abs(self.weight), self.q)):
+            weight, sd = float(self.weight[k]), float(self.sd[k])
+            ends = {"low": weight - HALF_WIDTH * sd, "high": weight + HALF_WIDTH * sd}
+            names = {"first": self.species[self.pairs[k, 0]], "second": self.species[self.pairs[k, 1]]}
+            out.append(
+                {**names, "weight": weight, "sd": sd, **ends, "q": float(self.q[k]), "sites": int(self.sites[k])}
+            )
+        return out
+
+    def matrix(self) -> Array:
+        """Return the weights as a symmetric matrix, NaN for pairs without one."""
+        return self._square(self.weight)
+
+    def q_matrix(self) -> Array:
+        """Return the adjusted p-values as a symmetric matrix, NaN for pairs without one."""
+        return self._square(self.q)
+
+    def _square(self, values: Array) -> Array:
+        out = np.full((len(self.species),) * 2, np.nan)
+        first, second = self.pairs.T
+        out[first, second] = out[second, first] = values
+        return out
+
+
+def pair_associations(
+    species: Sequence[str], log_odds: Array, labels: States, group: Index | None = None
+) -> PairAssociations:
+    """Estimate the association of every pair of species that were looked for together at two sites or more.
+
+    `log_odds` are those of single models at the sites, `(n, S)`; sites with one number in `group` are one.
+    """
+    known = labels >= 0
+    pairs, found, sites, gap = [], [], [], 0.0
+    for s in range(len(species)):
+        for t in range(s + 1, len(species)):
+            rows = known[:, s] & known[:, t]
+            if np.count_nonzero(rows) < 2:
+                continue
+            own = _Pair(log_odds[rows][:, [s, t]], labels[rows][:, [s, t]].astype(np.float64))
+            visits = np.arange(own.a.size) if group is None else np.unique(group[rows], return_inverse=True)[1]
+            theta = own.fit()
+            gap += own.gap(theta)
+            pairs.append((s, t))
+            sites.append(int(np.count_nonzero(rows)))
+            found.append((theta[4], own.error(theta, visits), erfc(abs(own.null_score(visits)) / 2**0.5)))
+    weight, sd, p = np.array(found, dtype=np.float64).reshape(-1, 3).T
+    at = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    return PairAssociations(
+        tuple(species), at, weight, sd, adjusted(p), np.array(sites, dtype=np.int64), gap / max(len(labels), 1)
+    )
+
+
+def adjusted(p: Array) -> Array:
+    """Return p-values adjusted for the number of tests (Benjamini & Hochberg 1995): the rate of false discoveries."""
+    order = np.argsort(p)[::-1]
+    scaled = p[order] * p.size / np.arange(p.size, 0, -1)
+    out = np.empty(p.size)
+    out[order] = np.minimum(np.minimum.accumulate(scaled), 1.0)
+    return out
+
+
+class _Pair:
+    """Two species at the sites where both are known; θ is (δ_s, γ_s, δ_t, γ_t, w)."""
+
+    def __init__(self, log_odds: Array, labels: Array) -> None:
+        self.a, self.b = np.ascontiguousarray(log_odds.T)
+        self.x = np.stack([np.ones(len(labels)), self.a, np.ones(len(labels)), self.b], axis=1)
+        self.own = self._features(labels[:, 0], labels[:, 1], labels[:, 0] * labels[:, 1])
+        self.total = self.own.sum(axis=0)
+        self.offset = float(self.total[1] + self.total[3])  # the scores of the labels by the single models
+
+    def _features(self, first: Array, second: Array, both: Array) -> Array:
+        """Return the features of labels, or their expectations from marginals."""
+        nodes = np.stack([first, first, second, second], axis=1) * self.x
+        return np.column_stack([nodes, 1.0 - 2.0 * first - 2.0 * second + 4.0 * both])
+
+    def scores(self, theta: Array) -> Array:
+        """Return the slope of every site's log loss, (n, 5)."""
+        shares = np.empty((self.a.size, 3))
+        _shares(self.a, self.b, theta, shares)
+        return self._features(*shares.T) - self.own
+
+    def at(self, theta: Array) -> tuple[float, Array, Array]:
+        """Return log loss and penalty, with gradient and curvature."""
+        gradient, curve = np.zeros(5), np.zeros((5, 5))
+        log_z = _moments(self.a, self.b, theta, gradient, curve)
+        value = log_z - self.offset - float(self.total @ theta) + 0.5 * float((RIDGE * theta) @ theta)
+        return value, gradient - self.total + RIDGE * theta, curve + np.diag(RIDGE)
+
+    def fit(self, free: slice = slice(0, 5)) -> Array:
+        """Return the optimum over the free parameters, the others at zero, by Newton's method with halved steps."""
+        theta = np.zeros(5)
+        value, gradient, curve = self.at(theta)
+        for _ in range(STEPS):
+            step = np.zeros(5)
+            step[free] = np.linalg.solve(curve[free, free], -gradient[free])
+            gain, length = -float(gradient @ step), 1.0
+            if gain <= 2.0 * DONE:
+                break
+            while (new := self.at(theta + length * step))[0] > value - 1e-4 * length * gain and length > 1e-9:
+                length *= 0.5
+            if new[0] >= value:  # as near as numbers go
+                break
+            theta, (value, gradient, curve) = theta + length * step, new
+        return theta
+
+    def gap(self, theta: Array) -> float:
+        """Return how far the value is above its minimum at most: the fitted distributions are a dual point.
+
+        The dual's value there is the entropy less `slope²/2ρ`, so that the two differ by a square.
+        """
+        slope = self.scores(theta).sum(axis=0)
+        return float(np.sum((slope + RIDGE * theta) ** 2 / (2.0 * RIDGE)))
+
+    def error(self, theta: Array, visits: Index) -> float:
+        """Return the standard error of w at the optimum."""
+        row = np.linalg.solve(self.at(theta)[2], np.eye(5)[4])
+        return float(np.sqrt(max(row[4], np.sum(np.bincount(visits, weights=self.scores(theta) @ row) ** 2))))
+
+    def null_score(self, visits: Index) -> float:
+        """Return how many standard deviations the slope in w is from zero where w is zero: the score test."""
+        theta = self.fit(ALONE)
+        curve = self.at(theta)[2]
+        row = np.append(np.linalg.solve(curve[ALONE, ALONE], -curve[ALONE, 4]), 1.0)  # what the others leave of w
+        visit = np.bincount(visits, weights=self.scores(theta) @ row)
+        expected = float(row @ curve @ row) - float(RIDGE @ row**2)
+        return float(visit.sum() / np.sqrt(max(expected, float(visit @ visit), 1e-300)))
+
+
+@jit
+def _shares(a, b, theta, out):  # type: ignore[no-untyped-def]
+    """Fill the probabilities of the first species, the second, and both; return the sum of ln Z."""
+    total, w = 0.0, theta[4]
+    for i in range(a.size):
+        u, v = a[i] + theta[0] + theta[1] * a[i], b[i] + theta[2] + theta[3] * b[i]
+        top = max(w, v - w, u - w, u + v + w)
+        neither, second, first, both = (
+            np.exp(w - top),
+            np.exp(v - w - top),
+            np.exp(u - w - top),
+            np.exp(u + v + w - top),
+        )
+        z = neither + second + first + both
+        out[i, 0], out[i, 1], out[i, 2] = (first + both) / z, (second + both) / z, both / z
+        total += top + np.log(z)
+    return total
+
+
+@jit
+def _moments(a, b, theta, mean, curve):  # type: ignore[no-untyped-def]
+    """Add up every site's expected features and their covariances; return the sum of ln Z."""
+    share = np.empty((a.size, 3))
+    total = _shares(a, b, theta, share)
+    for i in range(a.size):
+        p, q, both = share[i, 0], share[i, 1], share[i, 2]
+        g = 1.0 - 2.0 * p - 2.0 * q + 4.0 * both
+        vp, vq, c = p * (1.0 - p), q * (1.0 - q), both - p * q
+        gp, gq = 2.0 * both - p - p * g, 2.0 * both - q - q * g
+        mean[0] += p
+        mean[1] += p * a[i]
+        mean[2] += q
+        mean[3] += q * b[i]
+        mean[4] += g
+        curve[0, 0] += vp
+        curve[0, 1] += vp * a[i]
+        curve[1, 1] += vp * a[i] * a[i]
+        curve[0, 2] += c
+        curve[0, 3] += c * b[i]
+        curve[1, 2] += c * a[i]
+        curve[1, 3] += c * a[i] * b[i]
+        curve[2, 2] += vq
+        curve[2, 3] += vq * b[i]
+        curve[3, 3] += vq * b[i] * b[i]
+        curve[0, 4] += gp
+        curve[1, 4] += gp * a[i]
+        curve[2, 4] += gq
+        curve[3, 4] += gq * b[i]
+        curve[4, 4] += 1.0 - g * g
+    for i in range(5):
+        for j in range(i):
+            curve[i, j] = curve[j, i]
+    return total
