@@ -24,6 +24,7 @@ OF_BENCHMARKS = {
     "convergence.png": "structural",
     "edges.png": "edges",
     "medn.png": "medn",
+    "medn_weights.png": "medn",
     "path_mu.png": "path",
     "path_multipliers.png": "path",
     "path_strata.png": "path",
@@ -31,7 +32,10 @@ OF_BENCHMARKS = {
     "proportions.png": "proportions",
 }
 """Pictures of measurements, and the benchmark that draws each (`python -m benchmarks NAME`)."""
-OF_COMMANDS = {"joint_network.png": "joint.md", "shared_biplot.png": "shared.md"}
+OF_COMMANDS = {
+    **dict.fromkeys(("joint_network.png", "joint_pairs.png", "joint_variance.png"), "joint.md"),
+    "shared_biplot.png": "shared.md",
+}
 """Pictures that a run of sdm itself writes, and the page that has the command."""
 DRAWN: dict[str, Callable[[Path], None]] = {
     "certificate.png": drawings.certificate,

@@ -43,7 +43,7 @@ def write_page() -> None:
                     parts += [text, NOTE] if not number else [text]
                     continue
                 shown = run_cell(text, names)
-                parts.append(f"```python\n{text.rstrip()}\n```")
+                parts.append(f"```python\n{text.rstrip().removesuffix(';')}\n```")
                 if shown:
                     parts.append(f"```text\n{shown}\n```")
                 parts += list(figures(number))
