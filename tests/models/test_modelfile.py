@@ -316,7 +316,6 @@ def test_an_array_that_claims_to_be_huge(content, tmp_path):
         ("terms_lo", lambda a: a * np.inf),
         ("cumulative", lambda a: a[:, :1]),
         ("cumulative", lambda a: a[::-1]),
-        ("cumulative", lambda a: a[:0]),
     ],
 )
 def test_values_that_no_fit_writes_even_if_signed(name, change, content, tmp_path):
